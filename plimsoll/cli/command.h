@@ -1,0 +1,24 @@
+// A subcommand of the program: it adds its options to the command line and runs when it was chosen.
+//
+// To add one: write `xyz_command.cc` with `void add_xyz_command(CLI::App& app)` and name it in `main.cc`.
+// Exit codes: 0 done, 1 failed (thrown Error), 2 wrong usage (CLI11), 3 does not fit (throw Exit(3)).
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace plimsoll {
+
+// Thrown by a command that has said all it has to say and ends with `code`.
+struct Exit {
+  int code;
+};
+
+void add_plan_command(CLI::App& app);
+void add_replay_command(CLI::App& app);
+void add_devices_command(CLI::App& app);
+void add_demo_command(CLI::App& app);
+
+// Runs the program; what main() does. Never throws.
+int run_program(int argc, const char* const* argv);
+
+}  // namespace plimsoll

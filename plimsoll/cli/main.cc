@@ -1,0 +1,3 @@
+#include "plimsoll/cli/command.h"
+
+int main(int argc, char** argv) { return plimsoll::run_program(argc, argv); }
