@@ -1,0 +1,108 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "plimsoll/cli/command.h"
+
+namespace plimsoll {
+namespace {
+
+using testing::HasSubstr;
+
+struct Outcome {
+  int code;
+  std::string out, err;
+};
+
+Outcome run(std::vector<const char*> arguments) {
+  arguments.insert(arguments.begin(), "plimsoll");
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  const int code = run_program(static_cast<int>(arguments.size()), arguments.data());
+  std::string out = testing::internal::GetCapturedStdout();
+  return {code, std::move(out), testing::internal::GetCapturedStderr()};
+}
+
+constexpr const char* kMlp = TEST_DATA "/traces/mlp_mnist_train.csv.gz";
+
+TEST(ReplayCommand, PrintsOneJsonDocumentAndNothingElse) {
+  const Outcome result = run({"replay", kMlp, "--policy", "bfc", "--growth", "--json", "--repeat", "2"});
+  EXPECT_EQ(result.code, 0);
+  EXPECT_EQ(result.err, "");
+  const auto json = nlohmann::json::parse(result.out);
+  EXPECT_EQ(json["trace"], "mlp_mnist_train.csv.gz");
+  EXPECT_EQ(json["policy"], "bfc");
+  EXPECT_EQ(json["ops"], 4208);
+  EXPECT_EQ(json["peak_live"], 12186824);
+  EXPECT_EQ(json["peak_reserved"], 30 << 20);
+  EXPECT_EQ(json["refusals"], 0);
+  EXPECT_GT(json["ns_per_op"].get<double>(), 0);
+  EXPECT_LE(json["ns_per_op"].get<double>(), json["ns_per_op_mean"].get<double>());
+  EXPECT_GT(json["limit"].get<std::size_t>(), 0u);
+}
+
+TEST(ReplayCommand, EndsWith3AfterARefusalAndCountsIt) {
+  const Outcome result = run({"replay", kMlp, "--policy", "bfc", "--limit", "13MiB", "--json", "--repeat", "1"});
+  EXPECT_EQ(result.code, 3);
+  const auto json = nlohmann::json::parse(result.out);
+  EXPECT_GT(json["refusals"].get<int>(), 0);
+  EXPECT_EQ(json["limit"], 13 << 20);
+  EXPECT_LE(json["peak_reserved"].get<std::size_t>(), std::size_t{13} << 20);
+}
+
+TEST(ReplayCommand, ShowsATableAndThePictureOfMemory) {
+  const Outcome result = run({"replay", kMlp, "--policy", "bfc", "--limit", "24MiB", "--touch", "--repeat", "1"});
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("peak live"));
+  EXPECT_THAT(result.out, HasSubstr("11.6 MiB"));
+  EXPECT_THAT(result.out, HasSubstr("time per operation"));
+  EXPECT_THAT(result.out, HasSubstr("####"));
+  EXPECT_THAT(result.out, HasSubstr("# used   x rounding"));
+}
+
+TEST(ReplayCommand, EndsWith1AndTheLineOfAMalformedTrace) {
+  const std::string path = testing::TempDir() + "/replay_command_bad.csv";
+  std::ofstream(path) << "a,1,5\nf,2\n";
+  const Outcome result = run({"replay", path.c_str(), "--policy", "bfc", "--json"});
+  std::filesystem::remove(path);
+  EXPECT_EQ(result.code, 1);
+  EXPECT_EQ(result.out, "");
+  EXPECT_THAT(result.err, HasSubstr("replay_command_bad.csv\": line 2: free of id 2, which is not live"));
+}
+
+TEST(ReplayCommand, EndsWith1WhenThereIsNoSuchFile) {
+  const Outcome result = run({"replay", "/nonexistent.csv"});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.err, HasSubstr("cannot be opened"));
+}
+
+TEST(ReplayCommand, EndsWith2ForWrongUsage) {
+  EXPECT_EQ(run({"replay"}).code, 2);
+  EXPECT_EQ(run({"replay", kMlp, "--policy", "slab"}).code, 2);
+  EXPECT_EQ(run({"replay", kMlp, "--limit", "much"}).code, 2);
+  EXPECT_EQ(run({"replay", kMlp, "--limit", "0"}).code, 2);
+  EXPECT_EQ(run({"replay", kMlp, "--repeat", "0"}).code, 2);
+  EXPECT_EQ(run({"replay", kMlp, "--unknown"}).code, 2);
+}
+
+TEST(ReplayCommand, TeachesInItsHelp) {
+  const Outcome result = run({"replay", "--help"});
+  EXPECT_EQ(result.code, 0);
+  EXPECT_THAT(result.out, HasSubstr("peak reserved  most bytes taken from the system"));
+  EXPECT_THAT(result.out, HasSubstr("--limit 300MiB"));
+}
+
+TEST(ReplayCommand, ReplaysAnEmptyTrace) {
+  const std::string path = testing::TempDir() + "/replay_command_empty.csv";
+  std::ofstream(path) << "# nothing\n";
+  const Outcome result = run({"replay", path.c_str(), "--policy", "bfc", "--json"});
+  std::filesystem::remove(path);
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(nlohmann::json::parse(result.out)["peak_reserved"], 0);
+}
+
+}  // namespace
+}  // namespace plimsoll
