@@ -144,7 +144,8 @@ void Arena::publish(ThreadMemory& thread, ArenaCache& cache, Chunk* chunk, std::
 }
 
 Chunk* Arena::take(std::size_t bytes, const BlockLabel& label, std::size_t alignment) {
-  const Request request{bytes, bytes > kMostBytes ? bytes : (bytes + kGranularity - 1) & ~(kGranularity - 1), alignment};
+  const Request request{bytes, bytes > kMostBytes ? bytes : (bytes + kGranularity - 1) & ~(kGranularity - 1),
+                        std::max(alignment, kGranularity)};
   ThreadMemory& thread = ThreadMemory::current();
   ArenaCache& cache = cache_of(thread);
   if (alignment <= kGranularity) [[likely]] {
