@@ -15,7 +15,6 @@ namespace plimsoll {
 namespace {
 
 constexpr std::size_t kMostBytes = std::size_t{1} << 46;  // More than any range holds.
-constexpr std::size_t kMostAlignment = 2_MiB;             // What a range's base is aligned to.
 
 constexpr std::size_t kAlwaysCached = 32_KiB;             // Up to here a cached block keeps few pages from others.
 
@@ -40,8 +39,9 @@ Arena::Arena(PageSource& source, ArenaOptions options)
       page_limit_(options_.limit >> page_shift_),
       cache_limit_(options_.limit / 4),
       center_(options_.limit) {
-  auto range = source.reserve(source.range_bytes(options_.limit), page_limit_ << page_shift_);
+  auto range = source.reserve(source.range_bytes(limit()), limit());
   base_ = range->base();
+  if (const auto base = reinterpret_cast<std::uintptr_t>(base_); base != 0) most_alignment_ = std::min(kMostAlignment, base & -base);
   const bool roomy = range->bytes() / 4 >= options_.limit;
   heap_ = std::make_unique<Heap>(std::move(range), source.page_bytes(), roomy);
   number_ = ArenaList::instance().add(this);
@@ -87,8 +87,8 @@ Block Arena::allocate(std::size_t bytes, std::size_t alignment) {
 }
 
 Block Arena::allocate(std::size_t bytes, std::size_t alignment, const BlockLabel& label) {
-  if (alignment == 0 || (alignment & (alignment - 1)) != 0 || alignment > kMostAlignment) [[unlikely]]
-    throw InvalidArgument(fmt::format("\"{}\": alignment {} is not a power of two up to {}", name(), alignment, kMostAlignment));
+  if (alignment == 0 || (alignment & (alignment - 1)) != 0 || alignment > most_alignment_) [[unlikely]]
+    throw InvalidArgument(fmt::format("\"{}\": alignment {} is not a power of two up to {}", name(), alignment, most_alignment_));
   if (bytes == 0) return {};
   Chunk* chunk = take(bytes, label, alignment);
   return {address(chunk), bytes, this, token_of(chunk)};

@@ -25,6 +25,7 @@
 #include <string>
 #include <vector>
 
+#include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
 #include "plimsoll/memory/arena_cache.h"
 #include "plimsoll/memory/heap.h"
@@ -134,6 +135,8 @@ class PLIMSOLL_API Arena final : public MemoryResource {
   std::byte* base_;
   unsigned page_shift_;
   std::size_t page_limit_;
+  static constexpr std::size_t kMostAlignment = 2_MiB;
+  std::size_t most_alignment_ = kMostAlignment;  // What the range's base is aligned to.
   std::size_t number_;          // In the list of arenas: where threads keep their cache of it.
   std::size_t soft_limit_ = 0;  // In pages; growth mode.
   std::size_t cache_limit_;     // Bytes one thread's cache may hold.
