@@ -44,7 +44,7 @@ Arena::Arena(PageSource& source, ArenaOptions options)
   if (const auto base = reinterpret_cast<std::uintptr_t>(base_); base != 0) most_alignment_ = std::min(kMostAlignment, base & -base);
   const bool roomy = range->bytes() / 4 >= options_.limit;
   heap_ = std::make_unique<Heap>(std::move(range), source.page_bytes(), roomy);
-  number_ = ArenaList::instance().add(this);
+  ArenaList::instance().add(this);
   AlertList::instance().check(*this);
   if (!options_.pretouch) return;
   const std::lock_guard lock(mutex_);
