@@ -116,7 +116,6 @@ inline Chunk* Arena::take_cached(ThreadMemory& thread, ArenaCache& cache, const 
   if (!chunk) return nullptr;
   cache.meter.add(size);
   for (Meter* meter = thread.budget; meter; meter = meter->parent) meter->add(size);
-  chunk->state = ChunkState::kLive;
   ++chunk->generation;
   return chunk;
 }
@@ -125,6 +124,7 @@ inline Chunk* Arena::take_cached(ThreadMemory& thread, ArenaCache& cache, const 
 inline void Arena::publish_inline(ThreadMemory& thread, ArenaCache& cache, Chunk* chunk, std::size_t bytes, const BlockLabel& label) noexcept {
   cache.meter.note_peak();
   for (Meter* meter = thread.budget; meter; meter = meter->parent) meter->note_peak();
+  chunk->state = ChunkState::kLive;
   chunk->budget = thread.budget ? static_cast<BudgetNode*>(thread.budget->center) : nullptr;
   chunk->requested = bytes;
   chunk->owner = thread.id;
@@ -232,6 +232,7 @@ void Arena::give(Chunk* chunk) noexcept {
     surplus = uncharge(thread, cache, chunk);
     kept = chunk->owner == thread.id && thread.id != 0 && (chunk->size <= kAlwaysCached || !pressed_.load(std::memory_order_relaxed)) &&
            cache.cached_bytes.load(std::memory_order_relaxed) + chunk->size <= cache_limit_ && cache.push(chunk);
+    if (!kept) chunk->state = ChunkState::kTaken;  // No longer charged, so no longer in the ledger.
   }
   if (!kept) {
     const std::lock_guard lock(mutex_);
@@ -285,6 +286,7 @@ std::size_t Arena::flush_deferred() {
     {
       const EnterThread inside(thread);
       surplus = uncharge(thread, cache, chunk);
+      chunk->state = ChunkState::kTaken;
     }
     {
       const std::lock_guard lock(mutex_);
