@@ -101,8 +101,7 @@ class PLIMSOLL_API Arena final : public MemoryResource {
   struct Refusal {
     const MeterCenter* by = nullptr;    // Whose limit it was: center_ for the arena itself.
     std::size_t emptied = 0;            // Bytes that caches gave up on the way.
-    std::size_t spare = 0;              // Bytes of holes whose pages could have been moved.
-    std::size_t sufficient_limit = 0;   // Of the arena.
+    bool searched = false;              // The heap was asked and had nothing, caches emptied and pages moved.
     std::vector<PressureRung> tried;
   };
 
@@ -127,6 +126,7 @@ class PLIMSOLL_API Arena final : public MemoryResource {
   std::size_t flush_caches_locked();
   void note_pressure() noexcept;
   bool climb(std::size_t& rung, const Request& request, Refusal& refusal);
+  std::size_t sufficient_limit(const Request& request);
   [[noreturn]] void refuse(const Request& request, const BlockLabel& label, Refusal& refusal);
 
   const ArenaOptions options_;
