@@ -52,6 +52,14 @@ Chunk* Arena::try_slowly(ThreadMemory& thread, const Request& request, const Blo
   if (request.size > limit()) return nullptr;
   refusal.by = charge(thread, cache, size);
   if (refusal.by) return nullptr;
+  if (request.alignment <= kGranularity) {  // The cache may have one for which only the quota was missing.
+    const EnterThread inside(thread);
+    if (Chunk* cached = cache.pop(request.size)) {
+      ++cached->generation;
+      publish(thread, cache, cached, request.bytes, label);
+      return cached;
+    }
+  }
   Chunk* chunk = nullptr;
   try {
     chunk = take_central(request, refusal);
