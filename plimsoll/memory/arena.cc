@@ -178,16 +178,27 @@ const MeterCenter* Arena::charge(ThreadMemory& thread, ArenaCache& cache, std::i
     }
   }
   const std::lock_guard lock(MeterCenter::mutex());  // While it is held nobody takes quota back.
-  if (const Meter* refused = for_all([&](Meter& meter) { return meter.center->draw(meter, size); })) return refused->center;
+  if (const Meter* refused = for_all([&](Meter& meter) { return meter.center->draw(meter, size); })) {
+    for_all([&](Meter& meter) {
+      meter.center->cancel(meter);
+      return &meter != refused;
+    });
+    return refused->center;
+  }
   const EnterThread inside(thread);
   for_all(add);
   return nullptr;
 }
 
 void Arena::undo_charge(ThreadMemory& thread, ArenaCache& cache, std::int64_t size) noexcept {
-  const EnterThread inside(thread);
-  cache.meter.subtract(size);
-  for (Meter* meter = thread.budget; meter; meter = meter->parent) meter->subtract(size);
+  const std::lock_guard lock(MeterCenter::mutex());
+  {
+    const EnterThread inside(thread);
+    cache.meter.subtract(size);
+    for (Meter* meter = thread.budget; meter; meter = meter->parent) meter->subtract(size);
+  }
+  center_.cancel(cache.meter);
+  for (Meter* meter = thread.budget; meter; meter = meter->parent) meter->center->cancel(*meter);
 }
 
 // Uncounts a chunk that is given back. The caller is inside its gate and has a meter for the chunk's budget.
