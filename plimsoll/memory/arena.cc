@@ -69,8 +69,11 @@ ArenaCache& Arena::attach(ThreadMemory& thread) {
 void Arena::detach(ThreadMemory& thread) noexcept {
   ArenaCache* cache = thread.caches[number_];
   if (!cache) return;
-  flush_deferred();
   const std::lock_guard lock(mutex_);
+  while (Chunk* chunk = cache->deferred) {  // Taking effect may call alerts: not under the list's lock.
+    cache->deferred = chunk->link;
+    chunk->link = std::exchange(orphaned_, chunk);
+  }
   cache->drain([&](Chunk* chunk) { heap_->give(chunk); });
   retired_allocations_ += cache->allocations.load(std::memory_order_relaxed);
   retired_largest_ = std::max(retired_largest_, cache->largest.load(std::memory_order_relaxed));
@@ -276,6 +279,7 @@ std::size_t Arena::flush_deferred() {
   Chunk* deferred = nullptr;
   {
     const std::lock_guard lock(mutex_);
+    deferred = std::exchange(orphaned_, nullptr);
     const StopThreads stopped;
     for (ThreadMemory* thread : stopped) {
       ArenaCache* cache = thread->caches[number_];

@@ -141,6 +141,7 @@ class PLIMSOLL_API Arena final : public MemoryResource {
   std::size_t soft_limit_ = 0;  // In pages; growth mode.
   std::size_t cache_limit_;     // Bytes one thread's cache may hold.
   MeterCenter center_;          // Bytes in use.
+  Chunk* orphaned_ = nullptr;   // Deferred frees of threads that have ended.
   std::uint64_t retired_allocations_ = 0;
   std::size_t retired_largest_ = 0;
   std::atomic<std::size_t> refusals_{0};
