@@ -53,6 +53,7 @@ class AlertList {
   void check(Arena& arena);
 
  private:
+  friend class ArenaList;  // Holds the list still while a process forks.
   struct Due {
     std::shared_ptr<MemoryAlertHandle::Alert> alert;
     MemoryAlert what;

@@ -70,6 +70,9 @@ void BudgetNode::sweep() {
   for (BudgetNode* node : done) delete node;  // May release the parent in turn.
 }
 
+void BudgetNode::before_fork() { NodeList::instance().mutex.lock(); }
+void BudgetNode::after_fork() { NodeList::instance().mutex.unlock(); }
+
 std::vector<std::shared_ptr<BudgetNode>> BudgetNode::children() const {
   const std::lock_guard lock(NodeList::instance().mutex);
   std::vector<std::shared_ptr<BudgetNode>> alive;

@@ -19,6 +19,10 @@ class BudgetNode final : public MeterCenter {
   std::size_t number() const noexcept { return number_; }  // Small; reused after the node is gone.
   std::vector<std::shared_ptr<BudgetNode>> children() const;
 
+  // Hold the list of nodes still while a process forks.
+  static void before_fork();
+  static void after_fork();
+
  private:
   BudgetNode(std::string name, std::size_t limit, std::shared_ptr<BudgetNode> parent);
   static void release(BudgetNode* node);  // The last handle is gone.
