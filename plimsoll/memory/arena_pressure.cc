@@ -23,10 +23,18 @@ std::size_t Arena::soft_page_limit(std::size_t wanted) {
   return soft_limit_;
 }
 
-// Near the limit a cached block only keeps its pages from where they are needed.
+// Near the limit a large cached block only keeps its pages from where they are needed.
 void Arena::note_pressure() noexcept {
   const std::size_t limit = options_.growth ? soft_limit_ : page_limit_;
-  pressed_.store(heap_->committed_pages() > limit - limit / 32, std::memory_order_relaxed);
+  set_mode(kPressed, heap_->committed_pages() > limit - limit / 32);
+}
+
+void Arena::set_mode(std::uint8_t bit, bool on) noexcept {
+  if (((mode_.load(std::memory_order_relaxed) & bit) != 0) == on) return;
+  if (on)
+    mode_.fetch_or(bit, std::memory_order_relaxed);
+  else
+    mode_.fetch_and(static_cast<std::uint8_t>(~bit), std::memory_order_relaxed);
 }
 
 Chunk* Arena::take_central(const Request& request, Refusal& refusal) {
@@ -52,6 +60,10 @@ Chunk* Arena::take_central(const Request& request, Refusal& refusal) {
 Chunk* Arena::try_slowly(ThreadMemory& thread, const Request& request, const BlockLabel& label, Refusal& refusal) {
   ArenaCache& cache = cache_of(thread);
   const auto size = static_cast<std::int64_t>(request.size);
+  if (Chunk* chunk = take_cached(thread, cache, request)) {
+    publish_new(thread, cache, chunk, request.bytes, label);
+    return chunk;
+  }
   refusal.by = &center_;
   if (request.size > limit()) return nullptr;
   refusal.by = charge(thread, cache, size);
@@ -68,12 +80,15 @@ Chunk* Arena::try_slowly(ThreadMemory& thread, const Request& request, const Blo
     refusal.by = &center_;
     return nullptr;
   }
-  const EnterThread inside(thread);
-  publish(thread, cache, chunk, request.bytes, label);
+  publish_new(thread, cache, chunk, request.bytes, label);
   return chunk;
 }
 
-Chunk* Arena::take_slowly(ThreadMemory& thread, const Request& request, const BlockLabel& label) {
+Chunk* Arena::take_slowly(std::size_t bytes, const BlockLabel& label, std::size_t alignment) {
+  constexpr std::size_t kMostBytes = std::size_t{1} << 46;  // More than any range holds; the rounded size stays below 2^63.
+  const std::size_t size = bytes > kMostBytes ? bytes : (bytes + kGranularity - 1) & ~(kGranularity - 1);
+  const Request request{bytes, size, alignment};
+  ThreadMemory& thread = ThreadMemory::current();
   Refusal refusal;
   for (std::size_t rung = 0;;) {
     if (Chunk* chunk = try_slowly(thread, request, label, refusal)) {
