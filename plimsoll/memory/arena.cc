@@ -14,9 +14,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::size_t kMostAlignment = 2_MiB;             // What a range's base is aligned to.
-
-constexpr std::size_t kAlwaysCached = 32_KiB;             // Up to here a cached block keeps few pages from others.
+constexpr std::size_t kAlwaysCached = 32_KiB;  // Up to here a cached block keeps few pages from others.
 
 std::atomic<std::uint64_t> next_block_id{1};
 
@@ -39,11 +37,12 @@ Arena::Arena(PageSource& source, ArenaOptions options)
       page_limit_(options_.limit >> page_shift_),
       cache_limit_(options_.limit / 4),
       center_(options_.limit) {
-  auto range = source.reserve(source.range_bytes(options_.limit), page_limit_ << page_shift_);
+  auto range = source.reserve(source.range_bytes(limit()), limit());
   base_ = range->base();
+  if (const auto base = reinterpret_cast<std::uintptr_t>(base_); base != 0) most_alignment_ = std::min(kMostAlignment, base & -base);
   const bool roomy = range->bytes() / 4 >= options_.limit;
   heap_ = std::make_unique<Heap>(std::move(range), source.page_bytes(), roomy);
-  number_ = ArenaList::instance().add(this);
+  ArenaList::instance().add(this);
   AlertList::instance().check(*this);
   if (!options_.pretouch) return;
   const std::lock_guard lock(mutex_);
@@ -86,7 +85,7 @@ Block Arena::allocate(std::size_t bytes, std::size_t alignment) {
 }
 
 Block Arena::allocate(std::size_t bytes, std::size_t alignment, const BlockLabel& label) {
-  if (alignment == 0 || (alignment & (alignment - 1)) != 0 || alignment > kMostAlignment) [[unlikely]] refuse_alignment(alignment);
+  if (alignment == 0 || (alignment & (alignment - 1)) != 0 || alignment > most_alignment_) [[unlikely]] refuse_alignment(alignment);
   if (bytes == 0) [[unlikely]] return {};
   Chunk* chunk = take(bytes, label, alignment);
   return {address(chunk), bytes, this, token_of(chunk)};
@@ -103,7 +102,7 @@ void Arena::deallocate(const Block& block) {
 }
 
 void Arena::refuse_alignment(std::size_t alignment) const {
-  throw InvalidArgument(fmt::format("\"{}\": alignment {} is not a power of two up to {}", name(), alignment, kMostAlignment));
+  throw InvalidArgument(fmt::format("\"{}\": alignment {} is not a power of two up to {}", name(), alignment, most_alignment_));
 }
 
 void Arena::refuse_block(const Block& block, const char* why) const {
@@ -131,6 +130,7 @@ void Arena::refill_ids(ThreadMemory& thread) noexcept {
 void Arena::publish_new(ThreadMemory& thread, ArenaCache& cache, Chunk* chunk, std::size_t bytes, const BlockLabel& label) noexcept {
   const EnterThread inside(thread);
   publish(thread, cache, chunk, bytes, label);
+  chunk->state = ChunkState::kLive;
   for (Meter* meter = thread.budget; meter; meter = meter->parent) meter->note_peak();
   chunk->budget = thread.budget ? static_cast<BudgetNode*>(thread.budget->center) : nullptr;
   if (chunk->size > cache.largest.load(std::memory_order_relaxed)) cache.largest.store(chunk->size, std::memory_order_relaxed);
@@ -159,19 +159,13 @@ Chunk* Arena::take(std::size_t bytes, const BlockLabel& label, std::size_t align
   return take_slowly(bytes, label, alignment);
 }
 
-// A cached block under a budget.
+// A cached block for a request that is already charged.
 Chunk* Arena::take_cached(ThreadMemory& thread, ArenaCache& cache, const Request& request) noexcept {
   if (request.alignment > kGranularity) return nullptr;
-  const auto size = static_cast<std::int64_t>(request.size);
   const EnterThread inside(thread);
-  if (!cache.meter.fits(size)) return nullptr;
-  for (Meter* meter = thread.budget; meter; meter = meter->parent)
-    if (!meter->fits(size)) return nullptr;
   Chunk* chunk = cache.pop(request.size);
   if (!chunk) return nullptr;
-  cache.meter.add(size);
-  for (Meter* meter = thread.budget; meter; meter = meter->parent) meter->add(size);
-  chunk->state = ChunkState::kLive;
+  chunk->state = ChunkState::kTaken;
   ++chunk->generation;
   return chunk;
 }
@@ -269,6 +263,7 @@ void Arena::give_slowly(ThreadMemory& thread, Chunk* chunk) noexcept {
     surplus = uncharge(thread, cache, chunk);
     kept = chunk->owner == thread.id && thread.id != 0 && (chunk->size <= kAlwaysCached || !(mode & kPressed)) &&
            cache.cached_bytes.load(std::memory_order_relaxed) + chunk->size <= cache_limit_ && cache.push(chunk);
+    if (!kept) chunk->state = ChunkState::kTaken;  // No longer charged, so no longer in the ledger.
   }
   if (!kept) {
     const std::lock_guard lock(mutex_);
@@ -322,6 +317,7 @@ std::size_t Arena::flush_deferred() {
     {
       const EnterThread inside(thread);
       surplus = uncharge(thread, cache, chunk);
+      chunk->state = ChunkState::kTaken;
     }
     {
       const std::lock_guard lock(mutex_);

@@ -25,6 +25,7 @@
 #include <string>
 #include <vector>
 
+#include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
 #include "plimsoll/memory/arena_cache.h"
 #include "plimsoll/memory/heap.h"
@@ -102,8 +103,7 @@ class PLIMSOLL_API Arena final : public MemoryResource {
   struct Refusal {
     const MeterCenter* by = nullptr;    // Whose limit it was: center_ for the arena itself.
     std::size_t emptied = 0;            // Bytes that caches gave up on the way.
-    std::size_t spare = 0;              // Bytes of holes whose pages could have been moved.
-    std::size_t sufficient_limit = 0;   // Of the arena.
+    bool searched = false;              // The heap was asked and had nothing, caches emptied and pages moved.
     std::vector<PressureRung> tried;
   };
 
@@ -133,6 +133,7 @@ class PLIMSOLL_API Arena final : public MemoryResource {
   [[noreturn, gnu::cold, gnu::noinline]] void refuse_alignment(std::size_t alignment) const;
   [[noreturn, gnu::cold, gnu::noinline]] void refuse_block(const Block& block, const char* why) const;
   bool climb(std::size_t& rung, const Request& request, Refusal& refusal);
+  std::size_t sufficient_limit(const Request& request);
   [[noreturn]] void refuse(const Request& request, const BlockLabel& label, Refusal& refusal);
 
   const ArenaOptions options_;
@@ -141,6 +142,8 @@ class PLIMSOLL_API Arena final : public MemoryResource {
   std::byte* base_;
   unsigned page_shift_;
   std::size_t page_limit_;
+  static constexpr std::size_t kMostAlignment = 2_MiB;
+  std::size_t most_alignment_ = kMostAlignment;  // What the range's base is aligned to.
   std::size_t number_;          // In the list of arenas: where threads keep their cache of it.
   std::size_t soft_limit_ = 0;  // In pages; growth mode.
   std::size_t cache_limit_;     // Bytes one thread's cache may hold.
