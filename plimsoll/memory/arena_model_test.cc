@@ -182,7 +182,7 @@ TEST_P(ArenaWith, NeitherReturnsNorMovesPagesInSteadyState) {
     std::mt19937 again(5);
     run_steps(*host, again, 1);
   };
-  for (int i = 0; i < 6; ++i) same_step();
+  for (int i = 0; i < 30; ++i) same_step();
   const std::size_t reserved = host->stats().peak_bytes_reserved;
   for (int i = 0; i < 6; ++i) same_step();
   EXPECT_EQ(host->stats().peak_bytes_reserved, reserved);
