@@ -1,14 +1,16 @@
 # Plimsoll: every target sets up what it needs (Debian packages, configuration) and is quick when that is done.
-JOBS ?= 2
+JOBS ?= $(shell nproc)
+export JOBS
 BUILD = cmake --build
+TEST = ctest -j$(JOBS) --output-on-failure --test-dir
 
-.PHONY: help build test demo full bench interop lint format asan tsan fuzz clean install
+.PHONY: help build test demo full bench interop lint format asan tsan clang fuzz install clean
 help:
 	@echo "make demo     build, then see it work"
 	@echo "make test     build and run all tests"
 	@echo "make bench    measurements against peers (installs them)"
-	@echo "make full     tests, clang, clang-tidy, all sanitizers"
-	@echo "make lint | format | asan | tsan | fuzz | interop | install PREFIX=dir | clean"
+	@echo "make full     tests, checks, clang, clang-tidy, all sanitizers"
+	@echo "make build | lint | format | asan | tsan | clang | fuzz | interop | install PREFIX=dir | clean"
 
 build:
 	@tools/setup build test
@@ -16,7 +18,7 @@ build:
 	@$(BUILD) build -j$(JOBS)
 
 test: build
-	@ctest --test-dir build -j$(JOBS) --output-on-failure
+	@$(TEST) build
 
 demo:
 	@tools/setup build test
@@ -30,20 +32,21 @@ bench:
 	@$(BUILD) build-bench -j$(JOBS)
 	@tools/bench
 
-asan tsan:
-	@tools/setup build test
+# The whole suite under a sanitizer; or built by clang.
+asan tsan clang:
+	@tools/setup build test $(if $(filter clang,$@),full)
 	@cmake --preset $@ >/dev/null
 	@$(BUILD) build-$@ -j$(JOBS)
-	@ctest --test-dir build-$@ -j$(JOBS) --output-on-failure $(CTEST_ARGS)
+	@$(TEST) build-$@
 
 fuzz:
 	@tools/setup build full
 	@cmake --preset fuzz >/dev/null
 	@$(BUILD) build-fuzz -j$(JOBS)
-	@tools/fuzz
+	@tools/fuzz $(SECONDS_EACH)
 
 lint:
-	@tools/setup build lint
+	@tools/setup lint
 	@tools/check_format
 	@tools/check_layers
 	@tools/check_sizes
@@ -55,11 +58,7 @@ format:
 interop:
 	@tools/interop
 
-full: test lint asan tsan
-	@tools/setup build test full
-	@cmake --preset clang >/dev/null
-	@$(BUILD) build-clang -j$(JOBS)
-	@ctest --test-dir build-clang -j$(JOBS) --output-on-failure
+full: lint test asan tsan clang
 	@tools/check_tidy
 
 install: build

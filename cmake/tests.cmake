@@ -1,4 +1,5 @@
-# One test program per folder, from its *_test.cc files. A test that needs public data skips, saying so, when it is absent.
+# One test program per folder, from its *_test.cc files; its tests carry the folder's name as a CTest label.
+# A test that needs public data skips, saying so, when it is absent.
 find_package(GTest REQUIRED)
 find_path(RAPIDCHECK_INCLUDE rapidcheck.h REQUIRED)
 find_library(RAPIDCHECK_LIBRARY rapidcheck REQUIRED)
@@ -20,3 +21,11 @@ foreach(folder ${folders_with_tests})
   target_precompile_headers(${name}_test PRIVATE <gtest/gtest.h> <string> <vector>)
   gtest_discover_tests(${name}_test DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 600 LABELS ${name})
 endforeach()
+
+# The checks check themselves; and what is installed can be used from outside.
+add_test(NAME checks_refuse_bad_trees COMMAND ${PROJECT_SOURCE_DIR}/tools/checks_test)
+set_tests_properties(checks_refuse_bad_trees PROPERTIES LABELS tools TIMEOUT 120)
+if(NOT PLIMSOLL_SANITIZER)
+  add_test(NAME installed_package COMMAND ${PROJECT_SOURCE_DIR}/tools/check_install ${CMAKE_BINARY_DIR})
+  set_tests_properties(installed_package PROPERTIES LABELS tools TIMEOUT 300)
+endif()

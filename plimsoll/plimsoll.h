@@ -3,4 +3,7 @@
 #pragma once
 
 #include "plimsoll/base/bytes.h"
+#include "plimsoll/base/dtype.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/half.h"
+#include "plimsoll/base/shape.h"

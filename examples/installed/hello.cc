@@ -1,0 +1,19 @@
+// The smallest program that uses an installed Plimsoll: reads a byte size, and sees an error of ours from outside.
+#include <plimsoll/plimsoll.h>
+
+#include <iostream>
+
+namespace pl = plimsoll;
+
+int main() {
+  using namespace pl::literals;
+  const std::size_t budget = pl::parse_bytes("24MiB");
+  std::cout << "a budget of " << pl::format_bytes(budget) << "\n";
+  try {
+    pl::parse_bytes("a lot");
+  } catch (const pl::InvalidArgument& error) {
+    std::cout << "refused: " << error.what() << "\n";
+    return budget == 24_MiB ? 0 : 1;
+  }
+  return 1;
+}

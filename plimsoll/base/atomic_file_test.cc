@@ -1,0 +1,128 @@
+#include "plimsoll/base/atomic_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <sys/resource.h>
+#include <csignal>
+#include <fstream>
+
+#include "plimsoll/base/error.h"
+
+namespace plimsoll {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A directory of its own for each test, gone afterwards.
+class AtomicFileTest : public testing::Test {
+ protected:
+  AtomicFileTest() {
+    std::string pattern = (fs::temp_directory_path() / "atomic_file_XXXXXX").string();
+    directory_ = mkdtemp(pattern.data());
+  }
+  ~AtomicFileTest() override { fs::remove_all(directory_); }
+
+  std::size_t files() const { return static_cast<std::size_t>(std::distance(fs::directory_iterator(directory_), {})); }
+  void put(const fs::path& path, std::string_view text) { std::ofstream(path) << text; }
+  fs::path directory_;
+};
+
+TEST_F(AtomicFileTest, AppearsOnlyWhenCommitted) {
+  const fs::path path = directory_ / "a";
+  AtomicFile file(path);
+  file.write("hello ");
+  file.write("world");
+  EXPECT_FALSE(fs::exists(path));
+  EXPECT_EQ(file.bytes_written(), 11u);
+  file.commit();
+  EXPECT_EQ(read_file(path, 100), "hello world");
+  EXPECT_EQ(files(), 1u);
+}
+
+TEST_F(AtomicFileTest, LeavesTheOldFileWhenGivenUp) {
+  const fs::path path = directory_ / "a";
+  put(path, "old");
+  {
+    AtomicFile file(path);
+    file.write("new");
+  }
+  EXPECT_EQ(read_file(path, 100), "old");
+  EXPECT_EQ(files(), 1u) << "the temporary is gone";
+}
+
+TEST_F(AtomicFileTest, WritesLargeAndSmallPiecesInOrder) {
+  AtomicFile file(directory_ / "a");
+  std::string expected;
+  for (const std::size_t size : {1u, 65535u, 1u, 65536u, 200000u, 7u, 0u, 65530u}) {
+    const std::string piece(size, static_cast<char>('a' + expected.size() % 26));
+    file.write(piece);
+    expected += piece;
+  }
+  file.commit();
+  EXPECT_TRUE(read_file(directory_ / "a", 1 << 20) == expected);
+}
+
+TEST_F(AtomicFileTest, KeepsPermissionsAndFollowsLinks) {
+  const fs::path path = directory_ / "a", link = directory_ / "link";
+  put(path, "old");
+  fs::permissions(path, fs::perms::owner_read | fs::perms::owner_write);
+  fs::create_symlink("a", link);
+  AtomicFile file(link);
+  file.write("new");
+  file.commit();
+  EXPECT_TRUE(fs::is_symlink(link));
+  EXPECT_EQ(read_file(path, 100), "new");
+  EXPECT_EQ(fs::status(path).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+}
+
+TEST_F(AtomicFileTest, RefusesUseAfterCommit) {
+  AtomicFile file(directory_ / "a");
+  file.commit();
+  EXPECT_THROW(file.write("x"), FailedPrecondition);
+  EXPECT_THROW(file.commit(), FailedPrecondition);
+  EXPECT_EQ(read_file(directory_ / "a", 0), "");
+}
+
+TEST_F(AtomicFileTest, NamesThePathAndTheReason) {
+  try {
+    AtomicFile file(directory_ / "missing" / "a");
+    FAIL() << "nothing thrown";
+  } catch (const NotFound& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("missing/a\": cannot create: no such file or directory (errno 2)"));
+  }
+  EXPECT_THROW(AtomicFile file(directory_), Error);
+  EXPECT_THROW(AtomicFile file(""), Error);
+}
+
+TEST_F(AtomicFileTest, RemovesTheTemporaryWhenTheDiskRefuses) {
+  const fs::path path = directory_ / "a";
+  put(path, "old");
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small = {.rlim_cur = 4096, .rlim_max = before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  AtomicFile file(path);
+  EXPECT_THROW(file.write(std::string(1 << 20, 'x')), Error);
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, old_handler);
+  EXPECT_THROW(file.commit(), FailedPrecondition);
+  EXPECT_EQ(read_file(path, 100), "old");
+  EXPECT_EQ(files(), 1u);
+}
+
+TEST_F(AtomicFileTest, ReadsUpToABound) {
+  put(directory_ / "a", std::string(10000, 'x'));
+  EXPECT_EQ(read_file(directory_ / "a", 10000).size(), 10000u);
+  EXPECT_EQ(read_file(directory_ / "a", SIZE_MAX - 1).size(), 10000u);
+  EXPECT_THROW(read_file(directory_ / "a", 9999), InvalidArgument);
+  EXPECT_THROW(read_file("/dev/zero", 100), InvalidArgument);
+  EXPECT_THROW(read_file(directory_ / "b", 100), NotFound);
+  EXPECT_THROW(read_file(directory_, 100), Error);
+}
+
+}  // namespace
+}  // namespace plimsoll

@@ -1,0 +1,33 @@
+// Clocks, in nanoseconds.
+//
+//   Stopwatch watch;
+//   work();
+//   double seconds = watch.seconds();
+//
+// Thread safety: any thread. Cost: some 20 ns for monotonic_ns, some 200 ns (a system call) for thread_cpu_ns.
+#pragma once
+
+#include <cstdint>
+
+#include "plimsoll/base/api.h"
+
+namespace plimsoll {
+
+// Time since some fixed moment; never goes back, is not set by anyone.
+PLIMSOLL_API std::int64_t monotonic_ns() noexcept;
+
+// Processor time that the calling thread has used; stands still while it sleeps or waits.
+PLIMSOLL_API std::int64_t thread_cpu_ns() noexcept;
+
+// Measures from when it was made, or last restarted.
+class Stopwatch {
+ public:
+  std::int64_t ns() const noexcept { return monotonic_ns() - start_; }
+  double seconds() const noexcept { return static_cast<double>(ns()) * 1e-9; }
+  void restart() noexcept { start_ = monotonic_ns(); }
+
+ private:
+  std::int64_t start_ = monotonic_ns();
+};
+
+}  // namespace plimsoll

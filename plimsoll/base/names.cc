@@ -1,0 +1,63 @@
+#include "plimsoll/base/names.h"
+
+#include <array>
+#include <functional>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <unordered_set>
+
+namespace plimsoll {
+namespace {
+
+struct Hash {
+  using is_transparent = void;
+  std::size_t operator()(std::string_view text) const noexcept { return std::hash<std::string_view>{}(text); }
+};
+
+// A node of the set never moves, so the characters of its string do not either.
+struct Table {
+  std::shared_mutex mutex;
+  std::unordered_set<std::string, Hash, std::equal_to<>> names;
+  std::size_t bytes = 0;
+};
+
+Table& table() {
+  static Table* const table = new Table;  // Never destroyed: names outlive everything.
+  return *table;
+}
+
+std::string_view find_or_add(std::string_view name) {
+  Table& all = table();
+  {
+    const std::shared_lock lock(all.mutex);
+    if (const auto found = all.names.find(name); found != all.names.end()) return *found;
+  }
+  const std::unique_lock lock(all.mutex);
+  const auto [position, added] = all.names.emplace(name);
+  // A node holds the string, its hash and a link; the bucket array adds a pointer.
+  constexpr std::size_t kInside = 15;  // Characters a string keeps without allocating.
+  if (added) {
+    const std::size_t outside = position->size() > kInside ? position->capacity() + 1 : 0;
+    all.bytes += sizeof(std::string) + 3 * sizeof(void*) + outside;
+  }
+  return *position;
+}
+
+}  // namespace
+
+const char* intern(std::string_view name) {
+  name = name.substr(0, name.find('\0'));
+  thread_local std::array<std::string_view, 64> recent{};  // By hash; an entry is an interned name or empty.
+  std::string_view& entry = recent[Hash{}(name) % recent.size()];
+  if (entry.data() == nullptr || entry != name) entry = find_or_add(name);
+  return entry.data();
+}
+
+InternedNames interned_names() noexcept {
+  Table& all = table();
+  const std::shared_lock lock(all.mutex);
+  return {.count = all.names.size(), .bytes = all.bytes};
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,15 @@
+// Errors of system calls, as our errors: the path, the verb and the system's reason.
+//   throw_system_error("file", path, "open", errno);   // file "x.ckpt": cannot open: permission denied (errno 13)
+#pragma once
+
+#include <string_view>
+
+#include "plimsoll/base/api.h"
+
+namespace plimsoll {
+
+// Throws NotFound for a name that does not exist, Error for everything else.
+[[noreturn]] PLIMSOLL_API void throw_system_error(std::string_view kind, std::string_view name, std::string_view verb,
+                                                  int error_number);
+
+}  // namespace plimsoll

@@ -1,0 +1,305 @@
+#include "plimsoll/memory/arena.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "plimsoll/base/bytes.h"
+#include "plimsoll/memory/alerts.h"
+#include "plimsoll/memory/arena_list.h"
+#include "plimsoll/memory/budget_node.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr std::size_t kMostBytes = std::size_t{1} << 46;  // More than any range holds.
+constexpr std::size_t kMostAlignment = 2_MiB;             // What a range's base is aligned to.
+
+std::atomic<std::uint64_t> next_block_id{1};
+
+ArenaOptions checked(ArenaOptions options, std::size_t page_bytes) {
+  if (options.limit < page_bytes)
+    throw InvalidArgument(fmt::format("arena \"{}\": a limit of {} is less than one page of {} bytes", options.name,
+                                      format_bytes_exactly(options.limit), page_bytes));
+  return options;
+}
+
+std::uint64_t token_of(const Chunk* chunk) {
+  return std::uint64_t{ChunkTable::number(chunk)} << 32 | chunk->generation;
+}
+
+}  // namespace
+
+Arena::Arena(PageSource& source, ArenaOptions options)
+    : options_(checked(std::move(options), source.page_bytes())),
+      page_shift_(static_cast<unsigned>(std::bit_width(source.page_bytes())) - 1),
+      page_limit_(options_.limit >> page_shift_),
+      cache_limit_(options_.limit / 4),
+      center_(options_.limit) {
+  auto range = source.reserve(source.range_bytes(options_.limit), page_limit_ << page_shift_);
+  base_ = range->base();
+  const bool roomy = range->bytes() / 4 >= options_.limit;
+  heap_ = std::make_unique<Heap>(std::move(range), source.page_bytes(), roomy);
+  number_ = ArenaList::instance().add(this);
+  AlertList::instance().check(*this);
+  if (!options_.pretouch) return;
+  const std::lock_guard lock(mutex_);
+  const std::size_t all = page_limit_ << page_shift_;
+  if (Chunk* chunk = heap_->take_committing(all, kGranularity, page_limit_)) {
+    for (std::size_t at = 0; at < all; at += source.page_bytes()) *static_cast<volatile char*>(static_cast<void*>(base_ + chunk->offset + at)) = 0;
+    heap_->give(chunk);
+  }
+}
+
+Arena::~Arena() { ArenaList::instance().remove(this, number_); }
+
+ArenaCache& Arena::attach(ThreadMemory& thread) {
+  auto cache = std::make_unique<ArenaCache>();
+  const std::lock_guard lock(MeterCenter::mutex());
+  center_.attach(cache->meter);
+  const std::lock_guard threads(ThreadRegistry::instance().mutex);  // Others look through the threads' caches.
+  return *(thread.caches[number_] = cache.release());
+}
+
+// The thread ends: its cached blocks and counts become everybody's.
+void Arena::detach(ThreadMemory& thread) noexcept {
+  ArenaCache* cache = thread.caches[number_];
+  if (!cache) return;
+  flush_deferred();
+  const std::lock_guard lock(mutex_);
+  cache->drain([&](Chunk* chunk) { heap_->give(chunk); });
+  retired_allocations_ += cache->allocations.load(std::memory_order_relaxed);
+  retired_largest_ = std::max(retired_largest_, cache->largest.load(std::memory_order_relaxed));
+  const std::lock_guard centers(MeterCenter::mutex());
+  center_.detach(cache->meter);
+  const std::lock_guard threads(ThreadRegistry::instance().mutex);
+  thread.caches[number_] = nullptr;
+  delete cache;
+}
+
+Block Arena::allocate(std::size_t bytes, std::size_t alignment) { return allocate(bytes, alignment, BlockLabel{}); }
+
+Block Arena::allocate(std::size_t bytes, std::size_t alignment, const BlockLabel& label) {
+  if (!std::has_single_bit(alignment) || alignment > kMostAlignment)
+    throw InvalidArgument(fmt::format("\"{}\": alignment {} is not a power of two up to {}", name(), alignment, kMostAlignment));
+  if (bytes == 0) return {};
+  Chunk* chunk = take(bytes, label, alignment);
+  return {address(chunk), bytes, this, token_of(chunk)};
+}
+
+void Arena::deallocate(const Block& block) {
+  if (!block) return;
+  Chunk* chunk = block.owner() == this ? heap_->records().find(static_cast<std::uint32_t>(block.token() >> 32)) : nullptr;
+  if (!chunk)
+    throw InvalidArgument(fmt::format("\"{}\": the block of {} at {} was not allocated here; give it to its own resource", name(),
+                                      format_bytes_exactly(block.size()), block.data()));
+  if (chunk->generation != static_cast<std::uint32_t>(block.token()) || chunk->state != ChunkState::kLive || address(chunk) != block.data())
+    throw InvalidArgument(fmt::format("\"{}\": the block of {} at {} was deallocated before; nothing was changed", name(),
+                                      format_bytes_exactly(block.size()), block.data()));
+  give(chunk);
+}
+
+// The caller is inside its gate.
+Chunk* Arena::take_cached(ThreadMemory& thread, ArenaCache& cache, const Request& request) noexcept {
+  const auto size = static_cast<std::int64_t>(request.size);
+  if (!cache.meter.fits(size)) return nullptr;
+  for (Meter* meter = thread.budget; meter; meter = meter->parent)
+    if (!meter->fits(size)) return nullptr;
+  Chunk* chunk = cache.pop(request.size);
+  if (!chunk) return nullptr;
+  cache.meter.add(size);
+  for (Meter* meter = thread.budget; meter; meter = meter->parent) meter->add(size);
+  chunk->state = ChunkState::kLive;
+  ++chunk->generation;
+  return chunk;
+}
+
+// Makes a charged chunk a live block. The caller is inside its gate.
+void Arena::publish(ThreadMemory& thread, ArenaCache& cache, Chunk* chunk, std::size_t bytes, const BlockLabel& label) noexcept {
+  cache.meter.note_peak();
+  for (Meter* meter = thread.budget; meter; meter = meter->parent) meter->note_peak();
+  chunk->budget = thread.budget ? static_cast<BudgetNode*>(thread.budget->center) : nullptr;
+  chunk->requested = bytes;
+  chunk->owner = thread.id;
+  chunk->label = label;
+  if (thread.next_id == thread.last_id) {
+    constexpr std::uint64_t kBatch = 4096;
+    thread.next_id = next_block_id.fetch_add(kBatch, std::memory_order_relaxed);
+    thread.last_id = thread.next_id + kBatch;
+  }
+  chunk->label.id = thread.next_id++;
+  cache.allocations.store(cache.allocations.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  if (chunk->size > cache.largest.load(std::memory_order_relaxed)) cache.largest.store(chunk->size, std::memory_order_relaxed);
+}
+
+Chunk* Arena::take(std::size_t bytes, const BlockLabel& label, std::size_t alignment) {
+  const Request request{bytes, bytes > kMostBytes ? bytes : (bytes + kGranularity - 1) & ~(kGranularity - 1), alignment};
+  ThreadMemory& thread = ThreadMemory::current();
+  ArenaCache& cache = cache_of(thread);
+  if (alignment <= kGranularity) [[likely]] {
+    const EnterThread inside(thread);
+    if (Chunk* chunk = take_cached(thread, cache, request)) [[likely]] {
+      publish(thread, cache, chunk, bytes, label);
+      return chunk;
+    }
+  }
+  return take_slowly(thread, request, label);
+}
+
+// Counts `size` bytes as used here and in every budget of the scope. Returns who refused, nullptr when none did.
+const MeterCenter* Arena::charge(ThreadMemory& thread, ArenaCache& cache, std::int64_t size) {
+  const auto for_all = [&](auto&& f) {
+    if (!f(cache.meter)) return static_cast<Meter*>(&cache.meter);
+    for (Meter* meter = thread.budget; meter; meter = meter->parent)
+      if (!f(*meter)) return meter;
+    return static_cast<Meter*>(nullptr);
+  };
+  const auto add = [&](Meter& meter) {
+    meter.add(size);
+    return true;
+  };
+  {
+    const EnterThread inside(thread);
+    if (!for_all([&](const Meter& meter) { return meter.fits(size); })) {
+      for_all(add);
+      return nullptr;
+    }
+  }
+  const std::lock_guard lock(MeterCenter::mutex());  // While it is held nobody takes quota back.
+  if (const Meter* refused = for_all([&](Meter& meter) { return meter.center->draw(meter, size); })) return refused->center;
+  const EnterThread inside(thread);
+  for_all(add);
+  return nullptr;
+}
+
+void Arena::undo_charge(ThreadMemory& thread, ArenaCache& cache, std::int64_t size) noexcept {
+  const EnterThread inside(thread);
+  cache.meter.subtract(size);
+  for (Meter* meter = thread.budget; meter; meter = meter->parent) meter->subtract(size);
+}
+
+// Uncounts a chunk that is given back. The caller is inside its gate and has a meter for the chunk's budget.
+bool Arena::uncharge(ThreadMemory& thread, ArenaCache& cache, const Chunk* chunk) noexcept {
+  const auto size = static_cast<std::int64_t>(chunk->size);
+  bool surplus = cache.meter.subtract(size);
+  if (chunk->budget)
+    for (Meter* meter = thread.find_meter(*chunk->budget); meter; meter = meter->parent) surplus |= meter->subtract(size);
+  return surplus;
+}
+
+// Gives unused quota back to the device and to the budget of this number (if it still exists).
+void Arena::return_quota(ThreadMemory& thread, ArenaCache& cache, std::size_t budget_number) noexcept {
+  bool fell = false;
+  {
+    const std::lock_guard lock(MeterCenter::mutex());
+    center_.give_back(cache.meter);
+    fell = center_.fell_below_mark();
+    if (budget_number < thread.meters.size())
+      for (Meter* meter = thread.meters[budget_number].get(); meter; meter = meter->parent) meter->center->give_back(*meter);
+  }
+  if (fell) AlertList::instance().check(*this);
+}
+
+void Arena::give(Chunk* chunk) noexcept {
+  ThreadMemory& thread = ThreadMemory::current();
+  ArenaCache& cache = cache_of(thread);
+  std::size_t budget_number = SIZE_MAX;
+  if (chunk->budget) [[unlikely]] {
+    thread.meter(*chunk->budget);  // Made now if this thread never charged it.
+    budget_number = chunk->budget->number();
+  }
+  bool kept = true, surplus = false;
+  {
+    const EnterThread inside(thread);
+    if (deferred_.load(std::memory_order_relaxed)) [[unlikely]] {
+      chunk->state = ChunkState::kDeferred;
+      chunk->link = cache.deferred;
+      cache.deferred = chunk;
+      return;
+    }
+    surplus = uncharge(thread, cache, chunk);
+    kept = chunk->owner == thread.id && thread.id != 0 && !pressed_.load(std::memory_order_relaxed) &&
+           cache.cached_bytes.load(std::memory_order_relaxed) + chunk->size <= cache_limit_ && cache.push(chunk);
+  }
+  if (!kept) {
+    const std::lock_guard lock(mutex_);
+    heap_->give(chunk);
+  }
+  if (surplus) [[unlikely]] return_quota(thread, cache, budget_number);
+}
+
+// Frees on the heap's side only. Requires the lock.
+std::size_t Arena::flush_caches_locked() {
+  std::size_t bytes = 0;
+  const StopThreads stopped([&](const ThreadMemory& thread) {
+    const ArenaCache* cache = thread.caches[number_];
+    return cache && cache->cached_bytes.load(std::memory_order_relaxed) > 0;
+  });
+  for (ThreadMemory* thread : stopped) {
+    ArenaCache& cache = *thread->caches[number_];
+    bytes += cache.cached_bytes.load(std::memory_order_relaxed);
+    cache.drain([&](Chunk* chunk) { heap_->give(chunk); });
+  }
+  return bytes;
+}
+
+std::size_t Arena::empty_caches() {
+  const std::lock_guard lock(mutex_);
+  return flush_caches_locked();
+}
+
+std::size_t Arena::flush_deferred() {
+  Chunk* deferred = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    const StopThreads stopped;
+    for (ThreadMemory* thread : stopped) {
+      ArenaCache* cache = thread->caches[number_];
+      while (cache && cache->deferred) {
+        Chunk* chunk = std::exchange(cache->deferred, cache->deferred->link);
+        chunk->link = std::exchange(deferred, chunk);
+      }
+    }
+  }
+  std::size_t bytes = 0;
+  ThreadMemory& thread = ThreadMemory::current();
+  ArenaCache& cache = cache_of(thread);
+  while (deferred) {
+    Chunk* chunk = std::exchange(deferred, deferred->link);
+    bytes += chunk->size;
+    const std::size_t budget_number = chunk->budget ? chunk->budget->number() : SIZE_MAX;
+    if (chunk->budget) thread.meter(*chunk->budget);
+    bool surplus = false;
+    {
+      const EnterThread inside(thread);
+      surplus = uncharge(thread, cache, chunk);
+    }
+    {
+      const std::lock_guard lock(mutex_);
+      heap_->give(chunk);
+    }
+    if (surplus) return_quota(thread, cache, budget_number);
+  }
+  return bytes;
+}
+
+std::size_t Arena::trim() {
+  flush_deferred();
+  const std::lock_guard lock(mutex_);
+  flush_caches_locked();
+  const std::size_t bytes = heap_->release_holes(1) << page_shift_;
+  note_pressure();
+  return bytes;
+}
+
+void Arena::collect() {
+  flush_deferred();
+  const std::lock_guard lock(mutex_);
+  flush_caches_locked();
+  heap_->release_holes(2_MiB >> page_shift_);
+  note_pressure();
+}
+
+}  // namespace plimsoll

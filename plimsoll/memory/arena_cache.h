@@ -1,0 +1,89 @@
+// ArenaCache: one thread's freed blocks of one arena, by exact size, ready for reuse without a lock.
+//
+// Two places a size may be in, last freed first. Counted in bytes_reserved, not in bytes_in_use; emptied under pressure.
+// Touched by its thread between enter() and leave(), or by one that has stopped it.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstdint>
+
+#include "plimsoll/memory/chunk.h"
+#include "plimsoll/memory/meter.h"
+
+namespace plimsoll {
+
+struct ArenaCache {
+  static constexpr std::size_t kSlots = 1024;
+
+  Meter meter;  // Bytes in use, of the device's count.
+  std::atomic<std::uint64_t> allocations{0};
+  std::atomic<std::size_t> largest{0};
+  std::atomic<std::size_t> cached_bytes{0};
+  Chunk* deferred = nullptr;  // Freed, to be given back at the next safe point.
+
+  // A cached chunk of this size, or nullptr.
+  Chunk* pop(std::size_t size) noexcept {
+    const std::size_t home = place(size);
+    for (const std::size_t at : {home, home ^ 1}) {
+      Slot& slot = slots_[at];
+      if (slot.size != size || slot.head == nullptr) continue;
+      Chunk* chunk = slot.head;
+      slot.head = chunk->link;
+      cached_bytes.store(cached_bytes.load(std::memory_order_relaxed) - size, std::memory_order_relaxed);
+      return chunk;
+    }
+    return nullptr;
+  }
+
+  // False when both places hold other sizes.
+  bool push(Chunk* chunk) noexcept {
+    const std::size_t home = place(chunk->size);
+    for (const std::size_t at : {home, home ^ 1}) {
+      Slot& slot = slots_[at];
+      if (slot.size != chunk->size) {
+        if (slot.head != nullptr) continue;
+        slot.size = chunk->size;
+        dirty_[at / 64] |= std::uint64_t{1} << (at % 64);
+      }
+      chunk->link = slot.head;
+      chunk->state = ChunkState::kCached;
+      slot.head = chunk;
+      cached_bytes.store(cached_bytes.load(std::memory_order_relaxed) + chunk->size, std::memory_order_relaxed);
+      return true;
+    }
+    return false;
+  }
+
+  // Hands every cached chunk to f; the cache is empty afterwards.
+  template <class F>
+  void drain(F&& f) {
+    for (std::size_t word = 0; word < dirty_.size(); ++word) {
+      while (dirty_[word]) {
+        Slot& slot = slots_[word * 64 + static_cast<std::size_t>(std::countr_zero(dirty_[word]))];
+        dirty_[word] &= dirty_[word] - 1;
+        while (Chunk* chunk = slot.head) {
+          slot.head = chunk->link;
+          f(chunk);
+        }
+        slot.size = 0;
+      }
+    }
+    cached_bytes.store(0, std::memory_order_relaxed);
+  }
+
+ private:
+  struct Slot {
+    std::size_t size = 0;
+    Chunk* head = nullptr;
+  };
+  static std::size_t place(std::size_t size) noexcept {
+    return static_cast<std::size_t>((size / kGranularity * 0x9E3779B97F4A7C15u) >> (64 - std::bit_width(kSlots - 1)));
+  }
+
+  std::array<std::uint64_t, kSlots / 64> dirty_{};  // Slots that may hold chunks.
+  std::array<Slot, kSlots> slots_{};
+};
+
+}  // namespace plimsoll

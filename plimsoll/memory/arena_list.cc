@@ -1,0 +1,64 @@
+#include "plimsoll/memory/arena_list.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "plimsoll/memory/arena.h"
+
+namespace plimsoll {
+
+ArenaList& ArenaList::instance() {
+  static auto* list = new ArenaList;
+  return *list;
+}
+
+ArenaList::ArenaList() { set_thread_hooks({&ArenaList::thread_ends, &ArenaList::before_fork, &ArenaList::after_fork}); }
+
+std::size_t ArenaList::add(Arena* arena) {
+  const std::lock_guard lock(mutex_);
+  const auto free = std::find(arenas_.begin(), arenas_.end(), nullptr);
+  if (free == arenas_.end())
+    throw Unsupported(fmt::format("arena \"{}\": {} arenas exist already; destroy one first", arena->name(), arenas_.size()));
+  *free = arena;
+  return static_cast<std::size_t>(free - arenas_.begin());
+}
+
+void ArenaList::remove(Arena* arena, std::size_t number) {
+  const std::lock_guard lock(mutex_);
+  PLIMSOLL_CHECK(arenas_[number] == arena);
+  arenas_[number] = nullptr;
+  const std::lock_guard centers(MeterCenter::mutex());
+  const StopThreads stopped;
+  for (ThreadMemory* thread : stopped) {
+    delete thread->caches[number];
+    thread->caches[number] = nullptr;
+  }
+}
+
+void ArenaList::for_each(const std::function<void(Arena&)>& f) {
+  const std::lock_guard lock(mutex_);
+  for (Arena* arena : arenas_)
+    if (arena) f(*arena);
+}
+
+void ArenaList::thread_ends(ThreadMemory& thread) {
+  instance().for_each([&](Arena& arena) { arena.detach(thread); });
+}
+
+void ArenaList::before_fork() {
+  instance().mutex_.lock();
+  for (Arena* arena : instance().arenas_)
+    if (arena) arena->mutex_.lock();
+}
+
+void ArenaList::after_fork(bool child) {
+  for (Arena* arena : instance().arenas_) {
+    if (!arena) continue;
+    if (child) arena->heap_->range().after_fork();
+    arena->mutex_.unlock();
+  }
+  instance().mutex_.unlock();
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,34 @@
+// ArenaList: every arena there is, by number; so that ending threads, fork() and process-wide reports reach them.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <mutex>
+
+#include "plimsoll/memory/thread_memory.h"
+
+namespace plimsoll {
+
+class Arena;
+
+class ArenaList {
+ public:
+  static ArenaList& instance();
+
+  std::size_t add(Arena* arena);  // Its number. Throws Unsupported beyond ThreadMemory::kMaxArenas.
+  void remove(Arena* arena, std::size_t number);
+
+  // Calls f(arena) for each, in the order of their numbers. Arenas neither come nor go meanwhile.
+  void for_each(const std::function<void(Arena&)>& f);
+
+ private:
+  ArenaList();
+  static void thread_ends(ThreadMemory& thread);
+  static void before_fork();
+  static void after_fork(bool child);
+
+  std::mutex mutex_;
+  std::array<Arena*, ThreadMemory::kMaxArenas> arenas_{};
+};
+
+}  // namespace plimsoll

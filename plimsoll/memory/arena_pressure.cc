@@ -1,0 +1,125 @@
+// The half of Arena that works when the cache has nothing: the central heap, the ladder, the refusal.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "plimsoll/base/bytes.h"
+#include "plimsoll/memory/alerts.h"
+#include "plimsoll/memory/arena.h"
+#include "plimsoll/memory/budget_node.h"
+#include "plimsoll/memory/holders.h"
+#include "plimsoll/memory/reclaimer.h"
+
+namespace plimsoll {
+
+// In growth mode, how many pages may be committed before moving is preferred: a little above the peak in use.
+std::size_t Arena::soft_page_limit(std::size_t wanted) {
+  if (!options_.growth) return page_limit_;
+  if (wanted > soft_limit_) {
+    constexpr std::size_t kSlack = 1536_KiB;
+    const std::size_t peak = std::max(center_.peak(), center_.used());
+    soft_limit_ = std::min(page_limit_, (peak + peak / 25 + kSlack) >> page_shift_);
+  }
+  return soft_limit_;
+}
+
+// Near the limit a cached block only keeps its pages from where they are needed.
+void Arena::note_pressure() noexcept {
+  pressed_.store(heap_->committed_pages() > page_limit_ - page_limit_ / 32, std::memory_order_relaxed);
+}
+
+Chunk* Arena::take_central(const Request& request, Refusal& refusal) {
+  const std::lock_guard lock(mutex_);
+  if (Chunk* chunk = heap_->take_resident(request.size, request.alignment)) return chunk;
+  const std::size_t soft = soft_page_limit(heap_->committed_pages() + heap_->pages_for(request.size));
+  Chunk* chunk = heap_->take_committing(request.size, request.alignment, soft);
+  if (!chunk) {
+    refusal.emptied += flush_caches_locked();
+    chunk = heap_->take_resident(request.size, request.alignment);
+  }
+  if (!chunk) chunk = heap_->take_moving(request.size, request.alignment, soft);
+  if (!chunk && soft < page_limit_) chunk = heap_->take_moving(request.size, request.alignment, page_limit_);
+  if (!chunk) {
+    refusal.spare = heap_->spare_pages() << page_shift_;
+    const std::size_t live = heap_->committed_pages() - heap_->spare_pages();
+    refusal.sufficient_limit = (live + heap_->pages_for(request.size)) << page_shift_;
+  }
+  note_pressure();
+  return chunk;
+}
+
+Chunk* Arena::try_slowly(ThreadMemory& thread, const Request& request, const BlockLabel& label, Refusal& refusal) {
+  ArenaCache& cache = cache_of(thread);
+  const auto size = static_cast<std::int64_t>(request.size);
+  refusal.by = &center_;
+  if (request.size > limit()) return nullptr;
+  refusal.by = charge(thread, cache, size);
+  if (refusal.by) return nullptr;
+  Chunk* chunk = nullptr;
+  try {
+    chunk = take_central(request, refusal);
+  } catch (...) {
+    undo_charge(thread, cache, size);
+    throw;
+  }
+  if (!chunk) {
+    undo_charge(thread, cache, size);
+    refusal.by = &center_;
+    return nullptr;
+  }
+  const EnterThread inside(thread);
+  publish(thread, cache, chunk, request.bytes, label);
+  return chunk;
+}
+
+Chunk* Arena::take_slowly(ThreadMemory& thread, const Request& request, const BlockLabel& label) {
+  Refusal refusal;
+  for (std::size_t rung = 0;;) {
+    if (Chunk* chunk = try_slowly(thread, request, label, refusal)) {
+      if (center_.passed_mark()) [[unlikely]] AlertList::instance().check(*this);
+      return chunk;
+    }
+    if (!climb(rung, request, refusal)) refuse(request, label, refusal);
+  }
+}
+
+// Climbs the ladder until a rung frees something; false at its top.
+bool Arena::climb(std::size_t& rung, const Request& request, Refusal& refusal) {
+  for (std::size_t freed = 0; freed == 0; ++rung) {
+    if (rung == 0) {
+      freed = flush_deferred();
+      refusal.tried.push_back({"flush deferred releases", freed});
+      continue;
+    }
+    if (request.size > limit()) return false;
+    const char* name = ask_reclaimer(rung - 1, options_.name.c_str(), request.size, freed);
+    if (!name) return false;
+    refusal.tried.push_back({name, freed});
+  }
+  return true;
+}
+
+void Arena::refuse(const Request& request, const BlockLabel& label, Refusal& refusal) {
+  refusals_.fetch_add(1, std::memory_order_relaxed);
+  const bool own = refusal.by == &center_;
+  OutOfMemoryDetails details;
+  details.requested = request.bytes;
+  details.in_use = refusal.by->used();
+  details.limit = own ? options_.limit : refusal.by->limit();
+  if (own) {  // These were tried by the heap itself, in this order.
+    refusal.tried.push_back({"empty caches", refusal.emptied});
+    refusal.tried.push_back({"move pages of holes", 0});
+  }
+  const std::size_t pages = heap_->pages_for(std::min(request.size, SIZE_MAX / 2)) << page_shift_;
+  if (own)
+    details.smallest_sufficient_limit = std::max(refusal.sufficient_limit, pages);
+  else
+    details.smallest_sufficient_limit = details.in_use + request.size;
+  details.tried = std::move(refusal.tried);
+  details.holders = find_holders(*this, own ? nullptr : static_cast<const BudgetNode*>(refusal.by));
+  details.what = describe_refusal(own ? fmt::format("\"{}\"", name()) : fmt::format("budget \"{}\"", static_cast<const BudgetNode*>(refusal.by)->name()),
+                                  label, details);
+  throw OutOfMemory(std::move(details));
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,83 @@
+#include "plimsoll/memory/budget_node.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "plimsoll/memory/thread_memory.h"
+
+namespace plimsoll {
+namespace {
+
+// Numbers in use and nodes whose handles are gone. Guarded by its own lock, taken before all others.
+struct NodeList {
+  std::mutex mutex;
+  std::vector<bool> taken;
+  std::vector<BudgetNode*> released;
+
+  static NodeList& instance() {
+    static auto* list = new NodeList;
+    return *list;
+  }
+};
+
+}  // namespace
+
+BudgetNode::BudgetNode(std::string name, std::size_t limit, std::shared_ptr<BudgetNode> parent)
+    : MeterCenter(limit), name_(std::move(name)), parent_(std::move(parent)) {}
+
+std::shared_ptr<BudgetNode> BudgetNode::make(std::string name, std::size_t limit, std::shared_ptr<BudgetNode> parent) {
+  sweep();
+  std::shared_ptr<BudgetNode> node(new BudgetNode(std::move(name), limit, std::move(parent)), &BudgetNode::release);
+  NodeList& list = NodeList::instance();
+  const std::lock_guard lock(list.mutex);
+  node->number_ = static_cast<std::size_t>(std::find(list.taken.begin(), list.taken.end(), false) - list.taken.begin());
+  if (node->number_ == list.taken.size()) list.taken.push_back(true);
+  list.taken[node->number_] = true;
+  if (node->parent_) {
+    auto& siblings = node->parent_->children_;
+    std::erase_if(siblings, [](const auto& sibling) { return sibling.expired(); });
+    siblings.push_back(node);
+  }
+  return node;
+}
+
+void BudgetNode::release(BudgetNode* node) {
+  NodeList& list = NodeList::instance();
+  {
+    const std::lock_guard lock(list.mutex);
+    list.released.push_back(node);
+  }
+  sweep();
+}
+
+void BudgetNode::sweep() {
+  NodeList& list = NodeList::instance();
+  std::vector<BudgetNode*> done;
+  {
+    const std::lock_guard lock(list.mutex);
+    const auto finished = std::partition(list.released.begin(), list.released.end(), [](BudgetNode* node) { return node->used() > 0; });
+    done.assign(finished, list.released.end());
+    list.released.erase(finished, list.released.end());
+    for (BudgetNode* node : done) {
+      const std::lock_guard centers(MeterCenter::mutex());
+      const StopThreads stopped;
+      for (ThreadMemory* thread : stopped) {
+        if (!thread->find_meter(*node)) continue;
+        if (thread->budget == thread->find_meter(*node)) thread->budget = nullptr;
+        thread->meters[node->number()].reset();
+      }
+      list.taken[node->number()] = false;
+    }
+  }
+  for (BudgetNode* node : done) delete node;  // May release the parent in turn.
+}
+
+std::vector<std::shared_ptr<BudgetNode>> BudgetNode::children() const {
+  const std::lock_guard lock(NodeList::instance().mutex);
+  std::vector<std::shared_ptr<BudgetNode>> alive;
+  for (const auto& child : children_)
+    if (auto node = child.lock()) alive.push_back(std::move(node));
+  return alive;
+}
+
+}  // namespace plimsoll

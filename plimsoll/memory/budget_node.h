@@ -1,0 +1,33 @@
+// BudgetNode: the shared inside of a Budget. It outlives its handles while blocks are charged to it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "plimsoll/memory/meter_center.h"
+
+namespace plimsoll {
+
+class BudgetNode final : public MeterCenter {
+ public:
+  // A new node, kept alive by the result and by what is charged to it.
+  static std::shared_ptr<BudgetNode> make(std::string name, std::size_t limit, std::shared_ptr<BudgetNode> parent);
+
+  const std::string& name() const noexcept { return name_; }
+  BudgetNode* parent() const noexcept { return parent_.get(); }
+  std::size_t number() const noexcept { return number_; }  // Small; reused after the node is gone.
+  std::vector<std::shared_ptr<BudgetNode>> children() const;
+
+ private:
+  BudgetNode(std::string name, std::size_t limit, std::shared_ptr<BudgetNode> parent);
+  static void release(BudgetNode* node);  // The last handle is gone.
+  static void sweep();                    // Destroys released nodes that nothing is charged to any more.
+
+  const std::string name_;
+  const std::shared_ptr<BudgetNode> parent_;
+  std::size_t number_ = 0;
+  std::vector<std::weak_ptr<BudgetNode>> children_;
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,136 @@
+// Heap: best fit with coalescing over one range of pages, and the art of serving a request when no hole fits.
+//
+// A request is served, cheapest way first, from
+//   1. the smallest hole whose pages are all there                      take_resident()
+//   2. a hole that misses pages, while pages may still be committed     take_committing()
+//   3. a hole that misses pages, with pages taken out of other holes    take_moving()
+// so a request is refused only when the pages that hold a live byte, plus those of the request, pass the page limit.
+//
+// Invariants: chunks of a zone tile it; two free neighbours never stand side by side; a missing page lies wholly inside
+// one free chunk; committed_pages() is the number of bits set in the page map.
+// Blocks up to 4 KiB have a zone of their own so that they do not pin the holes between large ones.
+// Not thread-safe: the arena holds its lock.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "plimsoll/memory/chunk_table.h"
+#include "plimsoll/memory/free_bins.h"
+#include "plimsoll/memory/page_map.h"
+#include "plimsoll/memory/page_source.h"
+
+namespace plimsoll {
+
+// What moving cost so far.
+struct HeapCounters {
+  std::size_t moves = 0;            // Calls of PageRange::move.
+  std::size_t pages_moved = 0;      // Pages that went from a hole to a new block.
+  std::size_t pages_refaulted = 0;  // Of these, the ones that had to be given back and faulted anew.
+};
+
+class Heap {
+ public:
+  // With `two_zones`, small blocks get the first quarter of the range to themselves while there is room.
+  Heap(std::unique_ptr<PageRange> range, std::size_t page_bytes, bool two_zones);
+
+  // All three: a chunk of exactly `size` bytes (a multiple of 64) at a multiple of `alignment`, in state kLive, or nullptr
+  // when there is none that way without committing more than `page_cap` pages. nullptr leaves everything as it was.
+  // Throw OutOfMemory only when not even a record can be had.
+  Chunk* take_resident(std::size_t size, std::size_t alignment);
+  Chunk* take_committing(std::size_t size, std::size_t alignment, std::size_t page_cap);
+  Chunk* take_moving(std::size_t size, std::size_t alignment, std::size_t page_cap);
+
+  // Gives a chunk back; it merges with its free neighbours.
+  void give(Chunk* chunk) noexcept;
+
+  // Releases the pages of every hole that has at least so many. Returns how many there were.
+  std::size_t release_holes(std::size_t least_pages) noexcept;
+
+  std::byte* base() const noexcept { return range_->base(); }
+  std::size_t committed_pages() const noexcept { return committed_; }
+  std::size_t peak_committed_pages() const noexcept { return peak_committed_; }
+  void reset_peak() noexcept { peak_committed_ = committed_; }
+  std::size_t spare_pages() const noexcept { return spare_; }  // Committed pages without a live byte.
+  std::size_t page_bytes() const noexcept { return std::size_t{1} << page_shift_; }
+  std::size_t largest_resident_hole() const noexcept;
+  std::size_t pages_for(std::size_t size) const noexcept { return (size + page_bytes() - 1) >> page_shift_; }
+  const HeapCounters& counters() const noexcept { return counters_; }
+  ChunkTable& records() noexcept { return records_; }
+  const ChunkTable& records() const noexcept { return records_; }
+  PageRange& range() noexcept { return *range_; }
+
+  // Calls f(chunk, resident bytes inside) in address order.
+  template <class F>
+  void for_each(F&& f) const;
+
+  // Checks every invariant; for tests. Ends the program when one is broken.
+  void validate() const;
+
+ private:
+  struct Zone {
+    Chunk* first = nullptr;
+    FreeBins resident;  // All pages there.
+    FreeBins partial;   // Some or all pages missing.
+  };
+  struct Spot {  // Where in a free chunk a request would go, and how many pages it would lack there.
+    Chunk* hole = nullptr;
+    std::size_t offset = 0;
+    std::size_t missing = SIZE_MAX;
+  };
+  static constexpr std::size_t kSmallBlock = 4096;
+  static constexpr int kCandidates = 8;
+
+  std::size_t first_page(const Chunk* c) const noexcept { return (c->offset + page_bytes() - 1) >> page_shift_; }
+  std::size_t last_page(const Chunk* c) const noexcept;
+  std::size_t resident_pages(const Chunk* free) const noexcept;
+  Zone& home(std::size_t size) noexcept { return zones_[zone_count_ > 1 && size > kSmallBlock]; }
+  Zone& other(std::size_t size) noexcept { return zones_[zone_count_ > 1 && size <= kSmallBlock]; }
+
+  void insert(Chunk* free) noexcept;
+  void remove(Chunk* free) noexcept;
+  void add_to_donors(Chunk* free) noexcept;
+  void remove_from_donors(Chunk* free) noexcept;
+  Chunk* carve(const Spot& spot, std::size_t size) noexcept;
+  Chunk* split(Chunk* chunk, std::size_t size) noexcept;
+  void give(Chunk* chunk, std::size_t missing) noexcept;
+  std::size_t missing_in(std::size_t offset, std::size_t size) const noexcept;
+
+  Spot best_spot(Zone& zone, std::size_t size, std::size_t alignment) const noexcept;
+  void try_spot(Spot& best, Chunk* hole, std::size_t offset, std::size_t size) const noexcept;
+  void try_resident_run(Spot& best, Chunk* hole, std::size_t size, std::size_t alignment) const noexcept;
+  Spot choose_spot(std::size_t size, std::size_t alignment) noexcept;
+  Chunk* take_at(const Spot& spot, std::size_t size, std::size_t page_cap) noexcept;
+
+  bool commit_missing(std::size_t first, std::size_t last) noexcept;
+  bool take_pages(std::size_t wanted, std::size_t& first, std::size_t last) noexcept;
+  Chunk* next_donor(std::size_t pages) noexcept;
+  bool drain(Chunk* donor, std::size_t& wanted, std::size_t& first, std::size_t last) noexcept;
+  bool move_run(std::size_t from, std::size_t to, std::size_t pages) noexcept;
+  std::size_t release_pages(Chunk* free) noexcept;
+
+  std::unique_ptr<PageRange> range_;
+  unsigned page_shift_;
+  ChunkTable records_;
+  PageMap pages_;
+  std::array<Zone, 2> zones_;
+  std::size_t zone_count_;
+  Chunk* donors_ = nullptr;         // Chunks in `partial` that still hold pages.
+  Chunk* crumbs_ = nullptr;         // Chunks in `resident` below two pages that hold a whole one.
+  std::size_t high_water_page_[2];  // No page of the zone from here on was ever committed.
+  std::size_t committed_ = 0;
+  std::size_t peak_committed_ = 0;
+  std::size_t spare_ = 0;
+  HeapCounters counters_;
+};
+
+template <class F>
+void Heap::for_each(F&& f) const {
+  for (std::size_t i = 0; i < zone_count_; ++i)
+    for (const Chunk* c = zones_[i].first; c; c = c->next)
+      f(*c, c->state == ChunkState::kFree ? c->size - (std::size_t{c->free.missing_pages} << page_shift_) : c->size);
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,69 @@
+// MeterCenter: the count behind the meters of all threads; a budget or a device has one.
+//
+// draw() and give_back() run on the slow path under one lock of the whole process.
+// used() is exact when no thread is between enter() and leave(); peak() is exact while one thread uses the center and
+// with more at most 1/128 of the limit per thread too high.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <vector>
+
+#include "plimsoll/memory/meter.h"
+
+namespace plimsoll {
+
+class ThreadMemory;
+
+class MeterCenter {
+ public:
+  explicit MeterCenter(std::size_t limit);
+  MeterCenter(const MeterCenter&) = delete;
+  MeterCenter& operator=(const MeterCenter&) = delete;
+  virtual ~MeterCenter() = default;
+
+  static std::mutex& mutex();  // Guards every center; take it before the calls that ask for it.
+
+  // Requires the lock, and the caller outside of its gate. Raises `meter`'s allowance so that `bytes` more fit, taking back
+  // what other threads hold unused. False when the limit does not allow it: then nothing changed but idle quotas.
+  bool draw(Meter& meter, std::int64_t bytes);
+  // Requires the lock, and the caller outside of its gate.
+  void give_back(Meter& meter);
+
+  // Requires the lock. Another thread starts or ends using the center.
+  void attach(Meter& meter);
+  void detach(Meter& meter);
+
+  std::size_t used() const;
+  std::size_t peak() const;
+  void reset_peak();  // To what is used now.
+  std::size_t limit() const noexcept { return static_cast<std::size_t>(limit_); }
+
+  // Marks, for alerts. draw() never passes the upper one silently: passed_mark() is true then. Below the lower one,
+  // fell_below_mark() is true; while it is set, every give() asks. Both require the lock; 0 and SIZE_MAX are none.
+  void set_marks(std::size_t lower, std::size_t upper);
+  bool passed_mark() const noexcept { return passed_mark_.load(std::memory_order_relaxed); }
+  bool fell_below_mark() const noexcept { return lower_mark_ > 0 && used_locked() < lower_mark_; }
+  std::size_t used_now() const noexcept { return static_cast<std::size_t>(used_locked()); }  // Requires the lock.
+
+ private:
+  void collect_idle(const Meter* except);
+  void rebase_peaks();
+  std::int64_t used_locked() const noexcept;
+  std::int64_t peak_locked() const;
+
+  const std::int64_t limit_;
+  const std::int64_t quota_;
+  std::int64_t upper_mark_ = INT64_MAX;
+  std::int64_t lower_mark_ = 0;
+  std::atomic<bool> passed_mark_{false};
+  std::int64_t drawn_ = 0;         // Sum of the allowances plus retired_. Never more than limit_.
+  std::int64_t peak_drawn_ = 0;
+  std::int64_t retired_ = 0;       // Used by threads that have ended.
+  std::int64_t peak_floor_ = 0;    // Peak before the set of threads last changed.
+  std::vector<Meter*> meters_;
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,152 @@
+#include "plimsoll/memory/thread_memory.h"
+
+#include <linux/membarrier.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "plimsoll/memory/budget_node.h"
+
+namespace plimsoll {
+namespace {
+
+int membarrier(int command) { return static_cast<int>(syscall(SYS_membarrier, command, 0, 0)); }
+
+bool register_membarrier() {
+#if defined(__SANITIZE_THREAD__)
+  return false;
+#else
+  return membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
+#endif
+}
+
+ThreadHooks hooks;
+pthread_key_t thread_end_key;
+
+}  // namespace
+
+thread_local ThreadMemory* ThreadMemory::current_ = nullptr;
+bool ThreadMemory::cheap_barrier_ = false;
+
+void set_thread_hooks(const ThreadHooks& to) { hooks = to; }
+
+ThreadRegistry& ThreadRegistry::instance() {
+  static auto* registry = new ThreadRegistry;
+  return *registry;
+}
+
+ThreadRegistry::ThreadRegistry() {
+  ThreadMemory::cheap_barrier_ = register_membarrier();
+  pthread_key_create(&thread_end_key, &ThreadMemory::detach);
+  pthread_atfork(
+      [] {
+        if (hooks.before_fork) hooks.before_fork();
+        MeterCenter::mutex().lock();
+        instance().mutex.lock();
+      },
+      [] {
+        instance().mutex.unlock();
+        MeterCenter::mutex().unlock();
+        if (hooks.after_fork) hooks.after_fork(false);
+      },
+      [] {
+        ThreadMemory::cheap_barrier_ = register_membarrier();
+        for (ThreadMemory* thread : instance().threads) {  // The others do not exist here.
+          thread->busy_.store(0);
+          thread->stop_.store(0);
+        }
+        instance().mutex.unlock();
+        MeterCenter::mutex().unlock();
+        if (hooks.after_fork) hooks.after_fork(true);
+      });
+}
+
+void ThreadMemory::attach() {
+  ThreadRegistry& registry = ThreadRegistry::instance();
+  ThreadMemory* thread = nullptr;
+  {
+    const std::lock_guard lock(registry.mutex);
+    if (!registry.idle.empty()) {
+      thread = registry.idle.back();
+      registry.idle.pop_back();
+    } else {
+      thread = new ThreadMemory;
+      registry.threads.push_back(thread);
+      registry.idle.reserve(registry.threads.size());  // So that a thread can end without allocating.
+      if (registry.threads.size() <= UINT16_MAX) thread->id = static_cast<std::uint16_t>(registry.threads.size());
+    }
+  }
+  pthread_setspecific(thread_end_key, thread);
+  current_ = thread;
+}
+
+void ThreadMemory::detach(void* data) noexcept {
+  auto* thread = static_cast<ThreadMemory*>(data);
+  if (hooks.thread_ends) hooks.thread_ends(*thread);
+  {
+    const std::lock_guard lock(MeterCenter::mutex());
+    for (const auto& meter : thread->meters)
+      if (meter) meter->center->detach(*meter);
+    thread->meters.clear();
+    thread->budget = nullptr;
+  }
+  current_ = nullptr;
+  ThreadRegistry& registry = ThreadRegistry::instance();
+  const std::lock_guard lock(registry.mutex);
+  registry.idle.push_back(thread);
+}
+
+void ThreadMemory::wait_at_gate() noexcept {
+  do {
+    busy_.store(0, std::memory_order_release);
+    for (int spins = 0; stop_.load(std::memory_order_acquire) != 0; ++spins)
+      if (spins > 64) std::this_thread::yield();
+    busy_.store(1, std::memory_order_seq_cst);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+  } while (stop_.load(std::memory_order_seq_cst) != 0);
+}
+
+void StopThreads::stop() {
+  const ThreadMemory* self = ThreadMemory::current_;
+  bool others = false;
+  for (ThreadMemory* thread : threads_) {
+    if (thread == self) continue;
+    thread->stop_.fetch_add(1, std::memory_order_seq_cst);
+    others = true;
+  }
+  if (!others) return;
+  if (ThreadMemory::cheap_barrier_)
+    membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+  else
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+  for (ThreadMemory* thread : threads_)
+    if (thread != self)
+      for (int spins = 0; thread->busy_.load(std::memory_order_seq_cst) != 0; ++spins)
+        if (spins > 64) std::this_thread::yield();
+}
+
+StopThreads::~StopThreads() {
+  const ThreadMemory* self = ThreadMemory::current_;
+  for (ThreadMemory* thread : threads_)
+    if (thread != self) thread->stop_.fetch_sub(1, std::memory_order_seq_cst);
+}
+
+Meter* ThreadMemory::find_meter(const BudgetNode& node) const noexcept {
+  return node.number() < meters.size() ? meters[node.number()].get() : nullptr;
+}
+
+Meter& ThreadMemory::add_meter(BudgetNode& node) {
+  Meter* parent = node.parent() ? &meter(*node.parent()) : nullptr;
+  const std::lock_guard lock(MeterCenter::mutex());
+  if (meters.size() <= node.number()) meters.resize(node.number() + 1);
+  meters[node.number()] = std::make_unique<Meter>();
+  Meter& made = *meters[node.number()];
+  made.parent = parent;
+  node.attach(made);
+  return made;
+}
+
+}  // namespace plimsoll
