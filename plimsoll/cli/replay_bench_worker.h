@@ -19,7 +19,9 @@
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/cli/replay_pass.h"
 #include "plimsoll/cli/trace_csv.h"
+#include "plimsoll/memory/arena.h"
 #include "plimsoll/memory/bfc_resource.h"
+#include "plimsoll/memory/host_page_source.h"
 
 namespace plimsoll {
 
@@ -106,6 +108,25 @@ class BfcRun final : public WorkerRun {
   std::vector<Block> blocks_;
 };
 
+class ArenaRun final : public WorkerRun {
+ public:
+  ArenaRun(const Trace& trace, const std::string& mode)
+      : arena_(pages_,
+               {.name = "bench", .limit = mode == "tight" ? tight_limit(trace) : 8_GiB, .growth = mode == "growth"}) {}
+
+  WorkerResult run(const Trace& trace, bool touch, int passes) override {
+    blocks_.resize(trace.slots);
+    WorkerResult result = timed_passes(trace, arena_, blocks_, touch, passes);
+    result.reserved = arena_.stats().peak_bytes_reserved;
+    return result;
+  }
+
+ private:
+  HostPageSource pages_;
+  Arena arena_;
+  std::vector<Block> blocks_;
+};
+
 class ReplayWorker {
  public:
   ReplayWorker(std::string allocator, std::vector<std::string> paths)
@@ -143,8 +164,8 @@ class ReplayWorker {
   }
 
   std::unique_ptr<WorkerRun> make(const std::string& mode) const {
+    if (allocator_ == "arena") return std::make_unique<ArenaRun>(trace_, mode);
     if (allocator_ == "bfc") return std::make_unique<BfcRun>();
-    static_cast<void>(mode);
     return std::make_unique<MallocRun>();
   }
 
