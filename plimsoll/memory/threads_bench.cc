@@ -8,7 +8,6 @@
 
 #include <atomic>
 #include <memory>
-#include <optional>
 #include <thread>
 
 #include "plimsoll/base/bytes.h"
@@ -20,8 +19,8 @@
 namespace plimsoll {
 namespace {
 
-constexpr int kPairs = 100'000;
-constexpr int kRounds = 40;
+constexpr int kPairs = 20'000;
+constexpr int kRounds = 300;
 
 // Two threads that run pairs together or apart when told to.
 template <class Memory>
@@ -35,28 +34,24 @@ class Pairs {
     for (std::thread& thread : threads_) thread.join();
   }
 
-  // Wall nanoseconds per pair over `count` threads together, if the round was clean.
-  std::optional<double> run(int count) {
+  // Wall nanoseconds per pair over `count` threads together.
+  double run(int count) {
     wanted_ = count;
     waiting_ = 0;
     done_ = 0;
     ++round_;
     while (done_ < count) std::this_thread::sleep_for(std::chrono::microseconds(50));
     double begin = times_[0].begin, end = times_[0].end;
-    bool clean = true;
-    for (int number = 0; number < count; ++number) {
-      const Times& one = times_[number];
-      begin = std::min(begin, one.begin);
-      end = std::max(end, one.end);
-      clean = clean && one.cpu >= 0.97 * (one.end - one.begin);
+    for (int number = 1; number < count; ++number) {
+      begin = std::min(begin, times_[number].begin);
+      end = std::max(end, times_[number].end);
     }
-    if (!clean) return std::nullopt;
     return (end - begin) / (static_cast<double>(kPairs) * count);
   }
 
  private:
   struct Times {
-    double begin = 0, end = 0, cpu = 0;
+    double begin = 0, end = 0;
   };
 
   void pairs(int count) {
@@ -78,11 +73,9 @@ class Pairs {
       ++waiting_;
       while (waiting_ < wanted_) {
       }
-      const double cpu = cpu_ns();
       times_[number].begin = wall_ns();
       pairs(kPairs);
       times_[number].end = wall_ns();
-      times_[number].cpu = cpu_ns() - cpu;
       ++done_;
     }
   }
@@ -95,9 +88,8 @@ class Pairs {
 };
 
 struct Scaling {
-  double one = 0, two = 0;  // Best nanoseconds per pair.
-  int clean_one = 0, clean_two = 0;
-  double factor() const { return two > 0 ? one / two : 0; }
+  std::vector<double> one, two;  // Nanoseconds per pair of each round, sorted.
+  double factor() const { return one.front() / two.front(); }
 };
 
 template <class Memory>
@@ -105,23 +97,21 @@ Scaling measure(Memory& memory, std::size_t bytes) {
   Pairs<Memory> pairs(memory, bytes);
   Scaling result;
   for (int round = 0; round < kRounds; ++round) {
-    if (const auto ns = pairs.run(1)) {
-      result.one = result.clean_one++ == 0 ? *ns : std::min(result.one, *ns);
-    }
-    if (const auto ns = pairs.run(2)) {
-      result.two = result.clean_two++ == 0 ? *ns : std::min(result.two, *ns);
-    }
+    result.one.push_back(pairs.run(1));
+    result.two.push_back(pairs.run(2));
   }
+  std::sort(result.one.begin(), result.one.end());
+  std::sort(result.two.begin(), result.two.end());
   return result;
 }
 
 void print_row(const char* who, std::size_t bytes, const Scaling& scaling) {
-  std::printf("| %s | %s | %.1f (%d) | %.1f (%d) | %.2f |\n", who, format_bytes(bytes).c_str(), scaling.one,
-              scaling.clean_one, scaling.two, scaling.clean_two, scaling.factor());
+  std::printf("| %s | %s | %.1f (%.1f) | %.1f (%.1f) | %.2f |\n", who, format_bytes(bytes).c_str(), scaling.one.front(),
+              scaling.one[kRounds / 2], scaling.two.front(), scaling.two[kRounds / 2], scaling.factor());
 }
 
 int run() {
-  std::printf("\nPairs of allocate and deallocate: wall ns per pair over all threads, best (clean rounds of %d)\n\n",
+  std::printf("\nPairs of allocate and deallocate: wall ns per pair over all threads, best (median) of %d rounds\n\n",
               kRounds);
   std::printf("| resource | block | 1 thread | 2 threads | pairs/s, two against one |\n|---|--:|--:|--:|--:|\n");
   std::vector<std::pair<std::size_t, Scaling>> arena_rows;
