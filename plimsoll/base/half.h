@@ -114,6 +114,7 @@ static_assert(sizeof(float16) == 2 && sizeof(bfloat16) == 2);
 
 }  // namespace plimsoll
 
+// NOLINTBEGIN(readability-identifier-naming): the standard's names.
 template <>
 struct std::numeric_limits<plimsoll::float16> : std::numeric_limits<float> {
   using T = plimsoll::float16;
@@ -144,3 +145,4 @@ struct std::numeric_limits<plimsoll::bfloat16> : std::numeric_limits<float> {
   static constexpr T signaling_NaN() noexcept { return T::from_bits(0x7fa0); }
   static constexpr T denorm_min() noexcept { return T::from_bits(0x0001); }
 };
+// NOLINTEND(readability-identifier-naming)

@@ -66,9 +66,9 @@ void Shape::assign(std::span<const std::int64_t> sizes) {
     throw InvalidArgument(fmt::format("shape: more than {} axes; join some of them with reshape", kMaxRank));
   count_ = count_elements(sizes);
   if (sizes.size() > kInlineRank)
-    spilled_ = new Spilled(sizes);
+    sizes_[0] = std::bit_cast<std::int64_t>(new Spilled(sizes));
   else
-    std::copy(sizes.begin(), sizes.end(), inline_.begin());
+    std::copy(sizes.begin(), sizes.end(), sizes_.begin());
   rank_ = static_cast<std::int8_t>(sizes.size());
 }
 
@@ -86,12 +86,12 @@ Shape& Shape::operator=(Shape&& other) noexcept {
   return *this;
 }
 
-const std::int64_t* Shape::spilled_sizes() const noexcept { return spilled_->sizes.data(); }
+const std::int64_t* Shape::spilled_sizes() const noexcept { return spilled()->sizes.data(); }
 
-void Shape::retain() const noexcept { spilled_->users.fetch_add(1, std::memory_order_relaxed); }
+void Shape::retain() const noexcept { spilled()->users.fetch_add(1, std::memory_order_relaxed); }
 
 void Shape::release() noexcept {
-  if (spilled_->users.fetch_sub(1, std::memory_order_acq_rel) == 1) delete spilled_;
+  if (spilled()->users.fetch_sub(1, std::memory_order_acq_rel) == 1) delete spilled();
 }
 
 std::size_t Shape::refuse_size() const {
@@ -122,12 +122,10 @@ Shape broadcast_shapes(const Shape& a, const Shape& b, const char* where) {
     const std::int64_t left = i < a.rank() ? a[a.rank() - 1 - i] : 1;
     const std::int64_t right = i < b.rank() ? b[b.rank() - 1 - i] : 1;
     std::int64_t& size = sizes[rank - 1 - i];
-    if (left == right || right == 1)
+    if (left == right || right == 1 || (right == kUnknownSize && left != 1))
       size = left;
     else if (left == 1 || left == kUnknownSize)
       size = right;
-    else if (right == kUnknownSize)
-      size = left;
     else
       throw InvalidArgument(
           fmt::format("{}: shapes {} and {} do not fit: {} against {} on axis {}; sizes must be equal or 1", where,

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -94,7 +95,8 @@ class PLIMSOLL_API Shape {
   struct Spilled;  // A count of users and the sizes.
 
   bool is_spilled() const noexcept { return rank_ > static_cast<std::int8_t>(kInlineRank); }
-  const std::int64_t* data() const noexcept { return is_spilled() ? spilled_sizes() : inline_.data(); }
+  const std::int64_t* data() const noexcept { return is_spilled() ? spilled_sizes() : sizes_.data(); }
+  Spilled* spilled() const noexcept { return std::bit_cast<Spilled*>(sizes_[0]); }
   const std::int64_t* spilled_sizes() const noexcept;
   void assign(std::span<const std::int64_t> sizes);
   void copy(const Shape& other) noexcept;
@@ -103,23 +105,20 @@ class PLIMSOLL_API Shape {
   void release() noexcept;
   [[noreturn]] std::size_t refuse_size() const;
 
-  union {
-    std::array<std::int64_t, kInlineRank> inline_ = {};
-    Spilled* spilled_;
-  };
-  std::int64_t count_ = -1;  // Elements, or -1 when unset or a size is unknown.
-  std::int8_t rank_ = -1;    // -1: unset.
+  std::array<std::int64_t, kInlineRank> sizes_ = {};  // When spilled, the first is the address of the Spilled.
+  std::int64_t count_ = -1;                           // Elements, or -1 when unset or a size is unknown.
+  std::int8_t rank_ = -1;                             // -1: unset.
 };
 
 inline void Shape::copy(const Shape& other) noexcept {
-  inline_ = other.inline_;
+  sizes_ = other.sizes_;
   count_ = other.count_;
   rank_ = other.rank_;
   if (is_spilled()) retain();
 }
 
 inline void Shape::move(Shape& other) noexcept {
-  inline_ = other.inline_;
+  sizes_ = other.sizes_;
   count_ = std::exchange(other.count_, -1);
   rank_ = std::exchange(other.rank_, static_cast<std::int8_t>(-1));
 }

@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/heap_count_testing.h"
 
 namespace plimsoll {
 namespace {
@@ -109,6 +110,17 @@ TEST(Shape, KeepsItsSizesThroughCopiesAndMovesAtEveryRank) {
     EXPECT_EQ(assigned[0], 7);
     EXPECT_EQ(first.rank(), static_cast<std::size_t>(rank));
   }
+}
+
+TEST(Shape, CopiesWithoutAllocatingAtAnyRank) {
+  const Shape flat = {2, 3, 4, 5, 6, 7}, deep = {1, 2, 3, 4, 5, 6, 7, 8};
+  const std::size_t before = heap_allocations();
+  const Shape made = {2, 3}, a = flat, b = deep;
+  Shape c;
+  c = b;
+  EXPECT_EQ(heap_allocations(), before);
+  EXPECT_EQ(c, deep);
+  EXPECT_EQ(a.size(), 5040u);
 }
 
 TEST(Shape, ReadsAxesFromBothEnds) {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/heap_count_testing.h"
 #include "plimsoll/base/processors.h"
 
 namespace plimsoll {
@@ -148,6 +149,19 @@ TEST(ThreadPool, ChangesItsNumberOfThreadsWhileLoopsRun) {
   }
   stop = true;
   caller.join();
+}
+
+TEST(ThreadPool, RunsALoopWithoutAllocating) {
+  ThreadPool pool(3);
+  EXPECT_EQ(chunks_of(pool, 100, 1).size(), 100u);  // Starts the workers.
+  std::vector<int> values(1000);
+  const std::size_t before = heap_allocations();
+  for (int round = 0; round < 20; ++round)
+    pool.parallel_for(1000, 10, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) ++values[static_cast<std::size_t>(i)];
+    });
+  EXPECT_EQ(heap_allocations(), before);
+  EXPECT_EQ(values[999], 20);
 }
 
 TEST(ThreadPool, RefusesSenselessNumbersOfThreads) {

@@ -17,6 +17,8 @@ namespace {
 constexpr std::size_t kMostBytes = std::size_t{1} << 46;  // More than any range holds.
 constexpr std::size_t kMostAlignment = 2_MiB;             // What a range's base is aligned to.
 
+constexpr std::size_t kAlwaysCached = 32_KiB;             // Up to here a cached block keeps few pages from others.
+
 std::atomic<std::uint64_t> next_block_id{1};
 
 ArenaOptions checked(ArenaOptions options, std::size_t page_bytes) {
@@ -79,10 +81,13 @@ void Arena::detach(ThreadMemory& thread) noexcept {
   delete cache;
 }
 
-Block Arena::allocate(std::size_t bytes, std::size_t alignment) { return allocate(bytes, alignment, BlockLabel{}); }
+Block Arena::allocate(std::size_t bytes, std::size_t alignment) {
+  static constexpr BlockLabel kUnlabelled;
+  return allocate(bytes, alignment, kUnlabelled);
+}
 
 Block Arena::allocate(std::size_t bytes, std::size_t alignment, const BlockLabel& label) {
-  if (!std::has_single_bit(alignment) || alignment > kMostAlignment)
+  if (alignment == 0 || (alignment & (alignment - 1)) != 0 || alignment > kMostAlignment) [[unlikely]]
     throw InvalidArgument(fmt::format("\"{}\": alignment {} is not a power of two up to {}", name(), alignment, kMostAlignment));
   if (bytes == 0) return {};
   Chunk* chunk = take(bytes, label, alignment);
@@ -102,7 +107,7 @@ void Arena::deallocate(const Block& block) {
 }
 
 // The caller is inside its gate.
-Chunk* Arena::take_cached(ThreadMemory& thread, ArenaCache& cache, const Request& request) noexcept {
+inline Chunk* Arena::take_cached(ThreadMemory& thread, ArenaCache& cache, const Request& request) noexcept {
   const auto size = static_cast<std::int64_t>(request.size);
   if (!cache.meter.fits(size)) return nullptr;
   for (Meter* meter = thread.budget; meter; meter = meter->parent)
@@ -117,7 +122,7 @@ Chunk* Arena::take_cached(ThreadMemory& thread, ArenaCache& cache, const Request
 }
 
 // Makes a charged chunk a live block. The caller is inside its gate.
-void Arena::publish(ThreadMemory& thread, ArenaCache& cache, Chunk* chunk, std::size_t bytes, const BlockLabel& label) noexcept {
+inline void Arena::publish_inline(ThreadMemory& thread, ArenaCache& cache, Chunk* chunk, std::size_t bytes, const BlockLabel& label) noexcept {
   cache.meter.note_peak();
   for (Meter* meter = thread.budget; meter; meter = meter->parent) meter->note_peak();
   chunk->budget = thread.budget ? static_cast<BudgetNode*>(thread.budget->center) : nullptr;
@@ -134,6 +139,10 @@ void Arena::publish(ThreadMemory& thread, ArenaCache& cache, Chunk* chunk, std::
   if (chunk->size > cache.largest.load(std::memory_order_relaxed)) cache.largest.store(chunk->size, std::memory_order_relaxed);
 }
 
+void Arena::publish(ThreadMemory& thread, ArenaCache& cache, Chunk* chunk, std::size_t bytes, const BlockLabel& label) noexcept {
+  publish_inline(thread, cache, chunk, bytes, label);
+}
+
 Chunk* Arena::take(std::size_t bytes, const BlockLabel& label, std::size_t alignment) {
   const Request request{bytes, bytes > kMostBytes ? bytes : (bytes + kGranularity - 1) & ~(kGranularity - 1), alignment};
   ThreadMemory& thread = ThreadMemory::current();
@@ -141,7 +150,7 @@ Chunk* Arena::take(std::size_t bytes, const BlockLabel& label, std::size_t align
   if (alignment <= kGranularity) [[likely]] {
     const EnterThread inside(thread);
     if (Chunk* chunk = take_cached(thread, cache, request)) [[likely]] {
-      publish(thread, cache, chunk, bytes, label);
+      publish_inline(thread, cache, chunk, bytes, label);
       return chunk;
     }
   }
@@ -181,7 +190,7 @@ void Arena::undo_charge(ThreadMemory& thread, ArenaCache& cache, std::int64_t si
 }
 
 // Uncounts a chunk that is given back. The caller is inside its gate and has a meter for the chunk's budget.
-bool Arena::uncharge(ThreadMemory& thread, ArenaCache& cache, const Chunk* chunk) noexcept {
+inline bool Arena::uncharge(ThreadMemory& thread, ArenaCache& cache, const Chunk* chunk) noexcept {
   const auto size = static_cast<std::int64_t>(chunk->size);
   bool surplus = cache.meter.subtract(size);
   if (chunk->budget)
@@ -220,7 +229,7 @@ void Arena::give(Chunk* chunk) noexcept {
       return;
     }
     surplus = uncharge(thread, cache, chunk);
-    kept = chunk->owner == thread.id && thread.id != 0 && !pressed_.load(std::memory_order_relaxed) &&
+    kept = chunk->owner == thread.id && thread.id != 0 && (chunk->size <= kAlwaysCached || !pressed_.load(std::memory_order_relaxed)) &&
            cache.cached_bytes.load(std::memory_order_relaxed) + chunk->size <= cache_limit_ && cache.push(chunk);
   }
   if (!kept) {

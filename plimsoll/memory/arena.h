@@ -121,6 +121,7 @@ class PLIMSOLL_API Arena final : public MemoryResource {
   Chunk* try_slowly(ThreadMemory& thread, const Request& request, const BlockLabel& label, Refusal& refusal);
   Chunk* take_central(const Request& request, Refusal& refusal);
   std::size_t soft_page_limit(std::size_t wanted_pages);
+  void publish_inline(ThreadMemory& thread, ArenaCache& cache, Chunk* chunk, std::size_t bytes, const BlockLabel& label) noexcept;
   void publish(ThreadMemory& thread, ArenaCache& cache, Chunk* chunk, std::size_t bytes, const BlockLabel& label) noexcept;
   std::size_t flush_caches_locked();
   void note_pressure() noexcept;

@@ -12,20 +12,21 @@
 
 namespace plimsoll {
 
-// In growth mode, how many pages may be committed before moving is preferred: a little above the peak in use.
+// How many pages may be committed before reuse is preferred to growth: a little above the peak in use when growing
+// step by step, more generously when the whole limit is ours to use.
 std::size_t Arena::soft_page_limit(std::size_t wanted) {
-  if (!options_.growth) return page_limit_;
   if (wanted > soft_limit_) {
-    constexpr std::size_t kSlack = 1536_KiB;
     const std::size_t peak = std::max(center_.peak(), center_.used());
-    soft_limit_ = std::min(page_limit_, (peak + peak / 25 + kSlack) >> page_shift_);
+    const std::size_t slack = options_.growth ? peak / 25 + 1536_KiB : peak / 8 + 16_MiB;
+    soft_limit_ = std::min(page_limit_, (peak + slack) >> page_shift_);
   }
   return soft_limit_;
 }
 
 // Near the limit a cached block only keeps its pages from where they are needed.
 void Arena::note_pressure() noexcept {
-  pressed_.store(heap_->committed_pages() > page_limit_ - page_limit_ / 32, std::memory_order_relaxed);
+  const std::size_t limit = options_.growth ? soft_limit_ : page_limit_;
+  pressed_.store(heap_->committed_pages() > limit - limit / 32, std::memory_order_relaxed);
 }
 
 Chunk* Arena::take_central(const Request& request, Refusal& refusal) {
@@ -37,8 +38,8 @@ Chunk* Arena::take_central(const Request& request, Refusal& refusal) {
     refusal.emptied += flush_caches_locked();
     chunk = heap_->take_resident(request.size, request.alignment);
   }
-  if (!chunk) chunk = heap_->take_moving(request.size, request.alignment, soft);
-  if (!chunk && soft < page_limit_) chunk = heap_->take_moving(request.size, request.alignment, page_limit_);
+  if (!chunk && options_.growth) chunk = heap_->take_moving(request.size, request.alignment, soft);
+  if (!chunk) chunk = heap_->take_moving(request.size, request.alignment, page_limit_);
   if (!chunk) {
     refusal.spare = heap_->spare_pages() << page_shift_;
     const std::size_t live = heap_->committed_pages() - heap_->spare_pages();

@@ -44,10 +44,9 @@ Heap::Spot Heap::best_spot(Zone& zone, std::size_t size, std::size_t alignment) 
   const std::size_t needed = size + alignment - kGranularity;
   Chunk* hole = zone.partial.best(needed);
   for (int i = 0; i < kCandidates && hole && best.missing > 0; ++i) {
-    if (resident_pages(hole) >= size >> page_shift_) try_resident_run(best, hole, size, alignment);
-    if (best.missing == 0) break;
     try_spot(best, hole, align_up(hole->offset, alignment), size);
     if (hole->next) try_spot(best, hole, (hole->offset + hole->size - size) & ~(alignment - 1), size);
+    if (best.missing > 0 && resident_pages(hole) >= size >> page_shift_) try_resident_run(best, hole, size, alignment);
     hole = zone.partial.best(hole->size + kGranularity);
   }
   return best;

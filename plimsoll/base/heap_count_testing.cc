@@ -1,0 +1,35 @@
+#include "plimsoll/base/heap_count_testing.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+namespace {
+
+constinit std::atomic<std::size_t> allocations{0};
+
+void* count_and_allocate(std::size_t bytes, std::size_t alignment) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
+  void* const result = std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
+  if (!result) throw std::bad_alloc();
+  return result;
+}
+
+}  // namespace
+
+// The other forms of new and delete call these.
+void* operator new(std::size_t bytes) { return count_and_allocate(bytes, __STDCPP_DEFAULT_NEW_ALIGNMENT__); }
+void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  return count_and_allocate(bytes, static_cast<std::size_t>(alignment));
+}
+void operator delete(void* pointer) noexcept { std::free(pointer); }
+void operator delete(void* pointer, std::size_t) noexcept { std::free(pointer); }
+void operator delete(void* pointer, std::align_val_t) noexcept { std::free(pointer); }
+void operator delete(void* pointer, std::size_t, std::align_val_t) noexcept { std::free(pointer); }
+
+namespace plimsoll {
+
+std::size_t heap_allocations() noexcept { return allocations.load(); }
+
+}  // namespace plimsoll

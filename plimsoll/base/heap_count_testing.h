@@ -1,0 +1,16 @@
+// Counts what a piece of code allocates on the heap, to test the promise that it does not.
+//
+//   const std::size_t before = heap_allocations();
+//   work();
+//   EXPECT_EQ(heap_allocations(), before);
+//
+// Counts every `new` of all threads of the test program this file is linked into.
+#pragma once
+
+#include <cstddef>
+
+namespace plimsoll {
+
+std::size_t heap_allocations() noexcept;
+
+}  // namespace plimsoll
