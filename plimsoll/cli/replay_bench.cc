@@ -90,7 +90,7 @@ class Comparison {
   // A lane whose pass takes over half a second is slow for other reasons than a cold start: that pass is its
   // measurement.
   Row measure_trace(std::size_t trace) {
-    constexpr double kSlowPassMs = 500;
+    constexpr double kVerySlowMs = 1500, kSlowMs = 500;
     Row row;
     std::map<std::string, double> pass_ms;
     const double operations = static_cast<double>(traces_[trace].operations.size());
@@ -102,7 +102,7 @@ class Comparison {
     std::map<std::string, int> count;
     for (int round = 0; round < settings_.rounds; ++round) {
       for (const Lane& lane : kLanes) {
-        if (workers_.count(lane.worker) == 0 || pass_ms[lane.title] > kSlowPassMs) continue;
+        if (workers_.count(lane.worker) == 0 || pass_ms[lane.title] > (round == 0 ? kVerySlowMs : kSlowMs)) continue;
         const int passes = static_cast<int>(std::clamp(settings_.milliseconds / pass_ms[lane.title], 1.0, 30.0));
         const WorkerResult result = workers_[lane.worker]->run(trace, lane.mode, passes);
         pass_ms[lane.title] = std::max(result.mean * operations / 1e6, 1e-3);
