@@ -89,7 +89,7 @@ DefaultLimit default_memory_limit(const SystemMemory& system) {
   }
   const auto least = std::min_element(limit.candidates.begin(), limit.candidates.end(),
                                       [](const auto& a, const auto& b) { return a.bytes < b.bytes; });
-  limit.bytes = std::max(least->bytes, 1_MiB);
+  limit.bytes = std::max(least->bytes / 64_KiB * 64_KiB, 1_MiB);
   limit.from = least->from;
   return limit;
 }

@@ -68,7 +68,7 @@ struct DefaultLimit {
 //   than a quarter) for the rest of the process and for our own records; a third of the address space that RLIMIT_AS
 //   has left: an arena reserves more addresses than its limit to move pages in, and code, stacks and other libraries
 //   need theirs.
-// At least 1 MiB.
+// In multiples of 64 KiB, at least 1 MiB.
 PLIMSOLL_API DefaultLimit default_memory_limit(const SystemMemory& system);
 inline DefaultLimit default_memory_limit() { return default_memory_limit(read_system_memory()); }
 

@@ -98,7 +98,7 @@ TEST_F(SystemMemoryTest, FindsTheLimitsOfVersionOneGroups) {
   const SystemMemory system = read();
   ASSERT_EQ(system.groups.size(), 1u);
   EXPECT_EQ(system.groups[0].left(), 1536_MiB);
-  EXPECT_EQ(default_memory_limit(system).bytes, 1536_MiB - 1536_MiB / 20);
+  EXPECT_EQ(default_memory_limit(system).bytes, (1536_MiB - 1536_MiB / 20) / 64_KiB * 64_KiB);
   EXPECT_EQ(default_memory_limit(system).from, "control group /docker/4f2a");
 }
 
