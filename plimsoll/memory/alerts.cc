@@ -27,6 +27,8 @@ struct MemoryAlertHandle::Alert {
 };
 
 MemoryAlertHandle& MemoryAlertHandle::operator=(MemoryAlertHandle&& other) noexcept {
+  MemoryAlertHandle ended;
+  std::swap(ended.alert_, alert_);
   std::swap(alert_, other.alert_);
   return *this;
 }

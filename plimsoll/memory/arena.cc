@@ -14,10 +14,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::size_t kMostBytes = std::size_t{1} << 46;  // More than any range holds.
-constexpr std::size_t kMostAlignment = 2_MiB;             // What a range's base is aligned to.
-
-constexpr std::size_t kAlwaysCached = 32_KiB;             // Up to here a cached block keeps few pages from others.
+constexpr std::size_t kAlwaysCached = 32_KiB;  // Up to here a cached block keeps few pages from others.
 
 std::atomic<std::uint64_t> next_block_id{1};
 
@@ -40,11 +37,12 @@ Arena::Arena(PageSource& source, ArenaOptions options)
       page_limit_(options_.limit >> page_shift_),
       cache_limit_(options_.limit / 4),
       center_(options_.limit) {
-  auto range = source.reserve(source.range_bytes(options_.limit), page_limit_ << page_shift_);
+  auto range = source.reserve(source.range_bytes(limit()), limit());
   base_ = range->base();
+  if (const auto base = reinterpret_cast<std::uintptr_t>(base_); base != 0) most_alignment_ = std::min(kMostAlignment, base & -base);
   const bool roomy = range->bytes() / 4 >= options_.limit;
   heap_ = std::make_unique<Heap>(std::move(range), source.page_bytes(), roomy);
-  number_ = ArenaList::instance().add(this);
+  ArenaList::instance().add(this);
   AlertList::instance().check(*this);
   if (!options_.pretouch) return;
   const std::lock_guard lock(mutex_);
@@ -87,74 +85,89 @@ Block Arena::allocate(std::size_t bytes, std::size_t alignment) {
 }
 
 Block Arena::allocate(std::size_t bytes, std::size_t alignment, const BlockLabel& label) {
-  if (alignment == 0 || (alignment & (alignment - 1)) != 0 || alignment > kMostAlignment) [[unlikely]]
-    throw InvalidArgument(fmt::format("\"{}\": alignment {} is not a power of two up to {}", name(), alignment, kMostAlignment));
-  if (bytes == 0) return {};
+  if (alignment == 0 || (alignment & (alignment - 1)) != 0 || alignment > most_alignment_) [[unlikely]] refuse_alignment(alignment);
+  if (bytes == 0) [[unlikely]] return {};
   Chunk* chunk = take(bytes, label, alignment);
   return {address(chunk), bytes, this, token_of(chunk)};
 }
 
 void Arena::deallocate(const Block& block) {
-  if (!block) return;
-  Chunk* chunk = block.owner() == this ? heap_->records().find(static_cast<std::uint32_t>(block.token() >> 32)) : nullptr;
-  if (!chunk)
-    throw InvalidArgument(fmt::format("\"{}\": the block of {} at {} was not allocated here; give it to its own resource", name(),
-                                      format_bytes_exactly(block.size()), block.data()));
+  if (!block) [[unlikely]] return;
+  if (block.owner() != this) [[unlikely]] refuse_block(block, "was not allocated here");
+  Chunk* chunk = heap_->records().find(static_cast<std::uint32_t>(block.token() >> 32));
+  if (!chunk) [[unlikely]] refuse_block(block, "was not allocated here");
   if (chunk->generation != static_cast<std::uint32_t>(block.token()) || chunk->state != ChunkState::kLive || address(chunk) != block.data())
-    throw InvalidArgument(fmt::format("\"{}\": the block of {} at {} was deallocated before; nothing was changed", name(),
-                                      format_bytes_exactly(block.size()), block.data()));
+    [[unlikely]] refuse_block(block, "was deallocated before");
   give(chunk);
 }
 
-// The caller is inside its gate.
-inline Chunk* Arena::take_cached(ThreadMemory& thread, ArenaCache& cache, const Request& request) noexcept {
-  const auto size = static_cast<std::int64_t>(request.size);
-  if (!cache.meter.fits(size)) return nullptr;
-  for (Meter* meter = thread.budget; meter; meter = meter->parent)
-    if (!meter->fits(size)) return nullptr;
-  Chunk* chunk = cache.pop(request.size);
-  if (!chunk) return nullptr;
-  cache.meter.add(size);
-  for (Meter* meter = thread.budget; meter; meter = meter->parent) meter->add(size);
-  chunk->state = ChunkState::kLive;
-  ++chunk->generation;
-  return chunk;
+void Arena::refuse_alignment(std::size_t alignment) const {
+  throw InvalidArgument(fmt::format("\"{}\": alignment {} is not a power of two up to {}", name(), alignment, most_alignment_));
+}
+
+void Arena::refuse_block(const Block& block, const char* why) const {
+  throw InvalidArgument(fmt::format("\"{}\": the block of {} at {} {}; nothing was changed", name(), format_bytes_exactly(block.size()),
+                                    block.data(), why));
 }
 
 // Makes a charged chunk a live block. The caller is inside its gate.
-inline void Arena::publish_inline(ThreadMemory& thread, ArenaCache& cache, Chunk* chunk, std::size_t bytes, const BlockLabel& label) noexcept {
+inline void Arena::publish(ThreadMemory& thread, ArenaCache& cache, Chunk* chunk, std::size_t bytes, const BlockLabel& label) noexcept {
   cache.meter.note_peak();
-  for (Meter* meter = thread.budget; meter; meter = meter->parent) meter->note_peak();
-  chunk->budget = thread.budget ? static_cast<BudgetNode*>(thread.budget->center) : nullptr;
   chunk->requested = bytes;
   chunk->owner = thread.id;
   chunk->label = label;
-  if (thread.next_id == thread.last_id) {
-    constexpr std::uint64_t kBatch = 4096;
-    thread.next_id = next_block_id.fetch_add(kBatch, std::memory_order_relaxed);
-    thread.last_id = thread.next_id + kBatch;
-  }
+  if (thread.next_id == thread.last_id) [[unlikely]] refill_ids(thread);
   chunk->label.id = thread.next_id++;
   cache.allocations.store(cache.allocations.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
+void Arena::refill_ids(ThreadMemory& thread) noexcept {
+  constexpr std::uint64_t kBatch = 4096;
+  thread.next_id = next_block_id.fetch_add(kBatch, std::memory_order_relaxed);
+  thread.last_id = thread.next_id + kBatch;
+}
+
+void Arena::publish_new(ThreadMemory& thread, ArenaCache& cache, Chunk* chunk, std::size_t bytes, const BlockLabel& label) noexcept {
+  const EnterThread inside(thread);
+  publish(thread, cache, chunk, bytes, label);
+  chunk->state = ChunkState::kLive;
+  for (Meter* meter = thread.budget; meter; meter = meter->parent) meter->note_peak();
+  chunk->budget = thread.budget ? static_cast<BudgetNode*>(thread.budget->center) : nullptr;
   if (chunk->size > cache.largest.load(std::memory_order_relaxed)) cache.largest.store(chunk->size, std::memory_order_relaxed);
 }
 
-void Arena::publish(ThreadMemory& thread, ArenaCache& cache, Chunk* chunk, std::size_t bytes, const BlockLabel& label) noexcept {
-  publish_inline(thread, cache, chunk, bytes, label);
+// The common case: a cached block of that size, no budget in force. All else is take_slowly's.
+Chunk* Arena::take(std::size_t bytes, const BlockLabel& label, std::size_t alignment) {
+  const std::size_t size = (bytes + kGranularity - 1) & ~(kGranularity - 1);
+  ThreadMemory& thread = ThreadMemory::current();
+  ArenaCache* cache = thread.caches[number_];
+  if (cache && !thread.budget && alignment <= kGranularity) [[likely]] {
+    thread.enter();
+    if (cache->meter.fits(static_cast<std::int64_t>(size))) [[likely]] {
+      if (Chunk* chunk = cache->pop(size)) [[likely]] {
+        cache->meter.add(static_cast<std::int64_t>(size));
+        chunk->state = ChunkState::kLive;
+        ++chunk->generation;
+        chunk->budget = nullptr;
+        publish(thread, *cache, chunk, bytes, label);
+        thread.leave();
+        return chunk;
+      }
+    }
+    thread.leave();
+  }
+  return take_slowly(bytes, label, alignment);
 }
 
-Chunk* Arena::take(std::size_t bytes, const BlockLabel& label, std::size_t alignment) {
-  const Request request{bytes, bytes > kMostBytes ? bytes : (bytes + kGranularity - 1) & ~(kGranularity - 1), alignment};
-  ThreadMemory& thread = ThreadMemory::current();
-  ArenaCache& cache = cache_of(thread);
-  if (alignment <= kGranularity) [[likely]] {
-    const EnterThread inside(thread);
-    if (Chunk* chunk = take_cached(thread, cache, request)) [[likely]] {
-      publish_inline(thread, cache, chunk, bytes, label);
-      return chunk;
-    }
-  }
-  return take_slowly(thread, request, label);
+// A cached block for a request that is already charged.
+Chunk* Arena::take_cached(ThreadMemory& thread, ArenaCache& cache, const Request& request) noexcept {
+  if (request.alignment > kGranularity) return nullptr;
+  const EnterThread inside(thread);
+  Chunk* chunk = cache.pop(request.size);
+  if (!chunk) return nullptr;
+  chunk->state = ChunkState::kTaken;
+  ++chunk->generation;
+  return chunk;
 }
 
 // Counts `size` bytes as used here and in every budget of the scope. Returns who refused, nullptr when none did.
@@ -211,32 +224,52 @@ void Arena::return_quota(ThreadMemory& thread, ArenaCache& cache, std::size_t bu
   if (fell) AlertList::instance().check(*this);
 }
 
+// The common case: this thread's own block, no budget, nothing unusual. All else is give_slowly's.
 void Arena::give(Chunk* chunk) noexcept {
   ThreadMemory& thread = ThreadMemory::current();
+  ArenaCache* cache = thread.caches[number_];
+  if (cache && !chunk->budget && chunk->owner == thread.id) [[likely]] {
+    const std::size_t size = chunk->size;
+    thread.enter();
+    if (mode_.load(std::memory_order_relaxed) == kNormal &&
+        cache->cached_bytes.load(std::memory_order_relaxed) + size <= cache_limit_ && cache->push(chunk)) [[likely]] {
+      const bool surplus = cache->meter.subtract(static_cast<std::int64_t>(size));
+      thread.leave();
+      if (surplus) [[unlikely]] return_quota(thread, *cache, SIZE_MAX);
+      return;
+    }
+    thread.leave();
+  }
+  give_slowly(thread, chunk);
+}
+
+void Arena::give_slowly(ThreadMemory& thread, Chunk* chunk) noexcept {
   ArenaCache& cache = cache_of(thread);
   std::size_t budget_number = SIZE_MAX;
-  if (chunk->budget) [[unlikely]] {
+  if (chunk->budget) {
     thread.meter(*chunk->budget);  // Made now if this thread never charged it.
     budget_number = chunk->budget->number();
   }
-  bool kept = true, surplus = false;
+  bool kept = false, surplus = false;
   {
     const EnterThread inside(thread);
-    if (deferred_.load(std::memory_order_relaxed)) [[unlikely]] {
+    const auto mode = mode_.load(std::memory_order_relaxed);
+    if (mode & kDeferred) {
       chunk->state = ChunkState::kDeferred;
       chunk->link = cache.deferred;
       cache.deferred = chunk;
       return;
     }
     surplus = uncharge(thread, cache, chunk);
-    kept = chunk->owner == thread.id && thread.id != 0 && (chunk->size <= kAlwaysCached || !pressed_.load(std::memory_order_relaxed)) &&
+    kept = chunk->owner == thread.id && thread.id != 0 && (chunk->size <= kAlwaysCached || !(mode & kPressed)) &&
            cache.cached_bytes.load(std::memory_order_relaxed) + chunk->size <= cache_limit_ && cache.push(chunk);
+    if (!kept) chunk->state = ChunkState::kTaken;  // No longer charged, so no longer in the ledger.
   }
   if (!kept) {
     const std::lock_guard lock(mutex_);
     heap_->give(chunk);
   }
-  if (surplus) [[unlikely]] return_quota(thread, cache, budget_number);
+  if (surplus) return_quota(thread, cache, budget_number);
 }
 
 // Frees on the heap's side only. Requires the lock.
@@ -284,6 +317,7 @@ std::size_t Arena::flush_deferred() {
     {
       const EnterThread inside(thread);
       surplus = uncharge(thread, cache, chunk);
+      chunk->state = ChunkState::kTaken;
     }
     {
       const std::lock_guard lock(mutex_);

@@ -25,6 +25,7 @@
 #include <string>
 #include <vector>
 
+#include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
 #include "plimsoll/memory/arena_cache.h"
 #include "plimsoll/memory/heap.h"
@@ -79,7 +80,7 @@ class PLIMSOLL_API Arena final : public MemoryResource {
   void collect();                // Flushes deferred frees, empties caches, gives back holes of 2 MiB and more.
   std::size_t flush_deferred();  // Deferred frees take effect. Returns their bytes.
   std::size_t empty_caches();    // Returns the bytes that were cached.
-  void set_deferred_release(bool on) noexcept { deferred_.store(on, std::memory_order_relaxed); }
+  void set_deferred_release(bool on) noexcept { set_mode(kDeferred, on); }
 
   const std::string& name() const noexcept { return options_.name; }
   std::size_t limit() const noexcept { return page_limit_ << page_shift_; }
@@ -96,14 +97,15 @@ class PLIMSOLL_API Arena final : public MemoryResource {
  private:
   friend class ArenaList;
   friend class AlertList;
+  // What give() has to mind: nothing; so near the limit that large blocks are not cached; frees wait for a safe point.
+  enum Mode : std::uint8_t { kNormal = 0, kPressed = 1, kDeferred = 2 };
   struct Request {
     std::size_t bytes, size, alignment;
   };
   struct Refusal {
     const MeterCenter* by = nullptr;    // Whose limit it was: center_ for the arena itself.
     std::size_t emptied = 0;            // Bytes that caches gave up on the way.
-    std::size_t spare = 0;              // Bytes of holes whose pages could have been moved.
-    std::size_t sufficient_limit = 0;   // Of the arena.
+    bool searched = false;              // The heap was asked and had nothing, caches emptied and pages moved.
     std::vector<PressureRung> tried;
   };
 
@@ -115,7 +117,7 @@ class PLIMSOLL_API Arena final : public MemoryResource {
   void detach(ThreadMemory& thread) noexcept;
 
   Chunk* take_cached(ThreadMemory& thread, ArenaCache& cache, const Request& request) noexcept;
-  Chunk* take_slowly(ThreadMemory& thread, const Request& request, const BlockLabel& label);
+  Chunk* take_slowly(std::size_t bytes, const BlockLabel& label, std::size_t alignment);
   const MeterCenter* charge(ThreadMemory& thread, ArenaCache& cache, std::int64_t size);
   void undo_charge(ThreadMemory& thread, ArenaCache& cache, std::int64_t size) noexcept;
   bool uncharge(ThreadMemory& thread, ArenaCache& cache, const Chunk* chunk) noexcept;
@@ -123,11 +125,17 @@ class PLIMSOLL_API Arena final : public MemoryResource {
   Chunk* try_slowly(ThreadMemory& thread, const Request& request, const BlockLabel& label, Refusal& refusal);
   Chunk* take_central(const Request& request, Refusal& refusal);
   std::size_t soft_page_limit(std::size_t wanted_pages);
-  void publish_inline(ThreadMemory& thread, ArenaCache& cache, Chunk* chunk, std::size_t bytes, const BlockLabel& label) noexcept;
+  void publish_new(ThreadMemory& thread, ArenaCache& cache, Chunk* chunk, std::size_t bytes, const BlockLabel& label) noexcept;
+  static void refill_ids(ThreadMemory& thread) noexcept;
+  void give_slowly(ThreadMemory& thread, Chunk* chunk) noexcept;
+  void set_mode(std::uint8_t bit, bool on) noexcept;
   void publish(ThreadMemory& thread, ArenaCache& cache, Chunk* chunk, std::size_t bytes, const BlockLabel& label) noexcept;
   std::size_t flush_caches_locked();
   void note_pressure() noexcept;
+  [[noreturn, gnu::cold, gnu::noinline]] void refuse_alignment(std::size_t alignment) const;
+  [[noreturn, gnu::cold, gnu::noinline]] void refuse_block(const Block& block, const char* why) const;
   bool climb(std::size_t& rung, const Request& request, Refusal& refusal);
+  std::size_t sufficient_limit(const Request& request);
   [[noreturn]] void refuse(const Request& request, const BlockLabel& label, Refusal& refusal);
 
   const ArenaOptions options_;
@@ -136,6 +144,8 @@ class PLIMSOLL_API Arena final : public MemoryResource {
   std::byte* base_;
   unsigned page_shift_;
   std::size_t page_limit_;
+  static constexpr std::size_t kMostAlignment = 2_MiB;
+  std::size_t most_alignment_ = kMostAlignment;  // What the range's base is aligned to.
   std::size_t number_;          // In the list of arenas: where threads keep their cache of it.
   std::size_t soft_limit_ = 0;  // In pages; growth mode.
   std::size_t cache_limit_;     // Bytes one thread's cache may hold.
@@ -143,8 +153,7 @@ class PLIMSOLL_API Arena final : public MemoryResource {
   std::uint64_t retired_allocations_ = 0;
   std::size_t retired_largest_ = 0;
   std::atomic<std::size_t> refusals_{0};
-  std::atomic<bool> pressed_{false};  // So near the limit that freed blocks are not cached.
-  std::atomic<bool> deferred_{false};
+  std::atomic<std::uint8_t> mode_{kNormal};
 };
 
 }  // namespace plimsoll

@@ -25,35 +25,31 @@ struct ArenaCache {
 
   // A cached chunk of this size, or nullptr.
   Chunk* pop(std::size_t size) noexcept {
-    const std::size_t home = place(size);
-    for (const std::size_t at : {home, home ^ 1}) {
-      Slot& slot = slots_[at];
-      if (slot.size != size || slot.head == nullptr) continue;
-      Chunk* chunk = slot.head;
-      slot.head = chunk->link;
-      cached_bytes.store(cached_bytes.load(std::memory_order_relaxed) - size, std::memory_order_relaxed);
-      return chunk;
+    Slot* slot = &slots_[place(size)];
+    if (slot->size != size) [[unlikely]] {
+      slot = &slots_[place(size) ^ 1];
+      if (slot->size != size) return nullptr;
     }
-    return nullptr;
+    Chunk* chunk = slot->head;
+    if (!chunk) [[unlikely]] return nullptr;
+    slot->head = chunk->link;
+    add_cached(-static_cast<std::ptrdiff_t>(size));
+    return chunk;
   }
 
   // False when both places hold other sizes.
   bool push(Chunk* chunk) noexcept {
-    const std::size_t home = place(chunk->size);
-    for (const std::size_t at : {home, home ^ 1}) {
-      Slot& slot = slots_[at];
-      if (slot.size != chunk->size) {
-        if (slot.head != nullptr) continue;
-        slot.size = chunk->size;
-        dirty_[at / 64] |= std::uint64_t{1} << (at % 64);
-      }
-      chunk->link = slot.head;
-      chunk->state = ChunkState::kCached;
-      slot.head = chunk;
-      cached_bytes.store(cached_bytes.load(std::memory_order_relaxed) + chunk->size, std::memory_order_relaxed);
-      return true;
+    const std::size_t size = chunk->size;
+    Slot* slot = &slots_[place(size)];
+    if (slot->size != size) [[unlikely]] {
+      slot = find_slot(size);
+      if (!slot) return false;
     }
-    return false;
+    chunk->link = slot->head;
+    chunk->state = ChunkState::kCached;
+    slot->head = chunk;
+    add_cached(static_cast<std::ptrdiff_t>(size));
+    return true;
   }
 
   // Hands every cached chunk to f; the cache is empty afterwards.
@@ -78,6 +74,23 @@ struct ArenaCache {
     std::size_t size = 0;
     Chunk* head = nullptr;
   };
+  void add_cached(std::ptrdiff_t bytes) noexcept {
+    cached_bytes.store(cached_bytes.load(std::memory_order_relaxed) + static_cast<std::size_t>(bytes), std::memory_order_relaxed);
+  }
+
+  // The place of this size, taken over from a size that has no chunk there if need be; nullptr when there is none.
+  Slot* find_slot(std::size_t size) noexcept {
+    const std::size_t home = place(size);
+    if (slots_[home ^ 1].size == size) return &slots_[home ^ 1];
+    for (const std::size_t at : {home, home ^ 1}) {
+      if (slots_[at].head) continue;
+      slots_[at].size = size;
+      dirty_[at / 64] |= std::uint64_t{1} << (at % 64);
+      return &slots_[at];
+    }
+    return nullptr;
+  }
+
   static std::size_t place(std::size_t size) noexcept {
     return static_cast<std::size_t>((size / kGranularity * 0x9E3779B97F4A7C15u) >> (64 - std::bit_width(kSlots - 1)));
   }

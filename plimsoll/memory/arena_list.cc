@@ -15,13 +15,13 @@ ArenaList& ArenaList::instance() {
 
 ArenaList::ArenaList() { set_thread_hooks({&ArenaList::thread_ends, &ArenaList::before_fork, &ArenaList::after_fork}); }
 
-std::size_t ArenaList::add(Arena* arena) {
+void ArenaList::add(Arena* arena) {
   const std::lock_guard lock(mutex_);
   const auto free = std::find(arenas_.begin(), arenas_.end(), nullptr);
   if (free == arenas_.end())
     throw Unsupported(fmt::format("arena \"{}\": {} arenas exist already; destroy one first", arena->name(), arenas_.size()));
+  arena->number_ = static_cast<std::size_t>(free - arenas_.begin());  // Before any other thread can find it in the list.
   *free = arena;
-  return static_cast<std::size_t>(free - arenas_.begin());
 }
 
 void ArenaList::remove(Arena* arena, std::size_t number) {

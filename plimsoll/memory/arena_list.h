@@ -15,7 +15,7 @@ class ArenaList {
  public:
   static ArenaList& instance();
 
-  std::size_t add(Arena* arena);  // Its number. Throws Unsupported beyond ThreadMemory::kMaxArenas.
+  void add(Arena* arena);  // Gives it its number. Throws Unsupported beyond ThreadMemory::kMaxArenas.
   void remove(Arena* arena, std::size_t number);
 
   // Calls f(arena) for each, in the order of their numbers. Arenas neither come nor go meanwhile.

@@ -23,10 +23,18 @@ std::size_t Arena::soft_page_limit(std::size_t wanted) {
   return soft_limit_;
 }
 
-// Near the limit a cached block only keeps its pages from where they are needed.
+// Near the limit a large cached block only keeps its pages from where they are needed.
 void Arena::note_pressure() noexcept {
   const std::size_t limit = options_.growth ? soft_limit_ : page_limit_;
-  pressed_.store(heap_->committed_pages() > limit - limit / 32, std::memory_order_relaxed);
+  set_mode(kPressed, heap_->committed_pages() > limit - limit / 32);
+}
+
+void Arena::set_mode(std::uint8_t bit, bool on) noexcept {
+  if (((mode_.load(std::memory_order_relaxed) & bit) != 0) == on) return;
+  if (on)
+    mode_.fetch_or(bit, std::memory_order_relaxed);
+  else
+    mode_.fetch_and(static_cast<std::uint8_t>(~bit), std::memory_order_relaxed);
 }
 
 Chunk* Arena::take_central(const Request& request, Refusal& refusal) {
@@ -40,11 +48,7 @@ Chunk* Arena::take_central(const Request& request, Refusal& refusal) {
   }
   if (!chunk && options_.growth) chunk = heap_->take_moving(request.size, request.alignment, soft);
   if (!chunk) chunk = heap_->take_moving(request.size, request.alignment, page_limit_);
-  if (!chunk) {
-    refusal.spare = heap_->spare_pages() << page_shift_;
-    const std::size_t live = heap_->committed_pages() - heap_->spare_pages();
-    refusal.sufficient_limit = (live + heap_->pages_for(request.size)) << page_shift_;
-  }
+  refusal.searched = !chunk;
   note_pressure();
   return chunk;
 }
@@ -56,6 +60,10 @@ Chunk* Arena::try_slowly(ThreadMemory& thread, const Request& request, const Blo
   if (request.size > limit()) return nullptr;
   refusal.by = charge(thread, cache, size);
   if (refusal.by) return nullptr;
+  if (Chunk* cached = take_cached(thread, cache, request)) {
+    publish_new(thread, cache, cached, request.bytes, label);
+    return cached;
+  }
   Chunk* chunk = nullptr;
   try {
     chunk = take_central(request, refusal);
@@ -68,12 +76,15 @@ Chunk* Arena::try_slowly(ThreadMemory& thread, const Request& request, const Blo
     refusal.by = &center_;
     return nullptr;
   }
-  const EnterThread inside(thread);
-  publish(thread, cache, chunk, request.bytes, label);
+  publish_new(thread, cache, chunk, request.bytes, label);
   return chunk;
 }
 
-Chunk* Arena::take_slowly(ThreadMemory& thread, const Request& request, const BlockLabel& label) {
+Chunk* Arena::take_slowly(std::size_t bytes, const BlockLabel& label, std::size_t alignment) {
+  constexpr std::size_t kMostBytes = std::size_t{1} << 46;  // More than any range holds; the rounded size stays below 2^63.
+  const std::size_t size = bytes > kMostBytes ? bytes : (bytes + kGranularity - 1) & ~(kGranularity - 1);
+  const Request request{bytes, size, std::max(alignment, kGranularity)};
+  ThreadMemory& thread = ThreadMemory::current();
   Refusal refusal;
   for (std::size_t rung = 0;;) {
     if (Chunk* chunk = try_slowly(thread, request, label, refusal)) {
@@ -100,6 +111,16 @@ bool Arena::climb(std::size_t& rung, const Request& request, Refusal& refusal) {
   return true;
 }
 
+// The pages that hold a live byte plus those of the request. When that is within the limit, the request was refused for
+// want of a hole or by the page source: then as many pages more as the request has.
+std::size_t Arena::sufficient_limit(const Request& request) {
+  const std::lock_guard lock(mutex_);
+  flush_caches_locked();
+  const std::size_t pages = heap_->pages_for(std::min(request.size, SIZE_MAX / 4));
+  const std::size_t enough = heap_->committed_pages() - heap_->spare_pages() + pages;
+  return (enough > page_limit_ ? enough : page_limit_ + pages) << page_shift_;
+}
+
 void Arena::refuse(const Request& request, const BlockLabel& label, Refusal& refusal) {
   refusals_.fetch_add(1, std::memory_order_relaxed);
   const bool own = refusal.by == &center_;
@@ -107,15 +128,9 @@ void Arena::refuse(const Request& request, const BlockLabel& label, Refusal& ref
   details.requested = request.bytes;
   details.in_use = refusal.by->used();
   details.limit = own ? options_.limit : refusal.by->limit();
-  if (own) {  // These were tried by the heap itself, in this order.
-    refusal.tried.push_back({"empty caches", refusal.emptied});
-    refusal.tried.push_back({"move pages of holes", 0});
-  }
-  const std::size_t pages = heap_->pages_for(std::min(request.size, SIZE_MAX / 2)) << page_shift_;
-  if (own)
-    details.smallest_sufficient_limit = std::max(refusal.sufficient_limit, pages);
-  else
-    details.smallest_sufficient_limit = details.in_use + request.size;
+  if (refusal.searched)  // The heap did these itself, once more after each rung.
+    refusal.tried.insert(refusal.tried.begin() + 1, {{"empty caches", refusal.emptied}, {"move pages of holes", 0}});
+  details.smallest_sufficient_limit = own ? sufficient_limit(request) : details.in_use + request.size;
   details.tried = std::move(refusal.tried);
   details.holders = find_holders(*this, own ? nullptr : static_cast<const BudgetNode*>(refusal.by));
   details.what = describe_refusal(own ? fmt::format("\"{}\"", name()) : fmt::format("budget \"{}\"", static_cast<const BudgetNode*>(refusal.by)->name()),

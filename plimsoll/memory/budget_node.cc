@@ -62,9 +62,7 @@ void BudgetNode::sweep() {
       const std::lock_guard centers(MeterCenter::mutex());
       const StopThreads stopped;
       for (ThreadMemory* thread : stopped) {
-        if (!thread->find_meter(*node)) continue;
-        if (thread->budget == thread->find_meter(*node)) thread->budget = nullptr;
-        thread->meters[node->number()].reset();
+        if (thread->find_meter(*node)) thread->meters[node->number()].reset();
       }
       list.taken[node->number()] = false;
     }

@@ -1,11 +1,12 @@
 // Chunk: the record of one stretch of an arena's address range, kept outside of the memory it describes.
 //
-// A chunk is free, cached (freed, kept by a thread for reuse at the same size), live, or deferred (freed, not yet
-// reusable). All chunks of a zone form one list in address order without gaps, and two neighbours are never both free.
+// A chunk is free, cached (freed, kept by a thread for reuse at the same size), live, deferred (freed, not yet
+// reusable), or taken (on its way between the heap and a block: its label means nothing). All chunks of a zone form one list in address order without gaps, and two neighbours are never both free.
 // The first cache line is what allocation touches; the second is the ledger's label while the chunk is live
 // and the links of the free bins while it is free.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -15,7 +16,24 @@ namespace plimsoll {
 
 class BudgetNode;
 
-enum class ChunkState : std::uint8_t { kSpare, kFree, kCached, kLive, kDeferred };
+enum class ChunkState : std::uint8_t { kSpare, kFree, kTaken, kCached, kLive, kDeferred };
+
+// A chunk's state is set by the thread that uses the chunk while others, at work on its neighbours, look whether it is
+// free. They see one of the states in use or kFree, never half a change; no order is implied.
+class SharedChunkState {
+ public:
+  SharedChunkState() = default;
+  SharedChunkState(const SharedChunkState& other) noexcept : state_(other) {}
+  SharedChunkState& operator=(const SharedChunkState& other) noexcept { return *this = static_cast<ChunkState>(other); }
+  SharedChunkState& operator=(ChunkState state) noexcept {
+    state_.store(state, std::memory_order_relaxed);
+    return *this;
+  }
+  operator ChunkState() const noexcept { return state_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<ChunkState> state_{ChunkState::kSpare};
+};
 
 inline constexpr std::size_t kGranularity = 64;  // Every chunk's offset and size is a multiple of it.
 
@@ -40,7 +58,7 @@ struct alignas(64) Chunk {
   BudgetNode* budget;     // Charged while live; nullptr for none.
   std::size_t requested;  // Bytes asked for, while live.
   std::uint32_t generation;
-  ChunkState state;
+  SharedChunkState state;
   std::uint8_t zone;
   std::uint16_t owner;  // The thread that allocated it: only that thread caches it.
   union {

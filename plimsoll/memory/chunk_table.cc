@@ -35,16 +35,4 @@ void ChunkTable::add_slab() {
   slabs_.store(number + 1, std::memory_order_release);
 }
 
-std::uint32_t ChunkTable::number(const Chunk* chunk) noexcept {
-  const auto address = reinterpret_cast<std::uintptr_t>(chunk);
-  const auto* slab = reinterpret_cast<const Chunk*>(address & ~(kSlabBytes - 1));
-  return static_cast<std::uint32_t>(slab->offset * kSlabRecords + static_cast<std::size_t>(chunk - slab));
-}
-
-Chunk* ChunkTable::find(std::uint32_t number) const noexcept {
-  const std::size_t slab = number / kSlabRecords, index = number % kSlabRecords;
-  if (index == 0 || slab >= slabs_.load(std::memory_order_acquire)) return nullptr;
-  return &directory_[slab][index];
-}
-
 }  // namespace plimsoll

@@ -38,8 +38,15 @@ class ChunkTable {
   }
 
   // Numbers fit Block's token; find() gives nullptr for one that never was.
-  static std::uint32_t number(const Chunk* chunk) noexcept;
-  Chunk* find(std::uint32_t number) const noexcept;
+  static std::uint32_t number(const Chunk* chunk) noexcept {
+    const auto* slab = reinterpret_cast<const Chunk*>(reinterpret_cast<std::uintptr_t>(chunk) & ~(kSlabBytes - 1));
+    return static_cast<std::uint32_t>(slab->offset * kSlabRecords + static_cast<std::size_t>(chunk - slab));
+  }
+  Chunk* find(std::uint32_t number) const noexcept {
+    const std::size_t slab = number / kSlabRecords, index = number % kSlabRecords;
+    if (index == 0 || slab >= slabs_.load(std::memory_order_acquire)) return nullptr;
+    return &directory_[slab][index];
+  }
 
   std::size_t bytes() const noexcept { return slabs_.load(std::memory_order_relaxed) * kSlabBytes; }
 

@@ -100,8 +100,8 @@ Chunk* Heap::split(Chunk* chunk, std::size_t size) noexcept {
   return rest;
 }
 
-// Cuts `size` bytes out of a hole; what is left on either side stays free. The result counts as live although its
-// missing pages are not there yet. Two spare records are needed.
+// Cuts `size` bytes out of a hole; what is left on either side stays free. The result is taken although its missing
+// pages are not there yet. Two spare records are needed.
 Chunk* Heap::carve(const Spot& spot, std::size_t size) noexcept {
   Chunk* hole = spot.hole;
   remove(hole);
@@ -123,7 +123,7 @@ Chunk* Heap::carve(const Spot& spot, std::size_t size) noexcept {
     after->free.missing_pages = static_cast<std::uint32_t>(missing_outside);
     insert(after);
   }
-  claimed->state = ChunkState::kLive;
+  claimed->state = ChunkState::kTaken;
   ++claimed->generation;
   return claimed;
 }

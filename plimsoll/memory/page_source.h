@@ -20,6 +20,7 @@ namespace plimsoll {
 // Calls come one at a time (the arena holds its lock).
 class PLIMSOLL_API PageRange {
  public:
+  // Blocks can be aligned to what `base` is aligned to, and to 2 MiB at most.
   PageRange(std::byte* base, std::size_t bytes) : base_(base), bytes_(bytes) {}
   PageRange(const PageRange&) = delete;
   PageRange& operator=(const PageRange&) = delete;
@@ -56,7 +57,7 @@ class PLIMSOLL_API PageSource {
   // The unit in which pages are committed, released and moved: a power of two, at least 64.
   virtual std::size_t page_bytes() const noexcept = 0;
 
-  // How many bytes of address space an arena with this limit should ask for. More than the limit lets an arena that
+  // How many bytes of address space an arena with this limit (a multiple of the page size) should ask for. More than the limit lets an arena that
   // can move pages serve any request that fits; a source that cannot move leaves it at the limit.
   virtual std::size_t range_bytes(std::size_t limit) const noexcept { return limit; }
 

@@ -69,7 +69,7 @@ class ThreadMemory {
   void wait_at_gate() noexcept;
   Meter& add_meter(BudgetNode& node);
 
-  static thread_local ThreadMemory* current_ __attribute__((tls_model("initial-exec")));
+  static constinit thread_local ThreadMemory* current_ __attribute__((tls_model("initial-exec")));
   static bool cheap_barrier_;  // The system offers membarrier.
 
   std::atomic<std::uint32_t> busy_{0};

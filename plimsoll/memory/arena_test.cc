@@ -1,0 +1,283 @@
+#include "plimsoll/memory/arena.h"
+
+#include <fstream>
+#include <set>
+
+#include "plimsoll/memory/arena_testing.h"
+#include "plimsoll/memory/fake_pages_testing.h"
+
+namespace plimsoll {
+namespace {
+
+ResourceUnderTest host(std::string name, PageMover mover, bool growth) {
+  return {std::move(name), [=](std::size_t limit) -> std::shared_ptr<MemoryResource> {
+            auto both = std::make_shared<HostArena>(ArenaOptions{.limit = limit, .growth = growth}, mover);
+            return {both, &both->arena};
+          }};
+}
+
+ResourceUnderTest fake(std::string name, const FakePagesOptions& options) {
+  struct Both {
+    Both(const FakePagesOptions& fake, std::size_t limit) : pages(fake), arena(pages, {.limit = limit}) {}
+    FakePageSource pages;
+    Arena arena;
+  };
+  return {std::move(name), [=](std::size_t limit) -> std::shared_ptr<MemoryResource> {
+            auto both = std::make_shared<Both>(options, limit);
+            return {both, &both->arena};
+          }};
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Arena, MemoryResourceConformance,
+    testing::Values(host("Userfault", PageMover::kUserfault, false),
+                    host("UserfaultGrowth", PageMover::kUserfault, true), host("Remap", PageMover::kRemap, false),
+                    host("RemapGrowth", PageMover::kRemap, true), host("NoMover", PageMover::kNone, false),
+                    host("NoMoverGrowth", PageMover::kNone, true), fake("FakePages", {.range_factor = 8}),
+                    fake("FakePagesOfTheLimitOnly", {.range_factor = 1}),
+                    fake("FakeLargePages", {.page_bytes = 64_KiB, .moves = FakeMoves::kNone})),
+    resource_name);
+
+TEST(Arena, RequiresALimitOfAtLeastOnePage) {
+  HostPageSource pages;
+  EXPECT_THROW(Arena(pages, {.limit = 0}), InvalidArgument);
+  EXPECT_THROW(Arena(pages, {.limit = 4095}), InvalidArgument);
+  Arena smallest(pages, {.limit = 4096});
+  const Block block = smallest.allocate(4096);
+  EXPECT_THROW(static_cast<void>(smallest.allocate(1)), OutOfMemory);
+  smallest.deallocate(block);
+  smallest.deallocate(smallest.allocate(1));
+}
+
+TEST(Arena, RoundsItsLimitDownToPages) {
+  HostArena host({.limit = 3 * 4096 + 4095});
+  EXPECT_EQ(host->limit(), 3 * 4096u);
+  const Block block = host->allocate(3 * 4096);
+  EXPECT_THROW(static_cast<void>(host->allocate(64)), OutOfMemory);
+  host->deallocate(block);
+  FakePageSource fake({.range_factor = 1});
+  Arena over_fake(fake, {.limit = 3 * 4096 + 100});
+  over_fake.deallocate(over_fake.allocate(3 * 4096));
+  over_fake.validate();
+}
+
+TEST(Arena, ServesEveryAlignmentFrom1To2MiBAndEverySizeAroundIt) {
+  HostArena host({.limit = 64_MiB});
+  std::vector<Block> pins;
+  for (std::size_t alignment = 1; alignment <= 2_MiB; alignment *= 2) {
+    for (const std::size_t bytes : {std::size_t{1}, std::size_t{64}, std::size_t{128}, std::size_t{130},
+                                    std::size_t{4096}, std::size_t{100'000}}) {
+      const Block block = host->allocate(bytes, alignment);
+      ASSERT_EQ(reinterpret_cast<std::uintptr_t>(block.data()) % alignment, 0u) << bytes << " at " << alignment;
+      if (bytes <= 130)
+        pins.push_back(block);
+      else
+        host->deallocate(block);
+    }
+    host->validate();
+  }
+  EXPECT_THROW(static_cast<void>(host->allocate(64, 4_MiB)), InvalidArgument);
+  for (const Block& block : pins) host->deallocate(block);
+  EXPECT_EQ(sum_of_ledger(*host).blocks, 0u);
+}
+
+TEST(Arena, NeverGivesASmallerHoleForASmallAlignment) {
+  HostArena host({.limit = 4_MiB});
+  std::vector<Block> small, pins;
+  for (int i = 0; i < 300; ++i) {
+    small.push_back(host->allocate(64));
+    pins.push_back(host->allocate(64));
+  }
+  for (const Block& block : small) host->deallocate(block);
+  host->empty_caches();
+  for (const std::size_t alignment : {1, 2, 8, 32}) {
+    std::set<void*> taken;
+    for (const std::size_t bytes : {65, 128, 500}) {
+      const Block block = host->allocate(bytes, alignment);
+      std::size_t size = 0;
+      host->for_each_live([&](const Chunk& chunk) {
+        if (host->address(&chunk) == block.data()) size = chunk.size;
+      });
+      EXPECT_GE(size, bytes) << "at " << alignment;
+      host->deallocate(block);
+      host->empty_caches();
+    }
+  }
+}
+
+TEST(Arena, AlignsAddressesOverARangeWhoseBaseIsNotAlignedMuch) {
+  FakePageSource pages({.page_bytes = 256, .base_offset = 256});
+  Arena arena(pages, {.limit = 1_MiB});
+  for (std::size_t alignment = 1; alignment <= 2_MiB; alignment *= 2) {
+    try {
+      const Block block = arena.allocate(100, alignment);
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block.data()) % alignment, 0u) << alignment;
+      arena.deallocate(block);
+    } catch (const InvalidArgument&) {
+      EXPECT_GT(alignment, 256u) << "what the base offers must be served";
+    }
+  }
+}
+
+TEST(Arena, RefusesTheTwoHundredAndFiftySeventhArena) {
+  FakePageSource pages;
+  std::vector<std::unique_ptr<Arena>> arenas;
+  EXPECT_THROW(
+      for (int i = 0; i <= 256; ++i) arenas.push_back(std::make_unique<Arena>(pages, ArenaOptions{.limit = 64_KiB})),
+      Unsupported);
+  EXPECT_GE(arenas.size(), 250u) << "other arenas of this process count too";
+  EXPECT_LE(arenas.size(), 256u);
+  const Block block = arenas.back()->allocate(100);
+  arenas.back()->deallocate(block);
+  arenas.front().reset();
+  EXPECT_NO_THROW(Arena(pages, {.limit = 64_KiB}));
+}
+
+TEST(Arena, CachesWhatAThreadFreesAndCountsItAsReserved) {
+  HostArena host({.limit = 64_MiB});
+  const Block block = host->allocate(1_MiB);
+  host->deallocate(block);
+  EXPECT_EQ(host->stats().bytes_in_use, 0u);
+  EXPECT_EQ(host->stats().bytes_reserved, 1_MiB);
+  const Block again = host->allocate(1_MiB);
+  EXPECT_EQ(again.data(), block.data());
+  host->deallocate(again);
+  EXPECT_EQ(host->empty_caches(), 1_MiB);
+  EXPECT_EQ(host->empty_caches(), 0u);
+  EXPECT_EQ(host->stats().bytes_reserved, 1_MiB) << "the pages stay for reuse";
+}
+
+TEST(Arena, TrimGivesBackWhatIsCommittedAndNotLive) {
+  HostArena host({.limit = 64_MiB});
+  LiveBlocks live;
+  for (std::size_t i = 0; i < 400; ++i) live.add(host->allocate(100 + i * 150));
+  for (std::size_t i = 0; i < 300; ++i) host->deallocate(live.remove(i * 7));
+  const std::size_t reserved = host->stats().bytes_reserved;
+  EXPECT_EQ(host->trim(), reserved - live.pages() * 4096);
+  EXPECT_EQ(host->stats().bytes_reserved, live.pages() * 4096);
+  EXPECT_EQ(host->trim(), 0u);
+  host->validate();
+  while (!live.empty()) host->deallocate(live.remove(0));
+  host->trim();
+  EXPECT_EQ(host->stats().bytes_reserved, 0u);
+}
+
+std::size_t resident_bytes() {
+  std::ifstream file("/proc/self/statm");
+  std::size_t pages = 0;
+  file >> pages >> pages;
+  return pages * 4096;
+}
+
+TEST(Arena, TrimReallyReturnsPagesToTheSystem) {
+  HostArena host({.limit = 128_MiB});
+  MarkedBlock block(host->allocate(64_MiB), 1);
+  const std::size_t before = resident_bytes();
+  host->deallocate(block.block());
+  EXPECT_GE(host->trim(), 64_MiB);
+  EXPECT_LT(resident_bytes(), before - 60_MiB);
+}
+
+TEST(Arena, CollectKeepsSmallHolesForReuse) {
+  HostArena host({.limit = 64_MiB});
+  const Block large = host->allocate(4_MiB), pin = host->allocate(8_KiB), small = host->allocate(64_KiB),
+              end = host->allocate(8_KiB);
+  host->deallocate(large);
+  host->deallocate(small);
+  host->collect();
+  EXPECT_EQ(host->stats().bytes_reserved, 80_KiB);
+  host->deallocate(pin);
+  host->deallocate(end);
+}
+
+TEST(Arena, ResetPeaksLetsThemFallToWhatIsInUse) {
+  HostArena host({.limit = 64_MiB});
+  const Block kept = host->allocate(1_MiB);
+  host->deallocate(host->allocate(8_MiB));
+  EXPECT_EQ(host->stats().peak_bytes_in_use, 9_MiB);
+  EXPECT_EQ(host->stats().peak_bytes_reserved, 9_MiB);
+  host->trim();
+  host->reset_peaks();
+  EXPECT_EQ(host->stats().peak_bytes_in_use, 1_MiB);
+  EXPECT_EQ(host->stats().peak_bytes_reserved, 1_MiB);
+  host->deallocate(kept);
+}
+
+TEST(Arena, DeferredFreesTakeEffectWhenFlushed) {
+  HostArena host({.limit = 8_MiB});
+  host->set_deferred_release(true);
+  const Block block = host->allocate(1_MiB);
+  host->deallocate(block);
+  EXPECT_EQ(host->stats().bytes_in_use, 1_MiB);
+  EXPECT_EQ(sum_of_ledger(*host).bytes, 1_MiB);
+  EXPECT_THROW(host->deallocate(block), InvalidArgument) << "a second time";
+  EXPECT_NE(host->allocate(1_MiB).data(), block.data()) << "not reusable yet";
+  EXPECT_EQ(host->flush_deferred(), 1_MiB);
+  EXPECT_EQ(host->flush_deferred(), 0u);
+  EXPECT_EQ(host->stats().bytes_in_use, 1_MiB);
+  EXPECT_EQ(host->trim(), 1_MiB);
+}
+
+TEST(Arena, FlushesDeferredFreesRatherThanRefuse) {
+  HostArena host({.limit = 8_MiB});
+  host->set_deferred_release(true);
+  for (int i = 0; i < 50; ++i) host->deallocate(host->allocate(3_MiB));
+  EXPECT_EQ(host->stats().num_ooms, 0u);
+  host->collect();
+  EXPECT_EQ(host->stats().bytes_in_use, 0u);
+}
+
+TEST(Arena, PretouchedPagesAreResidentFromTheStart) {
+  const std::size_t before = resident_bytes();
+  HostArena host({.limit = 32_MiB, .pretouch = true});
+  EXPECT_EQ(host->stats().bytes_reserved, 32_MiB);
+  EXPECT_EQ(host->stats().bytes_in_use, 0u);
+  EXPECT_EQ(host->stats().num_allocs, 0u);
+  EXPECT_GT(resident_bytes(), before + 30_MiB);
+  host->deallocate(host->allocate(32_MiB));
+}
+
+TEST(Arena, ExtentsTileTheRangeAndTellWhatIsUsed) {
+  HostArena host({.limit = 8_MiB});
+  const Block used = host->allocate(100'000), cached = host->allocate(50'000);
+  host->deallocate(cached);
+  std::size_t end = 0, used_bytes = 0, cached_bytes = 0, resident = 0;
+  for (const ArenaExtent& extent : host->extents()) {
+    EXPECT_EQ(extent.offset, end);
+    end += extent.size;
+    if (extent.state == ExtentState::kUsed) used_bytes += extent.requested;
+    if (extent.state == ExtentState::kCached) cached_bytes += extent.size;
+    resident += extent.resident_bytes;
+  }
+  EXPECT_EQ(used_bytes, 100'000u);
+  EXPECT_EQ(cached_bytes, LiveBlocks::rounded(50'000));
+  EXPECT_EQ(resident, host->stats().bytes_reserved);
+  host->deallocate(used);
+}
+
+TEST(Arena, KeepsTheLabelOfEveryLiveBlock) {
+  HostArena host({.limit = 8_MiB});
+  BlockLabel label;
+  label.op = "conv2d";
+  label.scope = "encoder";
+  label.name = "kernel";
+  label.step = 7;
+  label.category = Category::kParameters;
+  const Block block = host->allocate(1000, 64, label);
+  std::size_t seen = 0;
+  host->for_each_live([&](const Chunk& chunk) {
+    ++seen;
+    EXPECT_STREQ(chunk.label.op, "conv2d");
+    EXPECT_STREQ(chunk.label.scope, "encoder");
+    EXPECT_STREQ(chunk.label.name, "kernel");
+    EXPECT_EQ(chunk.label.step, 7u);
+    EXPECT_EQ(chunk.label.category, Category::kParameters);
+    EXPECT_EQ(chunk.requested, 1000u);
+    EXPECT_NE(chunk.label.id, 0u);
+  });
+  EXPECT_EQ(seen, 1u);
+  host->deallocate(block);
+}
+
+}  // namespace
+}  // namespace plimsoll
