@@ -10,6 +10,7 @@ int run_program(int argc, const char* const* argv) {
   app.require_subcommand(1);
   app.set_version_flag("--version", "plimsoll 0.1.0");
   app.footer("Each command explains itself: plimsoll COMMAND --help\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 does not fit.");
+  add_plan_command(app);
   try {
     app.parse(argc, argv);
     return 0;
