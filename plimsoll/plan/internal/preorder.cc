@@ -26,26 +26,23 @@ std::vector<Units> busiest_totals(const Instance& instance) {
   return totals;
 }
 
+double item_key(const Item& item, Key key) {
+  switch (key) {
+    case Key::kTotal: return 0;
+    case Key::kDuration: return item.duration;
+    case Key::kArea: return item.area;
+    case Key::kSize: return static_cast<double>(item.size);
+    case Key::kSections: return item.last - item.first;
+    case Key::kStart: return -item.first;
+  }
+  return 0;
+}
+
 std::vector<int> make_order(const Instance& instance, const Preorder& keys) {
   std::vector<Units> totals;
   if (std::find(keys.begin(), keys.end(), Key::kTotal) != keys.end()) totals = busiest_totals(instance);
-  const auto value = [&](Key key, int i) -> double {
-    const Item& item = instance.items[i];
-    switch (key) {
-      case Key::kTotal:
-        return static_cast<double>(totals[i]);
-      case Key::kDuration:
-        return item.duration;
-      case Key::kArea:
-        return item.area;
-      case Key::kSize:
-        return static_cast<double>(item.size);
-      case Key::kSections:
-        return item.last - item.first;
-      case Key::kStart:
-        return -item.first;
-    }
-    return 0;
+  const auto value = [&](Key key, int i) {
+    return key == Key::kTotal ? static_cast<double>(totals[i]) : item_key(instance.items[i], key);
   };
   struct Ranked {
     std::array<double, 3> keys;

@@ -21,6 +21,9 @@ enum class Key {
 
 using Preorder = std::array<Key, 3>;
 
+// What ranks an item by `key`, larger first. Not for kTotal, which depends on the other items.
+double item_key(const Item& item, Key key);
+
 // All items, largest first by the keys in turn, ties by index.
 std::vector<int> make_order(const Instance& instance, const Preorder& keys);
 
