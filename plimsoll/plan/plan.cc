@@ -4,6 +4,8 @@
 #include "plimsoll/plan/internal/greedy.h"
 #include "plimsoll/plan/internal/incumbent.h"
 #include "plimsoll/plan/internal/instance.h"
+#include "plimsoll/plan/internal/local_search.h"
+#include "plimsoll/plan/internal/portfolio.h"
 #include "plimsoll/plan/internal/preorder.h"
 #include "plimsoll/plan/internal/skyline.h"
 #include "plimsoll/plan/validate.h"
@@ -20,17 +22,25 @@ using internal::Neighbours;
 // Above this the lists of neighbours take too much memory; descents do without them.
 constexpr std::uint64_t kMostNeighbours = 40'000'000;
 
+// Above this a search cannot hope to look at much; local search goes on instead.
+constexpr std::size_t kMostSearchItems = 20'000;
+constexpr std::uint64_t kLocalSearchPlacements = 20'000;  // Spent on local search before the exact stage.
+
 constexpr internal::Preorder kDescents[] = {
-    {Key::kTotal, Key::kDuration, Key::kArea}, {Key::kTotal, Key::kArea, Key::kDuration},
-    {Key::kDuration, Key::kArea, Key::kTotal}, {Key::kArea, Key::kDuration, Key::kSize},
+    {Key::kTotal, Key::kArea, Key::kDuration}, {Key::kArea, Key::kDuration, Key::kSize},
+    {Key::kTotal, Key::kDuration, Key::kArea}, {Key::kDuration, Key::kArea, Key::kTotal},
     {Key::kSize, Key::kDuration, Key::kArea},  {Key::kDuration, Key::kSize, Key::kTotal},
 };
 
-void try_descents(const Instance& instance, Incumbent& best) {
+// Returns the order of the best descent.
+std::vector<int> try_descents(const Instance& instance, Incumbent& best) {
+  std::vector<int> best_order;
   for (const internal::Preorder& keys : kDescents) {
-    if (best.has_plan() && best.done()) return;
-    best.offer(skyline_descent(instance, make_order(instance, keys)));
+    if (best.has_plan() && best.done()) break;
+    std::vector<int> order = make_order(instance, keys);
+    if (best.offer(skyline_descent(instance, order))) best_order = std::move(order);
   }
+  return best_order;
 }
 
 void try_greedy(const Instance& instance, Incumbent& best) {
@@ -47,6 +57,23 @@ void try_greedy(const Instance& instance, Incumbent& best) {
     }
   }
 }
+
+// Tells the observer, at most ten times a second.
+class Reporter {
+ public:
+  Reporter(const Incumbent& best, const PlanObserver& observer) : best_(best), observer_(observer) {}
+
+  void tell() {
+    if (!observer_ || best_.seconds() < next_) return;
+    next_ = best_.seconds() + 0.1;
+    observer_({best_.seconds(), best_.peak(), best_.bound()});
+  }
+
+ private:
+  const Incumbent& best_;
+  const PlanObserver& observer_;
+  double next_ = 0;
+};
 
 }  // namespace
 
@@ -68,9 +95,17 @@ Plan plan(std::span<const Buffer> buffers, const Constraints& constraints, const
           const PlanObserver& observer) {
   const Instance instance = internal::make_instance(buffers, constraints);
   Incumbent best(instance, constraints, deadline);
-  try_descents(instance, best);
+  Reporter reporter(best, observer);
+  const auto notify = [&] { reporter.tell(); };
+  std::vector<int> order = try_descents(instance, best);
+  notify();
   try_greedy(instance, best);
-  if (observer) observer({best.seconds(), best.peak(), best.bound()});
+  if (!best.done()) {
+    const bool can_search = instance.items.size() <= kMostSearchItems && Neighbours::count(instance) <= kMostNeighbours;
+    const std::uint64_t few = kLocalSearchPlacements / instance.items.size();
+    improve_order(instance, best, order, can_search ? few : std::numeric_limits<std::uint64_t>::max(), notify);
+    if (can_search) search_portfolio(instance, best, notify);
+  }
   Plan result = best.result();
 #ifndef NDEBUG
   PLIMSOLL_CHECK(validate_plan(buffers, result.offsets, {.alignment = constraints.alignment}).empty());

@@ -22,14 +22,15 @@ double unit_random(std::uint64_t seed, int item) {
 
 }  // namespace
 
-ExactSearch::ExactSearch(const SearchProblem& problem, const Preorder& keys, std::size_t capacity, Noise noise)
-    : problem_(problem), keys_(keys), noise_(noise) {
+ExactSearch::ExactSearch(const SearchProblem& problem, const Strategy& strategy, std::size_t capacity)
+    : problem_(problem), strategy_(strategy) {
   const Instance& instance = problem.instance();
   const std::size_t n = instance.items.size();
   capacity_ = static_cast<Units>((capacity + instance.unit - 1) / instance.unit);
   for (const Item& item : instance.items)
     limit_.push_back(item.bytes > capacity ? -1 : static_cast<Units>((capacity - item.bytes) / instance.unit));
   lowest_.assign(n, 0);
+  asleep_.assign(n, 0);
   offsets_.assign(n, 0);
   rank_.assign(n, 0);
   room_.assign(instance.sections, capacity_);
@@ -41,7 +42,7 @@ ExactSearch::ExactSearch(const SearchProblem& problem, const Preorder& keys, std
     for (int s = p.first; s < p.last; ++s) room_[s] -= p.high - p.low;
 }
 
-Outcome ExactSearch::run(std::uint64_t node_limit, const std::atomic<bool>& stop) {
+Outcome ExactSearch::run(std::uint64_t node_limit, const StopToken& stop) {
   node_limit_ = nodes_ + node_limit;
   stop_ = &stop;
   undo(0);
@@ -72,10 +73,12 @@ void ExactSearch::rank_items(Part& part) {
     for (const Piece& p : instance.pieces_of(item))
       for (int s = p.first; s < p.last; ++s) total = std::max(total, capacity_ - room_[s]);
     Ranked r{{}, i};
-    for (std::size_t k = 0; k < keys_.size(); ++k)
-      r.keys[k] = keys_[k] == Key::kTotal ? static_cast<double>(total) : item_key(item, keys_[k]);
-    for (std::size_t k = 0; k < keys_.size() && noise_.seed != 0; ++k)
-      if (keys_[k] != Key::kTotal) r.keys[k] *= 1 + noise_.amount * unit_random(noise_.seed + k, i);
+    for (std::size_t k = 0; k < r.keys.size(); ++k) {
+      const Key key = strategy_.keys[k];
+      r.keys[k] = key == Key::kTotal ? static_cast<double>(total) : item_key(item, key);
+      if (key != Key::kTotal && strategy_.noise > 0)
+        r.keys[k] *= 1 + strategy_.noise * unit_random(strategy_.seed + k, i);
+    }
     ranked.push_back(r);
   }
   std::sort(ranked.begin(), ranked.end(),
@@ -86,53 +89,93 @@ void ExactSearch::rank_items(Part& part) {
 Outcome ExactSearch::solve(Part& part) {
   rank_items(part);
   for (std::size_t r = 0; r < part.items.size(); ++r) rank_[part.items[r]] = static_cast<int>(r);
-  return search(part, 0, 0);
+  find_awake_floor(part);
+  return search(part);
 }
 
-std::size_t ExactSearch::push_candidates(const Part& part, Units floor, int floor_rank) {
+// Candidates that any plan must continue with: an unplaced item with the lowest offset of all lies where it stands now,
+// and not above the top that another could reach below it. False when nothing is left to place.
+bool ExactSearch::push_candidates(const Part& part) {
   Units lowest_top = kPlaced;
   for (const int i : part.items) lowest_top = std::min(lowest_top, lowest_[i] + problem_.size(i));
   const std::size_t begin = candidates_.size();
   for (std::size_t r = 0; r < part.items.size(); ++r) {
-    const Units offset = lowest_[part.items[r]];
-    if (offset >= lowest_top || offset < floor || (offset == floor && static_cast<int>(r) < floor_rank)) continue;
-    const int twin = problem_.twin(part.items[r]);
+    const int i = part.items[r];
+    const Units offset = lowest_[i];
+    if (offset >= lowest_top || asleep_[i]) continue;
+    const int twin = problem_.twin(i);
     if (twin >= 0 && lowest_[twin] != kPlaced) continue;
     candidates_.push_back({offset, static_cast<int>(r)});
   }
   std::sort(candidates_.begin() + static_cast<std::ptrdiff_t>(begin), candidates_.end());
-  return lowest_top == kPlaced ? std::numeric_limits<std::size_t>::max() : begin;
+  return lowest_top != kPlaced;
 }
 
-Outcome ExactSearch::search(const Part& part, Units floor, int floor_rank) {
-  if (nodes_ >= node_limit_ || stop_->load(std::memory_order_relaxed)) return Outcome::kStopped;
+// How many items may come next in a section when each of them can only do so where it stands now; -1 when some item may
+// come next at another place, or when there are more than `most`.
+int ExactSearch::count_starters(int section, int most) const {
+  const Units limit = room_[section];
+  int count = 0;
+  for (const int i : problem_.in_section(section)) {
+    if (lowest_[i] > limit) continue;
+    if (can_be_lifted(i, limit)) return -1;
+    if (!asleep_[i] && ++count > most) return -1;
+  }
+  return count;
+}
+
+// If some section leaves few choices, these are the candidates: the plan must continue there one way or another.
+bool ExactSearch::push_starters(const Part& part) {
+  int best = -1, fewest = strategy_.most_starters + 1;
+  for (int s = part.first; s < part.last && fewest > 1; ++s) {
+    if (room_[s] == capacity_) continue;
+    const int count = count_starters(s, fewest - 1);
+    if (count >= 0) best = s, fewest = count;
+  }
+  if (best < 0) return false;
+  const std::size_t begin = candidates_.size();
+  for (const int i : problem_.in_section(best)) {
+    if (lowest_[i] > room_[best] || asleep_[i]) continue;
+    const int twin = problem_.twin(i);
+    if (twin >= 0 && lowest_[twin] != kPlaced) continue;
+    candidates_.push_back({lowest_[i], rank_[i]});
+  }
+  std::sort(candidates_.begin() + static_cast<std::ptrdiff_t>(begin), candidates_.end());
+  return true;
+}
+
+Outcome ExactSearch::search(const Part& part) {
+  if (nodes_ >= node_limit_ || stop_->requested(nodes_)) return Outcome::kStopped;
   ++nodes_;
-  const std::size_t begin = push_candidates(part, floor, floor_rank);
-  if (begin == std::numeric_limits<std::size_t>::max()) return Outcome::kFound;
+  const std::size_t begin = candidates_.size();
+  if (!push_starters(part) && !push_candidates(part)) return Outcome::kFound;
   const std::size_t end = candidates_.size();
+  const std::size_t node_mark = trail_.size();
   Outcome outcome = Outcome::kExhausted;
-  for (std::size_t c = begin; c < end && outcome == Outcome::kExhausted; ++c) {
-    const int rank = candidates_[c].rank;
-    const int item = part.items[rank];
+  for (std::size_t c = begin; c < end; ++c) {
+    const int item = part.items[candidates_[c].rank];
     const std::size_t mark = trail_.size();
     failed_section_ = -1;
-    const bool holds = place(part, item, rank);
-    if (holds) outcome = descend(part, item, rank);
+    const bool holds = place(part, item);
+    if (holds) outcome = descend(part, item);
     if (outcome != Outcome::kExhausted) break;
     undo(mark);
-    // A section that nothing from this candidate on can continue fails for all later candidates as well.
-    if (!holds && failed_section_ >= 0 && !section_holds(failed_section_, candidates_[c].offset, rank)) break;
+    sleep(item);
+    // A section that nothing still awake can continue fails for all later candidates as well.
+    find_awake_floor(part);
+    if (failed_section_ >= 0 && !section_holds(failed_section_)) break;
   }
   candidates_.resize(begin);
+  if (outcome == Outcome::kExhausted) undo(node_mark);
   return outcome;
 }
 
-Outcome ExactSearch::descend(const Part& part, int item, int rank) {
+Outcome ExactSearch::descend(const Part& part, int item) {
   const Item& placed = problem_.instance().items[item];
   std::vector<int> cuts;
   for (int s = placed.first; s + 1 < placed.last; ++s)
     if (spanning_[s] == 0) cuts.push_back(s + 1);
-  if (cuts.empty()) return search(part, offsets_[item], rank);
+  if (cuts.empty()) return search(part);
   const Outcome outcome = split(part, cuts);
   if (outcome == Outcome::kExhausted)
     for (std::size_t r = 0; r < part.items.size(); ++r) rank_[part.items[r]] = static_cast<int>(r);
@@ -154,13 +197,13 @@ Outcome ExactSearch::split(const Part& part, std::span<const int> cuts) {
   return Outcome::kFound;
 }
 
-bool ExactSearch::place(const Part& part, int item, int rank) {
+bool ExactSearch::place(const Part& part, int item) {
   const Instance& instance = problem_.instance();
   const Item& placed = instance.items[item];
   const Units offset = lowest_[item];
   offsets_[item] = offset;
   lowest_[item] = kPlaced;
-  trail_.push_back({~item, offset});
+  trail_.push_back({item, Undo::kPlacedItem, offset, false});
   for (const Piece& p : instance.pieces_of(placed))
     for (int s = p.first; s < p.last; ++s) room_[s] += p.high - p.low;
   for (int s = placed.first; s + 1 < placed.last; ++s) --spanning_[s];
@@ -169,35 +212,55 @@ bool ExactSearch::place(const Part& part, int item, int rank) {
     if (lowest_[n.item] >= lowest) continue;
     lowest = align(lowest, instance.items[n.item].alignment);
     if (lowest > limit_[n.item]) return false;
-    trail_.push_back({n.item, lowest_[n.item]});
+    trail_.push_back({n.item, Undo::kRaised, lowest_[n.item], asleep_[n.item] != 0});
     lowest_[n.item] = lowest;
+    asleep_[n.item] = 0;
   }
-  return sections_hold(part, offset, rank);
+  return sections_hold(part);
 }
 
-// Whether the item could be the next to start in a section that needs one at `limit` or below. One that comes before
-// (floor, floor_rank) has missed its turn and must first be lifted by a neighbour placed at `floor` or above.
-inline bool ExactSearch::can_start(int item, Units limit, Units floor, int floor_rank) const {
-  const Units lowest = lowest_[item];
-  if (lowest > limit) return false;
-  if (lowest > floor || (lowest == floor && rank_[item] >= floor_rank)) return true;
-  return floor + problem_.least_lift(item) <= limit;
+void ExactSearch::sleep(int item) {
+  trail_.push_back({item, Undo::kSlept, 0, false});
+  asleep_[item] = 1;
 }
 
-bool ExactSearch::section_holds(int section, Units floor, int floor_rank) {
+// Whether some unplaced neighbour, placed below the item, leaves it at `limit` or below.
+bool ExactSearch::can_be_lifted(int item, Units limit) const {
+  if (awake_floor_ + problem_.least_lift(item) > limit) return false;
+  for (const Neighbour& n : problem_.neighbours(item)) {
+    const Units lowest = asleep_[n.item] ? std::max(awake_floor_, lowest_[n.item]) : lowest_[n.item];
+    if (lowest + n.lift <= limit) return true;
+  }
+  return false;
+}
+
+// Whether the item could be the next to start in a section that needs one at `limit` or below.
+inline bool ExactSearch::can_start(int item, Units limit) const {
+  if (lowest_[item] > limit) return false;
+  return !asleep_[item] || can_be_lifted(item, limit);
+}
+
+bool ExactSearch::section_holds(int section) {
   const Units limit = room_[section];
-  if (limit == capacity_ || can_start(witness_[section], limit, floor, floor_rank)) return true;
+  if (limit == capacity_ || can_start(witness_[section], limit)) return true;
   for (const int i : problem_.in_section(section))
-    if (can_start(i, limit, floor, floor_rank)) {
+    if (can_start(i, limit)) {
       witness_[section] = i;
       return true;
     }
   return false;
 }
 
-bool ExactSearch::sections_hold(const Part& part, Units floor, int floor_rank) {
+void ExactSearch::find_awake_floor(const Part& part) {
+  awake_floor_ = kPlaced;
+  for (const int i : part.items)
+    if (!asleep_[i]) awake_floor_ = std::min(awake_floor_, lowest_[i]);
+}
+
+bool ExactSearch::sections_hold(const Part& part) {
+  find_awake_floor(part);
   for (int s = part.first; s < part.last; ++s)
-    if (!section_holds(s, floor, floor_rank)) {
+    if (!section_holds(s)) {
       failed_section_ = s;
       return false;
     }
@@ -209,12 +272,11 @@ void ExactSearch::undo(std::size_t mark) {
   while (trail_.size() > mark) {
     const Undo last = trail_.back();
     trail_.pop_back();
-    if (last.item >= 0) {
-      lowest_[last.item] = last.offset;
-      continue;
-    }
-    const Item& item = instance.items[~last.item];
-    lowest_[~last.item] = last.offset;
+    asleep_[last.item] = last.was_asleep;
+    if (last.what == Undo::kSlept) continue;
+    lowest_[last.item] = last.offset;
+    if (last.what == Undo::kRaised) continue;
+    const Item& item = instance.items[last.item];
     for (const Piece& p : instance.pieces_of(item))
       for (int s = p.first; s < p.last; ++s) room_[s] -= p.high - p.low;
     for (int s = item.first; s + 1 < item.last; ++s) ++spanning_[s];

@@ -1,19 +1,22 @@
 // ExactSearch: finds a plan within a capacity, or shows that there is none, by depth-first search.
 //
 //   SearchProblem problem(instance);
-//   ExactSearch search(problem, {Key::kTotal, Key::kDuration, Key::kArea}, capacity);
+//   ExactSearch search(problem, {.most_starters = 1}, capacity);
 //   if (search.run(node_limit, stop) == Outcome::kFound) use(search.offsets());
 //
-// Items are placed bottom up: each at the lowest offset above all placed neighbours, in rising (offset, rank). Every plan
-// can be pushed down into that form, so the search is complete unless the instance has windows. It turns back when
-//  - in some section what is not placed yet no longer fits above the lowest place where it could go on,
-//  - an item that can no longer be placed where it stands cannot be lifted by a neighbour, or would pass the capacity,
-//  - a placement leaves a hole that an unplaced item would have fitted in.
-// Only sections and neighbours of the item placed are looked at; nothing is sorted anew. When no unplaced item spans a
-// moment, the sides are solved on their own. A run is deterministic. Not thread safe; one object per thread.
+// Each item is placed at the lowest offset above all placed neighbours; every plan can be pushed down into such places,
+// so the search is complete unless the instance has windows. At a node it branches either on a section in which few
+// items may come next and none of them anywhere else, or on the unplaced item that lies lowest of all. An item that was
+// tried and failed sleeps in the branches after it until a neighbour placed below lifts it, so that no two branches
+// look at the same plan. The search turns back when
+//  - in some section none of the unplaced items can come next low enough for all of them to fit,
+//  - an item would pass the capacity,
+//  - a placement would leave a hole that an unplaced item fits in.
+// Only neighbours of the item placed are updated and each section keeps a witness, so that a node costs about a
+// microsecond for hundreds of items. When no unplaced item spans a moment, the sides are solved on their own.
+// A run is deterministic. Not thread safe; one object per thread.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -21,6 +24,7 @@
 #include "plimsoll/plan/internal/instance.h"
 #include "plimsoll/plan/internal/preorder.h"
 #include "plimsoll/plan/internal/search_problem.h"
+#include "plimsoll/plan/internal/stop_token.h"
 
 namespace plimsoll::internal {
 
@@ -30,18 +34,21 @@ enum class Outcome {
   kStopped,    // Out of nodes or told to stop.
 };
 
-// Shakes the ranks: the first key of each item grows by a random part of up to `amount`. Seed 0 shakes nothing.
-struct Noise {
+// How a search breaks ties. Different strategies find plans for different instances.
+struct Strategy {
+  Preorder keys = {Key::kTotal, Key::kDuration, Key::kArea};
+  int most_starters =
+      3;             // Branch on a section that leaves at most so many choices before branching on the lowest offset.
+  double noise = 0;  // Each key but kTotal grows by a random part of up to this.
   std::uint64_t seed = 0;
-  double amount = 0;
 };
 
 class ExactSearch {
  public:
   // `capacity` in bytes. The problem must outlive the search.
-  ExactSearch(const SearchProblem& problem, const Preorder& keys, std::size_t capacity, Noise noise = {});
+  ExactSearch(const SearchProblem& problem, const Strategy& strategy, std::size_t capacity);
 
-  Outcome run(std::uint64_t node_limit, const std::atomic<bool>& stop);
+  Outcome run(std::uint64_t node_limit, const StopToken& stop);
   std::uint64_t nodes() const { return nodes_; }
   const std::vector<Units>& offsets() const { return offsets_; }  // After kFound.
 
@@ -60,31 +67,39 @@ class ExactSearch {
     }
   };
   struct Undo {
-    int item;  // ~item when it was placed, item when it was raised.
+    int item;
+    enum { kPlacedItem, kRaised, kSlept } what;
     Units offset;
+    bool was_asleep;
   };
 
   Outcome solve(Part& part);
-  Outcome search(const Part& part, Units floor, int floor_rank);
-  Outcome descend(const Part& part, int item, int rank);
+  Outcome search(const Part& part);
+  Outcome descend(const Part& part, int item);
   Outcome split(const Part& part, std::span<const int> cuts);
-  std::size_t push_candidates(const Part& part, Units floor, int floor_rank);
-  bool place(const Part& part, int item, int rank);
-  bool section_holds(int section, Units floor, int floor_rank);
-  bool sections_hold(const Part& part, Units floor, int floor_rank);
-  bool can_start(int item, Units limit, Units floor, int floor_rank) const;
+  bool push_candidates(const Part& part);
+  bool push_starters(const Part& part);
+  int count_starters(int section, int most) const;
+  bool place(const Part& part, int item);
+  void sleep(int item);
+  bool section_holds(int section);
+  void find_awake_floor(const Part& part);
+  bool sections_hold(const Part& part);
+  bool can_start(int item, Units limit) const;
+  bool can_be_lifted(int item, Units limit) const;
   void undo(std::size_t mark);
   void rank_items(Part& part);
 
   const SearchProblem& problem_;
-  const Preorder keys_;
-  const Noise noise_;
-  std::vector<Units> limit_;      // Largest offset of each item.
-  std::vector<Units> lowest_;     // Of each unplaced item, above all placed neighbours; kPlaced otherwise.
+  const Strategy strategy_;
+  std::vector<Units> limit_;   // Largest offset of each item.
+  std::vector<Units> lowest_;  // Of each unplaced item, above all placed neighbours; kPlaced otherwise.
+  std::vector<char> asleep_;   // Per unplaced item: placing it where it stands was tried above and failed.
+  Units awake_floor_ = 0;      // No item can come to lie lower than this from here on.
   std::vector<Units> offsets_;
-  std::vector<Units> room_;       // Per section: the capacity less the sizes of its unplaced items.
-  std::vector<int> witness_;      // Per section: an item that could start low enough when last looked at.
-  std::vector<int> spanning_;     // Per section: unplaced items that live in it and in the next.
+  std::vector<Units> room_;    // Per section: the capacity less the sizes of its unplaced items.
+  std::vector<int> witness_;   // Per section: an item that could start low enough when last looked at.
+  std::vector<int> spanning_;  // Per section: unplaced items that live in it and in the next.
   std::vector<int> rank_;
   std::vector<Candidate> candidates_;  // A stack of lists.
   std::vector<Undo> trail_;
@@ -92,7 +107,7 @@ class ExactSearch {
   Units capacity_;
   std::uint64_t nodes_ = 0;
   std::uint64_t node_limit_ = 0;
-  const std::atomic<bool>* stop_ = nullptr;
+  const StopToken* stop_ = nullptr;
 };
 
 }  // namespace plimsoll::internal

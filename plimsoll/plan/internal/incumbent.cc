@@ -34,6 +34,12 @@ std::size_t Incumbent::largest_useful_peak() const {
   return std::min(constraints_.capacity, peak_ > 0 ? peak_ - 1 : 0);
 }
 
+std::chrono::steady_clock::time_point Incumbent::time_limit() const {
+  constexpr double kLongest = 1e9;  // Seconds; more would not fit a clock.
+  return start_ + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                      std::chrono::duration<double>(std::clamp(deadline_.seconds, 0.0, kLongest)));
+}
+
 double Incumbent::seconds() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
 }

@@ -41,6 +41,7 @@ class Incumbent {
   std::uint64_t nodes_left() const { return nodes_ >= deadline_.nodes ? 0 : deadline_.nodes - nodes_; }
   const Deadline& deadline() const { return deadline_; }
   double seconds() const;
+  std::chrono::steady_clock::time_point time_limit() const;
   Plan result() const;
 
  private:

@@ -28,12 +28,18 @@ std::vector<Units> busiest_totals(const Instance& instance) {
 
 double item_key(const Item& item, Key key) {
   switch (key) {
-    case Key::kTotal: return 0;
-    case Key::kDuration: return item.duration;
-    case Key::kArea: return item.area;
-    case Key::kSize: return static_cast<double>(item.size);
-    case Key::kSections: return item.last - item.first;
-    case Key::kStart: return -item.first;
+    case Key::kTotal:
+      return 0;
+    case Key::kDuration:
+      return item.duration;
+    case Key::kArea:
+      return item.area;
+    case Key::kSize:
+      return static_cast<double>(item.size);
+    case Key::kSections:
+      return item.last - item.first;
+    case Key::kStart:
+      return -item.first;
   }
   return 0;
 }

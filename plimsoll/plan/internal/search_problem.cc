@@ -46,8 +46,9 @@ void SearchProblem::find_neighbours() {
   for (int i = 0; i < items(); ++i) {
     Units least = std::numeric_limits<Units>::max() / 4;
     for (const int other : lists.of(i)) {
-      neighbours_.push_back({other, distance(instance_, instance_.items[i], instance_.items[other])});
-      least = std::min(least, distance(instance_, instance_.items[other], instance_.items[i]));
+      const Units lift = distance(instance_, instance_.items[other], instance_.items[i]);
+      neighbours_.push_back({other, distance(instance_, instance_.items[i], instance_.items[other]), lift});
+      least = std::min(least, lift);
     }
     neighbours_begin_.push_back(neighbours_.size());
     least_lifts_.push_back(least);
@@ -61,7 +62,8 @@ void SearchProblem::find_twins() {
     const Item& item = instance_.items[i];
     const auto pieces = instance_.pieces_of(item);
     if (pieces.size() != 1 || pieces[0].low != 0 || pieces[0].high != item.size) continue;
-    const auto [found, is_new] = seen.emplace(std::tuple(item.first, item.last, item.size, item.alignment, item.bytes), i);
+    const auto [found, is_new] =
+        seen.emplace(std::tuple(item.first, item.last, item.size, item.alignment, item.bytes), i);
     if (is_new) continue;
     twins_[i] = found->second;
     found->second = i;

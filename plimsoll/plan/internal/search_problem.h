@@ -13,6 +13,7 @@ namespace plimsoll::internal {
 struct Neighbour {
   int item;
   Units distance;  // How far above the owner's offset it must lie when it lies above.
+  Units lift;      // How far above its offset the owner must lie when that lies above.
 };
 
 class SearchProblem {
