@@ -26,8 +26,7 @@ void Incumbent::raise_bound(std::size_t bytes) { bound_ = std::max(bound_, bytes
 
 bool Incumbent::settled() const {
   if (!has_plan()) return false;
-  const bool has_capacity = constraints_.capacity != Constraints().capacity;
-  return peak_ <= bound_ || (has_capacity && (peak_ <= constraints_.capacity || bound_ > constraints_.capacity));
+  return peak_ <= bound_ || (has_capacity() && (peak_ <= constraints_.capacity || bound_ > constraints_.capacity));
 }
 
 std::size_t Incumbent::largest_useful_peak() const {

@@ -26,6 +26,7 @@ class Incumbent {
   void raise_bound(std::size_t bytes);
   void spend(std::uint64_t nodes) { nodes_ += nodes; }
 
+  bool has_capacity() const { return constraints_.capacity != Constraints().capacity; }
   bool has_plan() const { return !offsets_.empty() || instance_.items.empty(); }
   std::span<const Units> offsets() const { return offsets_; }
   std::size_t peak() const { return peak_; }

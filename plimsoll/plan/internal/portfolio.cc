@@ -20,8 +20,10 @@ constexpr Preorder kOrders[] = {
 constexpr int kOrderOfTask[] = {0, 1, 2, 0, 1, 2, 3, 4};
 constexpr int kStartersOfTask[] = {3, 3, 3, 1, 7};
 constexpr double kNoiseOfTask[] = {0.3, 1.0, 0.1};
-// Where between the lower bound and the largest useful peak a search aims: tighter is sometimes faster.
-constexpr double kAimOfTask[] = {1, 0, 1, 0.5, 1, 0.25, 1, 0.75};
+// Where between the lower bound and the largest useful peak the searches of a round aim: a plan found halfway halves what
+// is left, and tighter is sometimes faster.
+constexpr double kAims[] = {0, 0.5, 0.75, 0.25, 0.875, 0.5, 0.9375, 0.125};
+constexpr double kAimsWithinCapacity[] = {1, 1, 0.5, 1, 0.75, 1, 0.875, 1};
 
 struct Task {
   Strategy strategy;
@@ -65,7 +67,9 @@ class Portfolio {
   void prepare() {
     const std::size_t low = best_.bound(), high = std::max(low, best_.largest_useful_peak());
     const std::uint64_t share = best_.nodes_left() / kRound;
-    const std::uint64_t luby_factor = luby(round_ / 4 + 1);
+    const double aim = best_.has_capacity() ? kAimsWithinCapacity[round_ % 8] : kAims[round_ % 8];
+    const std::size_t capacity = low + static_cast<std::size_t>(aim * static_cast<double>(high - low));
+    const std::uint64_t luby_factor = luby(round_ / 8 + 1);
     for (int t = 0; t < kRound; ++t) {
       const std::uint64_t number = round_ * kRound + t;
       Strategy& strategy = tasks_[t].strategy;
@@ -73,9 +77,7 @@ class Portfolio {
       strategy.most_starters = kStartersOfTask[(number / 3) % std::size(kStartersOfTask)];
       strategy.noise = number < 3 ? 0 : kNoiseOfTask[(number / 5) % std::size(kNoiseOfTask)];
       strategy.seed = 3 * number + 1;
-      const double aim = kAimOfTask[(number + number / kRound) % std::size(kAimOfTask)];
-      const auto above = static_cast<std::size_t>(aim * static_cast<double>(high - low));
-      tasks_[t].capacity = std::min(high, low + above);
+      tasks_[t].capacity = capacity;
       tasks_[t].node_limit = std::min(share, base_limit_ * luby_factor);
     }
     ++round_;
