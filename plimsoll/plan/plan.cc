@@ -1,13 +1,13 @@
 #include "plimsoll/plan/plan.h"
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/plan/internal/descent.h"
 #include "plimsoll/plan/internal/greedy.h"
 #include "plimsoll/plan/internal/incumbent.h"
 #include "plimsoll/plan/internal/instance.h"
 #include "plimsoll/plan/internal/local_search.h"
 #include "plimsoll/plan/internal/portfolio.h"
 #include "plimsoll/plan/internal/preorder.h"
-#include "plimsoll/plan/internal/skyline.h"
 #include "plimsoll/plan/validate.h"
 
 namespace plimsoll {
@@ -19,9 +19,9 @@ using internal::Instance;
 using internal::Key;
 using internal::Neighbours;
 
-// Above this the lists of neighbours take too much memory; descents do without them.
-constexpr std::uint64_t kMostNeighbours = 40'000'000;
-
+// Entries in lists of neighbours above which greedy orders are too slow, and searches take too much memory.
+constexpr std::uint64_t kMostGreedyNeighbours = 2'000'000;
+constexpr std::uint64_t kMostSearchNeighbours = 8'000'000;
 // Above this a search cannot hope to look at much; local search goes on instead.
 constexpr std::size_t kMostSearchItems = 20'000;
 constexpr std::uint64_t kLocalSearchPlacements = 20'000;  // Spent on local search before the exact stage.
@@ -44,7 +44,7 @@ std::vector<int> try_descents(const Instance& instance, Incumbent& best) {
 }
 
 void try_greedy(const Instance& instance, Incumbent& best) {
-  if (best.done() || Neighbours::count(instance) > kMostNeighbours) return;
+  if (best.done() || Neighbours::count(instance) > kMostGreedyNeighbours) return;
   const Neighbours neighbours(instance);
   constexpr internal::Preorder kOrders[] = {{Key::kSize, Key::kDuration, Key::kArea},
                                             {Key::kArea, Key::kSize, Key::kDuration},
@@ -101,7 +101,8 @@ Plan plan(std::span<const Buffer> buffers, const Constraints& constraints, const
   notify();
   try_greedy(instance, best);
   if (!best.done()) {
-    const bool can_search = instance.items.size() <= kMostSearchItems && Neighbours::count(instance) <= kMostNeighbours;
+    const bool can_search =
+        instance.items.size() <= kMostSearchItems && Neighbours::count(instance) <= kMostSearchNeighbours;
     const std::uint64_t few = kLocalSearchPlacements / instance.items.size();
     improve_order(instance, best, order, can_search ? few : std::numeric_limits<std::uint64_t>::max(), notify);
     if (can_search) search_portfolio(instance, best, notify);

@@ -31,6 +31,7 @@ ExactSearch::ExactSearch(const SearchProblem& problem, const Strategy& strategy,
     limit_.push_back(item.bytes > capacity ? -1 : static_cast<Units>((capacity - item.bytes) / instance.unit));
   lowest_.assign(n, 0);
   asleep_.assign(n, 0);
+  lifter_.assign(n, 0);
   offsets_.assign(n, 0);
   rank_.assign(n, 0);
   room_.assign(instance.sections, capacity_);
@@ -113,7 +114,7 @@ bool ExactSearch::push_candidates(const Part& part) {
 
 // How many items may come next in a section when each of them can only do so where it stands now; -1 when some item may
 // come next at another place, or when there are more than `most`.
-int ExactSearch::count_starters(int section, int most) const {
+int ExactSearch::count_starters(int section, int most) {
   const Units limit = room_[section];
   int count = 0;
   for (const int i : problem_.in_section(section)) {
@@ -145,14 +146,17 @@ bool ExactSearch::push_starters(const Part& part) {
 }
 
 Outcome ExactSearch::search(const Part& part) {
-  if (nodes_ >= node_limit_ || stop_->requested(nodes_)) return Outcome::kStopped;
-  ++nodes_;
   const std::size_t begin = candidates_.size();
   if (!push_starters(part) && !push_candidates(part)) return Outcome::kFound;
   const std::size_t end = candidates_.size();
   const std::size_t node_mark = trail_.size();
   Outcome outcome = Outcome::kExhausted;
   for (std::size_t c = begin; c < end; ++c) {
+    if (nodes_ >= node_limit_ || stop_->requested(nodes_)) {
+      outcome = Outcome::kStopped;
+      break;
+    }
+    ++nodes_;
     const int item = part.items[candidates_[c].rank];
     const std::size_t mark = trail_.size();
     failed_section_ = -1;
@@ -225,17 +229,24 @@ void ExactSearch::sleep(int item) {
 }
 
 // Whether some unplaced neighbour, placed below the item, leaves it at `limit` or below.
-bool ExactSearch::can_be_lifted(int item, Units limit) const {
-  if (awake_floor_ + problem_.least_lift(item) > limit) return false;
-  for (const Neighbour& n : problem_.neighbours(item)) {
+bool ExactSearch::can_be_lifted(int item, Units limit) {
+  const auto lifts = [&](const Neighbour& n) {
     const Units lowest = asleep_[n.item] ? std::max(awake_floor_, lowest_[n.item]) : lowest_[n.item];
-    if (lowest + n.lift <= limit) return true;
-  }
+    return lowest + n.lift <= limit;
+  };
+  const std::span<const Neighbour> neighbours = problem_.neighbours(item);
+  if (neighbours.empty()) return false;
+  if (lifts(neighbours[lifter_[item]])) return true;
+  for (std::size_t n = 0; n < neighbours.size() && awake_floor_ + neighbours[n].lift <= limit; ++n)
+    if (lifts(neighbours[n])) {
+      lifter_[item] = static_cast<int>(n);
+      return true;
+    }
   return false;
 }
 
 // Whether the item could be the next to start in a section that needs one at `limit` or below.
-inline bool ExactSearch::can_start(int item, Units limit) const {
+inline bool ExactSearch::can_start(int item, Units limit) {
   if (lowest_[item] > limit) return false;
   return !asleep_[item] || can_be_lifted(item, limit);
 }

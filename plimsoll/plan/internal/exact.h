@@ -79,14 +79,14 @@ class ExactSearch {
   Outcome split(const Part& part, std::span<const int> cuts);
   bool push_candidates(const Part& part);
   bool push_starters(const Part& part);
-  int count_starters(int section, int most) const;
+  int count_starters(int section, int most);
   bool place(const Part& part, int item);
   void sleep(int item);
   bool section_holds(int section);
   void find_awake_floor(const Part& part);
   bool sections_hold(const Part& part);
-  bool can_start(int item, Units limit) const;
-  bool can_be_lifted(int item, Units limit) const;
+  bool can_start(int item, Units limit);
+  bool can_be_lifted(int item, Units limit);
   void undo(std::size_t mark);
   void rank_items(Part& part);
 
@@ -99,6 +99,7 @@ class ExactSearch {
   std::vector<Units> offsets_;
   std::vector<Units> room_;    // Per section: the capacity less the sizes of its unplaced items.
   std::vector<int> witness_;   // Per section: an item that could start low enough when last looked at.
+  std::vector<int> lifter_;    // Per item: which of its neighbours could lift it when last looked at.
   std::vector<int> spanning_;  // Per section: unplaced items that live in it and in the next.
   std::vector<int> rank_;
   std::vector<Candidate> candidates_;  // A stack of lists.

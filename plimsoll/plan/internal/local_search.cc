@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "plimsoll/plan/internal/skyline.h"
+#include "plimsoll/plan/internal/descent.h"
 
 namespace plimsoll::internal {
 namespace {

@@ -20,8 +20,8 @@ constexpr Preorder kOrders[] = {
 constexpr int kOrderOfTask[] = {0, 1, 2, 0, 1, 2, 3, 4};
 constexpr int kStartersOfTask[] = {3, 3, 3, 1, 7};
 constexpr double kNoiseOfTask[] = {0.3, 1.0, 0.1};
-// Where between the lower bound and the largest useful peak the searches of a round aim: a plan found halfway halves what
-// is left, and tighter is sometimes faster.
+// Where between the lower bound and the largest useful peak the searches of a round aim: a plan found halfway halves
+// what is left, and tighter is sometimes faster.
 constexpr double kAims[] = {0, 0.5, 0.75, 0.25, 0.875, 0.5, 0.9375, 0.125};
 constexpr double kAimsWithinCapacity[] = {1, 1, 0.5, 1, 0.75, 1, 0.875, 1};
 
@@ -48,7 +48,7 @@ class Portfolio {
       : instance_(instance),
         best_(best),
         problem_(instance),
-        base_limit_(std::max<std::uint64_t>(2000, 4 * instance.items.size())) {}
+        base_limit_(std::max<std::uint64_t>(1000, 3 * instance.items.size())) {}
 
   void run_round() {
     prepare();

@@ -44,14 +44,14 @@ void SearchProblem::find_neighbours() {
   const Neighbours lists(instance_);
   neighbours_begin_.push_back(0);
   for (int i = 0; i < items(); ++i) {
-    Units least = std::numeric_limits<Units>::max() / 4;
     for (const int other : lists.of(i)) {
       const Units lift = distance(instance_, instance_.items[other], instance_.items[i]);
       neighbours_.push_back({other, distance(instance_, instance_.items[i], instance_.items[other]), lift});
-      least = std::min(least, lift);
     }
+    std::sort(
+        neighbours_.begin() + static_cast<std::ptrdiff_t>(neighbours_begin_.back()), neighbours_.end(),
+        [](const Neighbour& a, const Neighbour& b) { return a.lift != b.lift ? a.lift < b.lift : a.item < b.item; });
     neighbours_begin_.push_back(neighbours_.size());
-    least_lifts_.push_back(least);
   }
 }
 

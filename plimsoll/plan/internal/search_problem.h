@@ -22,6 +22,7 @@ class SearchProblem {
 
   const Instance& instance() const { return instance_; }
   int items() const { return static_cast<int>(instance_.items.size()); }
+  // Those with the least lift first.
   std::span<const Neighbour> neighbours(int item) const {
     return {neighbours_.data() + neighbours_begin_[item], neighbours_.data() + neighbours_begin_[item + 1]};
   }
@@ -29,8 +30,7 @@ class SearchProblem {
     return {in_section_.data() + section_begin_[section], in_section_.data() + section_begin_[section + 1]};
   }
   Units size(int item) const { return sizes_[item]; }
-  Units least_lift(int item) const { return least_lifts_[item]; }  // Distance to its nearest neighbour below.
-  int twin(int item) const { return twins_[item]; }                // An earlier item just like it, or -1.
+  int twin(int item) const { return twins_[item]; }  // An earlier item just like it, or -1.
 
  private:
   void find_neighbours();
@@ -42,7 +42,6 @@ class SearchProblem {
   std::vector<std::size_t> section_begin_;
   std::vector<int> in_section_;
   std::vector<Units> sizes_;
-  std::vector<Units> least_lifts_;
   std::vector<int> twins_;
 };
 

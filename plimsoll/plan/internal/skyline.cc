@@ -1,7 +1,6 @@
 #include "plimsoll/plan/internal/skyline.h"
 
 #include <algorithm>
-#include <queue>
 
 namespace plimsoll::internal {
 
@@ -49,36 +48,6 @@ Units Skyline::lowest(const Instance& instance, const Item& item) const {
 
 void Skyline::place(const Instance& instance, const Item& item, Units offset) {
   for (const Piece& p : instance.pieces_of(item)) raise(p.first, p.last, offset + p.high);
-}
-
-std::vector<Units> skyline_descent(const Instance& instance, std::span<const int> order) {
-  Skyline skyline(instance.sections);
-  std::vector<Units> offsets(instance.items.size(), 0);
-  struct Waiting {
-    Units offset;  // Where it could lie when last looked at; it can only have risen since.
-    int rank;
-    bool operator<(const Waiting& other) const {
-      return offset != other.offset ? offset > other.offset : rank > other.rank;
-    }
-  };
-  std::vector<Waiting> all;
-  all.reserve(order.size());
-  for (int rank = 0; rank < static_cast<int>(order.size()); ++rank) all.push_back({0, rank});
-  std::priority_queue<Waiting> queue(std::less<Waiting>(), std::move(all));
-  while (!queue.empty()) {
-    const Waiting next = queue.top();
-    queue.pop();
-    const int index = order[next.rank];
-    const Item& item = instance.items[index];
-    const Units offset = skyline.lowest(instance, item);
-    if (offset > next.offset) {
-      queue.push({offset, next.rank});
-      continue;
-    }
-    offsets[index] = offset;
-    skyline.place(instance, item, offset);
-  }
-  return offsets;
 }
 
 }  // namespace plimsoll::internal

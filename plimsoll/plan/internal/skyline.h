@@ -4,11 +4,9 @@
 //   Units at = skyline.lowest(instance, item);   // the lowest place above everything placed so far
 //   skyline.place(instance, item, at);
 //
-// skyline_descent() places all items, always one with the lowest possible offset, ties by the order given: no hole that
-// an item could fill is ever left. Cost: O((n + moves) (log n + sections / 64)).
+// Cost: a range of k sections takes O(k / 64 + 64).
 #pragma once
 
-#include <span>
 #include <vector>
 
 #include "plimsoll/plan/internal/instance.h"
@@ -37,8 +35,5 @@ class Skyline {
   std::vector<Units> raised_;
   std::vector<Units> highest_;  // Largest height in the block.
 };
-
-// `order` lists all items. Returns one offset per item.
-std::vector<Units> skyline_descent(const Instance& instance, std::span<const int> order);
 
 }  // namespace plimsoll::internal
