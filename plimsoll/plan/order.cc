@@ -86,7 +86,7 @@ OrderResult order_operations(std::span<const Operation> operations, const OrderL
     last = std::min(last + 1, operations.size());
     const std::span<const int> piece(natural.data() + first, last - first);
     std::vector<int> best(piece.begin(), piece.end());
-    if (auto exact = internal::exact_order(graph, done, piece, limits.exact_states)) {
+    if (auto exact = internal::exact_order(done, piece, limits.exact_states)) {
       best = std::move(*exact);
     } else {
       result.is_optimal = false;

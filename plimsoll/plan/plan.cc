@@ -1,5 +1,7 @@
 #include "plimsoll/plan/plan.h"
 
+#include <chrono>
+
 #include "plimsoll/base/error.h"
 #include "plimsoll/plan/internal/descent.h"
 #include "plimsoll/plan/internal/greedy.h"
@@ -8,6 +10,7 @@
 #include "plimsoll/plan/internal/local_search.h"
 #include "plimsoll/plan/internal/portfolio.h"
 #include "plimsoll/plan/internal/preorder.h"
+#include "plimsoll/plan/internal/window_bound.h"
 #include "plimsoll/plan/validate.h"
 
 namespace plimsoll {
@@ -93,8 +96,9 @@ const char* to_string(Proof proof) {
 
 Plan plan(std::span<const Buffer> buffers, const Constraints& constraints, const Deadline& deadline,
           const PlanObserver& observer) {
+  const auto start = std::chrono::steady_clock::now();
   const Instance instance = internal::make_instance(buffers, constraints);
-  Incumbent best(instance, constraints, deadline);
+  Incumbent best(instance, constraints, deadline, start);
   Reporter reporter(best, observer);
   const auto notify = [&] { reporter.tell(); };
   std::vector<int> order = try_descents(instance, best);
@@ -105,6 +109,7 @@ Plan plan(std::span<const Buffer> buffers, const Constraints& constraints, const
         instance.items.size() <= kMostSearchItems && Neighbours::count(instance) <= kMostSearchNeighbours;
     const std::uint64_t few = kLocalSearchPlacements / instance.items.size();
     improve_order(instance, best, order, can_search ? few : std::numeric_limits<std::uint64_t>::max(), notify);
+    if (can_search) raise_bound_by_windows(instance, best);
     if (can_search) search_portfolio(instance, best, notify);
   }
   Plan result = best.result();

@@ -6,11 +6,12 @@
 
 namespace plimsoll::internal {
 
-Incumbent::Incumbent(const Instance& instance, const Constraints& constraints, const Deadline& deadline)
+Incumbent::Incumbent(const Instance& instance, const Constraints& constraints, const Deadline& deadline,
+                     std::chrono::steady_clock::time_point start)
     : instance_(instance),
       constraints_(constraints),
       deadline_(deadline),
-      start_(std::chrono::steady_clock::now()),
+      start_(start),
       bound_(live_bound(instance)) {}
 
 bool Incumbent::offer(std::vector<Units> offsets) {

@@ -1,6 +1,6 @@
 // Incumbent: the best plan so far, the best bound so far, and whether that settles the question.
 //
-//   Incumbent best(instance, constraints, deadline);
+//   Incumbent best(instance, constraints, deadline, start);
 //   best.offer(skyline_descent(instance, order));
 //   if (best.done()) ...                           // at the bound, within the capacity, or out of time
 //
@@ -19,7 +19,8 @@ namespace plimsoll::internal {
 
 class Incumbent {
  public:
-  Incumbent(const Instance& instance, const Constraints& constraints, const Deadline& deadline);
+  Incumbent(const Instance& instance, const Constraints& constraints, const Deadline& deadline,
+            std::chrono::steady_clock::time_point start);
 
   // Keeps `offsets` if they beat what there is. Returns whether they did.
   bool offer(std::vector<Units> offsets);

@@ -65,4 +65,11 @@ std::vector<std::size_t> buffer_offsets(const Instance& instance, std::span<cons
 // Largest offset + true size, in bytes.
 std::size_t peak_bytes(const Instance& instance, std::span<const Units> item_offsets);
 
+// The smallest peak above `bytes` that a plan can have.
+std::size_t next_peak_bytes(const Instance& instance, std::size_t bytes);
+
+// The same items in sections [first, last) only: a plan of the whole holds a plan of it, so its bounds are bounds of
+// both.
+Instance clip(const Instance& instance, int first, int last);
+
 }  // namespace plimsoll::internal

@@ -74,7 +74,7 @@ void Progress::run(int operation) {
 }
 
 // Sets are settled in the order of the least peak that reaches them, so the first time the full set comes up is best.
-std::optional<std::vector<int>> exact_order(const OrderGraph& graph, const Progress& before, std::span<const int> piece,
+std::optional<std::vector<int>> exact_order(const Progress& before, std::span<const int> piece,
                                             std::uint64_t most_states) {
   if (piece.size() > kMostExact) return std::nullopt;
   const std::uint64_t full = piece.size() == 64 ? ~0ull : (1ull << piece.size()) - 1;

@@ -1,8 +1,8 @@
 // OrderGraph and orders of pieces of it: the searches behind order_operations().
 //
 //   OrderGraph graph(operations);
-//   std::optional<std::vector<int>> best = exact_order(graph, piece, limit);    // nothing when there are too many
-//   states std::vector<int> good = beam_order(graph, piece, states);
+//   std::optional<std::vector<int>> best = exact_order(progress, piece, limit);    // nothing when there are too many
+//   states std::vector<int> good = beam_order(graph, progress, piece, states);
 #pragma once
 
 #include <cstddef>
@@ -41,7 +41,7 @@ class Progress {
 };
 
 // The piece lists operations in natural order; `before` is the progress when all earlier pieces are done.
-std::optional<std::vector<int>> exact_order(const OrderGraph& graph, const Progress& before, std::span<const int> piece,
+std::optional<std::vector<int>> exact_order(const Progress& before, std::span<const int> piece,
                                             std::uint64_t most_states);
 std::vector<int> beam_order(const OrderGraph& graph, const Progress& before, std::span<const int> piece,
                             std::uint64_t states);

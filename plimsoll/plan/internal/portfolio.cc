@@ -97,21 +97,12 @@ class Portfolio {
   void conclude() {
     for (Task& task : tasks_) {
       best_.spend(task.nodes);
-      if (task.outcome == Outcome::kExhausted && !instance_.has_windows) best_.raise_bound(next_peak(task.capacity));
+      if (task.outcome == Outcome::kExhausted && !instance_.has_windows)
+        best_.raise_bound(next_peak_bytes(instance_, task.capacity));
       if (task.outcome != Outcome::kFound) continue;
       best_.offer(std::move(task.offsets));
       return;
     }
-  }
-
-  // The smallest peak above `bytes` that a plan can have.
-  std::size_t next_peak(std::size_t bytes) const {
-    std::size_t next = std::numeric_limits<std::size_t>::max();
-    for (const Item& item : instance_.items) {
-      const std::size_t steps = bytes < item.bytes ? 0 : (bytes - item.bytes) / instance_.unit + 1;
-      next = std::min(next, item.bytes + steps * instance_.unit);
-    }
-    return next;
   }
 
   const Instance& instance_;
