@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <random>
 
 #include "plimsoll/plan/plan.h"
 #include "plimsoll/plan/validate.h"
@@ -63,6 +64,23 @@ void check_optimal(const std::vector<Buffer>& buffers) {
 
 TEST(Exactness, EqualsBruteForceUpToNineBuffers) {
   EXPECT_TRUE(rc::check([] { check_optimal(random_buffers(9, 6, 8)); }));
+}
+
+TEST(Exactness, EqualsBruteForceOnHundredsOfInstancesOfNineBuffers) {
+  std::mt19937 random(1);
+  const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+  for (int instance = 0; instance < 400; ++instance) {
+    std::vector<Buffer> buffers(9);
+    for (Buffer& buffer : buffers) {
+      buffer.size = 1 + below(9);
+      buffer.lower = below(8);
+      buffer.upper = buffer.lower + 1 + below(4);
+    }
+    const Plan got = plan(buffers, {}, {.seconds = 30});
+    ASSERT_EQ(validate_plan(buffers, got.offsets), "") << instance;
+    ASSERT_EQ(got.peak, optimum(buffers)) << instance;
+    ASSERT_EQ(got.proof, Proof::kOptimal) << instance;
+  }
 }
 
 TEST(Exactness, EqualsBruteForceWithAlignments) {
