@@ -42,6 +42,7 @@ class PLIMSOLL_API PmrResource final : public std::pmr::memory_resource {
   bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override { return this == &other; }
 
   Arena& arena_;
+  const std::size_t most_alignment_;
   const std::unique_ptr<BlockMap> blocks_;
 };
 
