@@ -79,28 +79,6 @@ void Arena::detach(ThreadMemory& thread) noexcept {
   delete cache;
 }
 
-Block Arena::allocate(std::size_t bytes, std::size_t alignment) {
-  static constexpr BlockLabel kUnlabelled;
-  return allocate(bytes, alignment, kUnlabelled);
-}
-
-Block Arena::allocate(std::size_t bytes, std::size_t alignment, const BlockLabel& label) {
-  if (alignment == 0 || (alignment & (alignment - 1)) != 0 || alignment > most_alignment_) [[unlikely]] refuse_alignment(alignment);
-  if (bytes == 0) [[unlikely]] return {};
-  Chunk* chunk = take(bytes, label, alignment);
-  return {address(chunk), bytes, this, token_of(chunk)};
-}
-
-void Arena::deallocate(const Block& block) {
-  if (!block) [[unlikely]] return;
-  if (block.owner() != this) [[unlikely]] refuse_block(block, "was not allocated here");
-  Chunk* chunk = heap_->records().find(static_cast<std::uint32_t>(block.token() >> 32));
-  if (!chunk) [[unlikely]] refuse_block(block, "was not allocated here");
-  if (chunk->generation != static_cast<std::uint32_t>(block.token()) || chunk->state != ChunkState::kLive || address(chunk) != block.data())
-    [[unlikely]] refuse_block(block, "was deallocated before");
-  give(chunk);
-}
-
 void Arena::refuse_alignment(std::size_t alignment) const {
   throw InvalidArgument(fmt::format("\"{}\": alignment {} is not a power of two up to {}", name(), alignment, most_alignment_));
 }
@@ -136,27 +114,27 @@ void Arena::publish_new(ThreadMemory& thread, ArenaCache& cache, Chunk* chunk, s
   if (chunk->size > cache.largest.load(std::memory_order_relaxed)) cache.largest.store(chunk->size, std::memory_order_relaxed);
 }
 
-// The common case: a cached block of that size, no budget in force. All else is take_slowly's.
-Chunk* Arena::take(std::size_t bytes, const BlockLabel& label, std::size_t alignment) {
+// The common case: a cached block of that size, no budget in force. nullptr leaves all else to take_slowly.
+[[gnu::always_inline]] inline Chunk* Arena::take_quickly(std::size_t bytes, const BlockLabel& label, std::size_t alignment) noexcept {
   const std::size_t size = (bytes + kGranularity - 1) & ~(kGranularity - 1);
   ThreadMemory& thread = ThreadMemory::current();
   ArenaCache* cache = thread.caches[number_];
-  if (cache && !thread.budget && alignment <= kGranularity) [[likely]] {
-    thread.enter();
-    if (cache->meter.fits(static_cast<std::int64_t>(size))) [[likely]] {
-      if (Chunk* chunk = cache->pop(size)) [[likely]] {
-        cache->meter.add(static_cast<std::int64_t>(size));
-        chunk->state = ChunkState::kLive;
-        ++chunk->generation;
-        chunk->budget = nullptr;
-        publish(thread, *cache, chunk, bytes, label);
-        thread.leave();
-        return chunk;
-      }
-    }
-    thread.leave();
-  }
-  return take_slowly(bytes, label, alignment);
+  if (!cache || thread.budget || alignment > kGranularity) [[unlikely]] return nullptr;
+  const EnterThread inside(thread);
+  if (!cache->meter.fits(static_cast<std::int64_t>(size))) [[unlikely]] return nullptr;
+  Chunk* chunk = cache->pop(size);
+  if (!chunk) [[unlikely]] return nullptr;
+  cache->meter.add(static_cast<std::int64_t>(size));
+  chunk->state = ChunkState::kLive;
+  ++chunk->generation;
+  chunk->budget = nullptr;
+  publish(thread, *cache, chunk, bytes, label);
+  return chunk;
+}
+
+Chunk* Arena::take(std::size_t bytes, const BlockLabel& label, std::size_t alignment) {
+  Chunk* chunk = take_quickly(bytes, label, alignment);
+  return chunk ? chunk : take_slowly(bytes, label, alignment);
 }
 
 // A cached block for a request that is already charged.
@@ -224,26 +202,53 @@ void Arena::return_quota(ThreadMemory& thread, ArenaCache& cache, std::size_t bu
   if (fell) AlertList::instance().check(*this);
 }
 
-// The common case: this thread's own block, no budget, nothing unusual. All else is give_slowly's.
-void Arena::give(Chunk* chunk) noexcept {
+// The common case: this thread's own block, no budget, nothing unusual. False leaves all else to give_slowly.
+[[gnu::always_inline]] inline bool Arena::give_quickly(Chunk* chunk) noexcept {
   ThreadMemory& thread = ThreadMemory::current();
   ArenaCache* cache = thread.caches[number_];
-  if (cache && !chunk->budget && chunk->owner == thread.id) [[likely]] {
-    const std::size_t size = chunk->size;
-    thread.enter();
-    if (mode_.load(std::memory_order_relaxed) == kNormal &&
-        cache->cached_bytes.load(std::memory_order_relaxed) + size <= cache_limit_ && cache->push(chunk)) [[likely]] {
-      const bool surplus = cache->meter.subtract(static_cast<std::int64_t>(size));
-      thread.leave();
-      if (surplus) [[unlikely]] return_quota(thread, *cache, SIZE_MAX);
-      return;
-    }
+  if (!cache || chunk->budget || chunk->owner != thread.id) [[unlikely]] return false;
+  const std::size_t size = chunk->size;
+  thread.enter();
+  if (mode_.load(std::memory_order_relaxed) != kNormal || cache->cached_bytes.load(std::memory_order_relaxed) + size > cache_limit_ ||
+      !cache->push(chunk)) [[unlikely]] {
     thread.leave();
+    return false;
   }
-  give_slowly(thread, chunk);
+  const bool surplus = cache->meter.subtract(static_cast<std::int64_t>(size));
+  thread.leave();
+  if (surplus) [[unlikely]] return_quota(thread, *cache, SIZE_MAX);
+  return true;
 }
 
-void Arena::give_slowly(ThreadMemory& thread, Chunk* chunk) noexcept {
+void Arena::give(Chunk* chunk) noexcept {
+  if (!give_quickly(chunk)) [[unlikely]] give_slowly(chunk);
+}
+
+Block Arena::allocate(std::size_t bytes, std::size_t alignment) {
+  static constexpr BlockLabel kUnlabelled;
+  return allocate(bytes, alignment, kUnlabelled);
+}
+
+Block Arena::allocate(std::size_t bytes, std::size_t alignment, const BlockLabel& label) {
+  if (alignment == 0 || (alignment & (alignment - 1)) != 0 || alignment > most_alignment_) [[unlikely]] refuse_alignment(alignment);
+  if (bytes == 0) [[unlikely]] return {};
+  Chunk* chunk = take_quickly(bytes, label, alignment);
+  if (!chunk) [[unlikely]] chunk = take_slowly(bytes, label, alignment);
+  return {address(chunk), bytes, this, token_of(chunk)};
+}
+
+void Arena::deallocate(const Block& block) {
+  if (!block) [[unlikely]] return;
+  if (block.owner() != this) [[unlikely]] refuse_block(block, "was not allocated here");
+  Chunk* chunk = heap_->records().find(static_cast<std::uint32_t>(block.token() >> 32));
+  if (!chunk) [[unlikely]] refuse_block(block, "was not allocated here");
+  if (chunk->generation != static_cast<std::uint32_t>(block.token()) || chunk->state != ChunkState::kLive || address(chunk) != block.data())
+    [[unlikely]] refuse_block(block, "was deallocated before");
+  if (!give_quickly(chunk)) [[unlikely]] give_slowly(chunk);
+}
+
+void Arena::give_slowly(Chunk* chunk) noexcept {
+  ThreadMemory& thread = ThreadMemory::current();
   ArenaCache& cache = cache_of(thread);
   std::size_t budget_number = SIZE_MAX;
   if (chunk->budget) {
@@ -333,7 +338,6 @@ std::size_t Arena::trim() {
   const std::lock_guard lock(mutex_);
   flush_caches_locked();
   const std::size_t bytes = heap_->release_holes(1) << page_shift_;
-  note_pressure();
   return bytes;
 }
 
@@ -342,7 +346,6 @@ void Arena::collect() {
   const std::lock_guard lock(mutex_);
   flush_caches_locked();
   heap_->release_holes(2_MiB >> page_shift_);
-  note_pressure();
 }
 
 }  // namespace plimsoll

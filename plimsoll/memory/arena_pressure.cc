@@ -17,16 +17,21 @@ namespace plimsoll {
 std::size_t Arena::soft_page_limit(std::size_t wanted) {
   if (wanted > soft_limit_) {
     const std::size_t peak = std::max(center_.peak(), center_.used());
-    const std::size_t slack = options_.growth ? peak / 25 + 1536_KiB : peak / 8 + 16_MiB;
+    const std::size_t slack = options_.growth ? peak / 21 + 1920_KiB : peak / 8 + 16_MiB;
     soft_limit_ = std::min(page_limit_, (peak + slack) >> page_shift_);
   }
   return soft_limit_;
 }
 
-// Near the limit a large cached block only keeps its pages from where they are needed.
-void Arena::note_pressure() noexcept {
-  const std::size_t limit = options_.growth ? soft_limit_ : page_limit_;
-  set_mode(kPressed, heap_->committed_pages() > limit - limit / 32);
+// Cached blocks keep pages from where they are needed, which shows in pages being moved. Not caching large blocks costs
+// every request a little, moving costs a lot at times: so each page moved pays for some requests without caching.
+void Arena::note_moves() noexcept {
+  constexpr std::size_t kRequestsPerPage = 4, kMostRequests = 4096;
+  const std::size_t moved = heap_->counters().pages_moved;
+  uncached_requests_ = std::min(uncached_requests_ + (moved - moves_noted_) * kRequestsPerPage, kMostRequests);
+  moves_noted_ = moved;
+  set_mode(kPressed, uncached_requests_ > 0);
+  if (uncached_requests_ > 0) --uncached_requests_;
 }
 
 void Arena::set_mode(std::uint8_t bit, bool on) noexcept {
@@ -39,6 +44,7 @@ void Arena::set_mode(std::uint8_t bit, bool on) noexcept {
 
 Chunk* Arena::take_central(const Request& request, Refusal& refusal) {
   const std::lock_guard lock(mutex_);
+  note_moves();
   if (Chunk* chunk = heap_->take_resident(request.size, request.alignment)) return chunk;
   const std::size_t soft = soft_page_limit(heap_->committed_pages() + heap_->pages_for(request.size));
   Chunk* chunk = heap_->take_committing(request.size, request.alignment, soft);
@@ -46,10 +52,9 @@ Chunk* Arena::take_central(const Request& request, Refusal& refusal) {
     refusal.emptied += flush_caches_locked();
     chunk = heap_->take_resident(request.size, request.alignment);
   }
-  if (!chunk && options_.growth) chunk = heap_->take_moving(request.size, request.alignment, soft);
+  if (!chunk && soft < page_limit_) chunk = heap_->take_moving(request.size, request.alignment, soft);
   if (!chunk) chunk = heap_->take_moving(request.size, request.alignment, page_limit_);
   refusal.searched = !chunk;
-  note_pressure();
   return chunk;
 }
 

@@ -23,7 +23,7 @@ namespace plimsoll {
 struct ArenaCache;
 class BudgetNode;
 
-class ThreadMemory {
+class alignas(128) ThreadMemory {
  public:
   static constexpr std::size_t kMaxArenas = 256;
 
