@@ -7,7 +7,8 @@
 //   OwnedBlock scratch(64_KiB, {.tag = "decoder"});           // gives its block back at the end of the scope
 //
 // Blocks are aligned to 64 bytes, not cleared, charged to the thread's BudgetScope, counted by memory_stats() and
-// listed by their tag in every memory report. Thread safety: any thread may deallocate any block. Cost: some 30 ns.
+// listed by their tag in every memory report. Thread safety: any thread may deallocate any block. Cost: some 30 ns for
+// a pair, 45 with a tag.
 #pragma once
 
 #include <cstddef>

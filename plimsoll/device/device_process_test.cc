@@ -86,6 +86,23 @@ TEST_F(DeviceProcess, ThreadsThatEndLeaveNothingBehind) {
   EXPECT_LE(resident_bytes(), before + (kSanitized ? 64_MiB : 512_KiB));
 }
 
+TEST_F(DeviceProcess, StartsOnceWhenManyThreadsComeAtTheSameTime) {
+  for (int round = 0; round < 20; ++round) {
+    config::reset_for_testing();
+    set_limit(16_MiB);
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i)
+      threads.emplace_back([] {
+        const OwnedBlock block(1_KiB);
+        const std::pmr::vector<int> values(100, &memory_resource("CPU:0"));
+        EXPECT_GE(memory_stats().bytes_in_use, 1_KiB);
+      });
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(memory_stats().num_allocs, 8u);
+    EXPECT_EQ(memory_stats().bytes_in_use, 0u);
+  }
+}
+
 TEST_F(DeviceProcess, AForkedChildMayDeallocateAndEnd) {
   set_limit(64_MiB);
   OwnedBlock block = touched(8_MiB);

@@ -12,7 +12,11 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::size_t kMostAlignment = 2_MiB;  // An arena's own.
+// What an arena's base is aligned to, 2 MiB at most: its blocks are aligned relative to it.
+std::size_t most_alignment(const Arena& arena) {
+  const auto base = reinterpret_cast<std::uintptr_t>(arena.base());
+  return std::min<std::size_t>(base & (~base + 1), 2_MiB);
+}
 
 [[noreturn]] void refuse(const Arena& arena, const void* data, const std::string& why) {
   throw InvalidArgument(
@@ -21,7 +25,9 @@ constexpr std::size_t kMostAlignment = 2_MiB;  // An arena's own.
 
 }  // namespace
 
-PmrResource::PmrResource(Arena& arena) : arena_(arena), blocks_(std::make_unique<BlockMap>(arena.range_bytes())) {}
+PmrResource::PmrResource(Arena& arena)
+    : arena_(arena), most_alignment_(most_alignment(arena)), blocks_(std::make_unique<BlockMap>(arena.range_bytes())) {}
+
 PmrResource::~PmrResource() = default;
 
 std::size_t PmrResource::trim() noexcept { return blocks_->release_empty(); }
@@ -29,9 +35,9 @@ std::size_t PmrResource::overhead_bytes() const noexcept { return blocks_->bytes
 
 void* PmrResource::do_allocate(std::size_t bytes, std::size_t alignment) {
   static constexpr BlockLabel kLabel{.op = "pmr"};
-  if (!std::has_single_bit(alignment) || alignment > kMostAlignment)
+  if (!std::has_single_bit(alignment) || alignment > most_alignment_)
     throw InvalidArgument(fmt::format("memory_resource \"{}\": alignment {} is not a power of two up to {}",
-                                      arena_.name(), alignment, kMostAlignment));
+                                      arena_.name(), alignment, most_alignment_));
   Chunk* const chunk = arena_.take(std::max<std::size_t>(bytes, 1), kLabel, std::max(alignment, kDefaultAlignment));
   blocks_->put(chunk->offset, chunk);
   return arena_.address(chunk);

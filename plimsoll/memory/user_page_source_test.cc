@@ -126,6 +126,15 @@ TEST(UserPageSource, FeedsStandardContainers) {
   std::pmr::vector<int> values(100'000, 7, &memory);
   EXPECT_EQ(values[99'999], 7);
   EXPECT_GE(pages.bytes_held(), 400'000u);
+  for (std::size_t alignment = 64; alignment <= 4_MiB; alignment *= 2) {  // As its base allows: a page at least.
+    try {
+      void* const data = memory.allocate(100, alignment);
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(data) % alignment, 0u);
+      memory.deallocate(data, 100, alignment);
+    } catch (const InvalidArgument&) {
+      EXPECT_GT(alignment, pages.page_bytes());
+    }
+  }
 }
 
 TEST(UserPageSource, NeedNotBeReadableOrMovable) {
