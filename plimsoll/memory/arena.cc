@@ -25,23 +25,20 @@ ArenaOptions checked(ArenaOptions options, std::size_t page_bytes) {
   return options;
 }
 
-std::uint64_t token_of(const Chunk* chunk) {
-  return std::uint64_t{ChunkTable::number(chunk)} << 32 | chunk->generation;
-}
-
 }  // namespace
 
 Arena::Arena(PageSource& source, ArenaOptions options)
     : options_(checked(std::move(options), source.page_bytes())),
       page_shift_(static_cast<unsigned>(std::bit_width(source.page_bytes())) - 1),
       page_limit_(options_.limit >> page_shift_),
-      cache_limit_(options_.limit / 4),
+      cache_limit_(static_cast<std::int64_t>(std::min<std::size_t>(options_.limit / 4, INT64_MAX))),
       center_(options_.limit) {
   auto range = source.reserve(source.range_bytes(limit()), limit());
   base_ = range->base();
   if (const auto base = reinterpret_cast<std::uintptr_t>(base_); base != 0) most_alignment_ = std::min(kMostAlignment, base & -base);
   const bool roomy = range->bytes() / 4 >= options_.limit;
   heap_ = std::make_unique<Heap>(std::move(range), source.page_bytes(), roomy);
+  records_ = &heap_->records();
   ArenaList::instance().add(this);
   AlertList::instance().check(*this);
   if (!options_.pretouch) return;
@@ -70,7 +67,7 @@ void Arena::detach(ThreadMemory& thread) noexcept {
   flush_deferred();
   const std::lock_guard lock(mutex_);
   cache->drain([&](Chunk* chunk) { heap_->give(chunk); });
-  retired_allocations_ += cache->allocations.load(std::memory_order_relaxed);
+  retired_allocations_ += cache->allocations();
   retired_largest_ = std::max(retired_largest_, cache->largest.load(std::memory_order_relaxed));
   const std::lock_guard centers(MeterCenter::mutex());
   center_.detach(cache->meter);
@@ -89,25 +86,28 @@ void Arena::refuse_block(const Block& block, const char* why) const {
 }
 
 // Makes a charged chunk a live block. The caller is inside its gate.
-inline void Arena::publish(ThreadMemory& thread, ArenaCache& cache, Chunk* chunk, std::size_t bytes, const BlockLabel& label) noexcept {
+inline void Arena::publish(ArenaCache& cache, Chunk* chunk, std::size_t bytes, const BlockLabel& label) noexcept {
   cache.meter.note_peak();
   chunk->requested = bytes;
-  chunk->owner = thread.id;
   chunk->label = label;
-  if (thread.next_id == thread.last_id) [[unlikely]] refill_ids(thread);
-  chunk->label.id = thread.next_id++;
-  cache.allocations.store(cache.allocations.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  const std::uint64_t id = cache.next_id.load(std::memory_order_relaxed);
+  if (id == cache.last_id.load(std::memory_order_relaxed)) [[unlikely]] return publish_with_new_ids(cache, chunk);
+  cache.next_id.store(id + 1, std::memory_order_relaxed);
+  chunk->label.id = id;
 }
 
-void Arena::refill_ids(ThreadMemory& thread) noexcept {
-  constexpr std::uint64_t kBatch = 4096;
-  thread.next_id = next_block_id.fetch_add(kBatch, std::memory_order_relaxed);
-  thread.last_id = thread.next_id + kBatch;
+void Arena::publish_with_new_ids(ArenaCache& cache, Chunk* chunk) noexcept {
+  const std::uint64_t first = next_block_id.fetch_add(ArenaCache::kIdBatch, std::memory_order_relaxed);
+  cache.id_batches.store(cache.id_batches.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  cache.last_id.store(first + ArenaCache::kIdBatch, std::memory_order_relaxed);
+  cache.next_id.store(first + 1, std::memory_order_relaxed);
+  chunk->label.id = first;
 }
 
 void Arena::publish_new(ThreadMemory& thread, ArenaCache& cache, Chunk* chunk, std::size_t bytes, const BlockLabel& label) noexcept {
   const EnterThread inside(thread);
-  publish(thread, cache, chunk, bytes, label);
+  publish(cache, chunk, bytes, label);
+  chunk->owner = thread.id;
   chunk->state = ChunkState::kLive;
   for (Meter* meter = thread.budget; meter; meter = meter->parent) meter->note_peak();
   chunk->budget = thread.budget ? static_cast<BudgetNode*>(thread.budget->center) : nullptr;
@@ -127,8 +127,7 @@ void Arena::publish_new(ThreadMemory& thread, ArenaCache& cache, Chunk* chunk, s
   cache->meter.add(static_cast<std::int64_t>(size));
   chunk->state = ChunkState::kLive;
   ++chunk->generation;
-  chunk->budget = nullptr;
-  publish(thread, *cache, chunk, bytes, label);
+  publish(*cache, chunk, bytes, label);
   return chunk;
 }
 
@@ -143,6 +142,7 @@ Chunk* Arena::take_cached(ThreadMemory& thread, ArenaCache& cache, const Request
   const EnterThread inside(thread);
   Chunk* chunk = cache.pop(request.size);
   if (!chunk) return nullptr;
+  cache.hold(-static_cast<std::int64_t>(request.size));  // It was counted as cached and is now counted as used.
   chunk->state = ChunkState::kTaken;
   ++chunk->generation;
   return chunk;
@@ -164,6 +164,7 @@ const MeterCenter* Arena::charge(ThreadMemory& thread, ArenaCache& cache, std::i
     const EnterThread inside(thread);
     if (!for_all([&](const Meter& meter) { return meter.fits(size); })) {
       for_all(add);
+      cache.hold(size);
       return nullptr;
     }
   }
@@ -171,12 +172,14 @@ const MeterCenter* Arena::charge(ThreadMemory& thread, ArenaCache& cache, std::i
   if (const Meter* refused = for_all([&](Meter& meter) { return meter.center->draw(meter, size); })) return refused->center;
   const EnterThread inside(thread);
   for_all(add);
+  cache.hold(size);
   return nullptr;
 }
 
 void Arena::undo_charge(ThreadMemory& thread, ArenaCache& cache, std::int64_t size) noexcept {
   const EnterThread inside(thread);
   cache.meter.subtract(size);
+  cache.hold(-size);
   for (Meter* meter = thread.budget; meter; meter = meter->parent) meter->subtract(size);
 }
 
@@ -209,7 +212,7 @@ void Arena::return_quota(ThreadMemory& thread, ArenaCache& cache, std::size_t bu
   if (!cache || chunk->budget || chunk->owner != thread.id) [[unlikely]] return false;
   const std::size_t size = chunk->size;
   thread.enter();
-  if (mode_.load(std::memory_order_relaxed) != kNormal || cache->cached_bytes.load(std::memory_order_relaxed) + size > cache_limit_ ||
+  if (mode_.load(std::memory_order_relaxed) != kNormal || cache->cached_bytes() + static_cast<std::int64_t>(size) > cache_limit_ ||
       !cache->push(chunk)) [[unlikely]] {
     thread.leave();
     return false;
@@ -234,13 +237,13 @@ Block Arena::allocate(std::size_t bytes, std::size_t alignment, const BlockLabel
   if (bytes == 0) [[unlikely]] return {};
   Chunk* chunk = take_quickly(bytes, label, alignment);
   if (!chunk) [[unlikely]] chunk = take_slowly(bytes, label, alignment);
-  return {address(chunk), bytes, this, token_of(chunk)};
+  return {address(chunk), bytes, this, std::uint64_t{records_->number(chunk)} << 32 | chunk->generation};
 }
 
 void Arena::deallocate(const Block& block) {
   if (!block) [[unlikely]] return;
   if (block.owner() != this) [[unlikely]] refuse_block(block, "was not allocated here");
-  Chunk* chunk = heap_->records().find(static_cast<std::uint32_t>(block.token() >> 32));
+  Chunk* chunk = records_->find(static_cast<std::uint32_t>(block.token() >> 32));
   if (!chunk) [[unlikely]] refuse_block(block, "was not allocated here");
   if (chunk->generation != static_cast<std::uint32_t>(block.token()) || chunk->state != ChunkState::kLive || address(chunk) != block.data())
     [[unlikely]] refuse_block(block, "was deallocated before");
@@ -266,8 +269,10 @@ void Arena::give_slowly(Chunk* chunk) noexcept {
       return;
     }
     surplus = uncharge(thread, cache, chunk);
+    chunk->budget = nullptr;
     kept = chunk->owner == thread.id && thread.id != 0 && (chunk->size <= kAlwaysCached || !(mode & kPressed)) &&
-           cache.cached_bytes.load(std::memory_order_relaxed) + chunk->size <= cache_limit_ && cache.push(chunk);
+           cache.cached_bytes() <= cache_limit_ && cache.push(chunk);
+    if (!kept) cache.hold(-static_cast<std::int64_t>(chunk->size));
     if (!kept) chunk->state = ChunkState::kTaken;  // No longer charged, so no longer in the ledger.
   }
   if (!kept) {
@@ -282,11 +287,11 @@ std::size_t Arena::flush_caches_locked() {
   std::size_t bytes = 0;
   const StopThreads stopped([&](const ThreadMemory& thread) {
     const ArenaCache* cache = thread.caches[number_];
-    return cache && cache->cached_bytes.load(std::memory_order_relaxed) > 0;
+    return cache && cache->cached_bytes() > 0;
   });
   for (ThreadMemory* thread : stopped) {
     ArenaCache& cache = *thread->caches[number_];
-    bytes += cache.cached_bytes.load(std::memory_order_relaxed);
+    bytes += static_cast<std::size_t>(std::max<std::int64_t>(cache.cached_bytes(), 0));
     cache.drain([&](Chunk* chunk) { heap_->give(chunk); });
   }
   return bytes;
@@ -322,6 +327,7 @@ std::size_t Arena::flush_deferred() {
     {
       const EnterThread inside(thread);
       surplus = uncharge(thread, cache, chunk);
+      cache.hold(-static_cast<std::int64_t>(chunk->size));
       chunk->state = ChunkState::kTaken;
     }
     {

@@ -126,12 +126,12 @@ class PLIMSOLL_API Arena final : public MemoryResource {
   Chunk* take_central(const Request& request, Refusal& refusal);
   std::size_t soft_page_limit(std::size_t wanted_pages);
   void publish_new(ThreadMemory& thread, ArenaCache& cache, Chunk* chunk, std::size_t bytes, const BlockLabel& label) noexcept;
-  static void refill_ids(ThreadMemory& thread) noexcept;
+  static void publish_with_new_ids(ArenaCache& cache, Chunk* chunk) noexcept;
   void give_slowly(Chunk* chunk) noexcept;
   Chunk* take_quickly(std::size_t bytes, const BlockLabel& label, std::size_t alignment) noexcept;
   bool give_quickly(Chunk* chunk) noexcept;
   void set_mode(std::uint8_t bit, bool on) noexcept;
-  void publish(ThreadMemory& thread, ArenaCache& cache, Chunk* chunk, std::size_t bytes, const BlockLabel& label) noexcept;
+  void publish(ArenaCache& cache, Chunk* chunk, std::size_t bytes, const BlockLabel& label) noexcept;
   std::size_t flush_caches_locked();
   void note_moves() noexcept;
   [[noreturn, gnu::cold, gnu::noinline]] void refuse_alignment(std::size_t alignment) const;
@@ -143,6 +143,7 @@ class PLIMSOLL_API Arena final : public MemoryResource {
   const ArenaOptions options_;
   mutable std::mutex mutex_;
   std::unique_ptr<Heap> heap_;  // Guarded by mutex_, as is all below but for the atomics.
+  ChunkTable* records_;         // The heap's.
   std::byte* base_;
   unsigned page_shift_;
   std::size_t page_limit_;
@@ -151,7 +152,7 @@ class PLIMSOLL_API Arena final : public MemoryResource {
   std::size_t number_;          // In the list of arenas: where threads keep their cache of it.
   std::size_t soft_limit_ = 0;  // In pages; growth mode.
   std::size_t moves_noted_ = 0, uncached_requests_ = 0;  // See note_moves().
-  std::size_t cache_limit_;     // Bytes one thread's cache may hold.
+  std::int64_t cache_limit_;    // Bytes one thread's cache may hold.
   MeterCenter center_;          // Bytes in use.
   std::uint64_t retired_allocations_ = 0;
   std::size_t retired_largest_ = 0;

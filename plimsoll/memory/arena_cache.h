@@ -18,12 +18,22 @@ struct ArenaCache {
   static constexpr std::size_t kSlots = 1024;
 
   Meter meter;  // Bytes in use, of the device's count.
-  std::atomic<std::uint64_t> allocations{0};
+  std::atomic<std::int64_t> held{0};       // Bytes in use by this thread's count plus cached: what reuse leaves unchanged.
+  std::atomic<std::uint64_t> next_id{0};   // Of the batch of block ids this thread hands out.
+  std::atomic<std::uint64_t> last_id{0};
+  std::atomic<std::uint64_t> id_batches{0};
   std::atomic<std::size_t> largest{0};
-  std::atomic<std::size_t> cached_bytes{0};
   Chunk* deferred = nullptr;  // Freed, to be given back at the next safe point.
 
-  // A cached chunk of this size, or nullptr.
+  static constexpr std::uint64_t kIdBatch = 4096;
+  std::uint64_t allocations() const noexcept {
+    return id_batches.load(std::memory_order_relaxed) * kIdBatch -
+           (last_id.load(std::memory_order_relaxed) - next_id.load(std::memory_order_relaxed));
+  }
+  std::int64_t cached_bytes() const noexcept { return held.load(std::memory_order_relaxed) - Meter::load(meter.used); }
+  void hold(std::int64_t bytes) noexcept { held.store(held.load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed); }
+
+  // A cached chunk of this size, or nullptr. The caller counts it as used.
   Chunk* pop(std::size_t size) noexcept {
     Slot* slot = &slots_[place(size)];
     if (slot->size != size) [[unlikely]] {
@@ -33,11 +43,10 @@ struct ArenaCache {
     Chunk* chunk = slot->head;
     if (!chunk) [[unlikely]] return nullptr;
     slot->head = chunk->link;
-    add_cached(-static_cast<std::ptrdiff_t>(size));
     return chunk;
   }
 
-  // False when both places hold other sizes.
+  // False when both places hold other sizes. The caller no longer counts it as used; it has no budget and is this thread's.
   bool push(Chunk* chunk) noexcept {
     const std::size_t size = chunk->size;
     Slot* slot = &slots_[place(size)];
@@ -48,7 +57,6 @@ struct ArenaCache {
     chunk->link = slot->head;
     chunk->state = ChunkState::kCached;
     slot->head = chunk;
-    add_cached(static_cast<std::ptrdiff_t>(size));
     return true;
   }
 
@@ -66,7 +74,7 @@ struct ArenaCache {
         slot.size = 0;
       }
     }
-    cached_bytes.store(0, std::memory_order_relaxed);
+    held.store(Meter::load(meter.used), std::memory_order_relaxed);
   }
 
  private:
@@ -74,10 +82,6 @@ struct ArenaCache {
     std::size_t size = 0;
     Chunk* head = nullptr;
   };
-  void add_cached(std::ptrdiff_t bytes) noexcept {
-    cached_bytes.store(cached_bytes.load(std::memory_order_relaxed) + static_cast<std::size_t>(bytes), std::memory_order_relaxed);
-  }
-
   // The place of this size, taken over from a size that has no chunk there if need be; nullptr when there is none.
   Slot* find_slot(std::size_t size) noexcept {
     const std::size_t home = place(size);

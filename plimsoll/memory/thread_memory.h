@@ -58,7 +58,6 @@ class alignas(128) ThreadMemory {
   Meter* budget = nullptr;                            // Meter of the innermost BudgetScope, nullptr outside of any.
   std::array<ArenaCache*, kMaxArenas> caches{};       // By arena number.
   std::vector<std::unique_ptr<Meter>> meters;         // By budget number.
-  std::uint64_t next_id = 0, last_id = 0;             // Block ids this thread may hand out.
 
  private:
   friend class StopThreads;
