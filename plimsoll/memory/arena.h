@@ -70,6 +70,8 @@ class PLIMSOLL_API Arena final : public MemoryResource {
   Chunk* take(std::size_t bytes, const BlockLabel& label, std::size_t alignment = kDefaultAlignment);
   void give(Chunk* chunk) noexcept;
   void* address(const Chunk* chunk) const noexcept { return base_ + chunk->offset; }
+  std::byte* base() const noexcept { return base_; }
+  std::size_t range_bytes() const noexcept { return heap_->range().bytes(); }  // Addresses reserved.
 
   MemoryStats stats() const override;
   void reset_peaks();  // Peaks fall to what is in use now.

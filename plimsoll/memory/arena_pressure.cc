@@ -52,7 +52,7 @@ Chunk* Arena::take_central(const Request& request, Refusal& refusal) {
     refusal.emptied += flush_caches_locked();
     chunk = heap_->take_resident(request.size, request.alignment);
   }
-  if (!chunk && options_.growth) chunk = heap_->take_moving(request.size, request.alignment, soft);
+  if (!chunk && soft < page_limit_) chunk = heap_->take_moving(request.size, request.alignment, soft);
   if (!chunk) chunk = heap_->take_moving(request.size, request.alignment, page_limit_);
   refusal.searched = !chunk;
   return chunk;
