@@ -19,34 +19,33 @@
 namespace plimsoll {
 namespace {
 
-constexpr int kPairs = 20'000;
-constexpr int kRounds = 300;
+constexpr int kPairs = 8'000;
+constexpr int kRounds = 1'000;
 
-// Two threads that run pairs together or apart when told to.
+// The calling thread and a helper that run pairs together when told to; alone, the caller has the machine to itself.
 template <class Memory>
 class Pairs {
  public:
-  Pairs(Memory& memory, std::size_t bytes) : memory_(memory), bytes_(bytes) {
-    for (int number = 0; number < 2; ++number) threads_[number] = std::thread([this, number] { serve(number); });
+  Pairs(Memory& memory, std::size_t bytes) : memory_(memory), bytes_(bytes), helper_([this] { help(); }) {
+    run_on_processor(0);
   }
   ~Pairs() {
-    round_ = -1;
-    for (std::thread& thread : threads_) thread.join();
+    start(-1);
+    helper_.join();
   }
 
-  // Wall nanoseconds per pair over `count` threads together.
-  double run(int count) {
-    wanted_ = count;
-    waiting_ = 0;
-    done_ = 0;
-    ++round_;
-    while (done_ < count) std::this_thread::sleep_for(std::chrono::microseconds(50));
-    double begin = times_[0].begin, end = times_[0].end;
-    for (int number = 1; number < count; ++number) {
-      begin = std::min(begin, times_[number].begin);
-      end = std::max(end, times_[number].end);
+  // Wall nanoseconds per pair.
+  double alone() {
+    pairs(100);
+    const Times times = timed();
+    return (times.end - times.begin) / kPairs;
+  }
+  double together() {
+    start(round_ + 1);
+    const Times mine = meet();
+    while (!helped_.exchange(false)) {
     }
-    return (end - begin) / (static_cast<double>(kPairs) * count);
+    return (std::max(mine.end, helpers_.end) - std::min(mine.begin, helpers_.begin)) / (2.0 * kPairs);
   }
 
  private:
@@ -57,39 +56,48 @@ class Pairs {
   void pairs(int count) {
     for (int i = 0; i < count; ++i) memory_.deallocate(memory_.allocate(bytes_));
   }
-
-  void serve(int number) {
-    run_on_processor(number);
+  Times timed() {
+    Times times;
+    times.begin = wall_ns();
+    pairs(kPairs);
+    times.end = wall_ns();
+    return times;
+  }
+  void start(int round) {
+    waiting_ = 0;
+    round_ = round;
+    round_.notify_one();
+  }
+  Times meet() {
+    pairs(100);
+    ++waiting_;
+    while (waiting_ < 2) {
+    }
+    return timed();
+  }
+  void help() {
+    run_on_processor(1);
     for (int seen = 0;;) {
-      const int round = round_;
-      if (round < 0) return;
-      if (round == seen || number >= wanted_) {
-        std::this_thread::sleep_for(std::chrono::microseconds(20));
-        seen = round;
-        continue;
-      }
-      seen = round;
-      pairs(1000);
-      ++waiting_;
-      while (waiting_ < wanted_) {
-      }
-      times_[number].begin = wall_ns();
-      pairs(kPairs);
-      times_[number].end = wall_ns();
-      ++done_;
+      round_.wait(seen);
+      seen = round_;
+      if (seen < 0) return;
+      helpers_ = meet();
+      helped_ = true;
     }
   }
 
   Memory& memory_;
   const std::size_t bytes_;
-  std::atomic<int> round_{0}, wanted_{0}, waiting_{0}, done_{0};
-  Times times_[2];
-  std::thread threads_[2];
+  std::atomic<int> round_{0}, waiting_{0};
+  std::atomic<bool> helped_{false};
+  Times helpers_;
+  std::thread helper_;
 };
 
 struct Scaling {
   std::vector<double> one, two;  // Nanoseconds per pair of each round, sorted.
   double factor() const { return one.front() / two.front(); }
+  double median_factor() const { return one[kRounds / 2] / two[kRounds / 2]; }
 };
 
 template <class Memory>
@@ -97,8 +105,8 @@ Scaling measure(Memory& memory, std::size_t bytes) {
   Pairs<Memory> pairs(memory, bytes);
   Scaling result;
   for (int round = 0; round < kRounds; ++round) {
-    result.one.push_back(pairs.run(1));
-    result.two.push_back(pairs.run(2));
+    result.one.push_back(pairs.alone());
+    result.two.push_back(pairs.together());
   }
   std::sort(result.one.begin(), result.one.end());
   std::sort(result.two.begin(), result.two.end());
@@ -125,9 +133,11 @@ int run() {
   }
   std::printf("\n");
   for (const auto& [bytes, scaling] : arena_rows)
-    report_target(scaling.factor() >= 1.8,
-                  fmt::format("two threads do {:.2f} x the pairs of one, blocks of {} (target 1.8)", scaling.factor(),
-                              format_bytes(bytes)));
+    report_target(
+        scaling.factor() >= 1.8,
+        fmt::format(
+            "two threads do {:.2f} x the pairs of one by best round, {:.2f} by median, blocks of {} (target 1.8)",
+            scaling.factor(), scaling.median_factor(), format_bytes(bytes)));
   return 0;
 }
 
