@@ -161,10 +161,13 @@ void run_steps(Arena& arena, std::mt19937& random, int steps) {
   for (const Block& block : kept) arena.deallocate(block);
 }
 
-TEST_P(ArenaWith, GrowsToAtMostOneTwentiethAndTwoMebibytesAboveThePeakInUse) {
-  if (!GetParam().growth) GTEST_SKIP() << "growth only";
+class ArenaGrowingWith : public testing::TestWithParam<PageMover> {};
+INSTANTIATE_TEST_SUITE_P(Movers, ArenaGrowingWith,
+                         testing::Values(PageMover::kUserfault, PageMover::kRemap, PageMover::kNone));
+
+TEST_P(ArenaGrowingWith, ReservesAtMostOneTwentiethAndTwoMebibytesAboveThePeakInUse) {
   for (unsigned seed = 0; seed < 12; ++seed) {
-    HostArena host({.limit = 4_GiB, .growth = true}, GetParam().mover);
+    HostArena host({.limit = 4_GiB, .growth = true}, GetParam());
     std::mt19937 random(seed);
     run_steps(*host, random, 4);
     const MemoryStats stats = host->stats();
@@ -175,17 +178,22 @@ TEST_P(ArenaWith, GrowsToAtMostOneTwentiethAndTwoMebibytesAboveThePeakInUse) {
   }
 }
 
-TEST_P(ArenaWith, NeitherReturnsNorMovesPagesInSteadyState) {
+TEST_P(ArenaWith, NeitherMovesNorCommitsPagesInSteadyState) {
   HostArena host({.limit = 1_GiB, .growth = GetParam().growth}, GetParam().mover);
-  std::mt19937 random(3);
   const auto same_step = [&] {
-    std::mt19937 again(5);
-    run_steps(*host, again, 1);
+    std::vector<Block> blocks;
+    for (std::size_t i = 0; i < 60; ++i) blocks.push_back(host->allocate((i % 7 + 1) * 50'000));
+    for (std::size_t i = 60; i-- > 0;) {
+      const Block gradient = host->allocate((i % 7 + 1) * 50'000);
+      host->deallocate(blocks[i]);
+      host->deallocate(gradient);
+    }
   };
-  for (int i = 0; i < 30; ++i) same_step();
-  const std::size_t reserved = host->stats().peak_bytes_reserved;
-  for (int i = 0; i < 6; ++i) same_step();
+  for (int i = 0; i < 5; ++i) same_step();
+  const std::size_t reserved = host->stats().peak_bytes_reserved, moves = host->move_counters().moves;
+  for (int i = 0; i < 20; ++i) same_step();
   EXPECT_EQ(host->stats().peak_bytes_reserved, reserved);
+  EXPECT_EQ(host->move_counters().moves, moves);
 }
 
 }  // namespace

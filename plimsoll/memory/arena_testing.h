@@ -26,6 +26,18 @@ struct HostArena {
   Arena arena;
 };
 
+// What f() is refused with.
+template <class F>
+OutOfMemory refusal_of(F&& f) {
+  try {
+    f();
+  } catch (const OutOfMemory& error) {
+    return error;
+  }
+  ADD_FAILURE() << "nothing was refused";
+  return OutOfMemory({});
+}
+
 struct LedgerSum {
   std::size_t blocks = 0, bytes = 0, requested = 0;
 };

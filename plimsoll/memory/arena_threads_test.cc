@@ -1,0 +1,237 @@
+// Arenas used by many threads at once; the thread sanitizer runs these too.
+#include <atomic>
+#include <latch>
+#include <random>
+#include <thread>
+
+#include "plimsoll/memory/arena_testing.h"
+#include "plimsoll/memory/budget.h"
+#include "plimsoll/memory/fake_pages_testing.h"
+#include "plimsoll/memory/holders.h"
+#include "plimsoll/memory/thread_memory.h"
+
+namespace plimsoll {
+namespace {
+
+#if defined(__SANITIZE_THREAD__)
+constexpr int kRounds = 400;
+constexpr int kShortThreads = 200;
+#else
+constexpr int kRounds = 3000;
+constexpr int kShortThreads = 1000;
+#endif
+
+BlockLabel labelled(const char* op) {
+  BlockLabel label;
+  label.op = op;
+  return label;
+}
+
+// Blocks that any thread may take and give.
+class Pool {
+ public:
+  void put(const MarkedBlock& block) {
+    const std::lock_guard lock(mutex_);
+    blocks_.push_back(block);
+  }
+  bool take(std::size_t which, MarkedBlock& block) {
+    const std::lock_guard lock(mutex_);
+    if (blocks_.empty()) return false;
+    std::swap(blocks_[which % blocks_.size()], blocks_.back());
+    block = blocks_.back();
+    blocks_.pop_back();
+    return true;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<MarkedBlock> blocks_;
+};
+
+// Allocates and frees blocks of the pool, most of which another thread allocated, at a limit that is often reached.
+void churn(Arena& arena, Pool& pool, unsigned seed, std::atomic<int>& damaged) {
+  std::mt19937 random(seed);
+  const BlockLabel label = labelled("churn");
+  for (int i = 0; i < kRounds; ++i) {
+    MarkedBlock block;
+    if (random() % 2 == 0 && pool.take(random(), block)) {
+      if (!block.intact()) ++damaged;
+      arena.deallocate(block.block());
+      continue;
+    }
+    try {
+      const std::size_t bytes = 1 + random() % (random() % 4 == 0 ? 600'000 : 9'000);
+      pool.put(MarkedBlock(arena.allocate(bytes, 64, label), static_cast<std::uint32_t>(random())));
+    } catch (const OutOfMemory&) {
+    }
+  }
+}
+
+void free_all(Arena& arena, Pool& pool, std::atomic<int>& damaged) {
+  for (MarkedBlock block; pool.take(0, block); arena.deallocate(block.block()))
+    if (!block.intact()) ++damaged;
+}
+
+TEST(ArenaThreads, KeepBlocksIntactWhenFreedByOthersWhilePagesMove) {
+  for (const PageMover mover : {PageMover::kUserfault, PageMover::kRemap, PageMover::kNone}) {
+    HostArena host({.limit = 4_MiB}, mover);
+    Pool pool;
+    std::atomic<int> damaged{0};
+    std::vector<std::thread> threads;
+    for (unsigned i = 0; i < 4; ++i) threads.emplace_back([&, i] { churn(*host, pool, i, damaged); });
+    for (std::thread& thread : threads) thread.join();
+    host->validate();
+    EXPECT_EQ(sum_of_ledger(*host).bytes, host->stats().bytes_in_use);
+    free_all(*host, pool, damaged);
+    EXPECT_EQ(damaged, 0);
+    EXPECT_EQ(host->stats().bytes_in_use, 0u);
+    EXPECT_GT(host->move_counters().pages_moved, 0u);
+    EXPECT_LE(host->stats().peak_bytes_reserved, 4_MiB);
+  }
+}
+
+TEST(ArenaThreads, LetOthersLookTrimAndValidateMeanwhile) {
+  HostArena host({.limit = 4_MiB});
+  Pool pool;
+  std::atomic<int> damaged{0}, strange_labels{0};
+  std::atomic<bool> done{false};
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i < 3; ++i) threads.emplace_back([&, i] { churn(*host, pool, i + 10, damaged); });
+  threads.emplace_back([&] {  // Threads that come and go.
+    for (int i = 0; !done; ++i)
+      std::thread([&] { host->deallocate(host->allocate(50'000, 64, labelled("churn"))); }).join();
+  });
+  for (int i = 0; i < kRounds / 10; ++i) {
+    std::size_t bytes = 0;
+    host->for_each_live([&](const Chunk& chunk) {
+      bytes += chunk.size;
+      if (std::string_view(chunk.label.op) != "churn" || chunk.requested > chunk.size || chunk.requested == 0)
+        ++strange_labels;
+    });
+    EXPECT_LE(bytes, host->limit());
+    EXPECT_LE(host->stats().bytes_in_use, host->limit());
+    EXPECT_LE(host->stats().bytes_reserved, host->limit());
+    for (const MemoryHolder& holder : find_holders(*host, nullptr)) EXPECT_EQ(holder.op, "churn");
+    if (i % 3 == 0) host->trim();
+    if (i % 3 == 1) host->validate();
+    if (i % 3 == 2) host->collect();
+    if (i % 5 == 0) {
+      EXPECT_FALSE(host->extents().empty());
+    }
+    if (i % 7 == 0) host->reset_peaks();
+  }
+  done = true;
+  for (std::thread& thread : threads) thread.join();
+  free_all(*host, pool, damaged);
+  EXPECT_EQ(damaged, 0);
+  EXPECT_EQ(strange_labels, 0) << "the ledger showed a block that was not labelled yet";
+  EXPECT_EQ(host->stats().bytes_in_use, 0u);
+}
+
+TEST(ArenaThreads, ShowInTheLedgerOnlyBlocksWhoseBudgetIsStillThere) {
+  HostArena host({.limit = 32_MiB});
+  std::atomic<bool> done{false};
+  std::thread looker([&] {
+    const Budget other("other", 1_MiB);
+    while (!done) EXPECT_TRUE(find_holders(*host, other.node().get()).empty());
+  });
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 2; ++t)
+    threads.emplace_back([&] {
+      for (int i = 0; i < kRounds / 4; ++i) {  // A block larger than what is cached, in a budget that ends at once.
+        Block block;
+        {
+          const Budget budget("short", 16_MiB);
+          const BudgetScope scope(budget);
+          block = host->allocate(9_MiB);
+        }
+        host->deallocate(block);
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  done = true;
+  looker.join();
+  EXPECT_EQ(host->stats().bytes_in_use, 0u);
+}
+
+TEST(ArenaThreads, ReturnTheirCachesWhenTheyEnd) {
+  HostArena host({.limit = 64_MiB});
+  std::thread([&] {
+    std::vector<Block> blocks;
+    for (std::size_t i = 1; i < 100; ++i) blocks.push_back(host->allocate(i * 1000));
+    for (const Block& block : blocks) host->deallocate(block);
+  }).join();
+  EXPECT_EQ(host->empty_caches(), 0u);
+  EXPECT_EQ(host->extents().size(), 2u) << "all is free and merged";
+  EXPECT_EQ(host->stats().num_allocs, 99u) << "what ended threads did still counts";
+  EXPECT_EQ(host->stats().largest_alloc_bytes, LiveBlocks::rounded(99'000));
+  EXPECT_GE(host->stats().peak_bytes_in_use, 99 * 50 * 1000u);
+}
+
+TEST(ArenaThreads, FlushTheirDeferredFreesWhenTheyEnd) {
+  HostArena host({.limit = 64_MiB});
+  host->set_deferred_release(true);
+  std::thread([&] { host->deallocate(host->allocate(1_MiB)); }).join();
+  EXPECT_EQ(host->stats().bytes_in_use, 0u);
+  EXPECT_EQ(host->extents().size(), 2u);
+}
+
+TEST(ArenaThreads, MayBeManyAndShortAndLeaveBlocksBehind) {
+  HostArena host({.limit = 64_MiB});
+  const auto registered = [] {
+    std::size_t count = 0;
+    ThreadRegistry::instance().for_each([&](const ThreadMemory&) { ++count; });
+    return count;
+  };
+  const std::size_t before = registered();
+  std::vector<Block> left;
+  for (int i = 0; i < kShortThreads; ++i)
+    std::thread([&] {
+      host->deallocate(host->allocate(3000));
+      left.push_back(host->allocate(1000));
+    }).join();
+  EXPECT_LE(registered(), before + 2) << "the state of ended threads is reused";
+  EXPECT_EQ(host->stats().bytes_in_use, static_cast<std::size_t>(kShortThreads) * 1024);
+  EXPECT_EQ(host->stats().num_allocs, static_cast<std::size_t>(kShortThreads) * 2);
+  for (const Block& block : left) host->deallocate(block);
+  EXPECT_EQ(host->stats().bytes_in_use, 0u);
+  host->empty_caches();
+  EXPECT_EQ(host->extents().size(), 2u);
+  host->validate();
+}
+
+TEST(ArenaThreads, OutliveAnArenaWhoseBlocksTheyCached) {
+  auto arena = std::make_unique<HostArena>(ArenaOptions{.limit = 16_MiB});
+  std::latch cached(1), destroyed(1);
+  std::thread thread([&] {
+    (*arena)->deallocate((*arena)->allocate(100'000));
+    cached.count_down();
+    destroyed.wait();
+    HostArena next({.limit = 16_MiB});  // Likely under the number of the one that is gone.
+    next->deallocate(next->allocate(100'000));
+    EXPECT_EQ(next->stats().num_allocs, 1u);
+    EXPECT_EQ(next->empty_caches(), LiveBlocks::rounded(100'000));
+  });
+  cached.wait();
+  arena.reset();
+  destroyed.count_down();
+  thread.join();
+}
+
+TEST(ArenaThreads, MayMakeAndDestroyArenasWhileOthersEnd) {
+  std::atomic<bool> done{false};
+  HostArena shared({.limit = 16_MiB});
+  std::thread ending([&] {
+    while (!done) std::thread([&] { shared->deallocate(shared->allocate(100)); }).join();
+  });
+  FakePageSource pages;
+  for (int i = 0; i < kRounds / 10; ++i) {
+    Arena arena(pages, {.limit = 64_KiB});
+    arena.deallocate(arena.allocate(100));
+  }
+  done = true;
+  ending.join();
+}
+
+}  // namespace
+}  // namespace plimsoll
