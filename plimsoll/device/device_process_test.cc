@@ -125,6 +125,16 @@ TEST_F(DeviceProcess, AForkedChildMayDeallocateAndEnd) {
   touched(48_MiB);
 }
 
+TEST_F(DeviceProcess, GivesBackInDestructorsOfStaticObjects) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // In a process of its own.
+  const auto end_with_static_objects = [] {
+    static const OwnedBlock kept(1_MiB);
+    static const std::pmr::vector<int> values(1000, &memory_resource());
+    std::exit(0);
+  };
+  EXPECT_EXIT(end_with_static_objects(), testing::ExitedWithCode(0), "^$");
+}
+
 // Ends the process with 0 when, under an address space limit, it takes and touches what it can until our error comes.
 [[noreturn]] void use_all_under_address_limit(std::size_t addresses) {
   const rlimit limit{read_system_memory().address_space + addresses, RLIM_INFINITY};
@@ -149,7 +159,7 @@ TEST_F(DeviceProcess, AForkedChildMayDeallocateAndEnd) {
 
 TEST_F(DeviceProcess, EndsWithOurErrorUnderAnAddressSpaceLimit) {
   if (kSanitized) GTEST_SKIP() << "a sanitizer needs all addresses";
-  GTEST_FLAG_SET(death_test_style, "threadsafe");  // In a process of its own.
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(use_all_under_address_limit(600_MiB), testing::ExitedWithCode(0), "from RLIMIT_AS");
   EXPECT_EXIT(use_all_under_address_limit(96_MiB), testing::ExitedWithCode(0), "from RLIMIT_AS");
 }
