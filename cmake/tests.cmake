@@ -1,4 +1,5 @@
-# One test program per folder, from its *_test.cc files; its tests carry the folder's name as a CTest label.
+# One test program per folder, from its *_test.cc files; its tests carry the folder's name as a CTest label. It is linked
+# with its folder and those before it only, so that it is quick to build by itself.
 # A test that needs public data skips, saying so, when it is absent.
 find_package(GTest REQUIRED)
 find_path(RAPIDCHECK_INCLUDE rapidcheck.h REQUIRED)
@@ -17,7 +18,7 @@ foreach(folder ${folders_with_tests})
   add_executable(${name}_test ${tests})
   target_include_directories(${name}_test PRIVATE ${RAPIDCHECK_INCLUDE})
   target_compile_definitions(${name}_test PRIVATE TEST_DATA="${PROJECT_SOURCE_DIR}/testdata" SHARED_DATA="${PROJECT_SOURCE_DIR}/../shared")
-  target_link_libraries(${name}_test PRIVATE plimsoll_cli GTest::gmock_main ${RAPIDCHECK_LIBRARY})
+  target_link_libraries(${name}_test PRIVATE plimsoll_${name} GTest::gmock_main ${RAPIDCHECK_LIBRARY})
   target_precompile_headers(${name}_test PRIVATE <gtest/gtest.h> <string> <vector>)
   gtest_discover_tests(${name}_test DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 600 LABELS ${name})
 endforeach()

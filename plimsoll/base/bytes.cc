@@ -66,7 +66,7 @@ std::size_t parse_bytes(std::string_view text) {
   if (read.ec != std::errc() || read.ptr != number.data() + number.size()) return fail("not a number");
   value = std::ldexp(value, 10 * power);
   if (value >= 18446744073709551615.0) return fail("larger than any memory");
-  return static_cast<std::size_t>(std::llround(value));
+  return static_cast<std::size_t>(std::round(value));
 }
 
 }  // namespace plimsoll

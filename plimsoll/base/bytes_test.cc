@@ -24,6 +24,7 @@ TEST(Bytes, ReadsUnitsInAnyCaseWithOrWithoutSpace) {
   EXPECT_EQ(parse_bytes("4096"), 4096u);
   EXPECT_EQ(parse_bytes("7 bytes"), 7u);
   EXPECT_EQ(parse_bytes("18446744073709551615"), SIZE_MAX);
+  EXPECT_EQ(parse_bytes("9.5EiB"), std::size_t{19} << 59);
 }
 
 TEST(Bytes, RefusesWhatIsNotASize) {

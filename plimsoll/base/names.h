@@ -5,7 +5,7 @@
 //
 // Meant for names of ops, scopes, tags and devices: few and repeated. They are never given back, so do not intern
 // text that differs for every tensor.
-// Thread safety: any thread. Cost: some 10 ns when this thread met the name lately, else a hash lookup under a
+// Thread safety: any thread. Cost: some 20 ns when this thread met the name lately, else a hash lookup under a
 // shared lock; the first time, one allocation.
 #pragma once
 

@@ -12,6 +12,9 @@ int run_program(int argc, const char* const* argv) {
   app.footer(
       "Each command explains itself: plimsoll COMMAND --help\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 does not "
       "fit.");
+  add_demo_command(app);
+  add_devices_command(app);
+  add_plan_command(app);
   add_replay_command(app);
   try {
     app.parse(argc, argv);

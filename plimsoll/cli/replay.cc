@@ -6,7 +6,9 @@
 
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/cli/replay_pass.h"
+#include "plimsoll/memory/arena.h"
 #include "plimsoll/memory/bfc_resource.h"
+#include "plimsoll/memory/host_page_source.h"
 
 namespace plimsoll {
 namespace {
@@ -17,34 +19,74 @@ std::size_t ample(const Trace& trace) {
   return trace.peak_live >= most / 4 ? most : std::max(8_GiB, std::bit_ceil(trace.peak_live * 4));
 }
 
-BfcOptions bfc_options(const Trace& trace, const ReplayOptions& options) {
-  return {.name = "bfc",
-          .limit = options.limit > 0 ? options.limit : ample(trace),
-          .growth = options.growth || options.limit == 0};
-}
+// An arena together with its pages.
+class ArenaUnderReplay {
+ public:
+  ArenaUnderReplay(const Trace& trace, const ReplayOptions& options)
+      : arena_(
+            pages_,
+            {.name = "replay", .limit = options.limit > 0 ? options.limit : ample(trace), .growth = options.growth}) {}
 
-std::vector<OccupancyExtent> occupancy(const BfcResource& memory) {
-  std::vector<OccupancyExtent> result;
-  for (const BfcExtent& extent : memory.extents())
-    result.push_back({.size = extent.size,
-                      .requested = extent.requested,
-                      .resident = extent.size,
-                      .kind = extent.requested > 0 ? OccupancyKind::kUsed : OccupancyKind::kFree});
-  return result;
-}
+  Block allocate(std::size_t bytes) { return arena_.allocate(bytes); }
+  void deallocate(const Block& block) { arena_.deallocate(block); }
+  MemoryStats stats() const { return arena_.stats(); }
+  std::size_t pages_moved() const { return arena_.move_counters().pages_moved; }
+
+  std::vector<OccupancyExtent> occupancy() const {
+    std::vector<OccupancyExtent> result;
+    for (const ArenaExtent& extent : arena_.extents())
+      result.push_back({.size = extent.size,
+                        .requested = extent.requested,
+                        .resident = extent.resident_bytes,
+                        .kind = extent.state == ExtentState::kUsed     ? OccupancyKind::kUsed
+                                : extent.state == ExtentState::kCached ? OccupancyKind::kCached
+                                                                       : OccupancyKind::kFree});
+    return result;
+  }
+
+ private:
+  HostPageSource pages_;
+  Arena arena_;
+};
+
+class BfcUnderReplay {
+ public:
+  BfcUnderReplay(const Trace& trace, const ReplayOptions& options)
+      : bfc_({.limit = options.limit > 0 ? options.limit : ample(trace),
+              .growth = options.growth || options.limit == 0}) {}
+
+  Block allocate(std::size_t bytes) { return bfc_.allocate(bytes); }
+  void deallocate(const Block& block) { bfc_.deallocate(block); }
+  MemoryStats stats() const { return bfc_.stats(); }
+  std::size_t pages_moved() const { return 0; }
+
+  std::vector<OccupancyExtent> occupancy() const {
+    std::vector<OccupancyExtent> result;
+    for (const BfcExtent& extent : bfc_.extents())
+      result.push_back({.size = extent.size,
+                        .requested = extent.requested,
+                        .resident = extent.size,
+                        .kind = extent.requested > 0 ? OccupancyKind::kUsed : OccupancyKind::kFree});
+    return result;
+  }
+
+ private:
+  BfcResource bfc_;
+};
 
 // The untimed pass: everything that is counted in bytes.
 template <class Memory>
 void measure_bytes(const Trace& trace, const ReplayOptions& options, Memory& memory, ReplayResult& result) {
   std::vector<Block> blocks(trace.slots);
   result.refusals = replay_pass(trace, memory, blocks, {.touch = options.touch}, [&](std::size_t index) {
-    if (index == trace.peak_at) result.at_peak = occupancy(memory);
+    if (index == trace.peak_at) result.at_peak = memory.occupancy();
   });
   release_all(memory, blocks);
   const MemoryStats stats = memory.stats();
   result.peak_in_use = stats.peak_bytes_in_use;
   result.peak_reserved = stats.peak_bytes_reserved;
   result.limit = stats.bytes_limit;
+  result.pages_moved = memory.pages_moved();
 }
 
 template <class Memory>
@@ -61,17 +103,20 @@ void measure_time(const Trace& trace, const ReplayOptions& options, Memory& memo
     total += each;
     result.ns_per_op = pass == 0 ? each : std::min(result.ns_per_op, each);
   }
-  if (options.repeat > 0) result.ns_per_op_mean = total / options.repeat;
+  result.ns_per_op_mean = total / options.repeat;
 }
 
-ReplayResult replay_bfc(const Trace& trace, const ReplayOptions& options) {
+template <class Memory>
+ReplayResult replay_over(const Trace& trace, const ReplayOptions& options) {
   ReplayResult result;
   {
-    BfcResource fresh(bfc_options(trace, options));
+    Memory fresh(trace, options);
     measure_bytes(trace, options, fresh, result);
   }
-  BfcResource warm(bfc_options(trace, options));
-  measure_time(trace, options, warm, result);
+  if (options.repeat > 0) {
+    Memory warm(trace, options);
+    measure_time(trace, options, warm, result);
+  }
   return result;
 }
 
@@ -88,10 +133,9 @@ bool runs_in_bfc_pool(const Trace& trace, std::size_t pool) {
 const char* policy_name(ReplayPolicy policy) noexcept { return policy == ReplayPolicy::kBfc ? "bfc" : "arena"; }
 
 ReplayResult replay(const Trace& trace, const ReplayOptions& options) {
-  if (options.policy == ReplayPolicy::kArena)
-    throw Unsupported("replay: policy \"arena\" is not in this build; use --policy bfc");
   if (options.progress) options.progress(1, options.repeat + 1);
-  return replay_bfc(trace, options);
+  return options.policy == ReplayPolicy::kBfc ? replay_over<BfcUnderReplay>(trace, options)
+                                              : replay_over<ArenaUnderReplay>(trace, options);
 }
 
 std::size_t smallest_bfc_pool(const Trace& trace) {

@@ -63,6 +63,14 @@ TEST(ReplayCommand, ShowsATableAndThePictureOfMemory) {
   EXPECT_THAT(result.out, HasSubstr("# used   x rounding"));
 }
 
+TEST(ReplayCommand, ComparesTheArenaWithTensorFlowsPolicy) {
+  const Outcome result = run({"replay", kMlp, "--limit", "12700000", "--repeat", "1"});
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("pages moved"));
+  EXPECT_THAT(result.out, HasSubstr("The same trace under TensorFlow's policy would reserve 30.0 MiB (2.581 x live)"));
+  EXPECT_THAT(result.out, HasSubstr("needs a fixed pool of at least 13.9 MiB"));
+}
+
 TEST(ReplayCommand, EndsWith1AndTheLineOfAMalformedTrace) {
   const std::string path = testing::TempDir() + "/replay_command_bad.csv";
   std::ofstream(path) << "a,1,5\nf,2\n";

@@ -14,9 +14,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::size_t kMostBytes = std::size_t{1} << 46;  // More than any range holds.
-
-constexpr std::size_t kAlwaysCached = 32_KiB;             // Up to here a cached block keeps few pages from others.
+constexpr std::size_t kAlwaysCached = 32_KiB;  // Up to here a cached block keeps few pages from others.
 
 std::atomic<std::uint64_t> next_block_id{1};
 
@@ -27,23 +25,20 @@ ArenaOptions checked(ArenaOptions options, std::size_t page_bytes) {
   return options;
 }
 
-std::uint64_t token_of(const Chunk* chunk) {
-  return std::uint64_t{ChunkTable::number(chunk)} << 32 | chunk->generation;
-}
-
 }  // namespace
 
 Arena::Arena(PageSource& source, ArenaOptions options)
     : options_(checked(std::move(options), source.page_bytes())),
       page_shift_(static_cast<unsigned>(std::bit_width(source.page_bytes())) - 1),
       page_limit_(options_.limit >> page_shift_),
-      cache_limit_(options_.limit / 4),
+      cache_limit_(static_cast<std::int64_t>(std::min<std::size_t>(options_.limit / 4, INT64_MAX))),
       center_(options_.limit) {
   auto range = source.reserve(source.range_bytes(limit()), limit());
   base_ = range->base();
   if (const auto base = reinterpret_cast<std::uintptr_t>(base_); base != 0) most_alignment_ = std::min(kMostAlignment, base & -base);
   const bool roomy = range->bytes() / 4 >= options_.limit;
   heap_ = std::make_unique<Heap>(std::move(range), source.page_bytes(), roomy);
+  records_ = &heap_->records();
   ArenaList::instance().add(this);
   AlertList::instance().check(*this);
   if (!options_.pretouch) return;
@@ -75,7 +70,7 @@ void Arena::detach(ThreadMemory& thread) noexcept {
     chunk->link = std::exchange(orphaned_, chunk);
   }
   cache->drain([&](Chunk* chunk) { heap_->give(chunk); });
-  retired_allocations_ += cache->allocations.load(std::memory_order_relaxed);
+  retired_allocations_ += cache->allocations();
   retired_largest_ = std::max(retired_largest_, cache->largest.load(std::memory_order_relaxed));
   const std::lock_guard centers(MeterCenter::mutex());
   center_.detach(cache->meter);
@@ -84,81 +79,76 @@ void Arena::detach(ThreadMemory& thread) noexcept {
   delete cache;
 }
 
-Block Arena::allocate(std::size_t bytes, std::size_t alignment) {
-  static constexpr BlockLabel kUnlabelled;
-  return allocate(bytes, alignment, kUnlabelled);
+void Arena::refuse_alignment(std::size_t alignment) const {
+  throw InvalidArgument(fmt::format("\"{}\": alignment {} is not a power of two up to {}", name(), alignment, most_alignment_));
 }
 
-Block Arena::allocate(std::size_t bytes, std::size_t alignment, const BlockLabel& label) {
-  if (alignment == 0 || (alignment & (alignment - 1)) != 0 || alignment > most_alignment_) [[unlikely]]
-    throw InvalidArgument(fmt::format("\"{}\": alignment {} is not a power of two up to {}", name(), alignment, most_alignment_));
-  if (bytes == 0) return {};
-  Chunk* chunk = take(bytes, label, alignment);
-  return {address(chunk), bytes, this, token_of(chunk)};
-}
-
-void Arena::deallocate(const Block& block) {
-  if (!block) return;
-  Chunk* chunk = block.owner() == this ? heap_->records().find(static_cast<std::uint32_t>(block.token() >> 32)) : nullptr;
-  if (!chunk)
-    throw InvalidArgument(fmt::format("\"{}\": the block of {} at {} was not allocated here; give it to its own resource", name(),
-                                      format_bytes_exactly(block.size()), block.data()));
-  if (chunk->generation != static_cast<std::uint32_t>(block.token()) || chunk->state != ChunkState::kLive || address(chunk) != block.data())
-    throw InvalidArgument(fmt::format("\"{}\": the block of {} at {} was deallocated before; nothing was changed", name(),
-                                      format_bytes_exactly(block.size()), block.data()));
-  give(chunk);
-}
-
-// The caller is inside its gate.
-inline Chunk* Arena::take_cached(ThreadMemory& thread, ArenaCache& cache, const Request& request) noexcept {
-  const auto size = static_cast<std::int64_t>(request.size);
-  if (!cache.meter.fits(size)) return nullptr;
-  for (Meter* meter = thread.budget; meter; meter = meter->parent)
-    if (!meter->fits(size)) return nullptr;
-  Chunk* chunk = cache.pop(request.size);
-  if (!chunk) return nullptr;
-  cache.meter.add(size);
-  for (Meter* meter = thread.budget; meter; meter = meter->parent) meter->add(size);
-  ++chunk->generation;
-  return chunk;
+void Arena::refuse_block(const Block& block, const char* why) const {
+  throw InvalidArgument(fmt::format("\"{}\": the block of {} at {} {}; nothing was changed", name(), format_bytes_exactly(block.size()),
+                                    block.data(), why));
 }
 
 // Makes a charged chunk a live block. The caller is inside its gate.
-inline void Arena::publish_inline(ThreadMemory& thread, ArenaCache& cache, Chunk* chunk, std::size_t bytes, const BlockLabel& label) noexcept {
+inline void Arena::publish(ArenaCache& cache, Chunk* chunk, std::size_t bytes, const BlockLabel& label) noexcept {
   cache.meter.note_peak();
-  for (Meter* meter = thread.budget; meter; meter = meter->parent) meter->note_peak();
-  chunk->state = ChunkState::kLive;
-  chunk->budget = thread.budget ? static_cast<BudgetNode*>(thread.budget->center) : nullptr;
   chunk->requested = bytes;
-  chunk->owner = thread.id;
   chunk->label = label;
-  if (thread.next_id == thread.last_id) {
-    constexpr std::uint64_t kBatch = 4096;
-    thread.next_id = next_block_id.fetch_add(kBatch, std::memory_order_relaxed);
-    thread.last_id = thread.next_id + kBatch;
-  }
-  chunk->label.id = thread.next_id++;
-  cache.allocations.store(cache.allocations.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  const std::uint64_t id = cache.next_id.load(std::memory_order_relaxed);
+  if (id == cache.last_id.load(std::memory_order_relaxed)) [[unlikely]] return publish_with_new_ids(cache, chunk);
+  cache.next_id.store(id + 1, std::memory_order_relaxed);
+  chunk->label.id = id;
+}
+
+void Arena::publish_with_new_ids(ArenaCache& cache, Chunk* chunk) noexcept {
+  const std::uint64_t first = next_block_id.fetch_add(ArenaCache::kIdBatch, std::memory_order_relaxed);
+  cache.id_batches.store(cache.id_batches.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  cache.last_id.store(first + ArenaCache::kIdBatch, std::memory_order_relaxed);
+  cache.next_id.store(first + 1, std::memory_order_relaxed);
+  chunk->label.id = first;
+}
+
+void Arena::publish_new(ThreadMemory& thread, ArenaCache& cache, Chunk* chunk, std::size_t bytes, const BlockLabel& label) noexcept {
+  const EnterThread inside(thread);
+  publish(cache, chunk, bytes, label);
+  chunk->owner = thread.id;
+  chunk->state = ChunkState::kLive;
+  for (Meter* meter = thread.budget; meter; meter = meter->parent) meter->note_peak();
+  chunk->budget = thread.budget ? static_cast<BudgetNode*>(thread.budget->center) : nullptr;
   if (chunk->size > cache.largest.load(std::memory_order_relaxed)) cache.largest.store(chunk->size, std::memory_order_relaxed);
 }
 
-void Arena::publish(ThreadMemory& thread, ArenaCache& cache, Chunk* chunk, std::size_t bytes, const BlockLabel& label) noexcept {
-  publish_inline(thread, cache, chunk, bytes, label);
+// The common case: a cached block of that size, no budget in force. nullptr leaves all else to take_slowly.
+[[gnu::always_inline]] inline Chunk* Arena::take_quickly(std::size_t bytes, const BlockLabel& label, std::size_t alignment) noexcept {
+  const std::size_t size = (bytes + kGranularity - 1) & ~(kGranularity - 1);
+  ThreadMemory& thread = ThreadMemory::current();
+  ArenaCache* cache = thread.caches[number_];
+  if (!cache || thread.budget || alignment > kGranularity) [[unlikely]] return nullptr;
+  const EnterThread inside(thread);
+  if (!cache->meter.fits(static_cast<std::int64_t>(size))) [[unlikely]] return nullptr;
+  Chunk* chunk = cache->pop(size);
+  if (!chunk) [[unlikely]] return nullptr;
+  cache->meter.add(static_cast<std::int64_t>(size));
+  chunk->state = ChunkState::kLive;
+  ++chunk->generation;
+  publish(*cache, chunk, bytes, label);
+  return chunk;
 }
 
 Chunk* Arena::take(std::size_t bytes, const BlockLabel& label, std::size_t alignment) {
-  const Request request{bytes, bytes > kMostBytes ? bytes : (bytes + kGranularity - 1) & ~(kGranularity - 1),
-                        std::max(alignment, kGranularity)};
-  ThreadMemory& thread = ThreadMemory::current();
-  ArenaCache& cache = cache_of(thread);
-  if (alignment <= kGranularity) [[likely]] {
-    const EnterThread inside(thread);
-    if (Chunk* chunk = take_cached(thread, cache, request)) [[likely]] {
-      publish_inline(thread, cache, chunk, bytes, label);
-      return chunk;
-    }
-  }
-  return take_slowly(thread, request, label);
+  Chunk* chunk = take_quickly(bytes, label, alignment);
+  return chunk ? chunk : take_slowly(bytes, label, alignment);
+}
+
+// A cached block for a request that is already charged.
+Chunk* Arena::take_cached(ThreadMemory& thread, ArenaCache& cache, const Request& request) noexcept {
+  if (request.alignment > kGranularity) return nullptr;
+  const EnterThread inside(thread);
+  Chunk* chunk = cache.pop(request.size);
+  if (!chunk) return nullptr;
+  cache.hold(-static_cast<std::int64_t>(request.size));  // It was counted as cached and is now counted as used.
+  chunk->state = ChunkState::kTaken;
+  ++chunk->generation;
+  return chunk;
 }
 
 // Counts `size` bytes as used here and in every budget of the scope. Returns who refused, nullptr when none did.
@@ -177,6 +167,7 @@ const MeterCenter* Arena::charge(ThreadMemory& thread, ArenaCache& cache, std::i
     const EnterThread inside(thread);
     if (!for_all([&](const Meter& meter) { return meter.fits(size); })) {
       for_all(add);
+      cache.hold(size);
       return nullptr;
     }
   }
@@ -190,6 +181,7 @@ const MeterCenter* Arena::charge(ThreadMemory& thread, ArenaCache& cache, std::i
   }
   const EnterThread inside(thread);
   for_all(add);
+  cache.hold(size);
   return nullptr;
 }
 
@@ -198,6 +190,7 @@ void Arena::undo_charge(ThreadMemory& thread, ArenaCache& cache, std::int64_t si
   {
     const EnterThread inside(thread);
     cache.meter.subtract(size);
+    cache.hold(-size);
     for (Meter* meter = thread.budget; meter; meter = meter->parent) meter->subtract(size);
   }
   center_.cancel(cache.meter);
@@ -226,33 +219,81 @@ void Arena::return_quota(ThreadMemory& thread, ArenaCache& cache, std::size_t bu
   if (fell) AlertList::instance().check(*this);
 }
 
+// The common case: this thread's own block, no budget, nothing unusual. False leaves all else to give_slowly.
+[[gnu::always_inline]] inline bool Arena::give_quickly(Chunk* chunk) noexcept {
+  ThreadMemory& thread = ThreadMemory::current();
+  ArenaCache* cache = thread.caches[number_];
+  if (!cache || chunk->budget || chunk->owner != thread.id) [[unlikely]] return false;
+  const std::size_t size = chunk->size;
+  thread.enter();
+  if (mode_.load(std::memory_order_relaxed) != kNormal || cache->cached_bytes() + static_cast<std::int64_t>(size) > cache_limit_ ||
+      !cache->push(chunk)) [[unlikely]] {
+    thread.leave();
+    return false;
+  }
+  const bool surplus = cache->meter.subtract(static_cast<std::int64_t>(size));
+  thread.leave();
+  if (surplus) [[unlikely]] return_quota(thread, *cache, SIZE_MAX);
+  return true;
+}
+
 void Arena::give(Chunk* chunk) noexcept {
+  if (!give_quickly(chunk)) [[unlikely]] give_slowly(chunk);
+}
+
+Block Arena::allocate(std::size_t bytes, std::size_t alignment) {
+  static constexpr BlockLabel kUnlabelled;
+  return allocate(bytes, alignment, kUnlabelled);
+}
+
+Block Arena::allocate(std::size_t bytes, std::size_t alignment, const BlockLabel& label) {
+  if (alignment == 0 || (alignment & (alignment - 1)) != 0 || alignment > most_alignment_) [[unlikely]] refuse_alignment(alignment);
+  if (bytes == 0) [[unlikely]] return {};
+  Chunk* chunk = take_quickly(bytes, label, alignment);
+  if (!chunk) [[unlikely]] chunk = take_slowly(bytes, label, alignment);
+  return {address(chunk), bytes, this, std::uint64_t{records_->number(chunk)} << 32 | chunk->generation};
+}
+
+void Arena::deallocate(const Block& block) {
+  if (!block) [[unlikely]] return;
+  if (block.owner() != this) [[unlikely]] refuse_block(block, "was not allocated here");
+  Chunk* chunk = records_->find(static_cast<std::uint32_t>(block.token() >> 32));
+  if (!chunk) [[unlikely]] refuse_block(block, "was not allocated here");
+  if (chunk->generation != static_cast<std::uint32_t>(block.token()) || chunk->state != ChunkState::kLive || address(chunk) != block.data())
+    [[unlikely]] refuse_block(block, "was deallocated before");
+  if (!give_quickly(chunk)) [[unlikely]] give_slowly(chunk);
+}
+
+void Arena::give_slowly(Chunk* chunk) noexcept {
   ThreadMemory& thread = ThreadMemory::current();
   ArenaCache& cache = cache_of(thread);
   std::size_t budget_number = SIZE_MAX;
-  if (chunk->budget) [[unlikely]] {
+  if (chunk->budget) {
     thread.meter(*chunk->budget);  // Made now if this thread never charged it.
     budget_number = chunk->budget->number();
   }
-  bool kept = true, surplus = false;
+  bool kept = false, surplus = false;
   {
     const EnterThread inside(thread);
-    if (deferred_.load(std::memory_order_relaxed)) [[unlikely]] {
+    const auto mode = mode_.load(std::memory_order_relaxed);
+    if (mode & kDeferred) {
       chunk->state = ChunkState::kDeferred;
       chunk->link = cache.deferred;
       cache.deferred = chunk;
       return;
     }
     surplus = uncharge(thread, cache, chunk);
-    kept = chunk->owner == thread.id && thread.id != 0 && (chunk->size <= kAlwaysCached || !pressed_.load(std::memory_order_relaxed)) &&
-           cache.cached_bytes.load(std::memory_order_relaxed) + chunk->size <= cache_limit_ && cache.push(chunk);
+    chunk->budget = nullptr;
+    kept = chunk->owner == thread.id && thread.id != 0 && (chunk->size <= kAlwaysCached || !(mode & kPressed)) &&
+           cache.cached_bytes() <= cache_limit_ && cache.push(chunk);
+    if (!kept) cache.hold(-static_cast<std::int64_t>(chunk->size));
     if (!kept) chunk->state = ChunkState::kTaken;  // No longer charged, so no longer in the ledger.
   }
   if (!kept) {
     const std::lock_guard lock(mutex_);
     heap_->give(chunk);
   }
-  if (surplus) [[unlikely]] return_quota(thread, cache, budget_number);
+  if (surplus) return_quota(thread, cache, budget_number);
 }
 
 // Frees on the heap's side only. Requires the lock.
@@ -260,11 +301,11 @@ std::size_t Arena::flush_caches_locked() {
   std::size_t bytes = 0;
   const StopThreads stopped([&](const ThreadMemory& thread) {
     const ArenaCache* cache = thread.caches[number_];
-    return cache && cache->cached_bytes.load(std::memory_order_relaxed) > 0;
+    return cache && cache->cached_bytes() > 0;
   });
   for (ThreadMemory* thread : stopped) {
     ArenaCache& cache = *thread->caches[number_];
-    bytes += cache.cached_bytes.load(std::memory_order_relaxed);
+    bytes += static_cast<std::size_t>(std::max<std::int64_t>(cache.cached_bytes(), 0));
     cache.drain([&](Chunk* chunk) { heap_->give(chunk); });
   }
   return bytes;
@@ -301,6 +342,7 @@ std::size_t Arena::flush_deferred() {
     {
       const EnterThread inside(thread);
       surplus = uncharge(thread, cache, chunk);
+      cache.hold(-static_cast<std::int64_t>(chunk->size));
       chunk->state = ChunkState::kTaken;
     }
     {
@@ -317,7 +359,6 @@ std::size_t Arena::trim() {
   const std::lock_guard lock(mutex_);
   flush_caches_locked();
   const std::size_t bytes = heap_->release_holes(1) << page_shift_;
-  note_pressure();
   return bytes;
 }
 
@@ -326,7 +367,6 @@ void Arena::collect() {
   const std::lock_guard lock(mutex_);
   flush_caches_locked();
   heap_->release_holes(2_MiB >> page_shift_);
-  note_pressure();
 }
 
 }  // namespace plimsoll

@@ -18,42 +18,46 @@ struct ArenaCache {
   static constexpr std::size_t kSlots = 1024;
 
   Meter meter;  // Bytes in use, of the device's count.
-  std::atomic<std::uint64_t> allocations{0};
+  std::atomic<std::int64_t> held{0};       // Bytes in use by this thread's count plus cached: what reuse leaves unchanged.
+  std::atomic<std::uint64_t> next_id{0};   // Of the batch of block ids this thread hands out.
+  std::atomic<std::uint64_t> last_id{0};
+  std::atomic<std::uint64_t> id_batches{0};
   std::atomic<std::size_t> largest{0};
-  std::atomic<std::size_t> cached_bytes{0};
   Chunk* deferred = nullptr;  // Freed, to be given back at the next safe point.
 
-  // A cached chunk of this size, or nullptr.
+  static constexpr std::uint64_t kIdBatch = 4096;
+  std::uint64_t allocations() const noexcept {
+    return id_batches.load(std::memory_order_relaxed) * kIdBatch -
+           (last_id.load(std::memory_order_relaxed) - next_id.load(std::memory_order_relaxed));
+  }
+  std::int64_t cached_bytes() const noexcept { return held.load(std::memory_order_relaxed) - Meter::load(meter.used); }
+  void hold(std::int64_t bytes) noexcept { held.store(held.load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed); }
+
+  // A cached chunk of this size, or nullptr. The caller counts it as used.
   Chunk* pop(std::size_t size) noexcept {
-    const std::size_t home = place(size);
-    for (const std::size_t at : {home, home ^ 1}) {
-      Slot& slot = slots_[at];
-      if (slot.size != size || slot.head == nullptr) continue;
-      Chunk* chunk = slot.head;
-      slot.head = chunk->link;
-      cached_bytes.store(cached_bytes.load(std::memory_order_relaxed) - size, std::memory_order_relaxed);
-      return chunk;
+    Slot* slot = &slots_[place(size)];
+    if (slot->size != size) [[unlikely]] {
+      slot = &slots_[place(size) ^ 1];
+      if (slot->size != size) return nullptr;
     }
-    return nullptr;
+    Chunk* chunk = slot->head;
+    if (!chunk) [[unlikely]] return nullptr;
+    slot->head = chunk->link;
+    return chunk;
   }
 
-  // False when both places hold other sizes.
+  // False when both places hold other sizes. The caller no longer counts it as used; it has no budget and is this thread's.
   bool push(Chunk* chunk) noexcept {
-    const std::size_t home = place(chunk->size);
-    for (const std::size_t at : {home, home ^ 1}) {
-      Slot& slot = slots_[at];
-      if (slot.size != chunk->size) {
-        if (slot.head != nullptr) continue;
-        slot.size = chunk->size;
-        dirty_[at / 64] |= std::uint64_t{1} << (at % 64);
-      }
-      chunk->link = slot.head;
-      chunk->state = ChunkState::kCached;
-      slot.head = chunk;
-      cached_bytes.store(cached_bytes.load(std::memory_order_relaxed) + chunk->size, std::memory_order_relaxed);
-      return true;
+    const std::size_t size = chunk->size;
+    Slot* slot = &slots_[place(size)];
+    if (slot->size != size) [[unlikely]] {
+      slot = find_slot(size);
+      if (!slot) return false;
     }
-    return false;
+    chunk->link = slot->head;
+    chunk->state = ChunkState::kCached;
+    slot->head = chunk;
+    return true;
   }
 
   // Hands every cached chunk to f; the cache is empty afterwards.
@@ -70,7 +74,7 @@ struct ArenaCache {
         slot.size = 0;
       }
     }
-    cached_bytes.store(0, std::memory_order_relaxed);
+    held.store(Meter::load(meter.used), std::memory_order_relaxed);
   }
 
  private:
@@ -78,6 +82,19 @@ struct ArenaCache {
     std::size_t size = 0;
     Chunk* head = nullptr;
   };
+  // The place of this size, taken over from a size that has no chunk there if need be; nullptr when there is none.
+  Slot* find_slot(std::size_t size) noexcept {
+    const std::size_t home = place(size);
+    if (slots_[home ^ 1].size == size) return &slots_[home ^ 1];
+    for (const std::size_t at : {home, home ^ 1}) {
+      if (slots_[at].head) continue;
+      slots_[at].size = size;
+      dirty_[at / 64] |= std::uint64_t{1} << (at % 64);
+      return &slots_[at];
+    }
+    return nullptr;
+  }
+
   static std::size_t place(std::size_t size) noexcept {
     return static_cast<std::size_t>((size / kGranularity * 0x9E3779B97F4A7C15u) >> (64 - std::bit_width(kSlots - 1)));
   }

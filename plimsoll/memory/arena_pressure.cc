@@ -17,20 +17,34 @@ namespace plimsoll {
 std::size_t Arena::soft_page_limit(std::size_t wanted) {
   if (wanted > soft_limit_) {
     const std::size_t peak = std::max(center_.peak(), center_.used());
-    const std::size_t slack = options_.growth ? peak / 25 + 1536_KiB : peak / 8 + 16_MiB;
+    const std::size_t slack = options_.growth ? peak / 21 + 1920_KiB : peak / 8 + 16_MiB;
     soft_limit_ = std::min(page_limit_, (peak + slack) >> page_shift_);
   }
   return soft_limit_;
 }
 
-// Near the limit a cached block only keeps its pages from where they are needed.
-void Arena::note_pressure() noexcept {
-  const std::size_t limit = options_.growth ? soft_limit_ : page_limit_;
-  pressed_.store(heap_->committed_pages() > limit - limit / 32, std::memory_order_relaxed);
+// Cached blocks keep pages from where they are needed, which shows in pages being moved. Not caching large blocks costs
+// every request a little, moving costs a lot at times: so each page moved pays for some requests without caching.
+void Arena::note_moves() noexcept {
+  constexpr std::size_t kRequestsPerPage = 4, kMostRequests = 4096;
+  const std::size_t moved = heap_->counters().pages_moved;
+  uncached_requests_ = std::min(uncached_requests_ + (moved - moves_noted_) * kRequestsPerPage, kMostRequests);
+  moves_noted_ = moved;
+  set_mode(kPressed, uncached_requests_ > 0);
+  if (uncached_requests_ > 0) --uncached_requests_;
+}
+
+void Arena::set_mode(std::uint8_t bit, bool on) noexcept {
+  if (((mode_.load(std::memory_order_relaxed) & bit) != 0) == on) return;
+  if (on)
+    mode_.fetch_or(bit, std::memory_order_relaxed);
+  else
+    mode_.fetch_and(static_cast<std::uint8_t>(~bit), std::memory_order_relaxed);
 }
 
 Chunk* Arena::take_central(const Request& request, Refusal& refusal) {
   const std::lock_guard lock(mutex_);
+  note_moves();
   if (Chunk* chunk = heap_->take_resident(request.size, request.alignment)) return chunk;
   const std::size_t soft = soft_page_limit(heap_->committed_pages() + heap_->pages_for(request.size));
   Chunk* chunk = heap_->take_committing(request.size, request.alignment, soft);
@@ -38,10 +52,9 @@ Chunk* Arena::take_central(const Request& request, Refusal& refusal) {
     refusal.emptied += flush_caches_locked();
     chunk = heap_->take_resident(request.size, request.alignment);
   }
-  if (!chunk && options_.growth) chunk = heap_->take_moving(request.size, request.alignment, soft);
+  if (!chunk && soft < page_limit_) chunk = heap_->take_moving(request.size, request.alignment, soft);
   if (!chunk) chunk = heap_->take_moving(request.size, request.alignment, page_limit_);
   refusal.searched = !chunk;
-  note_pressure();
   return chunk;
 }
 
@@ -52,13 +65,9 @@ Chunk* Arena::try_slowly(ThreadMemory& thread, const Request& request, const Blo
   if (request.size > limit()) return nullptr;
   refusal.by = charge(thread, cache, size);
   if (refusal.by) return nullptr;
-  if (request.alignment <= kGranularity) {  // The cache may have one for which only the quota was missing.
-    const EnterThread inside(thread);
-    if (Chunk* cached = cache.pop(request.size)) {
-      ++cached->generation;
-      publish(thread, cache, cached, request.bytes, label);
-      return cached;
-    }
+  if (Chunk* cached = take_cached(thread, cache, request)) {
+    publish_new(thread, cache, cached, request.bytes, label);
+    return cached;
   }
   Chunk* chunk = nullptr;
   try {
@@ -72,12 +81,15 @@ Chunk* Arena::try_slowly(ThreadMemory& thread, const Request& request, const Blo
     refusal.by = &center_;
     return nullptr;
   }
-  const EnterThread inside(thread);
-  publish(thread, cache, chunk, request.bytes, label);
+  publish_new(thread, cache, chunk, request.bytes, label);
   return chunk;
 }
 
-Chunk* Arena::take_slowly(ThreadMemory& thread, const Request& request, const BlockLabel& label) {
+Chunk* Arena::take_slowly(std::size_t bytes, const BlockLabel& label, std::size_t alignment) {
+  constexpr std::size_t kMostBytes = std::size_t{1} << 46;  // More than any range holds; the rounded size stays below 2^63.
+  const std::size_t size = bytes > kMostBytes ? bytes : (bytes + kGranularity - 1) & ~(kGranularity - 1);
+  const Request request{bytes, size, std::max(alignment, kGranularity)};
+  ThreadMemory& thread = ThreadMemory::current();
   Refusal refusal;
   for (std::size_t rung = 0;;) {
     if (Chunk* chunk = try_slowly(thread, request, label, refusal)) {

@@ -20,7 +20,7 @@ MemoryStats Arena::stats() const {
   ThreadRegistry::instance().for_each([&](const ThreadMemory& thread) {
     const ArenaCache* cache = thread.caches[number_];
     if (!cache) return;
-    stats.num_allocs += cache->allocations.load(std::memory_order_relaxed);
+    stats.num_allocs += cache->allocations();
     stats.largest_alloc_bytes = std::max(stats.largest_alloc_bytes, cache->largest.load(std::memory_order_relaxed));
   });
   return stats;

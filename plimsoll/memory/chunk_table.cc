@@ -1,50 +1,48 @@
 #include "plimsoll/memory/chunk_table.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
 #include "plimsoll/base/error.h"
 #include "plimsoll/memory/zero_pages.h"
 
 namespace plimsoll {
-
 namespace {
-constexpr std::size_t kDirectoryBytes = (std::size_t{1} << 20) * sizeof(void*);
-constexpr std::size_t kMappingBytes = 17 * 65536;  // One slab more than it holds, to align the rest.
+
+constexpr std::size_t kLeastRecords = 1024;
+
+// Asks for less and less until the system agrees.
+Chunk* map_records(std::size_t& most) {
+  for (most = std::clamp<std::size_t>(most, kLeastRecords, UINT32_MAX);; most = std::max(kLeastRecords, most / 2)) {
+    try {
+      return static_cast<Chunk*>(map_zero_pages(most * sizeof(Chunk), "chunk records"));
+    } catch (const OutOfMemory&) {
+      if (most == kLeastRecords) throw;
+    }
+  }
+}
+
 }  // namespace
 
-ChunkTable::ChunkTable()
-    : directory_(static_cast<Chunk**>(map_zero_pages(kDirectoryBytes, "chunk records"))),
-      mappings_(static_cast<void**>(map_zero_pages(kDirectoryBytes / kSlabsPerMapping, "chunk records"))) {
-  static_assert(kSlabBytes == 65536 && kMappingBytes == (kSlabsPerMapping + 1) * kSlabBytes);
+ChunkTable::ChunkTable(std::size_t most) : most_(most), records_(map_records(most_)) {}
+
+ChunkTable::~ChunkTable() { unmap_zero_pages(records_, most_ * sizeof(Chunk)); }
+
+Chunk* ChunkTable::make_new() noexcept {
+  const std::size_t number = made_.load(std::memory_order_relaxed);
+  made_.store(number + 1, std::memory_order_release);
+  return records_ + number;  // All zero.
 }
 
-ChunkTable::~ChunkTable() {
-  for (std::size_t i = 0; i * kSlabsPerMapping < slabs_.load(); ++i) unmap_zero_pages(mappings_[i], kMappingBytes);
-  unmap_zero_pages(mappings_, kDirectoryBytes / kSlabsPerMapping);
-  unmap_zero_pages(directory_, kDirectoryBytes);
-}
-
-void ChunkTable::add_slab() {
-  const std::size_t number = slabs_.load(std::memory_order_relaxed);
-  PLIMSOLL_CHECK(number < kMaxSlabs);
-  if (number % kSlabsPerMapping == 0) mappings_[number / kSlabsPerMapping] = map_zero_pages(kMappingBytes, "chunk records");
-  const auto mapping = reinterpret_cast<std::uintptr_t>(mappings_[number / kSlabsPerMapping]);
-  const std::uintptr_t aligned = (mapping + kSlabBytes - 1) & ~(kSlabBytes - 1);
-  auto* slab = reinterpret_cast<Chunk*>(aligned + number % kSlabsPerMapping * kSlabBytes);
-  slab->offset = number;
-  for (std::size_t i = kSlabRecords; --i > 0;) drop(&slab[i]);
-  directory_[number] = slab;
-  slabs_.store(number + 1, std::memory_order_release);
-}
-
-std::uint32_t ChunkTable::number(const Chunk* chunk) noexcept {
-  const auto address = reinterpret_cast<std::uintptr_t>(chunk);
-  const auto* slab = reinterpret_cast<const Chunk*>(address & ~(kSlabBytes - 1));
-  return static_cast<std::uint32_t>(slab->offset * kSlabRecords + static_cast<std::size_t>(chunk - slab));
-}
-
-Chunk* ChunkTable::find(std::uint32_t number) const noexcept {
-  const std::size_t slab = number / kSlabRecords, index = number % kSlabRecords;
-  if (index == 0 || slab >= slabs_.load(std::memory_order_acquire)) return nullptr;
-  return &directory_[slab][index];
+void ChunkTable::refuse(std::size_t records) const {
+  OutOfMemoryDetails details;
+  details.requested = records * sizeof(Chunk);
+  details.in_use = details.limit = most_ * sizeof(Chunk);
+  details.smallest_sufficient_limit = details.limit + details.requested;
+  details.what = fmt::format("arena: all {} records of chunks are in use; allocate fewer, larger blocks", most_);
+  throw OutOfMemory(std::move(details));
 }
 
 }  // namespace plimsoll

@@ -1,6 +1,7 @@
 // ChunkTable: the records of an arena's chunks, numbered, never moved; spare ones are reused.
 //
-// Records are 128 bytes and come in slabs of 64 KiB, so their cost grows with the chunks that exist at once.
+// Records are 128 bytes in one range of addresses that costs memory only where records were made, so their cost grows
+// with the chunks that exist at once.
 // Not thread-safe: the arena's lock protects it, except that number() and find() may run beside make().
 #pragma once
 
@@ -13,17 +14,19 @@ namespace plimsoll {
 
 class ChunkTable {
  public:
-  ChunkTable();
+  // Addresses for `most` records, or for as many as the system grants. Throws OutOfMemory when that is next to none.
+  explicit ChunkTable(std::size_t most);
   ChunkTable(const ChunkTable&) = delete;
   ChunkTable& operator=(const ChunkTable&) = delete;
   ~ChunkTable();
 
   // Makes sure that the next `records` calls of make() succeed. Throws OutOfMemory.
   void reserve(std::size_t records) {
-    while (spares_ < records) add_slab();
+    if (spares_ + most_ - made_.load(std::memory_order_relaxed) < records) [[unlikely]] refuse(records);
   }
 
   Chunk* make() noexcept {  // Requires reserve().
+    if (!spare_) [[unlikely]] return make_new();
     Chunk* chunk = spare_;
     spare_ = chunk->link;
     --spares_;
@@ -38,22 +41,20 @@ class ChunkTable {
   }
 
   // Numbers fit Block's token; find() gives nullptr for one that never was.
-  static std::uint32_t number(const Chunk* chunk) noexcept;
-  Chunk* find(std::uint32_t number) const noexcept;
+  std::uint32_t number(const Chunk* chunk) const noexcept { return static_cast<std::uint32_t>(chunk - records_); }
+  Chunk* find(std::uint32_t number) const noexcept {
+    return number < made_.load(std::memory_order_acquire) ? records_ + number : nullptr;
+  }
 
-  std::size_t bytes() const noexcept { return slabs_.load(std::memory_order_relaxed) * kSlabBytes; }
+  std::size_t bytes() const noexcept { return made_.load(std::memory_order_relaxed) * sizeof(Chunk); }
 
  private:
-  static constexpr std::size_t kSlabRecords = 512;  // The first of them holds the slab's number.
-  static constexpr std::size_t kSlabBytes = kSlabRecords * sizeof(Chunk);
-  static constexpr std::size_t kSlabsPerMapping = 16;
-  static constexpr std::size_t kMaxSlabs = std::size_t{1} << 20;
+  Chunk* make_new() noexcept;
+  [[noreturn]] void refuse(std::size_t records) const;
 
-  void add_slab();
-
-  Chunk** directory_;      // Of slabs by number; zero pages.
-  void** mappings_;        // Of kSlabsPerMapping slabs each; zero pages.
-  std::atomic<std::size_t> slabs_{0};
+  std::size_t most_;
+  Chunk* records_;
+  std::atomic<std::size_t> made_{0};
   Chunk* spare_ = nullptr;
   std::size_t spares_ = 0;
 };

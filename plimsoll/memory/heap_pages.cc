@@ -81,7 +81,9 @@ Chunk* Heap::take_at(const Spot& spot, std::size_t size, std::size_t page_cap) n
   const std::size_t last = ((claimed->offset + size - 1) >> page_shift_) + 1;
   first = pages_.next_missing(first, last);
   high_water_page_[claimed->zone] = std::max(high_water_page_[claimed->zone], last);
-  const std::size_t wanted = committed_ + spot.missing > page_cap ? committed_ + spot.missing - page_cap : 0;
+  // More may be committed already than a soft limit allows: then every missing page comes out of a hole.
+  const std::size_t over = committed_ + spot.missing > page_cap ? committed_ + spot.missing - page_cap : 0;
+  const std::size_t wanted = std::min(over, spot.missing);
   if (wanted <= spare_ && take_pages(wanted, first, last) && commit_missing(first, last)) return claimed;
   give(claimed, missing_in(claimed->offset, size));
   return nullptr;

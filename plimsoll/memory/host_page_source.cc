@@ -44,7 +44,21 @@ class HostPageRange final : public PageRange {
   void release(std::size_t offset, std::size_t bytes) noexcept override { madvise(base() + offset, bytes, MADV_DONTNEED); }
 
   std::size_t move(std::size_t from, std::size_t to, std::size_t bytes) noexcept override {
-    return mover_ ? mover_->move(base() + from, base() + to, bytes) : 0;
+    if (!mover_) return 0;
+    return any_resident(from, bytes) ? mover_->move(base() + from, base() + to, bytes) : bytes;
+  }
+
+  // Pages that were handed out but never touched are not there: nothing needs to move.
+  bool any_resident(std::size_t offset, std::size_t bytes) const noexcept {
+    unsigned char resident[512];
+    const std::size_t step = sizeof resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    for (std::size_t at = 0; at < bytes; at += step) {
+      const std::size_t piece = std::min(step, bytes - at);
+      if (mincore(base() + offset + at, piece, resident) != 0) return true;
+      const std::size_t pages = piece * sizeof resident / step;
+      if (std::any_of(resident, resident + pages, [](unsigned char byte) { return (byte & 1) != 0; })) return true;
+    }
+    return false;
   }
 
   std::string mover() const override { return mover_ ? mover_->name() : "none"; }

@@ -30,7 +30,7 @@ pthread_key_t thread_end_key;
 
 }  // namespace
 
-thread_local ThreadMemory* ThreadMemory::current_ = nullptr;
+constinit thread_local ThreadMemory* ThreadMemory::current_ = nullptr;
 bool ThreadMemory::cheap_barrier_ = false;
 
 void set_thread_hooks(const ThreadHooks& to) { hooks = to; }

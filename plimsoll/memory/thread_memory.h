@@ -23,7 +23,7 @@ namespace plimsoll {
 struct ArenaCache;
 class BudgetNode;
 
-class ThreadMemory {
+class alignas(128) ThreadMemory {
  public:
   static constexpr std::size_t kMaxArenas = 256;
 
@@ -58,7 +58,6 @@ class ThreadMemory {
   Meter* budget = nullptr;                            // Meter of the innermost BudgetScope, nullptr outside of any.
   std::array<ArenaCache*, kMaxArenas> caches{};       // By arena number.
   std::vector<std::unique_ptr<Meter>> meters;         // By budget number.
-  std::uint64_t next_id = 0, last_id = 0;             // Block ids this thread may hand out.
 
  private:
   friend class StopThreads;
@@ -69,7 +68,7 @@ class ThreadMemory {
   void wait_at_gate() noexcept;
   Meter& add_meter(BudgetNode& node);
 
-  static thread_local ThreadMemory* current_ __attribute__((tls_model("initial-exec")));
+  static constinit thread_local ThreadMemory* current_ __attribute__((tls_model("initial-exec")));
   static bool cheap_barrier_;  // The system offers membarrier.
 
   std::atomic<std::uint32_t> busy_{0};

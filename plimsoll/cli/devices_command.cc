@@ -1,0 +1,107 @@
+#include <fmt/format.h>
+
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "plimsoll/base/bytes.h"
+#include "plimsoll/base/thread_pool.h"
+#include "plimsoll/cli/command.h"
+#include "plimsoll/cli/table.h"
+#include "plimsoll/device/config.h"
+#include "plimsoll/device/runtime.h"
+#include "plimsoll/memory/host_page_source.h"
+#include "plimsoll/memory/system_memory.h"
+
+namespace plimsoll {
+namespace {
+
+std::size_t max_map_count() {
+  std::size_t count = 0;
+  std::ifstream("/proc/sys/vm/max_map_count") >> count;
+  return count;
+}
+
+// The limit is found before the devices start: their addresses count against RLIMIT_AS.
+struct Report {
+  SystemMemory system = read_system_memory();
+  DefaultLimit limit = default_memory_limit(system);
+  std::vector<PhysicalDevice> physical = config::list_physical_devices();
+  const Runtime::Devices& logical = Runtime::instance().devices();
+};
+
+std::string group_note(const MemoryGroup& group) {
+  return fmt::format("limit {}, used {} of which {} can be reclaimed", format_bytes(group.limit),
+                     format_bytes(group.used), format_bytes(group.reclaimable));
+}
+
+// What stands behind the candidate of this number; they are in the order of default_memory_limit().
+std::string note_of(const SystemMemory& system, std::size_t number) {
+  if (number == 0) return fmt::format("of {} in the machine", format_bytes(system.total));
+  if (number <= system.groups.size()) return group_note(system.groups[number - 1]);
+  return fmt::format("limit {}, used {}", format_bytes(system.address_space_limit), format_bytes(system.address_space));
+}
+
+void print_json(const Report& report) {
+  nlohmann::ordered_json document;
+  document["physical_devices"] = nlohmann::ordered_json::array();
+  for (const PhysicalDevice& device : report.physical)
+    document["physical_devices"].push_back(
+        {{"name", device.name}, {"type", device.type}, {"memory_bytes", device.memory_bytes}});
+  document["logical_devices"] = nlohmann::ordered_json::array();
+  for (const auto& device : report.logical) {
+    const LogicalDevice& logical = device->properties();
+    document["logical_devices"].push_back({{"name", logical.name},
+                                           {"type", logical.type},
+                                           {"physical_device", logical.physical_device},
+                                           {"memory_limit", logical.memory_limit},
+                                           {"growth", device->growth()},
+                                           {"reserved_addresses", device->arena().range_bytes()},
+                                           {"page_mover", device->arena().mover()}});
+  }
+  document["default_limit"] = {{"bytes", report.limit.bytes}, {"from", report.limit.from}};
+  document["default_limit"]["candidates"] = nlohmann::ordered_json::array();
+  for (const LimitCandidate& candidate : report.limit.candidates)
+    document["default_limit"]["candidates"].push_back(
+        {{"from", candidate.from}, {"left", candidate.left}, {"bytes", candidate.bytes}});
+  document["page_bytes"] = HostPageSource().page_bytes();
+  document["max_map_count"] = max_map_count();
+  document["threads"] = num_threads();
+  std::printf("%s\n", document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+}
+
+void print_text(const Report& report) {
+  Table physical({"physical device", "memory"});
+  for (const PhysicalDevice& device : report.physical) physical.add({device.name, format_bytes(device.memory_bytes)});
+  Table logical({"logical device", "limit", "growth", "addresses", "page mover"});
+  for (const auto& device : report.logical)
+    logical.add({device->name(), format_bytes(device->properties().memory_limit), device->growth() ? "on" : "off",
+                 format_bytes(device->arena().range_bytes()), device->arena().mover()});
+  Table limits({"what may be taken", "left", "less a margin", ""});
+  for (std::size_t i = 0; i < report.limit.candidates.size(); ++i) {
+    const LimitCandidate& candidate = report.limit.candidates[i];
+    limits.add(
+        {candidate.from, format_bytes(candidate.left), format_bytes(candidate.bytes), note_of(report.system, i)});
+  }
+  std::printf("%s\n%s\n%s\n", physical.text().c_str(), logical.text().c_str(), limits.text().c_str());
+  std::printf("Default limit: %s, from %s.\n", format_bytes_exactly(report.limit.bytes).c_str(),
+              report.limit.from.c_str());
+  std::printf("Pages of %zu bytes; at most %zu mappings per process (vm.max_map_count); %d threads.\n",
+              HostPageSource().page_bytes(), max_map_count(), num_threads());
+}
+
+}  // namespace
+
+void add_devices_command(CLI::App& app) {
+  auto json = std::make_shared<bool>(false);
+  CLI::App* command =
+      app.add_subcommand("devices", "Show devices, their memory, and how much of it may be used by default");
+  command->add_flag("--json", *json, "Print one JSON document");
+  command->callback([json] {
+    const Report report;
+    *json ? print_json(report) : print_text(report);
+    std::fflush(stdout);
+  });
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,63 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "plimsoll/base/bytes.h"
+#include "plimsoll/cli/command.h"
+#include "plimsoll/device/config.h"
+
+namespace plimsoll {
+namespace {
+
+using testing::ContainsRegex;
+using testing::HasSubstr;
+
+class DevicesCommand : public testing::Test {
+ protected:
+  void SetUp() override { config::reset_for_testing(); }
+  void TearDown() override { config::reset_for_testing(); }
+
+  static std::string run(std::vector<const char*> arguments, int expected_code = 0) {
+    arguments.insert(arguments.begin(), {"plimsoll", "devices"});
+    testing::internal::CaptureStdout();
+    EXPECT_EQ(run_program(static_cast<int>(arguments.size()), arguments.data()), expected_code);
+    return testing::internal::GetCapturedStdout();
+  }
+};
+
+TEST_F(DevicesCommand, PrintsDevicesAndWhereTheDefaultLimitComesFrom) {
+  const std::string text = run({});
+  EXPECT_THAT(text, ContainsRegex("physical device +memory"));
+  EXPECT_THAT(text, HasSubstr("CPU:0"));
+  EXPECT_THAT(text, ContainsRegex("available memory +[0-9.]+ [KMG]iB"));
+  EXPECT_THAT(text, ContainsRegex("Default limit: .* bytes\\), from "));
+  EXPECT_THAT(text, HasSubstr("vm.max_map_count"));
+}
+
+TEST_F(DevicesCommand, PrintsOneJsonDocument) {
+  const PhysicalDevice cpu = config::list_physical_devices("CPU").at(0);
+  config::set_logical_device_configuration(cpu, {{.memory_limit = 32_MiB}, {.memory_limit = 16_MiB}});
+  config::set_memory_growth(cpu, true);
+  const auto json = nlohmann::json::parse(run({"--json"}));
+  EXPECT_EQ(json["physical_devices"][0]["name"], "CPU:0");
+  EXPECT_EQ(json["physical_devices"][0]["memory_bytes"], cpu.memory_bytes);
+  ASSERT_EQ(json["logical_devices"].size(), 2u);
+  EXPECT_EQ(json["logical_devices"][1]["name"], "CPU:1");
+  EXPECT_EQ(json["logical_devices"][1]["memory_limit"], 16_MiB);
+  EXPECT_EQ(json["logical_devices"][1]["growth"], true);
+  EXPECT_GE(json["default_limit"]["bytes"], 1_MiB);
+  EXPECT_EQ(json["default_limit"]["candidates"][0]["from"], "available memory");
+  EXPECT_GE(json["page_bytes"], 4096);
+  EXPECT_GE(json["threads"], 1);
+  EXPECT_TRUE(json["max_map_count"].is_number());
+}
+
+TEST_F(DevicesCommand, RefusesUnknownArguments) {
+  testing::internal::CaptureStderr();
+  run({"--loud"}, 2);
+  testing::internal::GetCapturedStderr();
+}
+
+}  // namespace
+}  // namespace plimsoll

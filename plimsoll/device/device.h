@@ -1,0 +1,51 @@
+// Device: a logical device at work: pages, and the arena that places blocks in them.
+//
+//   Device device({.name = "CPU:0", .type = "CPU", .memory_limit = 1_GiB}, false);
+//   device.arena().allocate(1_MiB);
+//
+// Made by the runtime when it starts, see runtime.h.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "plimsoll/device/physical_device.h"
+#include "plimsoll/memory/arena.h"
+#include "plimsoll/memory/page_source.h"
+#include "plimsoll/memory/pmr_resource.h"
+
+namespace plimsoll {
+
+class PLIMSOLL_API Device {
+ public:
+  // Throws InvalidArgument for a limit below one page, OutOfMemory when its addresses cannot be reserved.
+  Device(LogicalDevice properties, bool growth);
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  const LogicalDevice& properties() const noexcept { return properties_; }
+  const std::string& name() const noexcept { return properties_.name; }
+  bool growth() const noexcept { return growth_; }
+  Arena& arena() noexcept { return arena_; }
+  const Arena& arena() const noexcept { return arena_; }
+
+  PmrResource& pmr_resource();         // Made at first use.
+  std::size_t trim();                  // Bytes given back to the operating system.
+  std::size_t overhead_bytes() const;  // Our own records of it, outside of its limit.
+
+  // False when fewer addresses than twice the limit could be reserved: there may be no room to move pages to.
+  bool roomy() const noexcept { return arena_.range_bytes() / 2 >= arena_.limit(); }
+
+ private:
+  const LogicalDevice properties_;
+  const bool growth_;
+  const std::unique_ptr<PageSource> pages_;
+  Arena arena_;
+  std::mutex making_pmr_;
+  std::unique_ptr<PmrResource> pmr_owner_;  // Guarded by making_pmr_; read through the next.
+  std::atomic<PmrResource*> pmr_{nullptr};
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,37 @@
+// A device's memory: how much is used, how to give it back, and how standard containers get at it.
+//
+//   MemoryStats stats = memory_stats("CPU:0");            // stats.bytes_in_use, stats.peak_bytes_in_use, ...
+//   std::size_t given_back = trim();                      // to the operating system
+//   std::pmr::vector<float> values(&memory_resource("CPU:0"));
+//
+// A device may be left out: it is then that of the DeviceScope, or the first one. All but trim() and collect_garbage()
+// start the runtime and throw InvalidArgument for text that is no device's name, NotFound for a device that does not
+// exist. Thread safety: any thread.
+#pragma once
+
+#include <cstddef>
+#include <memory_resource>
+#include <string_view>
+
+#include "plimsoll/base/api.h"
+#include "plimsoll/memory/stats.h"
+
+namespace plimsoll {
+
+PLIMSOLL_API MemoryStats memory_stats(std::string_view device = "");
+PLIMSOLL_API void reset_memory_stats(std::string_view device = "");  // Peaks fall to what is used now.
+
+// Bytes of our own records, maps and caches for this device. They are not part of its limit.
+PLIMSOLL_API std::size_t memory_overhead(std::string_view device = "");
+
+// On all devices: lets deferred releases take effect, empties caches and gives every free page back. Returns their
+// bytes, 0 before the start. The next allocations fault pages anew, so call it when work is over and not in its course.
+PLIMSOLL_API std::size_t trim();
+
+// On all devices: lets deferred releases take effect, empties caches and gives back free stretches of 2 MiB and more.
+PLIMSOLL_API void collect_garbage();
+
+// The device's memory for standard containers; see pmr_resource.h. Lives until config::reset_for_testing().
+PLIMSOLL_API std::pmr::memory_resource& memory_resource(std::string_view device = "");
+
+}  // namespace plimsoll

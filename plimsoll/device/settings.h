@@ -1,0 +1,56 @@
+// Settings: what a program asked of its devices before they start, and the plan of logical devices that follows from
+// it.
+//
+// Pure: no memory is taken and no state is kept here. See config.h for the functions that programs call.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "plimsoll/device/physical_device.h"
+#include "plimsoll/memory/system_memory.h"
+
+namespace plimsoll {
+
+// Of one physical device.
+struct DeviceSettings {
+  bool growth = false;
+  double fraction = 0;                              // Of the device's memory; 0: not given.
+  std::vector<LogicalDeviceConfiguration> logical;  // Empty: one device that takes all.
+
+  bool operator==(const DeviceSettings&) const = default;
+};
+
+struct Settings {
+  std::map<std::string, DeviceSettings> devices;  // By physical device. Those that are not there have not been set.
+  std::set<std::string> hidden;                   // Physical devices that are not visible.
+  bool lazy_allocation = false;
+  bool deferred_release = false;
+
+  DeviceSettings of(const std::string& physical) const {
+    const auto found = devices.find(physical);
+    return found == devices.end() ? DeviceSettings{} : found->second;
+  }
+  bool visible(const std::string& physical) const { return !hidden.contains(physical); }
+  bool operator==(const Settings&) const = default;
+};
+
+struct LogicalDevicePlan {
+  LogicalDevice device;
+  bool growth = false;
+};
+
+// What the environment says of growth: PLIMSOLL_FORCE_ALLOW_GROWTH, or TF_FORCE_GPU_ALLOW_GROWTH when ours is not set.
+// Exactly "true" or "false"; anything else adds a warning and decides nothing.
+std::optional<bool> forced_growth(std::vector<std::string>& warnings);
+
+// The logical devices of all visible physical ones, numbered per type. `left` is what a device without limits may take.
+// Warns when the limits add up to more than that, and when the environment overrides a setting.
+std::vector<LogicalDevicePlan> plan_logical_devices(const Settings& settings,
+                                                    const std::vector<PhysicalDevice>& physical,
+                                                    const DefaultLimit& left, std::vector<std::string>& warnings);
+
+}  // namespace plimsoll

@@ -1,0 +1,15 @@
+// The control groups that limit this process's memory, version 1 and 2. See system_memory.h.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plimsoll/memory/system_memory.h"
+
+namespace plimsoll {
+
+// The group of this process and its parents, as far as they can be seen, innermost first; those that have a limit.
+// A container often sees its own group as the top of the tree: what is mounted decides, not the path's text.
+std::vector<MemoryGroup> read_memory_groups(const std::string& root);
+
+}  // namespace plimsoll

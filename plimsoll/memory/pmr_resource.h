@@ -1,0 +1,49 @@
+// PmrResource: an arena as a std::pmr::memory_resource, for standard containers whose memory is limited and counted.
+//
+//   PmrResource resource(arena);                    // or memory_resource("CPU:0"), see device_memory.h
+//   std::pmr::vector<float> values(&resource);      // charged, in the ledger as "pmr", refused past the limit
+//
+// Every allocation is a block of its own: rounded to 64 bytes, with a record of 128 bytes beside it, charged to the
+// budget of the scope it was made in. For containers of many small nodes put a std::pmr::unsynchronized_pool_resource
+// over it.
+//
+// Past a limit it throws OutOfMemory, which is an Error and no std::bad_alloc. Giving back a pointer that it did not
+// hand out, one that was given back before, or one with another size than it was asked for throws InvalidArgument and
+// changes nothing (from a container's destructor that ends the program, as the standard has it). Thread safety: any
+// thread. A forked child may give back. Cost: some 25 ns for a pair in steady state.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <memory_resource>
+
+#include "plimsoll/base/api.h"
+
+namespace plimsoll {
+
+class Arena;
+class BlockMap;
+
+class PLIMSOLL_API PmrResource final : public std::pmr::memory_resource {
+ public:
+  // Borrows the arena, whose memory this process must be able to address. Throws OutOfMemory when there is no address
+  // space for its map of blocks.
+  explicit PmrResource(Arena& arena);
+  ~PmrResource() override;
+  PmrResource(const PmrResource&) = delete;
+  PmrResource& operator=(const PmrResource&) = delete;
+
+  std::size_t trim() noexcept;                  // Gives back what its map does not need; returns the bytes.
+  std::size_t overhead_bytes() const noexcept;  // Memory of its map; see block_map.h.
+
+ private:
+  void* do_allocate(std::size_t bytes, std::size_t alignment) override;
+  void do_deallocate(void* data, std::size_t bytes, std::size_t alignment) override;
+  bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override { return this == &other; }
+
+  Arena& arena_;
+  const std::size_t most_alignment_;
+  const std::unique_ptr<BlockMap> blocks_;
+};
+
+}  // namespace plimsoll
