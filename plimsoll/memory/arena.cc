@@ -301,7 +301,7 @@ std::size_t Arena::flush_caches_locked() {
   std::size_t bytes = 0;
   const StopThreads stopped([&](const ThreadMemory& thread) {
     const ArenaCache* cache = thread.caches[number_];
-    return cache && cache->cached_bytes() > 0;
+    return cache && cache->may_hold.load(std::memory_order_relaxed);
   });
   for (ThreadMemory* thread : stopped) {
     ArenaCache& cache = *thread->caches[number_];

@@ -23,7 +23,8 @@ struct ArenaCache {
   std::atomic<std::uint64_t> last_id{0};
   std::atomic<std::uint64_t> id_batches{0};
   std::atomic<std::size_t> largest{0};
-  Chunk* deferred = nullptr;  // Freed, to be given back at the next safe point.
+  std::atomic<bool> may_hold{false};  // Since it was last drained a size was given a place; else there is no chunk.
+  Chunk* deferred = nullptr;          // Freed, to be given back at the next safe point.
 
   static constexpr std::uint64_t kIdBatch = 4096;
   std::uint64_t allocations() const noexcept {
@@ -75,6 +76,7 @@ struct ArenaCache {
       }
     }
     held.store(Meter::load(meter.used), std::memory_order_relaxed);
+    may_hold.store(false, std::memory_order_relaxed);
   }
 
  private:
@@ -89,6 +91,7 @@ struct ArenaCache {
     for (const std::size_t at : {home, home ^ 1}) {
       if (slots_[at].head) continue;
       slots_[at].size = size;
+      may_hold.store(true, std::memory_order_relaxed);
       dirty_[at / 64] |= std::uint64_t{1} << (at % 64);
       return &slots_[at];
     }
