@@ -10,6 +10,7 @@
 #include "plimsoll/memory/alerts.h"
 #include "plimsoll/memory/arena_list.h"
 #include "plimsoll/memory/budget_node.h"
+#include "plimsoll/memory/trace_recorder.h"
 
 namespace plimsoll {
 namespace {
@@ -40,6 +41,7 @@ Arena::Arena(PageSource& source, ArenaOptions options)
   heap_ = std::make_unique<Heap>(std::move(range), source.page_bytes(), roomy);
   records_ = &heap_->records();
   ArenaList::instance().add(this);
+  TraceHooks::arena_made(*this);
   AlertList::instance().check(*this);
   if (!options_.pretouch) return;
   const std::lock_guard lock(mutex_);
@@ -50,7 +52,10 @@ Arena::Arena(PageSource& source, ArenaOptions options)
   }
 }
 
-Arena::~Arena() { ArenaList::instance().remove(this, number_); }
+Arena::~Arena() {
+  TraceHooks::arena_ends(*this);
+  ArenaList::instance().remove(this, number_);
+}
 
 ArenaCache& Arena::attach(ThreadMemory& thread) {
   auto cache = std::make_unique<ArenaCache>();
@@ -136,7 +141,9 @@ void Arena::publish_new(ThreadMemory& thread, ArenaCache& cache, Chunk* chunk, s
 
 Chunk* Arena::take(std::size_t bytes, const BlockLabel& label, std::size_t alignment) {
   Chunk* chunk = take_quickly(bytes, label, alignment);
-  return chunk ? chunk : take_slowly(bytes, label, alignment);
+  if (!chunk) [[unlikely]] chunk = take_slowly(bytes, label, alignment);
+  if (recording()) [[unlikely]] TraceHooks::took(*this, *chunk);
+  return chunk;
 }
 
 // A cached block for a request that is already charged.
@@ -251,6 +258,7 @@ Block Arena::allocate(std::size_t bytes, std::size_t alignment, const BlockLabel
   if (bytes == 0) [[unlikely]] return {};
   Chunk* chunk = take_quickly(bytes, label, alignment);
   if (!chunk) [[unlikely]] chunk = take_slowly(bytes, label, alignment);
+  if (recording()) [[unlikely]] TraceHooks::took(*this, *chunk);
   return {address(chunk), bytes, this, std::uint64_t{records_->number(chunk)} << 32 | chunk->generation};
 }
 
@@ -265,6 +273,7 @@ void Arena::deallocate(const Block& block) {
 }
 
 void Arena::give_slowly(Chunk* chunk) noexcept {
+  if (recording()) TraceHooks::gives(*this, *chunk);
   ThreadMemory& thread = ThreadMemory::current();
   ArenaCache& cache = cache_of(thread);
   std::size_t budget_number = SIZE_MAX;
@@ -359,6 +368,7 @@ std::size_t Arena::trim() {
   const std::lock_guard lock(mutex_);
   flush_caches_locked();
   const std::size_t bytes = heap_->release_holes(1) << page_shift_;
+  note_committed();
   return bytes;
 }
 
@@ -367,6 +377,7 @@ void Arena::collect() {
   const std::lock_guard lock(mutex_);
   flush_caches_locked();
   heap_->release_holes(2_MiB >> page_shift_);
+  note_committed();
 }
 
 }  // namespace plimsoll

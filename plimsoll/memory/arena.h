@@ -97,8 +97,10 @@ class PLIMSOLL_API Arena final : public MemoryResource {
  private:
   friend class ArenaList;
   friend class AlertList;
-  // What give() has to mind: nothing; pages were moved, so large blocks are not cached; frees wait for a safe point.
-  enum Mode : std::uint8_t { kNormal = 0, kPressed = 1, kDeferred = 2 };
+  friend class TraceHooks;
+  // What give() has to mind: nothing; pages were moved, so large blocks are not cached; frees wait for a safe point;
+  // a trace is being recorded.
+  enum Mode : std::uint8_t { kNormal = 0, kPressed = 1, kDeferred = 2, kRecording = 4 };
   struct Request {
     std::size_t bytes, size, alignment;
   };
@@ -131,6 +133,8 @@ class PLIMSOLL_API Arena final : public MemoryResource {
   Chunk* take_quickly(std::size_t bytes, const BlockLabel& label, std::size_t alignment) noexcept;
   bool give_quickly(Chunk* chunk) noexcept;
   void set_mode(std::uint8_t bit, bool on) noexcept;
+  bool recording() const noexcept { return (mode_.load(std::memory_order_relaxed) & kRecording) != 0; }
+  void note_committed() noexcept { committed_pages_.store(heap_->committed_pages(), std::memory_order_relaxed); }
   void publish(ArenaCache& cache, Chunk* chunk, std::size_t bytes, const BlockLabel& label) noexcept;
   std::size_t flush_caches_locked();
   void note_moves() noexcept;
@@ -159,6 +163,9 @@ class PLIMSOLL_API Arena final : public MemoryResource {
   std::size_t retired_largest_ = 0;
   std::atomic<std::size_t> refusals_{0};
   std::atomic<std::uint8_t> mode_{kNormal};
+  std::atomic<std::uint32_t> trace_index_{0};    // In the trace that is being recorded.
+  std::atomic<std::size_t> committed_pages_{0};  // As of the last change, for traces.
+  std::atomic<std::size_t> traced_pages_{0};     // The last of them that a trace has.
 };
 
 }  // namespace plimsoll

@@ -9,6 +9,7 @@
 #include "plimsoll/memory/budget_node.h"
 #include "plimsoll/memory/holders.h"
 #include "plimsoll/memory/reclaimer.h"
+#include "plimsoll/memory/trace_recorder.h"
 
 namespace plimsoll {
 
@@ -55,6 +56,7 @@ Chunk* Arena::take_central(const Request& request, Refusal& refusal) {
   if (!chunk && soft < page_limit_) chunk = heap_->take_moving(request.size, request.alignment, soft);
   if (!chunk) chunk = heap_->take_moving(request.size, request.alignment, page_limit_);
   refusal.searched = !chunk;
+  note_committed();
   return chunk;
 }
 
@@ -129,6 +131,7 @@ std::size_t Arena::sufficient_limit(const Request& request) {
 
 void Arena::refuse(const Request& request, const BlockLabel& label, Refusal& refusal) {
   refusals_.fetch_add(1, std::memory_order_relaxed);
+  TraceHooks::refused(*this, request.bytes, label);
   const bool own = refusal.by == &center_;
   OutOfMemoryDetails details;
   details.requested = request.bytes;

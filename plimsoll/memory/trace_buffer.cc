@@ -1,0 +1,101 @@
+#include "plimsoll/memory/trace_buffer.h"
+
+#include <algorithm>
+
+#include "plimsoll/memory/chunk.h"
+
+namespace plimsoll {
+
+using namespace trace_format;
+
+std::byte* TraceBuffer::begin_event(TraceEventKind kind, std::int64_t time_ns) noexcept {
+  if (events_ == 0) base_time_ = last_time_ = time_ns;
+  ++events_;
+  std::byte* at = bytes_.data() + used_;
+  *at++ = static_cast<std::byte>(kind);
+  time_ns = std::max(time_ns, last_time_);
+  at = put_number(at, static_cast<std::uint64_t>(time_ns - last_time_));
+  last_time_ = time_ns;
+  return at;
+}
+
+void TraceBuffer::end_event(std::byte* at) noexcept { used_ = static_cast<std::size_t>(at - bytes_.data()); }
+
+std::byte* TraceBuffer::put_place(std::byte* at, const TracePlace& place) noexcept {
+  at = put_number(at, place.arena);
+  at = put_number(at, zigzag(static_cast<std::int64_t>(place.block - last_block_)));
+  last_block_ = place.block;
+  at = put_number(at, place.size / kGranularity);
+  return put_number(at, place.offset / kGranularity);
+}
+
+void TraceBuffer::add_place(TraceEventKind kind, std::int64_t time_ns, const TracePlace& place) noexcept {
+  end_event(put_place(begin_event(kind, time_ns), place));
+}
+
+void TraceBuffer::add_block(TraceEventKind kind, std::int64_t time_ns, const TracePlace& place,
+                            const TraceLabel& traced) noexcept {
+  const BlockLabel& label = traced.label;
+  std::byte* at = put_place(begin_event(kind, time_ns), place);
+  *at++ = static_cast<std::byte>((label.has_shape ? kHasShape : 0) | (label.site ? kHasSite : 0) |
+                                 (traced.budget ? kHasBudget : 0));
+  at = put_number(at, traced.requested);
+  at = put_number(at, traced.op);
+  at = put_number(at, traced.scope);
+  at = put_number(at, traced.name);
+  *at++ = static_cast<std::byte>(label.category);
+  at = put_number(at, label.step);
+  if (label.site) at = put_number(at, label.site);
+  if (traced.budget) at = put_number(at, traced.budget);
+  if (label.has_shape) {
+    *at++ = static_cast<std::byte>(label.dtype);
+    *at++ = static_cast<std::byte>(label.rank);
+    for (std::size_t i = 0; i < std::min<std::size_t>(label.rank, BlockLabel::kSizes); ++i)
+      at = put_number(at, label.sizes[i]);
+  }
+  end_event(at);
+}
+
+void TraceBuffer::add_committed(std::int64_t time_ns, std::uint32_t arena, std::uint64_t bytes) noexcept {
+  end_event(put_number(put_number(begin_event(TraceEventKind::kCommitted, time_ns), arena), bytes));
+}
+
+void TraceBuffer::add_refused(std::int64_t time_ns, std::uint32_t arena, std::uint64_t bytes, std::uint32_t op,
+                              std::uint32_t scope) noexcept {
+  std::byte* at = put_number(begin_event(TraceEventKind::kRefused, time_ns), arena);
+  end_event(put_number(put_number(put_number(at, bytes), op), scope));
+}
+
+void TraceBuffer::add_arena_ended(std::int64_t time_ns, std::uint32_t arena) noexcept {
+  end_event(put_number(begin_event(TraceEventKind::kArenaEnded, time_ns), arena));
+}
+
+void TraceBuffer::add_step(std::int64_t time_ns, std::uint64_t number) noexcept {
+  end_event(put_number(begin_event(TraceEventKind::kStep, time_ns), number));
+}
+
+void TraceBuffer::add_text(TraceEventKind kind, std::int64_t time_ns, std::string_view text) noexcept {
+  text = text.substr(0, kMaxText);
+  std::byte* at = put_number(begin_event(kind, time_ns), text.size());
+  if (!text.empty()) std::memcpy(at, text.data(), text.size());
+  end_event(at + text.size());
+}
+
+std::span<const std::byte> TraceBuffer::seal(std::uint32_t thread, std::uint32_t system_thread) noexcept {
+  BlockHeader header;
+  header.payload_bytes = static_cast<std::uint32_t>(used_ - kBlockHeaderBytes);
+  header.thread = thread;
+  header.system_thread = system_thread;
+  header.items = events_;
+  header.base_time_ns = base_time_;
+  put_block_header(bytes_.data(), header, bytes_.data() + kBlockHeaderBytes);
+  return {bytes_.data(), used_};
+}
+
+void TraceBuffer::clear() noexcept {
+  used_ = kBlockHeaderBytes;
+  events_ = 0;
+  last_block_ = 0;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,279 @@
+#include "plimsoll/memory/trace_recorder.h"
+
+#include <fmt/format.h>
+#include <pthread.h>
+
+#include <utility>
+
+#include "plimsoll/base/clock.h"
+#include "plimsoll/base/error.h"
+#include "plimsoll/base/log.h"
+#include "plimsoll/memory/arena.h"
+#include "plimsoll/memory/arena_list.h"
+#include "plimsoll/memory/budget_node.h"
+#include "plimsoll/memory/trace_session.h"
+
+namespace plimsoll {
+namespace {
+
+// What records now. The number changes with every recorder; 0 while there is none.
+struct Recording {
+  std::mutex mutex;
+  std::atomic<std::uint64_t> number{0};  // Changed with the lock held and all threads stopped.
+  std::atomic<std::int64_t> start_ns{0};
+  std::uint64_t last_number = 0;
+  TraceSession* session = nullptr;
+
+  static Recording& instance() {
+    static auto* recording = new Recording;
+    return *recording;
+  }
+
+ private:
+  Recording() {
+    ThreadRegistry::instance();  // Its fork handlers come first, so that ours takes its lock before theirs.
+    pthread_atfork([] { instance().mutex.lock(); }, [] { instance().mutex.unlock(); },
+                   [] {
+                     instance().number.store(0);
+                     instance().session = nullptr;
+                     instance().mutex.unlock();
+                   });
+  }
+};
+
+// The calling thread's buffer, good while `number` is the one that records.
+struct OwnBuffer {
+  std::uint64_t number = 0;
+  TraceSession::ThreadBuffer* buffer = nullptr;
+};
+thread_local OwnBuffer own;
+
+// Writes the thread's last events when it ends.
+struct AtThreadEnd {
+  ~AtThreadEnd() {
+    Recording& recording = Recording::instance();
+    const std::lock_guard lock(recording.mutex);
+    if (own.number != 0 && own.number == recording.number) recording.session->detach(*own.buffer);
+    own = {};
+  }
+  bool armed = false;
+};
+thread_local AtThreadEnd at_thread_end;
+
+// Adds an event: try_add(buffer, time) inside the gate; when it gives false (a name is new) or the buffer is full,
+// add(session, buffer, time) with the lock.
+template <class TryAdd, class Add>
+void record(TryAdd&& try_add, Add&& add) noexcept try {
+  Recording& recording = Recording::instance();
+  ThreadMemory& thread = ThreadMemory::current();
+  const std::int64_t time = monotonic_ns() - recording.start_ns.load(std::memory_order_relaxed);
+  if (own.number != 0) {
+    const EnterThread inside(thread);
+    if (own.number == recording.number.load(std::memory_order_relaxed) && own.buffer->events.has_room() &&
+        try_add(own.buffer->events, time))
+      return;
+  }
+  const std::lock_guard lock(recording.mutex);
+  if (recording.number == 0) return;
+  if (own.number != recording.number) {
+    at_thread_end.armed = true;  // Makes it exist.
+    own = {recording.number, recording.session->attach(thread.id)};
+  }
+  if (!own.buffer->events.has_room()) recording.session->flush(*own.buffer);
+  add(*recording.session, own.buffer->events, time);
+} catch (const std::exception& error) {
+  log_message(LogLevel::warning, fmt::format("trace: an event was lost: {}", error.what()));
+}
+
+// An event without names: the same both ways.
+template <class Add>
+void record(Add&& add) noexcept {
+  record(
+      [&](TraceBuffer& buffer, std::int64_t time) {
+        add(buffer, time);
+        return true;
+      },
+      [&](TraceSession&, TraceBuffer& buffer, std::int64_t time) { add(buffer, time); });
+}
+
+const char* budget_name(const Chunk& chunk) { return chunk.budget ? chunk.budget->interned_name() : ""; }
+
+TracePlace place_of(std::uint32_t arena, const Chunk& chunk) {
+  return {arena, chunk.label.id, chunk.size, chunk.offset};
+}
+
+// With the lock: numbers are given to names that are new.
+TraceLabel label_of(TraceSession& session, TraceBuffer* buffer, const Chunk& chunk, const char* budget) {
+  const auto number = [&](const char* name) {
+    const std::uint32_t made = session.add_name(name);
+    if (buffer) buffer->remember_name(name, made);
+    return made;
+  };
+  return {chunk.label,   chunk.requested, number(chunk.label.op), number(chunk.label.scope), number(chunk.label.name),
+          number(budget)};
+}
+
+// Without: false when a name is not known to the buffer.
+bool find_label(const TraceBuffer& buffer, const Chunk& chunk, TraceLabel& label) noexcept {
+  label.label = chunk.label;
+  label.requested = chunk.requested;
+  return buffer.find_name(chunk.label.op, label.op) && buffer.find_name(chunk.label.scope, label.scope) &&
+         buffer.find_name(chunk.label.name, label.name) && buffer.find_name(budget_name(chunk), label.budget);
+}
+
+}  // namespace
+
+void TraceHooks::note_committed(Arena& arena, std::uint32_t index) noexcept {
+  const std::size_t pages = arena.committed_pages_.load(std::memory_order_relaxed);
+  if (arena.traced_pages_.load(std::memory_order_relaxed) == pages || arena.traced_pages_.exchange(pages) == pages)
+    return;
+  record(
+      [&](TraceBuffer& buffer, std::int64_t time) { buffer.add_committed(time, index, pages << arena.page_shift_); });
+}
+
+void TraceHooks::took(Arena& arena, const Chunk& chunk) noexcept {
+  const std::uint32_t index = arena.trace_index_.load(std::memory_order_relaxed);
+  note_committed(arena, index);
+  const TracePlace place = place_of(index, chunk);
+  record(
+      [&](TraceBuffer& buffer, std::int64_t time) {
+        TraceLabel label;
+        if (!find_label(buffer, chunk, label)) return false;
+        buffer.add_block(TraceEventKind::kAllocate, time, place, label);
+        return true;
+      },
+      [&](TraceSession& session, TraceBuffer& buffer, std::int64_t time) {
+        buffer.add_block(TraceEventKind::kAllocate, time, place, label_of(session, &buffer, chunk, budget_name(chunk)));
+      });
+}
+
+void TraceHooks::gives(Arena& arena, const Chunk& chunk) noexcept {
+  const TracePlace place = place_of(arena.trace_index_.load(std::memory_order_relaxed), chunk);
+  record([&](TraceBuffer& buffer, std::int64_t time) { buffer.add_place(TraceEventKind::kFree, time, place); });
+}
+
+void TraceHooks::refused(Arena& arena, std::size_t bytes, const BlockLabel& label) noexcept {
+  if (!arena.recording()) return;
+  const std::uint32_t index = arena.trace_index_.load(std::memory_order_relaxed);
+  record([](TraceBuffer&, std::int64_t) { return false; },
+         [&](TraceSession& session, TraceBuffer& buffer, std::int64_t time) {
+           buffer.add_refused(time, index, bytes, session.add_name(label.op), session.add_name(label.scope));
+         });
+}
+
+void TraceHooks::arena_made(Arena& arena) noexcept try {
+  Recording& recording = Recording::instance();
+  const std::lock_guard lock(recording.mutex);
+  if (recording.number != 0) watch(*recording.session, arena);
+} catch (const std::exception& error) {
+  log_message(LogLevel::warning, fmt::format("trace: arena \"{}\" is not recorded: {}", arena.name(), error.what()));
+}
+
+void TraceHooks::arena_ends(Arena& arena) noexcept {
+  if (!arena.recording()) return;
+  arena.set_mode(Arena::kRecording, false);
+  const std::uint32_t index = arena.trace_index_.load(std::memory_order_relaxed);
+  record([&](TraceBuffer& buffer, std::int64_t time) { buffer.add_arena_ended(time, index); });
+}
+
+void TraceHooks::unwatch(Arena& arena) noexcept { arena.set_mode(Arena::kRecording, false); }
+
+void TraceHooks::watch(TraceSession& session, Arena& arena) {
+  if (arena.recording()) return;
+  arena.trace_index_ = session.add_arena(arena.name(), arena.limit(), std::size_t{1} << arena.page_shift_);
+  arena.traced_pages_ = SIZE_MAX;
+  arena.set_mode(Arena::kRecording, true);
+}
+
+// Blocks that live already. Those allocated since their arena is watched may be among them.
+void TraceHooks::record_existing(TraceSession& session) {
+  struct Existing {
+    std::uint32_t arena;
+    Chunk chunk;
+    const char* budget;
+  };
+  std::vector<Existing> existing;
+  ArenaList::instance().for_each([&](Arena& arena) {
+    arena.for_each_live([&](const Chunk& chunk) {
+      existing.push_back({arena.trace_index_, chunk, budget_name(chunk)});
+    });
+  });
+  TraceSession::ThreadBuffer* buffer = session.attach(0);
+  for (const Existing& block : existing) {
+    if (!buffer->events.has_room()) session.flush(*buffer);
+    buffer->events.add_block(TraceEventKind::kExisting, 0, place_of(block.arena, block.chunk),
+                             label_of(session, nullptr, block.chunk, block.budget));
+  }
+  session.detach(*buffer);
+}
+
+TraceRecorder::TraceRecorder(TraceOptions options) {
+  Recording& recording = Recording::instance();
+  const std::lock_guard lock(recording.mutex);
+  if (recording.number != 0)
+    throw FailedPrecondition(fmt::format("trace \"{}\": \"{}\" is being recorded; finish it first",
+                                         options.path.string(), recording.session->options().path.string()));
+  session_ = std::make_unique<TraceSession>(std::move(options));
+  recording.session = session_.get();
+  recording.start_ns = session_->start_ns();
+  recording.number = ++recording.last_number;
+  ArenaList::instance().for_each([&](Arena& arena) { TraceHooks::watch(*session_, arena); });
+  TraceHooks::record_existing(*session_);
+}
+
+TraceRecorder::~TraceRecorder() {
+  try {
+    finish();
+  } catch (const std::exception& error) {
+    log_message(LogLevel::error, error.what());
+  }
+}
+
+void TraceRecorder::finish() {
+  Recording& recording = Recording::instance();
+  const std::lock_guard lock(recording.mutex);
+  if (recording.session != session_.get() || !session_) return;
+  {
+    const StopThreads stopped;  // Whoever is past this looks at the number again before it touches its buffer.
+    recording.number = 0;
+  }
+  recording.session = nullptr;
+  ArenaList::instance().for_each([](Arena& arena) { TraceHooks::unwatch(arena); });
+  session_->flush_all();
+  session_->complete();
+}
+
+void TraceRecorder::save(const std::filesystem::path& path) {
+  const std::lock_guard lock(Recording::instance().mutex);
+  if (session_->options().mode != TraceMode::kRing)
+    throw FailedPrecondition(
+        fmt::format("trace \"{}\": only a ring can be saved while it records", session_->options().path.string()));
+  {
+    const StopThreads stopped;
+    session_->flush_all();
+  }
+  session_->save(path);
+}
+
+TraceCounters TraceRecorder::counters() const {
+  const std::lock_guard lock(Recording::instance().mutex);
+  const StopThreads stopped;
+  return session_->counters();
+}
+
+void trace_step(std::uint64_t number) noexcept {
+  if (Recording::instance().number.load(std::memory_order_relaxed) == 0) return;
+  record([&](TraceBuffer& buffer, std::int64_t time) { buffer.add_step(time, number); });
+}
+
+void trace_phase(std::string_view name) noexcept {
+  if (Recording::instance().number.load(std::memory_order_relaxed) == 0) return;
+  record([&](TraceBuffer& buffer, std::int64_t time) { buffer.add_text(TraceEventKind::kPhase, time, name); });
+}
+
+void trace_text(std::string_view text) noexcept {
+  if (Recording::instance().number.load(std::memory_order_relaxed) == 0) return;
+  record([&](TraceBuffer& buffer, std::int64_t time) { buffer.add_text(TraceEventKind::kText, time, text); });
+}
+
+}  // namespace plimsoll
