@@ -137,11 +137,16 @@ void TraceSession::flush(ThreadBuffer& buffer) {
   const std::span<const std::byte> block = buffer.events.seal(buffer.thread, buffer.system_thread);
   events_ += events;
   if (options_.mode == TraceMode::kRing) {
-    ring_.push_back({{block.begin(), block.end()}, events});
-    for (file_bytes_ += block.size(); file_bytes_ > options_.max_bytes; ring_.pop_front()) {
+    std::vector<std::byte> bytes;
+    while (file_bytes_ + block.size() > options_.max_bytes) {
       file_bytes_ -= ring_.front().bytes.size();
       dropped_ += ring_.front().events;
+      bytes = std::move(ring_.front().bytes);  // To be used again.
+      ring_.pop_front();
     }
+    bytes.assign(block.begin(), block.end());
+    file_bytes_ += block.size();
+    ring_.push_back({std::move(bytes), events});
   } else {
     write_definitions([&](std::span<const std::byte> bytes) { write_stream(bytes); }, names_written_, arenas_written_);
     names_written_ = names_.size();
