@@ -58,9 +58,9 @@ MemoryAlertHandle AlertList::add(double fraction, std::function<void(const Memor
     const std::lock_guard lock(mutex_);
     alerts_.push_back(handle.alert_);
   }
-  std::vector<Arena*> arenas;
-  ArenaList::instance().for_each([&](Arena& arena) { arenas.push_back(&arena); });
-  for (Arena* arena : arenas) check(*arena);
+  std::vector<Due> due;
+  ArenaList::instance().for_each([&](Arena& arena) { update(arena, due); });  // None is destroyed meanwhile.
+  fire(due);
   return handle;
 }
 
@@ -73,15 +73,15 @@ void AlertList::remove(MemoryAlertHandle::Alert& alert) {
   alert.ended = true;
 }
 
-void AlertList::update(Arena& arena, std::vector<std::shared_ptr<MemoryAlertHandle::Alert>>& due, std::size_t& used) {
+void AlertList::update(Arena& arena, std::vector<Due>& due) {
   const std::lock_guard lock(mutex_);
   const std::lock_guard centers(MeterCenter::mutex());
-  used = arena.center_.used_now();
+  const std::size_t used = arena.center_.used_now();
   std::size_t lower = 0, upper = SIZE_MAX;
   for (const auto& alert : alerts_) {
     const std::size_t threshold = alert->threshold(arena.options_.limit);
     const bool above = used >= threshold;
-    if (above && !alert->fired[arena.number_]) due.push_back(alert);
+    if (above && !alert->fired[arena.number_]) due.push_back({alert, {arena.name(), used, arena.options_.limit, alert->fraction}});
     alert->fired[arena.number_] = above;
     if (above)
       lower = std::max(lower, threshold);
@@ -91,14 +91,17 @@ void AlertList::update(Arena& arena, std::vector<std::shared_ptr<MemoryAlertHand
   arena.center_.set_marks(lower, upper);
 }
 
-void AlertList::check(Arena& arena) {
-  std::vector<std::shared_ptr<MemoryAlertHandle::Alert>> due;
-  std::size_t used = 0;
-  update(arena, due, used);
-  for (const auto& alert : due) {
+void AlertList::fire(const std::vector<Due>& due) {
+  for (const auto& [alert, what] : due) {
     const std::lock_guard lock(alert->running);
-    if (!alert->ended) alert->callback({arena.name(), used, arena.options_.limit, alert->fraction});
+    if (!alert->ended) alert->callback(what);
   }
+}
+
+void AlertList::check(Arena& arena) {
+  std::vector<Due> due;
+  update(arena, due);
+  fire(due);
 }
 
 }  // namespace plimsoll

@@ -53,7 +53,13 @@ class AlertList {
   void check(Arena& arena);
 
  private:
-  void update(Arena& arena, std::vector<std::shared_ptr<MemoryAlertHandle::Alert>>& due, std::size_t& used);
+  friend class ArenaList;  // Holds the list still while a process forks.
+  struct Due {
+    std::shared_ptr<MemoryAlertHandle::Alert> alert;
+    MemoryAlert what;
+  };
+  void update(Arena& arena, std::vector<Due>& due);
+  static void fire(const std::vector<Due>& due);
   std::mutex mutex_;
   std::vector<std::shared_ptr<MemoryAlertHandle::Alert>> alerts_;
 };

@@ -64,8 +64,11 @@ ArenaCache& Arena::attach(ThreadMemory& thread) {
 void Arena::detach(ThreadMemory& thread) noexcept {
   ArenaCache* cache = thread.caches[number_];
   if (!cache) return;
-  flush_deferred();
   const std::lock_guard lock(mutex_);
+  while (Chunk* chunk = cache->deferred) {  // Taking effect may call alerts: not under the list's lock.
+    cache->deferred = chunk->link;
+    chunk->link = std::exchange(orphaned_, chunk);
+  }
   cache->drain([&](Chunk* chunk) { heap_->give(chunk); });
   retired_allocations_ += cache->allocations();
   retired_largest_ = std::max(retired_largest_, cache->largest.load(std::memory_order_relaxed));
@@ -169,7 +172,13 @@ const MeterCenter* Arena::charge(ThreadMemory& thread, ArenaCache& cache, std::i
     }
   }
   const std::lock_guard lock(MeterCenter::mutex());  // While it is held nobody takes quota back.
-  if (const Meter* refused = for_all([&](Meter& meter) { return meter.center->draw(meter, size); })) return refused->center;
+  if (const Meter* refused = for_all([&](Meter& meter) { return meter.center->draw(meter, size); })) {
+    for_all([&](Meter& meter) {
+      meter.center->cancel(meter);
+      return &meter != refused;
+    });
+    return refused->center;
+  }
   const EnterThread inside(thread);
   for_all(add);
   cache.hold(size);
@@ -177,10 +186,15 @@ const MeterCenter* Arena::charge(ThreadMemory& thread, ArenaCache& cache, std::i
 }
 
 void Arena::undo_charge(ThreadMemory& thread, ArenaCache& cache, std::int64_t size) noexcept {
-  const EnterThread inside(thread);
-  cache.meter.subtract(size);
-  cache.hold(-size);
-  for (Meter* meter = thread.budget; meter; meter = meter->parent) meter->subtract(size);
+  const std::lock_guard lock(MeterCenter::mutex());
+  {
+    const EnterThread inside(thread);
+    cache.meter.subtract(size);
+    cache.hold(-size);
+    for (Meter* meter = thread.budget; meter; meter = meter->parent) meter->subtract(size);
+  }
+  center_.cancel(cache.meter);
+  for (Meter* meter = thread.budget; meter; meter = meter->parent) meter->center->cancel(*meter);
 }
 
 // Uncounts a chunk that is given back. The caller is inside its gate and has a meter for the chunk's budget.
@@ -306,6 +320,7 @@ std::size_t Arena::flush_deferred() {
   Chunk* deferred = nullptr;
   {
     const std::lock_guard lock(mutex_);
+    deferred = std::exchange(orphaned_, nullptr);
     const StopThreads stopped;
     for (ThreadMemory* thread : stopped) {
       ArenaCache* cache = thread->caches[number_];

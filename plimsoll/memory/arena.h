@@ -154,6 +154,7 @@ class PLIMSOLL_API Arena final : public MemoryResource {
   std::size_t moves_noted_ = 0, uncached_requests_ = 0;  // See note_moves().
   std::int64_t cache_limit_;    // Bytes one thread's cache may hold.
   MeterCenter center_;          // Bytes in use.
+  Chunk* orphaned_ = nullptr;   // Deferred frees of threads that have ended.
   std::uint64_t retired_allocations_ = 0;
   std::size_t retired_largest_ = 0;
   std::atomic<std::size_t> refusals_{0};

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "plimsoll/memory/alerts.h"
 #include "plimsoll/memory/arena.h"
 
 namespace plimsoll {
@@ -50,9 +51,11 @@ void ArenaList::before_fork() {
   instance().mutex_.lock();
   for (Arena* arena : instance().arenas_)
     if (arena) arena->mutex_.lock();
+  AlertList::instance().mutex_.lock();
 }
 
 void ArenaList::after_fork(bool child) {
+  AlertList::instance().mutex_.unlock();
   for (Arena* arena : instance().arenas_) {
     if (!arena) continue;
     if (child) arena->heap_->range().after_fork();

@@ -168,10 +168,19 @@ TEST(ArenaThreads, ReturnTheirCachesWhenTheyEnd) {
   EXPECT_GE(host->stats().peak_bytes_in_use, 99 * 50 * 1000u);
 }
 
-TEST(ArenaThreads, FlushTheirDeferredFreesWhenTheyEnd) {
+TEST(ArenaThreads, LeaveTheirDeferredFreesToTheNextFlushWhenTheyEnd) {
   HostArena host({.limit = 64_MiB});
+  const Budget budget("deferred", 8_MiB);
   host->set_deferred_release(true);
-  std::thread([&] { host->deallocate(host->allocate(1_MiB)); }).join();
+  std::thread([&] {
+    const BudgetScope scope(budget);
+    host->deallocate(host->allocate(1_MiB));
+    host->deallocate(host->allocate(2_MiB));
+  }).join();
+  EXPECT_EQ(budget.used(), 3_MiB);
+  EXPECT_EQ(sum_of_ledger(*host).bytes, 3_MiB);
+  EXPECT_EQ(host->flush_deferred(), 3_MiB);
+  EXPECT_EQ(budget.used(), 0u);
   EXPECT_EQ(host->stats().bytes_in_use, 0u);
   EXPECT_EQ(host->extents().size(), 2u);
 }

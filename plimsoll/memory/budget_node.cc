@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "plimsoll/base/names.h"
 #include "plimsoll/memory/thread_memory.h"
 
 namespace plimsoll {
@@ -23,7 +24,7 @@ struct NodeList {
 }  // namespace
 
 BudgetNode::BudgetNode(std::string name, std::size_t limit, std::shared_ptr<BudgetNode> parent)
-    : MeterCenter(limit), name_(std::move(name)), parent_(std::move(parent)) {}
+    : MeterCenter(limit), name_(std::move(name)), interned_name_(intern(name_)), parent_(std::move(parent)) {}
 
 std::shared_ptr<BudgetNode> BudgetNode::make(std::string name, std::size_t limit, std::shared_ptr<BudgetNode> parent) {
   sweep();
@@ -69,6 +70,9 @@ void BudgetNode::sweep() {
   }
   for (BudgetNode* node : done) delete node;  // May release the parent in turn.
 }
+
+void BudgetNode::before_fork() { NodeList::instance().mutex.lock(); }
+void BudgetNode::after_fork() { NodeList::instance().mutex.unlock(); }
 
 std::vector<std::shared_ptr<BudgetNode>> BudgetNode::children() const {
   const std::lock_guard lock(NodeList::instance().mutex);

@@ -15,9 +15,14 @@ class BudgetNode final : public MeterCenter {
   static std::shared_ptr<BudgetNode> make(std::string name, std::size_t limit, std::shared_ptr<BudgetNode> parent);
 
   const std::string& name() const noexcept { return name_; }
+  const char* interned_name() const noexcept { return interned_name_; }  // Outlives the node, for traces.
   BudgetNode* parent() const noexcept { return parent_.get(); }
   std::size_t number() const noexcept { return number_; }  // Small; reused after the node is gone.
   std::vector<std::shared_ptr<BudgetNode>> children() const;
+
+  // Hold the list of nodes still while a process forks.
+  static void before_fork();
+  static void after_fork();
 
  private:
   BudgetNode(std::string name, std::size_t limit, std::shared_ptr<BudgetNode> parent);
@@ -25,6 +30,7 @@ class BudgetNode final : public MeterCenter {
   static void sweep();                    // Destroys released nodes that nothing is charged to any more.
 
   const std::string name_;
+  const char* const interned_name_;
   const std::shared_ptr<BudgetNode> parent_;
   std::size_t number_ = 0;
   std::vector<std::weak_ptr<BudgetNode>> children_;

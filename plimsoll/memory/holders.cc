@@ -9,6 +9,7 @@
 
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/memory/arena.h"
+#include "plimsoll/memory/arena_list.h"
 #include "plimsoll/memory/budget_node.h"
 
 namespace plimsoll {
@@ -37,7 +38,7 @@ std::string shape_text(const BlockLabel& label) {
 
 std::vector<MemoryHolder> find_holders(const Arena& arena, const BudgetNode* budget) {
   std::map<std::tuple<std::string_view, std::string_view, Category>, Group> groups;
-  arena.for_each_live([&](const Chunk& chunk) {
+  const auto add = [&](const Chunk& chunk) {
     if (budget && !charged_to(chunk, *budget)) return;
     Group& group = groups[{chunk.label.op, chunk.label.scope, chunk.label.category}];
     group.bytes += chunk.size;
@@ -45,7 +46,11 @@ std::vector<MemoryHolder> find_holders(const Arena& arena, const BudgetNode* bud
     if (chunk.size < group.largest) return;
     group.largest = chunk.size;
     group.label = chunk.label;
-  });
+  };
+  if (budget)
+    ArenaList::instance().for_each([&](const Arena& any) { any.for_each_live(add); });
+  else
+    arena.for_each_live(add);
   std::vector<MemoryHolder> holders;
   for (const auto& [key, group] : groups)
     holders.push_back({group.label.op, group.label.scope, category_name(group.label.category), shape_text(group.label), group.bytes, group.count});

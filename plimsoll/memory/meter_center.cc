@@ -31,7 +31,6 @@ bool MeterCenter::draw(Meter& meter, std::int64_t bytes) {
   }
   const std::int64_t drawn = std::min(need + quota_, room);
   drawn_ += drawn;
-  peak_drawn_ = std::max(peak_drawn_, drawn_);
   meter.allowance.store(Meter::load(meter.allowance) + drawn, std::memory_order_relaxed);
   return true;
 }
@@ -40,13 +39,20 @@ void MeterCenter::give_back(Meter& meter) {
   const std::int64_t idle = Meter::load(meter.allowance) - Meter::load(meter.used);
   const std::int64_t surplus = idle - quota_;
   if (surplus <= 0) return;
+  note_drawn();
   meter.allowance.store(Meter::load(meter.allowance) - surplus, std::memory_order_relaxed);
   drawn_ -= surplus;
+}
+
+void MeterCenter::cancel(Meter& meter) {
+  drawn_ -= Meter::load(meter.allowance) - Meter::load(meter.used);
+  meter.allowance.store(Meter::load(meter.used), std::memory_order_relaxed);
 }
 
 // Takes back all unused allowance of the other threads.
 void MeterCenter::collect_idle(const Meter* except) {
   if (meters_.size() < 2) return;
+  note_drawn();
   const StopThreads stopped;
   for (Meter* meter : meters_) {
     if (meter == except) continue;
@@ -65,6 +71,7 @@ void MeterCenter::attach(Meter& meter) {
 
 void MeterCenter::detach(Meter& meter) {
   rebase_peaks();
+  note_drawn();
   const std::int64_t used = Meter::load(meter.used);
   drawn_ -= Meter::load(meter.allowance) - used;
   retired_ += used;
@@ -94,7 +101,7 @@ std::size_t MeterCenter::used() const {
 std::int64_t MeterCenter::peak_locked() const {
   std::int64_t sum = retired_;
   for (const Meter* meter : meters_) sum += Meter::load(meter->peak);
-  return std::max(peak_floor_, std::min(sum, peak_drawn_));
+  return std::max(peak_floor_, std::min(sum, std::max(peak_drawn_, drawn_)));
 }
 
 std::size_t MeterCenter::peak() const {
@@ -117,6 +124,7 @@ void MeterCenter::set_marks(std::size_t lower, std::size_t upper) {
   lower_mark_ = static_cast<std::int64_t>(lower);
   upper_mark_ = static_cast<std::int64_t>(std::min<std::size_t>(upper, INT64_MAX));
   passed_mark_.store(false, std::memory_order_relaxed);
+  note_drawn();
   const StopThreads stopped;
   for (Meter* meter : meters_) {
     meter->keep = lower_mark_ > 0 ? -1 : 2 * quota_;

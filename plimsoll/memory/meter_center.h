@@ -5,6 +5,7 @@
 // with more at most 1/128 of the limit per thread too high.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -31,6 +32,8 @@ class MeterCenter {
   bool draw(Meter& meter, std::int64_t bytes);
   // Requires the lock, and the caller outside of its gate.
   void give_back(Meter& meter);
+  // The same for what was drawn in vain: all that is unused goes back, as if it had not been drawn.
+  void cancel(Meter& meter);
 
   // Requires the lock. Another thread starts or ends using the center.
   void attach(Meter& meter);
@@ -51,6 +54,7 @@ class MeterCenter {
  private:
   void collect_idle(const Meter* except);
   void rebase_peaks();
+  void note_drawn() noexcept { peak_drawn_ = std::max(peak_drawn_, drawn_); }  // Before drawn_ falls.
   std::int64_t used_locked() const noexcept;
   std::int64_t peak_locked() const;
 
@@ -60,7 +64,7 @@ class MeterCenter {
   std::int64_t lower_mark_ = 0;
   std::atomic<bool> passed_mark_{false};
   std::int64_t drawn_ = 0;         // Sum of the allowances plus retired_. Never more than limit_.
-  std::int64_t peak_drawn_ = 0;
+  std::int64_t peak_drawn_ = 0;    // Without what drawn_ rose since it last fell.
   std::int64_t retired_ = 0;       // Used by threads that have ended.
   std::int64_t peak_floor_ = 0;    // Peak before the set of threads last changed.
   std::vector<Meter*> meters_;

@@ -55,7 +55,11 @@ class RemapMover final : public PageMoverBackend {
   std::size_t move(std::byte* from, std::byte* to, std::size_t bytes) noexcept override {
     constexpr std::size_t kMappingsPerMove = 3;
     if (allowance_ < kMappingsPerMove) return 0;
-    if (mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, to) == MAP_FAILED) return 0;
+    if (mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, to) == MAP_FAILED) {
+      // The kernel may have unmapped the destination before it found the source to be more than one mapping.
+      mmap(to, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+      return 0;
+    }
     allowance_ -= kMappingsPerMove;
     return bytes;
   }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
 #include <thread>
 
 #include "plimsoll/memory/budget_node.h"
@@ -24,6 +25,7 @@ bool register_membarrier() {
 }
 
 ThreadHooks hooks;
+std::optional<StopThreads> stopped_for_fork;
 pthread_key_t thread_end_key;
 
 }  // namespace
@@ -43,24 +45,24 @@ ThreadRegistry::ThreadRegistry() {
   pthread_key_create(&thread_end_key, &ThreadMemory::detach);
   pthread_atfork(
       [] {
+        BudgetNode::before_fork();
         if (hooks.before_fork) hooks.before_fork();
         MeterCenter::mutex().lock();
-        instance().mutex.lock();
+        stopped_for_fork.emplace();  // So that the child finds the others' caches and counts whole.
       },
       [] {
-        instance().mutex.unlock();
+        stopped_for_fork.reset();
         MeterCenter::mutex().unlock();
         if (hooks.after_fork) hooks.after_fork(false);
+        BudgetNode::after_fork();
       },
       [] {
         ThreadMemory::cheap_barrier_ = register_membarrier();
-        for (ThreadMemory* thread : instance().threads) {  // The others do not exist here.
-          thread->busy_.store(0);
-          thread->stop_.store(0);
-        }
-        instance().mutex.unlock();
+        for (ThreadMemory* thread : instance().threads) thread->busy_.store(0);  // The others do not exist here.
+        stopped_for_fork.reset();
         MeterCenter::mutex().unlock();
         if (hooks.after_fork) hooks.after_fork(true);
+        BudgetNode::after_fork();
       });
 }
 
