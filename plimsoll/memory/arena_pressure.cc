@@ -111,6 +111,7 @@ bool Arena::climb(std::size_t& rung, const Request& request, Refusal& refusal) {
     if (request.size > limit()) return false;
     const char* name = ask_reclaimer(rung - 1, options_.name.c_str(), request.size, freed);
     if (!name) return false;
+    flush_deferred();  // What it freed is to be had now.
     refusal.tried.push_back({name, freed});
   }
   return true;

@@ -176,13 +176,13 @@ TEST(ArenaRefusal, ByThePageSourceLeavesEverythingIntactAndTheNextRequestSucceed
       continue;
     }
     const std::size_t bytes = 1 + random() % 60'000;
-    if (random() % 2 == 0) pages.range().refuse_commit_after(0);
+    pages.range().refuse_commits(random() % 2 == 0);
     try {
       live.add(arena.allocate(bytes));
     } catch (const OutOfMemory& error) {
       ++refused;
       EXPECT_GT(error.smallest_sufficient_limit(), 4_MiB) << "the present limit did not do";
-      pages.range().refuse_commit_after(SIZE_MAX - 1);
+      pages.range().refuse_commits(false);
       live.add(arena.allocate(bytes));
     }
     arena.validate();

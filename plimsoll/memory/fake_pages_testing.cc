@@ -47,6 +47,7 @@ void FakePageRange::set(std::size_t offset, std::size_t bytes, bool there) noexc
 bool FakePageRange::commit(std::size_t offset, std::size_t bytes) noexcept {
   ++commits_;
   expect(offset, bytes, false);
+  if (refuse_all_) return false;
   if (served_before_refusal_ != kNever && served_before_refusal_-- == 0) return false;
   set(offset, bytes, true);
   return true;

@@ -91,10 +91,10 @@ TEST(Reclaimer, StandsAfterCachesAndMovingInWhatWasTried) {
   Hoard plans("evict plan caches", Rung::kPlanCaches, *host, asked);
   const ReclaimerHandle registered(plans);
   std::vector<Block> pins;
-  for (int i = 0; i < 16; ++i) pins.push_back(host->allocate(4096));
-  for (std::size_t i = 0; i < 8; ++i) {
+  for (int i = 0; i < 32; ++i) pins.push_back(host->allocate(2048));
+  for (std::size_t i = 0; i < 16; ++i) {  // Half of every page stays live.
     host->deallocate(pins[i]);
-    pins[i] = host->allocate(2048);
+    pins.erase(pins.begin() + static_cast<std::ptrdiff_t>(i));
   }
   // Bytes would do, pages do not: the heap itself refuses.
   const OutOfMemory error = refusal_of([&] { static_cast<void>(host->allocate(16_KiB, 4096)); });

@@ -104,8 +104,11 @@ void ThreadMemory::detach(void* data) noexcept {
 void ThreadMemory::wait_at_gate() noexcept {
   do {
     busy_.store(0, std::memory_order_release);
-    for (int spins = 0; stop_.load(std::memory_order_acquire) != 0; ++spins)
-      if (spins > 64) std::this_thread::yield();
+    for (int spins = 0;; ++spins) {
+      const std::uint32_t stops = stop_.load(std::memory_order_acquire);
+      if (stops == 0) break;
+      if (spins > 64) stop_.wait(stops, std::memory_order_acquire);
+    }
     busy_.store(1, std::memory_order_seq_cst);
     std::atomic_thread_fence(std::memory_order_seq_cst);
   } while (stop_.load(std::memory_order_seq_cst) != 0);
@@ -132,8 +135,11 @@ void StopThreads::stop() {
 
 StopThreads::~StopThreads() {
   const ThreadMemory* self = ThreadMemory::current_;
-  for (ThreadMemory* thread : threads_)
-    if (thread != self) thread->stop_.fetch_sub(1, std::memory_order_seq_cst);
+  for (ThreadMemory* thread : threads_) {
+    if (thread == self) continue;
+    thread->stop_.fetch_sub(1, std::memory_order_seq_cst);
+    thread->stop_.notify_all();
+  }
 }
 
 Meter* ThreadMemory::find_meter(const BudgetNode& node) const noexcept {
