@@ -113,7 +113,7 @@ std::size_t HostPageSource::page_bytes() const noexcept {
 
 std::size_t HostPageSource::range_bytes(std::size_t limit) const noexcept {
   constexpr std::size_t kMost = std::size_t{8} << 40;
-  return std::clamp(limit > kMost / 16 ? kMost : limit * 16, 1_GiB, std::max(kMost, limit));
+  return std::max({limit, std::min(limit, kMost / 16) * 16, 1_GiB});
 }
 
 std::unique_ptr<PageRange> HostPageSource::reserve(std::size_t wanted, std::size_t least) {
