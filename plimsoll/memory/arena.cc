@@ -14,7 +14,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::size_t kAlwaysCached = 32_KiB;  // Up to here a cached block keeps few pages from others.
+constexpr std::size_t kAlwaysCached = 256_KiB;  // Up to here a cached block keeps few pages from others.
 
 std::atomic<std::uint64_t> next_block_id{1};
 
