@@ -81,7 +81,8 @@ void AlertList::update(Arena& arena, std::vector<Due>& due) {
   for (const auto& alert : alerts_) {
     const std::size_t threshold = alert->threshold(arena.options_.limit);
     const bool above = used >= threshold;
-    if (above && !alert->fired[arena.number_]) due.push_back({alert, {arena.name(), used, arena.options_.limit, alert->fraction}});
+    if (above && !alert->fired[arena.number_])
+      due.push_back({alert, {arena.name(), used, arena.options_.limit, alert->fraction}});
     alert->fired[arena.number_] = above;
     if (above)
       lower = std::max(lower, threshold);

@@ -40,7 +40,8 @@ class PLIMSOLL_API MemoryAlertHandle {
 };
 
 // Requires 0 < fraction <= 1 and a callback (InvalidArgument).
-[[nodiscard]] PLIMSOLL_API MemoryAlertHandle on_memory_alert(double fraction, std::function<void(const MemoryAlert&)> callback);
+[[nodiscard]] PLIMSOLL_API MemoryAlertHandle on_memory_alert(double fraction,
+                                                             std::function<void(const MemoryAlert&)> callback);
 
 // All alerts; for the arenas.
 class AlertList {

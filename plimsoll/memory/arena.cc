@@ -15,7 +15,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::size_t kAlwaysCached = 32_KiB;  // Up to here a cached block keeps few pages from others.
+constexpr std::size_t kAlwaysCached = 256_KiB;  // Up to here a cached block keeps few pages from others.
 
 std::atomic<std::uint64_t> next_block_id{1};
 
@@ -36,7 +36,8 @@ Arena::Arena(PageSource& source, ArenaOptions options)
       center_(options_.limit) {
   auto range = source.reserve(source.range_bytes(limit()), limit());
   base_ = range->base();
-  if (const auto base = reinterpret_cast<std::uintptr_t>(base_); base != 0) most_alignment_ = std::min(kMostAlignment, base & -base);
+  if (const auto base = reinterpret_cast<std::uintptr_t>(base_); base != 0)
+    most_alignment_ = std::min(kMostAlignment, base & -base);
   const bool roomy = range->bytes() / 4 >= options_.limit;
   heap_ = std::make_unique<Heap>(std::move(range), source.page_bytes(), roomy);
   records_ = &heap_->records();
@@ -47,7 +48,8 @@ Arena::Arena(PageSource& source, ArenaOptions options)
   const std::lock_guard lock(mutex_);
   const std::size_t all = page_limit_ << page_shift_;
   if (Chunk* chunk = heap_->take_committing(all, kGranularity, page_limit_)) {
-    for (std::size_t at = 0; at < all; at += source.page_bytes()) *static_cast<volatile char*>(static_cast<void*>(base_ + chunk->offset + at)) = 0;
+    for (std::size_t at = 0; at < all; at += source.page_bytes())
+      *static_cast<volatile char*>(static_cast<void*>(base_ + chunk->offset + at)) = 0;
     heap_->give(chunk);
   }
 }
@@ -85,12 +87,13 @@ void Arena::detach(ThreadMemory& thread) noexcept {
 }
 
 void Arena::refuse_alignment(std::size_t alignment) const {
-  throw InvalidArgument(fmt::format("\"{}\": alignment {} is not a power of two up to {}", name(), alignment, most_alignment_));
+  throw InvalidArgument(
+      fmt::format("\"{}\": alignment {} is not a power of two up to {}", name(), alignment, most_alignment_));
 }
 
 void Arena::refuse_block(const Block& block, const char* why) const {
-  throw InvalidArgument(fmt::format("\"{}\": the block of {} at {} {}; nothing was changed", name(), format_bytes_exactly(block.size()),
-                                    block.data(), why));
+  throw InvalidArgument(fmt::format("\"{}\": the block of {} at {} {}; nothing was changed", name(),
+                                    format_bytes_exactly(block.size()), block.data(), why));
 }
 
 // Makes a charged chunk a live block. The caller is inside its gate.
@@ -99,7 +102,8 @@ inline void Arena::publish(ArenaCache& cache, Chunk* chunk, std::size_t bytes, c
   chunk->requested = bytes;
   chunk->label = label;
   const std::uint64_t id = cache.next_id.load(std::memory_order_relaxed);
-  if (id == cache.last_id.load(std::memory_order_relaxed)) [[unlikely]] return publish_with_new_ids(cache, chunk);
+  if (id == cache.last_id.load(std::memory_order_relaxed)) [[unlikely]]
+    return publish_with_new_ids(cache, chunk);
   cache.next_id.store(id + 1, std::memory_order_relaxed);
   chunk->label.id = id;
 }
@@ -112,26 +116,32 @@ void Arena::publish_with_new_ids(ArenaCache& cache, Chunk* chunk) noexcept {
   chunk->label.id = first;
 }
 
-void Arena::publish_new(ThreadMemory& thread, ArenaCache& cache, Chunk* chunk, std::size_t bytes, const BlockLabel& label) noexcept {
+void Arena::publish_new(ThreadMemory& thread, ArenaCache& cache, Chunk* chunk, std::size_t bytes,
+                        const BlockLabel& label) noexcept {
   const EnterThread inside(thread);
   publish(cache, chunk, bytes, label);
   chunk->owner = thread.id;
   chunk->state = ChunkState::kLive;
   for (Meter* meter = thread.budget; meter; meter = meter->parent) meter->note_peak();
   chunk->budget = thread.budget ? static_cast<BudgetNode*>(thread.budget->center) : nullptr;
-  if (chunk->size > cache.largest.load(std::memory_order_relaxed)) cache.largest.store(chunk->size, std::memory_order_relaxed);
+  if (chunk->size > cache.largest.load(std::memory_order_relaxed))
+    cache.largest.store(chunk->size, std::memory_order_relaxed);
 }
 
 // The common case: a cached block of that size, no budget in force. nullptr leaves all else to take_slowly.
-[[gnu::always_inline]] inline Chunk* Arena::take_quickly(std::size_t bytes, const BlockLabel& label, std::size_t alignment) noexcept {
+[[gnu::always_inline]] inline Chunk* Arena::take_quickly(std::size_t bytes, const BlockLabel& label,
+                                                         std::size_t alignment) noexcept {
   const std::size_t size = (bytes + kGranularity - 1) & ~(kGranularity - 1);
   ThreadMemory& thread = ThreadMemory::current();
   ArenaCache* cache = thread.caches[number_];
-  if (!cache || thread.budget || alignment > kGranularity) [[unlikely]] return nullptr;
+  if (!cache || thread.budget || alignment > kGranularity) [[unlikely]]
+    return nullptr;
   const EnterThread inside(thread);
-  if (!cache->meter.fits(static_cast<std::int64_t>(size))) [[unlikely]] return nullptr;
+  if (!cache->meter.fits(static_cast<std::int64_t>(size))) [[unlikely]]
+    return nullptr;
   Chunk* chunk = cache->pop(size);
-  if (!chunk) [[unlikely]] return nullptr;
+  if (!chunk) [[unlikely]]
+    return nullptr;
   cache->meter.add(static_cast<std::int64_t>(size));
   chunk->state = ChunkState::kLive;
   ++chunk->generation;
@@ -141,8 +151,10 @@ void Arena::publish_new(ThreadMemory& thread, ArenaCache& cache, Chunk* chunk, s
 
 Chunk* Arena::take(std::size_t bytes, const BlockLabel& label, std::size_t alignment) {
   Chunk* chunk = take_quickly(bytes, label, alignment);
-  if (!chunk) [[unlikely]] chunk = take_slowly(bytes, label, alignment);
-  if (recording()) [[unlikely]] TraceHooks::took(*this, *chunk);
+  if (!chunk) [[unlikely]]
+    chunk = take_slowly(bytes, label, alignment);
+  if (recording()) [[unlikely]]
+    TraceHooks::took(*this, *chunk);
   return chunk;
 }
 
@@ -209,7 +221,8 @@ inline bool Arena::uncharge(ThreadMemory& thread, ArenaCache& cache, const Chunk
   const auto size = static_cast<std::int64_t>(chunk->size);
   bool surplus = cache.meter.subtract(size);
   if (chunk->budget)
-    for (Meter* meter = thread.find_meter(*chunk->budget); meter; meter = meter->parent) surplus |= meter->subtract(size);
+    for (Meter* meter = thread.find_meter(*chunk->budget); meter; meter = meter->parent)
+      surplus |= meter->subtract(size);
   return surplus;
 }
 
@@ -221,7 +234,8 @@ void Arena::return_quota(ThreadMemory& thread, ArenaCache& cache, std::size_t bu
     center_.give_back(cache.meter);
     fell = center_.fell_below_mark();
     if (budget_number < thread.meters.size())
-      for (Meter* meter = thread.meters[budget_number].get(); meter; meter = meter->parent) meter->center->give_back(*meter);
+      for (Meter* meter = thread.meters[budget_number].get(); meter; meter = meter->parent)
+        meter->center->give_back(*meter);
   }
   if (fell) AlertList::instance().check(*this);
 }
@@ -230,22 +244,25 @@ void Arena::return_quota(ThreadMemory& thread, ArenaCache& cache, std::size_t bu
 [[gnu::always_inline]] inline bool Arena::give_quickly(Chunk* chunk) noexcept {
   ThreadMemory& thread = ThreadMemory::current();
   ArenaCache* cache = thread.caches[number_];
-  if (!cache || chunk->budget || chunk->owner != thread.id) [[unlikely]] return false;
+  if (!cache || chunk->budget || chunk->owner != thread.id) [[unlikely]]
+    return false;
   const std::size_t size = chunk->size;
   thread.enter();
-  if (mode_.load(std::memory_order_relaxed) != kNormal || cache->cached_bytes() + static_cast<std::int64_t>(size) > cache_limit_ ||
-      !cache->push(chunk)) [[unlikely]] {
+  if (mode_.load(std::memory_order_relaxed) != kNormal ||
+      cache->cached_bytes() + static_cast<std::int64_t>(size) > cache_limit_ || !cache->push(chunk)) [[unlikely]] {
     thread.leave();
     return false;
   }
   const bool surplus = cache->meter.subtract(static_cast<std::int64_t>(size));
   thread.leave();
-  if (surplus) [[unlikely]] return_quota(thread, *cache, SIZE_MAX);
+  if (surplus) [[unlikely]]
+    return_quota(thread, *cache, SIZE_MAX);
   return true;
 }
 
 void Arena::give(Chunk* chunk) noexcept {
-  if (!give_quickly(chunk)) [[unlikely]] give_slowly(chunk);
+  if (!give_quickly(chunk)) [[unlikely]]
+    give_slowly(chunk);
 }
 
 Block Arena::allocate(std::size_t bytes, std::size_t alignment) {
@@ -254,22 +271,31 @@ Block Arena::allocate(std::size_t bytes, std::size_t alignment) {
 }
 
 Block Arena::allocate(std::size_t bytes, std::size_t alignment, const BlockLabel& label) {
-  if (alignment == 0 || (alignment & (alignment - 1)) != 0 || alignment > most_alignment_) [[unlikely]] refuse_alignment(alignment);
-  if (bytes == 0) [[unlikely]] return {};
+  if (alignment == 0 || (alignment & (alignment - 1)) != 0 || alignment > most_alignment_) [[unlikely]]
+    refuse_alignment(alignment);
+  if (bytes == 0) [[unlikely]]
+    return {};
   Chunk* chunk = take_quickly(bytes, label, alignment);
-  if (!chunk) [[unlikely]] chunk = take_slowly(bytes, label, alignment);
-  if (recording()) [[unlikely]] TraceHooks::took(*this, *chunk);
+  if (!chunk) [[unlikely]]
+    chunk = take_slowly(bytes, label, alignment);
+  if (recording()) [[unlikely]]
+    TraceHooks::took(*this, *chunk);
   return {address(chunk), bytes, this, std::uint64_t{records_->number(chunk)} << 32 | chunk->generation};
 }
 
 void Arena::deallocate(const Block& block) {
-  if (!block) [[unlikely]] return;
-  if (block.owner() != this) [[unlikely]] refuse_block(block, "was not allocated here");
+  if (!block) [[unlikely]]
+    return;
+  if (block.owner() != this) [[unlikely]]
+    refuse_block(block, "was not allocated here");
   Chunk* chunk = records_->find(static_cast<std::uint32_t>(block.token() >> 32));
-  if (!chunk) [[unlikely]] refuse_block(block, "was not allocated here");
-  if (chunk->generation != static_cast<std::uint32_t>(block.token()) || chunk->state != ChunkState::kLive || address(chunk) != block.data())
-    [[unlikely]] refuse_block(block, "was deallocated before");
-  if (!give_quickly(chunk)) [[unlikely]] give_slowly(chunk);
+  if (!chunk) [[unlikely]]
+    refuse_block(block, "was not allocated here");
+  if (chunk->generation != static_cast<std::uint32_t>(block.token()) || chunk->state != ChunkState::kLive ||
+      address(chunk) != block.data()) [[unlikely]]
+    refuse_block(block, "was deallocated before");
+  if (!give_quickly(chunk)) [[unlikely]]
+    give_slowly(chunk);
 }
 
 void Arena::give_slowly(Chunk* chunk) noexcept {

@@ -6,16 +6,16 @@
 //   arena.deallocate(block);
 //   arena.trim();                              // bytes given back to the operating system
 //
-// Best fit with coalescing in one range of addresses (heap.h), behind a cache of freed blocks for each thread. Freed pages
-// stay committed for reuse until trim(), collect() or pressure. On the host a request is refused only if the pages that
-// hold a live byte, plus the request's pages, would pass the limit: free holes' pages are moved to where they are needed.
-// With growth on, the arena commits page by page and moves pages rather than let free ones pile up above what was in
-// use at the peak so far (by more than 1/21 and 1.9 MiB).
+// Best fit with coalescing in one range of addresses (heap.h), behind a cache of freed blocks for each thread. Freed
+// pages stay committed for reuse until trim(), collect() or pressure. On the host a request is refused only if the
+// pages that hold a live byte, plus the request's pages, would pass the limit: free holes' pages are moved to where
+// they are needed. With growth on, the arena commits page by page and moves pages rather than let free ones pile up
+// above what was in use at the peak so far (by more than 1/21 and 1.9 MiB).
 //
 // Every live block has a label (label.h): together they are the ledger, always on. The sum of the live blocks' sizes is
 // stats().bytes_in_use, exactly.
-// Cost: a cached block is taken or given in some nanoseconds without a lock. Metadata: 128 bytes per chunk, 32 KiB per GiB
-// of addresses used, 17 KiB per thread.
+// Cost: a cached block is taken or given in some nanoseconds without a lock. Metadata: 128 bytes per chunk, 32 KiB per
+// GiB of addresses used, 17 KiB per thread.
 #pragma once
 
 #include <atomic>
@@ -38,9 +38,9 @@ namespace plimsoll {
 
 struct ArenaOptions {
   std::string name = "CPU:0";
-  std::size_t limit = 0;    // Bytes of committed pages, rounded down to pages. Required.
-  bool growth = false;      // Grow as needed instead of using the limit freely.
-  bool pretouch = false;    // Touch all pages of the limit up front, so that none is faulted later. Host memory only.
+  std::size_t limit = 0;  // Bytes of committed pages, rounded down to pages. Required.
+  bool growth = false;    // Grow as needed instead of using the limit freely.
+  bool pretouch = false;  // Touch all pages of the limit up front, so that none is faulted later. Host memory only.
 };
 
 enum class ExtentState { kUsed, kCached, kFree };
@@ -84,9 +84,9 @@ class PLIMSOLL_API Arena final : public MemoryResource {
 
   const std::string& name() const noexcept { return options_.name; }
   std::size_t limit() const noexcept { return page_limit_ << page_shift_; }
-  std::size_t overhead_bytes() const;    // Records, maps and caches beside the pages.
+  std::size_t overhead_bytes() const;  // Records, maps and caches beside the pages.
   HeapCounters move_counters() const;
-  std::string mover() const;             // How pages are moved.
+  std::string mover() const;  // How pages are moved.
   std::vector<ArenaExtent> extents() const;
 
   // Calls f(chunk) for every live block while all threads stand still; f must not allocate from an arena.
@@ -105,9 +105,9 @@ class PLIMSOLL_API Arena final : public MemoryResource {
     std::size_t bytes, size, alignment;
   };
   struct Refusal {
-    const MeterCenter* by = nullptr;    // Whose limit it was: center_ for the arena itself.
-    std::size_t emptied = 0;            // Bytes that caches gave up on the way.
-    bool searched = false;              // The heap was asked and had nothing, caches emptied and pages moved.
+    const MeterCenter* by = nullptr;  // Whose limit it was: center_ for the arena itself.
+    std::size_t emptied = 0;          // Bytes that caches gave up on the way.
+    bool searched = false;            // The heap was asked and had nothing, caches emptied and pages moved.
     std::vector<PressureRung> tried;
   };
 
@@ -127,7 +127,8 @@ class PLIMSOLL_API Arena final : public MemoryResource {
   Chunk* try_slowly(ThreadMemory& thread, const Request& request, const BlockLabel& label, Refusal& refusal);
   Chunk* take_central(const Request& request, Refusal& refusal);
   std::size_t soft_page_limit(std::size_t wanted_pages);
-  void publish_new(ThreadMemory& thread, ArenaCache& cache, Chunk* chunk, std::size_t bytes, const BlockLabel& label) noexcept;
+  void publish_new(ThreadMemory& thread, ArenaCache& cache, Chunk* chunk, std::size_t bytes,
+                   const BlockLabel& label) noexcept;
   static void publish_with_new_ids(ArenaCache& cache, Chunk* chunk) noexcept;
   void give_slowly(Chunk* chunk) noexcept;
   Chunk* take_quickly(std::size_t bytes, const BlockLabel& label, std::size_t alignment) noexcept;
@@ -152,13 +153,13 @@ class PLIMSOLL_API Arena final : public MemoryResource {
   unsigned page_shift_;
   std::size_t page_limit_;
   static constexpr std::size_t kMostAlignment = 2_MiB;
-  std::size_t most_alignment_ = kMostAlignment;  // What the range's base is aligned to.
-  std::size_t number_;          // In the list of arenas: where threads keep their cache of it.
-  std::size_t soft_limit_ = 0;  // In pages; growth mode.
+  std::size_t most_alignment_ = kMostAlignment;          // What the range's base is aligned to.
+  std::size_t number_;                                   // In the list of arenas: where threads keep their cache of it.
+  std::size_t soft_limit_ = 0;                           // In pages; growth mode.
   std::size_t moves_noted_ = 0, uncached_requests_ = 0;  // See note_moves().
-  std::int64_t cache_limit_;    // Bytes one thread's cache may hold.
-  MeterCenter center_;          // Bytes in use.
-  Chunk* orphaned_ = nullptr;   // Deferred frees of threads that have ended.
+  std::int64_t cache_limit_;                             // Bytes one thread's cache may hold.
+  MeterCenter center_;                                   // Bytes in use.
+  Chunk* orphaned_ = nullptr;                            // Deferred frees of threads that have ended.
   std::uint64_t retired_allocations_ = 0;
   std::size_t retired_largest_ = 0;
   std::atomic<std::size_t> refusals_{0};

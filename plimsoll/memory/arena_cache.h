@@ -1,7 +1,7 @@
 // ArenaCache: one thread's freed blocks of one arena, by exact size, ready for reuse without a lock.
 //
-// Two places a size may be in, last freed first. Counted in bytes_reserved, not in bytes_in_use; emptied under pressure.
-// Touched by its thread between enter() and leave(), or by one that has stopped it.
+// Two places a size may be in, last freed first. Counted in bytes_reserved, not in bytes_in_use; emptied under
+// pressure. Touched by its thread between enter() and leave(), or by one that has stopped it.
 #pragma once
 
 #include <array>
@@ -17,9 +17,9 @@ namespace plimsoll {
 struct ArenaCache {
   static constexpr std::size_t kSlots = 1024;
 
-  Meter meter;  // Bytes in use, of the device's count.
-  std::atomic<std::int64_t> held{0};       // Bytes in use by this thread's count plus cached: what reuse leaves unchanged.
-  std::atomic<std::uint64_t> next_id{0};   // Of the batch of block ids this thread hands out.
+  Meter meter;                        // Bytes in use, of the device's count.
+  std::atomic<std::int64_t> held{0};  // Bytes in use by this thread's count plus cached: what reuse leaves unchanged.
+  std::atomic<std::uint64_t> next_id{0};  // Of the batch of block ids this thread hands out.
   std::atomic<std::uint64_t> last_id{0};
   std::atomic<std::uint64_t> id_batches{0};
   std::atomic<std::size_t> largest{0};
@@ -32,7 +32,9 @@ struct ArenaCache {
            (last_id.load(std::memory_order_relaxed) - next_id.load(std::memory_order_relaxed));
   }
   std::int64_t cached_bytes() const noexcept { return held.load(std::memory_order_relaxed) - Meter::load(meter.used); }
-  void hold(std::int64_t bytes) noexcept { held.store(held.load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed); }
+  void hold(std::int64_t bytes) noexcept {
+    held.store(held.load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed);
+  }
 
   // A cached chunk of this size, or nullptr. The caller counts it as used.
   Chunk* pop(std::size_t size) noexcept {
@@ -42,12 +44,14 @@ struct ArenaCache {
       if (slot->size != size) return nullptr;
     }
     Chunk* chunk = slot->head;
-    if (!chunk) [[unlikely]] return nullptr;
+    if (!chunk) [[unlikely]]
+      return nullptr;
     slot->head = chunk->link;
     return chunk;
   }
 
-  // False when both places hold other sizes. The caller no longer counts it as used; it has no budget and is this thread's.
+  // False when both places hold other sizes. The caller no longer counts it as used; it has no budget and is this
+  // thread's.
   bool push(Chunk* chunk) noexcept {
     const std::size_t size = chunk->size;
     Slot* slot = &slots_[place(size)];

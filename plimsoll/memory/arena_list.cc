@@ -20,8 +20,10 @@ void ArenaList::add(Arena* arena) {
   const std::lock_guard lock(mutex_);
   const auto free = std::find(arenas_.begin(), arenas_.end(), nullptr);
   if (free == arenas_.end())
-    throw Unsupported(fmt::format("arena \"{}\": {} arenas exist already; destroy one first", arena->name(), arenas_.size()));
-  arena->number_ = static_cast<std::size_t>(free - arenas_.begin());  // Before any other thread can find it in the list.
+    throw Unsupported(
+        fmt::format("arena \"{}\": {} arenas exist already; destroy one first", arena->name(), arenas_.size()));
+  arena->number_ =
+      static_cast<std::size_t>(free - arenas_.begin());  // Before any other thread can find it in the list.
   *free = arena;
 }
 

@@ -88,14 +88,16 @@ Chunk* Arena::try_slowly(ThreadMemory& thread, const Request& request, const Blo
 }
 
 Chunk* Arena::take_slowly(std::size_t bytes, const BlockLabel& label, std::size_t alignment) {
-  constexpr std::size_t kMostBytes = std::size_t{1} << 46;  // More than any range holds; the rounded size stays below 2^63.
+  constexpr std::size_t kMostBytes = std::size_t{1}
+                                     << 46;  // More than any range holds; the rounded size stays below 2^63.
   const std::size_t size = bytes > kMostBytes ? bytes : (bytes + kGranularity - 1) & ~(kGranularity - 1);
   const Request request{bytes, size, std::max(alignment, kGranularity)};
   ThreadMemory& thread = ThreadMemory::current();
   Refusal refusal;
   for (std::size_t rung = 0;;) {
     if (Chunk* chunk = try_slowly(thread, request, label, refusal)) {
-      if (center_.passed_mark()) [[unlikely]] AlertList::instance().check(*this);
+      if (center_.passed_mark()) [[unlikely]]
+        AlertList::instance().check(*this);
       return chunk;
     }
     if (!climb(rung, request, refusal)) refuse(request, label, refusal);
@@ -142,8 +144,10 @@ void Arena::refuse(const Request& request, const BlockLabel& label, Refusal& ref
   details.smallest_sufficient_limit = own ? sufficient_limit(request) : details.in_use + request.size;
   details.tried = std::move(refusal.tried);
   details.holders = find_holders(*this, own ? nullptr : static_cast<const BudgetNode*>(refusal.by));
-  details.what = describe_refusal(own ? fmt::format("\"{}\"", name()) : fmt::format("budget \"{}\"", static_cast<const BudgetNode*>(refusal.by)->name()),
-                                  label, details);
+  details.what =
+      describe_refusal(own ? fmt::format("\"{}\"", name())
+                           : fmt::format("budget \"{}\"", static_cast<const BudgetNode*>(refusal.by)->name()),
+                       label, details);
   throw OutOfMemory(std::move(details));
 }
 

@@ -35,7 +35,8 @@ void Arena::reset_peaks() {
 std::size_t Arena::overhead_bytes() const {
   const std::lock_guard lock(mutex_);
   std::size_t caches = 0;
-  ThreadRegistry::instance().for_each([&](const ThreadMemory& thread) { caches += thread.caches[number_] ? sizeof(ArenaCache) : 0; });
+  ThreadRegistry::instance().for_each(
+      [&](const ThreadMemory& thread) { caches += thread.caches[number_] ? sizeof(ArenaCache) : 0; });
   return heap_->records().bytes() + caches + sizeof(Arena) + sizeof(Heap);
 }
 

@@ -16,13 +16,15 @@ std::shared_ptr<BudgetNode> make_node(std::string name, std::size_t limit, std::
                                       const BudgetOptions& options) {
   if (limit == 0) throw InvalidArgument(fmt::format("budget \"{}\": the limit is 0 bytes; give it at least 1", name));
   if (options.evict)
-    throw Unsupported(fmt::format("budget \"{}\": eviction (dropping to recompute, spilling) is not offered; leave .evict off", name));
+    throw Unsupported(fmt::format(
+        "budget \"{}\": eviction (dropping to recompute, spilling) is not offered; leave .evict off", name));
   return BudgetNode::make(std::move(name), limit, std::move(parent));
 }
 
 void add_row(std::string& table, const BudgetNode& node, int depth) {
-  table += fmt::format("{:<32} {:>12} {:>12} {:>12}\n", std::string(static_cast<std::size_t>(depth) * 2, ' ') + node.name(),
-                       format_bytes(node.used()), format_bytes(node.peak()), format_bytes(node.limit()));
+  table +=
+      fmt::format("{:<32} {:>12} {:>12} {:>12}\n", std::string(static_cast<std::size_t>(depth) * 2, ' ') + node.name(),
+                  format_bytes(node.used()), format_bytes(node.peak()), format_bytes(node.limit()));
   for (const auto& child : node.children()) add_row(table, *child, depth + 1);
 }
 

@@ -7,12 +7,11 @@
 //   }
 //   model.used();                          // the table's bytes, until it is freed
 //
-// Every block is charged, rounding included, before it is taken. What one child leaves unused its siblings may use, as far
-// as the parent's limit goes. A budget at its limit refuses its own requests and nobody else's.
-// Handles are shared: copies are the same budget, which lives as long as one of them, a scope or a charged block.
-// Thread safety: every method may be called from any thread. Charging takes no lock and no atomic operation in the
-// steady state; used() is exact, peak() exact while one thread charges and at most 1/128 of the limit per thread
-// too high with more.
+// Every block is charged, rounding included, before it is taken. What one child leaves unused its siblings may use, as
+// far as the parent's limit goes. A budget at its limit refuses its own requests and nobody else's. Handles are shared:
+// copies are the same budget, which lives as long as one of them, a scope or a charged block. Thread safety: every
+// method may be called from any thread. Charging takes no lock and no atomic operation in the steady state; used() is
+// exact, peak() exact while one thread charges and at most 1/128 of the limit per thread too high with more.
 #pragma once
 
 #include <cstddef>
@@ -38,10 +37,10 @@ class PLIMSOLL_API Budget {
 
   const std::string& name() const noexcept;
   std::size_t limit() const noexcept;
-  std::size_t used() const;   // Of this budget and those below it.
-  std::size_t peak() const;   // Largest used() since the start or reset_peak().
-  void reset_peak();          // To used(), not to zero.
-  std::string report() const; // A table of this budget and those below it.
+  std::size_t used() const;    // Of this budget and those below it.
+  std::size_t peak() const;    // Largest used() since the start or reset_peak().
+  void reset_peak();           // To used(), not to zero.
+  std::string report() const;  // A table of this budget and those below it.
 
   const std::shared_ptr<BudgetNode>& node() const noexcept { return node_; }
 

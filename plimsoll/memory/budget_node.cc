@@ -56,7 +56,8 @@ void BudgetNode::sweep() {
   std::vector<BudgetNode*> done;
   {
     const std::lock_guard lock(list.mutex);
-    const auto finished = std::partition(list.released.begin(), list.released.end(), [](BudgetNode* node) { return node->used() > 0; });
+    const auto finished =
+        std::partition(list.released.begin(), list.released.end(), [](BudgetNode* node) { return node->used() > 0; });
     done.assign(finished, list.released.end());
     list.released.erase(finished, list.released.end());
     for (BudgetNode* node : done) {

@@ -1,9 +1,9 @@
 // Chunk: the record of one stretch of an arena's address range, kept outside of the memory it describes.
 //
 // A chunk is free, cached (freed, kept by a thread for reuse at the same size), live, deferred (freed, not yet
-// reusable), or taken (on its way between the heap and a block: its label means nothing). All chunks of a zone form one list in address order without gaps, and two neighbours are never both free.
-// The first cache line is what allocation touches; the second is the ledger's label while the chunk is live
-// and the links of the free bins while it is free.
+// reusable), or taken (on its way between the heap and a block: its label means nothing). All chunks of a zone form one
+// list in address order without gaps, and two neighbours are never both free. The first cache line is what allocation
+// touches; the second is the ledger's label while the chunk is live and the links of the free bins while it is free.
 #pragma once
 
 #include <atomic>
@@ -50,9 +50,9 @@ struct FreeLinks {
 };
 
 struct alignas(64) Chunk {
-  std::size_t offset;     // From the start of the arena's range.
-  std::size_t size;       // Bytes, rounded.
-  Chunk* prev;            // Neighbours by address, within the zone.
+  std::size_t offset;  // From the start of the arena's range.
+  std::size_t size;    // Bytes, rounded.
+  Chunk* prev;         // Neighbours by address, within the zone.
   Chunk* next;
   Chunk* link;            // Next in a thread's cache, in the deferred list or among the spare records.
   BudgetNode* budget;     // Charged while live; nullptr for none.

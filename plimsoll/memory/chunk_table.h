@@ -22,11 +22,13 @@ class ChunkTable {
 
   // Makes sure that the next `records` calls of make() succeed. Throws OutOfMemory.
   void reserve(std::size_t records) {
-    if (spares_ + most_ - made_.load(std::memory_order_relaxed) < records) [[unlikely]] refuse(records);
+    if (spares_ + most_ - made_.load(std::memory_order_relaxed) < records) [[unlikely]]
+      refuse(records);
   }
 
   Chunk* make() noexcept {  // Requires reserve().
-    if (!spare_) [[unlikely]] return make_new();
+    if (!spare_) [[unlikely]]
+      return make_new();
     Chunk* chunk = spare_;
     spare_ = chunk->link;
     --spares_;

@@ -10,9 +10,7 @@ unsigned bin_of(std::size_t size) { return static_cast<unsigned>(std::bit_width(
 // The size's bits below its leading one, moved to the top: the path through the trie.
 std::uint64_t path_of(std::size_t size, unsigned bin) { return static_cast<std::uint64_t>(size) << (64 - bin); }
 
-Chunk* leftmost_child(const Chunk* chunk) {
-  return chunk->free.child[0] ? chunk->free.child[0] : chunk->free.child[1];
-}
+Chunk* leftmost_child(const Chunk* chunk) { return chunk->free.child[0] ? chunk->free.child[0] : chunk->free.child[1]; }
 
 Chunk* smallest_below(Chunk* node) {
   Chunk* smallest = node;

@@ -36,9 +36,9 @@ class Heap {
   // With `two_zones`, small blocks get the first quarter of the range to themselves while there is room.
   Heap(std::unique_ptr<PageRange> range, std::size_t page_bytes, bool two_zones);
 
-  // All three: a chunk of exactly `size` bytes (a multiple of 64) at a multiple of `alignment`, in state kTaken, or nullptr
-  // when there is none that way without committing more than `page_cap` pages. nullptr leaves everything as it was.
-  // Throw OutOfMemory only when not even a record can be had.
+  // All three: a chunk of exactly `size` bytes (a multiple of 64) at a multiple of `alignment`, in state kTaken, or
+  // nullptr when there is none that way without committing more than `page_cap` pages. nullptr leaves everything as it
+  // was. Throw OutOfMemory only when not even a record can be had.
   Chunk* take_resident(std::size_t size, std::size_t alignment);
   Chunk* take_committing(std::size_t size, std::size_t alignment, std::size_t page_cap);
   Chunk* take_moving(std::size_t size, std::size_t alignment, std::size_t page_cap);

@@ -1,4 +1,5 @@
-// The half of Heap that deals in pages: choosing a hole that lacks some, committing them, moving them, giving them back.
+// The half of Heap that deals in pages: choosing a hole that lacks some, committing them, moving them, giving them
+// back.
 #include <algorithm>
 
 #include "plimsoll/memory/heap.h"

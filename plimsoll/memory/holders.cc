@@ -53,7 +53,8 @@ std::vector<MemoryHolder> find_holders(const Arena& arena, const BudgetNode* bud
     arena.for_each_live(add);
   std::vector<MemoryHolder> holders;
   for (const auto& [key, group] : groups)
-    holders.push_back({group.label.op, group.label.scope, category_name(group.label.category), shape_text(group.label), group.bytes, group.count});
+    holders.push_back({group.label.op, group.label.scope, category_name(group.label.category), shape_text(group.label),
+                       group.bytes, group.count});
   std::stable_sort(holders.begin(), holders.end(), [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
   constexpr std::size_t kShown = 10;
   if (holders.size() > kShown) holders.resize(kShown);
@@ -61,13 +62,15 @@ std::vector<MemoryHolder> find_holders(const Arena& arena, const BudgetNode* bud
 }
 
 std::string describe_refusal(const std::string& who, const BlockLabel& label, const OutOfMemoryDetails& details) {
-  std::string text = fmt::format("{}: cannot allocate {} for \"{}\"", who, format_bytes_exactly(details.requested), label.op);
+  std::string text =
+      fmt::format("{}: cannot allocate {} for \"{}\"", who, format_bytes_exactly(details.requested), label.op);
   if (*label.scope) text += fmt::format(" in scope \"{}\"", label.scope);
   text += fmt::format("; used {} of {}", format_bytes(details.in_use), format_bytes_exactly(details.limit));
   for (std::size_t i = 0; i < std::min<std::size_t>(details.holders.size(), 3); ++i) {
     const MemoryHolder& holder = details.holders[i];
-    text += fmt::format("{} {} x \"{}\"{} {}", i ? "," : "; held by", holder.count, holder.op,
-                        holder.scope.empty() ? "" : fmt::format(" in \"{}\"", holder.scope), format_bytes(holder.bytes));
+    text +=
+        fmt::format("{} {} x \"{}\"{} {}", i ? "," : "; held by", holder.count, holder.op,
+                    holder.scope.empty() ? "" : fmt::format(" in \"{}\"", holder.scope), format_bytes(holder.bytes));
   }
   text += "; tried to";
   for (std::size_t i = 0; i < details.tried.size(); ++i)

@@ -12,8 +12,8 @@ namespace plimsoll {
 class Arena;
 class BudgetNode;
 
-// Live blocks by operation, scope and category, most bytes first, the ten largest groups. With a budget, what is charged
-// to it or below it, on every device.
+// Live blocks by operation, scope and category, most bytes first, the ten largest groups. With a budget, what is
+// charged to it or below it, on every device.
 std::vector<MemoryHolder> find_holders(const Arena& arena, const BudgetNode* budget);
 
 // `who: cannot allocate ... for op "..."; used ... of ...; held by ...; tried ...; a limit of ... would do`

@@ -41,7 +41,9 @@ class HostPageRange final : public PageRange {
 
   bool commit(std::size_t, std::size_t) noexcept override { return true; }
 
-  void release(std::size_t offset, std::size_t bytes) noexcept override { madvise(base() + offset, bytes, MADV_DONTNEED); }
+  void release(std::size_t offset, std::size_t bytes) noexcept override {
+    madvise(base() + offset, bytes, MADV_DONTNEED);
+  }
 
   std::size_t move(std::size_t from, std::size_t to, std::size_t bytes) noexcept override {
     if (!mover_) return 0;
@@ -96,15 +98,18 @@ std::size_t address_space_left() {
   OutOfMemoryDetails details;
   details.requested = details.smallest_sufficient_limit = least;
   details.limit = address_space_left();
-  details.what = fmt::format("page source: the system refused to reserve {} of address space; raise RLIMIT_AS (ulimit -v) or lower the limit",
-                             format_bytes_exactly(least));
+  details.what = fmt::format(
+      "page source: the system refused to reserve {} of address space; raise RLIMIT_AS (ulimit -v) or lower the limit",
+      format_bytes_exactly(least));
   throw OutOfMemory(std::move(details));
 }
 
 }  // namespace
 
 HostPageSource::HostPageSource(PageMover mover)
-    : mover_(mover != PageMover::kBest ? mover : kSanitized ? PageMover::kNone : mover_from_environment(mover)) {}
+    : mover_(mover != PageMover::kBest ? mover
+             : kSanitized              ? PageMover::kNone
+                                       : mover_from_environment(mover)) {}
 
 std::size_t HostPageSource::page_bytes() const noexcept {
   static const auto kBytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
@@ -113,7 +118,7 @@ std::size_t HostPageSource::page_bytes() const noexcept {
 
 std::size_t HostPageSource::range_bytes(std::size_t limit) const noexcept {
   constexpr std::size_t kMost = std::size_t{8} << 40;
-  return std::clamp(limit > kMost / 16 ? kMost : limit * 16, 1_GiB, std::max(kMost, limit));
+  return std::max({limit, std::min(limit, kMost / 16) * 16, 1_GiB});
 }
 
 std::unique_ptr<PageRange> HostPageSource::reserve(std::size_t wanted, std::size_t least) {
@@ -124,7 +129,8 @@ std::unique_ptr<PageRange> HostPageSource::reserve(std::size_t wanted, std::size
   if (const std::size_t left = address_space_left(); left != SIZE_MAX)  // Leave room for the rest of the process.
     wanted = std::min(wanted, std::max(least, left / 2));
   for (std::size_t bytes = round(std::max(wanted, least));; bytes = std::max(least, round(bytes / 2))) {
-    void* data = mmap(nullptr, bytes + kBaseAlignment, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* data = mmap(nullptr, bytes + kBaseAlignment, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (data != MAP_FAILED) {
       const auto start = reinterpret_cast<std::uintptr_t>(data);
       const std::uintptr_t aligned = (start + kBaseAlignment - 1) & ~(kBaseAlignment - 1);

@@ -31,16 +31,16 @@ constexpr const char* category_name(Category category) {
 struct BlockLabel {
   static constexpr std::size_t kSizes = 4;  // Leading sizes of the shape that are kept.
 
-  const char* op = "block";    // The operation or tag that made it.
-  const char* scope = "";      // Name scope.
-  const char* name = "";       // The user's name for it.
-  std::uint64_t id = 0;        // Set by the arena: unique and increasing within a thread.
-  std::uint32_t step = 0;      // Training step it was made in.
-  std::uint32_t site = 0;      // Call site, when those are recorded; 0 for none.
+  const char* op = "block";  // The operation or tag that made it.
+  const char* scope = "";    // Name scope.
+  const char* name = "";     // The user's name for it.
+  std::uint64_t id = 0;      // Set by the arena: unique and increasing within a thread.
+  std::uint32_t step = 0;    // Training step it was made in.
+  std::uint32_t site = 0;    // Call site, when those are recorded; 0 for none.
   std::uint32_t sizes[kSizes] = {0, 0, 0, 0};
   Category category = Category::kOther;
   std::uint8_t dtype = 0;
-  std::uint8_t rank = 0;       // Of the shape, also when it has more sizes than are kept.
+  std::uint8_t rank = 0;  // Of the shape, also when it has more sizes than are kept.
   std::uint8_t has_shape = 0;
 };
 static_assert(sizeof(BlockLabel) <= 64);

@@ -90,7 +90,8 @@ void MeterCenter::rebase_peaks() {
 std::int64_t MeterCenter::used_locked() const noexcept {
   std::int64_t total = retired_;
   for (const Meter* meter : meters_) total += Meter::load(meter->used);
-  return std::clamp<std::int64_t>(total, 0, std::max<std::int64_t>(drawn_, 0));  // A block that changes threads meanwhile may be met twice.
+  return std::clamp<std::int64_t>(
+      total, 0, std::max<std::int64_t>(drawn_, 0));  // A block that changes threads meanwhile may be met twice.
 }
 
 std::size_t MeterCenter::used() const {

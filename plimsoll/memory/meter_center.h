@@ -27,8 +27,8 @@ class MeterCenter {
 
   static std::mutex& mutex();  // Guards every center; take it before the calls that ask for it.
 
-  // Requires the lock, and the caller outside of its gate. Raises `meter`'s allowance so that `bytes` more fit, taking back
-  // what other threads hold unused. False when the limit does not allow it: then nothing changed but idle quotas.
+  // Requires the lock, and the caller outside of its gate. Raises `meter`'s allowance so that `bytes` more fit, taking
+  // back what other threads hold unused. False when the limit does not allow it: then nothing changed but idle quotas.
   bool draw(Meter& meter, std::int64_t bytes);
   // Requires the lock, and the caller outside of its gate.
   void give_back(Meter& meter);
@@ -63,10 +63,10 @@ class MeterCenter {
   std::int64_t upper_mark_ = INT64_MAX;
   std::int64_t lower_mark_ = 0;
   std::atomic<bool> passed_mark_{false};
-  std::int64_t drawn_ = 0;         // Sum of the allowances plus retired_. Never more than limit_.
-  std::int64_t peak_drawn_ = 0;    // Without what drawn_ rose since it last fell.
-  std::int64_t retired_ = 0;       // Used by threads that have ended.
-  std::int64_t peak_floor_ = 0;    // Peak before the set of threads last changed.
+  std::int64_t drawn_ = 0;       // Sum of the allowances plus retired_. Never more than limit_.
+  std::int64_t peak_drawn_ = 0;  // Without what drawn_ rose since it last fell.
+  std::int64_t retired_ = 0;     // Used by threads that have ended.
+  std::int64_t peak_floor_ = 0;  // Peak before the set of threads last changed.
   std::vector<Meter*> meters_;
 };
 

@@ -8,7 +8,8 @@
 namespace plimsoll {
 
 PageMap::PageMap(std::size_t pages)
-    : words_(static_cast<Word*>(map_zero_pages(pages / 8 + sizeof(Word), "page map"))), bytes_(pages / 8 + sizeof(Word)) {}
+    : words_(static_cast<Word*>(map_zero_pages(pages / 8 + sizeof(Word), "page map"))),
+      bytes_(pages / 8 + sizeof(Word)) {}
 
 PageMap::~PageMap() { unmap_zero_pages(words_, bytes_); }
 

@@ -57,8 +57,9 @@ class PLIMSOLL_API PageSource {
   // The unit in which pages are committed, released and moved: a power of two, at least 64.
   virtual std::size_t page_bytes() const noexcept = 0;
 
-  // How many bytes of address space an arena with this limit (a multiple of the page size) should ask for. More than the limit lets an arena that
-  // can move pages serve any request that fits; a source that cannot move leaves it at the limit.
+  // How many bytes of address space an arena with this limit (a multiple of the page size) should ask for. More than
+  // the limit lets an arena that can move pages serve any request that fits; a source that cannot move leaves it at the
+  // limit.
   virtual std::size_t range_bytes(std::size_t limit) const noexcept { return limit; }
 
   // Address space of `wanted` bytes, or as much as there is, but not less than `least`: throws OutOfMemory then.

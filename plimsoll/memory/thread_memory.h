@@ -29,7 +29,8 @@ class alignas(128) ThreadMemory {
 
   // The calling thread's; made at its first use and handed on when the thread ends.
   static ThreadMemory& current() {
-    if (current_ == nullptr) [[unlikely]] attach();
+    if (current_ == nullptr) [[unlikely]]
+      attach();
     return *current_;
   }
 
@@ -43,7 +44,8 @@ class alignas(128) ThreadMemory {
     else
       std::atomic_thread_fence(std::memory_order_seq_cst);
 #endif
-    if (stop_.load(std::memory_order_seq_cst) != 0) [[unlikely]] wait_at_gate();
+    if (stop_.load(std::memory_order_seq_cst) != 0) [[unlikely]]
+      wait_at_gate();
   }
   void leave() noexcept { busy_.store(0, std::memory_order_release); }
 
@@ -54,10 +56,10 @@ class alignas(128) ThreadMemory {
   }
   Meter* find_meter(const BudgetNode& node) const noexcept;
 
-  std::uint16_t id = 0;                               // Unique among living threads; 0 for those beyond 65535.
-  Meter* budget = nullptr;                            // Meter of the innermost BudgetScope, nullptr outside of any.
-  std::array<ArenaCache*, kMaxArenas> caches{};       // By arena number.
-  std::vector<std::unique_ptr<Meter>> meters;         // By budget number.
+  std::uint16_t id = 0;                          // Unique among living threads; 0 for those beyond 65535.
+  Meter* budget = nullptr;                       // Meter of the innermost BudgetScope, nullptr outside of any.
+  std::array<ArenaCache*, kMaxArenas> caches{};  // By arena number.
+  std::vector<std::unique_ptr<Meter>> meters;    // By budget number.
 
  private:
   friend class StopThreads;
@@ -86,7 +88,8 @@ class EnterThread {
   ThreadMemory& thread_;
 };
 
-// Holds every other thread for which `wanted` answers yes at its gate while it lives. The caller must be outside its own.
+// Holds every other thread for which `wanted` answers yes at its gate while it lives. The caller must be outside its
+// own.
 class StopThreads {
  public:
   StopThreads() : StopThreads([](const ThreadMemory&) { return true; }) {}

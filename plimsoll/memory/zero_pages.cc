@@ -13,8 +13,9 @@ void* map_zero_pages(std::size_t bytes, const char* what) {
   if (data != MAP_FAILED) return data;
   OutOfMemoryDetails details;
   details.requested = bytes;
-  details.what = fmt::format("{}: the system refused {} of address space; raise RLIMIT_AS or the system's overcommit limit",
-                             what, format_bytes_exactly(bytes));
+  details.what =
+      fmt::format("{}: the system refused {} of address space; raise RLIMIT_AS or the system's overcommit limit", what,
+                  format_bytes_exactly(bytes));
   throw OutOfMemory(std::move(details));
 }
 
