@@ -4,10 +4,10 @@ namespace plimsoll {
 namespace {
 
 // The operand's strides on the output's axes, 0 where it is repeated.
-void broadcast_strides(const Shape& operand, const Shape& out, std::array<std::int64_t, kMaxRank>& strides) noexcept {
-  const std::size_t missing = out.rank() - operand.rank();
+void broadcast_strides(Sizes operand, Sizes out, std::array<std::int64_t, kMaxRank>& strides) noexcept {
+  const std::size_t missing = out.size() - operand.size();
   std::int64_t stride = 1;
-  for (std::size_t axis = out.rank(); axis-- > 0;) {
+  for (std::size_t axis = out.size(); axis-- > 0;) {
     const std::int64_t size = axis < missing ? 1 : operand[axis - missing];
     strides[axis] = size == 1 ? 0 : stride;
     stride *= size;
@@ -16,11 +16,11 @@ void broadcast_strides(const Shape& operand, const Shape& out, std::array<std::i
 
 }  // namespace
 
-Broadcast plan_broadcast(const Shape* const* operands, int count, const Shape& out) noexcept {
+Broadcast plan_broadcast(const Sizes* operands, int count, Sizes out) noexcept {
   Broadcast plan;
   std::array<std::array<std::int64_t, kMaxRank>, kMaxOperands> strides;
-  for (int i = 0; i < count; ++i) broadcast_strides(*operands[i], out, strides[static_cast<std::size_t>(i)]);
-  for (std::size_t axis = 0; axis < out.rank(); ++axis) {
+  for (int i = 0; i < count; ++i) broadcast_strides(operands[i], out, strides[static_cast<std::size_t>(i)]);
+  for (std::size_t axis = 0; axis < out.size(); ++axis) {
     if (out[axis] == 1) continue;
     bool merges = plan.rank > 0;
     const auto last = static_cast<std::size_t>(plan.rank - 1);

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 
 #include "plimsoll/base/shape.h"
 
@@ -36,6 +37,7 @@ struct Broadcast {
 };
 
 // Requires shapes that broadcast to `out`, none of whose sizes is 0.
-Broadcast plan_broadcast(const Shape* const* operands, int count, const Shape& out) noexcept;
+using Sizes = std::span<const std::int64_t>;
+Broadcast plan_broadcast(const Sizes* operands, int count, Sizes out) noexcept;
 
 }  // namespace plimsoll

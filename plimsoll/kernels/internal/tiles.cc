@@ -160,15 +160,15 @@ void run_tiles(Loop loop, const TileOperand* operands, int count, const TensorVi
   job.stream = elements * job.out_size >= kStreamFromBytes;
   job.direct = !job.convert_out && !job.stream;
   job.has_mixed = false;
-  const Shape* shapes[kMaxOperands];
+  Sizes shapes[kMaxOperands];
   for (int i = 0; i < count; ++i) {
     job.sources[i] = make_source(operands[i], elements);
-    shapes[i] = &operands[i].view->shape();
+    shapes[i] = operands[i].view->shape().sizes();
     job.has_mixed |= job.sources[i].layout == Layout::mixed;
     job.direct = job.direct && job.sources[i].layout == Layout::dense && !job.sources[i].convert;
     if (job.sources[i].data == job.out) job.stream = false;  // In place: the lines are in the cache already.
   }
-  if (job.has_mixed) job.plan = plan_broadcast(shapes, count, out.shape());
+  if (job.has_mixed) job.plan = plan_broadcast(shapes, count, out.shape().sizes());
   const auto n = static_cast<std::int64_t>(elements);
   if (job.direct)
     parallel_for(n, grain, [&](std::int64_t begin, std::int64_t end) { run_direct(job, begin, end); });
