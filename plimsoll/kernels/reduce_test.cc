@@ -118,7 +118,7 @@ TEST(Reduce, LargeReductionsAreAccurateInEveryDirection) {
     reduce(ReduceOp::sum, x.view(), axes, out.view());
     const auto expected = groups(x, axes);
     for (std::size_t i = 0; i < out.size(); ++i)
-      ASSERT_LE(float_ulps(static_cast<float>(out.at(i)), reference(ReduceOp::sum, expected[i], f32)), 4) << axes;
+      ASSERT_LE(float_ulps(static_cast<float>(out.at(i)), reference(ReduceOp::sum, expected[i], f32)), 6) << axes;
   }
 }
 

@@ -12,7 +12,7 @@ namespace plimsoll {
 namespace {
 
 constexpr std::int64_t kBlockRows = 64;   // Rows folded in the element type before they go to the accumulators.
-constexpr std::int64_t kBlockRun = 4096;  // Elements likewise.
+constexpr std::int64_t kBlockRun = 2048;  // Elements likewise.
 constexpr int kChains = 8;                // Vectors folded independently.
 
 template <Fold F, class T>
