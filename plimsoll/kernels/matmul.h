@@ -25,7 +25,7 @@ struct MatmulFlags {
 // f32 and f64; other dtypes are converted by the caller.
 PLIMSOLL_API bool is_matmul_supported(DType dtype) noexcept;
 
-// Bytes of scratch that matmul() wants for these shapes: of the order of a few hundred KiB at most.
+// Bytes of scratch that matmul() wants for these shapes: grows with them up to some 3.2 MiB for f32, 6.3 MiB for f64.
 PLIMSOLL_API std::size_t matmul_scratch_bytes(const Shape& a, const Shape& b, DType dtype, MatmulFlags flags) noexcept;
 
 // Requires inner sizes that agree, `out` of the broadcast batch shape, no overlap, one dtype, and scratch of
