@@ -1,0 +1,62 @@
+// Elementwise kernels: arithmetic, comparison, logic, mathematics, selection and casts, with NumPy broadcasting.
+//
+//   binary(BinaryOp::add, a, b, out);        // a [8, 1], b [3], out [8, 3]
+//   unary(UnaryOp::tanh, x, x);              // In place.
+//   copy(scalar, out);                       // Fills; copy() casts and broadcasts.
+//
+// Every kernel requires operands whose shapes broadcast to the output's; the operands have one dtype (but copy, and the
+// condition of select), and the output has result_dtype(). The output may be exactly an operand's memory when that
+// operand is not broadcast; otherwise they do not overlap.
+// f32, f64, i32, i64 and bool are computed as they are; u8, i8, i16 through i32 and f16, bf16 through f32, tile by tile
+// on the stack. Integers wrap.
+// Thread safety: any thread. Cost: no allocation, never throws; parallel from some 32k elements, cut by shape alone, so
+// results do not depend on the number of threads. Outputs of 4 MiB and more are written around the caches.
+#pragma once
+
+#include "plimsoll/base/api.h"
+#include "plimsoll/base/dtype.h"
+#include "plimsoll/base/tensor_view.h"
+
+namespace plimsoll {
+
+enum class BinaryOp : unsigned char {
+#define PLIMSOLL_BINARY(name, types, result, value) name,
+#include "plimsoll/kernels/binary_ops.h"
+#undef PLIMSOLL_BINARY
+  kCount
+};
+
+enum class UnaryOp : unsigned char {
+#define PLIMSOLL_UNARY(name, types, result, value) name,
+#define PLIMSOLL_MATH(name, vector_value, double_value) name,
+#include "plimsoll/kernels/unary_ops.h"
+#undef PLIMSOLL_UNARY
+#undef PLIMSOLL_MATH
+  kCount
+};
+
+PLIMSOLL_API const char* op_name(BinaryOp op) noexcept;
+PLIMSOLL_API const char* op_name(UnaryOp op) noexcept;
+
+// Whether the operation exists for operands of this dtype: logarithms of integers and sums of bools do not.
+PLIMSOLL_API bool is_supported(BinaryOp op, DType dtype) noexcept;
+PLIMSOLL_API bool is_supported(UnaryOp op, DType dtype) noexcept;
+
+// The dtype of the result: boolean for comparisons, logic and tests, else that of the operands.
+PLIMSOLL_API DType result_dtype(BinaryOp op, DType dtype) noexcept;
+PLIMSOLL_API DType result_dtype(UnaryOp op, DType dtype) noexcept;
+
+// Requires is_supported(op, dtype).
+PLIMSOLL_API void binary(BinaryOp op, const ConstTensorView& a, const ConstTensorView& b,
+                         const TensorView& out) noexcept;
+PLIMSOLL_API void unary(UnaryOp op, const ConstTensorView& x, const TensorView& out) noexcept;
+
+// out = condition ? a : b. The condition is boolean; a, b and out have one dtype, any.
+PLIMSOLL_API void select(const ConstTensorView& condition, const ConstTensorView& a, const ConstTensorView& b,
+                         const TensorView& out) noexcept;
+
+// out = x, broadcast and converted. Floats become integers by truncation, NaN 0, what is too large the nearest;
+// integers become smaller ones by wrapping; everything but zero is true. Rounds to nearest, ties to even.
+PLIMSOLL_API void copy(const ConstTensorView& x, const TensorView& out) noexcept;
+
+}  // namespace plimsoll

@@ -1,0 +1,36 @@
+#include "plimsoll/kernels/internal/broadcast.h"
+
+namespace plimsoll {
+namespace {
+
+// The operand's strides on the output's axes, 0 where it is repeated.
+void broadcast_strides(Sizes operand, Sizes out, std::array<std::int64_t, kMaxRank>& strides) noexcept {
+  const std::size_t missing = out.size() - operand.size();
+  std::int64_t stride = 1;
+  for (std::size_t axis = out.size(); axis-- > 0;) {
+    const std::int64_t size = axis < missing ? 1 : operand[axis - missing];
+    strides[axis] = size == 1 ? 0 : stride;
+    stride *= size;
+  }
+}
+
+}  // namespace
+
+Broadcast plan_broadcast(const Sizes* operands, int count, Sizes out) noexcept {
+  Broadcast plan;
+  std::array<std::array<std::int64_t, kMaxRank>, kMaxOperands> strides;
+  for (int i = 0; i < count; ++i) broadcast_strides(operands[i], out, strides[static_cast<std::size_t>(i)]);
+  for (std::size_t axis = 0; axis < out.size(); ++axis) {
+    if (out[axis] == 1) continue;
+    bool merges = plan.rank > 0;
+    const auto last = static_cast<std::size_t>(plan.rank - 1);
+    for (std::size_t i = 0; merges && i < static_cast<std::size_t>(count); ++i)
+      merges = plan.strides[i][last] == strides[i][axis] * out[axis];
+    const auto target = merges ? last : static_cast<std::size_t>(plan.rank++);
+    plan.sizes[target] = merges ? plan.sizes[target] * out[axis] : out[axis];
+    for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) plan.strides[i][target] = strides[i][axis];
+  }
+  return plan;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,43 @@
+// Broadcast: how an operand's elements line up with those of an output, with as few axes as can tell.
+//
+// Axes along which all operands go on as the output does are merged, axes of size 1 left out. What remains has at most
+// one stride of 0 or 1 on the innermost axis, so that a row is a run of elements or one element repeated.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "plimsoll/base/shape.h"
+
+namespace plimsoll {
+
+inline constexpr int kMaxOperands = 3;
+
+struct Broadcast {
+  int rank = 0;                                                          // After merging; 0 for a single element.
+  std::array<std::int64_t, kMaxRank> sizes;                              // Outermost first.
+  std::array<std::array<std::int64_t, kMaxRank>, kMaxOperands> strides;  // In elements; 0 where repeated.
+
+  std::int64_t inner() const noexcept { return rank == 0 ? 1 : sizes[static_cast<std::size_t>(rank - 1)]; }
+  std::int64_t inner_stride(int operand) const noexcept {
+    return rank == 0 ? 0 : strides[static_cast<std::size_t>(operand)][static_cast<std::size_t>(rank - 1)];
+  }
+
+  // Where the operand's element for the output's element `position` lies.
+  std::int64_t offset(int operand, std::int64_t position) const noexcept {
+    std::int64_t offset = 0;
+    for (int axis = rank; axis-- > 0;) {
+      const auto a = static_cast<std::size_t>(axis);
+      offset += position % sizes[a] * strides[static_cast<std::size_t>(operand)][a];
+      position /= sizes[a];
+    }
+    return offset;
+  }
+};
+
+// Requires shapes that broadcast to `out`, none of whose sizes is 0.
+using Sizes = std::span<const std::int64_t>;
+Broadcast plan_broadcast(const Sizes* operands, int count, Sizes out) noexcept;
+
+}  // namespace plimsoll

@@ -1,0 +1,163 @@
+// exp, log, sin, ... of vectors of floats. Errors in units of the last place (measured by elementwise_math_test.cc):
+// exp, log 1; expm1, log1p 2; sin, cos 2 (of the value, away from the zeros); tanh 5; sigmoid 4; erf 8. Infinities, NaN
+// and subnormal results as in <cmath>. An element's result does not depend on its neighbours or its place.
+#pragma once
+
+#include <math.h>
+
+#include "plimsoll/kernels/internal/vector.h"
+
+namespace plimsoll {
+namespace {
+
+inline F32 round_nearest(F32 x) noexcept { return (x + 12582912.f) - 12582912.f; }  // For |x| < 2^22.
+inline F32 power_of_two(U32 n) noexcept { return bits_as<F32>((n + 127u) << 23); }
+
+// x = n ln 2 + r; `tail` is e^r - 1.
+struct ExpParts {
+  F32 tail;
+  F32 first, second;  // Their product is 2^n.
+};
+
+inline ExpParts exp_parts(F32 x) noexcept {
+  x = x > 89.f ? splat(89.f) : x;
+  x = x < -104.f ? splat(-104.f) : x;
+  const F32 n = round_nearest(x * 1.44269504088896341f);
+  const F32 r = (x - n * 0.693359375f) - n * -2.12194440e-4f;
+  F32 p = r * 1.9875691500e-4f + 1.3981999507e-3f;
+  p = p * r + 8.3334519073e-3f;
+  p = p * r + 4.1665795894e-2f;
+  p = p * r + 1.6666665459e-1f;
+  p = p * r + 5.0000001201e-1f;
+  const I32 exponent = __builtin_convertvector(n, I32);
+  const I32 half = exponent >> 1;
+  return {p * (r * r) + r, power_of_two(bits_as<U32>(half)), power_of_two(bits_as<U32>(exponent - half))};
+}
+
+inline F32 exp_of(F32 x) noexcept {
+  const ExpParts parts = exp_parts(x);
+  return (parts.tail + 1.f) * parts.first * parts.second;
+}
+
+inline F32 expm1_of(F32 x) noexcept {
+  const ExpParts parts = exp_parts(x);
+  const F32 large = (parts.tail + 1.f) * parts.first * parts.second - 1.f;
+  const F32 power = parts.first * parts.second;
+  const F32 small = parts.tail * power + (power - 1.f);
+  return x == 0.f ? x : x > 20.f ? large : small;
+}
+
+// x = m 2^e with m in [sqrt(1/2), sqrt(2)); log x = e ln 2 + log m.
+inline F32 log_of(F32 x) noexcept {
+  const I32 tiny = x < 1.17549435e-38f;
+  const F32 scaled = tiny ? x * 8388608.f : x;
+  const I32 bits = bits_as<I32>(scaled) - 0x3f3504f3;
+  F32 e = __builtin_convertvector(bits >> 23, F32);
+  e = tiny ? e - 23.f : e;
+  const F32 f = bits_as<F32>((bits & 0x7fffff) + 0x3f3504f3) - 1.f;
+  F32 p = f * 7.0376836292e-2f - 1.1514610310e-1f;
+  p = p * f + 1.1676998740e-1f;
+  p = p * f - 1.2420140846e-1f;
+  p = p * f + 1.4249322787e-1f;
+  p = p * f - 1.6668057665e-1f;
+  p = p * f + 2.0000714765e-1f;
+  p = p * f - 2.4999993993e-1f;
+  p = p * f + 3.3333331174e-1f;
+  const F32 square = f * f;
+  F32 y = p * f * square + e * -2.12194440e-4f;
+  y = y - square * 0.5f;
+  y = (f + y) + e * 0.693359375f;
+  y = x == __builtin_inff() ? x : y;
+  y = x == 0.f ? splat(-__builtin_inff()) : y;
+  return x >= 0.f ? y : splat(__builtin_nanf(""));
+}
+
+inline F32 log1p_of(F32 x) noexcept {
+  const F32 y = x + 1.f;
+  const F32 log = log_of(y) + (x - (y - 1.f)) / y;
+  return x == 0.f || x == __builtin_inff() ? x : y == 0.f ? splat(-__builtin_inff()) : log;
+}
+
+inline F32 sigmoid_of(F32 x) noexcept {
+  const F32 e = exp_of(-absolute(x));
+  return (x < 0.f ? e : splat(1.f)) / (e + 1.f);
+}
+
+inline F32 tanh_of(F32 x) noexcept {
+  F32 c = x > 7.99881172180175781f ? splat(7.99881172180175781f) : x;
+  c = c < -7.99881172180175781f ? splat(-7.99881172180175781f) : c;
+  const F32 s = c * c;
+  F32 p = s * -2.76076847742355e-16f + 2.00018790482477e-13f;
+  p = p * s + -8.60467152213735e-11f;
+  p = p * s + 5.12229709037114e-08f;
+  p = p * s + 1.48572235717979e-05f;
+  p = p * s + 6.37261928875436e-04f;
+  p = p * s + 4.89352455891786e-03f;
+  F32 q = s * 1.19825839466702e-06f + 1.18534705686654e-04f;
+  q = q * s + 2.26843463243900e-03f;
+  q = q * s + 4.89352518554385e-03f;
+  const F32 y = c * p / q;
+  const F32 bounded = absolute(y) > 1.f ? with_sign_of(splat(1.f), x) : y;
+  return absolute(x) < 0.0004f ? x : bounded;
+}
+
+inline F32 erf_of(F32 x) noexcept {
+  F32 c = x > 4.f ? splat(4.f) : x;
+  c = c < -4.f ? splat(-4.f) : c;
+  const F32 s = c * c;
+  F32 p = s * -2.72614225801306e-10f + 2.77068142495902e-08f;
+  p = p * s + -2.10102402082508e-06f;
+  p = p * s + -5.69250639462346e-05f;
+  p = p * s + -7.34990630326855e-04f;
+  p = p * s + -2.95459980854025e-03f;
+  p = p * s + -1.60960333262415e-02f;
+  F32 q = s * -1.45660718464996e-05f + -2.13374055278905e-04f;
+  q = q * s + -1.68282697438203e-03f;
+  q = q * s + -7.37332916720468e-03f;
+  q = q * s + -1.42647390514189e-02f;
+  const F32 y = c * p / q;
+  const F32 bounded = absolute(y) > 1.f ? with_sign_of(splat(1.f), x) : y;
+  return absolute(x) < 1e-4f ? x * 1.12837916709551257f : bounded;
+}
+
+// sin(x + quarters pi/2). Beyond `kFar` the reduction would lose digits: those lanes take the library's way.
+inline F32 sine_of_quarter(F32 x, int quarters, float (*far)(float)) noexcept {
+  constexpr float kFar = 8192.f;
+  const F32 n = round_nearest(x * 0.636619772367581343f);
+  F32 r = x - n * 1.5703125f;
+  r = r - n * 4.837512969970703125e-4f;
+  r = r - n * 7.549789948768648e-8f;
+  const F32 s = r * r;
+  const F32 sine = ((s * -1.9515295891e-4f + 8.3321608736e-3f) * s - 1.6666654611e-1f) * s * r + r;
+  const F32 cosine =
+      ((s * 2.443315711809948e-5f - 1.388731625493765e-3f) * s + 4.166664568298827e-2f) * s * s - s * 0.5f + 1.f;
+  const I32 quadrant = __builtin_convertvector(n, I32) + quarters;
+  const F32 value = (quadrant & 1) != 0 ? cosine : sine;
+  F32 result = bits_as<F32>(bits_as<I32>(value) ^ ((quadrant & 2) << 30));
+  const I32 is_far = ~(absolute(x) <= kFar);  // NaN too.
+  bool any = false;
+  for (int i = 0; i < kLanes; ++i) any |= is_far[i] != 0;
+  if (any)
+    for (int i = 0; i < kLanes; ++i)
+      if (is_far[i]) result[i] = far(x[i]);
+  return result;
+}
+inline F32 sin_of(F32 x) noexcept { return sine_of_quarter(x, 0, ::sinf); }
+inline F32 cos_of(F32 x) noexcept { return sine_of_quarter(x, 1, ::cosf); }
+
+inline constexpr double kSeluScale = 1.0507009873554805, kSeluAlpha = 1.6732632423543772;
+
+inline F32 softplus_of(F32 x) noexcept { return (x > 0.f ? x : splat(0.f)) + log1p_of(exp_of(-absolute(x))); }
+inline F32 elu_of(F32 x) noexcept { return x < 0.f ? expm1_of(x) : x; }
+inline F32 selu_of(F32 x) noexcept { return float(kSeluScale) * (x < 0.f ? float(kSeluAlpha) * expm1_of(x) : x); }
+inline F32 gelu_of(F32 x) noexcept { return x * 0.5f * (erf_of(x * 0.707106781186547524f) + 1.f); }
+
+inline double sigmoid_of(double x) noexcept {
+  const double e = ::exp(x < 0 ? x : -x);
+  return (x < 0 ? e : 1.0) / (e + 1.0);
+}
+inline double softplus_of(double x) noexcept { return (x > 0 ? x : 0.0) + ::log1p(::exp(x < 0 ? x : -x)); }
+inline double gelu_of(double x) noexcept { return x * 0.5 * (::erf(x * 0.707106781186547524) + 1.0); }
+
+}  // namespace
+}  // namespace plimsoll

@@ -1,0 +1,197 @@
+#include "plimsoll/kernels/movement.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "plimsoll/base/thread_pool.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr std::int64_t kGrain = 32768;
+constexpr std::int64_t kBlock = 32;  // Elements on each side of a block that is transposed at once.
+
+// A box copy with axes merged where both sides go on evenly; outermost first.
+struct BoxCopy {
+  int rank = 0;
+  std::array<std::int64_t, kMaxRank> sizes, from, to;
+
+  void append(std::int64_t size, std::int64_t from_stride, std::int64_t to_stride) noexcept {
+    if (size == 1) return;
+    if (rank > 0) {
+      const auto last = static_cast<std::size_t>(rank - 1);
+      if (from[last] == from_stride * size && to[last] == to_stride * size) {
+        sizes[last] *= size, from[last] = from_stride, to[last] = to_stride;
+        return;
+      }
+    }
+    const auto next = static_cast<std::size_t>(rank++);
+    sizes[next] = size, from[next] = from_stride, to[next] = to_stride;
+  }
+  // Takes the axis out, and puts it last.
+  void move_last(int axis) noexcept {
+    const auto a = static_cast<std::size_t>(axis), n = static_cast<std::size_t>(rank);
+    std::rotate(sizes.begin() + axis, sizes.begin() + axis + 1, sizes.begin() + static_cast<std::ptrdiff_t>(n));
+    std::rotate(from.begin() + static_cast<std::ptrdiff_t>(a), from.begin() + axis + 1,
+                from.begin() + static_cast<std::ptrdiff_t>(n));
+    std::rotate(to.begin() + static_cast<std::ptrdiff_t>(a), to.begin() + axis + 1,
+                to.begin() + static_cast<std::ptrdiff_t>(n));
+  }
+  // Of the position among the first `axes` axes.
+  void offsets(std::int64_t position, int axes, std::int64_t& x, std::int64_t& y) const noexcept {
+    for (int i = axes; i-- > 0;) {
+      const auto axis = static_cast<std::size_t>(i);
+      const std::int64_t index = position % sizes[axis];
+      position /= sizes[axis];
+      x += index * from[axis], y += index * to[axis];
+    }
+  }
+  std::int64_t count(int axes) const noexcept {
+    std::int64_t n = 1;
+    for (int i = 0; i < axes; ++i) n *= sizes[static_cast<std::size_t>(i)];
+    return n;
+  }
+};
+
+// Rows whose elements are `from` apart on one side, `to` on the other.
+template <class T>
+void copy_row(const T* x, std::int64_t from, T* y, std::int64_t to, std::int64_t n) noexcept {
+  if (from == 1 && to == 1)
+    std::memcpy(y, x, static_cast<std::size_t>(n) * sizeof(T));
+  else if (from == 0 && to == 1)
+    std::fill_n(y, n, *x);
+  else
+    for (std::int64_t i = 0; i < n; ++i) y[i * to] = x[i * from];
+}
+
+// The last two axes block by block, so that both sides' cache lines are used whole.
+template <class T>
+void copy_planes(const BoxCopy& box, const T* x, T* y, std::int64_t begin, std::int64_t end) noexcept {
+  const auto row = static_cast<std::size_t>(box.rank - 2), column = row + 1;
+  const std::int64_t row_blocks = (box.sizes[row] + kBlock - 1) / kBlock;
+  for (std::int64_t task = begin; task < end; ++task) {
+    std::int64_t from = 0, to = 0;
+    box.offsets(task / row_blocks, box.rank - 2, from, to);
+    const std::int64_t first = task % row_blocks * kBlock, last = std::min(first + kBlock, box.sizes[row]);
+    for (std::int64_t c = 0; c < box.sizes[column]; c += kBlock) {
+      const std::int64_t n = std::min(kBlock, box.sizes[column] - c);
+      for (std::int64_t r = first; r < last; ++r)
+        copy_row(x + from + r * box.from[row] + c * box.from[column], box.from[column],
+                 y + to + r * box.to[row] + c * box.to[column], box.to[column], n);
+    }
+  }
+}
+
+template <class T>
+void run_box(BoxCopy& box, const T* x, T* y) noexcept {
+  if (box.rank == 0) {
+    *y = *x;
+    return;
+  }
+  const auto last = static_cast<std::size_t>(box.rank - 1);
+  int contiguous = -1;  // The axis along which the source is.
+  for (int i = 0; i < box.rank; ++i)
+    if (box.from[static_cast<std::size_t>(i)] == 1) contiguous = i;
+  if (box.rank > 1 && box.from[last] != 1 && box.from[last] != 0 && contiguous >= 0) {
+    box.move_last(contiguous);                        // Now the source's rows run along the last axis,
+    std::swap(box.sizes[last], box.sizes[last - 1]);  // and swapped, the output's do.
+    std::swap(box.from[last], box.from[last - 1]);
+    std::swap(box.to[last], box.to[last - 1]);
+    const std::int64_t row_blocks = (box.sizes[last - 1] + kBlock - 1) / kBlock;
+    const std::int64_t grain = std::max<std::int64_t>(1, kGrain / (kBlock * box.sizes[last]));
+    parallel_for(box.count(box.rank - 2) * row_blocks, grain,
+                 [&](std::int64_t begin, std::int64_t end) { copy_planes(box, x, y, begin, end); });
+    return;
+  }
+  const std::int64_t n = box.sizes[last], piece = box.rank == 1 ? std::min(n, kGrain) : n,
+                     pieces = (n + piece - 1) / piece;
+  parallel_for(box.count(box.rank - 1) * pieces, std::max<std::int64_t>(1, kGrain / piece),
+               [&](std::int64_t begin, std::int64_t end) {
+                 for (std::int64_t r = begin; r < end; ++r) {
+                   const std::int64_t start = r % pieces * piece;
+                   std::int64_t from = start * box.from[last], to = start * box.to[last];
+                   box.offsets(r / pieces, box.rank - 1, from, to);
+                   copy_row(x + from, box.from[last], y + to, box.to[last], std::min(piece, n - start));
+                 }
+               });
+}
+
+// Elements are moved as bits.
+template <class F>
+void with_bits(DType dtype, F f) noexcept {
+  switch (size_of(dtype)) {
+    case 1:
+      return f(std::uint8_t{});
+    case 2:
+      return f(std::uint16_t{});
+    case 4:
+      return f(std::uint32_t{});
+    default:
+      return f(std::uint64_t{});
+  }
+}
+
+void run_box(BoxCopy box, const ConstTensorView& x, std::int64_t from, const TensorView& out,
+             std::int64_t to) noexcept {
+  with_bits(x.dtype(), [&]<class T>(T) {
+    run_box(box, reinterpret_cast<const T*>(x.bytes()) + from, reinterpret_cast<T*>(out.bytes()) + to);
+  });
+}
+
+}  // namespace
+
+BoxLayout box_layout(const Shape& tensor, std::span<const std::int64_t> begin,
+                     std::span<const std::int64_t> step) noexcept {
+  BoxLayout layout;
+  std::int64_t stride = 1;
+  for (std::size_t axis = tensor.rank(); axis-- > 0;) {
+    layout.start += axis < begin.size() ? begin[axis] * stride : 0;
+    layout.strides[axis] = axis < step.size() ? step[axis] * stride : stride;
+    stride *= tensor[axis];
+  }
+  return layout;
+}
+
+void copy_box(const ConstTensorView& x, const BoxLayout& from, const TensorView& out, const BoxLayout& to,
+              const Shape& shape) noexcept {
+  if (shape.size() == 0) return;
+  BoxCopy box;
+  for (std::size_t axis = 0; axis < shape.rank(); ++axis) box.append(shape[axis], from.strides[axis], to.strides[axis]);
+  run_box(box, x, from.start, out, to.start);
+}
+
+void transpose(const ConstTensorView& x, std::span<const std::int64_t> permutation, const TensorView& out) noexcept {
+  const BoxLayout dense = box_layout(x.shape(), {});
+  BoxLayout from;
+  for (std::size_t axis = 0; axis < permutation.size(); ++axis)
+    from.strides[axis] = dense.strides[static_cast<std::size_t>(permutation[axis])];
+  copy_box(x, from, out, box_layout(out.shape(), {}), out.shape());
+}
+
+void tile(const ConstTensorView& x, const TensorView& out) noexcept {
+  if (out.size() == 0) return;
+  const BoxLayout from = box_layout(x.shape(), {}), to = box_layout(out.shape(), {});
+  std::int64_t copies = 1;
+  for (std::size_t axis = 0; axis < out.rank(); ++axis) copies *= out.shape()[axis] / x.shape()[axis];
+  for (std::int64_t copy = 0; copy < copies; ++copy) {
+    BoxLayout place = to;
+    std::int64_t rest = copy;
+    for (std::size_t axis = out.rank(); axis-- > 0;) {
+      const std::int64_t times = out.shape()[axis] / x.shape()[axis];
+      place.start += rest % times * x.shape()[axis] * to.strides[axis];
+      rest /= times;
+    }
+    copy_box(x, from, out, place, x.shape());
+  }
+}
+
+std::int64_t concat_part(const ConstTensorView& x, std::size_t axis, std::int64_t begin,
+                         const TensorView& out) noexcept {
+  BoxLayout to = box_layout(out.shape(), {});
+  to.start = begin * to.strides[axis];
+  copy_box(x, box_layout(x.shape(), {}), out, to, x.shape());
+  return begin + x.shape()[axis];
+}
+
+}  // namespace plimsoll
