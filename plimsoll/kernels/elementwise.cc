@@ -17,13 +17,13 @@ constexpr bool gives_bool(const char* result) noexcept { return result[0] == 'B'
 
 constexpr Facts kBinaryFacts[] = {
 #define PLIMSOLL_BINARY(name, types, result, value) {#name, gives_bool(#result), false},
-#include "plimsoll/kernels/binary_ops.h"
+#include "plimsoll/kernels/binary_ops.inc"
 #undef PLIMSOLL_BINARY
 };
 constexpr Facts kUnaryFacts[] = {
 #define PLIMSOLL_UNARY(name, types, result, value) {#name, gives_bool(#result), false},
 #define PLIMSOLL_MATH(name, vector_value, double_value) {#name, false, true},
-#include "plimsoll/kernels/unary_ops.h"
+#include "plimsoll/kernels/unary_ops.inc"
 #undef PLIMSOLL_UNARY
 #undef PLIMSOLL_MATH
 };

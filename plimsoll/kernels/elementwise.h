@@ -21,7 +21,7 @@ namespace plimsoll {
 
 enum class BinaryOp : unsigned char {
 #define PLIMSOLL_BINARY(name, types, result, value) name,
-#include "plimsoll/kernels/binary_ops.h"
+#include "plimsoll/kernels/binary_ops.inc"
 #undef PLIMSOLL_BINARY
   kCount
 };
@@ -29,7 +29,7 @@ enum class BinaryOp : unsigned char {
 enum class UnaryOp : unsigned char {
 #define PLIMSOLL_UNARY(name, types, result, value) name,
 #define PLIMSOLL_MATH(name, vector_value, double_value) name,
-#include "plimsoll/kernels/unary_ops.h"
+#include "plimsoll/kernels/unary_ops.inc"
 #undef PLIMSOLL_UNARY
 #undef PLIMSOLL_MATH
   kCount

@@ -101,7 +101,7 @@ void half_loop(const void* const* in, void* out, std::int64_t n) {
       return static_cast<Result<T>>(expression);         \
     }                                                    \
   };
-#include "plimsoll/kernels/binary_ops.h"
+#include "plimsoll/kernels/binary_ops.inc"
 #undef PLIMSOLL_BINARY
 
 #define PLIMSOLL_UNARY(name, types, result, expression) \
@@ -119,7 +119,7 @@ void half_loop(const void* const* in, void* out, std::int64_t n) {
     static F32 value(F32 x) noexcept { return vector_value; }       \
     static double value(double x) noexcept { return double_value; } \
   };
-#include "plimsoll/kernels/unary_ops.h"
+#include "plimsoll/kernels/unary_ops.inc"
 #undef PLIMSOLL_UNARY
 #undef PLIMSOLL_MATH
 
@@ -146,14 +146,14 @@ constexpr Loops kLoops = {
     PLIMSOLL_LOOPS_NAME,
     {
 #define PLIMSOLL_BINARY(name, types, result, value) PLIMSOLL_ROW(binary_or_null, Binary_##name),
-#include "plimsoll/kernels/binary_ops.h"
+#include "plimsoll/kernels/binary_ops.inc"
 #undef PLIMSOLL_BINARY
     },
     {
 #define PLIMSOLL_UNARY(name, types, result, value) PLIMSOLL_ROW(unary_or_null, Unary_##name),
 #define PLIMSOLL_MATH(name, vector_value, double_value) \
   {math_loop_f32<Unary_##name>, math_loop_f64<Unary_##name>, nullptr, nullptr, nullptr},
-#include "plimsoll/kernels/unary_ops.h"
+#include "plimsoll/kernels/unary_ops.inc"
 #undef PLIMSOLL_UNARY
 #undef PLIMSOLL_MATH
     },

@@ -1,4 +1,4 @@
-// One element's value for the operations of binary_ops.h and unary_ops.h. Integers wrap instead of overflowing.
+// One element's value for the operations of binary_ops.inc and unary_ops.inc. Integers wrap instead of overflowing.
 #pragma once
 
 #include <math.h>
