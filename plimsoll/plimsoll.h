@@ -21,3 +21,5 @@
 #include "plimsoll/memory/reclaimer.h"
 #include "plimsoll/memory/stats.h"
 #include "plimsoll/memory/system_memory.h"
+#include "plimsoll/memory/trace_file.h"
+#include "plimsoll/memory/trace_recorder.h"
