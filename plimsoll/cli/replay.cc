@@ -141,7 +141,10 @@ ReplayResult replay(const Trace& trace, const ReplayOptions& options) {
 std::size_t smallest_bfc_pool(const Trace& trace) {
   std::size_t too_small = trace.peak_live;
   std::size_t enough = std::max<std::size_t>(too_small, 256);
+  const std::size_t most =
+      enough > SIZE_MAX / 16 ? SIZE_MAX : enough * 16;  // Beyond that it is the system that refuses.
   while (!runs_in_bfc_pool(trace, enough)) {
+    if (enough >= most / 2) return 0;
     too_small = enough;
     enough += enough / 2;
   }

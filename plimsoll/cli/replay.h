@@ -45,7 +45,7 @@ struct ReplayResult {
 ReplayResult replay(const Trace& trace, const ReplayOptions& options);
 
 // The smallest fixed pool in which TensorFlow's policy runs the trace without a refusal, found by bisection
-// to 0.2 % of the live bytes.
+// to 0.2 % of the live bytes; 0 when no pool up to 8 times the live bytes does (the system has no such addresses).
 std::size_t smallest_bfc_pool(const Trace& trace);
 
 }  // namespace plimsoll

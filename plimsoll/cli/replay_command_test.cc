@@ -44,6 +44,15 @@ TEST(ReplayCommand, PrintsOneJsonDocumentAndNothingElse) {
   EXPECT_GT(json["limit"].get<std::size_t>(), 0u);
 }
 
+TEST(ReplayCommand, EndsSoonWhenARequestIsLargerThanAllAddresses) {
+  const auto path = std::filesystem::temp_directory_path() / "plimsoll_replay_huge.csv";
+  std::ofstream(path) << "a,1,100000000000000\nf,1\n";
+  const Outcome result = run({"replay", path.c_str(), "--repeat", "1"});
+  std::filesystem::remove(path);
+  EXPECT_NE(result.code, 2);
+  EXPECT_THAT(result.out + result.err, HasSubstr("90.9 TiB"));
+}
+
 TEST(ReplayCommand, EndsWith3AfterARefusalAndCountsIt) {
   const Outcome result = run({"replay", kMlp, "--policy", "bfc", "--limit", "13MiB", "--json", "--repeat", "1"});
   EXPECT_EQ(result.code, 3);
