@@ -10,10 +10,18 @@
 namespace plimsoll {
 namespace {
 
+std::size_t backing_bytes(std::size_t bytes, std::size_t base_offset) {
+  return (bytes + base_offset + 4095) / 4096 * 4096;
+}
+
 // Costs memory only where it is written. The base is aligned to 2 MiB before the offset.
 std::byte* map_backing(std::size_t bytes, std::size_t base_offset) {
-  const auto start = reinterpret_cast<std::uintptr_t>(map_zero_pages(bytes + base_offset + 2_MiB, "fake pages"));
-  return reinterpret_cast<std::byte*>((start + 2_MiB - 1) / 2_MiB * 2_MiB) + base_offset;
+  const std::size_t kept = backing_bytes(bytes, base_offset);
+  auto* start = static_cast<std::byte*>(map_zero_pages(kept + 2_MiB, "fake pages"));
+  const std::size_t head = -reinterpret_cast<std::uintptr_t>(start) % 2_MiB;
+  if (head > 0) unmap_zero_pages(start, head);
+  unmap_zero_pages(start + head + kept, 2_MiB - head);
+  return start + head + base_offset;
 }
 
 }  // namespace
@@ -23,7 +31,9 @@ FakePageRange::FakePageRange(std::size_t bytes, const FakePagesOptions& options)
       options_(options),
       there_(bytes / options.page_bytes) {}
 
-FakePageRange::~FakePageRange() { unmap_zero_pages(base() - options_.base_offset, bytes() + options_.base_offset); }
+FakePageRange::~FakePageRange() {
+  unmap_zero_pages(base() - options_.base_offset, backing_bytes(bytes(), options_.base_offset));
+}
 
 void FakePageRange::expect(std::size_t offset, std::size_t bytes, bool there) noexcept {
   const std::size_t page = options_.page_bytes;
