@@ -99,8 +99,21 @@ void add_plan_command(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("plan", "Place buffers with known lifetimes in one arena, as low as possible");
   command->add_option("lifetimes", options->lifetimes, "CSV with the columns id,lower,upper,size")->required();
-  command->add_option("--capacity", options->capacity, "Size of the arena, such as 1MiB; exit 3 when it does not fit");
-  command->add_option("--time", options->time, "How long to improve the plan: 500ms, 10s, 2min")->capture_default_str();
+  const auto readable = [](auto parse) {  // Wrong usage is told before anything is read.
+    return [parse](const std::string& text) -> std::string {
+      try {
+        parse(text);
+        return "";
+      } catch (const InvalidArgument& error) {
+        return error.what();
+      }
+    };
+  };
+  command->add_option("--capacity", options->capacity, "Size of the arena, such as 1MiB; exit 3 when it does not fit")
+      ->check(readable([](const std::string& text) { return parse_bytes(text); }), "SIZE");
+  command->add_option("--time", options->time, "How long to improve the plan: 500ms, 10s, 2min")
+      ->check(readable([](const std::string& text) { return parse_seconds(text); }), "TIME")
+      ->capture_default_str();
   command->add_option("--nodes", options->nodes, "Stop after this many placements: the same plan on any machine");
   command->add_option("--alignment", options->alignment, "At least this for every buffer")->capture_default_str();
   command->add_option("--threads", options->threads, "Threads to search with")->capture_default_str();

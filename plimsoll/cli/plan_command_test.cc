@@ -75,7 +75,11 @@ TEST_F(PlanCommand, NamesLineAndColumnOfAFaultAndEndsWithOne) {
   EXPECT_EQ(out_, "");
   EXPECT_EQ(run({path("none.csv")}), 1);
   EXPECT_EQ(run({}), 2);
-  EXPECT_EQ(run({path("in.csv"), "--time", "soon"}), 1);
+}
+
+TEST_F(PlanCommand, EndsWith2ForArgumentsItCannotRead) {
+  EXPECT_EQ(run({path("in.csv"), "--time", "soon"}), 2);
+  EXPECT_EQ(run({path("in.csv"), "--capacity", "a lot"}), 2);
 }
 
 TEST_F(PlanCommand, WritesAPlanThatIsValidAndTheSameEachTime) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/log.h"
 #include "plimsoll/memory/arena.h"
 #include "plimsoll/memory/arena_list.h"
 
@@ -95,7 +96,16 @@ void AlertList::update(Arena& arena, std::vector<Due>& due) {
 void AlertList::fire(const std::vector<Due>& due) {
   for (const auto& [alert, what] : due) {
     const std::lock_guard lock(alert->running);
-    if (!alert->ended) alert->callback(what);
+    if (alert->ended) continue;
+    try {
+      alert->callback(what);
+    } catch (const std::exception& error) {  // The allocation has happened: it must not seem to have failed.
+      log_message(LogLevel::warning, fmt::format("memory alert at {} of \"{}\": the callback threw: {}", what.fraction,
+                                                 what.device, error.what()));
+    } catch (...) {
+      log_message(LogLevel::warning,
+                  fmt::format("memory alert at {} of \"{}\": the callback threw", what.fraction, what.device));
+    }
   }
 }
 

@@ -3,7 +3,8 @@
 //   auto handle = on_memory_alert(0.8, [](const MemoryAlert& a) { log(a.device, a.fraction); });
 //
 // Fires once on the way up, on each device, and again only after use has fallen below in between. The callback runs on
-// the allocating thread, after the allocation, without any lock held: it may allocate and free. The handle ends it.
+// the allocating thread, after the allocation, without any lock held: it may allocate and free. What it throws goes to
+// the log. The handle ends it.
 #pragma once
 
 #include <cstddef>

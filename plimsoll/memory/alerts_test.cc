@@ -195,6 +195,15 @@ TEST(Alerts, LetTheirCallbackMakeAndDestroyArenas) {
   EXPECT_EQ(fired, 2);
 }
 
+TEST(Alerts, WhoseCallbackThrowsLeaveTheAllocationAsItIs) {
+  HostArena host({.limit = 10_MiB});
+  const auto handle = on_memory_alert(0.5, [](const MemoryAlert&) { throw std::runtime_error("boom"); });
+  Block block;
+  EXPECT_NO_THROW(block = host->allocate(6_MiB));
+  host->deallocate(block);
+  EXPECT_EQ(host->stats().bytes_in_use, 0u);
+}
+
 TEST(Alerts, AreNotMissedAfterARequestThatABudgetRefused) {
   HostArena host({.limit = 10_MiB});
   int fired = 0;

@@ -173,10 +173,9 @@ Chunk* Arena::take_cached(ThreadMemory& thread, ArenaCache& cache, const Request
 // Counts `size` bytes as used here and in every budget of the scope. Returns who refused, nullptr when none did.
 const MeterCenter* Arena::charge(ThreadMemory& thread, ArenaCache& cache, std::int64_t size) {
   const auto for_all = [&](auto&& f) {
-    if (!f(cache.meter)) return static_cast<Meter*>(&cache.meter);
-    for (Meter* meter = thread.budget; meter; meter = meter->parent)
+    for (Meter* meter = thread.budget; meter; meter = meter->parent)  // Budgets first: theirs is the advice that helps.
       if (!f(*meter)) return meter;
-    return static_cast<Meter*>(nullptr);
+    return f(cache.meter) ? nullptr : &cache.meter;
   };
   const auto add = [&](Meter& meter) {
     meter.add(size);

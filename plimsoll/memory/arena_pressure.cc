@@ -12,6 +12,11 @@
 #include "plimsoll/memory/trace_recorder.h"
 
 namespace plimsoll {
+namespace {
+
+constexpr std::size_t kMostBytes = std::size_t{1} << 46;  // More than any range holds; rounded sizes stay below 2^63.
+
+}  // namespace
 
 // How many pages may be committed before reuse is preferred to growth: a little above the peak in use when growing
 // step by step, more generously when the whole limit is ours to use.
@@ -64,7 +69,7 @@ Chunk* Arena::try_slowly(ThreadMemory& thread, const Request& request, const Blo
   ArenaCache& cache = cache_of(thread);
   const auto size = static_cast<std::int64_t>(request.size);
   refusal.by = &center_;
-  if (request.size > limit()) return nullptr;
+  if (request.size > limit() && (!thread.budget || request.size > kMostBytes)) return nullptr;
   refusal.by = charge(thread, cache, size);
   if (refusal.by) return nullptr;
   if (Chunk* cached = take_cached(thread, cache, request)) {
@@ -124,9 +129,10 @@ bool Arena::climb(std::size_t& rung, const Request& request, Refusal& refusal) {
 // The pages that hold a live byte plus those of the request. When that is within the limit, the request was refused for
 // want of a hole or by the page source: then as many pages more as the request has.
 std::size_t Arena::sufficient_limit(const Request& request) {
+  if (request.size > kMostBytes) return request.size;  // No machine has it.
   const std::lock_guard lock(mutex_);
   flush_caches_locked();
-  const std::size_t pages = heap_->pages_for(std::min(request.size, SIZE_MAX / 4));
+  const std::size_t pages = heap_->pages_for(request.size);
   const std::size_t enough = heap_->committed_pages() - heap_->spare_pages() + pages;
   return (enough > page_limit_ ? enough : page_limit_ + pages) << page_shift_;
 }
@@ -141,7 +147,8 @@ void Arena::refuse(const Request& request, const BlockLabel& label, Refusal& ref
   details.limit = own ? options_.limit : refusal.by->limit();
   if (refusal.searched)  // The heap did these itself, once more after each rung.
     refusal.tried.insert(refusal.tried.begin() + 1, {{"empty caches", refusal.emptied}, {"move pages of holes", 0}});
-  details.smallest_sufficient_limit = own ? sufficient_limit(request) : details.in_use + request.size;
+  details.smallest_sufficient_limit =
+      own ? sufficient_limit(request) : std::max(request.size, details.in_use + request.size);
   details.tried = std::move(refusal.tried);
   details.holders = find_holders(*this, own ? nullptr : static_cast<const BudgetNode*>(refusal.by));
   details.what =

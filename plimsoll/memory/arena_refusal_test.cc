@@ -163,6 +163,31 @@ TEST(ArenaRefusal, OfABudgetNamesALimitThatServesTheSameSequenceWhileOneByteLess
   EXPECT_EQ(serves_within(sufficient - 1, more), reached);
 }
 
+TEST(ArenaRefusal, IsTheBudgetsWhenBudgetAndDeviceBothRefuse) {
+  HostArena host({.limit = 64_MiB});
+  const Budget budget("process", 32_MiB);
+  const BudgetScope scope(budget);
+  const Block held = host->allocate(30_MiB);
+  try {
+    static_cast<void>(host->allocate(35_MiB));
+    FAIL() << "nothing was refused";
+  } catch (const OutOfMemory& error) {
+    EXPECT_EQ(error.limit(), 32_MiB);
+    EXPECT_EQ(error.smallest_sufficient_limit(), 65_MiB);
+  }
+  host->deallocate(held);
+}
+
+TEST(ArenaRefusal, OfASizeThatNoMachineHasNamesThatSize) {
+  HostArena host({.limit = 1_MiB});
+  try {
+    static_cast<void>(host->allocate(SIZE_MAX));
+    FAIL() << "nothing was refused";
+  } catch (const OutOfMemory& error) {
+    EXPECT_EQ(error.smallest_sufficient_limit(), SIZE_MAX);
+  }
+}
+
 TEST(ArenaRefusal, ByThePageSourceLeavesEverythingIntactAndTheNextRequestSucceeds) {
   FakePageSource pages;
   Arena arena(pages, {.limit = 4_MiB});

@@ -19,7 +19,7 @@ std::size_t align_up(std::size_t n, std::size_t alignment) { return (n + alignme
 Heap::Heap(std::unique_ptr<PageRange> range, std::size_t page_bytes, bool two_zones)
     : range_(std::move(range)),
       page_shift_(static_cast<unsigned>(std::bit_width(page_bytes)) - 1),
-      records_(std::clamp<std::size_t>(range_->bytes() / 1024, kLeastRecords, kMostRecords)),
+      records_(std::clamp<std::size_t>(range_->bytes() / 512, kLeastRecords, kMostRecords)),
       pages_(range_->bytes() >> page_shift_),
       zone_count_(two_zones ? 2 : 1) {
   PLIMSOLL_CHECK(std::has_single_bit(page_bytes) && page_bytes >= kGranularity);
