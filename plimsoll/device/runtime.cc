@@ -19,8 +19,14 @@ std::string names_of(const Runtime::Devices& devices) {
   return names.empty() ? "none is visible; see config::set_visible_devices" : names;
 }
 
+std::atomic<std::size_t (*)()> tensor_count{nullptr};
+
 // Blocks freed with deferred release do not count as held.
 void require_unused(const Runtime::Devices& devices) {
+  const auto count = tensor_count.load();
+  if (const std::size_t tensors = count ? count() : 0)
+    throw FailedPrecondition(
+        fmt::format("config::reset_for_testing: {} tensors and buffers live; dispose of them first", tensors));
   for (const auto& device : devices) {
     device->arena().flush_deferred();
     const std::size_t bytes = device->arena().stats().bytes_in_use;
@@ -103,6 +109,8 @@ void Runtime::change(std::string_view function, FunctionRef<void(Settings&)> edi
                     function));
   settings_ = std::move(changed);
 }
+
+void Runtime::set_tensor_count(std::size_t (*count)()) noexcept { tensor_count.store(count); }
 
 void Runtime::reset() {
   const std::lock_guard lock(mutex_);

@@ -41,8 +41,11 @@ class PLIMSOLL_API Runtime {
   // FailedPrecondition, in the name of `function`, when they would change after the start.
   void change(std::string_view function, FunctionRef<void(Settings&)> edit);
 
-  // Forgets devices and settings. Throws FailedPrecondition while blocks live; then nothing has changed.
+  // Forgets devices and settings. Throws FailedPrecondition while blocks or tensors live; then nothing has changed.
   void reset();
+
+  // Tells reset() how to count what the layers above keep on devices beside blocks.
+  static void set_tensor_count(std::size_t (*count)()) noexcept;
 
  private:
   Runtime() = default;

@@ -60,6 +60,7 @@ class alignas(128) ThreadMemory {
   Meter* budget = nullptr;                       // Meter of the innermost BudgetScope, nullptr outside of any.
   std::array<ArenaCache*, kMaxArenas> caches{};  // By arena number.
   std::vector<std::unique_ptr<Meter>> meters;    // By budget number.
+  void* tensors = nullptr;                       // The tensor layer's, never given back: handed on with this object.
 
  private:
   friend class StopThreads;

@@ -1,0 +1,88 @@
+#include "plimsoll/ops/check_operands.h"
+#include "plimsoll/ops/elementwise.h"
+#include "plimsoll/ops/elementwise_ops.h"
+#include "plimsoll/ops/execute.h"
+
+namespace plimsoll {
+
+void Binary::infer(const Specs& in, SpecList& out) const {
+  require_same_dtype(*this, in);
+  if (!is_supported(op_, in.dtype(0))) [[unlikely]]
+    refuse_dtype(*this, in.dtype(0));
+  const DType dtype = result_dtype(op_, in.dtype(0));
+  if (in.shape(0) == in.shape(1))
+    out.add(in.shape(0), dtype);
+  else
+    out.add(broadcast_shapes(in.shape(0), in.shape(1), name()), dtype);
+}
+
+void Binary::run(const OpRun& run) const noexcept { binary(op_, run.in[0], run.in[1], run.out[0]); }
+
+OpFacts Binary::facts() const noexcept {
+  return {.has_gradient = result_dtype(op_, f32) == f32, .overwrites = slot(0) | slot(1)};
+}
+
+void BinaryWithNumber::infer(const Specs& in, SpecList& out) const {
+  if (!is_supported(op_, in.dtype(0))) [[unlikely]]
+    refuse_dtype(*this, in.dtype(0));
+  out.add(in.shape(0), result_dtype(op_, in.dtype(0)));
+}
+
+void BinaryWithNumber::run(const OpRun& run) const noexcept {
+  const std::uint64_t bytes = number_.to(run.in[0].dtype());
+  const ConstTensorView number(&bytes, 0, run.in[0].dtype(), Shape::scalar());
+  if (number_first_)
+    binary(op_, number, run.in[0], run.out[0]);
+  else
+    binary(op_, run.in[0], number, run.out[0]);
+}
+
+OpFacts BinaryWithNumber::facts() const noexcept {
+  return {.has_gradient = result_dtype(op_, f32) == f32, .overwrites = slot(0)};
+}
+
+#define PLIMSOLL_PAIR(name)                                                                                        \
+  Tensor name(const Tensor& a, const Tensor& b) { return execute(Binary(BinaryOp::name), a, b); }                  \
+  Tensor name(const Tensor& a, const Number& b) { return execute(BinaryWithNumber(BinaryOp::name, b, false), a); } \
+  Tensor name(const Number& a, const Tensor& b) { return execute(BinaryWithNumber(BinaryOp::name, a, true), b); }
+PLIMSOLL_PAIR(add)
+PLIMSOLL_PAIR(subtract)
+PLIMSOLL_PAIR(multiply)
+PLIMSOLL_PAIR(divide)
+PLIMSOLL_PAIR(floor_divide)
+PLIMSOLL_PAIR(modulo)
+PLIMSOLL_PAIR(power)
+PLIMSOLL_PAIR(maximum)
+PLIMSOLL_PAIR(minimum)
+PLIMSOLL_PAIR(squared_difference)
+PLIMSOLL_PAIR(equal)
+PLIMSOLL_PAIR(not_equal)
+PLIMSOLL_PAIR(less)
+PLIMSOLL_PAIR(less_equal)
+PLIMSOLL_PAIR(greater)
+PLIMSOLL_PAIR(greater_equal)
+PLIMSOLL_PAIR(logical_and)
+PLIMSOLL_PAIR(logical_or)
+PLIMSOLL_PAIR(logical_xor)
+#undef PLIMSOLL_PAIR
+
+#define PLIMSOLL_TENSOR_OPERATOR(symbol, name)                                    \
+  Tensor operator symbol(const Tensor& a, const Tensor& b) { return name(a, b); } \
+  Tensor operator symbol(const Tensor& a, const Number& b) { return name(a, b); } \
+  Tensor operator symbol(const Number& a, const Tensor& b) { return name(a, b); }
+PLIMSOLL_TENSOR_OPERATOR(+, add)
+PLIMSOLL_TENSOR_OPERATOR(-, subtract)
+PLIMSOLL_TENSOR_OPERATOR(*, multiply)
+PLIMSOLL_TENSOR_OPERATOR(/, divide)
+PLIMSOLL_TENSOR_OPERATOR(%, modulo)
+PLIMSOLL_TENSOR_OPERATOR(==, equal)
+PLIMSOLL_TENSOR_OPERATOR(!=, not_equal)
+PLIMSOLL_TENSOR_OPERATOR(<, less)
+PLIMSOLL_TENSOR_OPERATOR(<=, less_equal)
+PLIMSOLL_TENSOR_OPERATOR(>, greater)
+PLIMSOLL_TENSOR_OPERATOR(>=, greater_equal)
+PLIMSOLL_TENSOR_OPERATOR(&&, logical_and)
+PLIMSOLL_TENSOR_OPERATOR(||, logical_or)
+#undef PLIMSOLL_TENSOR_OPERATOR
+
+}  // namespace plimsoll

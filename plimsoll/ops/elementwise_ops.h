@@ -1,0 +1,58 @@
+// The ops behind elementwise.h, for those who build on them: gradients and passes over graphs.
+#pragma once
+
+#include "plimsoll/kernels/elementwise.h"
+#include "plimsoll/tensor/number.h"
+#include "plimsoll/tensor/op.h"
+
+namespace plimsoll {
+
+// a op b.
+class Binary final : public OpOf<Binary> {
+ public:
+  explicit Binary(BinaryOp op) noexcept : op_(op) {}
+  const char* name() const noexcept override { return op_name(op_); }
+  void infer(const Specs& in, SpecList& out) const override;
+  void run(const OpRun& run) const noexcept override;
+  SavedSlots saved(SlotMask wanted) const override;
+  void gradient(GradientContext& context) const override;
+  OpFacts facts() const noexcept override;
+  BinaryOp op() const noexcept { return op_; }
+
+ private:
+  BinaryOp op_;
+};
+
+// x op number, or number op x.
+class BinaryWithNumber final : public OpOf<BinaryWithNumber> {
+ public:
+  BinaryWithNumber(BinaryOp op, Number number, bool number_first) noexcept
+      : number_(number), op_(op), number_first_(number_first) {}
+  const char* name() const noexcept override { return op_name(op_); }
+  void infer(const Specs& in, SpecList& out) const override;
+  void run(const OpRun& run) const noexcept override;
+  SavedSlots saved(SlotMask wanted) const override;
+  void gradient(GradientContext& context) const override;
+  OpFacts facts() const noexcept override;
+
+ private:
+  Number number_;
+  BinaryOp op_;
+  bool number_first_;
+};
+
+class Unary final : public OpOf<Unary> {
+ public:
+  explicit Unary(UnaryOp op) noexcept : op_(op) {}
+  const char* name() const noexcept override { return op_name(op_); }
+  void infer(const Specs& in, SpecList& out) const override;
+  void run(const OpRun& run) const noexcept override;
+  SavedSlots saved(SlotMask wanted) const override;
+  void gradient(GradientContext& context) const override;
+  OpFacts facts() const noexcept override;
+
+ private:
+  UnaryOp op_;
+};
+
+}  // namespace plimsoll

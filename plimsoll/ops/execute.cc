@@ -1,0 +1,122 @@
+#include "plimsoll/ops/execute.h"
+
+#include <fmt/format.h>
+
+#include "plimsoll/base/clock.h"
+#include "plimsoll/base/error.h"
+#include "plimsoll/device/device.h"
+#include "plimsoll/ops/inline_array.h"
+#include "plimsoll/tensor/interceptor.h"
+#include "plimsoll/tensor/make_tensor.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr std::size_t kFew = 4;  // Operands without the heap.
+using SpecRefs = InlineArray<SpecRef, kFew>;
+
+[[noreturn, gnu::cold]] void refuse_devices(const Op& op, std::span<const Tensor* const> inputs, std::size_t other) {
+  const std::string first = inputs[0]->device(), second = inputs[other]->device();
+  throw InvalidArgument(fmt::format("{}: {} is on {}, {} on {}; move one with .to(\"{}\") or .to(\"{}\")", op.name(),
+                                    op.input_name(0), first, op.input_name(other), second, second, first));
+}
+
+// Fills in what infer() sees; gives the operands' device. Takes the memory of lazy ones.
+Device* check_inputs(const Op& op, std::span<const Tensor* const> inputs, SpecRefs& specs) {
+  Device* device = nullptr;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const TensorRecord* record = inputs[i]->record();
+    Storage* storage = record ? record->storage.load(std::memory_order_acquire) : nullptr;
+    if (!storage) [[unlikely]]
+      refuse_disposed(*inputs[i], op.name(), op.input_name(i));
+    storage->resident();
+    if (!device) device = &storage->device();
+    if (device != &storage->device()) [[unlikely]]
+      refuse_devices(op, inputs, i);
+    specs[i] = {&record->shape, record->dtype};
+  }
+  return device ? device : &current_device();
+}
+
+// Memory for the kernel alone, given back when it is done.
+class Scratch {
+ public:
+  Scratch(const Op& op, Device& device, std::size_t bytes) {
+    if (bytes == 0) return;
+    const Shape shape({static_cast<std::int64_t>(bytes)});
+    storage_ =
+        Storage::take(device, bytes, block_label({.op = op.name(), .category = Category::kWorkspace}, shape, u8));
+    bytes_ = {static_cast<std::byte*>(storage_->resident()), bytes};
+  }
+  std::span<std::byte> bytes() const noexcept { return bytes_; }
+
+ private:
+  StorageRef storage_;
+  std::span<std::byte> bytes_;
+};
+
+void run_kernel(const Op& op, std::span<const Tensor* const> inputs, std::span<const Tensor> outputs,
+                std::span<std::byte> scratch) {
+  InlineArray<ConstTensorView, kFew> in(inputs.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const TensorRecord& record = *inputs[i]->record();
+    in[i] = {record.storage.load(std::memory_order_relaxed)->resident(), record.offset, record.dtype, record.shape};
+  }
+  InlineArray<TensorView, kFew> out(outputs.size());
+  for (std::size_t i = 0; i < outputs.size(); ++i) out[i] = writable(outputs[i]);
+  op.run({in.span(), out.span(), scratch});
+}
+
+[[gnu::noinline]] void run_observed(const Op& op, std::span<const Tensor* const> inputs,
+                                    std::span<const Tensor> outputs, std::span<std::byte> scratch) {
+  const std::int64_t start = monotonic_ns();
+  run_kernel(op, inputs, outputs, scratch);
+  ThreadContext::current().observer->ran(op, inputs, outputs, monotonic_ns() - start);
+}
+
+// One output needs no list; more are in `many`.
+void execute_into(const Op& op, std::span<const Tensor* const> inputs, Tensor* one, std::vector<Tensor>* many) {
+  SpecRefs refs(inputs.size());
+  Device& device = *check_inputs(op, inputs, refs);
+  const Specs specs(refs.span());
+  SpecList out;
+  op.infer(specs, out);
+  const ThreadContext& context = ThreadContext::current();
+  if (one && op.facts().is_view) {
+    *one = make_view(*inputs[0], op.name(), out[0].shape, op.view_offset(specs));
+    if (context.interceptor) context.interceptor->executed(op, inputs, {one, 1});
+    return;
+  }
+  if (many) many->resize(out.size());
+  const std::span<Tensor> outputs = many ? std::span<Tensor>(*many) : std::span<Tensor>(one, 1);
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    outputs[i] = make_tensor({.op = op.name(), .category = context.category}, out[i].shape, out[i].dtype, device);
+  const Scratch scratch(op, device, op.workspace_bytes(specs, out));
+  if (context.observer) [[unlikely]]
+    run_observed(op, inputs, outputs, scratch.bytes());
+  else
+    run_kernel(op, inputs, outputs, scratch.bytes());
+  if (context.interceptor) context.interceptor->executed(op, inputs, outputs);
+}
+
+}  // namespace
+
+Tensor execute_on(const Op& op, std::span<const Tensor* const> inputs) {
+  Tensor output;
+  execute_into(op, inputs, &output, nullptr);
+  return output;
+}
+
+std::vector<Tensor> execute_all(const Op& op, std::span<const Tensor* const> inputs) {
+  std::vector<Tensor> outputs;
+  execute_into(op, inputs, nullptr, &outputs);
+  return outputs;
+}
+
+Tensor execute_list(const Op& op, std::span<const Tensor> inputs) {
+  InlineArray<const Tensor*, 16> list(inputs.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) list[i] = &inputs[i];
+  return execute_on(op, list.span());
+}
+
+}  // namespace plimsoll

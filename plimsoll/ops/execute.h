@@ -1,0 +1,31 @@
+// execute: runs an op now: checks the operands, takes the outputs' memory, calls the kernel, tells the tape.
+//
+//   Tensor y = execute(Binary(BinaryOp::add), a, b);
+//   std::vector<Tensor> parts = execute_all(Split(...), {x});
+//
+// Throws Disposed and InvalidArgument that name the op and the operand, OutOfMemory when an output or the scratch does
+// not fit; then nothing has changed. Cost: no heap allocation beside the outputs and the scratch.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "plimsoll/base/api.h"
+#include "plimsoll/tensor/op.h"
+
+namespace plimsoll {
+
+// The only output of `op`. With no inputs it goes to the device of the DeviceScope.
+PLIMSOLL_API Tensor execute_on(const Op& op, std::span<const Tensor* const> inputs);
+PLIMSOLL_API std::vector<Tensor> execute_all(const Op& op, std::span<const Tensor* const> inputs);
+
+template <class... Inputs>
+Tensor execute(const Op& op, const Inputs&... inputs) {
+  const Tensor* const list[sizeof...(inputs) + 1] = {&inputs..., nullptr};
+  return execute_on(op, {list, sizeof...(inputs)});
+}
+
+// Operands in a list, for ops that take any number.
+PLIMSOLL_API Tensor execute_list(const Op& op, std::span<const Tensor> inputs);
+
+}  // namespace plimsoll

@@ -1,0 +1,31 @@
+// Fills that take shape and dtype from a tensor: ops, so that graphs and gradients may use them.
+#include "plimsoll/kernels/elementwise.h"
+#include "plimsoll/ops/creation.h"
+#include "plimsoll/ops/execute.h"
+
+namespace plimsoll {
+namespace {
+
+class FillLike final : public OpOf<FillLike> {
+ public:
+  FillLike(const char* name, Number value) noexcept : name_(name), value_(value) {}
+  const char* name() const noexcept override { return name_; }
+  void infer(const Specs& in, SpecList& out) const override { out.add(in.shape(0), in.dtype(0)); }
+  void run(const OpRun& run) const noexcept override {
+    const std::uint64_t element = value_.to(run.out[0].dtype());
+    copy(ConstTensorView(&element, 0, run.out[0].dtype(), Shape::scalar()), run.out[0]);
+  }
+  OpFacts facts() const noexcept override { return {.has_gradient = false, .overwrites = slot(0)}; }
+
+ private:
+  const char* name_;
+  Number value_;
+};
+
+}  // namespace
+
+Tensor zeros_like(const Tensor& x) { return execute(FillLike("zeros_like", 0), x); }
+Tensor ones_like(const Tensor& x) { return execute(FillLike("ones_like", 1), x); }
+Tensor full_like(const Tensor& x, const Number& value) { return execute(FillLike("full_like", value), x); }
+
+}  // namespace plimsoll

@@ -1,0 +1,80 @@
+// where, cast, broadcast_to, clip: choosing and converting elements.
+#include <fmt/format.h>
+
+#include "plimsoll/base/error.h"
+#include "plimsoll/kernels/elementwise.h"
+#include "plimsoll/ops/check_operands.h"
+#include "plimsoll/ops/creation.h"
+#include "plimsoll/ops/elementwise.h"
+#include "plimsoll/ops/elementwise_ops.h"
+#include "plimsoll/ops/execute.h"
+
+namespace plimsoll {
+namespace {
+
+class Where final : public OpOf<Where> {
+ public:
+  const char* name() const noexcept override { return "where"; }
+  void infer(const Specs& in, SpecList& out) const override {
+    if (in.dtype(0) != boolean)
+      throw InvalidArgument(fmt::format("where: the condition is {}; give a boolean", dtype_name(in.dtype(0))));
+    require_same_dtype(*this, in, 1);
+    out.add(broadcast_shapes(in.shape(0), broadcast_shapes(in.shape(1), in.shape(2), "where"), "where"), in.dtype(1));
+  }
+  void run(const OpRun& run) const noexcept override { select(run.in[0], run.in[1], run.in[2], run.out[0]); }
+  SavedSlots saved(SlotMask) const override { return {.inputs = slot(0)}; }
+  void gradient(GradientContext& c) const override {
+    const Tensor zero = zeros_like(c.grad());
+    if (c.wants(1)) c.give(1, sum_to(where(c.input(0), c.grad(), zero), c.input_shape(1)));
+    if (c.wants(2)) c.give(2, sum_to(where(c.input(0), zero, c.grad()), c.input_shape(2)));
+  }
+  OpFacts facts() const noexcept override { return {.overwrites = slot(1) | slot(2)}; }
+  std::string input_name(std::size_t input) const override {
+    constexpr const char* kNames[] = {"condition", "x", "y"};
+    return kNames[input];
+  }
+};
+
+class Cast final : public OpOf<Cast> {
+ public:
+  explicit Cast(DType dtype) noexcept : dtype_(dtype) {}
+  const char* name() const noexcept override { return "cast"; }
+  void infer(const Specs& in, SpecList& out) const override { out.add(in.shape(0), dtype_); }
+  void run(const OpRun& run) const noexcept override { copy(run.in[0], run.out[0]); }
+  void gradient(GradientContext& c) const override { c.give(0, c.grad().cast(c.input_dtype(0))); }
+
+ private:
+  DType dtype_;
+};
+
+class BroadcastTo final : public OpOf<BroadcastTo> {
+ public:
+  explicit BroadcastTo(const Shape& shape) : shape_(shape) {}
+  const char* name() const noexcept override { return "broadcast_to"; }
+  void infer(const Specs& in, SpecList& out) const override {
+    if (!(broadcast_shapes(in.shape(0), shape_, "broadcast_to") == shape_))
+      throw InvalidArgument(
+          fmt::format("broadcast_to: shape {} cannot become {}", in.shape(0).to_string(), shape_.to_string()));
+    out.add(shape_, in.dtype(0));
+  }
+  void run(const OpRun& run) const noexcept override { copy(run.in[0], run.out[0]); }
+  void gradient(GradientContext& c) const override { c.give(0, sum_to(c.grad(), c.input_shape(0))); }
+
+ private:
+  Shape shape_;
+};
+
+}  // namespace
+
+Tensor where(const Tensor& condition, const Tensor& x, const Tensor& y) { return execute(Where(), condition, x, y); }
+Tensor cast(const Tensor& x, DType dtype) { return x.dtype() == dtype ? x : execute(Cast(dtype), x); }
+Tensor Tensor::cast(DType dtype) const { return plimsoll::cast(*this, dtype); }
+Tensor broadcast_to(const Tensor& x, const Shape& shape) { return execute(BroadcastTo(shape), x); }
+
+Tensor clip(const Tensor& x, const Number& low, const Number& high) { return minimum(maximum(x, low), high); }
+
+Tensor leaky_relu(const Tensor& x, float alpha) {
+  return execute(BinaryWithNumber(BinaryOp::leaky_relu, alpha, false), x);
+}
+
+}  // namespace plimsoll

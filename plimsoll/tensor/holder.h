@@ -1,0 +1,45 @@
+// Holder: something that keeps buffers alive: a variable, a tape, later a graph, a session, a cache or a dataset.
+//
+//   class Tape : public Holder {
+//     std::string describe() const override { return "tape"; }
+//     void visit_held(FunctionRef<void(const Storage&, const char*)> f) const override { ... f(storage, "input of
+//     multiply"); }
+//   };
+//
+// Holders register themselves while they live, and who_holds() asks them all. What they hold may be looked at by any
+// thread while all others stand at their gates (thread_memory.h): so a holder changes it inside of its thread's gate,
+// and visit_held() neither allocates tensors nor takes a lock.
+// Cost: a lock to make and to drop one.
+#pragma once
+
+#include <string>
+
+#include "plimsoll/base/api.h"
+#include "plimsoll/base/function_ref.h"
+#include "plimsoll/tensor/storage.h"
+
+namespace plimsoll {
+
+class PLIMSOLL_API Holder {
+ public:
+  using Visit = FunctionRef<void(const Storage& storage, const char* detail)>;
+
+  Holder();
+  Holder(const Holder&) = delete;
+  Holder& operator=(const Holder&) = delete;
+
+  virtual std::string describe() const = 0;  // Its kind, and its name in quotes if it has one: variable "kernel".
+  virtual void visit_held(Visit f) const = 0;
+
+  // Calls f(holder) for all of them while every other thread stands still; f must not make or drop tensors or holders.
+  static void for_each(FunctionRef<void(const Holder&)> f);
+
+ protected:
+  virtual ~Holder();
+
+ private:
+  Holder* previous_;
+  Holder* next_;
+};
+
+}  // namespace plimsoll

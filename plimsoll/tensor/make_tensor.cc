@@ -1,0 +1,109 @@
+#include "plimsoll/tensor/make_tensor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "plimsoll/base/error.h"
+#include "plimsoll/device/device_scope.h"
+#include "plimsoll/device/runtime.h"
+#include "plimsoll/tensor/scope_list.h"
+#include "plimsoll/tensor/tensor_thread.h"
+
+namespace plimsoll {
+
+BlockLabel block_label(const Origin& origin, const Shape& shape, DType dtype) noexcept {
+  const ThreadContext& context = ThreadContext::current();
+  BlockLabel label;
+  label.op = origin.op;
+  label.scope = context.name_scope;
+  label.step = context.step;
+  label.category = origin.category;
+  label.dtype = static_cast<std::uint8_t>(dtype);
+  label.rank = static_cast<std::uint8_t>(shape.rank());
+  label.has_shape = 1;
+  const std::size_t kept = std::min(shape.rank(), BlockLabel::kSizes);
+  for (std::size_t axis = 0; axis < kept; ++axis)
+    label.sizes[axis] = static_cast<std::uint32_t>(std::min<std::int64_t>(shape[axis], UINT32_MAX));
+  return label;
+}
+
+Tensor make_tensor_on(StorageRef storage, std::size_t offset, const Shape& shape, DType dtype, const Origin& origin) {
+  ThreadMemory& thread = ThreadMemory::current();
+  TensorThread& counts = TensorThread::of(thread);
+  ThreadContext& context = ThreadContext::current();
+  TensorRecord* const record = counts.spare_record();
+  if (context.scope) context.scope->make_room();
+  {
+    const EnterThread inside(thread);
+    counts.pop_record();
+    record->references.store(TensorRecord::kStrong + TensorRecord::kWeak, std::memory_order_relaxed);
+    record->storage.store(storage.release(), std::memory_order_relaxed);
+    record->offset = offset;
+    record->shape = shape;
+    record->id = counts.next_id();
+    record->op = origin.op;
+    record->scope = context.name_scope;
+    record->owner = nullptr;
+    record->step = context.step;
+    record->site = 0;
+    record->dtype = dtype;
+    record->category = origin.category;
+    record->flags.store(TensorRecord::kLive, std::memory_order_relaxed);
+    counts.count(counts.tensors, 1);
+  }
+  if (context.scope) context.scope->track(record);
+  return Tensor::adopt(record);
+}
+
+Tensor make_tensor(const Origin& origin, const Shape& shape, DType dtype, Device& device) {
+  const std::size_t bytes = shape.size() * size_of(dtype);
+  return make_tensor_on(Storage::take(device, bytes, block_label(origin, shape, dtype)), 0, shape, dtype, origin);
+}
+
+Tensor make_view(const Tensor& base, const char* op, const Shape& shape, std::size_t offset) {
+  const TensorRecord* record = base.record();
+  Storage* storage = record ? record->storage.load(std::memory_order_acquire) : nullptr;
+  if (!storage) refuse_disposed(base, op, "x");
+  Tensor view = make_tensor_on(StorageRef::share(storage), record->offset + offset, shape, record->dtype,
+                               {.op = op, .category = record->category});
+  view.record()->set(TensorRecord::kView);
+  return view;
+}
+
+void set_name(const Tensor& tensor, std::string_view name) {
+  if (name.empty()) return;
+  auto copy = std::make_unique<char[]>(name.size() + 1);
+  std::memcpy(copy.get(), name.data(), name.size());
+  copy[name.size()] = 0;
+  const EnterThread inside(ThreadMemory::current());
+  delete[] std::exchange(tensor.record()->name, copy.release());
+}
+
+TensorView writable(const Tensor& tensor) {
+  const TensorRecord& record = *tensor.record();
+  return {record.storage.load(std::memory_order_acquire)->resident(), record.offset, record.dtype, record.shape};
+}
+
+Device& current_device() { return *Runtime::instance().devices()[DeviceScope::current()]; }
+
+Device& device_of(const Tensor& tensor) {
+  const TensorRecord* record = tensor.record();
+  Storage* storage = record ? record->storage.load(std::memory_order_acquire) : nullptr;
+  if (!storage) refuse_disposed(tensor, "device", "x");
+  return storage->device();
+}
+
+void refuse_disposed(const Tensor& tensor, std::string_view where, std::string_view argument) {
+  if (tensor.is_empty_handle())
+    throw InvalidArgument(fmt::format(
+        "{}: {} is an empty handle, not a tensor; was it default-constructed or moved from?", where, argument));
+  const std::string name = tensor.name().empty() ? "" : fmt::format(" \"{}\"", tensor.name());
+  throw Disposed(
+      fmt::format("{}: {} is disposed: tensor{} of shape {}, made by {}; keep() it, return it from its tidy, or "
+                  "dispose of it later",
+                  where, argument, name, tensor.shape().to_string(), tensor.record()->op));
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,47 @@
+// Making tensors: what ops, creation functions and tapes build handles with.
+//
+//   Tensor y = make_tensor({.op = "Zeros", .category = Category::kInputs}, {2, 3}, f32, device);   // not cleared
+//   Tensor v = make_view(y, "Reshape", {6}, 0);
+//   writable(y)                                   // a view to fill, before anyone else sees it
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "plimsoll/base/api.h"
+#include "plimsoll/tensor/tensor.h"
+#include "plimsoll/tensor/thread_context.h"
+
+namespace plimsoll {
+
+class Device;
+
+// Where a tensor comes from.
+struct Origin {
+  const char* op = "";  // Text that lives as long as the program.
+  Category category = ThreadContext::current().category;
+};
+
+// A tensor with bytes of its own, not cleared. Throws OutOfMemory, having changed nothing. Requires a known shape.
+PLIMSOLL_API Tensor make_tensor(const Origin& origin, const Shape& shape, DType dtype, Device& device);
+
+// A tensor on these bytes.
+PLIMSOLL_API Tensor make_tensor_on(StorageRef storage, std::size_t offset, const Shape& shape, DType dtype,
+                                   const Origin& origin);
+// On the bytes of another tensor, from `offset` bytes after its first on. Throws Disposed in the name of `op`.
+PLIMSOLL_API Tensor make_view(const Tensor& base, const char* op, const Shape& shape, std::size_t offset);
+
+// What the ledger is to say of a new block.
+PLIMSOLL_API BlockLabel block_label(const Origin& origin, const Shape& shape, DType dtype) noexcept;
+
+PLIMSOLL_API void set_name(const Tensor& tensor, std::string_view name);
+PLIMSOLL_API TensorView writable(const Tensor& tensor);
+
+// The device new tensors go to: that of the DeviceScope, or the first.
+PLIMSOLL_API Device& current_device();
+PLIMSOLL_API Device& device_of(const Tensor& tensor);
+
+[[noreturn]] PLIMSOLL_API void refuse_disposed(const Tensor& tensor, std::string_view where, std::string_view argument);
+
+}  // namespace plimsoll

@@ -1,0 +1,28 @@
+// NameScope: what is made inside carries the name in every memory report.
+//
+//   { NameScope outer("encoder"); NameScope inner("layer1"); h = relu(x); }     // h: scope "encoder/layer1"
+//
+// Names are kept for good: use few, not one per step. Thread safety: a scope belongs to its thread. Cost: some 30 ns.
+#pragma once
+
+#include <string_view>
+
+#include "plimsoll/base/api.h"
+
+namespace plimsoll {
+
+class PLIMSOLL_API NameScope {
+ public:
+  // Throws InvalidArgument for an empty name and for one that begins or ends with '/'.
+  explicit NameScope(std::string_view name);
+  ~NameScope();
+  NameScope(const NameScope&) = delete;
+  NameScope& operator=(const NameScope&) = delete;
+
+  static std::string_view current() noexcept;  // "encoder/layer1"; "" outside of any.
+
+ private:
+  const char* before_;
+};
+
+}  // namespace plimsoll

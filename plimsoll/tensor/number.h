@@ -1,0 +1,49 @@
+// Number: a C++ number beside a tensor; it takes the tensor's dtype.
+//
+//   x * 2.f; 1 - x; x % 2                  // operators of tensors take one
+//   Number(3).to(f16)                      // its bytes as that dtype, for a fill or a kernel
+//
+// Integers are kept as such, so that large ones reach i64 tensors whole. Converting follows the casts of tensors: to
+// integers by truncation, to boolean by comparing with zero.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <type_traits>
+
+#include "plimsoll/base/api.h"
+#include "plimsoll/base/dtype.h"
+
+namespace plimsoll {
+
+class PLIMSOLL_API Number {
+ public:
+  template <class T>
+  requires(std::integral<T>&& Element<T>) constexpr Number(T value) noexcept
+      : integer_(static_cast<std::int64_t>(value)), is_integer_(true), natural_(kDTypeOf<T>) {}
+  template <class T>
+  requires(std::unsigned_integral<T> && !Element<T>) constexpr Number(T value) noexcept
+      : integer_(static_cast<std::int64_t>(value)), is_integer_(true), natural_(i64) {}
+  template <std::floating_point T>
+  constexpr Number(T value) noexcept
+      : floating_(static_cast<double>(value)), is_integer_(false), natural_(std::is_same_v<T, float> ? f32 : f64) {}
+  Number(float16 value) noexcept : Number(static_cast<float>(value)) { natural_ = f16; }
+  Number(bfloat16 value) noexcept : Number(static_cast<float>(value)) { natural_ = bf16; }
+
+  bool is_integer() const noexcept { return is_integer_; }
+  double as_double() const noexcept { return is_integer_ ? static_cast<double>(integer_) : floating_; }
+  DType dtype() const noexcept { return natural_; }  // Of the C++ type it came from.
+
+  // The element's bytes, in the low ones.
+  std::uint64_t to(DType dtype) const noexcept;
+
+ private:
+  union {
+    std::int64_t integer_;
+    double floating_;
+  };
+  bool is_integer_;
+  DType natural_;
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,26 @@
+#include "plimsoll/tensor/op.h"
+
+#include <fmt/format.h>
+
+#include "plimsoll/base/error.h"
+
+namespace plimsoll {
+
+Op::~Op() = default;
+
+std::size_t Op::workspace_bytes(const Specs&, const SpecList&) const { return 0; }
+
+std::size_t Op::view_offset(const Specs&) const { return 0; }
+
+SavedSlots Op::saved(SlotMask) const { return {}; }
+
+void Op::gradient(GradientContext&) const { throw Unsupported(fmt::format("{}: has no gradient", name())); }
+
+OpFacts Op::facts() const noexcept { return {}; }
+
+std::string Op::input_name(std::size_t input) const {
+  constexpr const char* kNames[] = {"x", "y", "z"};
+  return input < 3 ? kNames[input] : fmt::format("input {}", input);
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,141 @@
+#include "plimsoll/tensor/storage.h"
+
+#include <cstring>
+#include <mutex>
+
+#include "plimsoll/base/error.h"
+#include "plimsoll/device/device.h"
+#include "plimsoll/tensor/tensor_thread.h"
+
+namespace plimsoll {
+
+// What only few storages have.
+struct Storage::External {
+  void* memory = nullptr;
+  std::function<void(void*)> deleter;
+  BlockLabel label;  // Of a lazy one.
+};
+
+namespace {
+
+std::mutex becoming_resident;  // Rare: two threads at the first use of one lazy storage.
+
+void fill(std::byte* bytes, std::size_t size, Storage::Fill fill) {
+  if (fill.pattern == 0) {
+    std::memset(bytes, 0, size);
+    return;
+  }
+  std::size_t done = fill.element_bytes;
+  std::memcpy(bytes, &fill.pattern, done);
+  for (; done < size; done *= 2) std::memcpy(bytes + done, bytes, std::min(done, size - done));
+}
+
+}  // namespace
+
+StorageRef Storage::take(Device& device, std::size_t bytes, const BlockLabel& label) {
+  ThreadMemory& thread = ThreadMemory::current();
+  TensorThread& counts = TensorThread::of(thread);
+  Storage* made = counts.spare_storage();
+  Chunk* const chunk = bytes == 0 ? nullptr : device.arena().take(bytes, label);
+  const EnterThread inside(thread);
+  counts.pop_storage();
+  made->base_ = chunk ? device.arena().address(chunk) : nullptr;
+  made->chunk_ = chunk;
+  made->device_ = &device;
+  made->bytes_ = bytes;
+  made->references_.store(1, std::memory_order_relaxed);
+  made->version_.store(0, std::memory_order_relaxed);
+  made->external_ = nullptr;
+  made->state_.store(State::kResident, std::memory_order_release);
+  counts.count(counts.buffers, 1);
+  counts.count(counts.bytes, static_cast<std::int64_t>(bytes));
+  return StorageRef::adopt(made);
+}
+
+Storage* Storage::make(Device& device, std::size_t bytes, State state) {
+  ThreadMemory& thread = ThreadMemory::current();
+  TensorThread& counts = TensorThread::of(thread);
+  auto external = std::make_unique<External>();
+  Storage* made = counts.spare_storage();
+  const EnterThread inside(thread);
+  counts.pop_storage();
+  made->base_ = nullptr;
+  made->chunk_ = nullptr;
+  made->device_ = &device;
+  made->bytes_ = bytes;
+  made->references_.store(1, std::memory_order_relaxed);
+  made->version_.store(0, std::memory_order_relaxed);
+  made->external_ = external.release();
+  made->state_.store(state, std::memory_order_release);
+  if (state == State::kResident) counts.count(counts.buffers, 1);
+  return made;
+}
+
+StorageRef Storage::take_lazily(Device& device, std::size_t bytes, const BlockLabel& label, Fill fill) {
+  Storage* made = make(device, bytes, State::kLazy);
+  made->external_->label = label;
+  made->fill_ = fill;
+  return StorageRef::adopt(made);
+}
+
+StorageRef Storage::wrap(Device& device, void* memory, std::size_t bytes, std::function<void(void*)> deleter) {
+  Storage* made = make(device, bytes, State::kResident);
+  made->base_ = memory;
+  made->external_->memory = memory;
+  made->external_->deleter = std::move(deleter);
+  return StorageRef::adopt(made);
+}
+
+void Storage::make_resident() {
+  const std::lock_guard lock(becoming_resident);
+  if (is_resident()) return;
+  Chunk* const chunk = bytes_ == 0 ? nullptr : device_->arena().take(bytes_, external_->label);
+  void* const base = chunk ? device_->arena().address(chunk) : nullptr;
+  if (base) fill(static_cast<std::byte*>(base), bytes_, fill_);
+  ThreadMemory& thread = ThreadMemory::current();
+  TensorThread& counts = TensorThread::of(thread);
+  const EnterThread inside(thread);
+  base_ = base;
+  chunk_ = chunk;
+  state_.store(State::kResident, std::memory_order_release);
+  counts.count(counts.buffers, 1);
+  counts.count(counts.bytes, static_cast<std::int64_t>(bytes_));
+}
+
+void Storage::drop() noexcept {
+  ThreadMemory& thread = ThreadMemory::current();
+  TensorThread& counts = TensorThread::of(thread);
+  External* const external = external_;
+  Chunk* const chunk = chunk_;
+  Device& device = *device_;
+  {
+    const EnterThread inside(thread);
+    if (state_.load(std::memory_order_relaxed) == State::kResident) {
+      counts.count(counts.buffers, -1);
+      if (chunk) counts.count(counts.bytes, -static_cast<std::int64_t>(bytes_));
+    }
+    state_.store(State::kSpare, std::memory_order_relaxed);
+    counts.push(this);
+  }
+  if (chunk) device.arena().give(chunk);
+  if (external) [[unlikely]] {
+    if (external->memory && external->deleter) external->deleter(external->memory);
+    delete external;
+  }
+  counts.share_surplus();
+}
+
+void Storage::relabel(Category category, const char* name) noexcept {
+  const EnterThread inside(ThreadMemory::current());
+  if (!chunk_) {
+    if (external_) {
+      external_->label.category = category;
+      external_->label.name = name;
+    }
+    return;
+  }
+  chunk_->label.category = category;
+  chunk_->label.name = name;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,140 @@
+// Storage: a place for a tensor's bytes, which may or may not hold them now.
+//
+//   StorageRef storage = Storage::take(device, 4096, label);   // resident
+//   void* bytes = storage->resident();                         // takes them first when it was lazy
+//
+// One machine: lazy -> resident -> gone. A lazy storage knows its size and what to fill it with and takes memory at its
+// first use. It is counted by memory() from the moment it is resident. Tensors, tapes and variables share it by
+// counted references; the bytes go back to their device with the last one.
+// Thread safety: references may be taken and dropped on any thread; the bytes are the users' to order.
+// Cost: some 20 ns above the arena's to take and give.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "plimsoll/base/api.h"
+#include "plimsoll/memory/label.h"
+
+namespace plimsoll {
+
+struct Chunk;
+class Device;
+class Storage;
+
+// A counted reference to a storage.
+class StorageRef {
+ public:
+  StorageRef() noexcept = default;
+  StorageRef(const StorageRef& other) noexcept;
+  StorageRef(StorageRef&& other) noexcept : storage_(std::exchange(other.storage_, nullptr)) {}
+  StorageRef& operator=(StorageRef other) noexcept {
+    std::swap(storage_, other.storage_);
+    return *this;
+  }
+  ~StorageRef();
+
+  static StorageRef adopt(Storage* storage) noexcept {  // Takes over a reference that was counted before.
+    StorageRef result;
+    result.storage_ = storage;
+    return result;
+  }
+  static StorageRef share(Storage* storage) noexcept;  // Counts one more.
+  Storage* release() noexcept { return std::exchange(storage_, nullptr); }
+
+  Storage* get() const noexcept { return storage_; }
+  Storage* operator->() const noexcept { return storage_; }
+  Storage& operator*() const noexcept { return *storage_; }
+  explicit operator bool() const noexcept { return storage_ != nullptr; }
+
+ private:
+  Storage* storage_ = nullptr;
+};
+
+class PLIMSOLL_API Storage {
+ public:
+  enum class State : std::uint8_t { kSpare, kLazy, kResident };
+
+  // What a lazy storage is filled with: an element's bytes, repeated.
+  struct Fill {
+    std::uint64_t pattern = 0;
+    std::uint8_t element_bytes = 1;
+  };
+
+  // `bytes` of the device's memory, not cleared; 0 bytes take none. Throws OutOfMemory, having changed nothing.
+  static StorageRef take(Device& device, std::size_t bytes, const BlockLabel& label);
+  // The same, at its first use.
+  static StorageRef take_lazily(Device& device, std::size_t bytes, const BlockLabel& label, Fill fill);
+  // Memory of the caller's, which stays valid until `deleter` is called with it. Counted as a buffer of 0 bytes.
+  static StorageRef wrap(Device& device, void* memory, std::size_t bytes, std::function<void(void*)> deleter);
+
+  // The first byte; takes the memory of a lazy storage (OutOfMemory: it stays lazy).
+  void* resident() {
+    if (state_.load(std::memory_order_acquire) != State::kResident) [[unlikely]]
+      make_resident();
+    return base_;
+  }
+  bool is_resident() const noexcept { return state_.load(std::memory_order_acquire) == State::kResident; }
+
+  Device& device() const noexcept { return *device_; }
+  std::size_t bytes() const noexcept { return bytes_; }
+  const Chunk* chunk() const noexcept { return chunk_; }  // nullptr when lazy, empty or wrapped.
+  bool is_wrapped() const noexcept { return external_ != nullptr; }
+  std::uint32_t references() const noexcept { return references_.load(std::memory_order_acquire); }
+
+  // Written in place so many times.
+  std::uint32_t version() const noexcept { return version_.load(std::memory_order_relaxed); }
+  void note_write() noexcept { version_.fetch_add(1, std::memory_order_relaxed); }
+
+  // Pinned bytes have a reader outside of the library: they are neither moved nor written in place.
+  void pin() noexcept { pins_.fetch_add(1, std::memory_order_relaxed); }
+  void unpin() noexcept { pins_.fetch_sub(1, std::memory_order_relaxed); }
+  bool is_pinned() const noexcept { return pins_.load(std::memory_order_acquire) != 0; }
+
+  // Says anew what the bytes are for, in the ledger.
+  void relabel(Category category, const char* name) noexcept;
+
+ private:
+  friend class StorageRef;
+  friend class TensorThread;
+  friend class LedgerWalk;
+  struct External;
+
+  static Storage* make(Device& device, std::size_t bytes, State state) noexcept(false);
+  void make_resident();
+  void drop() noexcept;  // The last reference went.
+
+  void* base_;
+  Chunk* chunk_;
+  Device* device_;
+  std::size_t bytes_;
+  std::atomic<std::uint32_t> references_;
+  std::atomic<std::uint32_t> version_;
+  std::atomic<std::uint16_t> pins_;
+  std::atomic<State> state_;
+  Fill fill_;
+  std::uint32_t walk_ = 0;  // Mark of a walk over the ledger.
+  External* external_;      // Wrapped memory, or what a lazy storage will be called.
+  Storage* next_;           // Among the spare ones.
+};
+
+inline StorageRef::StorageRef(const StorageRef& other) noexcept : storage_(other.storage_) {
+  if (storage_) storage_->references_.fetch_add(1, std::memory_order_relaxed);
+}
+inline StorageRef StorageRef::share(Storage* storage) noexcept {
+  storage->references_.fetch_add(1, std::memory_order_relaxed);
+  return adopt(storage);
+}
+inline StorageRef::~StorageRef() {
+  if (!storage_) return;
+  // A sole owner need not tell others: nobody can take a reference from one that is not there.
+  if (storage_->references_.load(std::memory_order_acquire) == 1 ||
+      storage_->references_.fetch_sub(1, std::memory_order_acq_rel) == 1)
+    storage_->drop();
+}
+
+}  // namespace plimsoll

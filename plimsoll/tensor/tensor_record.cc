@@ -1,0 +1,55 @@
+#include "plimsoll/tensor/tensor_record.h"
+
+#include "plimsoll/tensor/tensor_thread.h"
+
+namespace plimsoll {
+namespace {
+
+// Takes the record out of the count; the caller drops the reference to the storage outside of the gate.
+Storage* end_tensor(TensorRecord& record, TensorThread& counts) noexcept {
+  constexpr auto kDead = static_cast<std::uint8_t>(~TensorRecord::kLive);
+  if (record.flags.fetch_and(kDead, std::memory_order_relaxed) & TensorRecord::kLive) counts.count(counts.tensors, -1);
+  return record.storage.exchange(nullptr, std::memory_order_acq_rel);
+}
+
+}  // namespace
+
+void TensorRecord::drop(std::uint64_t before) noexcept {
+  ThreadMemory& thread = ThreadMemory::current();
+  TensorThread& counts = TensorThread::of(thread);
+  const bool last = before < 2 * kWeak;  // No scope refers to it.
+  StorageRef bytes;
+  {
+    const EnterThread inside(thread);
+    bytes = StorageRef::adopt(end_tensor(*this, counts));
+    if (name) [[unlikely]]
+      delete[] std::exchange(name, nullptr);
+    if (last) {
+      references.store(0, std::memory_order_relaxed);
+      counts.push(this);
+    }
+  }
+  if (!last) release_weak();
+  counts.share_surplus();
+}
+
+void TensorRecord::release_weak() noexcept {
+  if (references.fetch_sub(kWeak, std::memory_order_acq_rel) >= 2 * kWeak) return;
+  ThreadMemory& thread = ThreadMemory::current();
+  TensorThread& counts = TensorThread::of(thread);
+  {
+    const EnterThread inside(thread);
+    counts.push(this);
+  }
+  counts.share_surplus();
+}
+
+void TensorRecord::dispose() noexcept {
+  ThreadMemory& thread = ThreadMemory::current();
+  TensorThread& counts = TensorThread::of(thread);
+  StorageRef bytes;
+  const EnterThread inside(thread);
+  bytes = StorageRef::adopt(end_tensor(*this, counts));
+}
+
+}  // namespace plimsoll

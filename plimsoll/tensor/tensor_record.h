@@ -1,0 +1,73 @@
+// TensorRecord: what a tensor is: where its bytes lie, its shape and dtype, and what the ledger says of it.
+//
+// All copies of a Tensor handle refer to one record. Records are kept in slabs that are never given back, so a walk
+// over the ledger may look at any of them; a thread makes and drops them inside its gate (thread_memory.h).
+// Strong references (handles) and weak ones (scopes) are counted in one word: the tensor ends with the last strong
+// reference, the record with the last of both. All strong references together hold one weak one.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "plimsoll/base/api.h"
+#include "plimsoll/base/dtype.h"
+#include "plimsoll/base/shape.h"
+#include "plimsoll/memory/label.h"
+#include "plimsoll/tensor/storage.h"
+
+namespace plimsoll {
+
+class ScopeList;
+
+struct TensorRecord {
+  static constexpr std::uint64_t kStrong = 1;
+  static constexpr std::uint64_t kWeak = std::uint64_t{1} << 32;
+  static constexpr std::uint32_t kStrongMask = UINT32_MAX;
+
+  enum Flag : std::uint8_t {
+    kLive = 1,       // Counted by memory(). Not set: spare, or disposed.
+    kKept = 2,       // No scope releases it.
+    kReturned = 4,   // Its scope hands it on when it ends.
+    kView = 8,       // Made on the bytes of another tensor.
+    kVariable = 16,  // Belongs to a Variable.
+    kTrainable = 32  // Tapes watch it by themselves.
+  };
+
+  std::atomic<std::uint64_t> references{0};
+  std::atomic<Storage*> storage{nullptr};  // One reference; nullptr when disposed.
+  std::size_t offset = 0;                  // Of the first element, in bytes.
+  Shape shape;
+  std::uint64_t id = 0;    // Of the value, for gradients: snapshots of one variable have the same.
+  const char* op = "";     // Text that lives as long as the program.
+  const char* scope = "";  // The same.
+  char* name = nullptr;    // Owned.
+  ScopeList* owner = nullptr;
+  TensorRecord* next = nullptr;  // Among the spare ones.
+  std::uint32_t step = 0;
+  std::uint32_t site = 0;
+  DType dtype = f32;
+  Category category = Category::kOther;
+  std::atomic<std::uint8_t> flags{0};
+
+  bool has(Flag flag) const noexcept { return (flags.load(std::memory_order_relaxed) & flag) != 0; }
+  void set(Flag flag) noexcept { flags.fetch_or(flag, std::memory_order_relaxed); }
+  void clear(Flag flag) noexcept { flags.fetch_and(static_cast<std::uint8_t>(~flag), std::memory_order_relaxed); }
+
+  void retain() noexcept { references.fetch_add(kStrong, std::memory_order_relaxed); }
+  void release() noexcept {
+    // The only reference of all: nobody else can take one.
+    if (references.load(std::memory_order_acquire) == kStrong + kWeak) return drop(kWeak);
+    const std::uint64_t before = references.fetch_sub(kStrong, std::memory_order_acq_rel);
+    if ((before & kStrongMask) == 1) drop(before);
+  }
+  bool is_alive() const noexcept { return (references.load(std::memory_order_acquire) & kStrongMask) != 0; }
+  PLIMSOLL_API void release_weak() noexcept;
+
+  // Gives the bytes back and refuses use from now on; the record stays for the handles that refer to it.
+  PLIMSOLL_API void dispose() noexcept;
+
+ private:
+  PLIMSOLL_API void drop(std::uint64_t before) noexcept;  // The last strong reference went.
+};
+
+}  // namespace plimsoll

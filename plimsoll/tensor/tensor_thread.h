@@ -1,0 +1,88 @@
+// TensorThread: one thread's spare records and storages, and its share of the counts behind memory().
+//
+// It hangs on ThreadMemory and is handed on with it when the thread ends. Spare records may come from any thread: what
+// is dropped goes to the dropping thread, and what one thread has too many of goes to all.
+// Written by its thread inside the gate; counts may be read by anyone at any time.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "plimsoll/memory/thread_memory.h"
+#include "plimsoll/tensor/storage.h"
+#include "plimsoll/tensor/tensor_record.h"
+
+namespace plimsoll {
+
+class TensorThread {
+ public:
+  static TensorThread& of(ThreadMemory& thread) {
+    if (!thread.tensors) [[unlikely]]
+      return attach(thread);
+    return *static_cast<TensorThread*>(thread.tensors);
+  }
+
+  // A spare one, for the caller to fill inside the gate. Throws std::bad_alloc.
+  TensorRecord* spare_record() {
+    if (!records_) [[unlikely]]
+      fetch_records();
+    return records_;
+  }
+  Storage* spare_storage() {
+    if (!storages_) [[unlikely]]
+      fetch_storages();
+    return storages_;
+  }
+  // Inside the gate: the record that spare_record() gave is taken; one is put back.
+  void pop_record() noexcept {
+    records_ = records_->next;
+    --num_records_;
+  }
+  void pop_storage() noexcept {
+    storages_ = storages_->next_;
+    --num_storages_;
+  }
+  void push(TensorRecord* record) noexcept {
+    record->next = records_;
+    records_ = record;
+    ++num_records_;
+  }
+  void push(Storage* storage) noexcept {
+    storage->next_ = storages_;
+    storages_ = storage;
+    ++num_storages_;
+  }
+  // Outside of the gate, after a push.
+  void share_surplus() noexcept {
+    if (num_records_ > kMostSpare || num_storages_ > kMostSpare) [[unlikely]]
+      give_surplus();
+  }
+
+  std::uint64_t next_id() noexcept {
+    if (next_id_ == last_id_) [[unlikely]]
+      fetch_ids();
+    return next_id_++;
+  }
+
+  void count(std::atomic<std::int64_t>& counter, std::int64_t change) noexcept {
+    counter.store(counter.load(std::memory_order_relaxed) + change, std::memory_order_relaxed);
+  }
+  std::atomic<std::int64_t> tensors{0}, buffers{0}, bytes{0};
+
+ private:
+  static constexpr std::uint32_t kSlab = 256;         // Records made at once.
+  static constexpr std::uint32_t kMostSpare = 16384;  // A thread keeps up to so many.
+
+  static TensorThread& attach(ThreadMemory& thread);
+  void fetch_records();
+  void fetch_storages();
+  void fetch_ids() noexcept;
+  void give_surplus() noexcept;
+
+  TensorRecord* records_ = nullptr;
+  Storage* storages_ = nullptr;
+  std::uint32_t num_records_ = 0, num_storages_ = 0;
+  std::uint64_t next_id_ = 0, last_id_ = 0;
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,30 @@
+// ThreadContext: what the calling thread's next operations are under: scope, tape or tracer, names, category.
+//
+// Scopes change it and put it back; nothing else writes it. Cost: one thread-local address.
+#pragma once
+
+#include <cstdint>
+
+#include "plimsoll/memory/label.h"
+
+namespace plimsoll {
+
+class Interceptor;
+class OpObserver;
+class ScopeList;
+
+struct ThreadContext {
+  ScopeList* scope = nullptr;          // Innermost tidy scope.
+  Interceptor* interceptor = nullptr;  // Innermost tape or tracer.
+  OpObserver* observer = nullptr;      // Innermost profile.
+  const char* name_scope = "";         // Interned.
+  std::uint32_t step = 0;
+  Category category = Category::kActivations;  // Of what operations make.
+
+  static ThreadContext& current() noexcept { return current_; }
+
+ private:
+  static constinit thread_local ThreadContext current_ __attribute__((tls_model("initial-exec")));
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,73 @@
+// tidy, keep, dispose, TidyScope: tensors that go when the work that made them is done.
+//
+//   Tensor y = tidy([&] { return (x - x.mean()) / norm(x, 2); });    // only y is left
+//   keep(t);                                   // no scope releases t from now on; dispose() does
+//   dispose(tensors);                          // a tensor, or whatever holds some
+//   { TidyScope scope; ...; result = scope.keep(h * 2.f); }          // the same without a function
+//
+// When a scope ends, by return or by exception, every tensor made in it on its thread is disposed, also where a handle
+// to it is left over, except those that were returned (they then belong to the scope outside) or kept. Variables and
+// tensors made before are not touched. Scopes nest. What can be returned is in visit_tensors.h.
+// Thread safety: a scope belongs to the thread that made it; threads have scopes of their own. A TidyScope that is
+// ended on the same thread before one inside of it is ended alone, and logged.
+// Cost: some 10 ns, and some 5 ns for each tensor made inside.
+#pragma once
+
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "plimsoll/base/api.h"
+#include "plimsoll/tensor/name_scope.h"
+#include "plimsoll/tensor/scope_list.h"
+#include "plimsoll/tensor/tensor.h"
+#include "plimsoll/tensor/visit_tensors.h"
+
+namespace plimsoll {
+
+class PLIMSOLL_API TidyScope {
+ public:
+  TidyScope() noexcept;
+  ~TidyScope();
+  TidyScope(const TidyScope&) = delete;
+  TidyScope& operator=(const TidyScope&) = delete;
+
+  // Hands what is inside `value` to the scope outside, and returns it.
+  template <class T>
+  T keep(T value) {
+    visit_all_tensors(value, [this](const Tensor& tensor) {
+      if (tensor.record()) list_.hand_on(*tensor.record());
+    });
+    return value;
+  }
+
+ private:
+  ScopeList list_;
+};
+
+template <class F>
+auto tidy(F&& f) {
+  TidyScope scope;
+  if constexpr (std::is_void_v<std::invoke_result_t<F>>)
+    std::forward<F>(f)();
+  else
+    return scope.keep(std::remove_cvref_t<std::invoke_result_t<F>>(std::forward<F>(f)()));
+}
+
+// The same; tensors made inside carry the name in their scope.
+template <class F>
+auto tidy(std::string_view name, F&& f) {
+  const NameScope named(name);
+  return tidy(std::forward<F>(f));
+}
+
+// No scope releases it from now on. Returns it. Keeping a disposed tensor does nothing.
+PLIMSOLL_API Tensor keep(const Tensor& tensor);
+
+// Disposes of every tensor inside: of a tensor, a container of some, a tree, ... Numbers and text are ignored.
+template <class T>
+void dispose(const T& value) {
+  visit_all_tensors(value, [](const Tensor& tensor) { tensor.dispose(); });
+}
+
+}  // namespace plimsoll
