@@ -12,14 +12,16 @@ Holder* first = nullptr;
 
 }  // namespace
 
-Holder::Holder() : previous_(nullptr) {
+Holder::~Holder() = default;
+
+void Holder::enrol() {
   const std::lock_guard lock(mutex);
   next_ = first;
   if (next_) next_->previous_ = this;
   first = this;
 }
 
-Holder::~Holder() {
+void Holder::retire() noexcept {
   const std::lock_guard lock(mutex);
   (previous_ ? previous_->next_ : first) = next_;
   if (next_) next_->previous_ = previous_;

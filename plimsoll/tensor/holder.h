@@ -6,10 +6,10 @@
 //     multiply"); }
 //   };
 //
-// Holders register themselves while they live, and who_holds() asks them all. What they hold may be looked at by any
-// thread while all others stand at their gates (thread_memory.h): so a holder changes it inside of its thread's gate,
-// and visit_held() neither allocates tensors nor takes a lock.
-// Cost: a lock to make and to drop one.
+// A holder enrols at the end of its constructor and retires at the begin of its destructor; who_holds() asks them all.
+// What they hold may be looked at by any thread while all others stand at their gates (thread_memory.h): so a holder
+// changes it inside of its thread's gate, and visit_held() neither allocates tensors nor takes a lock. Cost: a lock to
+// make and to drop one.
 #pragma once
 
 #include <string>
@@ -24,7 +24,7 @@ class PLIMSOLL_API Holder {
  public:
   using Visit = FunctionRef<void(const Storage& storage, const char* detail)>;
 
-  Holder();
+  Holder() = default;
   Holder(const Holder&) = delete;
   Holder& operator=(const Holder&) = delete;
 
@@ -36,10 +36,12 @@ class PLIMSOLL_API Holder {
 
  protected:
   virtual ~Holder();
+  void enrol();
+  void retire() noexcept;
 
  private:
-  Holder* previous_;
-  Holder* next_;
+  Holder* previous_ = nullptr;
+  Holder* next_ = nullptr;
 };
 
 }  // namespace plimsoll
