@@ -22,6 +22,8 @@ class PLIMSOLL_API Interceptor {
 
   // After `op` ran. May throw; the caller then drops the outputs.
   virtual void executed(const Op& op, std::span<const Tensor* const> inputs, std::span<const Tensor> outputs) = 0;
+
+  Interceptor* outer = nullptr;  // To whom it passes on.
 };
 
 class PLIMSOLL_API OpObserver {

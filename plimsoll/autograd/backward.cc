@@ -1,0 +1,129 @@
+#include "plimsoll/autograd/backward.h"
+
+#include <fmt/format.h>
+
+#include <unordered_set>
+
+#include "plimsoll/base/error.h"
+#include "plimsoll/ops/creation.h"
+#include "plimsoll/ops/elementwise.h"
+#include "plimsoll/tensor/make_tensor.h"
+
+namespace plimsoll {
+namespace {
+
+// What the walk knows of each slot.
+struct Slot {
+  Tensor gradient;      // So far; an empty handle when nothing has come.
+  bool asked = false;   // It depends on a source.
+  bool source = false;  // It is one.
+};
+
+// A handle to what a node saved, with the identity it had: an outer tape knows it by that.
+Tensor saved_tensor(const TapeValue& value, const char* op) {
+  Tensor tensor = make_tensor_on(value.saved, value.offset, value.shape, value.dtype,
+                                 {.op = op, .category = Category::kActivations});
+  tensor.record()->id = value.id;
+  tensor.record()->set(TensorRecord::kView);
+  return tensor;
+}
+
+class NodeGradient final : public GradientContext {
+ public:
+  NodeGradient(TapeRecord& record, const TapeNode& node, std::vector<Slot>& slots)
+      : op_(*node.op), inputs_(record.inputs(node)), outputs_(record.outputs(node)), slots_(slots) {}
+
+  std::size_t num_inputs() const noexcept override { return inputs_.size(); }
+  bool wants(std::size_t input) const noexcept override {
+    return inputs_[input].slot != kNoSlot && slots_[inputs_[input].slot].asked;
+  }
+  const Shape& input_shape(std::size_t input) const override { return inputs_[input].shape; }
+  DType input_dtype(std::size_t input) const override { return inputs_[input].dtype; }
+  const Tensor& input(std::size_t input) override { return saved(inputs_, input, 0, "input"); }
+  const Tensor& output(std::size_t output) override { return saved(outputs_, output, inputs_.size(), "output"); }
+  bool has_grad(std::size_t output) const noexcept override {
+    return !slots_[outputs_[output].slot].gradient.is_empty_handle();
+  }
+  const Tensor& grad(std::size_t output) override {
+    Tensor& gradient = slots_[outputs_[output].slot].gradient;
+    if (gradient.is_empty_handle()) gradient = zeros(outputs_[output].shape, outputs_[output].dtype);
+    return gradient;
+  }
+  void give(std::size_t input, Tensor gradient) override {
+    if (!wants(input)) return;
+    const TapeValue& value = inputs_[input];
+    if (!(gradient.shape() == value.shape) || gradient.dtype() != value.dtype)
+      throw InvalidArgument(fmt::format("{}: its gradient for {} is {} {}, the input {} {}", op_.name(),
+                                        op_.input_name(input), dtype_name(gradient.dtype()),
+                                        gradient.shape().to_string(), dtype_name(value.dtype),
+                                        value.shape.to_string()));
+    Tensor& sum = slots_[value.slot].gradient;
+    sum = sum.is_empty_handle() ? std::move(gradient) : sum + gradient;
+  }
+
+ private:
+  const Tensor& saved(std::span<TapeValue> values, std::size_t index, std::size_t base, const char* what) {
+    if (tensors_.empty()) tensors_.resize(inputs_.size() + outputs_.size());
+    Tensor& tensor = tensors_[base + index];
+    if (tensor.is_empty_handle()) {
+      if (!values[index].saved)
+        throw FailedPrecondition(
+            fmt::format("{}: its gradient reads {} {}, which it did not ask to be saved", op_.name(), what, index));
+      tensor = saved_tensor(values[index], op_.name());
+    }
+    return tensor;
+  }
+
+  const Op& op_;
+  const std::span<TapeValue> inputs_, outputs_;
+  std::vector<Slot>& slots_;
+  std::vector<Tensor> tensors_;
+};
+
+// Which slots depend on the sources.
+void mark_asked(TapeRecord& record, std::span<const Tensor> sources, std::vector<Slot>& slots) {
+  for (const Tensor& source : sources)
+    if (const std::uint32_t found = record.find(source.id()); found != kNoSlot)
+      slots[found].asked = slots[found].source = true;
+  for (const TapeNode& node : record.nodes()) {
+    bool asked = false;
+    for (const TapeValue& input : record.inputs(node)) asked |= input.slot != kNoSlot && slots[input.slot].asked;
+    if (asked)
+      for (const TapeValue& output : record.outputs(node)) slots[output.slot].asked = true;
+  }
+}
+
+}  // namespace
+
+std::vector<Tensor> run_backward(TapeRecord& record, const Tensor& target, std::span<const Tensor> sources, bool keep) {
+  std::vector<Tensor> gradients(sources.size());
+  const std::uint32_t last = record.find(target.id());
+  if (last == kNoSlot) return gradients;
+  std::vector<Slot> slots(record.num_slots());
+  mark_asked(record, sources, slots);
+  if (slots[last].asked) slots[last].gradient = ones_like(target);
+  for (std::size_t i = record.size(); i-- > 0;) {
+    const TapeNode& node = record.node(i);
+    bool reached = false;
+    for (const TapeValue& output : record.outputs(node))
+      reached |= slots[output.slot].asked && !slots[output.slot].gradient.is_empty_handle();
+    if (reached) {
+      NodeGradient context(record, node, slots);
+      node.op->gradient(context);
+    }
+    for (const TapeValue& output : record.outputs(node))
+      if (!slots[output.slot].source) slots[output.slot].gradient = Tensor();
+    if (!keep) record.release(node);
+  }
+  std::unordered_set<const TensorRecord*> given;
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    const std::uint32_t found = record.find(sources[i].id());
+    if (found == kNoSlot || slots[found].gradient.is_empty_handle()) continue;
+    const Tensor& gradient = slots[found].gradient;
+    const bool first = given.insert(gradient.record()).second;  // Else disposing one result would dispose another.
+    gradients[i] = first ? gradient : make_view(gradient, "gradient", gradient.shape(), 0);
+  }
+  return gradients;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,15 @@
+// Walking a tape backwards.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "plimsoll/autograd/tape_record.h"
+
+namespace plimsoll {
+
+// The gradients of `target`'s sum with respect to the sources; empty handles for those it does not depend on. Without
+// `keep`, what a node saved is let go as soon as its gradient is done.
+std::vector<Tensor> run_backward(TapeRecord& record, const Tensor& target, std::span<const Tensor> sources, bool keep);
+
+}  // namespace plimsoll

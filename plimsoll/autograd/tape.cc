@@ -1,0 +1,112 @@
+#include "plimsoll/autograd/tape.h"
+
+#include <fmt/format.h>
+
+#include "plimsoll/autograd/backward.h"
+#include "plimsoll/autograd/tape_record.h"
+#include "plimsoll/base/error.h"
+#include "plimsoll/base/log.h"
+#include "plimsoll/tensor/make_tensor.h"
+
+namespace plimsoll {
+
+GradientTape::GradientTape(TapeOptions options) : options_(options), record_(TapeRecord::obtain()) {
+  ThreadContext& context = ThreadContext::current();
+  outer = std::exchange(context.interceptor, this);
+  enrol();
+}
+
+GradientTape::~GradientTape() {
+  retire();
+  Interceptor** place = &ThreadContext::current().interceptor;
+  while (*place && *place != this) place = &(*place)->outer;
+  if (*place)
+    *place = outer;
+  else
+    log_message(LogLevel::error, "GradientTape: ended on another thread than it was made on");
+  TapeRecord::give_back(std::move(record_));
+}
+
+void GradientTape::watch(const Tensor& tensor) {
+  if (tensor.is_empty_handle() || tensor.is_disposed()) refuse_disposed(tensor, "watch", "the tensor");
+  if (!is_floating(tensor.dtype()))
+    throw InvalidArgument(fmt::format("watch: a tensor of {} has no gradient; watch one of floats, or cast it first",
+                                      dtype_name(tensor.dtype())));
+  record_->add_slot(tensor.id());
+}
+
+void GradientTape::executed(const Op& op, std::span<const Tensor* const> inputs, std::span<const Tensor> outputs) {
+  if (outer) outer->executed(op, inputs, outputs);
+  if (paused_ || used_) return;
+  SlotMask wanted = 0;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const TensorRecord& record = *inputs[i]->record();
+    if (!is_floating(record.dtype)) continue;
+    if (record_->find(record.id) != kNoSlot) {
+      wanted |= slot(i);
+    } else if (record.has(TensorRecord::kTrainable)) {
+      record_->add_slot(record.id);
+      wanted |= slot(i);
+    }
+  }
+  if (wanted != 0 && op.facts().has_gradient) record_->add(op, inputs, outputs, wanted);
+}
+
+Tensor GradientTape::gradient(const Tensor& target, const Tensor& source) {
+  return std::move(gradient(target, std::span<const Tensor>(&source, 1))[0]);
+}
+std::vector<Tensor> GradientTape::gradient(const Tensor& target, std::initializer_list<Tensor> sources) {
+  return gradient(target, std::span<const Tensor>(sources.begin(), sources.size()));
+}
+std::vector<Tensor> GradientTape::gradient(const Tensor& target, const std::vector<Tensor>& sources) {
+  return gradient(target, std::span<const Tensor>(sources));
+}
+std::vector<Tensor> GradientTape::gradient(const Tensor& target, const std::vector<Variable>& sources) {
+  const std::vector<Tensor> values(sources.begin(), sources.end());
+  return gradient(target, std::span<const Tensor>(values));
+}
+
+std::vector<Tensor> GradientTape::gradient(const Tensor& target, std::span<const Tensor> sources) {
+  if (used_)
+    throw FailedPrecondition(
+        "gradient: this tape was asked before and has let go of what it saw; make it persistent to ask again");
+  if (target.is_empty_handle() || target.is_disposed()) refuse_disposed(target, "gradient", "the target");
+  if (!is_floating(target.dtype()))
+    throw InvalidArgument(
+        fmt::format("gradient: the target is of {}; only floats have gradients", dtype_name(target.dtype())));
+  ThreadContext& context = ThreadContext::current();
+  struct Restore {  // Also when an operation throws.
+    GradientTape& tape;
+    ThreadContext& context;
+    const Category category;
+    Interceptor* const interceptor;
+    ~Restore() {
+      tape.paused_ = false;
+      context.category = category;
+      context.interceptor = interceptor;
+      if (!tape.options_.persistent) tape.record_->clear();
+    }
+  } restore{*this, context, context.category, context.interceptor};
+  paused_ = true;
+  used_ = !options_.persistent;
+  context.category = Category::kGradients;
+  if (context.interceptor == this) context.interceptor = outer;
+  return run_backward(*record_, target, sources, options_.persistent);
+}
+
+void GradientTape::reset() {
+  record_->clear();
+  used_ = false;
+}
+
+std::string GradientTape::describe() const { return options_.persistent ? "persistent tape" : "tape"; }
+
+void GradientTape::visit_held(Visit f) const {
+  for (const TapeNode& node : record_->nodes())
+    for (std::uint32_t i = 0; i < node.inputs + node.outputs; ++i) {
+      const TapeValue& value = record_->values()[node.first_value + i];
+      if (value.saved) f(*value.saved, node.op->name());
+    }
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,105 @@
+#include "plimsoll/autograd/tape_record.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "plimsoll/memory/thread_memory.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr std::size_t kBlock = 16384;
+constexpr std::size_t kKeptNodes = 1 << 16;  // Larger records are not kept for the next tape.
+thread_local std::unique_ptr<TapeRecord> spare;
+
+constexpr std::size_t rounded(std::size_t bytes) {
+  return (bytes + alignof(std::max_align_t) - 1) / alignof(std::max_align_t) * alignof(std::max_align_t);
+}
+
+// Room for `more` elements, growing as push_back would.
+template <class T>
+void make_room(std::vector<T>& list, std::size_t more) {
+  if (list.capacity() - list.size() < more) list.reserve(std::max(list.capacity() * 2, list.size() + more));
+}
+
+}  // namespace
+
+std::unique_ptr<TapeRecord> TapeRecord::obtain() { return spare ? std::move(spare) : std::make_unique<TapeRecord>(); }
+
+void TapeRecord::give_back(std::unique_ptr<TapeRecord> record) noexcept {
+  if (record->nodes_.capacity() > kKeptNodes) return;
+  record->clear();
+  if (!spare) spare = std::move(record);
+}
+
+std::uint32_t TapeRecord::add_slot(std::uint64_t id) { return slots_.add(id); }
+
+void* TapeRecord::op_memory(std::size_t bytes) {
+  while (block_ < blocks_.size() && blocks_[block_].size - used_ < bytes) {
+    ++block_;
+    used_ = 0;
+  }
+  if (block_ == blocks_.size()) {
+    const std::size_t size = std::max(kBlock, bytes);
+    blocks_.push_back({std::make_unique<std::byte[]>(size), size});
+    used_ = 0;
+  }
+  return blocks_[block_].bytes.get() + used_;
+}
+
+void TapeRecord::add(const Op& op, std::span<const Tensor* const> inputs, std::span<const Tensor> outputs,
+                     SlotMask wanted) {
+  const SavedSlots saved = op.saved(wanted);
+  make_room(nodes_, 1);
+  make_room(values_, inputs.size() + outputs.size());
+  std::uint32_t slots[4];
+  std::vector<std::uint32_t> many(outputs.size() > 4 ? outputs.size() : 0);
+  std::uint32_t* const output_slots = many.empty() ? slots : many.data();
+  void* const memory = op_memory(op.object_bytes());
+  for (std::size_t i = 0; i < outputs.size(); ++i) output_slots[i] = slots_.add(outputs[i].id());
+  Op* const kept = op.copy_to(memory);
+  used_ += rounded(op.object_bytes());
+  const EnterThread inside(ThreadMemory::current());
+  nodes_.push_back({kept, static_cast<std::uint32_t>(values_.size()), static_cast<std::uint32_t>(inputs.size()),
+                    static_cast<std::uint32_t>(outputs.size())});
+  const auto add_value = [&](const Tensor& tensor, std::uint32_t slot_number, bool save) {
+    const TensorRecord& record = *tensor.record();
+    TapeValue& value = values_.emplace_back();
+    value.id = record.id;
+    value.shape = record.shape;
+    value.slot = slot_number;
+    value.dtype = record.dtype;
+    if (!save) return;
+    value.saved = StorageRef::share(record.storage.load(std::memory_order_relaxed));
+    value.offset = record.offset;
+  };
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    add_value(*inputs[i], is_floating(inputs[i]->dtype()) ? slots_.find(inputs[i]->id()) : kNoSlot,
+              (saved.inputs & slot(i)) != 0);
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    add_value(outputs[i], output_slots[i], (saved.outputs & slot(i)) != 0);
+}
+
+void TapeRecord::release(const TapeNode& node) noexcept {
+  for (std::uint32_t i = 0; i < node.inputs + node.outputs; ++i) {
+    TapeValue& value = values_[node.first_value + i];
+    if (!value.saved) continue;
+    StorageRef dropped;  // Goes outside of the gate.
+    const EnterThread inside(ThreadMemory::current());
+    dropped = std::move(value.saved);
+  }
+}
+
+void TapeRecord::clear() noexcept {
+  for (const TapeNode& node : nodes_) {
+    release(node);
+    node.op->~Op();
+  }
+  const EnterThread inside(ThreadMemory::current());
+  nodes_.clear();
+  values_.clear();
+  slots_.clear();
+  block_ = used_ = 0;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,80 @@
+// TapeRecord: what a tape has seen: nodes in order, each an op with its inputs and outputs and what it saved.
+//
+// Values are numbered: a slot is a value that depends on something watched. Nothing here is a tensor: buffers that a
+// gradient will read are held as storages. The memory of a finished record is kept by its thread for the next tape.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "plimsoll/autograd/slot_map.h"
+#include "plimsoll/tensor/op.h"
+#include "plimsoll/tensor/storage.h"
+
+namespace plimsoll {
+
+inline constexpr std::uint32_t kNoSlot = UINT32_MAX;
+
+// An input or output of a node.
+struct TapeValue {
+  std::uint64_t id = 0;
+  Shape shape;
+  StorageRef saved;  // Set when the gradient reads it.
+  std::size_t offset = 0;
+  std::uint32_t slot = kNoSlot;
+  DType dtype = f32;
+};
+
+struct TapeNode {
+  Op* op;
+  std::uint32_t first_value;  // Inputs, then outputs.
+  std::uint32_t inputs, outputs;
+};
+
+class TapeRecord {
+ public:
+  TapeRecord() = default;
+  ~TapeRecord() { clear(); }
+  TapeRecord(const TapeRecord&) = delete;
+  TapeRecord& operator=(const TapeRecord&) = delete;
+
+  static std::unique_ptr<TapeRecord> obtain();  // A cleared one of this thread's, or a new one.
+  static void give_back(std::unique_ptr<TapeRecord> record) noexcept;
+
+  std::uint32_t find(std::uint64_t id) const noexcept { return slots_.find(id); }
+  std::uint32_t add_slot(std::uint64_t id);  // The same when it is there.
+  std::uint32_t num_slots() const noexcept { return slots_.size(); }
+
+  // Adds a node; `wanted` tells which inputs depend on something watched. When it throws nothing was added.
+  void add(const Op& op, std::span<const Tensor* const> inputs, std::span<const Tensor> outputs, SlotMask wanted);
+
+  std::size_t size() const noexcept { return nodes_.size(); }
+  const TapeNode& node(std::size_t index) const noexcept { return nodes_[index]; }
+  std::span<TapeValue> inputs(const TapeNode& node) noexcept { return {&values_[node.first_value], node.inputs}; }
+  std::span<TapeValue> outputs(const TapeNode& node) noexcept {
+    return {&values_[node.first_value] + node.inputs, node.outputs};
+  }
+  std::span<const TapeValue> values() const noexcept { return values_; }
+  std::span<const TapeNode> nodes() const noexcept { return nodes_; }
+
+  void release(const TapeNode& node) noexcept;  // Drops what it saved.
+  void clear() noexcept;
+
+ private:
+  void* op_memory(std::size_t bytes);
+
+  SlotMap slots_;
+  std::vector<TapeNode> nodes_;
+  std::vector<TapeValue> values_;
+  struct Block {
+    std::unique_ptr<std::byte[]> bytes;
+    std::size_t size;
+  };
+  std::vector<Block> blocks_;  // Ops lie here, one after the other.
+  std::size_t block_ = 0, used_ = 0;
+};
+
+}  // namespace plimsoll
