@@ -72,16 +72,16 @@ void Shape::assign(std::span<const std::int64_t> sizes) {
   rank_ = static_cast<std::int8_t>(sizes.size());
 }
 
-Shape& Shape::operator=(const Shape& other) noexcept {
+Shape& Shape::assign_spilled(const Shape& other) noexcept {
   if (this == &other) return *this;
   if (is_spilled()) release();
   copy(other);
   return *this;
 }
 
-Shape& Shape::operator=(Shape&& other) noexcept {
+Shape& Shape::move_spilled(Shape& other) noexcept {
   if (this == &other) return *this;
-  if (is_spilled()) release();
+  release();
   move(other);
   return *this;
 }
@@ -108,9 +108,7 @@ std::string Shape::to_tuple_string() const {
   return "(" + join(sizes(), "None") + (rank() == 1 ? ",)" : ")");
 }
 
-bool operator==(const Shape& a, const Shape& b) noexcept {
-  return a.rank_ == b.rank_ && a.count_ == b.count_ && std::equal(a.begin(), a.end(), b.begin());
-}
+bool Shape::equal_sizes(const Shape& other) const noexcept { return std::equal(begin(), end(), other.begin()); }
 
 std::ostream& operator<<(std::ostream& out, const Shape& shape) { return out << shape.to_string(); }
 

@@ -59,8 +59,18 @@ class PLIMSOLL_API Shape {
 
   Shape(const Shape& other) noexcept { copy(other); }
   Shape(Shape&& other) noexcept { move(other); }
-  Shape& operator=(const Shape& other) noexcept;
-  Shape& operator=(Shape&& other) noexcept;
+  Shape& operator=(const Shape& other) noexcept {
+    if (is_spilled() || other.is_spilled()) [[unlikely]]
+      return assign_spilled(other);
+    copy(other);
+    return *this;
+  }
+  Shape& operator=(Shape&& other) noexcept {
+    if (is_spilled()) [[unlikely]]
+      return move_spilled(other);
+    move(other);
+    return *this;
+  }
   ~Shape() {
     if (is_spilled()) release();
   }
@@ -89,7 +99,14 @@ class PLIMSOLL_API Shape {
   // "(2, 3)", "()", "(3,)", "(None, 4)": as TensorFlow prints the shape of a tensor.
   std::string to_tuple_string() const;
 
-  friend PLIMSOLL_API bool operator==(const Shape& a, const Shape& b) noexcept;
+  friend bool operator==(const Shape& a, const Shape& b) noexcept {
+    if (a.rank_ != b.rank_ || a.count_ != b.count_) return false;
+    if (a.is_spilled()) [[unlikely]]
+      return a.equal_sizes(b);
+    for (std::int8_t axis = 0; axis < a.rank_; ++axis)
+      if (a.sizes_[static_cast<std::size_t>(axis)] != b.sizes_[static_cast<std::size_t>(axis)]) return false;
+    return true;
+  }
 
  private:
   struct Spilled;  // A count of users and the sizes.
@@ -103,6 +120,9 @@ class PLIMSOLL_API Shape {
   void move(Shape& other) noexcept;
   void retain() const noexcept;
   void release() noexcept;
+  bool equal_sizes(const Shape& other) const noexcept;
+  Shape& assign_spilled(const Shape& other) noexcept;
+  Shape& move_spilled(Shape& other) noexcept;
   [[noreturn]] std::size_t refuse_size() const;
 
   std::array<std::int64_t, kInlineRank> sizes_ = {};  // When spilled, the first is the address of the Spilled.

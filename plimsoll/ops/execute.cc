@@ -33,7 +33,7 @@ Device* check_inputs(const Op& op, std::span<const Tensor* const> inputs, SpecRe
     if (!device) device = &storage->device();
     if (device != &storage->device()) [[unlikely]]
       refuse_devices(op, inputs, i);
-    specs[i] = {&record->shape, record->dtype};
+    specs.add(SpecRef{&record->shape, record->dtype});
   }
   return device ? device : &current_device();
 }
@@ -58,12 +58,15 @@ class Scratch {
 void run_kernel(const Op& op, std::span<const Tensor* const> inputs, std::span<const Tensor> outputs,
                 std::span<std::byte> scratch) {
   InlineArray<ConstTensorView, kFew> in(inputs.size());
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const TensorRecord& record = *inputs[i]->record();
-    in[i] = {record.storage.load(std::memory_order_relaxed)->resident(), record.offset, record.dtype, record.shape};
+  for (const Tensor* input : inputs) {
+    const TensorRecord& record = *input->record();
+    in.add(record.storage.load(std::memory_order_relaxed)->base(), record.offset, record.dtype, record.shape);
   }
   InlineArray<TensorView, kFew> out(outputs.size());
-  for (std::size_t i = 0; i < outputs.size(); ++i) out[i] = writable(outputs[i]);
+  for (const Tensor& output : outputs) {
+    const TensorRecord& record = *output.record();
+    out.add(record.storage.load(std::memory_order_relaxed)->base(), record.offset, record.dtype, record.shape);
+  }
   op.run({in.span(), out.span(), scratch});
 }
 
@@ -115,7 +118,7 @@ std::vector<Tensor> execute_all(const Op& op, std::span<const Tensor* const> inp
 
 Tensor execute_list(const Op& op, std::span<const Tensor> inputs) {
   InlineArray<const Tensor*, 16> list(inputs.size());
-  for (std::size_t i = 0; i < inputs.size(); ++i) list[i] = &inputs[i];
+  for (const Tensor& input : inputs) list.add(&input);
   return execute_on(op, list.span());
 }
 

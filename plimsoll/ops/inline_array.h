@@ -1,28 +1,46 @@
-// InlineArray: a few objects on the stack, more of them on the heap. Its size is fixed when it is made.
+// InlineArray: a list that knows its final size when it is made: a few objects on the stack, more of them on the heap.
+//
+//   InlineArray<ConstTensorView, 4> views(inputs.size());
+//   for (...) views.add(base, offset, dtype, shape);
 #pragma once
 
 #include <cstddef>
 #include <memory>
+#include <new>
 #include <span>
+#include <utility>
 
 namespace plimsoll {
 
 template <class T, std::size_t Few>
 class InlineArray {
  public:
-  explicit InlineArray(std::size_t size) : size_(size) {
-    if (size > Few) far_ = std::make_unique<T[]>(size);
+  explicit InlineArray(std::size_t capacity) {
+    if (capacity > Few) {
+      far_ = std::make_unique<std::byte[]>(capacity * sizeof(T));
+      data_ = reinterpret_cast<T*>(far_.get());
+    }
   }
-  T& operator[](std::size_t position) noexcept { return data()[position]; }
-  std::span<T> span() noexcept { return {data(), size_}; }
+  ~InlineArray() { std::destroy_n(data_, size_); }
+  InlineArray(const InlineArray&) = delete;
+  InlineArray& operator=(const InlineArray&) = delete;
+
+  // Requires fewer than the capacity.
+  template <class... Arguments>
+  void add(Arguments&&... arguments) {
+    ::new (static_cast<void*>(data_ + size_)) T(std::forward<Arguments>(arguments)...);
+    ++size_;
+  }
+  T& operator[](std::size_t position) noexcept { return data_[position]; }
+  std::span<T> span() noexcept { return {data_, size_}; }
   std::size_t size() const noexcept { return size_; }
 
  private:
-  T* data() noexcept { return far_ ? far_.get() : near_; }
-
-  std::size_t size_;
-  T near_[Few];
-  std::unique_ptr<T[]> far_;
+  static_assert(alignof(T) <= alignof(std::max_align_t));
+  T* data_ = reinterpret_cast<T*>(near_);
+  std::size_t size_ = 0;
+  alignas(T) std::byte near_[Few * sizeof(T)];
+  std::unique_ptr<std::byte[]> far_;
 };
 
 }  // namespace plimsoll

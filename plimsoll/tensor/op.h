@@ -55,27 +55,24 @@ struct TensorSpec {
   std::size_t bytes() const { return shape.size() * size_of(dtype); }
 };
 
-// The outputs of an op: up to two without the heap.
+// The outputs of an op: the first without the heap.
 class SpecList {
  public:
   void add(const Shape& shape, DType dtype) {
-    if (size_ < kInline) {
-      near_[size_].shape = shape;
-      near_[size_].dtype = dtype;
+    if (size_ == 0) {
+      first_.shape = shape;
+      first_.dtype = dtype;
     } else {
-      far_.push_back({shape, dtype});
+      others_.push_back({shape, dtype});
     }
     ++size_;
   }
   std::size_t size() const noexcept { return size_; }
-  const TensorSpec& operator[](std::size_t output) const noexcept {
-    return output < kInline ? near_[output] : far_[output - kInline];
-  }
+  const TensorSpec& operator[](std::size_t output) const noexcept { return output == 0 ? first_ : others_[output - 1]; }
 
  private:
-  static constexpr std::size_t kInline = 2;
-  std::array<TensorSpec, kInline> near_;
-  std::vector<TensorSpec> far_;
+  TensorSpec first_;
+  std::vector<TensorSpec> others_;
   std::size_t size_ = 0;
 };
 

@@ -78,6 +78,7 @@ class PLIMSOLL_API Storage {
       make_resident();
     return base_;
   }
+  void* base() const noexcept { return base_; }  // Of a resident one.
   bool is_resident() const noexcept { return state_.load(std::memory_order_acquire) == State::kResident; }
 
   Device& device() const noexcept { return *device_; }
