@@ -1,9 +1,15 @@
 # One program per *_bench.cc; `make bench` runs them and the comparisons in tools/bench.
 find_package(benchmark REQUIRED)
+find_path(TORCH_API_INCLUDE torch/torch.h PATH_SUFFIXES torch/csrc/api/include REQUIRED)
 file(GLOB_RECURSE benchmarks CONFIGURE_DEPENDS plimsoll/*_bench.cc)
 foreach(source ${benchmarks})
   get_filename_component(name ${source} NAME_WE)
   add_executable(${name} ${source})
   target_compile_definitions(${name} PRIVATE SHARED_DATA="${PROJECT_SOURCE_DIR}/../shared")
   target_link_libraries(${name} PRIVATE plimsoll_cli benchmark::benchmark ${CMAKE_DL_LIBS})
+  file(STRINGS ${source} uses_torch REGEX "include <torch/torch.h>")
+  if(uses_torch)  # Beside Debian's libtorch, in one process.
+    target_include_directories(${name} SYSTEM PRIVATE ${TORCH_API_INCLUDE})
+    target_link_libraries(${name} PRIVATE torch torch_cpu c10)
+  endif()
 endforeach()

@@ -41,10 +41,34 @@ OpFacts BinaryWithNumber::facts() const noexcept {
   return {.has_gradient = result_dtype(op_, f32) == f32, .overwrites = slot(0)};
 }
 
-#define PLIMSOLL_PAIR(name)                                                                                        \
-  Tensor name(const Tensor& a, const Tensor& b) { return execute(Binary(BinaryOp::name), a, b); }                  \
-  Tensor name(const Tensor& a, const Number& b) { return execute(BinaryWithNumber(BinaryOp::name, b, false), a); } \
-  Tensor name(const Number& a, const Tensor& b) { return execute(BinaryWithNumber(BinaryOp::name, a, true), b); }
+namespace {
+
+Tensor pair(BinaryOp which, const Tensor& a, const Tensor& b) {
+  const Binary op(which);
+  if (is_supported(which, a.dtype())) [[likely]] {
+    Tensor quick = execute_alike(op, a, &b, result_dtype(which, a.dtype()));
+    if (!quick.is_empty_handle()) [[likely]]
+      return quick;
+  }
+  return execute(op, a, b);
+}
+
+Tensor pair(BinaryOp which, const Tensor& x, const Number& number, bool number_first) {
+  const BinaryWithNumber op(which, number, number_first);
+  if (is_supported(which, x.dtype())) [[likely]] {
+    Tensor quick = execute_alike(op, x, nullptr, result_dtype(which, x.dtype()));
+    if (!quick.is_empty_handle()) [[likely]]
+      return quick;
+  }
+  return execute(op, x);
+}
+
+}  // namespace
+
+#define PLIMSOLL_PAIR(name)                                                                   \
+  Tensor name(const Tensor& a, const Tensor& b) { return pair(BinaryOp::name, a, b); }        \
+  Tensor name(const Tensor& a, const Number& b) { return pair(BinaryOp::name, a, b, false); } \
+  Tensor name(const Number& a, const Tensor& b) { return pair(BinaryOp::name, b, a, true); }
 PLIMSOLL_PAIR(add)
 PLIMSOLL_PAIR(subtract)
 PLIMSOLL_PAIR(multiply)

@@ -110,6 +110,29 @@ Tensor execute_on(const Op& op, std::span<const Tensor* const> inputs) {
   return output;
 }
 
+Tensor execute_alike(const Op& op, const Tensor& a, const Tensor* b, DType result) {
+  const ThreadContext& context = ThreadContext::current();
+  const TensorRecord* const x = a.record();
+  const TensorRecord* const y = b ? b->record() : x;
+  if (!x || !y || context.observer) [[unlikely]]
+    return {};
+  Storage* const left = x->storage.load(std::memory_order_acquire);
+  Storage* const right = y->storage.load(std::memory_order_acquire);
+  if (!left || !right || !left->is_resident() || !right->is_resident() || &left->device() != &right->device() ||
+      x->dtype != y->dtype || !(x->shape == y->shape)) [[unlikely]]
+    return {};
+  Tensor output = make_tensor({.op = op.name(), .category = context.category}, x->shape, result, left->device());
+  const TensorView out = writable(output);
+  const ConstTensorView in[2] = {{left->base(), x->offset, x->dtype, x->shape},
+                                 {right->base(), y->offset, y->dtype, y->shape}};
+  op.run({{in, b ? std::size_t{2} : std::size_t{1}}, {&out, 1}, {}});
+  if (context.interceptor) {
+    const Tensor* const inputs[2] = {&a, b};
+    context.interceptor->executed(op, {inputs, b ? std::size_t{2} : std::size_t{1}}, {&output, 1});
+  }
+  return output;
+}
+
 std::vector<Tensor> execute_all(const Op& op, std::span<const Tensor* const> inputs) {
   std::vector<Tensor> outputs;
   execute_into(op, inputs, nullptr, &outputs);

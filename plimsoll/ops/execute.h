@@ -25,6 +25,11 @@ Tensor execute(const Op& op, const Inputs&... inputs) {
   return execute_on(op, {list, sizeof...(inputs)});
 }
 
+// The common case of an elementwise op, quickly: one or two operands (`b` may be nullptr) of one shape, dtype and
+// device. Gives an empty handle, having done nothing, when it is not that case; execute() then does it, or says why
+// not.
+PLIMSOLL_API Tensor execute_alike(const Op& op, const Tensor& a, const Tensor* b, DType result);
+
 // Operands in a list, for ops that take any number.
 PLIMSOLL_API Tensor execute_list(const Op& op, std::span<const Tensor> inputs);
 

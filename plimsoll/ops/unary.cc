@@ -13,8 +13,22 @@ void Unary::infer(const Specs& in, SpecList& out) const {
 
 void Unary::run(const OpRun& run) const noexcept { unary(op_, run.in[0], run.out[0]); }
 
+namespace {
+
+Tensor single(UnaryOp which, const Tensor& x) {
+  const Unary op(which);
+  if (is_supported(which, x.dtype())) [[likely]] {
+    Tensor quick = execute_alike(op, x, nullptr, result_dtype(which, x.dtype()));
+    if (!quick.is_empty_handle()) [[likely]]
+      return quick;
+  }
+  return execute(op, x);
+}
+
+}  // namespace
+
 #define PLIMSOLL_SINGLE(name) \
-  Tensor name(const Tensor& x) { return execute(Unary(UnaryOp::name), x); }
+  Tensor name(const Tensor& x) { return single(UnaryOp::name, x); }
 PLIMSOLL_SINGLE(negative)
 PLIMSOLL_SINGLE(abs)
 PLIMSOLL_SINGLE(sign)
