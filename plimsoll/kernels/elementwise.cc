@@ -1,6 +1,9 @@
 #include "plimsoll/kernels/elementwise.h"
 
+#include <tuple>
+
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/thread_pool.h"
 #include "plimsoll/kernels/internal/casts.h"
 #include "plimsoll/kernels/internal/loops.h"
 #include "plimsoll/kernels/internal/tiles.h"
@@ -15,11 +18,6 @@ struct Facts {
 
 constexpr bool gives_bool(const char* result) noexcept { return result[0] == 'B'; }
 
-constexpr Facts kBinaryFacts[] = {
-#define PLIMSOLL_BINARY(name, types, result, value) {#name, gives_bool(#result), false},
-#include "plimsoll/kernels/binary_ops.inc"
-#undef PLIMSOLL_BINARY
-};
 constexpr Facts kUnaryFacts[] = {
 #define PLIMSOLL_UNARY(name, types, result, value) {#name, gives_bool(#result), false},
 #define PLIMSOLL_MATH(name, vector_value, double_value) {#name, false, true},
@@ -27,56 +25,116 @@ constexpr Facts kUnaryFacts[] = {
 #undef PLIMSOLL_UNARY
 #undef PLIMSOLL_MATH
 };
+constexpr Facts kBinaryFacts[] = {
+#define PLIMSOLL_BINARY(name, types, result, value) {#name, gives_bool(#result), false},
+#define PLIMSOLL_BINARY_MATH(name, value) {#name, false, true},
+#include "plimsoll/kernels/binary_ops.inc"
+#undef PLIMSOLL_BINARY
+#undef PLIMSOLL_BINARY_MATH
+};
+constexpr Facts kTernaryFacts[] = {
+#define PLIMSOLL_TERNARY(name, types, result, value) {#name, gives_bool(#result), false},
+#include "plimsoll/kernels/ternary_ops.inc"
+#undef PLIMSOLL_TERNARY
+};
 
-const Facts& facts(BinaryOp op) noexcept { return kBinaryFacts[static_cast<std::size_t>(op)]; }
+// By the size of the dtype.
+constexpr unsigned char kSelectOf[kNumDTypes] = {0, 0, 0, 1, 2, 3, 1, 1, 2, 3};
+
 const Facts& facts(UnaryOp op) noexcept { return kUnaryFacts[static_cast<std::size_t>(op)]; }
-Loop loop_of(BinaryOp op, DType dtype) noexcept {
-  return loops().binary[static_cast<std::size_t>(op)][native_type(dtype)];
-}
-Loop loop_of(UnaryOp op, DType dtype) noexcept {
+const Facts& facts(BinaryOp op) noexcept { return kBinaryFacts[static_cast<std::size_t>(op)]; }
+const Facts& facts(TernaryOp op) noexcept { return kTernaryFacts[static_cast<std::size_t>(op)]; }
+const Loop* loops_of(UnaryOp op, DType dtype) noexcept {
   return loops().unary[static_cast<std::size_t>(op)][native_type(dtype)];
 }
+const Loop* loops_of(BinaryOp op, DType dtype) noexcept {
+  return loops().binary[static_cast<std::size_t>(op)][native_type(dtype)];
+}
+const Loop* loops_of(TernaryOp op, DType dtype) noexcept {
+  return loops().ternary[static_cast<std::size_t>(op)][native_type(dtype)];
+}
 
-template <class Op>
-void run(Op op, const TileOperand* operands, int count, const TensorView& out) noexcept {
-  const DType dtype = operands[0].view->dtype();
-  const Loop loop = loop_of(op, dtype);
-  PLIMSOLL_CHECK(loop != nullptr);
-  run_tiles(loop, operands, count, out, facts(op).gives_bool ? boolean : native_dtype(dtype),
+// Few elements, and none to convert, gather or repeat: one call of a loop. False when it takes more than that.
+template <class... Views>
+inline bool run_small(const Loop* loops, const TensorView& out, const Views&... operands) noexcept {
+  const std::size_t n = out.size();
+  if (n > kSmall) return false;
+  const void* in[] = {operands.bytes()...};
+  Loop loop = loops[0];
+  if (((operands.size() != n) || ...)) {
+    unsigned repeated = 0, bit = 1;
+    if (((operands.size() != n && operands.size() != 1) || ...)) return false;
+    ((repeated |= operands.size() != n ? bit : 0, bit *= 2), ...);
+    loop = loops[repeated];
+  }
+  if (loop == nullptr) return false;
+  loop(in, out.bytes(), static_cast<std::int64_t>(n));
+  return true;
+}
+
+template <class Op, class... Views>
+[[gnu::noinline]] void run_large(Op op, const Loop* loops, const TensorView& out, const Views&... operands) noexcept {
+  PLIMSOLL_CHECK(loops[0] != nullptr);
+  const DType native = native_dtype(std::get<0>(std::tie(operands...)).dtype());
+  const TileOperand sources[] = {{&operands, native}...};
+  run_tiles(loops, sources, sizeof...(operands), out, facts(op).gives_bool ? boolean : native,
             facts(op).is_heavy ? kHeavyGrain : kLightGrain);
+}
+
+template <class Op, class... Views>
+inline void run(Op op, const TensorView& out, const ConstTensorView& first, const Views&... others) noexcept {
+  const DType dtype = first.dtype();
+  const Loop* const loops = loops_of(op, dtype);
+  if (native_dtype(dtype) != dtype || !run_small(loops, out, first, others...))
+    run_large(op, loops, out, first, others...);
 }
 
 }  // namespace
 
-const char* op_name(BinaryOp op) noexcept { return facts(op).name; }
 const char* op_name(UnaryOp op) noexcept { return facts(op).name; }
-bool is_supported(BinaryOp op, DType dtype) noexcept { return loop_of(op, dtype) != nullptr; }
-bool is_supported(UnaryOp op, DType dtype) noexcept { return loop_of(op, dtype) != nullptr; }
-DType result_dtype(BinaryOp op, DType dtype) noexcept { return facts(op).gives_bool ? boolean : dtype; }
+const char* op_name(BinaryOp op) noexcept { return facts(op).name; }
+const char* op_name(TernaryOp op) noexcept { return facts(op).name; }
+bool is_supported(UnaryOp op, DType dtype) noexcept { return loops_of(op, dtype)[0] != nullptr; }
+bool is_supported(BinaryOp op, DType dtype) noexcept { return loops_of(op, dtype)[0] != nullptr; }
+bool is_supported(TernaryOp op, DType dtype) noexcept { return loops_of(op, dtype)[0] != nullptr; }
 DType result_dtype(UnaryOp op, DType dtype) noexcept { return facts(op).gives_bool ? boolean : dtype; }
+DType result_dtype(BinaryOp op, DType dtype) noexcept { return facts(op).gives_bool ? boolean : dtype; }
+DType result_dtype(TernaryOp op, DType dtype) noexcept { return facts(op).gives_bool ? boolean : dtype; }
+
+void unary(UnaryOp op, const ConstTensorView& x, const TensorView& out) noexcept { run(op, out, x); }
 
 void binary(BinaryOp op, const ConstTensorView& a, const ConstTensorView& b, const TensorView& out) noexcept {
-  const DType native = native_dtype(a.dtype());
-  const TileOperand operands[] = {{&a, native}, {&b, native}};
-  run(op, operands, 2, out);
+  run(op, out, a, b);
 }
 
-void unary(UnaryOp op, const ConstTensorView& x, const TensorView& out) noexcept {
-  const TileOperand operand = {&x, native_dtype(x.dtype())};
-  run(op, &operand, 1, out);
+void ternary(TernaryOp op, const ConstTensorView& a, const ConstTensorView& b, const ConstTensorView& c,
+             const TensorView& out) noexcept {
+  run(op, out, a, b, c);
 }
 
 void select(const ConstTensorView& condition, const ConstTensorView& a, const ConstTensorView& b,
             const TensorView& out) noexcept {
   const DType dtype = out.dtype();
-  const std::size_t bytes = size_of(dtype);
+  const Loop* const set = loops().select[kSelectOf[static_cast<std::size_t>(dtype)]];
+  if (run_small(set, out, condition, a, b)) return;
   const TileOperand operands[] = {{&condition, boolean}, {&a, dtype}, {&b, dtype}};
-  run_tiles(loops().select[bytes == 8 ? 3 : bytes / 2], operands, 3, out, dtype, kLightGrain);
+  run_tiles(set, operands, 3, out, dtype, kLightGrain);
 }
 
 void copy(const ConstTensorView& x, const TensorView& out) noexcept {
+  const Loop loops[] = {cast_loop(x.dtype(), out.dtype()), nullptr};
+  if (x.size() == 1 && out.size() != 1) {
+    alignas(8) std::byte element[8];
+    const void* in = x.bytes();
+    loops[0](&in, element, 1);
+    const std::size_t size = size_of(out.dtype());
+    return parallel_for(static_cast<std::int64_t>(out.size()), kLightGrain, [&](std::int64_t begin, std::int64_t end) {
+      repeat(out.bytes() + static_cast<std::size_t>(begin) * size, element, size, end - begin);
+    });
+  }
+  if (run_small(loops, out, x)) return;
   const TileOperand operand = {&x, x.dtype()};
-  run_tiles(cast_loop(x.dtype(), out.dtype()), &operand, 1, out, out.dtype(), kLightGrain);
+  run_tiles(loops, &operand, 1, out, out.dtype(), kLightGrain);
 }
 
 }  // namespace plimsoll

@@ -21,7 +21,8 @@ struct Case {
 constexpr double kSqrtHalf = 0.70710678118654752440;
 
 double gelu(double x) { return 0.5 * x * std::erfc(-x * kSqrtHalf); }
-double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+double sigmoid(double x) { return (x < 0 ? std::exp(x) : 1) / (1 + std::exp(-std::fabs(x))); }
+double gelu_tanh(double x) { return x * sigmoid(1.5957691216057308 * (x + 0.044715 * x * x * x)); }
 double softplus(double x) { return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x)); }
 
 const Case kCases[] = {
@@ -50,6 +51,9 @@ const Case kCases[] = {
     {UnaryOp::acos, std::acos, 1.0, -2, 2},
     {UnaryOp::sinh, std::sinh, 2.0, -80, 80},
     {UnaryOp::cosh, std::cosh, 2.0, -80, 80},
+    {UnaryOp::asinh, std::asinh, 2.0},
+    {UnaryOp::acosh, std::acosh, 2.0, 0, 1e38},
+    {UnaryOp::atanh, std::atanh, 2.0, -2, 2},
     {UnaryOp::negative, [](double x) { return -x; }, 0},
     {UnaryOp::abs, std::fabs, 0},
     {UnaryOp::relu, [](double x) { return x < 0 ? 0 : x; }, 0},
@@ -93,11 +97,17 @@ TEST(ElementwiseMath, FloatErrorsStayWithinTheStatedUlps) {
   }
 }
 
-TEST(ElementwiseMath, GeluIsAsGoodAsOneMinusErfAllows) {
+TEST(ElementwiseMath, BothGelusAreAsGoodAsOneMinusErfAllows) {
   const std::vector<float> x = arguments(-10, 20);
   std::vector<float> y(x.size());
   unary(UnaryOp::gelu, {x.data(), 0, f32, {x.size()}}, {y.data(), 0, f32, {x.size()}});
   for (std::size_t i = 0; i < x.size(); ++i) ASSERT_NEAR(y[i], gelu(x[i]), 4e-7 * (1 + std::fabs(x[i]))) << x[i];
+  unary(UnaryOp::gelu_tanh, {x.data(), 0, f32, {x.size()}}, {y.data(), 0, f32, {x.size()}});
+  for (std::size_t i = 0; i < x.size(); ++i) ASSERT_NEAR(y[i], gelu_tanh(x[i]), 4e-7 * (1 + std::fabs(x[i]))) << x[i];
+  const TestTensor wide = awkward<double>({100}, false);
+  TestTensor z(f64, {100});
+  unary(UnaryOp::gelu_tanh, wide.view(), z.view());
+  for (std::size_t i = 0; i < z.size(); ++i) ASSERT_NEAR(z.at(i), gelu_tanh(wide.at(i)), 1e-14) << wide.at(i);
 }
 
 TEST(ElementwiseMath, SineAndCosineOfLargeArgumentsAreRight) {
@@ -112,6 +122,27 @@ TEST(ElementwiseMath, SineAndCosineOfLargeArgumentsAreRight) {
       ASSERT_NEAR(y[i], exact, 2e-7) << x[i];
     }
     EXPECT_TRUE(std::isnan(y.back()));
+  }
+}
+
+TEST(ElementwiseMath, VectorisedDoublesAreRightOverTheirWholeRange) {
+  std::vector<double> x;
+  for (int i = -3000; i <= 3000; ++i) x.push_back(i * 0.25), x.push_back(i * 1.1e-3);
+  for (int i = -1070; i < 1024; ++i) x.push_back(std::ldexp(1.37, i)), x.push_back(-std::ldexp(1.37, i));
+  for (const double value : {0.0, -0.0, HUGE_VAL, -HUGE_VAL, std::nan(""), 709.78, 709.79, -745.13, -745.14, 5e-324})
+    x.push_back(value);
+  std::vector<double> y(x.size());
+  for (const UnaryOp op : {UnaryOp::exp, UnaryOp::log, UnaryOp::tanh, UnaryOp::sigmoid}) {
+    unary(op, {x.data(), 0, f64, {x.size()}}, {y.data(), 0, f64, {x.size()}});
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const double exact = op == UnaryOp::exp    ? std::exp(x[i])
+                           : op == UnaryOp::log  ? std::log(x[i])
+                           : op == UnaryOp::tanh ? std::tanh(x[i])
+                                                 : sigmoid(x[i]);
+      ASSERT_TRUE(same(y[i], exact) || std::fabs(y[i] - exact) <= std::fabs(exact) * 7e-16 + 5e-324)
+          << op_name(op) << " of " << x[i] << " is " << y[i] << ", not " << exact;
+      ASSERT_TRUE(op != UnaryOp::tanh || x[i] != 0 || std::signbit(y[i]) == std::signbit(x[i]));
+    }
   }
 }
 
@@ -156,7 +187,7 @@ TEST(ElementwiseMath, EveryInstructionSetIsWithinTheStatedUlps) {
       const std::vector<float> x = arguments(c.low, c.high);
       std::vector<float> y(x.size());
       const void* in = x.data();
-      table->unary[static_cast<std::size_t>(c.op)][kNativeF32](&in, y.data(), static_cast<std::int64_t>(x.size()));
+      table->unary[static_cast<std::size_t>(c.op)][kNativeF32][0](&in, y.data(), static_cast<std::int64_t>(x.size()));
       double worst = 0;
       for (std::size_t i = 0; i < x.size(); ++i) worst = std::max(worst, float_ulps(y[i], c.exact(x[i])));
       EXPECT_LE(worst, c.max_ulps + 1) << op_name(c.op) << " " << table->name;

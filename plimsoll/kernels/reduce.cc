@@ -16,9 +16,17 @@ namespace {
 constexpr std::int64_t kGrain = 32768;   // Elements per chunk.
 constexpr std::int64_t kMaxPieces = 16;  // Into which one fold is cut.
 
-Fold fold_of(ReduceOp op) noexcept {
-  constexpr Fold kFolds[] = {kFoldSum, kFoldSum, kFoldProduct, kFoldMax, kFoldMin, kFoldMax, kFoldMin};
-  return kFolds[static_cast<std::size_t>(op)];
+constexpr Fold kFolds[] = {kFoldSum, kFoldSum, kFoldProduct, kFoldMax, kFoldMin, kFoldMax, kFoldMin};  // By operation.
+Fold fold_of(ReduceOp op) noexcept { return kFolds[static_cast<std::size_t>(op)]; }
+
+// The output that an accumulator of `folded` elements makes.
+template <class T, class A>
+inline T finished(ReduceOp op, A value, std::int64_t folded) noexcept {
+  if (op != ReduceOp::mean) return static_cast<T>(value);
+  if constexpr (std::is_floating_point_v<A>)
+    return static_cast<T>(value / static_cast<A>(folded));
+  else
+    return folded == 0 ? T(0) : static_cast<T>(value / static_cast<A>(folded));
 }
 
 // One reduction of elements whose native type is T, with accumulators of type A.
@@ -59,17 +67,9 @@ struct Reduction {
     }
   }
 
-  T finished(A value) const noexcept {
-    if (op != ReduceOp::mean) return static_cast<T>(value);
-    if constexpr (std::is_floating_point_v<A>)
-      return static_cast<T>(value / static_cast<A>(folded));
-    else
-      return folded == 0 ? T(0) : static_cast<T>(value / static_cast<A>(folded));
-  }
-
   void finish(const A* accumulators, std::int64_t n, std::int64_t position) const noexcept {
     T values[kFoldColumns];
-    for (std::int64_t i = 0; i < n; ++i) values[i] = finished(accumulators[i]);
+    for (std::int64_t i = 0; i < n; ++i) values[i] = finished<T>(op, accumulators[i], folded);
     std::byte* to = out + static_cast<std::size_t>(position) * size_of(dtype);
     const void* in = values;
     if (narrow)
@@ -184,11 +184,52 @@ A identity_of(Fold fold, DType dtype) noexcept {
   });
 }
 
+// A reduction over the first or over the last axes: `folded` elements behind each of the outputs.
+struct SimpleReduction {
+  std::int64_t outputs, folded;
+  bool over_last;
+};
+
+// Whether the axes are such, and the elements so few that one thread takes them all.
+bool is_simple(const Shape& shape, AxesMask axes, std::size_t elements, std::size_t outputs,
+               SimpleReduction& simple) noexcept {
+  if (elements == 0 || elements > static_cast<std::size_t>(kGrain)) return false;
+  const AxesMask all = static_cast<AxesMask>((std::uint64_t{1} << shape.rank()) - 1), reduced = axes & all;
+  const AxesMask kept = all & ~reduced;
+  simple.outputs = static_cast<std::int64_t>(outputs);
+  simple.folded = outputs == 1 ? static_cast<std::int64_t>(elements) : static_cast<std::int64_t>(elements / outputs);
+  simple.over_last = outputs == 1 || (kept & (kept + 1)) == 0;  // The kept axes come first.
+  return simple.over_last || ((reduced & (reduced + 1)) == 0 && outputs <= kFoldColumns);
+}
+
 template <class T, class A>
-void reduce_as(ReduceOp op, const ConstTensorView& x, const ReducePlan& plan, const TensorView& out,
+void reduce_simply(ReduceOp op, const T* x, const SimpleReduction& simple, const FoldLoops& loops, DType dtype,
+                   T* out) noexcept {
+  const A identity = identity_of<A>(fold_of(op), dtype);
+  if (simple.over_last) {
+    for (std::int64_t i = 0; i < simple.outputs; ++i) {
+      A accumulator = identity;
+      loops.run(x + i * simple.folded, simple.folded, &accumulator);
+      out[i] = finished<T>(op, accumulator, simple.folded);
+    }
+    return;
+  }
+  A accumulators[kFoldColumns];
+  std::fill_n(accumulators, simple.outputs, identity);
+  loops.rows(x, simple.folded, simple.outputs, simple.outputs, accumulators);
+  for (std::int64_t i = 0; i < simple.outputs; ++i) out[i] = finished<T>(op, accumulators[i], simple.folded);
+}
+
+template <class T, class A>
+void reduce_as(ReduceOp op, const ConstTensorView& x, AxesMask axes, const TensorView& out,
                NativeType accumulators) noexcept {
   const DType dtype = x.dtype(), native = native_dtype(dtype);
   const Fold fold = fold_of(op);
+  const FoldLoops& loops = reduce_loops().folds[fold][native_type(dtype)];
+  if (SimpleReduction simple; native == dtype && is_simple(x.shape(), axes, x.size(), out.size(), simple))
+    return reduce_simply<T, A>(op, reinterpret_cast<const T*>(x.bytes()), simple, loops, dtype,
+                               reinterpret_cast<T*>(out.bytes()));
+  const ReducePlan plan = plan_reduction(x.shape(), axes);
   const auto folded = plan.run * plan.rows * plan.reduced.count();
   const Reduction<T, A> reduction = {op,
                                      plan,
@@ -196,7 +237,7 @@ void reduce_as(ReduceOp op, const ConstTensorView& x, const ReducePlan& plan, co
                                      out.bytes(),
                                      dtype,
                                      folded,
-                                     reduce_loops().folds[fold][native_type(dtype)],
+                                     loops,
                                      reduce_loops().folds[fold][accumulators],
                                      native == dtype ? nullptr : cast_loop(dtype, native),
                                      native == dtype ? nullptr : cast_loop(native, dtype),
@@ -214,21 +255,20 @@ bool is_supported(ReduceOp op, DType dtype) noexcept {
 void reduce(ReduceOp op, const ConstTensorView& x, AxesMask axes, const TensorView& out) noexcept {
   PLIMSOLL_CHECK(is_supported(op, x.dtype()));
   if (out.size() == 0) return;
-  const ReducePlan plan = plan_reduction(x.shape(), axes);
   const bool extreme = fold_of(op) == kFoldMax || fold_of(op) == kFoldMin;
   switch (native_type(x.dtype())) {
     case kNativeF32:
-      return extreme ? reduce_as<float, float>(op, x, plan, out, kNativeF32)
-                     : reduce_as<float, double>(op, x, plan, out, kNativeF64);
+      return extreme ? reduce_as<float, float>(op, x, axes, out, kNativeF32)
+                     : reduce_as<float, double>(op, x, axes, out, kNativeF64);
     case kNativeF64:
-      return reduce_as<double, double>(op, x, plan, out, kNativeF64);
+      return reduce_as<double, double>(op, x, axes, out, kNativeF64);
     case kNativeI32:
-      return extreme ? reduce_as<std::int32_t, std::int32_t>(op, x, plan, out, kNativeI32)
-                     : reduce_as<std::int32_t, std::int64_t>(op, x, plan, out, kNativeI64);
+      return extreme ? reduce_as<std::int32_t, std::int32_t>(op, x, axes, out, kNativeI32)
+                     : reduce_as<std::int32_t, std::int64_t>(op, x, axes, out, kNativeI64);
     case kNativeI64:
-      return reduce_as<std::int64_t, std::int64_t>(op, x, plan, out, kNativeI64);
+      return reduce_as<std::int64_t, std::int64_t>(op, x, axes, out, kNativeI64);
     default:
-      return reduce_as<std::uint8_t, std::uint8_t>(op, x, plan, out, kNativeBool);
+      return reduce_as<std::uint8_t, std::uint8_t>(op, x, axes, out, kNativeBool);
   }
 }
 

@@ -45,4 +45,9 @@ PLIMSOLL_API void argmin(const ConstTensorView& x, std::size_t axis, const Tenso
 PLIMSOLL_API void softmax(const ConstTensorView& x, const TensorView& out) noexcept;
 PLIMSOLL_API void log_softmax(const ConstTensorView& x, const TensorView& out) noexcept;
 
+// The gradient of the input, from the output y and its gradient dy: y (dy - sum(y dy)), and dy - exp(y) sum(dy).
+// Requires one shape and dtype; `out` may be `y` or `dy`.
+PLIMSOLL_API void softmax_grad(const ConstTensorView& y, const ConstTensorView& dy, const TensorView& out) noexcept;
+PLIMSOLL_API void log_softmax_grad(const ConstTensorView& y, const ConstTensorView& dy, const TensorView& out) noexcept;
+
 }  // namespace plimsoll

@@ -199,5 +199,39 @@ TEST(Softmax, LargeValuesDoNotOverflowAndNaNSpoilsItsRowOnly) {
   for (int i = 3; i < 6; ++i) EXPECT_TRUE(std::isnan(y[i]));
 }
 
+TEST(Softmax, GradientsMatchTheirDefinition) {
+  for (const DType dtype : {f16, bf16, f32, f64})
+    for (const Shape& shape : {Shape{3, 700}, Shape{5}, Shape{2, 3, 33}, Shape{40, 1}, Shape{0, 4}, Shape{2, 5000}}) {
+      const TestTensor x = visit_dtype(dtype, [&]<class T>(TypeTag<T>) { return awkward<T>(shape, false); });
+      const TestTensor dy = visit_dtype(dtype, [&]<class T>(TypeTag<T>) { return awkward<T>(shape, false, 11); });
+      const std::size_t n = static_cast<std::size_t>(shape.back());
+      for (const bool log : {false, true}) {
+        TestTensor y(dtype, shape), out(dtype, shape);
+        (log ? log_softmax : softmax)(x.view(), y.view());
+        (log ? log_softmax_grad : softmax_grad)(y.view(), dy.view(), out.view());
+        const double tolerance = dtype == f64 ? 1e-12 : is_half(dtype) ? 0.3 : 3e-4;
+        for (std::size_t row = 0; row < out.size(); row += n) {
+          double sum = 0;
+          for (std::size_t i = row; i < row + n; ++i) sum += dy.at(i) * (log ? 1 : y.at(i));
+          for (std::size_t i = row; i < row + n; ++i)
+            ASSERT_NEAR(out.at(i), log ? dy.at(i) - std::exp(y.at(i)) * sum : y.at(i) * (dy.at(i) - sum), tolerance)
+                << dtype << " " << shape << " " << i;
+        }
+        TestTensor in_place = dy;
+        (log ? log_softmax_grad : softmax_grad)(y.view(), in_place.view(), in_place.view());
+        for (std::size_t i = 0; i < out.size(); ++i) ASSERT_EQ(in_place.at(i), out.at(i));
+      }
+    }
+}
+
+TEST(Softmax, MaskedElementsAreExactlyZeroAndNaNSpreadsOverItsRowOnly) {
+  std::vector<float> x = {1, -HUGE_VALF, 2, -1000, NAN, 1, 2, 3}, y(8);
+  softmax({x.data(), 0, f32, {2, 4}}, {y.data(), 0, f32, {2, 4}});
+  EXPECT_EQ(y[1], 0.f);
+  EXPECT_EQ(y[3], 0.f);
+  EXPECT_NEAR(y[0] + y[2], 1, 1e-6);
+  for (int i = 4; i < 8; ++i) EXPECT_TRUE(std::isnan(y[static_cast<std::size_t>(i)]));
+}
+
 }  // namespace
 }  // namespace plimsoll

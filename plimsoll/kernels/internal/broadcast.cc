@@ -33,4 +33,28 @@ Broadcast plan_broadcast(const Sizes* operands, int count, Sizes out) noexcept {
   return plan;
 }
 
+BroadcastCursor::BroadcastCursor(const Broadcast& plan, int operands, std::int64_t position) noexcept
+    : plan_(&plan), operands_(operands) {
+  within_ = position % plan.inner();
+  position /= plan.inner();
+  for (int axis = plan.rank - 1; axis-- > 0;) {
+    const auto a = static_cast<std::size_t>(axis);
+    index_[a] = position % plan.sizes[a];
+    position /= plan.sizes[a];
+    for (std::size_t i = 0; i < static_cast<std::size_t>(operands); ++i) offsets_[i] += index_[a] * plan.strides[i][a];
+  }
+}
+
+void BroadcastCursor::next_row() noexcept {
+  within_ = 0;
+  for (int axis = plan_->rank - 1; axis-- > 0;) {
+    const auto a = static_cast<std::size_t>(axis);
+    const bool carries = ++index_[a] == plan_->sizes[a];
+    const std::int64_t steps = carries ? 1 - plan_->sizes[a] : 1;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(operands_); ++i) offsets_[i] += steps * plan_->strides[i][a];
+    if (!carries) return;
+    index_[a] = 0;
+  }
+}
+
 }  // namespace plimsoll

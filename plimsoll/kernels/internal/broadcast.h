@@ -34,6 +34,36 @@ struct Broadcast {
     }
     return offset;
   }
+  bool rows_are_alike(int operand) const noexcept {
+    for (int axis = 0; axis + 1 < rank; ++axis)
+      if (strides[static_cast<std::size_t>(operand)][static_cast<std::size_t>(axis)] != 0) return false;
+    return true;
+  }
+};
+
+// A walk through the output's elements, row piece by row piece, that knows where the operands' elements lie.
+class BroadcastCursor {
+ public:
+  BroadcastCursor(const Broadcast& plan, int operands, std::int64_t position) noexcept;
+
+  std::int64_t left_in_row() const noexcept { return plan_->inner() - within_; }
+  bool at_row_start() const noexcept { return within_ == 0; }
+  std::int64_t offset(int operand) const noexcept {
+    return offsets_[static_cast<std::size_t>(operand)] + within_ * plan_->inner_stride(operand);
+  }
+  void advance(std::int64_t n) noexcept {  // Requires n <= left_in_row().
+    within_ += n;
+    if (within_ == plan_->inner()) next_row();
+  }
+
+ private:
+  void next_row() noexcept;
+
+  const Broadcast* plan_;
+  int operands_;
+  std::int64_t within_ = 0;                              // The row.
+  std::array<std::int64_t, kMaxOperands> offsets_ = {};  // Of the row's first elements.
+  std::array<std::int64_t, kMaxRank> index_;             // Of the row.
 };
 
 // Requires shapes that broadcast to `out`, none of whose sizes is 0.

@@ -15,9 +15,8 @@ bool has_avx2() noexcept { return false; }
 bool has_avx512() noexcept { return false; }
 #endif
 
-const Loops& loops() noexcept {
-  static const Loops& best = has_avx512() ? loops_avx512() : has_avx2() ? loops_avx2() : loops_baseline();
-  return best;
+const Loops& best_loops() noexcept {
+  return has_avx512() ? loops_avx512() : has_avx2() ? loops_avx2() : loops_baseline();
 }
 
 }  // namespace plimsoll

@@ -1,5 +1,5 @@
-// Loops: for each operation and element type the innermost loop, over dense elements. One table per instruction set;
-// loops() is that of the best one this processor has.
+// Loops: for each operation and element type the innermost loops, over dense elements and single repeated ones. One
+// table per instruction set; loops() is that of the best one this processor has.
 #pragma once
 
 #include <cstddef>
@@ -13,37 +13,42 @@ namespace plimsoll {
 // out[i] = f(in[0][i], ...) for i < n. `out` may be one of the inputs.
 using Loop = void (*)(const void* const* in, void* out, std::int64_t n);
 
-// The types that are computed as they are.
-enum NativeType { kNativeF32, kNativeF64, kNativeI32, kNativeI64, kNativeBool, kNumNative };
+// One operation's loops by which operands are one element, repeated: bit i of the index is set for in[i]. Null where
+// there is none: such operands are then repeated in a buffer. [0], all operands dense, is null only when the operation
+// does not exist for the type.
+template <int kOperands>
+using LoopSet = Loop[std::size_t{1} << kOperands];
 
-constexpr DType native_dtype(DType dtype) noexcept {
-  if (dtype == u8 || dtype == i8 || dtype == i16) return i32;
-  return is_half(dtype) ? f32 : dtype;
-}
-constexpr NativeType native_type(DType dtype) noexcept {
-  const DType native = native_dtype(dtype);
-  return native == f32   ? kNativeF32
-         : native == f64 ? kNativeF64
-         : native == i32 ? kNativeI32
-         : native == i64 ? kNativeI64
-                         : kNativeBool;
-}
+// The types that are computed as they are.
+enum NativeType : unsigned char { kNativeF32, kNativeF64, kNativeI32, kNativeI64, kNativeBool, kNumNative };
+
+// Tables outside of the functions: gcc would build local ones anew in each call.
+inline constexpr DType kNativeDTypes[kNumDTypes] = {boolean, i32, i32, i32, i32, i64, f32, f32, f32, f64};
+inline constexpr NativeType kNativeTypes[kNumDTypes] = {kNativeBool, kNativeI32, kNativeI32, kNativeI32, kNativeI32,
+                                                        kNativeI64,  kNativeF32, kNativeF32, kNativeF32, kNativeF64};
+constexpr DType native_dtype(DType dtype) noexcept { return kNativeDTypes[static_cast<std::size_t>(dtype)]; }
+constexpr NativeType native_type(DType dtype) noexcept { return kNativeTypes[static_cast<std::size_t>(dtype)]; }
 
 // Null where an operation does not exist for a type.
 struct Loops {
   const char* name;
-  Loop binary[static_cast<std::size_t>(BinaryOp::kCount)][kNumNative];
-  Loop unary[static_cast<std::size_t>(UnaryOp::kCount)][kNumNative];
-  Loop select[4];  // For elements of 1, 2, 4 and 8 bytes: condition, a, b.
+  LoopSet<1> unary[static_cast<std::size_t>(UnaryOp::kCount)][kNumNative];
+  LoopSet<2> binary[static_cast<std::size_t>(BinaryOp::kCount)][kNumNative];
+  LoopSet<3> ternary[static_cast<std::size_t>(TernaryOp::kCount)][kNumNative];
+  LoopSet<3> select[4];  // For elements of 1, 2, 4 and 8 bytes: condition, a, b.
   Loop f16_to_f32, f32_to_f16, bf16_to_f32, f32_to_bf16;
 };
-
-const Loops& loops() noexcept;
 
 const Loops& loops_baseline() noexcept;
 const Loops& loops_avx2() noexcept;
 const Loops& loops_avx512() noexcept;
+const Loops& best_loops() noexcept;
 bool has_avx2() noexcept;
 bool has_avx512() noexcept;
+
+inline const Loops& loops() noexcept {
+  static const Loops& best = best_loops();
+  return best;
+}
 
 }  // namespace plimsoll

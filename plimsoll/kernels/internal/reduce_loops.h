@@ -20,16 +20,17 @@ struct FoldLoops {
 
 struct ReduceLoops {
   FoldLoops folds[kNumFolds][kNumNative];  // Null for sums of bools.
-  // y[i] = exp(x[i] - shift); returns their sum.
-  double (*exp_shifted_f32)(const float* x, float* y, std::int64_t n, float shift);
-  void (*scale_f32)(const float* x, float* y, std::int64_t n, float factor);  // y = x factor
-  void (*subtract_f32)(const float* x, float* y, std::int64_t n, float first,
-                       float second);  // y = (x - first) - second
 };
 
-const ReduceLoops& reduce_loops() noexcept;
 const ReduceLoops& reduce_loops_baseline() noexcept;
 const ReduceLoops& reduce_loops_avx2() noexcept;
 const ReduceLoops& reduce_loops_avx512() noexcept;
+
+inline const ReduceLoops& reduce_loops() noexcept {
+  static const ReduceLoops& best = has_avx512() ? reduce_loops_avx512()
+                                   : has_avx2() ? reduce_loops_avx2()
+                                                : reduce_loops_baseline();
+  return best;
+}
 
 }  // namespace plimsoll

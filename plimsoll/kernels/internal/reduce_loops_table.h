@@ -6,7 +6,6 @@
 
 #include "plimsoll/kernels/internal/reduce_loops.h"
 #include "plimsoll/kernels/internal/vector.h"
-#include "plimsoll/kernels/internal/vector_math.h"
 
 namespace plimsoll {
 namespace {
@@ -39,35 +38,37 @@ inline A folded(A a, B b) noexcept {
   }
 }
 
-template <class T>
-struct VectorOf {
-  typedef T type __attribute__((vector_size(kVectorBytes)));
-};
-
-// Floats: kChains vectors, then a tree.
 template <Fold F, class T>
-T fold_block(const T* x, std::int64_t n) noexcept {
-  using V = typename VectorOf<T>::type;
-  constexpr std::int64_t kWidth = kVectorBytes / sizeof(T);
-  T result = x[0];
-  std::int64_t i = 1;
-  if (n >= kChains * kWidth) {
-    V chains[kChains];
-    for (int c = 0; c < kChains; ++c) __builtin_memcpy(&chains[c], x + c * kWidth, sizeof(V));
-    for (i = kChains * kWidth; i + kChains * kWidth <= n; i += kChains * kWidth)
-      for (int c = 0; c < kChains; ++c) {
-        V v;
-        __builtin_memcpy(&v, x + i + c * kWidth, sizeof(V));
-        chains[c] = folded<F>(chains[c], v);
-      }
+inline T fold_lanes(Vector<T> v) noexcept {
+  T lanes[kLanesOf<T>];
+  store(lanes, v);
+  for (std::int64_t half = kLanesOf<T> / 2; half > 0; half /= 2)
+    for (std::int64_t c = 0; c < half; ++c) lanes[c] = folded<F>(lanes[c], lanes[c + half]);
+  return lanes[0];
+}
+
+// Floats: kChains vectors, then a tree; then what is left vector by vector and element by element. Requires n > 0.
+template <Fold F, class T>
+inline T fold_block(const T* x, std::int64_t n) noexcept {
+  constexpr std::int64_t kWidth = kLanesOf<T>, kStep = kChains * kWidth;
+  if (n < kWidth) {
+    T result = x[0];
+    for (std::int64_t i = 1; i < n; ++i) result = folded<F>(result, x[i]);
+    return result;
+  }
+  Vector<T> total = load(x);
+  std::int64_t i = kWidth;
+  if (n >= kStep) {
+    Vector<T> chains[kChains];
+    for (int c = 0; c < kChains; ++c) chains[c] = load(x + c * kWidth);
+    for (i = kStep; i + kStep <= n; i += kStep)
+      for (int c = 0; c < kChains; ++c) chains[c] = folded<F>(chains[c], load(x + i + c * kWidth));
     for (int half = kChains / 2; half > 0; half /= 2)
       for (int c = 0; c < half; ++c) chains[c] = folded<F>(chains[c], chains[c + half]);
-    T lanes[kWidth];
-    __builtin_memcpy(lanes, &chains[0], sizeof(V));
-    for (std::int64_t half = kWidth / 2; half > 0; half /= 2)
-      for (std::int64_t c = 0; c < half; ++c) lanes[c] = folded<F>(lanes[c], lanes[c + half]);
-    result = lanes[0];
+    total = chains[0];
   }
+  for (; i + kWidth <= n; i += kWidth) total = folded<F>(total, load(x + i));
+  T result = fold_lanes<F, T>(total);
   for (; i < n; ++i) result = folded<F>(result, x[i]);
   return result;
 }
@@ -92,13 +93,13 @@ void fold_row_block(const T* x, std::int64_t rows, std::int64_t stride, std::int
   std::int64_t r = 1;
   for (; r + 4 <= rows; r += 4) {
     const T *x0 = x + r * stride, *x1 = x0 + stride, *x2 = x1 + stride, *x3 = x2 + stride;
-#pragma GCC ivdep
+    PLIMSOLL_INDEPENDENT
     for (std::int64_t c = 0; c < columns; ++c)
       block[c] = folded<F>(block[c], folded<F>(folded<F>(A(x0[c]), A(x1[c])), folded<F>(A(x2[c]), A(x3[c]))));
   }
   for (; r < rows; ++r) {
     const T* row = x + r * stride;
-#pragma GCC ivdep
+    PLIMSOLL_INDEPENDENT
     for (std::int64_t c = 0; c < columns; ++c) block[c] = folded<F>(block[c], A(row[c]));
   }
 }
@@ -114,41 +115,6 @@ void fold_rows(const void* data, std::int64_t rows, std::int64_t stride, std::in
     fold_row_block<F>(x, rows < kBlockRows ? rows : kBlockRows, stride, columns, block);
     for (std::int64_t c = 0; c < columns; ++c) totals[c] = folded<F>(totals[c], A(block[c]));
   }
-}
-
-double exp_shifted_f32(const float* x, float* y, std::int64_t n, float shift) {
-  double total = 0;
-  while (n > 0) {
-    const std::int64_t block = n < kBlockRun ? n : kBlockRun;
-    F32 sum[2] = {};
-    std::int64_t i = 0;
-    for (; i + 2 * kLanes <= block; i += 2 * kLanes)
-      for (int c = 0; c < 2; ++c) {
-        const F32 e = exp_of(load(x + i + c * kLanes) - shift);
-        store(y + i + c * kLanes, e);
-        sum[c] += e;
-      }
-    for (; i < block; i += kLanes) {
-      const std::int64_t left = block - i < kLanes ? block - i : kLanes;
-      const F32 e = exp_of(load_some(x + i, left) - shift);
-      store_some(y + i, e, left);
-      for (std::int64_t lane = 0; lane < left; ++lane) total += double(e[lane]);
-    }
-    sum[0] += sum[1];
-    for (int lane = 0; lane < kLanes; ++lane) total += double(sum[0][lane]);
-    x += block, y += block, n -= block;
-  }
-  return total;
-}
-
-void scale_f32(const float* x, float* y, std::int64_t n, float factor) {
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) y[i] = x[i] * factor;
-}
-
-void subtract_f32(const float* x, float* y, std::int64_t n, float first, float second) {
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) y[i] = (x[i] - first) - second;
 }
 
 template <Fold F, class T>
@@ -167,10 +133,7 @@ constexpr FoldLoops bool_fold() noexcept {
   { kFoldOf<F, float>, kFoldOf<F, double>, kFoldOf<F, std::int32_t>, kFoldOf<F, std::int64_t>, bool_fold<F>() }
 
 constexpr ReduceLoops kReduceLoops = {
-    {PLIMSOLL_FOLDS(kFoldSum), PLIMSOLL_FOLDS(kFoldProduct), PLIMSOLL_FOLDS(kFoldMax), PLIMSOLL_FOLDS(kFoldMin)},
-    exp_shifted_f32,
-    scale_f32,
-    subtract_f32};
+    {PLIMSOLL_FOLDS(kFoldSum), PLIMSOLL_FOLDS(kFoldProduct), PLIMSOLL_FOLDS(kFoldMax), PLIMSOLL_FOLDS(kFoldMin)}};
 
 }  // namespace
 }  // namespace plimsoll

@@ -53,6 +53,15 @@ inline T absolute(T x) noexcept {
 }
 
 template <class T>
+inline T smaller_of(T a, T b) noexcept {
+  return ((a <= b) | (a != a)) ? a : b;  // NaN if either is.
+}
+template <class T>
+inline T larger_of(T a, T b) noexcept {
+  return ((a >= b) | (a != a)) ? a : b;
+}
+
+template <class T>
 inline T clamp_unit(T x) noexcept {
   return x < T(0) ? T(0) : x > T(1) ? T(1) : x;
 }

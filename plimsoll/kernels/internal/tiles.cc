@@ -24,14 +24,16 @@ struct Source {
 };
 
 struct Job {
-  Loop loop;
+  const Loop* loops;
   Source sources[kMaxOperands];
   int count;
+  unsigned repeated;  // Operands that are one element.
   std::byte* out;
   Loop convert_out;  // Null when the loop makes the output's dtype.
   std::size_t out_size;
-  bool stream, direct, has_mixed;
-  Broadcast plan;  // Set when has_mixed.
+  bool stream, converts, has_mixed;
+  Broadcast plan;                                  // Set when has_mixed.
+  alignas(8) std::byte elements[kMaxOperands][8];  // Repeated operands, converted.
 };
 
 struct alignas(64) Buffers {
@@ -39,6 +41,171 @@ struct alignas(64) Buffers {
   std::byte raw[kTile * 8];
   std::byte out[kTile * 8];
 };
+
+// Runs the loop on n elements from `position` on; `repeated` tells which of `in` are one element.
+void run_loop(const Job& job, const void** in, unsigned repeated, std::int64_t position, std::int64_t n,
+              Buffers& buffers) noexcept {
+  if (!job.loops[repeated]) {
+    for (int i = 0; i < job.count; ++i) {
+      if (!(repeated >> i & 1)) continue;
+      repeat(buffers.operands[i], static_cast<const std::byte*>(in[i]), job.sources[i].wanted_size, n);
+      in[i] = buffers.operands[i];
+    }
+    repeated = 0;
+  }
+  std::byte* target = job.out + static_cast<std::size_t>(position) * job.out_size;
+  void* made = job.convert_out || job.stream ? static_cast<void*>(buffers.out) : target;
+  job.loops[repeated](in, made, n);
+  const void* value = made;
+  if (job.convert_out) {
+    void* to = job.stream ? static_cast<void*>(buffers.raw) : target;
+    job.convert_out(&value, to, n);
+    value = to;
+  }
+  if (job.stream) stream_copy(target, value, static_cast<std::size_t>(n) * job.out_size);
+}
+
+const void* converted(const Source& source, const void* raw, std::int64_t n, std::byte* buffer) noexcept {
+  if (!source.convert) return raw;
+  source.convert(&raw, buffer, n);
+  return buffer;
+}
+
+const void* dense_piece(const Job& job, int i, std::int64_t position, std::int64_t n, Buffers& buffers) noexcept {
+  const Source& source = job.sources[i];
+  if (source.layout == Layout::repeated) return source.data;
+  return converted(source, source.data + static_cast<std::size_t>(position) * source.size, n, buffers.operands[i]);
+}
+
+// Elements that a tile may have: all of them where nothing goes through a buffer.
+std::int64_t tile_limit(const Job& job, unsigned repeated) noexcept {
+  return job.converts || job.stream || !job.loops[repeated] ? kTile : INT64_MAX;
+}
+
+// Operands of the output's size or of one element.
+void run_plain(const Job& job, std::int64_t begin, std::int64_t end, Buffers& buffers) noexcept {
+  const std::int64_t limit = tile_limit(job, job.repeated);
+  for (std::int64_t position = begin, n; position < end; position += n) {
+    n = std::min(end - position, limit);
+    const void* in[kMaxOperands];
+    for (int i = 0; i < job.count; ++i) in[i] = dense_piece(job, i, position, n, buffers);
+    run_loop(job, in, job.repeated, position, n, buffers);
+  }
+}
+
+// Row by row of the plan, each operand a run of elements or one.
+void run_rows(const Job& job, std::int64_t begin, std::int64_t end, Buffers& buffers) noexcept {
+  unsigned repeated = job.repeated;
+  for (int i = 0; i < job.count; ++i)
+    if (job.sources[i].layout == Layout::mixed && job.plan.inner_stride(i) == 0) repeated |= 1u << i;
+  const std::int64_t limit = tile_limit(job, repeated);
+  BroadcastCursor cursor(job.plan, job.count, begin);
+  for (std::int64_t position = begin, n; position < end; position += n) {
+    n = std::min(std::min(end - position, limit), cursor.left_in_row());
+    const void* in[kMaxOperands];
+    for (int i = 0; i < job.count; ++i) {
+      const Source& source = job.sources[i];
+      if (source.layout != Layout::mixed)
+        in[i] = dense_piece(job, i, position, n, buffers);
+      else
+        in[i] = converted(source, source.data + static_cast<std::size_t>(cursor.offset(i)) * source.size,
+                          repeated >> i & 1 ? 1 : n, buffers.operands[i]);
+    }
+    cursor.advance(n);
+    run_loop(job, in, repeated, position, n, buffers);
+  }
+}
+
+template <class T>
+void copy_run(const std::byte* from, std::int64_t stride, std::byte* to, std::int64_t n) noexcept {
+  const T* x = reinterpret_cast<const T*>(from);
+  T* y = reinterpret_cast<T*>(to);
+  for (std::int64_t i = 0; i < n; ++i) y[i] = x[i * stride];
+}
+
+void copy_run(const std::byte* from, std::int64_t stride, std::size_t size, std::byte* to, std::int64_t n) noexcept {
+  if (size == 4) return copy_run<std::uint32_t>(from, stride, to, n);
+  if (size == 8) return copy_run<std::uint64_t>(from, stride, to, n);
+  if (size == 2) return copy_run<std::uint16_t>(from, stride, to, n);
+  copy_run<std::uint8_t>(from, stride, to, n);
+}
+
+// The operand's next n elements, row piece by row piece. Returns where the cursor is then.
+BroadcastCursor gather(const Job& job, int operand, BroadcastCursor cursor, std::int64_t n, std::byte* to) noexcept {
+  const Source& source = job.sources[operand];
+  while (n > 0) {
+    const std::int64_t run = std::min(n, cursor.left_in_row());
+    copy_run(source.data + static_cast<std::size_t>(cursor.offset(operand)) * source.size,
+             job.plan.inner_stride(operand), source.size, to, run);
+    to += static_cast<std::size_t>(run) * source.size;
+    cursor.advance(run);
+    n -= run;
+  }
+  return cursor;
+}
+
+// Short rows: several of them make a tile, mixed operands gathered. Rows that are all alike are gathered once.
+void run_short_rows(const Job& job, std::int64_t begin, std::int64_t end, Buffers& buffers) noexcept {
+  const std::int64_t inner = job.plan.inner(), whole = kTile / inner * inner;
+  BroadcastCursor cursor(job.plan, job.count, begin);
+  const void* in[kMaxOperands];
+  bool is_ready[kMaxOperands] = {};  // The rows are alike, and a whole tile of them is there.
+  for (std::int64_t position = begin, n; position < end; position += n) {
+    const bool at_start = cursor.at_row_start();
+    n = std::min(end - position, whole - inner + cursor.left_in_row());
+    BroadcastCursor next = cursor;  // Stays where it is, at a row's start, when all rows are alike.
+    for (int i = 0; i < job.count; ++i) {
+      const Source& source = job.sources[i];
+      if (source.layout != Layout::mixed) {
+        in[i] = dense_piece(job, i, position, n, buffers);
+        continue;
+      }
+      if (is_ready[i]) continue;
+      std::byte* const to = source.convert ? buffers.raw : buffers.operands[i];
+      next = gather(job, i, cursor, n, to);
+      in[i] = converted(source, to, n, buffers.operands[i]);
+      is_ready[i] = at_start && job.plan.rows_are_alike(i);
+    }
+    cursor = next;
+    const void* values[kMaxOperands] = {in[0], in[1], in[2]};
+    run_loop(job, values, job.repeated, position, n, buffers);
+  }
+}
+
+void run_chunk(const Job& job, std::int64_t begin, std::int64_t end) noexcept {
+  Buffers buffers;
+  if (!job.has_mixed)
+    run_plain(job, begin, end, buffers);
+  else if (job.plan.inner() >= kLongRun)
+    run_rows(job, begin, end, buffers);
+  else
+    run_short_rows(job, begin, end, buffers);
+  if (job.stream) stream_fence();
+}
+
+void set_source(Job& job, int i, const TileOperand& operand, std::size_t out_elements) noexcept {
+  const ConstTensorView& view = *operand.view;
+  const DType dtype = view.dtype();
+  const std::size_t elements = view.size();
+  Source& source = job.sources[i];
+  source = {view.bytes(), dtype == operand.wanted ? nullptr : cast_loop(dtype, operand.wanted), size_of(dtype),
+            size_of(operand.wanted), Layout::dense};
+  if (elements == out_elements) {
+    job.converts |= source.convert != nullptr;
+    if (source.data == job.out) job.stream = false;  // In place: the lines are in the cache already.
+  } else if (elements == 1) {
+    source.layout = Layout::repeated;
+    job.repeated |= 1u << i;
+    source.data = static_cast<const std::byte*>(converted(source, source.data, 1, job.elements[i]));
+    source.convert = nullptr;
+  } else {
+    source.layout = Layout::mixed;
+    job.has_mixed = true;
+    job.converts |= source.convert != nullptr;
+  }
+}
+
+}  // namespace
 
 void repeat(std::byte* to, const std::byte* element, std::size_t size, std::int64_t n) noexcept {
   if (size == 4) {
@@ -58,122 +225,28 @@ void repeat(std::byte* to, const std::byte* element, std::size_t size, std::int6
   }
 }
 
-// Elements [position, position + n) of the output's order, row piece by row piece.
-void gather(const Job& job, int operand, std::int64_t position, std::int64_t n, std::byte* to) noexcept {
-  const Source& source = job.sources[operand];
-  const std::int64_t inner = job.plan.inner(), stride = job.plan.inner_stride(operand);
-  while (n > 0) {
-    const std::int64_t within = position % inner, run = std::min(n, inner - within);
-    const std::byte* from = source.data + static_cast<std::size_t>(job.plan.offset(operand, position)) * source.size;
-    const std::size_t bytes = static_cast<std::size_t>(run) * source.size;
-    if (stride == 0)
-      repeat(to, from, source.size, run);
-    else
-      std::memcpy(to, from, bytes);
-    to += bytes;
-    position += run;
-    n -= run;
-  }
-}
-
-const void* fetch(const Job& job, int operand, std::int64_t position, std::int64_t n, Buffers& buffers) noexcept {
-  const Source& source = job.sources[operand];
-  if (source.layout == Layout::repeated) return buffers.operands[operand];  // Filled once per chunk.
-  const void* raw = source.data + static_cast<std::size_t>(position) * source.size;
-  if (source.layout == Layout::mixed) {
-    if (job.plan.inner() >= kLongRun && job.plan.inner_stride(operand) != 0) {
-      raw = source.data + static_cast<std::size_t>(job.plan.offset(operand, position)) * source.size;
-    } else {
-      std::byte* to = source.convert ? buffers.raw : buffers.operands[operand];
-      gather(job, operand, position, n, to);
-      raw = to;
-    }
-  }
-  if (!source.convert) return raw;
-  source.convert(&raw, buffers.operands[operand], n);
-  return buffers.operands[operand];
-}
-
-void fill_repeated(const Job& job, std::int64_t n, Buffers& buffers) noexcept {
-  for (int i = 0; i < job.count; ++i) {
-    const Source& source = job.sources[i];
-    if (source.layout != Layout::repeated) continue;
-    alignas(8) std::byte element[8];
-    const void* from = source.data;
-    if (source.convert) source.convert(&from, element, 1);
-    repeat(buffers.operands[i], source.convert ? element : source.data, source.wanted_size, std::min(n, kTile));
-  }
-}
-
-void run_chunk(const Job& job, std::int64_t begin, std::int64_t end) noexcept {
-  Buffers buffers;
-  fill_repeated(job, end - begin, buffers);
-  const std::int64_t inner = job.has_mixed ? job.plan.inner() : 0;
-  for (std::int64_t position = begin; position < end;) {
-    std::int64_t n = std::min(end - position, kTile);
-    if (inner >= kLongRun) n = std::min(n, inner - position % inner);
-    const void* in[kMaxOperands];
-    for (int i = 0; i < job.count; ++i) in[i] = fetch(job, i, position, n, buffers);
-    std::byte* target = job.out + static_cast<std::size_t>(position) * job.out_size;
-    void* made = job.convert_out || job.stream ? static_cast<void*>(buffers.out) : target;
-    job.loop(in, made, n);
-    const void* value = made;
-    if (job.convert_out) {
-      void* to = job.stream ? static_cast<void*>(buffers.raw) : target;
-      job.convert_out(&value, to, n);
-      value = to;
-    }
-    if (job.stream) stream_copy(target, value, static_cast<std::size_t>(n) * job.out_size);
-    position += n;
-  }
-  if (job.stream) stream_fence();
-}
-
-void run_direct(const Job& job, std::int64_t begin, std::int64_t end) noexcept {
-  const void* in[kMaxOperands];
-  for (int i = 0; i < job.count; ++i)
-    in[i] = job.sources[i].data + static_cast<std::size_t>(begin) * job.sources[i].size;
-  job.loop(in, job.out + static_cast<std::size_t>(begin) * job.out_size, end - begin);
-}
-
-Source make_source(const TileOperand& operand, std::size_t out_elements) noexcept {
-  const ConstTensorView& view = *operand.view;
-  const DType dtype = view.dtype();
-  const std::size_t elements = view.size();
-  const Layout layout = elements == out_elements ? Layout::dense : elements == 1 ? Layout::repeated : Layout::mixed;
-  return {view.bytes(), dtype == operand.wanted ? nullptr : cast_loop(dtype, operand.wanted), size_of(dtype),
-          size_of(operand.wanted), layout};
-}
-
-}  // namespace
-
-void run_tiles(Loop loop, const TileOperand* operands, int count, const TensorView& out, DType made,
+void run_tiles(const Loop* loops, const TileOperand* operands, int count, const TensorView& out, DType made,
                std::int64_t grain) noexcept {
   const std::size_t elements = out.size();
   if (elements == 0) return;
   Job job;
-  job.loop = loop;
+  job.loops = loops;
   job.count = count;
+  job.repeated = 0;
   job.out = out.bytes();
   job.out_size = size_of(out.dtype());
   job.convert_out = made == out.dtype() ? nullptr : cast_loop(made, out.dtype());
   job.stream = elements * job.out_size >= kStreamFromBytes;
-  job.direct = !job.convert_out && !job.stream;
+  job.converts = job.convert_out != nullptr;
   job.has_mixed = false;
   Sizes shapes[kMaxOperands];
   for (int i = 0; i < count; ++i) {
-    job.sources[i] = make_source(operands[i], elements);
+    set_source(job, i, operands[i], elements);
     shapes[i] = operands[i].view->shape().sizes();
-    job.has_mixed |= job.sources[i].layout == Layout::mixed;
-    job.direct = job.direct && job.sources[i].layout == Layout::dense && !job.sources[i].convert;
-    if (job.sources[i].data == job.out) job.stream = false;  // In place: the lines are in the cache already.
   }
   if (job.has_mixed) job.plan = plan_broadcast(shapes, count, out.shape().sizes());
-  const auto n = static_cast<std::int64_t>(elements);
-  if (job.direct)
-    parallel_for(n, grain, [&](std::int64_t begin, std::int64_t end) { run_direct(job, begin, end); });
-  else
-    parallel_for(n, grain, [&](std::int64_t begin, std::int64_t end) { run_chunk(job, begin, end); });
+  parallel_for(static_cast<std::int64_t>(elements), grain,
+               [&](std::int64_t begin, std::int64_t end) { run_chunk(job, begin, end); });
 }
 
 }  // namespace plimsoll

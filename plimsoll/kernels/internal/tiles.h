@@ -1,10 +1,10 @@
 // run_tiles: applies a loop to broadcast operands of any dtype, tile by tile and in parallel.
 //
 //   TileOperand operands[] = {{&a, f32}, {&b, f32}};
-//   run_tiles(loop, operands, 2, out, f32, kLightGrain);
+//   run_tiles(loops, operands, 2, out, f32, kLightGrain);
 //
-// Each tile's operands are dense elements of the dtype the loop wants: in place where they already are, else gathered,
-// repeated or converted into a buffer on the stack (some 20 KiB).
+// Each tile's operands are dense elements of the dtype the loop wants, or one element where a loop takes that: in place
+// where they already are, else gathered, repeated or converted into a buffer on the stack (some 20 KiB).
 #pragma once
 
 #include "plimsoll/base/tensor_view.h"
@@ -12,16 +12,21 @@
 
 namespace plimsoll {
 
-inline constexpr std::int64_t kLightGrain = 32768;  // Elements of a chunk: memory decides the time.
-inline constexpr std::int64_t kHeavyGrain = 8192;   // Arithmetic does.
+inline constexpr std::int64_t kLightGrain = 32768;   // Elements of a chunk: memory decides the time.
+inline constexpr std::int64_t kHeavyGrain = 8192;    // Arithmetic does.
+inline constexpr std::int64_t kSmall = kHeavyGrain;  // Elements that are never shared out.
 
 struct TileOperand {
   const ConstTensorView* view;
   DType wanted;  // What the loop takes.
 };
 
-// `made` is what the loop writes; it is converted when `out` has another dtype.
-void run_tiles(Loop loop, const TileOperand* operands, int count, const TensorView& out, DType made,
+// `loops` is a LoopSet for `count` operands. `made` is what the loop writes; it is converted when `out` has another
+// dtype.
+void run_tiles(const Loop* loops, const TileOperand* operands, int count, const TensorView& out, DType made,
                std::int64_t grain) noexcept;
+
+// Writes n times the element of 1, 2, 4 or 8 bytes.
+void repeat(std::byte* to, const std::byte* element, std::size_t size, std::int64_t n) noexcept;
 
 }  // namespace plimsoll

@@ -1,6 +1,7 @@
-// exp, log, sin, ... of vectors of floats. Errors in units of the last place (measured by elementwise_math_test.cc):
-// exp, log 1; expm1, log1p 2; sin, cos 2 (of the value, away from the zeros); tanh 5; sigmoid 4; erf 8. Infinities, NaN
-// and subnormal results as in <cmath>. An element's result does not depend on its neighbours or its place.
+// exp, log, sin, ... of vectors of floats (for doubles see vector_math_f64.h). Errors in units of the last place
+// (measured by elementwise_math_test.cc): exp, log 1; expm1, log1p 2; sin, cos 2 (of the value, away from the zeros);
+// tanh 5; sigmoid 4; erf 8. Infinities, NaN and subnormal results as in <cmath>. An element's result does not depend on
+// its neighbours or its place.
 #pragma once
 
 #include <math.h>
@@ -78,11 +79,6 @@ inline F32 log1p_of(F32 x) noexcept {
   return x == 0.f || x == __builtin_inff() ? x : y == 0.f ? splat(-__builtin_inff()) : log;
 }
 
-inline F32 sigmoid_of(F32 x) noexcept {
-  const F32 e = exp_of(-absolute(x));
-  return (x < 0.f ? e : splat(1.f)) / (e + 1.f);
-}
-
 inline F32 tanh_of(F32 x) noexcept {
   F32 c = x > 7.99881172180175781f ? splat(7.99881172180175781f) : x;
   c = c < -7.99881172180175781f ? splat(-7.99881172180175781f) : c;
@@ -149,15 +145,9 @@ inline constexpr double kSeluScale = 1.0507009873554805, kSeluAlpha = 1.67326324
 
 inline F32 softplus_of(F32 x) noexcept { return (x > 0.f ? x : splat(0.f)) + log1p_of(exp_of(-absolute(x))); }
 inline F32 elu_of(F32 x) noexcept { return x < 0.f ? expm1_of(x) : x; }
+inline F32 scaled_elu_of(F32 x, F32 alpha) noexcept { return x < 0.f ? alpha * expm1_of(x) : x; }
 inline F32 selu_of(F32 x) noexcept { return float(kSeluScale) * (x < 0.f ? float(kSeluAlpha) * expm1_of(x) : x); }
 inline F32 gelu_of(F32 x) noexcept { return x * 0.5f * (erf_of(x * 0.707106781186547524f) + 1.f); }
-
-inline double sigmoid_of(double x) noexcept {
-  const double e = ::exp(x < 0 ? x : -x);
-  return (x < 0 ? e : 1.0) / (e + 1.0);
-}
-inline double softplus_of(double x) noexcept { return (x > 0 ? x : 0.0) + ::log1p(::exp(x < 0 ? x : -x)); }
-inline double gelu_of(double x) noexcept { return x * 0.5 * (::erf(x * 0.707106781186547524) + 1.0); }
 
 }  // namespace
 }  // namespace plimsoll

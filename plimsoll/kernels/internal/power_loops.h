@@ -1,0 +1,69 @@
+// Powers of floats: those of f32 in double precision, vector by vector; a single exponent of 2, 3, 1/2 or -1 without
+// logarithms. Included by loops_table.h only.
+#pragma once
+
+#include <math.h>
+
+#include <cstdint>
+
+#include "plimsoll/kernels/internal/scalar_math.h"
+#include "plimsoll/kernels/internal/vector_math_f64.h"
+
+namespace plimsoll {
+namespace {
+
+typedef float HalfF32 __attribute__((vector_size(kVectorBytes / 2)));
+
+inline HalfF32 power_of_half(HalfF32 a, HalfF32 b) noexcept {
+  const F64 x = __builtin_convertvector(a, F64), y = __builtin_convertvector(b, F64);
+  return __builtin_convertvector(exp_of(y * log_of(x)), HalfF32);
+}
+
+// Positive bases and finite exponents; the others' lanes take the library's way.
+inline F32 power_of(F32 a, F32 b) noexcept {
+  struct Halves {
+    HalfF32 low, high;
+  };
+  const Halves x = bits_as<Halves>(a), y = bits_as<Halves>(b);
+  F32 result = bits_as<F32>(Halves{power_of_half(x.low, y.low), power_of_half(x.high, y.high)});
+  const I32 is_plain = (a > 0.f) & (a < __builtin_inff()) & (absolute(b) < __builtin_inff());
+  bool all_plain = true;
+  for (int i = 0; i < kLanes; ++i) all_plain &= is_plain[i] != 0;
+  if (!all_plain)
+    for (int i = 0; i < kLanes; ++i)
+      if (!is_plain[i]) result[i] = static_cast<float>(::pow(double(a[i]), double(b[i])));
+  return result;
+}
+
+struct PowerOfVectors {
+  static F32 value(F32 a, F32 b) noexcept { return power_of(a, b); }
+};
+
+// Calls loop(f) with the function of an element that an exponent stands for; false for other exponents.
+template <class T, class L>
+bool with_short_power(T exponent, L loop) noexcept {
+  if (exponent == T(2))
+    loop([](T x) { return x * x; });
+  else if (exponent == T(3))
+    loop([](T x) { return static_cast<T>(double(x) * double(x) * double(x)); });
+  else if (exponent == T(0.5))
+    loop([](T x) { return x == -kInfinityOf<T> ? kInfinityOf<T> : square_root(x + T(0)); });
+  else if (exponent == T(-1))
+    loop([](T x) { return T(1) / x; });
+  else
+    return false;
+  return true;
+}
+
+template <class T>
+bool short_power_loop(const void* const* in, void* out, std::int64_t n) noexcept {
+  const T* x = static_cast<const T*>(in[0]);
+  T* y = static_cast<T*>(out);
+  return with_short_power(*static_cast<const T*>(in[1]), [&](auto value) {
+    PLIMSOLL_INDEPENDENT
+    for (std::int64_t i = 0; i < n; ++i) y[i] = value(x[i]);
+  });
+}
+
+}  // namespace
+}  // namespace plimsoll
