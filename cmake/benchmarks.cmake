@@ -7,3 +7,10 @@ foreach(source ${benchmarks})
   target_compile_definitions(${name} PRIVATE SHARED_DATA="${PROJECT_SOURCE_DIR}/../shared")
   target_link_libraries(${name} PRIVATE plimsoll_cli benchmark::benchmark ${CMAKE_DL_LIBS})
 endforeach()
+
+# matmul_bench compares with OpenBLAS, whose builds it loads side by side by their paths, and with oneDNN.
+find_library(OPENBLAS_SERIAL NAMES libopenblas.so.0 PATH_SUFFIXES openblas-serial REQUIRED)
+find_library(OPENBLAS_PTHREAD NAMES libopenblas.so.0 PATH_SUFFIXES openblas-pthread REQUIRED)
+find_library(DNNL dnnl REQUIRED)
+target_compile_definitions(matmul_bench PRIVATE OPENBLAS_SERIAL="${OPENBLAS_SERIAL}" OPENBLAS_PTHREAD="${OPENBLAS_PTHREAD}")
+target_link_libraries(matmul_bench PRIVATE ${DNNL})
