@@ -13,3 +13,10 @@ foreach(source ${benchmarks})
     target_link_libraries(${name} PRIVATE torch torch_cpu c10)
   endif()
 endforeach()
+
+# matmul_bench compares with OpenBLAS, whose builds it loads side by side by their paths, and with oneDNN.
+find_library(OPENBLAS_SERIAL NAMES libopenblas.so.0 PATH_SUFFIXES openblas-serial REQUIRED)
+find_library(OPENBLAS_PTHREAD NAMES libopenblas.so.0 PATH_SUFFIXES openblas-pthread REQUIRED)
+find_library(DNNL dnnl REQUIRED)
+target_compile_definitions(matmul_bench PRIVATE OPENBLAS_SERIAL="${OPENBLAS_SERIAL}" OPENBLAS_PTHREAD="${OPENBLAS_PTHREAD}")
+target_link_libraries(matmul_bench PRIVATE ${DNNL})

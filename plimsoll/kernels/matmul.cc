@@ -1,161 +1,129 @@
 #include "plimsoll/kernels/matmul.h"
 
-#include <algorithm>
 #include <cstring>
 
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/thread_pool.h"
 #include "plimsoll/kernels/internal/broadcast.h"
-#include "plimsoll/kernels/internal/gemm_loops.h"
+#include "plimsoll/kernels/internal/matmul_halves.h"
+#include "plimsoll/kernels/internal/matmul_integers.h"
+#include "plimsoll/kernels/internal/matmul_product.h"
 
 namespace plimsoll {
 namespace {
 
-// B is packed once per block of depth x width, in parallel, for all threads; then threads take blocks of rows, each
-// packing its rows of A into a part of the scratch that belongs to the block.
-constexpr std::int64_t kDepth = 256;   // A tile's panels of both operands stay in the first cache,
-constexpr std::int64_t kHeight = 72;   // a block of A in the second,
-constexpr std::int64_t kWidth = 2048;  // and a block of B in the third. kHeight is a multiple of every tile's rows.
-constexpr std::int64_t kSlots = 16;    // Row blocks that are under way at once.
-
-struct Matrix {
-  std::int64_t rows, columns, row_stride, column_stride;
-};
-
-Matrix matrix_of(const Shape& shape, bool transposed) noexcept {
-  const std::int64_t rows = shape[shape.rank() - 2], columns = shape.back();
-  return transposed ? Matrix{columns, rows, 1, columns} : Matrix{rows, columns, columns, 1};
+// The product of the first matrices, but for the addresses.
+MatmulProduct product_of(const Shape& a, const Shape& b, DType dtype, MatmulFlags flags) noexcept {
+  const std::int64_t a_rows = a[a.rank() - 2], a_columns = a.back(), b_rows = b[b.rank() - 2], b_columns = b.back();
+  MatmulProduct x;
+  x.source = dtype;
+  x.m = flags.transpose_a ? a_columns : a_rows;
+  x.k = flags.transpose_a ? a_rows : a_columns;
+  x.n = flags.transpose_b ? b_rows : b_columns;
+  x.a_row = flags.transpose_a ? 1 : a_columns;
+  x.a_column = flags.transpose_a ? a_columns : 1;
+  x.b_row = flags.transpose_b ? 1 : b_columns;
+  x.b_column = flags.transpose_b ? b_columns : 1;
+  x.c_row = x.n;
+  x.accumulate = flags.accumulate;
+  return x;
 }
-
-std::int64_t round_up(std::int64_t n, std::int64_t to) noexcept { return (n + to - 1) / to * to; }
-
-// How one product is cut; of the shape alone.
-struct Cut {
-  std::int64_t depth, height, width, slots;
-  std::size_t a_bytes, b_bytes;  // Of one slot; of the block of B.
-};
-
-Cut cut_of(std::int64_t m, std::int64_t n, std::int64_t k, std::size_t size, const GemmLoops& loops) noexcept {
-  Cut cut;
-  cut.depth = std::clamp<std::int64_t>(k, 1, kDepth);
-  cut.height = std::clamp(round_up(m, loops.rows), loops.rows, kHeight);
-  cut.width = std::clamp(round_up(n, loops.columns), loops.columns, kWidth);
-  cut.slots = std::min(kSlots, (m + cut.height - 1) / cut.height);
-  const auto bytes = [&](std::int64_t elements) {
-    return static_cast<std::size_t>(round_up(elements * static_cast<std::int64_t>(size), 64));
-  };
-  cut.a_bytes = bytes(cut.height * cut.depth);
-  cut.b_bytes = bytes(cut.width * cut.depth);
-  return cut;
-}
-
-struct Product {
-  const GemmLoops& loops;
-  std::size_t size;  // Of an element.
-  Matrix a, b;
-  Cut cut;
-  std::byte* scratch;
-  const std::byte *a_data, *b_data;
-  std::byte* c_data;
-
-  std::int64_t m() const noexcept { return a.rows; }
-  std::int64_t n() const noexcept { return b.columns; }
-  std::int64_t k() const noexcept { return a.columns; }
-  const std::byte* at(const std::byte* data, std::int64_t offset) const noexcept {
-    return data + static_cast<std::size_t>(offset) * size;
-  }
-  bool is_large() const noexcept { return m() * n() * k() >= 64 * 64 * 32; }
-
-  void pack_b(std::int64_t p, std::int64_t depth, std::int64_t j, std::int64_t width) const noexcept {
-    const std::int64_t panels = (width + loops.columns - 1) / loops.columns;
-    const std::int64_t grain = is_large() ? std::max<std::int64_t>(1, 32768 / (depth * loops.columns)) : panels;
-    parallel_for(panels, grain, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t q = begin; q < end; ++q) {
-        const std::int64_t column = j + q * loops.columns, count = std::min(loops.columns, j + width - column);
-        loops.pack_columns(at(b_data, p * b.row_stride + column * b.column_stride), count, depth, b.column_stride,
-                           b.row_stride, scratch + static_cast<std::size_t>(q * loops.columns * depth) * size);
-      }
-    });
-  }
-
-  // Rows [i, i + height) times the packed block of B.
-  void multiply_rows(std::int64_t slot, std::int64_t i, std::int64_t height, std::int64_t p, std::int64_t depth,
-                     std::int64_t j, std::int64_t width, bool accumulate) const noexcept {
-    std::byte* packed = scratch + cut.b_bytes + static_cast<std::size_t>(slot) * cut.a_bytes;
-    for (std::int64_t r = 0; r < height; r += loops.rows)
-      loops.pack_rows(at(a_data, (i + r) * a.row_stride + p * a.column_stride), std::min(loops.rows, height - r), depth,
-                      a.row_stride, a.column_stride, packed + static_cast<std::size_t>(r * depth) * size);
-    for (std::int64_t c = 0; c < width; c += loops.columns) {
-      const std::byte* panel = scratch + static_cast<std::size_t>(c * depth) * size;
-      for (std::int64_t r = 0; r < height; r += loops.rows)
-        loops.tile(packed + static_cast<std::size_t>(r * depth) * size, panel, depth,
-                   c_data + static_cast<std::size_t>((i + r) * n() + j + c) * size, n(),
-                   std::min(loops.rows, height - r), std::min(loops.columns, width - c), accumulate);
-    }
-  }
-
-  void run(bool accumulate) const noexcept {
-    const std::int64_t blocks = (m() + cut.height - 1) / cut.height;
-    for (std::int64_t j = 0; j < n(); j += cut.width)
-      for (std::int64_t p = 0; p < k(); p += cut.depth) {
-        const std::int64_t width = std::min(cut.width, n() - j), depth = std::min(cut.depth, k() - p);
-        pack_b(p, depth, j, width);
-        for (std::int64_t first = 0; first < blocks; first += cut.slots) {
-          const std::int64_t count = std::min(cut.slots, blocks - first);
-          parallel_for(count, is_large() ? 1 : count, [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t s = begin; s < end; ++s) {
-              const std::int64_t i = (first + s) * cut.height;
-              multiply_rows(s, i, std::min(cut.height, m() - i), p, depth, j, width, accumulate || p > 0);
-            }
-          });
-        }
-      }
-  }
-};
 
 Sizes batch_of(const Shape& shape) noexcept { return shape.sizes().first(shape.rank() - 2); }
 
-const GemmLoops& loops_of(DType dtype) noexcept { return dtype == f32 ? gemm_loops().f32 : gemm_loops().f64; }
+// Where the matrices of each batch lie.
+class Batches {
+ public:
+  Batches(const MatmulProduct& first, const Shape& a, const Shape& b, const TensorView& out) noexcept
+      : count_(static_cast<std::int64_t>(out.size()) / (first.m * first.n)) {
+    if (count_ == 1) return;
+    const Sizes operands[] = {batch_of(a), batch_of(b)};
+    plan_ = plan_broadcast(operands, 2, batch_of(out.shape()));
+  }
+  std::int64_t count() const noexcept { return count_; }
+  MatmulProduct product(const MatmulProduct& first, std::int64_t batch) const noexcept {
+    MatmulProduct x = first;
+    if (batch == 0) return x;
+    const auto in = static_cast<std::int64_t>(size_of(x.source));
+    x.a += plan_.offset(0, batch) * x.m * x.k * in;
+    x.b += plan_.offset(1, batch) * x.k * x.n * in;
+    x.c += batch * x.m * x.n * in;
+    return x;
+  }
+
+ private:
+  std::int64_t count_;
+  Broadcast plan_;
+};
+
+// Small products: items of all batches side by side.
+void multiply_in_place(const MatmulProduct& first, const Batches& batches) noexcept {
+  const std::int64_t items = first.items(), all = items * batches.count();
+  const double work = first.work() / static_cast<double>(items);
+  const std::int64_t grain = work >= kMatmulItem ? 1 : static_cast<std::int64_t>(kMatmulItem / work);
+  parallel_for(all, grain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) batches.product(first, i / items).multiply_item(i % items);
+  });
+}
+
+void multiply(const MatmulProduct& first, const Batches& batches, std::byte* scratch) noexcept {
+  if (is_integer(first.source))
+    return multiply_integers(first, batches.count(), [&](std::int64_t i) { return batches.product(first, i); });
+  if (first.is_direct()) return multiply_in_place(first, batches);
+  for (std::int64_t i = 0; i < batches.count(); ++i) {
+    const MatmulProduct x = batches.product(first, i);
+    if (is_half(x.source))
+      multiply_halves(x, scratch);
+    else
+      x.multiply_packed(scratch);
+  }
+}
+
+// Half types and integers get the epilogue afterwards; so does the product without an inner size.
+bool finishes_hot(DType dtype) noexcept { return dtype == f32 || dtype == f64; }
+
+void finish_whole(const TensorView& out, const MatmulEpilogue& epilogue) noexcept {
+  if (epilogue.bias) binary(BinaryOp::add, out, *epilogue.bias, out);
+  if (epilogue.activation) unary(*epilogue.activation, out, out);
+}
+
+MatmulFinish finish_of(const MatmulEpilogue& epilogue, DType dtype) noexcept {
+  MatmulFinish finish;
+  if (epilogue.bias) {
+    finish.add = loops().binary[static_cast<std::size_t>(BinaryOp::add)][native_type(dtype)];
+    finish.bias = epilogue.bias->bytes();
+  }
+  if (epilogue.activation)
+    finish.activation = loops().unary[static_cast<std::size_t>(*epilogue.activation)][native_type(dtype)];
+  return finish;
+}
 
 }  // namespace
 
-bool is_matmul_supported(DType dtype) noexcept { return dtype == f32 || dtype == f64; }
+bool is_matmul_supported(DType dtype) noexcept { return is_floating(dtype) || dtype == i32 || dtype == i64; }
 
 std::size_t matmul_scratch_bytes(const Shape& a, const Shape& b, DType dtype, MatmulFlags flags) noexcept {
-  const Matrix left = matrix_of(a, flags.transpose_a), right = matrix_of(b, flags.transpose_b);
-  const Cut cut = cut_of(left.rows, right.columns, left.columns, size_of(dtype), loops_of(dtype));
-  return cut.b_bytes + static_cast<std::size_t>(cut.slots) * cut.a_bytes;
+  const MatmulProduct x = product_of(a, b, dtype, flags);
+  if (is_integer(dtype) || x.work() == 0 || x.is_direct()) return 0;
+  return is_half(dtype) ? halves_bytes(x) : x.packed_bytes();
 }
 
 void matmul(const ConstTensorView& a, const ConstTensorView& b, const TensorView& out, MatmulFlags flags,
-            std::span<std::byte> scratch) noexcept {
+            std::span<std::byte> scratch, const MatmulEpilogue& epilogue) noexcept {
   if (out.size() == 0) return;
-  const DType dtype = a.dtype();
-  PLIMSOLL_CHECK(is_matmul_supported(dtype) &&
-                 scratch.size() >= matmul_scratch_bytes(a.shape(), b.shape(), dtype, flags));
-  Product product = {loops_of(dtype),
-                     size_of(dtype),
-                     matrix_of(a.shape(), flags.transpose_a),
-                     matrix_of(b.shape(), flags.transpose_b),
-                     {},
-                     scratch.data(),
-                     a.bytes(),
-                     b.bytes(),
-                     out.bytes()};
-  if (product.k() == 0) {
+  PLIMSOLL_CHECK(is_matmul_supported(out.dtype()));
+  MatmulProduct first = product_of(a.shape(), b.shape(), out.dtype(), flags);
+  if (first.k == 0) {
     if (!flags.accumulate) std::memset(out.bytes(), 0, out.nbytes());
-    return;
+    return finish_whole(out, epilogue);
   }
-  product.cut = cut_of(product.m(), product.n(), product.k(), product.size, product.loops);
-  const Sizes operands[] = {batch_of(a.shape()), batch_of(b.shape())};
-  const Broadcast plan = plan_broadcast(operands, 2, batch_of(out.shape()));
-  const std::int64_t batches = static_cast<std::int64_t>(out.size()) / (product.m() * product.n());
-  for (std::int64_t i = 0; i < batches; ++i) {
-    product.a_data = product.at(a.bytes(), plan.offset(0, i) * product.m() * product.k());
-    product.b_data = product.at(b.bytes(), plan.offset(1, i) * product.k() * product.n());
-    product.c_data = out.bytes() + static_cast<std::size_t>(i * product.m() * product.n()) * product.size;
-    product.run(flags.accumulate);
-  }
+  PLIMSOLL_CHECK(scratch.size() >= matmul_scratch_bytes(a.shape(), b.shape(), out.dtype(), flags));
+  first.a = a.bytes();
+  first.b = b.bytes();
+  first.c = out.bytes();
+  if (finishes_hot(out.dtype())) first.finish = finish_of(epilogue, out.dtype());
+  multiply(first, Batches(first, a.shape(), b.shape(), out), scratch.data());
+  if (!finishes_hot(out.dtype())) finish_whole(out, epilogue);
 }
 
 }  // namespace plimsoll

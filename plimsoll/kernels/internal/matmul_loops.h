@@ -1,0 +1,47 @@
+// MatmulLoops: packing and the product of blocks of matrices, one table per instruction set.
+//
+// A block's operands are read where they lie or from packed panels: `rows` rows of A and `columns` columns of B at a
+// time, one after the other, so that the kernel reads both in order. A panel of B is padded with zeros to `columns`;
+// the last panel of A may have fewer rows, in the same layout. Every element of the product is one chain of (fused)
+// multiply-adds over k in order, whatever the tile it falls in.
+#pragma once
+
+#include <cstdint>
+
+#include "plimsoll/kernels/internal/loops.h"
+
+namespace plimsoll {
+
+inline constexpr std::int64_t kMatmulStackDepth = 256;  // Of a panel of B that multiply() packs on the stack.
+
+// c (m x n) = or += a (m x k) b (k x n). Steps and strides in elements.
+struct MatmulBlock {
+  const void *a, *b;
+  void* c;
+  std::int64_t m, n, k;
+  bool is_a_packed, is_b_packed;
+  std::int64_t a_row, a_column;  // Unless packed.
+  std::int64_t b_row, b_column;  // Unless packed. With b_column other than 1, requires k <= kMatmulStackDepth.
+  std::int64_t c_row;
+  bool accumulate;
+};
+
+struct MatmulLoops {
+  std::int64_t rows, columns;  // Of a tile.
+  // Packs `count` (<= rows or columns) vectors of length k: element (i, p) is x[i * along + p * deep].
+  void (*pack_rows)(const void* x, std::int64_t count, std::int64_t k, std::int64_t along, std::int64_t deep, void* to);
+  void (*pack_columns)(const void* x, std::int64_t count, std::int64_t k, std::int64_t along, std::int64_t deep,
+                       void* to);
+  void (*multiply)(const MatmulBlock& block);
+};
+
+struct MatmulTable {
+  MatmulLoops f32, f64;
+};
+
+const MatmulTable& matmul_loops() noexcept;
+const MatmulTable& matmul_loops_baseline() noexcept;
+const MatmulTable& matmul_loops_avx2() noexcept;
+const MatmulTable& matmul_loops_avx512() noexcept;
+
+}  // namespace plimsoll

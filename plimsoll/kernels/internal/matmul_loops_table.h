@@ -1,0 +1,200 @@
+// Builds the table of matrix product loops for the instruction set this file is compiled for. Included by the
+// matmul_loops_*.cc files only.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "plimsoll/kernels/internal/matmul_lanes.h"
+#include "plimsoll/kernels/internal/matmul_loops.h"
+
+namespace plimsoll {
+namespace {
+
+// The most rows of a tile that is one, two or three vectors wide: enough sums to keep the multipliers busy, few enough
+// for the registers. Packed panels are for tiles of two vectors.
+#if defined(__AVX512F__)
+constexpr int kMostRows[4] = {0, 12, 12, 8};
+#elif defined(__AVX2__)
+constexpr int kMostRows[4] = {0, 8, 6, 4};
+#else
+constexpr int kMostRows[4] = {0, 8, 4, 3};
+#endif
+constexpr int kTileRows = kMostRows[2];
+
+// Vectors of length k, four by four: element (i, p) from x[i * along + p] to to[p * kCount + i]. Where kCount is no
+// multiple of four, a block writes into the next column, which is overwritten after it; so the last column is not in
+// one.
+template <class T, int kCount>
+void pack_across(const T* x, std::int64_t k, std::int64_t along, T* to) {
+  using L = Lanes<T>;
+  constexpr int kGroups = (kCount + 3) / 4, kBeyond = kCount % 4 != 0;
+  std::int64_t p = 0;
+  for (; p + 4 + kBeyond <= k; p += 4, to += 4 * kCount) {
+    typename L::Four four[kGroups][4];
+#pragma GCC unroll 8
+    for (int g = 0; g < kGroups; ++g) {
+#pragma GCC unroll 4
+      for (int i = 0; i < 4; ++i) L::get_four(x + std::min(4 * g + i, kCount - 1) * along + p, four[g][i]);
+      L::transpose(four[g]);
+    }
+#pragma GCC unroll 4
+    for (int q = 0; q < 4; ++q)
+#pragma GCC unroll 8
+      for (int g = 0; g < kGroups; ++g) L::put_four(to + q * kCount + 4 * g, four[g][q]);
+  }
+  for (; p < k; ++p, to += kCount)
+    for (int i = 0; i < kCount; ++i) to[i] = x[i * along + p];
+}
+
+template <class T, int kCount>
+void pack(const void* data, std::int64_t count, std::int64_t k, std::int64_t along, std::int64_t deep, void* panel) {
+  const T* x = static_cast<const T*>(data);
+  T* to = static_cast<T*>(panel);
+  if (count == kCount && along == 1) {
+    for (std::int64_t p = 0; p < k; ++p, to += kCount, x += deep) __builtin_memcpy(to, x, kCount * sizeof(T));
+  } else if (count == kCount && deep == 1) {
+    pack_across<T, kCount>(x, k, along, to);
+  } else {
+    for (std::int64_t p = 0; p < k; ++p, to += kCount)
+      for (std::int64_t i = 0; i < kCount; ++i) to[i] = i < count ? x[i * along + p * deep] : T(0);
+  }
+}
+
+// One tile: kRows rows of A, `row` apart and `column` along k (1 and kTileRows when packed), times kVectors vectors of
+// the rows of B, of which the last has `last` elements when it is partial.
+template <class T, int kRows, int kVectors, bool kIsPacked, bool kIsPartial>
+void multiply_tile(const T* a, std::int64_t row, std::int64_t column, const T* b, std::int64_t b_row, std::int64_t k,
+                   T* c, std::int64_t c_row, std::int64_t last, bool accumulate) {
+  using L = Lanes<T>;
+  using V = typename L::V;
+  if constexpr (kIsPacked) row = 1, column = kTileRows;
+  const auto mask = L::mask(kIsPartial ? last : 1);
+  const auto get = [&](const T* p, int v) {
+    return kIsPartial && v == kVectors - 1 ? L::get_some(p + v * L::kCount, mask) : L::get(p + v * L::kCount);
+  };
+  V sum[kRows][kVectors] = {};
+  if constexpr (kIsPacked)
+    for (int i = 0; i < kRows; ++i) __builtin_prefetch(c + i * c_row, 1);
+  for (std::int64_t p = 0; p < k; ++p, a += column, b += b_row) {
+    V across[kVectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) across[v] = get(b, v);
+#pragma GCC unroll 16
+    for (int i = 0; i < kRows; ++i) {
+      const V down = L::all(a[i * row]);
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) sum[i][v] += down * across[v];
+    }
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows; ++i, c += c_row)
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) {
+      const V value = accumulate ? sum[i][v] + get(c, v) : sum[i][v];
+      if (kIsPartial && v == kVectors - 1)
+        L::put_some(c + v * L::kCount, value, last);
+      else
+        L::put(c + v * L::kCount, value);
+    }
+}
+
+template <class T>
+using TileLoop = void (*)(const T* a, std::int64_t row, std::int64_t column, const T* b, std::int64_t b_row,
+                          std::int64_t k, T* c, std::int64_t c_row, std::int64_t last, bool accumulate);
+
+// The tiles of a width, by rows; the first entry is for one row.
+template <class T, int kVectors, bool kIsPacked, bool kIsPartial, std::size_t... kIndex>
+constexpr std::array<TileLoop<T>, sizeof...(kIndex)> tiles_of(std::index_sequence<kIndex...>) noexcept {
+  return {multiply_tile<T, static_cast<int>(kIndex) + 1, kVectors, kIsPacked, kIsPartial>...};
+}
+template <class T, int kVectors, bool kIsPacked, bool kIsPartial>
+constexpr auto kTiles = tiles_of<T, kVectors, kIsPacked, kIsPartial>(
+    std::make_index_sequence<kIsPacked ? kTileRows : kMostRows[kVectors]>());
+
+template <class T>
+struct Column {  // Of tiles: `width` columns.
+  const TileLoop<T>* tiles;
+  std::int64_t most_rows, width, last;
+};
+
+template <class T, int kVectors>
+Column<T> column_of(std::int64_t width, bool is_packed) noexcept {
+  const std::int64_t last = width % Lanes<T>::kCount;
+  if constexpr (kVectors < 3)
+    if (is_packed)
+      return {last ? kTiles<T, kVectors, true, true>.data() : kTiles<T, kVectors, true, false>.data(), kTileRows, width,
+              last};
+  return {last ? kTiles<T, kVectors, false, true>.data() : kTiles<T, kVectors, false, false>.data(),
+          kMostRows[kVectors], width, last};
+}
+
+// The next tiles when `left` columns are: two vectors, or three when that is all and B lies in place.
+template <class T>
+Column<T> next_column(std::int64_t left, const MatmulBlock& x) noexcept {
+  constexpr std::int64_t kCount = Lanes<T>::kCount;
+  if (left <= kCount) return column_of<T, 1>(left, x.is_a_packed);
+  if (left <= 2 * kCount || left > 3 * kCount || x.is_a_packed || x.is_b_packed || x.b_column != 1)
+    return column_of<T, 2>(std::min(left, 2 * kCount), x.is_a_packed);
+  return column_of<T, 3>(left, false);
+}
+
+template <class T>
+void multiply_packed_rows(const MatmulBlock& x, const Column<T>& column, const T* b, std::int64_t b_row, T* c) {
+  const T* a = static_cast<const T*>(x.a);
+  constexpr std::int64_t kLine = 64 / sizeof(T);
+  const T* next = b + b_row * x.k;  // The next panel of B, fetched into the second cache bit by bit.
+  const std::int64_t lines = b_row * x.k / kLine * kTileRows / x.m + 1;
+  for (std::int64_t i = 0; i < x.m; i += kTileRows) {
+    const std::int64_t rows = std::min<std::int64_t>(kTileRows, x.m - i);
+    for (std::int64_t line = 0; line < lines; ++line, next += kLine) __builtin_prefetch(next, 0, 2);
+    column.tiles[rows - 1](a + i * x.k, 1, kTileRows, b, b_row, x.k, c + i * x.c_row, x.c_row, column.last,
+                           x.accumulate);
+  }
+}
+
+// Rows are shared out evenly: of 8 rows, twice 4 are quicker than 6 and 2.
+template <class T>
+void multiply_rows_in_place(const MatmulBlock& x, const Column<T>& column, const T* b, std::int64_t b_row, T* c) {
+  const T* a = static_cast<const T*>(x.a);
+  const std::int64_t tiles = (x.m + column.most_rows - 1) / column.most_rows, rows = x.m / tiles, more = x.m % tiles;
+  for (std::int64_t t = 0; t < tiles; ++t) {
+    const std::int64_t count = rows + (t < more);
+    column.tiles[count - 1](a, x.a_row, x.a_column, b, b_row, x.k, c, x.c_row, column.last, x.accumulate);
+    a += count * x.a_row;
+    c += count * x.c_row;
+  }
+}
+
+template <class T>
+void multiply(const MatmulBlock& x) {
+  constexpr std::int64_t kColumns = 2 * Lanes<T>::kCount;
+  alignas(64) T panel[kMatmulStackDepth * kColumns];
+  const T* b = static_cast<const T*>(x.b);
+  T* c = static_cast<T*>(x.c);
+  for (std::int64_t j = 0; j < x.n;) {
+    const Column<T> column = next_column<T>(x.n - j, x);
+    const T* across = x.is_b_packed ? b + j * x.k : b + j * x.b_column;
+    std::int64_t b_row = x.is_b_packed ? kColumns : x.b_row;
+    if (!x.is_b_packed && x.b_column != 1) {
+      pack<T, kColumns>(across, column.width, x.k, x.b_column, x.b_row, panel);
+      across = panel;
+      b_row = kColumns;
+    }
+    if (x.is_a_packed)
+      multiply_packed_rows(x, column, across, b_row, c + j);
+    else
+      multiply_rows_in_place(x, column, across, b_row, c + j);
+    j += column.width;
+  }
+}
+
+template <class T>
+constexpr MatmulLoops kMatmulOf = {kTileRows, 2 * Lanes<T>::kCount, pack<T, kTileRows>, pack<T, 2 * Lanes<T>::kCount>,
+                                   multiply<T>};
+
+constexpr MatmulTable kMatmulTable = {kMatmulOf<float>, kMatmulOf<double>};
+
+}  // namespace
+}  // namespace plimsoll

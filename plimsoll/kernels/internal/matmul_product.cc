@@ -1,0 +1,191 @@
+#include "plimsoll/kernels/internal/matmul_product.h"
+
+#include <algorithm>
+
+#include "plimsoll/base/thread_pool.h"
+#include "plimsoll/kernels/internal/matmul_pack.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr double kDirectWork = 160.0 * 160 * 160;
+constexpr std::int64_t kDirectDepth = 48;           // Up to here packing is never worth its time.
+constexpr std::int64_t kMostItems = 64;             // Of a product in place.
+constexpr std::int64_t kDepth = 256;                // A panel of B stays in the first cache,
+constexpr std::int64_t kBlockBytes = 192 << 10;     // a block of A in the second,
+constexpr std::int64_t kRightBytes = 2 << 20;       // the packed parts of B and
+constexpr std::int64_t kLeftBytes = (3 << 20) / 2;  // of A in the third.
+constexpr double kPieceWork = 1 << 20;              // Of a piece of the packed product,
+constexpr std::int64_t kPackElements = 1 << 14;     // of a piece of packing.
+
+std::int64_t divide_up(std::int64_t n, std::int64_t by) noexcept { return (n + by - 1) / by; }
+std::int64_t round_up(std::int64_t n, std::int64_t to) noexcept { return divide_up(n, to) * to; }
+
+// The size of equal parts of n, each a multiple of `unit` and at most `most`, which is one too.
+std::int64_t even_part(std::int64_t n, std::int64_t unit, std::int64_t most) noexcept {
+  return round_up(divide_up(n, divide_up(n, std::max(most, unit))), unit);
+}
+
+// How a product in place is cut: columns first, then rows.
+struct Items {
+  std::int64_t columns, rows, across, down;  // Of an item; items across and down.
+};
+
+Items items_of(const MatmulProduct& x, const MatmulLoops& loops) noexcept {
+  const double pieces = std::clamp(x.work() / kMatmulItem, 1.0, static_cast<double>(kMostItems));
+  const auto wanted = static_cast<std::int64_t>(pieces);
+  if (wanted == 1) return {x.n, x.m, 1, 1};
+  Items items;
+  items.columns = round_up(divide_up(x.n, wanted), loops.columns);
+  items.across = divide_up(x.n, items.columns);
+  items.rows = std::max<std::int64_t>(
+      round_up(divide_up(x.m, std::max<std::int64_t>(1, wanted / items.across)), loops.rows), 8 * loops.rows);
+  items.down = divide_up(x.m, items.rows);
+  return items;
+}
+
+}  // namespace
+
+void MatmulFinish::apply(std::byte* c, std::int64_t row_bytes, std::int64_t rows, std::int64_t columns) const noexcept {
+  for (std::int64_t i = 0; i < rows; ++i, c += row_bytes) {
+    const void* const operands[] = {c, bias};
+    if (add) add(operands, c, columns);
+    if (activation) activation(operands, c, columns);
+  }
+}
+
+bool MatmulProduct::is_direct() const noexcept {
+  return !is_half(source) && (k <= kDirectDepth || work() <= kDirectWork || m <= 4);
+}
+
+std::int64_t MatmulProduct::items() const noexcept {
+  const Items items = items_of(*this, loops());
+  return items.across * items.down;
+}
+
+void MatmulProduct::multiply_item(std::int64_t item) const noexcept {
+  const MatmulLoops& kernels = loops();
+  const Items items = items_of(*this, kernels);
+  const std::int64_t i = item / items.across * items.rows, j = item % items.across * items.columns;
+  std::byte* to = at(c, i * c_row + j);
+  MatmulBlock block;
+  block.c = to;
+  block.m = std::min(items.rows, m - i);
+  block.n = std::min(items.columns, n - j);
+  block.is_a_packed = block.is_b_packed = false;
+  block.a_row = a_row, block.a_column = a_column, block.b_row = b_row, block.b_column = b_column;
+  block.c_row = c_row;
+  const std::int64_t depth = b_column == 1 ? k : kMatmulStackDepth;
+  for (std::int64_t p = 0; p < k; p += depth) {
+    block.a = source_at(a, i * a_row + p * a_column);
+    block.b = source_at(b, p * b_row + j * b_column);
+    block.k = std::min(depth, k - p);
+    block.accumulate = accumulate || p > 0;
+    kernels.multiply(block);
+  }
+  MatmulFinish part = finish;
+  if (part.bias) part.bias = at(const_cast<std::byte*>(part.bias), j);
+  part.apply(to, c_row * static_cast<std::int64_t>(size()), block.m, block.n);
+}
+
+// The packed product: for each part of the columns and each part of k, B's part is packed; for each part of the rows,
+// A's; then pieces of the result are computed from them, a block of A's rows by a group of B's columns.
+struct MatmulProduct::Cut {
+  std::int64_t depth, width, height;  // Of what is packed at once.
+  std::int64_t block, group;          // Rows and columns of a piece.
+  std::size_t left_bytes, right_bytes;
+};
+
+MatmulProduct::Cut MatmulProduct::cut() const noexcept {
+  const MatmulLoops& kernels = loops();
+  const auto bytes = static_cast<std::int64_t>(size());
+  Cut cut;
+  cut.depth = even_part(k, 1, kDepth);
+  cut.width = even_part(n, kernels.columns, kRightBytes / (cut.depth * bytes) / kernels.columns * kernels.columns);
+  cut.height = even_part(m, kernels.rows, kLeftBytes / (cut.depth * bytes) / kernels.rows * kernels.rows);
+  cut.block = even_part(cut.height, kernels.rows, kBlockBytes / (cut.depth * bytes) / kernels.rows * kernels.rows);
+  const double column_work = static_cast<double>(cut.block) * static_cast<double>(cut.depth);
+  const auto columns = static_cast<std::int64_t>(kPieceWork / column_work);
+  cut.group = even_part(cut.width, kernels.columns, round_up(std::max<std::int64_t>(columns, 1), kernels.columns));
+  cut.left_bytes = static_cast<std::size_t>(round_up(cut.height * cut.depth * bytes, 64));
+  cut.right_bytes = static_cast<std::size_t>(round_up(cut.width * cut.depth * bytes, 64));
+  return cut;
+}
+
+std::size_t MatmulProduct::packed_bytes() const noexcept {
+  const Cut parts = cut();
+  return parts.left_bytes + parts.right_bytes;
+}
+
+// What is being packed and multiplied now: rows from i, columns from j, k from p.
+struct MatmulProduct::Region {
+  const Cut& cut;
+  std::byte *left, *right;
+  std::int64_t i, height, j, width, p, depth;
+};
+
+// Panels in the order of B's, when they are to be packed (with the first rows), then A's.
+void MatmulProduct::pack_panels(const Region& x, std::int64_t begin, std::int64_t end) const noexcept {
+  const MatmulLoops& kernels = loops();
+  const std::int64_t of_b = x.i == 0 ? divide_up(x.width, kernels.columns) : 0;
+  for (std::int64_t panel = begin; panel < end; ++panel) {
+    if (panel < of_b) {
+      const std::int64_t column = panel * kernels.columns;
+      matmul_pack(kernels.pack_columns, source, source_at(b, x.p * b_row + (x.j + column) * b_column),
+                  std::min(kernels.columns, x.width - column), x.depth, b_column, b_row, kernels.columns,
+                  at(x.right, column * x.depth));
+    } else {
+      const std::int64_t row = (panel - of_b) * kernels.rows;
+      matmul_pack(kernels.pack_rows, source, source_at(a, (x.i + row) * a_row + x.p * a_column),
+                  std::min(kernels.rows, x.height - row), x.depth, a_row, a_column, kernels.rows,
+                  at(x.left, row * x.depth));
+    }
+  }
+}
+
+void MatmulProduct::multiply_piece(const Region& x, std::int64_t piece) const noexcept {
+  const std::int64_t across = divide_up(x.width, x.cut.group);
+  const std::int64_t row = piece / across * x.cut.block, column = piece % across * x.cut.group;
+  std::byte* to = at(c, (x.i + row) * c_row + x.j + column);
+  MatmulBlock block;
+  block.a = at(x.left, row * x.depth);
+  block.b = at(x.right, column * x.depth);
+  block.c = to;
+  block.m = std::min(x.cut.block, x.height - row);
+  block.n = std::min(x.cut.group, x.width - column);
+  block.k = x.depth;
+  block.is_a_packed = block.is_b_packed = true;
+  block.a_row = block.a_column = block.b_row = block.b_column = 1;
+  block.c_row = c_row;
+  block.accumulate = accumulate || x.p > 0;
+  loops().multiply(block);
+  if (x.p + x.depth < k) return;
+  MatmulFinish part = finish;
+  if (part.bias) part.bias = at(const_cast<std::byte*>(part.bias), x.j + column);
+  part.apply(to, c_row * static_cast<std::int64_t>(size()), block.m, block.n);
+}
+
+void MatmulProduct::multiply_packed(std::byte* scratch) const noexcept {
+  const MatmulLoops& kernels = loops();
+  const Cut parts = cut();
+  const bool is_parallel = work() >= kMatmulItem;
+  Region x = {parts, scratch, scratch + parts.left_bytes, 0, 0, 0, 0, 0, 0};
+  for (x.j = 0; x.j < n; x.j += parts.width)
+    for (x.p = 0; x.p < k; x.p += parts.depth)
+      for (x.i = 0; x.i < m; x.i += parts.height) {
+        x.width = std::min(parts.width, n - x.j);
+        x.depth = std::min(parts.depth, k - x.p);
+        x.height = std::min(parts.height, m - x.i);
+        const std::int64_t panels =
+            divide_up(x.height, kernels.rows) + (x.i == 0 ? divide_up(x.width, kernels.columns) : 0);
+        parallel_for(panels,
+                     is_parallel ? std::max<std::int64_t>(1, kPackElements / (x.depth * kernels.columns)) : panels,
+                     [&](std::int64_t begin, std::int64_t end) { pack_panels(x, begin, end); });
+        const std::int64_t pieces = divide_up(x.height, parts.block) * divide_up(x.width, parts.group);
+        parallel_for(pieces, is_parallel ? 1 : pieces, [&](std::int64_t begin, std::int64_t end) {
+          for (std::int64_t piece = begin; piece < end; ++piece) multiply_piece(x, piece);
+        });
+      }
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,63 @@
+// MatmulProduct: one product of two matrices, read in place when small, through packed panels when large.
+//
+//   if (product.is_direct()) product.multiply_item(i);       // For every i < product.items(); no scratch.
+//   else product.multiply_packed(scratch);                   // Of packed_bytes(), in parallel.
+//
+// Which way, and how the work is cut, depends on the sizes and the dtype alone. The epilogue is applied to each piece
+// of the result as soon as it is finished, while it is in the caches.
+// Thread safety: items may run at once. No allocation.
+#pragma once
+
+#include <cstddef>
+
+#include "plimsoll/kernels/internal/matmul_loops.h"
+
+namespace plimsoll {
+
+// What follows the product, by the loops of the elementwise kernels: so the bits are those of separate calls.
+struct MatmulFinish {
+  Loop add = nullptr, activation = nullptr;  // Null when there is none.
+  const std::byte* bias = nullptr;
+
+  void apply(std::byte* c, std::int64_t row_bytes, std::int64_t rows, std::int64_t columns) const noexcept;
+};
+
+struct MatmulProduct {
+  DType source;  // Of a and b: f32, f64, or a half type, which is packed as f32.
+  std::int64_t m, n, k;
+  const std::byte *a, *b;
+  std::int64_t a_row, a_column, b_row, b_column;  // In elements.
+  std::byte* c;                                   // f32 or f64, rows c_row elements apart.
+  std::int64_t c_row;
+  bool accumulate;
+  MatmulFinish finish = {};
+
+  bool is_direct() const noexcept;
+  std::int64_t items() const noexcept;
+  void multiply_item(std::int64_t item) const noexcept;
+
+  std::size_t packed_bytes() const noexcept;
+  void multiply_packed(std::byte* scratch) const noexcept;
+
+  // m * n * k. From kMatmulItem on, products are worth a thread of their own.
+  double work() const noexcept { return static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k); }
+
+ private:
+  struct Cut;
+  struct Region;
+  std::size_t size() const noexcept { return source == f64 ? 8 : 4; }  // Of an element of c and of panels.
+  const MatmulLoops& loops() const noexcept { return source == f64 ? matmul_loops().f64 : matmul_loops().f32; }
+  std::byte* at(std::byte* data, std::int64_t offset) const noexcept {
+    return data + offset * static_cast<std::int64_t>(size());
+  }
+  const std::byte* source_at(const std::byte* data, std::int64_t offset) const noexcept {
+    return data + offset * static_cast<std::int64_t>(size_of(source));
+  }
+  Cut cut() const noexcept;
+  void pack_panels(const Region& region, std::int64_t begin, std::int64_t end) const noexcept;
+  void multiply_piece(const Region& region, std::int64_t piece) const noexcept;
+};
+
+inline constexpr double kMatmulItem = 64 * 64 * 32;
+
+}  // namespace plimsoll
