@@ -1,0 +1,36 @@
+// LossLoops: the innermost loops of loss.h, one table per instruction set, as in loops.h.
+#pragma once
+
+#include <cstdint>
+
+#include "plimsoll/kernels/internal/loops.h"
+
+namespace plimsoll {
+
+enum ElementLoss { kSigmoidCrossEntropy, kSquaredError, kAbsoluteError, kHuber, kNumElementLosses };
+
+inline constexpr std::int64_t kLossTile = 512;  // Elements that `values` is given for.
+
+template <class T>
+struct LossLoopsOf {
+  // Of n elements: values[i] = loss(x[i], y[i]), gradient[i] = factor * its derivative. Either may be null.
+  void (*elements[kNumElementLosses])(const T* x, const T* y, std::int64_t n, T* values, T* gradient, T factor,
+                                      T delta);
+  double (*sum)(const T* x, std::int64_t n);  // Of up to kLossTile.
+  // Of a row: the sum of exp(x - shift), which `e` receives unless null; the sums of y and of (x - shift) y.
+  double (*exp_sum)(const T* x, std::int64_t n, T shift, T* e);
+  void (*weigh)(const T* x, const T* y, std::int64_t n, T shift, double* sum, double* product);
+  void (*scale_minus)(T* e, const T* y, std::int64_t n, T scale, T factor);  // e = e scale - y factor; y may be null.
+};
+
+struct LossLoops {
+  LossLoopsOf<float> f32;
+  LossLoopsOf<double> f64;
+};
+
+const LossLoops& loss_loops() noexcept;
+const LossLoops& loss_loops_baseline() noexcept;
+const LossLoops& loss_loops_avx2() noexcept;
+const LossLoops& loss_loops_avx512() noexcept;
+
+}  // namespace plimsoll

@@ -1,0 +1,91 @@
+#include "plimsoll/kernels/internal/recurrent_plan.h"
+
+#include "plimsoll/base/error.h"
+#include "plimsoll/kernels/matmul.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr DType kTypes[] = {f32, f64};
+
+template <class T>
+constexpr DType kTypeOf = kTypes[sizeof(T) == 8];
+
+// The largest of the products that the call will make.
+template <class T>
+std::size_t product_bytes(const RecurrentPlan<T>& plan, bool back) noexcept {
+  const Shape x = {plan.steps(), plan.inputs}, h = {plan.steps(), plan.units}, z = {plan.steps(), plan.width()};
+  const Shape kernel = {plan.inputs, plan.width()};
+  const DType dtype = kTypeOf<T>;
+  if (!back) return matmul_scratch_bytes(x, kernel, dtype, {});
+  return std::max({matmul_scratch_bytes(z, kernel, dtype, {.transpose_b = true}),
+                   matmul_scratch_bytes(x, z, dtype, {.transpose_a = true}),
+                   matmul_scratch_bytes(h, z, dtype, {.transpose_a = true}),
+                   matmul_scratch_bytes(h, h, dtype, {.transpose_a = true})});
+}
+
+std::int64_t gates_of(RecurrentCell cell) noexcept {
+  return cell == RecurrentCell::simple ? 1 : cell == RecurrentCell::lstm ? 4 : 3;
+}
+
+std::int64_t round_up(std::int64_t n, std::int64_t to) noexcept { return (n + to - 1) / to * to; }
+
+template <class T>
+void carve_scratch(RecurrentPlan<T>& plan, bool back, Carver& scratch) noexcept {
+  const std::int64_t columns = recurrent_loops_of<T>().columns, units = plan.units, state = plan.batch * units;
+  const std::int64_t first = plan.first_columns();
+  plan.panels = scratch.take<T>(back ? first * round_up(units, columns) : units * round_up(first, columns));
+  if (plan.is_gru()) plan.third_panels = scratch.take<T>(units * round_up(units, columns));
+  plan.bias = scratch.take<T>(plan.width());
+  if (back) {
+    plan.dh = scratch.take<T>(state);
+    plan.dc = scratch.take<T>(plan.is_lstm() ? state : 0);
+    plan.dreset = scratch.take<T>(plan.is_gru() ? state : 0);
+    plan.third = scratch.take<T>(plan.is_gru() ? units * units : 0);
+  } else {
+    plan.final_h = scratch.take<T>(state);
+    plan.final_c = scratch.take<T>(plan.is_lstm() ? state : 0);
+  }
+}
+
+}  // namespace
+
+template <class T>
+RecurrentPlan<T> plan_recurrent(const RecurrentOptions& options, const RecurrentSizes& sizes, bool back,
+                                std::byte* workspace_memory, std::byte* scratch_memory) noexcept {
+  RecurrentPlan<T> plan = {};
+  plan.options = options;
+  plan.batch = sizes.batch, plan.time = sizes.time, plan.inputs = sizes.inputs, plan.units = sizes.units;
+  plan.gates = gates_of(options.cell);
+  Carver workspace(workspace_memory), scratch(scratch_memory);
+  const std::int64_t width = plan.width(), units = plan.units;
+  plan.values = {workspace.take<T>(plan.steps() * width), plan.time * width, width};
+  const bool keep = options.keep_for_gradient || back;
+  const auto rows = [&](bool needed) -> StepRows<T> {
+    if (!needed) return {};
+    if (keep) return {workspace.take<T>(plan.steps() * units), plan.time * units, units};
+    return {scratch.take<T>(plan.batch * units), units, 0};
+  };
+  plan.h = rows(true);
+  plan.c = rows(plan.is_lstm());
+  plan.extra = rows(plan.is_gru());
+  carve_scratch(plan, back, scratch);
+  const std::size_t bytes = product_bytes(plan, back);
+  plan.products = scratch.take<std::byte>(static_cast<std::int64_t>(bytes));
+  plan.workspace_bytes = workspace.used();
+  plan.scratch_bytes = scratch.used();
+  return plan;
+}
+
+template RecurrentPlan<float> plan_recurrent<float>(const RecurrentOptions&, const RecurrentSizes&, bool, std::byte*,
+                                                    std::byte*) noexcept;
+template RecurrentPlan<double> plan_recurrent<double>(const RecurrentOptions&, const RecurrentSizes&, bool, std::byte*,
+                                                      std::byte*) noexcept;
+
+RecurrentSizes recurrent_sizes(const RecurrentInputs& in) noexcept {
+  PLIMSOLL_CHECK(in.x.rank() == 3 && in.kernel.rank() == 2 && in.recurrent_kernel.rank() == 2);
+  PLIMSOLL_CHECK(in.kernel.shape()[0] == in.x.shape()[2] && in.kernel.shape()[1] == in.recurrent_kernel.shape()[1]);
+  return {in.x.shape()[0], in.x.shape()[1], in.x.shape()[2], in.recurrent_kernel.shape()[0]};
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,107 @@
+// RecurrentPlan: where everything of one call of recurrent() or recurrent_gradient() lies, and who does which rows.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+
+#include "plimsoll/kernels/internal/recurrent_loops.h"
+#include "plimsoll/kernels/recurrent.h"
+
+namespace plimsoll {
+
+inline constexpr std::int64_t kRecurrentRows = 16;  // The most rows that go through time together.
+
+// Hands out aligned pieces of memory; without memory, only counts.
+class Carver {
+ public:
+  explicit Carver(std::byte* base) noexcept : base_(base) {}
+  template <class T>
+  T* take(std::int64_t count) noexcept {
+    std::byte* at = base_ ? base_ + used_ : nullptr;
+    used_ += (static_cast<std::size_t>(count) * sizeof(T) + 63) / 64 * 64;
+    return reinterpret_cast<T*>(at);
+  }
+  std::size_t used() const noexcept { return used_; }
+
+ private:
+  std::byte* base_;
+  std::size_t used_ = 0;
+};
+
+// Rows of [batch, time, units], or of [batch, units] when every step uses the same.
+template <class T>
+struct StepRows {
+  T* data;
+  std::int64_t row, step;  // Elements between rows, between steps.
+  T* at(std::int64_t b, std::int64_t t) const noexcept { return data + b * row + t * step; }
+};
+
+template <class T>
+struct RecurrentPlan {
+  RecurrentOptions options;
+  std::int64_t batch, time, inputs, units, gates;
+  // Workspace.
+  StepRows<T> values;  // Of the gates.
+  StepRows<T> h, c;    // The state before a step; c of an LSTM only.
+  StepRows<T> extra;   // Of a GRU only: GateStep::extra.
+  // Scratch.
+  T *panels, *third_panels;  // The recurrent kernel (going back, transposed); a GRU's third gate by itself.
+  T* bias;                   // Those that are simply added.
+  T *dh, *dc, *dreset;       // [batch, units], going back.
+  T *final_h, *final_c;      // [batch, units], going forward.
+  T* third;                  // [units, units], going back without reset_after.
+  std::byte* products;       // For matmul.
+  std::size_t workspace_bytes, scratch_bytes;
+
+  bool is_gru() const noexcept { return options.cell == RecurrentCell::gru; }
+  bool is_lstm() const noexcept { return options.cell == RecurrentCell::lstm; }
+  std::int64_t width() const noexcept { return gates * units; }
+  std::int64_t steps() const noexcept { return batch * time; }                            // Of all rows.
+  std::int64_t first_columns() const noexcept { return is_gru() ? 2 * units : width(); }  // In `panels`.
+
+  // The input's place of the k-th step, and that of its output.
+  std::int64_t place(std::int64_t k) const noexcept { return options.reverse ? time - 1 - k : k; }
+  std::int64_t output_place(std::int64_t k) const noexcept { return options.in_step_order ? k : place(k); }
+
+  // The batch is cut by its size alone.
+  std::int64_t group_rows() const noexcept {
+    const std::int64_t groups =
+        batch <= 4 ? 1 : std::max<std::int64_t>(2, (batch + kRecurrentRows - 1) / kRecurrentRows);
+    return (batch + groups - 1) / groups;
+  }
+
+  GateStep<T> step_of(std::int64_t b, std::int64_t t) const noexcept {
+    GateStep<T> step = {};
+    step.units = units;
+    step.activation = options.activation;
+    step.recurrent_activation = options.recurrent_activation;
+    step.gates = values.at(b, t);
+    step.h = h.at(b, t);
+    step.c = is_lstm() ? c.at(b, t) : nullptr;
+    step.extra = is_gru() ? extra.at(b, t) : nullptr;
+    return step;
+  }
+};
+
+// Carves workspace and scratch; either may be null to learn the sizes only.
+template <class T>
+RecurrentPlan<T> plan_recurrent(const RecurrentOptions& options, const RecurrentSizes& sizes, bool back,
+                                std::byte* workspace, std::byte* scratch) noexcept;
+
+inline bool is_masked(const bool* mask, std::int64_t time, std::int64_t b, std::int64_t t) noexcept {
+  return mask && !mask[b * time + t];
+}
+
+template <class T>
+void copy_row(T* to, const T* from, std::int64_t n) noexcept {
+  if (to != from) std::memcpy(to, from, static_cast<std::size_t>(n) * sizeof(T));
+}
+
+template <class T, class View>
+auto* data_or_null(const View& view) noexcept {
+  return view.base() ? view.template data<T>() : nullptr;
+}
+
+RecurrentSizes recurrent_sizes(const RecurrentInputs& in) noexcept;
+
+}  // namespace plimsoll

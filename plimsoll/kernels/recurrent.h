@@ -1,0 +1,86 @@
+// Recurrent layers over whole sequences: SimpleRNN, LSTM and GRU as Keras has them, and their gradients.
+//
+//   RecurrentOptions lstm = {.cell = RecurrentCell::lstm};
+//   recurrent(lstm, {.x = x, .kernel = w, .recurrent_kernel = u, .bias = b}, {.sequence = y}, workspace, scratch);
+//   recurrent_gradient(lstm, inputs, {.sequence = dy}, {.x = dx, .kernel = dw, ...}, workspace, scratch);
+//
+// x [batch, time, inputs]; kernel [inputs, gates units], recurrent kernel [units, gates units], gates in Keras' order:
+// LSTM i, f, c, o; GRU z, r, h. With f = activation, s = recurrent_activation, h and c the state before the step:
+//   simple  h' = f(x W + b + h U)
+//   lstm    i, f, o = s(x W + b + h U), g = f(...);  c' = f c + i g;  h' = o f(c')
+//   gru     z, r = s(x W + b + h U);  h' = z h + (1 - z) f(x W + b + (r h) U)
+//           reset_after: f(x W + b + r (h U + b_2)), and the bias is [2, 3 units]: b, then b_2 of all gates
+//
+// A masked step carries the state over and repeats the output before it (zeros when there was none).
+// The input's products are one matrix product for all steps. Then parts of the batch go through time, each in one
+// thread; every result depends on shapes alone, not on threads. No allocation, never throws.
+// Requires f32 or f64, one dtype for all but the mask, at least one step. Thread safety: any thread, with its own
+// memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "plimsoll/base/api.h"
+#include "plimsoll/base/tensor_view.h"
+
+namespace plimsoll {
+
+enum class RecurrentCell : unsigned char { simple, lstm, gru };
+
+// hard_sigmoid is 0.2 x + 0.5, held between 0 and 1.
+enum class RecurrentActivation : unsigned char { linear, relu, tanh, sigmoid, hard_sigmoid };
+
+struct RecurrentOptions {
+  RecurrentCell cell = RecurrentCell::simple;
+  RecurrentActivation activation = RecurrentActivation::tanh;
+  RecurrentActivation recurrent_activation = RecurrentActivation::sigmoid;
+  bool reset_after = false;       // GRU: Keras 2 has true, TF.js false.
+  bool reverse = false;           // From the last step to the first.
+  bool in_step_order = false;     // When reversed: the sequence begins with the step taken first (Keras' go_backwards);
+                                  // otherwise an output lies where its input does.
+  bool keep_for_gradient = true;  // The workspace will be given to recurrent_gradient().
+};
+
+struct RecurrentSizes {
+  std::int64_t batch, time, inputs, units;
+};
+
+// Views without an address are left out.
+struct RecurrentInputs {
+  ConstTensorView x, kernel, recurrent_kernel, bias;
+  ConstTensorView initial_h, initial_c;  // [batch, units]; otherwise zeros.
+  ConstTensorView mask;                  // [batch, time] of bool: false is masked.
+};
+template <class View>
+struct RecurrentResults {
+  View sequence;          // [batch, time, units]
+  View last;              // [batch, units]: the last output, that is of the step taken last.
+  View final_h, final_c;  // [batch, units]: the state after it.
+};
+struct RecurrentGradients {
+  TensorView x, kernel, recurrent_kernel, bias, initial_h, initial_c;
+};
+
+// What recurrent() leaves for the gradient: per row and step gates units, the state before, and for a GRU units more.
+// Without keep_for_gradient only the gates.
+PLIMSOLL_API std::size_t recurrent_workspace_bytes(const RecurrentOptions& options, const RecurrentSizes& sizes,
+                                                   DType dtype) noexcept;
+PLIMSOLL_API std::size_t recurrent_scratch_bytes(const RecurrentOptions& options, const RecurrentSizes& sizes,
+                                                 DType dtype) noexcept;
+PLIMSOLL_API std::size_t recurrent_gradient_scratch_bytes(const RecurrentOptions& options, const RecurrentSizes& sizes,
+                                                          DType dtype) noexcept;
+
+// Workspace and scratch of the sizes above, aligned to 64 bytes.
+PLIMSOLL_API void recurrent(const RecurrentOptions& options, const RecurrentInputs& in,
+                            const RecurrentResults<TensorView>& out, std::span<std::byte> workspace,
+                            std::span<std::byte> scratch) noexcept;
+
+// The gradients of the sum of all results, each times its `upstream`. Takes the same inputs, and the workspace as
+// recurrent() left it, which it uses up: for a second gradient, copy it before. Gradients are set, not added to.
+PLIMSOLL_API void recurrent_gradient(const RecurrentOptions& options, const RecurrentInputs& in,
+                                     const RecurrentResults<ConstTensorView>& upstream, const RecurrentGradients& out,
+                                     std::span<std::byte> workspace, std::span<std::byte> scratch) noexcept;
+
+}  // namespace plimsoll
