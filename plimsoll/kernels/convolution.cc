@@ -1,0 +1,226 @@
+#include "plimsoll/kernels/convolution.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "plimsoll/base/error.h"
+#include "plimsoll/base/thread_pool.h"
+#include "plimsoll/kernels/internal/convolution_filter.h"
+#include "plimsoll/kernels/internal/convolution_loops.h"
+#include "plimsoll/kernels/internal/convolution_sweep.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr std::int64_t kSlots = 16;             // Parts an image batch is worked on at once, each with its own copy.
+constexpr std::int64_t kCopyBytes = 128 << 10;  // A copy stays in the second cache.
+
+std::int64_t round_up(std::int64_t n, std::int64_t to) noexcept { return (n + to - 1) / to * to; }
+
+// One sweep, how it is cut and what it needs: the filter's panels, the runs, and a copy per slot.
+struct GatherPlan {
+  const ConvolutionLoops& loops;
+  Sweep sweep;
+  std::int64_t groups, group_channels, group_outputs;
+  bool backward, depthwise;
+  std::int64_t size;  // Of an element.
+  SweepCut cut;
+  std::int64_t slots;
+
+  GatherPlan(const ConvolutionSizes& s, const Sweep& with, bool is_backward, DType dtype) noexcept
+      : loops(convolution_loops().of(dtype)),
+        sweep(with),
+        groups(s.groups),
+        group_channels(is_backward ? s.group_outputs() : s.group_channels()),
+        group_outputs(is_backward ? s.group_channels() : s.group_outputs()),
+        backward(is_backward),
+        depthwise(s.is_depthwise()),
+        size(static_cast<std::int64_t>(size_of(dtype))) {
+    const std::int64_t work = std::max<std::int64_t>(depth() * sweep.output_channels, 1);  // Products per pixel.
+    cut = cut_sweep(sweep, 0, kCopyBytes / size, kSlots, std::max<std::int64_t>(24, 200'000 / work));
+    slots = std::min(kSlots, units());
+  }
+
+  std::int64_t taps() const noexcept { return sweep.down.taps * sweep.across.taps; }
+  std::int64_t depth() const noexcept { return taps() * group_channels; }  // Products behind one output.
+  std::int64_t units() const noexcept { return sweep.images * cut.blocks(); }
+  bool merges() const noexcept { return !depthwise && groups == 1 && sweep.across.tap_step == 1; }
+  std::int64_t num_runs() const noexcept { return merges() ? sweep.down.taps : taps(); }
+  // Of one group's panels.
+  std::int64_t panel_bytes() const noexcept { return depth() * loops.padded_columns(group_outputs) * size; }
+  std::int64_t filter_bytes() const noexcept {
+    return round_up(depthwise ? taps() * groups * size : groups * panel_bytes(), 64);
+  }
+  std::int64_t runs_bytes() const noexcept {
+    return round_up(num_runs() * static_cast<std::int64_t>(sizeof(GatherRun)), 64);
+  }
+  std::int64_t copy_bytes() const noexcept { return round_up(copy_elements(sweep, cut) * size, 64); }
+  std::int64_t scratch_bytes() const noexcept { return filter_bytes() + runs_bytes() + slots * copy_bytes(); }
+  // Position of tap t, in the order of the runs, in the filter.
+  std::int64_t filter_tap(std::int64_t t, std::int64_t filter_columns) const noexcept {
+    const std::int64_t row = sweep.down.tap + t / sweep.across.taps * sweep.down.filter_step;
+    return row * filter_columns + sweep.across.tap + t % sweep.across.taps * sweep.across.filter_step;
+  }
+};
+
+struct GatherCall {
+  const GatherPlan& plan;
+  const std::byte *x, *filter, *bias;
+  std::byte* y;
+  std::int64_t filter_columns;
+  bool relu;
+  std::byte* scratch;
+
+  std::byte* panels() const noexcept { return scratch; }
+  GatherRun* runs() const noexcept { return reinterpret_cast<GatherRun*>(scratch + plan.filter_bytes()); }
+  std::byte* copy(std::int64_t slot) const noexcept {
+    return scratch + plan.filter_bytes() + plan.runs_bytes() + slot * plan.copy_bytes();
+  }
+
+  void make_runs() const noexcept {
+    const Sweep& s = plan.sweep;
+    const std::int64_t row_pitch = input_columns(s, plan.cut) * s.channels;
+    const std::int64_t across = plan.merges() ? 1 : s.across.taps;
+    const std::int64_t length = plan.group_channels * (plan.merges() ? s.across.taps : 1);
+    for (std::int64_t i = 0; i < plan.num_runs(); ++i)
+      runs()[i] = {i / across * s.down.tap_step * row_pitch + i % across * s.across.tap_step * s.channels, length};
+  }
+
+  // The filter's rows in the order of the runs: [group][panel][tap][channel][column].
+  void pack_filter() const noexcept {
+    const std::int64_t channels_out = plan.backward ? plan.sweep.channels : plan.sweep.output_channels;
+    const std::int64_t columns = 2 * plan.loops.width, panels_of_group = (plan.group_outputs + columns - 1) / columns;
+    const std::int64_t depth = plan.group_channels, count = plan.groups * panels_of_group;
+    const std::int64_t rows_of_tap = plan.backward ? plan.group_outputs : plan.group_channels;
+    const std::int64_t grain = std::max<std::int64_t>(1, 16384 / std::max<std::int64_t>(1, plan.depth() * columns));
+    parallel_for(count, grain, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        const std::int64_t group = i / panels_of_group, column = i % panels_of_group * columns;
+        const std::int64_t n = std::min(columns, plan.group_outputs - column), padded = plan.loops.panel_columns(n);
+        std::byte* to = panels() + group * plan.panel_bytes() + column * plan.depth() * plan.size;
+        for (std::int64_t t = 0; t < plan.taps(); ++t, to += depth * padded * plan.size) {
+          const std::int64_t tap = filter_tap(t) * rows_of_tap * channels_out;
+          const std::int64_t start =
+              plan.backward ? tap + column * channels_out + group * depth : tap + group * plan.group_outputs + column;
+          plan.loops.pack(filter + start * plan.size, depth, plan.backward ? 1 : channels_out,
+                          plan.backward ? channels_out : 1, n, to);
+        }
+      }
+    });
+  }
+  std::int64_t filter_tap(std::int64_t t) const noexcept { return plan.filter_tap(t, filter_columns); }
+
+  void copy_taps() const noexcept {
+    const std::int64_t bytes = plan.groups * plan.size;
+    for (std::int64_t t = 0; t < plan.taps(); ++t)
+      std::memcpy(panels() + t * bytes, filter + filter_tap(t) * bytes, static_cast<std::size_t>(bytes));
+  }
+
+  const std::byte* bias_at(std::int64_t channel) const noexcept { return bias ? bias + channel * plan.size : nullptr; }
+
+  void run_block(const SweepBlock& block, std::byte* copy) const noexcept {
+    const Sweep& s = plan.sweep;
+    const BlockInput in = block_input(s, plan.cut, block, x, static_cast<std::size_t>(plan.size), copy);
+    const std::int64_t image_columns = s.output_columns, image_rows = output_rows;
+    const std::int64_t row = s.down.start + block.row * s.down.step;
+    const std::int64_t column = s.across.start + block.column * s.across.step;
+    std::byte* out = y + ((block.image * image_rows + row) * image_columns + column) * s.output_channels * plan.size;
+    const PixelGrid<const void> from = {in.data, s.down.input_step * in.row_pitch, s.across.input_step * in.pitch};
+    const PixelGrid<void> into = {out, s.down.step * image_columns * s.output_channels,
+                                  s.across.step * s.output_channels};
+    if (plan.depthwise) {
+      plan.loops.depthwise(
+          {from, into, block.rows, block.columns, runs(), plan.num_runs(), panels(), plan.groups, bias, relu});
+      return;
+    }
+    const std::int64_t columns = 2 * plan.loops.width;
+    for (std::int64_t group = 0; group < plan.groups; ++group)
+      for (std::int64_t c = 0; c < plan.group_outputs; c += columns) {
+        const std::int64_t channel = group * plan.group_outputs + c;
+        Gather gather = {from, into, block.rows, block.columns, runs(), plan.num_runs(), nullptr, 0, nullptr, relu};
+        gather.x.data = in.data + group * plan.group_channels * plan.size;
+        gather.y.data = out + channel * plan.size;
+        gather.filter = panels() + group * plan.panel_bytes() + c * plan.depth() * plan.size;
+        gather.n = std::min(columns, plan.group_outputs - c);
+        gather.bias = bias_at(channel);
+        plan.loops.gather(gather);
+      }
+  }
+
+  void run() const noexcept {
+    if (plan.units() == 0 || plan.sweep.output_channels == 0) return;
+    make_runs();
+    if (plan.depthwise)
+      copy_taps();
+    else
+      pack_filter();
+    parallel_for(plan.slots, 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t slot = begin; slot < end; ++slot)
+        for (std::int64_t i = slot * plan.units() / plan.slots; i < (slot + 1) * plan.units() / plan.slots; ++i)
+          run_block(block_of(plan.sweep, plan.cut, i), copy(slot));
+    });
+  }
+
+  std::int64_t output_rows;
+};
+
+}  // namespace
+
+bool is_convolution_supported(DType dtype) noexcept { return dtype == f32 || dtype == f64; }
+
+std::size_t convolution_scratch_bytes(ConvolutionPass pass, const Shape& x, const Shape& filter, const Shape& y,
+                                      const Convolution& convolution, DType dtype) noexcept {
+  const ConvolutionSizes sizes = convolution_sizes(x, filter, y, convolution);
+  std::int64_t bytes = 0;
+  if (pass == ConvolutionPass::filter_gradient) return filter_gradient_scratch_bytes(sizes, convolution.window, dtype);
+  if (pass == ConvolutionPass::forward)
+    bytes = GatherPlan(sizes, forward_sweep(sizes, convolution.window), false, dtype).scratch_bytes();
+  else
+    for (std::int64_t phase = 0; phase < phases(convolution.window); ++phase)
+      bytes = std::max(
+          bytes, GatherPlan(sizes, backward_sweep(sizes, convolution.window, phase), true, dtype).scratch_bytes());
+  return static_cast<std::size_t>(bytes);
+}
+
+void convolution(const ConstTensorView& x, const ConstTensorView& filter, const TensorView& y,
+                 const Convolution& convolution, const ConvolutionFinish& finish,
+                 std::span<std::byte> scratch) noexcept {
+  PLIMSOLL_CHECK(is_convolution_supported(x.dtype()));
+  const ConvolutionSizes sizes = convolution_sizes(x.shape(), filter.shape(), y.shape(), convolution);
+  const GatherPlan plan(sizes, forward_sweep(sizes, convolution.window), false, x.dtype());
+  PLIMSOLL_CHECK(scratch.size() >= static_cast<std::size_t>(plan.scratch_bytes()));
+  GatherCall{plan,
+             x.bytes(),
+             filter.bytes(),
+             finish.bias ? finish.bias->bytes() : nullptr,
+             y.bytes(),
+             filter.shape()[1],
+             finish.relu,
+             scratch.data(),
+             sizes.output_rows}
+      .run();
+}
+
+void convolution_input_gradient(const ConstTensorView& dy, const ConstTensorView& filter, const TensorView& dx,
+                                const Convolution& convolution, const ConvolutionFinish& finish,
+                                std::span<std::byte> scratch) noexcept {
+  PLIMSOLL_CHECK(is_convolution_supported(dy.dtype()));
+  const ConvolutionSizes sizes = convolution_sizes(dx.shape(), filter.shape(), dy.shape(), convolution);
+  for (std::int64_t phase = 0; phase < phases(convolution.window); ++phase) {
+    const GatherPlan plan(sizes, backward_sweep(sizes, convolution.window, phase), true, dy.dtype());
+    PLIMSOLL_CHECK(scratch.size() >= static_cast<std::size_t>(plan.scratch_bytes()));
+    GatherCall{plan,       dy.bytes(),        filter.bytes(), finish.bias ? finish.bias->bytes() : nullptr,
+               dx.bytes(), filter.shape()[1], finish.relu,    scratch.data(),
+               sizes.rows}
+        .run();
+  }
+}
+
+void convolution_filter_gradient(const ConstTensorView& x, const ConstTensorView& dy, const TensorView& dfilter,
+                                 const Convolution& convolution, std::span<std::byte> scratch) noexcept {
+  PLIMSOLL_CHECK(is_convolution_supported(x.dtype()));
+  const ConvolutionSizes sizes = convolution_sizes(x.shape(), dfilter.shape(), dy.shape(), convolution);
+  filter_gradient(sizes, convolution.window, x.dtype(), x.bytes(), dy.bytes(), dfilter.bytes(), scratch);
+}
+
+}  // namespace plimsoll

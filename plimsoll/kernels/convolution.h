@@ -1,0 +1,75 @@
+// Convolutions of f32 and f64 images and their gradients, with strides, dilations, padding and groups.
+//
+//   Window same = {.top = 1, .bottom = 1, .left = 1, .right = 1};
+//   convolution(x, filter, y, {same}, {.bias = &bias, .relu = true}, scratch);  // x [8, 32, 32, 3], filter [3, 3, 3,
+//   16] convolution_input_gradient(dy, filter, dx, {same}, {}, scratch);            // Also the transposed convolution.
+//   convolution_filter_gradient(x, dy, dfilter, {same}, scratch);
+//   convolution(with_height_1(x), with_height_1(filter, true), with_height_1(y), ...);  // x [8, 100, 3]: conv1d
+//
+// Images are [batch, rows, columns, channels]; a filter is [rows, columns, channels in / groups, channels out]. Output
+// channels of group g are made of input channels of group g. A depthwise filter [rows, columns, channels, multiplier]
+// is the same bytes as [rows, columns, 1, channels * multiplier] with groups = channels; either shape is taken.
+// The bias's gradient is reduce(sum) of dy over all axes but the last.
+//
+// Own kernels, no library: products are gathered straight from the image, or from a copy of a part of it with its
+// padding in `scratch`; nothing is allocated. Each output is one chain of fused multiply-adds in the order rows,
+// columns, channels of the filter; results depend on shapes alone, not on threads. A fused bias and relu give the bits
+// of the same steps taken one by one.
+// Thread safety: any thread, with its own scratch. Never throws.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "plimsoll/base/api.h"
+#include "plimsoll/base/tensor_view.h"
+#include "plimsoll/kernels/convolution_window.h"
+
+namespace plimsoll {
+
+struct Convolution {
+  Window window;
+  std::int64_t groups = 1;
+};
+
+// What is done to each result before it is written: + bias [channels], then relu.
+struct ConvolutionFinish {
+  const ConstTensorView* bias = nullptr;
+  bool relu = false;
+};
+
+enum class ConvolutionPass : unsigned char { forward, input_gradient, filter_gradient };
+
+// f32 and f64; other dtypes are converted by the caller.
+PLIMSOLL_API bool is_convolution_supported(DType dtype) noexcept;
+
+// Bytes of scratch for these shapes of x (or its gradient), filter and y: forward and input gradient, the filter
+// reordered and up to some 2 MiB of padded parts; filter gradient, up to some 2 MiB and small tables.
+PLIMSOLL_API std::size_t convolution_scratch_bytes(ConvolutionPass pass, const Shape& x, const Shape& filter,
+                                                   const Shape& y, const Convolution& convolution,
+                                                   DType dtype) noexcept;
+
+// All of them require shapes that agree: y has x's batch, window.positions_*() rows and columns, and the filter's
+// channels; groups divide both numbers of channels. One dtype, no overlap, scratch of convolution_scratch_bytes()
+// aligned to 64 bytes. The output is overwritten. Empty batches and images are fine.
+PLIMSOLL_API void convolution(const ConstTensorView& x, const ConstTensorView& filter, const TensorView& y,
+                              const Convolution& convolution, const ConvolutionFinish& finish,
+                              std::span<std::byte> scratch) noexcept;
+
+// dx of dy. A transposed convolution of an image dy: dx's shape is the caller's choice among those that give dy's.
+PLIMSOLL_API void convolution_input_gradient(const ConstTensorView& dy, const ConstTensorView& filter,
+                                             const TensorView& dx, const Convolution& convolution,
+                                             const ConvolutionFinish& finish, std::span<std::byte> scratch) noexcept;
+
+PLIMSOLL_API void convolution_filter_gradient(const ConstTensorView& x, const ConstTensorView& dy,
+                                              const TensorView& dfilter, const Convolution& convolution,
+                                              std::span<std::byte> scratch) noexcept;
+
+// [batch, columns, channels] as [batch, 1, columns, channels]. For a filter [columns, in, out] give `filter` = true.
+template <class View>
+View with_height_1(const View& x, bool filter = false) {
+  const Shape& s = x.shape();
+  return x.reshaped(filter ? Shape{1, s[0], s[1], s[2]} : Shape{s[0], 1, s[1], s[2]});
+}
+
+}  // namespace plimsoll

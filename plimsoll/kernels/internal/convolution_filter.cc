@@ -1,0 +1,170 @@
+#include "plimsoll/kernels/internal/convolution_filter.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "plimsoll/base/error.h"
+#include "plimsoll/base/thread_pool.h"
+#include "plimsoll/kernels/internal/convolution_loops.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr std::int64_t kWorkers = 16;           // Parts of the work, each with its own copies.
+constexpr std::int64_t kBlockBytes = 28 << 10;  // Of x and dy: they stay in the first cache.
+constexpr std::int64_t kPieceBytes = 1 << 20;   // Of all sums in scratch.
+constexpr std::int64_t kLeastRows = 48;         // Of the filter, for one worker.
+
+std::int64_t round_up(std::int64_t n, std::int64_t to) noexcept { return (n + to - 1) / to * to; }
+
+struct FilterPlan {
+  const ConvolutionLoops& loops;
+  const ConvolutionSizes& sizes;
+  Sweep sweep;
+  std::int64_t size;  // Of an element.
+  SweepCut cut;
+  std::int64_t pieces, row_parts;
+
+  FilterPlan(const ConvolutionSizes& s, const Window& window, DType dtype) noexcept
+      : loops(convolution_loops().of(dtype)),
+        sizes(s),
+        sweep(forward_sweep(s, window)),
+        size(static_cast<std::int64_t>(size_of(dtype))) {
+    const std::int64_t work = std::max<std::int64_t>(rows() * s.output_channels, 1);
+    cut = cut_sweep(sweep, s.output_channels, kBlockBytes / size, kWorkers, std::max<std::int64_t>(64, 200'000 / work));
+    const std::int64_t most = kPieceBytes / std::max<std::int64_t>(filter_elements() * size, 1) + 1;
+    pieces = std::clamp<std::int64_t>(std::min(units(), most), 1, kWorkers);
+    row_parts = s.is_depthwise() ? 1 : std::clamp<std::int64_t>(rows() / kLeastRows, 1, kWorkers / pieces);
+  }
+
+  std::int64_t rows() const noexcept { return sizes.taps() * sizes.group_channels(); }
+  std::int64_t filter_elements() const noexcept { return rows() * sizes.output_channels; }
+  std::int64_t units() const noexcept { return sweep.images * cut.blocks(); }
+  // Vectors reach beyond a pixel's channels: then dy is copied with room between the pixels.
+  bool copies_dy() const noexcept { return !sizes.is_depthwise() && sizes.group_outputs() % loops.width != 0; }
+  std::int64_t dy_pitch() const noexcept {
+    return copies_dy() ? round_up(sizes.group_outputs(), loops.width) * sizes.groups : sizes.output_channels;
+  }
+  std::int64_t offsets_bytes() const noexcept { return round_up(rows() * 8, 64); }
+  std::int64_t sums_bytes() const noexcept { return round_up(filter_elements() * size, 64); }
+  std::int64_t x_bytes() const noexcept { return round_up(copy_elements(sweep, cut) * size, 64); }
+  std::int64_t dy_bytes() const noexcept {
+    return copies_dy() ? round_up(cut.rows * cut.columns * dy_pitch() * size, 64) : 0;
+  }
+  std::int64_t scratch_bytes() const noexcept {
+    return offsets_bytes() + (pieces - 1) * sums_bytes() + pieces * row_parts * (x_bytes() + dy_bytes());
+  }
+};
+
+struct FilterCall {
+  const FilterPlan& plan;
+  const std::byte *x, *dy;
+  std::byte *dfilter, *scratch;
+
+  std::int64_t* offsets() const noexcept { return reinterpret_cast<std::int64_t*>(scratch); }
+  std::byte* sums(std::int64_t piece) const noexcept {
+    return piece == 0 ? dfilter : scratch + plan.offsets_bytes() + (piece - 1) * plan.sums_bytes();
+  }
+  std::byte* copies(std::int64_t worker) const noexcept {
+    return sums(plan.pieces) + worker * (plan.x_bytes() + plan.dy_bytes());
+  }
+
+  void make_offsets() const noexcept {
+    const Sweep& s = plan.sweep;
+    const std::int64_t row_pitch = input_columns(s, plan.cut) * s.channels, depth = plan.sizes.group_channels();
+    for (std::int64_t k = 0; k < plan.rows(); ++k) {
+      const std::int64_t tap = k / depth, row = tap / s.across.taps, column = tap % s.across.taps;
+      offsets()[k] = row * s.down.tap_step * row_pitch + column * s.across.tap_step * s.channels + k % depth;
+    }
+  }
+
+  // dy of a block, with room between the groups when vectors need it.
+  PixelGrid<const void> block_dy(const SweepBlock& block, std::byte* copy) const noexcept {
+    const ConvolutionSizes& s = plan.sizes;
+    const std::int64_t row_elements = s.output_columns * s.output_channels;
+    const std::byte* from =
+        dy + ((block.image * s.output_rows + block.row) * row_elements + block.column * s.output_channels) * plan.size;
+    if (!plan.copies_dy()) return {from, row_elements, s.output_channels};
+    const auto bytes = static_cast<std::size_t>(s.group_outputs() * plan.size);
+    const std::int64_t padded = plan.dy_pitch() / s.groups * plan.size;
+    std::byte* to = copy;
+    for (std::int64_t row = 0; row < block.rows; ++row)
+      for (std::int64_t i = 0; i < block.columns * s.groups; ++i, to += padded) {
+        std::memcpy(to, from + row * row_elements * plan.size + i * static_cast<std::int64_t>(bytes), bytes);
+        std::memset(to + bytes, 0, static_cast<std::size_t>(padded) - bytes);
+      }
+    return {copy, block.columns * plan.dy_pitch(), plan.dy_pitch()};
+  }
+
+  void add_block(const SweepBlock& block, std::int64_t worker, bool accumulate) const noexcept {
+    const ConvolutionSizes& s = plan.sizes;
+    const std::int64_t piece = worker / plan.row_parts, part = worker % plan.row_parts;
+    const BlockInput in =
+        block_input(plan.sweep, plan.cut, block, x, static_cast<std::size_t>(plan.size), copies(worker));
+    const PixelGrid<const void> from = {in.data, plan.sweep.down.input_step * in.row_pitch,
+                                        plan.sweep.across.input_step * in.pitch};
+    const PixelGrid<const void> grid = block_dy(block, copies(worker) + plan.x_bytes());
+    if (s.is_depthwise()) {
+      plan.loops.depthwise_filter(
+          {from, grid, block.rows, block.columns, offsets(), plan.rows(), sums(piece), s.groups, accumulate});
+      return;
+    }
+    const std::int64_t first = part * plan.rows() / plan.row_parts, last = (part + 1) * plan.rows() / plan.row_parts;
+    const std::int64_t columns = 2 * plan.loops.width;
+    for (std::int64_t group = 0; group < s.groups; ++group)
+      for (std::int64_t c = 0; c < s.group_outputs(); c += columns) {
+        GatherFilter gather = {from,
+                               grid,
+                               block.rows,
+                               block.columns,
+                               offsets() + first,
+                               last - first,
+                               nullptr,
+                               s.output_channels,
+                               std::min(columns, s.group_outputs() - c),
+                               accumulate};
+        gather.x.data = in.data + group * s.group_channels() * plan.size;
+        gather.dy.data =
+            static_cast<const std::byte*>(grid.data) + (group * plan.dy_pitch() / s.groups + c) * plan.size;
+        gather.dfilter = sums(piece) + (first * s.output_channels + group * s.group_outputs() + c) * plan.size;
+        plan.loops.gather_filter(gather);
+      }
+  }
+
+  void run() const noexcept {
+    make_offsets();
+    parallel_for(plan.pieces * plan.row_parts, 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t worker = begin; worker < end; ++worker) {
+        const std::int64_t piece = worker / plan.row_parts;
+        const std::int64_t first = piece * plan.units() / plan.pieces, last = (piece + 1) * plan.units() / plan.pieces;
+        for (std::int64_t i = first; i < last; ++i) add_block(block_of(plan.sweep, plan.cut, i), worker, i > first);
+      }
+    });
+    const std::int64_t all = plan.filter_elements();
+    if (plan.pieces > 1)
+      parallel_for(all, 4096, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t piece = 1; piece < plan.pieces; ++piece)
+          plan.loops.add(sums(piece) + begin * plan.size, dfilter + begin * plan.size, end - begin);
+      });
+  }
+};
+
+}  // namespace
+
+std::size_t filter_gradient_scratch_bytes(const ConvolutionSizes& sizes, const Window& window, DType dtype) noexcept {
+  return static_cast<std::size_t>(FilterPlan(sizes, window, dtype).scratch_bytes());
+}
+
+void filter_gradient(const ConvolutionSizes& sizes, const Window& window, DType dtype, const std::byte* x,
+                     const std::byte* dy, std::byte* dfilter, std::span<std::byte> scratch) noexcept {
+  const FilterPlan plan(sizes, window, dtype);
+  PLIMSOLL_CHECK(scratch.size() >= static_cast<std::size_t>(plan.scratch_bytes()));
+  if (plan.filter_elements() == 0) return;
+  if (plan.units() == 0) {
+    std::memset(dfilter, 0, static_cast<std::size_t>(plan.filter_elements() * plan.size));
+    return;
+  }
+  FilterCall{plan, x, dy, dfilter, scratch.data()}.run();
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,99 @@
+// ConvolutionLoops: the innermost products of convolutions and their gradients, one table per instruction set.
+//
+// Offsets and steps are in elements. A grid is `rows` x `columns` pixels that are visited row by row.
+#pragma once
+
+#include <cstdint>
+
+#include "plimsoll/kernels/internal/loops.h"
+
+namespace plimsoll {
+
+// Pixels in memory: pixel (u, v) is at data + u * row_step + v * column_step.
+template <class Void>
+struct PixelGrid {
+  Void* data;
+  std::int64_t row_step, column_step;
+};
+
+// Elements of a pixel's neighbourhood that lie side by side.
+struct GatherRun {
+  std::int64_t offset, length;
+};
+
+// y = finish(sum over all runs' elements p of x[p] * filter[p]), for up to two vectors of columns at once.
+struct Gather {
+  PixelGrid<const void> x;
+  PixelGrid<void> y;
+  std::int64_t rows, columns;
+  const GatherRun* runs;
+  std::int64_t num_runs;
+  const void* filter;  // For each element of the runs a row of panel_columns(n), padded with zeros.
+  std::int64_t n;      // Columns to write, at most two vectors.
+  const void* bias;    // n elements, or null.
+  bool relu;
+};
+
+// dfilter[k] (= or +=) sum over pixels of x[pixel + offsets[k]] * dy[pixel], for `count` k and up to two vectors of
+// columns. Requires that panel_columns(n) elements of each pixel of dy can be read.
+struct GatherFilter {
+  PixelGrid<const void> x, dy;
+  std::int64_t rows, columns;
+  const std::int64_t* offsets;
+  std::int64_t count;
+  void* dfilter;
+  std::int64_t stride;  // Between rows of dfilter.
+  std::int64_t n;
+  bool accumulate;
+};
+
+// One channel at a time: y[c] = finish(sum over runs of x[run's offset + c] * filter[run][c]).
+struct Depthwise {
+  PixelGrid<const void> x;
+  PixelGrid<void> y;
+  std::int64_t rows, columns;
+  const GatherRun* runs;  // One per tap.
+  std::int64_t num_runs;
+  const void* filter;
+  std::int64_t channels;
+  const void* bias;
+  bool relu;
+};
+
+// dfilter[tap][c] (= or +=) sum over pixels of x[offsets[tap] + c] * dy[c].
+struct DepthwiseFilter {
+  PixelGrid<const void> x, dy;
+  std::int64_t rows, columns;
+  const std::int64_t* offsets;
+  std::int64_t taps;
+  void* dfilter;
+  std::int64_t channels;
+  bool accumulate;
+};
+
+struct ConvolutionLoops {
+  std::int64_t width;  // Elements of a vector.
+  void (*gather)(const Gather& gather);
+  void (*gather_filter)(const GatherFilter& gather);
+  void (*depthwise)(const Depthwise& depthwise);
+  void (*depthwise_filter)(const DepthwiseFilter& depthwise);
+  // to[p][j] = x[p * deep + j * along] for j < n, 0 for n <= j < panel_columns(n).
+  void (*pack)(const void* x, std::int64_t k, std::int64_t deep, std::int64_t along, std::int64_t n, void* to);
+  void (*add)(const void* x, void* y, std::int64_t n);  // y += x
+
+  // Columns that are computed when n are left: one vector or two.
+  std::int64_t panel_columns(std::int64_t n) const noexcept { return n > width ? 2 * width : width; }
+  std::int64_t padded_columns(std::int64_t n) const noexcept { return (n + width - 1) / width * width; }
+};
+
+struct ConvolutionTable {
+  ConvolutionLoops f32, f64;
+  const ConvolutionLoops& of(DType dtype) const noexcept { return dtype == plimsoll::f32 ? f32 : f64; }
+};
+
+const ConvolutionTable& convolution_loops() noexcept;
+const ConvolutionTable& convolution_loops_baseline() noexcept;
+const ConvolutionTable& convolution_loops_avx2() noexcept;
+const ConvolutionTable& convolution_loops_avx512() noexcept;
+
+}  // namespace plimsoll
