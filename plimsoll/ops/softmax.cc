@@ -1,0 +1,134 @@
+#include "plimsoll/ops/softmax.h"
+
+#include <cmath>
+
+#include "plimsoll/kernels/elementwise.h"
+#include "plimsoll/kernels/reduce.h"
+#include "plimsoll/ops/axis_split.h"
+#include "plimsoll/ops/check_operands.h"
+#include "plimsoll/ops/elementwise.h"
+#include "plimsoll/ops/execute.h"
+#include "plimsoll/ops/scratch.h"
+#include "plimsoll/tensor/make_tensor.h"
+
+namespace plimsoll {
+namespace {
+
+class Softmax final : public OpOf<Softmax> {
+ public:
+  Softmax(std::size_t axis, bool log) noexcept : axis_(axis), log_(log) {}
+  const char* name() const noexcept override { return log_ ? "log_softmax" : "softmax"; }
+  void infer(const Specs& in, SpecList& out) const override {
+    require_floating(*this, in.dtype(0));
+    out.add(in.shape(0), in.dtype(0));
+  }
+  std::size_t workspace_bytes(const Specs& in, const SpecList&) const override {
+    return AxisSplit(in.shape(0), axis_).is_last() ? 0 : scratch_bytes(in.dtype(0), in.shape(0).size());
+  }
+  void run(const OpRun& run) const noexcept override {
+    const ConstTensorView& x = run.in[0];
+    if (x.size() == 0) return;
+    const AxisSplit split(x.shape(), axis_);
+    const auto kernel = [&](const ConstTensorView& from, const TensorView& to) {
+      log_ ? plimsoll::log_softmax(from, to) : plimsoll::softmax(from, to);
+    };
+    if (split.is_last()) return kernel(x.reshaped(split.moved()), run.out[0].reshaped(split.moved()));
+    const TensorView lanes = ScratchViews(run.scratch).take(x.dtype(), split.moved());
+    split.move_last(x, lanes);
+    kernel(lanes, lanes);
+    split.move_back(lanes, run.out[0]);
+  }
+  SavedSlots saved(SlotMask) const override { return {.outputs = slot(0)}; }
+  void gradient(GradientContext& c) const override {
+    const Tensor &y = c.output(0), &g = c.grad();
+    const Axes axis(static_cast<int>(axis_));
+    if (log_)
+      c.give(0, g - exp(y) * g.sum(axis, {.keep_dims = true}));
+    else
+      c.give(0, (g - (g * y).sum(axis, {.keep_dims = true})) * y);
+  }
+  OpFacts facts() const noexcept override { return {.overwrites = slot(0)}; }
+
+ private:
+  std::size_t axis_;
+  bool log_;
+};
+
+Shape reduced_shape(const Shape& shape, AxesMask axes, bool keep_dims) {
+  std::int64_t sizes[kMaxRank];
+  std::size_t rank = 0;
+  for (std::size_t axis = 0; axis < shape.rank(); ++axis) {
+    const bool gone = axes >> axis & 1;
+    if (!gone || keep_dims) sizes[rank++] = gone ? 1 : shape[axis];
+  }
+  return Shape(std::span<const std::int64_t>(sizes, rank));
+}
+
+// So that what is infinite is not subtracted from itself.
+void clear_infinite(const TensorView& x) noexcept {
+  const auto clear = [](auto elements) {
+    for (auto& element : elements)
+      if (std::isinf(element)) element = 0;
+  };
+  if (x.dtype() == f64)
+    clear(x.span<double>());
+  else
+    clear(x.span<float>());
+}
+
+class LogSumExp final : public OpOf<LogSumExp> {
+ public:
+  LogSumExp(AxesMask axes, bool keep_dims) noexcept : axes_(axes), keep_dims_(keep_dims) {}
+  const char* name() const noexcept override { return "log_sum_exp"; }
+  void infer(const Specs& in, SpecList& out) const override {
+    require_floating(*this, in.dtype(0));
+    out.add(reduced_shape(in.shape(0), axes_, keep_dims_), in.dtype(0));
+  }
+  std::size_t workspace_bytes(const Specs& in, const SpecList& out) const override {
+    const DType dtype = compute_dtype(in.dtype(0));
+    return scratch_bytes(dtype, in.shape(0).size()) + 2 * scratch_bytes(dtype, out[0].shape.size());
+  }
+  void run(const OpRun& run) const noexcept override {
+    if (run.out[0].size() == 0) return;
+    const DType dtype = compute_dtype(run.in[0].dtype());
+    ScratchViews scratch(run.scratch);
+    const Shape kept = reduced_shape(run.in[0].shape(), axes_, true);
+    const TensorView wide = scratch.take(dtype, run.in[0].shape()), largest = scratch.take(dtype, kept),
+                     sum = scratch.take(dtype, kept);
+    copy(run.in[0], wide);
+    reduce(ReduceOp::max, wide, axes_, largest);
+    clear_infinite(largest);
+    binary(BinaryOp::subtract, wide, largest, wide);
+    unary(UnaryOp::exp, wide, wide);
+    reduce(ReduceOp::sum, wide, axes_, sum);
+    unary(UnaryOp::log, sum, sum);
+    binary(BinaryOp::add, sum, largest, sum);
+    copy(sum.reshaped(run.out[0].shape()), run.out[0]);
+  }
+  SavedSlots saved(SlotMask) const override { return {.inputs = slot(0), .outputs = slot(0)}; }
+  void gradient(GradientContext& c) const override {
+    const Shape kept = reduced_shape(c.input_shape(0), axes_, true);
+    c.give(0, c.grad().reshape(kept) * exp(c.input(0) - c.output(0).reshape(kept)));
+  }
+
+ private:
+  AxesMask axes_;
+  bool keep_dims_;
+};
+
+Tensor softmax_along(const Tensor& x, std::int64_t axis, bool log) {
+  const char* where = log ? "log_softmax" : "softmax";
+  if (x.is_empty_handle()) refuse_disposed(x, where, "x");
+  return execute(Softmax(resolve_axis(axis, x.rank(), where), log), x);
+}
+
+}  // namespace
+
+Tensor softmax(const Tensor& x, std::int64_t axis) { return softmax_along(x, axis, false); }
+Tensor log_softmax(const Tensor& x, std::int64_t axis) { return softmax_along(x, axis, true); }
+
+Tensor log_sum_exp(const Tensor& x, const Axes& axes, ReduceOptions options) {
+  return execute(LogSumExp(axes.mask(x.rank(), "log_sum_exp"), options.keep_dims), x);
+}
+
+}  // namespace plimsoll
