@@ -45,7 +45,7 @@ Tensor make_tensor_on(StorageRef storage, std::size_t offset, const Shape& shape
     record->id = counts.next_id();
     record->op = origin.op;
     record->scope = context.name_scope;
-    record->owner = nullptr;
+    record->owner.store(nullptr, std::memory_order_relaxed);
     record->step = context.step;
     record->site = 0;
     record->dtype = dtype;

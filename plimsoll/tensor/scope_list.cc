@@ -11,10 +11,12 @@ void ScopeList::sweep() noexcept {
   std::size_t kept = 0;
   for (std::size_t i = 0; i < size_; ++i) {
     TensorRecord* record = entries_[i];
-    if (record->is_alive() && record->has(TensorRecord::kLive))
+    if (record->is_alive() && record->has(TensorRecord::kLive)) {
       entries_[kept++] = record;
-    else
+    } else {
+      record->owner.store(nullptr, std::memory_order_relaxed);
       record->release_weak();
+    }
   }
   size_ = kept;
 }
@@ -42,12 +44,12 @@ void ScopeList::end(ScopeList* heir) noexcept {
       try {
         heir->make_room();
         heir->entries_[heir->size_++] = record;  // The weak reference goes along.
-        record->owner = heir;
+        record->owner.store(heir, std::memory_order_relaxed);
         continue;
       } catch (const std::bad_alloc&) {  // It stays with its handles only.
       }
     }
-    record->owner = nullptr;
+    record->owner.store(nullptr, std::memory_order_relaxed);
     if (!returned && !record->has(TensorRecord::kKept)) record->dispose();
     record->release_weak();
   }

@@ -28,7 +28,7 @@ class PLIMSOLL_API ScopeList {
   // A new tensor, which no other list tracks. Requires room.
   void track(TensorRecord* record) noexcept {
     record->references.fetch_add(TensorRecord::kWeak, std::memory_order_relaxed);
-    record->owner = this;
+    record->owner.store(this, std::memory_order_relaxed);
     entries_[size_++] = record;
   }
 
@@ -36,7 +36,7 @@ class PLIMSOLL_API ScopeList {
 
   // Hands a tensor of this list on to `heir` (nobody when it is nullptr) at the end. Does nothing for others' tensors.
   void hand_on(TensorRecord& record) noexcept {
-    if (record.owner == this) record.set(TensorRecord::kReturned);
+    if (record.owner.load(std::memory_order_relaxed) == this) record.set(TensorRecord::kReturned);
   }
   // Ends the scope: what was handed on goes to `heir`, what was kept stays, the rest is disposed.
   void end(ScopeList* heir) noexcept;

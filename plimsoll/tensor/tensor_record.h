@@ -41,7 +41,7 @@ struct TensorRecord {
   const char* op = "";     // Text that lives as long as the program.
   const char* scope = "";  // The same.
   char* name = nullptr;    // Owned.
-  ScopeList* owner = nullptr;
+  std::atomic<ScopeList*> owner{nullptr};  // Written by the scope's thread at any time; for comparing only.
   TensorRecord* next = nullptr;  // Among the spare ones.
   std::uint32_t step = 0;
   std::uint32_t site = 0;
