@@ -2,6 +2,8 @@
 // This is the one header programs include.
 #pragma once
 
+#include "plimsoll/autograd/custom_gradient.h"
+#include "plimsoll/autograd/tape.h"
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/dtype.h"
 #include "plimsoll/base/error.h"
@@ -23,3 +25,17 @@
 #include "plimsoll/memory/system_memory.h"
 #include "plimsoll/memory/trace_file.h"
 #include "plimsoll/memory/trace_recorder.h"
+#include "plimsoll/ops/creation.h"
+#include "plimsoll/ops/elementwise.h"
+#include "plimsoll/ops/execute.h"
+#include "plimsoll/ops/matmul.h"
+#include "plimsoll/ops/order.h"
+#include "plimsoll/ops/reduce.h"
+#include "plimsoll/ops/softmax.h"
+#include "plimsoll/ops/variable.h"
+#include "plimsoll/tensor/memory_info.h"
+#include "plimsoll/tensor/name_scope.h"
+#include "plimsoll/tensor/op.h"
+#include "plimsoll/tensor/tensor.h"
+#include "plimsoll/tensor/tensor_tree.h"
+#include "plimsoll/tensor/tidy.h"

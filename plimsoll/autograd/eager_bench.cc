@@ -49,8 +49,11 @@ void compare(const std::string& name, double target, int rounds, const std::func
     ratios.push_back(our_times.back() / their_times.back());
   }
   const double ratio = median(ratios);
-  std::printf("%-44s %12.1f %12.1f %7.3f %7.2f %s\n", name.c_str(), median(our_times), median(their_times), ratio, target,
-              ratio <= target ? "" : ratio <= target * 1.1 ? "(within 10 %)" : "MISSED");
+  std::printf("%-44s %12.1f %12.1f %7.3f %7.2f %s\n", name.c_str(), median(our_times), median(their_times), ratio,
+              target,
+              ratio <= target         ? ""
+              : ratio <= target * 1.1 ? "(within 10 %)"
+                                      : "MISSED");
   std::fflush(stdout);
 }
 
@@ -65,7 +68,8 @@ void alone(const std::string& name, double target, int rounds, const std::functi
 void compare_adds(int rounds) {
   const pl::Tensor x = pl::ones({1}), y = pl::ones({1}), a = pl::ones({1000}), b = pl::ones({1000});
   const torch::Tensor tx = torch::ones({1}), ty = torch::ones({1}), ta = torch::ones({1000}), tb = torch::ones({1000});
-  compare("add, 1 element", 0.08, rounds, [&] { pl::Tensor z = x + y; }, [&] { torch::Tensor z = tx + ty; });
+  compare(
+      "add, 1 element", 0.08, rounds, [&] { pl::Tensor z = x + y; }, [&] { torch::Tensor z = tx + ty; });
   {
     const torch::Tensor gx = torch::ones({1}, torch::requires_grad());
     pl::GradientTape tape({.persistent = true});
@@ -82,19 +86,23 @@ void compare_adds(int rounds) {
         },
         [&] { torch::Tensor z = gx + ty; });
   }
-  compare("add, 1000 elements", 0.12, rounds, [&] { pl::Tensor z = a + b; }, [&] { torch::Tensor z = ta + tb; });
+  compare(
+      "add, 1000 elements", 0.12, rounds, [&] { pl::Tensor z = a + b; }, [&] { torch::Tensor z = ta + tb; });
   const pl::Tensor c = pl::ones({16 << 20}), d = pl::ones({16 << 20});
   const torch::Tensor tc = torch::ones({16 << 20}), td = torch::ones({16 << 20});
-  compare("a + b, 64 MiB, output allocated", 0.46, rounds, [&] { pl::Tensor z = c + d; },
-          [&] { torch::Tensor z = tc + td; });
+  compare(
+      "a + b, 64 MiB, output allocated", 0.46, rounds, [&] { pl::Tensor z = c + d; },
+      [&] { torch::Tensor z = tc + td; });
 }
 
 void compare_maths(int rounds) {
   const pl::Tensor x = pl::full({1024, 1024}, 0.7f);
   const torch::Tensor tx = torch::full({1024, 1024}, 0.7f);
-  compare("tanh, 4 MiB", 0.13, rounds, [&] { pl::Tensor z = pl::tanh(x); }, [&] { torch::Tensor z = torch::tanh(tx); });
-  compare("sum over the leading dimension, 4 MiB", 0.9, rounds, [&] { pl::Tensor z = x.sum({0}); },
-          [&] { torch::Tensor z = tx.sum(0); });
+  compare(
+      "tanh, 4 MiB", 0.13, rounds, [&] { pl::Tensor z = pl::tanh(x); }, [&] { torch::Tensor z = torch::tanh(tx); });
+  compare(
+      "sum over the leading dimension, 4 MiB", 0.9, rounds, [&] { pl::Tensor z = x.sum({0}); },
+      [&] { torch::Tensor z = tx.sum(0); });
 }
 
 void compare_backward(int rounds) {
@@ -119,9 +127,7 @@ void compare_backward(int rounds) {
     const pl::Tensor g = tape.gradient(y, x);
   };
   const auto torch_forward = [&] { chain(tx); };
-  const auto torch_both = [&] {
-    const auto g = torch::autograd::grad({chain(tx).sum()}, {tx});
-  };
+  const auto torch_both = [&] { const auto g = torch::autograd::grad({chain(tx).sum()}, {tx}); };
   const auto torch_sum = [&] { chain(tx).sum(); };
   for (int round = 0; round < rounds; ++round) {
     const double mine = time_of(both, 2000) - time_of(forward, 2000);
@@ -132,7 +138,10 @@ void compare_backward(int rounds) {
   }
   const double ratio = median(ratios);
   std::printf("%-44s %12.1f %12.1f %7.3f %7.2f %s\n", "backward of a 10-op chain", median(ours), median(theirs), ratio,
-              0.1, ratio <= 0.1 ? "" : ratio <= 0.11 ? "(within 10 %)" : "MISSED");
+              0.1,
+              ratio <= 0.1    ? ""
+              : ratio <= 0.11 ? "(within 10 %)"
+                              : "MISSED");
 }
 
 }  // namespace

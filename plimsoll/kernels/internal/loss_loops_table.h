@@ -2,6 +2,7 @@
 // files only.
 #pragma once
 
+#include "plimsoll/kernels/internal/logistic.h"
 #include "plimsoll/kernels/internal/loss_loops.h"
 #include "plimsoll/kernels/internal/vector.h"
 #include "plimsoll/kernels/internal/vector_math.h"
@@ -51,7 +52,7 @@ inline V loss_of(V x, V y, T delta) noexcept {
 template <ElementLoss L, class V, class T>
 inline V derivative_of(V x, V y, T delta) noexcept {
   const V e = x - y, zero = constant(T(0), x);
-  if constexpr (L == kSigmoidCrossEntropy) return sigmoid_of(x) - y;
+  if constexpr (L == kSigmoidCrossEntropy) return logistic(x) - y;
   if constexpr (L == kSquaredError) return e + e;
   const V bound = constant(L == kHuber ? delta : T(1), x);
   const V signed_bound = e > zero ? bound : e < zero ? -bound : e;

@@ -3,6 +3,7 @@
 // A gate struct's run(step, lane) does one vector at `lane.at`; `F` is the activation and `S` the recurrent one.
 #pragma once
 
+#include "plimsoll/kernels/internal/logistic.h"
 #include "plimsoll/kernels/internal/recurrent_loops.h"
 #include "plimsoll/kernels/internal/vector.h"
 #include "plimsoll/kernels/internal/vector_math.h"
@@ -55,7 +56,7 @@ struct Activation {
       case RecurrentActivation::tanh:
         return tanh_of(x);
       case RecurrentActivation::sigmoid:
-        return sigmoid_of(x);
+        return logistic(x);
       case RecurrentActivation::hard_sigmoid: {
         const V y = x * T(0.2) + T(0.5);
         return y < zero ? zero : y > one ? one : y;
