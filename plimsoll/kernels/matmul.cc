@@ -1,13 +1,14 @@
 #include "plimsoll/kernels/matmul.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "plimsoll/base/error.h"
-#include "plimsoll/base/thread_pool.h"
 #include "plimsoll/kernels/internal/broadcast.h"
 #include "plimsoll/kernels/internal/matmul_halves.h"
 #include "plimsoll/kernels/internal/matmul_integers.h"
 #include "plimsoll/kernels/internal/matmul_product.h"
+#include "plimsoll/kernels/internal/matmul_share.h"
 
 namespace plimsoll {
 namespace {
@@ -60,9 +61,10 @@ class Batches {
 void multiply_in_place(const MatmulProduct& first, const Batches& batches) noexcept {
   const std::int64_t items = first.items(), all = items * batches.count();
   const double work = first.work() / static_cast<double>(items);
-  const std::int64_t grain = work >= kMatmulItem ? 1 : static_cast<std::int64_t>(kMatmulItem / work);
-  parallel_for(all, grain, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) batches.product(first, i / items).multiply_item(i % items);
+  const std::int64_t batch = work >= kMatmulItem ? 1 : static_cast<std::int64_t>(kMatmulItem / work);
+  share_out((all + batch - 1) / batch, true, [&](std::int64_t piece) {
+    for (std::int64_t i = piece * batch; i < std::min(all, (piece + 1) * batch); ++i)
+      batches.product(first, i / items).multiply_item(i % items);
   });
 }
 

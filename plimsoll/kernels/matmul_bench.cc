@@ -2,11 +2,12 @@
 //
 //   matmul_bench [threads [squares|shapes]]        (all four tables without arguments)
 //
-// The three take turns: every sample of one is followed by a sample of the next, and each library has its best setting:
-// with one thread the serial OpenBLAS, with more the pthread build; oneDNN's primitive and memory objects are made
-// beforehand, with the number of threads they run with. With more than one thread there is a pause before each sample,
-// so that the spinning workers of one library do not disturb the next. Gflop/s by the best sample; the ratios are those
-// of ours to the better peer, by best and by median sample. A result that differs from the peers' is an error.
+// The three take turns: a burst of samples of one is followed by one of the next, and each library has its best
+// setting: with one thread the serial OpenBLAS, with more the pthread build; oneDNN's primitive and memory objects are
+// made beforehand, with the number of threads they run with. With more than one thread a burst begins when all
+// threads of the process sleep, so that the spinning workers of one library do not disturb the next. Gflop/s by the
+// best sample; the ratios are those of ours to the better peer, by best and by median sample. A result that differs
+// from the peers' is an error.
 #include <dlfcn.h>
 #include <fmt/format.h>
 
@@ -14,6 +15,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
+#include <ctime>
 #include <dnnl.hpp>
 #include <functional>
 #include <memory>
@@ -109,6 +111,19 @@ Floats floats(std::int64_t count, float scale) {
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
+// Waits until the libraries' threads, which spin for up to 0.1 s after a call, are asleep.
+void settle() {
+  const auto used = [] { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; };
+  for (double before = -1; used() - before > 1e-3;) {
+    before = used();
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+}
+
+constexpr double kSampleSeconds = 2e-4, kBurstSeconds = 4e-3;
+constexpr double kSeconds = 1.5;  // Of all bursts of a case.
+constexpr int kFewest = 7;        // Bursts of each.
+
 struct Lane {
   std::function<void()> run;
   std::int64_t calls = 1;  // Of one sample.
@@ -120,15 +135,19 @@ struct Lane {
     do {
       run();
       ++count;
-    } while (now() - begin < 1e-3);
+    } while (now() - begin < kSampleSeconds);
     calls = count;
   }
+  // A burst of samples, after waiting for the others' threads and a run to wake ours.
   void sample(bool pause) {
-    if (pause) std::this_thread::sleep_for(std::chrono::milliseconds(40));
-    for (double begin = now(); pause && now() - begin < 3e-4;) run();
-    const double begin = now();
-    for (std::int64_t i = 0; i < calls; ++i) run();
-    samples.push_back((now() - begin) / static_cast<double>(calls));
+    if (pause) settle();
+    for (double begin = now(); pause && now() - begin < 1e-3;) run();
+    const double start = now();
+    do {
+      const double begin = now();
+      for (std::int64_t i = 0; i < calls; ++i) run();
+      samples.push_back((now() - begin) / static_cast<double>(calls));
+    } while (now() - start < kBurstSeconds);
   }
   double best() { return *std::min_element(samples.begin(), samples.end()); }
   double median() {
@@ -136,9 +155,6 @@ struct Lane {
     return samples[samples.size() / 2];
   }
 };
-
-constexpr double kSeconds = 1.2;  // Of samples, for each case.
-constexpr int kFewest = 7, kMost = 200;
 
 void expect_same(const Case& c, const float* ours, const float* theirs, const char* name) {
   for (std::int64_t i = 0; i < c.batch * c.m * c.n; ++i)
@@ -167,7 +183,7 @@ void measure(const Case& c, const OpenBlas& blas, int threads) {
     if (&lane != lanes) expect_same(c, out.get(), other.get(), &lane == lanes + 1 ? "OpenBLAS" : "oneDNN");
   }
   const double begin = now();
-  for (int i = 0; i < kFewest || (i < kMost && now() - begin < kSeconds); ++i)
+  for (int i = 0; i < kFewest || now() - begin < kSeconds; ++i)
     for (Lane& lane : lanes) lane.sample(threads > 1);
   const double peer = std::min(lanes[1].best(), lanes[2].best()),
                median = std::min(lanes[1].median(), lanes[2].median());

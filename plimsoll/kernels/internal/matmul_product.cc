@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "plimsoll/base/thread_pool.h"
 #include "plimsoll/kernels/internal/matmul_pack.h"
+#include "plimsoll/kernels/internal/matmul_share.h"
 
 namespace plimsoll {
 namespace {
@@ -124,18 +124,24 @@ struct MatmulProduct::Region {
   std::int64_t i, height, j, width, p, depth;
 };
 
-// Panels in the order of B's, when they are to be packed (with the first rows), then A's.
+// Panels in the order of the first half of A's, all of B's when they are to be packed (with the first rows), the rest
+// of A's: so a thread packs the rows that it will multiply.
+std::int64_t MatmulProduct::panels_of(const Region& x) const noexcept {
+  return divide_up(x.height, loops().rows) + (x.i == 0 ? divide_up(x.width, loops().columns) : 0);
+}
+
 void MatmulProduct::pack_panels(const Region& x, std::int64_t begin, std::int64_t end) const noexcept {
   const MatmulLoops& kernels = loops();
   const std::int64_t of_b = x.i == 0 ? divide_up(x.width, kernels.columns) : 0;
+  const std::int64_t b_begin = divide_up(x.height, kernels.rows) / 2;
   for (std::int64_t panel = begin; panel < end; ++panel) {
-    if (panel < of_b) {
-      const std::int64_t column = panel * kernels.columns;
+    if (panel >= b_begin && panel < b_begin + of_b) {
+      const std::int64_t column = (panel - b_begin) * kernels.columns;
       matmul_pack(kernels.pack_columns, source, source_at(b, x.p * b_row + (x.j + column) * b_column),
                   std::min(kernels.columns, x.width - column), x.depth, b_column, b_row, kernels.columns,
                   at(x.right, column * x.depth));
     } else {
-      const std::int64_t row = (panel - of_b) * kernels.rows;
+      const std::int64_t row = (panel < b_begin ? panel : panel - of_b) * kernels.rows;
       matmul_pack(kernels.pack_rows, source, source_at(a, (x.i + row) * a_row + x.p * a_column),
                   std::min(kernels.rows, x.height - row), x.depth, a_row, a_column, kernels.rows,
                   at(x.left, row * x.depth));
@@ -176,15 +182,12 @@ void MatmulProduct::multiply_packed(std::byte* scratch) const noexcept {
         x.width = std::min(parts.width, n - x.j);
         x.depth = std::min(parts.depth, k - x.p);
         x.height = std::min(parts.height, m - x.i);
-        const std::int64_t panels =
-            divide_up(x.height, kernels.rows) + (x.i == 0 ? divide_up(x.width, kernels.columns) : 0);
-        parallel_for(panels,
-                     is_parallel ? std::max<std::int64_t>(1, kPackElements / (x.depth * kernels.columns)) : panels,
-                     [&](std::int64_t begin, std::int64_t end) { pack_panels(x, begin, end); });
-        const std::int64_t pieces = divide_up(x.height, parts.block) * divide_up(x.width, parts.group);
-        parallel_for(pieces, is_parallel ? 1 : pieces, [&](std::int64_t begin, std::int64_t end) {
-          for (std::int64_t piece = begin; piece < end; ++piece) multiply_piece(x, piece);
-        });
+        const std::int64_t panels = panels_of(x),
+                           batch = std::max<std::int64_t>(1, kPackElements / (x.depth * kernels.columns));
+        share_out(divide_up(panels, batch), is_parallel,
+                  [&](std::int64_t i) { pack_panels(x, i * batch, std::min(panels, (i + 1) * batch)); });
+        share_out(divide_up(x.height, parts.block) * divide_up(x.width, parts.group), is_parallel,
+                  [&](std::int64_t piece) { multiply_piece(x, piece); });
       }
 }
 

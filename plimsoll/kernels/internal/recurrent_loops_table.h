@@ -42,7 +42,9 @@ void multiply_tile(const T* a, std::int64_t a_stride, std::int64_t k, const T* p
                    std::int64_t c_stride, bool accumulate) noexcept {
   using X = Panel<T>;
   using V = typename X::V;
-  V sum[kRows][2] = {};
+  V sum[kRows][2];
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows; ++i) sum[i][0] = sum[i][1] = V{};
   for (std::int64_t p = 0; p < k; ++p, panel += X::kColumns) {
     const V b0 = X::get(panel), b1 = X::get(panel + X::kWidth);
 #pragma GCC unroll 16

@@ -1,0 +1,112 @@
+#include "plimsoll/kernels/attention.h"
+
+#include "plimsoll/base/error.h"
+#include "plimsoll/base/thread_pool.h"
+#include "plimsoll/kernels/internal/attention_plan.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr std::int64_t kBlock = kAttentionBlock;
+
+// What one block of queries works with.
+template <class T>
+struct Slot {
+  T *key_panels, *value_panels, *scores, *sums, *maxima;
+
+  static std::int64_t elements(std::int64_t depth, std::int64_t columns) noexcept {
+    return panel_elements<T>(depth) + panel_elements<T>(columns) + kBlock * kBlock + 2 * kBlock;
+  }
+  Slot(T* at, std::int64_t depth, std::int64_t columns) noexcept
+      : key_panels(at),
+        value_panels(key_panels + panel_elements<T>(depth)),
+        scores(value_panels + panel_elements<T>(columns)),
+        sums(scores + kBlock * kBlock),
+        maxima(sums + kBlock) {}
+};
+
+template <class T>
+struct Forward {
+  AttentionPlan<T> plan;
+  T *y, *log_sum;
+
+  // Folds a block of scores into the rows of y: y = y exp(old - new) + exp(scores - new) v.
+  void fold(std::int64_t head, std::int64_t first, std::int64_t rows, std::int64_t key, std::int64_t count, T* out,
+            const Slot<T>& slot) const noexcept {
+    for (std::int64_t r = 0; r < rows; ++r) {
+      T* row = slot.scores + r * kBlock;
+      const T largest = std::max(slot.maxima[r], plan.finish_scores(row, head, first + r, key, count));
+      if (largest == -std::numeric_limits<T>::infinity()) {  // Nothing to attend to yet.
+        std::fill_n(row, count, T(0));
+        continue;
+      }
+      if (largest != slot.maxima[r]) {
+        const T factor = std::exp(slot.maxima[r] - largest);
+        slot.sums[r] *= factor;
+        plan.loops.scale_row(out + r * plan.columns, plan.columns, factor);
+        slot.maxima[r] = largest;
+      }
+      slot.sums[r] += plan.loops.exp_row(row, count, largest);
+    }
+    plan.products.multiply(slot.scores, kBlock, rows, count, slot.value_panels, plan.columns, out, plan.columns, true);
+  }
+
+  void run_block(std::int64_t head, std::int64_t first, const Slot<T>& slot) const noexcept {
+    const std::int64_t rows = std::min(kBlock, plan.queries - first), start = head * plan.queries + first;
+    T* out = y + start * plan.columns;
+    std::fill_n(out, rows * plan.columns, T(0));
+    std::fill_n(slot.sums, rows, T(0));
+    std::fill_n(slot.maxima, rows, -std::numeric_limits<T>::infinity());
+    for (std::int64_t key = 0; key < plan.keys; key += kBlock) {
+      const std::int64_t count = plan.keys_of_block(key, first + rows - 1);
+      if (count == 0) break;
+      const std::int64_t at = head * plan.keys + key;
+      plan.products.pack(plan.k + at * plan.depth, plan.depth, count, 1, plan.depth, slot.key_panels);
+      plan.products.pack(plan.v + at * plan.columns, count, plan.columns, plan.columns, 1, slot.value_panels);
+      plan.multiply_scores(plan.q + start * plan.depth, rows, slot.key_panels, count, slot.scores);
+      fold(head, first, rows, key, count, out, slot);
+    }
+    for (std::int64_t r = 0; r < rows; ++r) {
+      if (slot.sums[r] > 0) plan.loops.scale_row(out + r * plan.columns, plan.columns, 1 / slot.sums[r]);
+      if (log_sum) log_sum[start + r] = slot.maxima[r] + std::log(slot.sums[r]);
+    }
+  }
+
+  void run(T* scratch) const noexcept {
+    const std::int64_t blocks = (plan.queries + kBlock - 1) / kBlock, total = plan.batch * plan.heads * blocks;
+    const std::int64_t size = Slot<T>::elements(plan.depth, plan.columns);
+    for (std::int64_t wave = 0; wave < total; wave += kAttentionSlots)
+      parallel_for(std::min(kAttentionSlots, total - wave), 1, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t s = begin; s < end; ++s)
+          run_block((wave + s) / blocks, (wave + s) % blocks * kBlock,
+                    Slot<T>(scratch + s * size, plan.depth, plan.columns));
+      });
+  }
+};
+
+template <class T>
+void run_forward(const AttentionOptions& options, const AttentionInputs& in, const AttentionOutputs& out,
+                 std::span<std::byte> scratch) noexcept {
+  const Forward<T> forward = {AttentionPlan<T>(options, in), out.y.data<T>(),
+                              out.log_sum.base() ? out.log_sum.data<T>() : nullptr};
+  forward.run(reinterpret_cast<T*>(scratch.data()));
+}
+
+}  // namespace
+
+std::size_t attention_scratch_bytes(const Shape& q, const Shape&, const Shape& v, DType dtype) noexcept {
+  const std::int64_t elements = dtype == f32 ? Slot<float>::elements(q[3], v[3]) : Slot<double>::elements(q[3], v[3]);
+  return static_cast<std::size_t>(elements * kAttentionSlots) * size_of(dtype);
+}
+
+void attention(const AttentionOptions& options, const AttentionInputs& in, const AttentionOutputs& out,
+               std::span<std::byte> scratch) noexcept {
+  if (out.y.size() == 0) return;
+  PLIMSOLL_CHECK(scratch.size() >= attention_scratch_bytes(in.q.shape(), in.k.shape(), in.v.shape(), in.q.dtype()));
+  if (in.q.dtype() == f32)
+    run_forward<float>(options, in, out, scratch);
+  else
+    run_forward<double>(options, in, out, scratch);
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,138 @@
+#include <cstring>
+
+#include "plimsoll/base/error.h"
+#include "plimsoll/base/thread_pool.h"
+#include "plimsoll/kernels/attention.h"
+#include "plimsoll/kernels/internal/attention_plan.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr std::int64_t kBlock = kAttentionBlock;
+
+// What one head works with.
+template <class T>
+struct Slot {
+  T *key_panels, *transposed_key_panels, *value_panels, *query_panels, *slope_panels;
+  T *scores, *slopes, *turned;  // P, dP then dS, and either of them transposed.
+
+  static std::int64_t elements(std::int64_t depth, std::int64_t columns) noexcept {
+    return 3 * panel_elements<T>(depth) + 2 * panel_elements<T>(columns) + 3 * kBlock * kBlock;
+  }
+  Slot(T* at, std::int64_t depth, std::int64_t columns) noexcept
+      : key_panels(at),
+        transposed_key_panels(key_panels + panel_elements<T>(depth)),
+        value_panels(transposed_key_panels + panel_elements<T>(depth)),
+        query_panels(value_panels + panel_elements<T>(columns)),
+        slope_panels(query_panels + panel_elements<T>(depth)),
+        scores(slope_panels + panel_elements<T>(columns)),
+        slopes(scores + kBlock * kBlock),
+        turned(slopes + kBlock * kBlock) {}
+};
+
+template <class T>
+void turn(const T* from, std::int64_t rows, std::int64_t columns, T* to) noexcept {
+  for (std::int64_t c = 0; c < columns; ++c)
+    for (std::int64_t r = 0; r < rows; ++r) to[c * kBlock + r] = from[r * kBlock + c];
+}
+
+template <class T>
+struct Backward {
+  AttentionPlan<T> plan;
+  const T *y, *log_sum, *dy;
+  T *dq, *dk, *dv;
+
+  // P from the scores, dS from dP.
+  void score_gradients(std::int64_t head, std::int64_t first, std::int64_t rows, std::int64_t key, std::int64_t count,
+                       const Slot<T>& slot) const noexcept {
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const std::int64_t at = head * plan.queries + first + r;
+      T *row = slot.scores + r * kBlock, *slope = slot.slopes + r * kBlock;
+      plan.finish_scores(row, head, first + r, key, count);
+      if (log_sum[at] == -std::numeric_limits<T>::infinity())
+        std::fill_n(row, count, T(0));
+      else
+        plan.loops.exp_row(row, count, log_sum[at]);
+      const T offset = plan.loops.dot(dy + at * plan.columns, y + at * plan.columns, plan.columns);
+      plan.loops.score_gradient(row, slope, count, offset, plan.scale);
+    }
+  }
+
+  void run_block(std::int64_t head, std::int64_t first, std::int64_t key, std::int64_t count,
+                 const Slot<T>& slot) const noexcept {
+    const std::int64_t rows = std::min(kBlock, plan.queries - first), depth = plan.depth, columns = plan.columns;
+    const std::int64_t at = head * plan.queries + first, key_at = head * plan.keys + key;
+    const RecurrentLoopsOf<T>& products = plan.products;
+    plan.multiply_scores(plan.q + at * depth, rows, slot.transposed_key_panels, count, slot.scores);
+    products.multiply(dy + at * columns, columns, rows, columns, slot.value_panels, count, slot.slopes, kBlock, false);
+    score_gradients(head, first, rows, key, count, slot);
+    products.pack(plan.q + at * depth, rows, depth, depth, 1, slot.query_panels);
+    products.pack(dy + at * columns, rows, columns, columns, 1, slot.slope_panels);
+    turn(slot.scores, rows, count, slot.turned);
+    products.multiply(slot.turned, kBlock, count, rows, slot.slope_panels, columns, dv + key_at * columns, columns,
+                      true);
+    turn(slot.slopes, rows, count, slot.turned);
+    products.multiply(slot.turned, kBlock, count, rows, slot.query_panels, depth, dk + key_at * depth, depth, true);
+    products.multiply(slot.slopes, kBlock, rows, count, slot.key_panels, depth, dq + at * depth, depth, true);
+  }
+
+  void run_head(std::int64_t head, const Slot<T>& slot) const noexcept {
+    const std::int64_t depth = plan.depth, columns = plan.columns;
+    std::fill_n(dq + head * plan.queries * depth, plan.queries * depth, T(0));
+    std::fill_n(dk + head * plan.keys * depth, plan.keys * depth, T(0));
+    std::fill_n(dv + head * plan.keys * columns, plan.keys * columns, T(0));
+    for (std::int64_t key = 0; key < plan.keys; key += kBlock) {
+      const std::int64_t most = std::min(kBlock, plan.keys - key), at = head * plan.keys + key;
+      plan.products.pack(plan.k + at * depth, most, depth, depth, 1, slot.key_panels);
+      plan.products.pack(plan.k + at * depth, depth, most, 1, depth, slot.transposed_key_panels);
+      plan.products.pack(plan.v + at * columns, columns, most, 1, columns, slot.value_panels);
+      for (std::int64_t first = 0; first < plan.queries; first += kBlock) {
+        const std::int64_t last = std::min(first + kBlock, plan.queries) - 1;
+        if (plan.keys_of_block(key, last) > 0) run_block(head, first, key, most, slot);
+      }
+    }
+  }
+
+  void run(T* scratch) const noexcept {
+    const std::int64_t total = plan.batch * plan.heads, size = Slot<T>::elements(plan.depth, plan.columns);
+    for (std::int64_t wave = 0; wave < total; wave += kAttentionSlots)
+      parallel_for(std::min(kAttentionSlots, total - wave), 1, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t s = begin; s < end; ++s)
+          run_head(wave + s, Slot<T>(scratch + s * size, plan.depth, plan.columns));
+      });
+  }
+};
+
+template <class T>
+void run_backward(const AttentionOptions& options, const AttentionInputs& in, const ConstTensorView& y,
+                  const ConstTensorView& log_sum, const ConstTensorView& dy, const AttentionGradients& out,
+                  std::span<std::byte> scratch) noexcept {
+  const Backward<T> backward = {AttentionPlan<T>(options, in),
+                                y.data<T>(),
+                                log_sum.data<T>(),
+                                dy.data<T>(),
+                                out.q.data<T>(),
+                                out.k.data<T>(),
+                                out.v.data<T>()};
+  backward.run(reinterpret_cast<T*>(scratch.data()));
+}
+
+}  // namespace
+
+std::size_t attention_gradient_scratch_bytes(const Shape& q, const Shape&, const Shape& v, DType dtype) noexcept {
+  const std::int64_t elements = dtype == f32 ? Slot<float>::elements(q[3], v[3]) : Slot<double>::elements(q[3], v[3]);
+  return static_cast<std::size_t>(elements * kAttentionSlots) * size_of(dtype);
+}
+
+void attention_gradient(const AttentionOptions& options, const AttentionInputs& in, const ConstTensorView& y,
+                        const ConstTensorView& log_sum, const ConstTensorView& dy, const AttentionGradients& out,
+                        std::span<std::byte> scratch) noexcept {
+  PLIMSOLL_CHECK(scratch.size() >=
+                 attention_gradient_scratch_bytes(in.q.shape(), in.k.shape(), in.v.shape(), in.q.dtype()));
+  if (in.q.dtype() == f32)
+    run_backward<float>(options, in, y, log_sum, dy, out, scratch);
+  else
+    run_backward<double>(options, in, y, log_sum, dy, out, scratch);
+}
+
+}  // namespace plimsoll

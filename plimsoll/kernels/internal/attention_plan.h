@@ -1,0 +1,101 @@
+// AttentionPlan: sizes and addresses of one call of attention() or attention_gradient(), and its blocks of scores.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+#include "plimsoll/kernels/attention.h"
+#include "plimsoll/kernels/internal/attention_loops.h"
+#include "plimsoll/kernels/internal/recurrent_loops.h"
+
+namespace plimsoll {
+
+inline constexpr std::int64_t kAttentionBlock = 64;  // Queries, and keys, of a block of scores.
+inline constexpr std::int64_t kAttentionSlots = 8;   // Blocks under way at once, each with its scratch.
+
+// A mask that broadcasts over the first three axes.
+template <class T>
+struct AttentionMask {
+  const T* data = nullptr;
+  std::int64_t strides[3] = {};
+
+  static AttentionMask of(const ConstTensorView& view) noexcept {
+    AttentionMask mask;
+    if (!view.base()) return mask;
+    mask.data = view.data<T>();
+    std::int64_t stride = view.shape()[3];
+    for (std::size_t axis = 3; axis-- > 0;) {
+      mask.strides[axis] = view.shape()[axis] == 1 ? 0 : stride;
+      stride *= view.shape()[axis];
+    }
+    return mask;
+  }
+  const T* row(std::int64_t batch, std::int64_t head, std::int64_t query) const noexcept {
+    return data ? data + batch * strides[0] + head * strides[1] + query * strides[2] : nullptr;
+  }
+};
+
+template <class T>
+struct AttentionPlan {
+  std::int64_t batch, heads, queries, keys, depth, columns;
+  T scale;
+  bool causal;
+  const T *q, *k, *v;
+  AttentionMask<T> additive;
+  AttentionMask<bool> allowed;
+  const AttentionLoopsOf<T>& loops = attention_loops_of<T>();
+  const RecurrentLoopsOf<T>& products = recurrent_loops_of<T>();
+
+  AttentionPlan(const AttentionOptions& options, const AttentionInputs& in) noexcept
+      : batch(in.q.shape()[0]),
+        heads(in.q.shape()[1]),
+        queries(in.q.shape()[2]),
+        keys(in.k.shape()[2]),
+        depth(in.q.shape()[3]),
+        columns(in.v.shape()[3]),
+        scale(static_cast<T>(options.scale != 0 ? options.scale : 1 / std::sqrt(double(depth)))),
+        causal(options.causal),
+        q(in.q.data<T>()),
+        k(in.k.data<T>()),
+        v(in.v.data<T>()),
+        additive(AttentionMask<T>::of(in.additive)),
+        allowed(AttentionMask<bool>::of(in.allowed)) {}
+
+  // Keys from `key` that any of the queries up to `last_query` may see, at most a block.
+  std::int64_t keys_of_block(std::int64_t key, std::int64_t last_query) const noexcept {
+    const std::int64_t end = causal ? std::min(keys, last_query + 1) : keys;
+    return std::clamp<std::int64_t>(end - key, 0, kAttentionBlock);
+  }
+
+  // scores (rows kAttentionBlock apart) = q k^T for `rows` queries and `count` keys, from the packed keys.
+  void multiply_scores(const T* queries_at, std::int64_t rows, const T* key_panels, std::int64_t count,
+                       T* scores) const noexcept {
+    products.multiply(queries_at, depth, rows, depth, key_panels, count, scores, kAttentionBlock, false);
+  }
+
+  // Scales and masks one row of scores, that of `query`, for keys from `key`; returns the largest.
+  T finish_scores(T* row, std::int64_t head_index, std::int64_t query, std::int64_t key,
+                  std::int64_t count) const noexcept {
+    const T* added = additive.row(head_index / heads, head_index % heads, query);
+    const bool* keep = allowed.row(head_index / heads, head_index % heads, query);
+    const std::int64_t visible = causal ? std::clamp<std::int64_t>(query + 1 - key, 0, count) : count;
+    std::fill(row + visible, row + count, -std::numeric_limits<T>::infinity());
+    return loops.scale_and_mask(row, visible, scale, added ? added + key : nullptr, keep ? keep + key : nullptr);
+  }
+};
+
+inline std::int64_t round_to_panel(std::int64_t n, std::int64_t columns) noexcept {
+  return (n + columns - 1) / columns * columns;
+}
+
+// Elements that the packed form of a block by `width` matrix takes, with room for either orientation.
+template <class T>
+std::int64_t panel_elements(std::int64_t width) noexcept {
+  const std::int64_t columns = recurrent_loops_of<T>().columns;
+  return round_to_panel(kAttentionBlock, columns) * round_to_panel(width, columns);
+}
+
+}  // namespace plimsoll
