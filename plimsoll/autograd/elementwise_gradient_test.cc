@@ -58,7 +58,7 @@ TEST_P(PairGradient, AgreesWithDifferencesWhereItBroadcasts) {
   const PairCase& c = GetParam();
   const auto f = [&](const Tensors& x) { return c.function(x[0], x[1]); };
   expect_gradients(f, {varied({2, 1, 3}, c.low, c.high), varied({4, 1}, c.low, c.high, 0.9)}, c.smooth);
-  expect_gradients(f, {varied({}, c.low, c.high), varied({3}, c.low, c.high, 0.9)}, c.smooth);
+  expect_gradients(f, {varied(Shape::scalar(), c.low, c.high), varied({3}, c.low, c.high, 0.9)}, c.smooth);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, PairGradient,

@@ -127,8 +127,10 @@ TYPED_TEST(MatmulOf, ABatchIsTheProductsOneByOne) {
 template <class T>
 TestTensor uneven(const Shape& shape, std::int64_t period) {
   return TestTensor::from<T>(shape, [=](std::int64_t i) {
-    if constexpr (std::is_integral_v<T>) return i * 2654435761 % 1000003;  // Sums wrap in i32.
-    return 1.f / float(i % period + 1) - 0.1f;
+    if constexpr (std::is_integral_v<T>)
+      return i * 2654435761 % 1000003;  // Sums wrap in i32.
+    else
+      return 1.f / float(i % period + 1) - 0.1f;
   });
 }
 

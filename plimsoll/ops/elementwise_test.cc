@@ -67,7 +67,8 @@ TEST(Elementwise, ComputesHalvesInFloatsAndRoundsOnce) {
 
 TEST(Elementwise, NamesTheOperationAndBothOperandsWhenItRefuses) {
   const Tensor x = ones({2, 3}), y = ones({4});
-  EXPECT_EQ(message_of([&] { x + y; }), "add: shapes [2, 3] and [4] do not broadcast: 3 and 4 differ at axis -1");
+  EXPECT_EQ(message_of([&] { x + y; }),
+            "add: shapes [2, 3] and [4] do not fit: 3 against 4 on axis 1; sizes must be equal or 1");
   EXPECT_EQ(message_of([&] {
               x* ones({2, 3}, f64);
             }),
