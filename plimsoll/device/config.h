@@ -74,6 +74,12 @@ PLIMSOLL_API void set_threads(int threads);  // Of loops, the caller included: 1
 PLIMSOLL_API int get_threads();
 PLIMSOLL_API void set_seed(std::uint64_t seed);        // Of random numbers whose call gives none.
 PLIMSOLL_API std::optional<std::uint64_t> get_seed();  // Empty: never set.
+// The same for those who draw: a version that is not the one they know means to begin anew, also with the same seed.
+struct SeedState {
+  std::optional<std::uint64_t> seed;
+  std::uint64_t version = 0;
+};
+PLIMSOLL_API SeedState seed_state();
 PLIMSOLL_API void set_log_level(
     std::string_view level);  // "debug", "info", "warning", "error", "off" (InvalidArgument).
 PLIMSOLL_API std::string get_log_level();

@@ -176,6 +176,10 @@ TEST_F(Config, ChangesThreadsSeedAndLogLevelAtAnyTime) {
   EXPECT_FALSE(config::get_seed());
   config::set_seed(7);
   EXPECT_EQ(config::get_seed(), 7u);
+  const std::uint64_t version = config::seed_state().version;
+  config::set_seed(7);
+  EXPECT_EQ(config::seed_state().seed, 7u);
+  EXPECT_NE(config::seed_state().version, version);  // Also with the same seed.
   config::set_threads(3);
   EXPECT_EQ(config::get_threads(), 3);
   EXPECT_THROW(config::set_threads(0), InvalidArgument);

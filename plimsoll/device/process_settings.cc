@@ -12,11 +12,11 @@ namespace plimsoll::config {
 namespace {
 
 constinit std::mutex seed_mutex;
-constinit std::optional<std::uint64_t> chosen_seed;  // Guarded by seed_mutex.
+constinit SeedState chosen_seed;  // Guarded by seed_mutex.
 
 void set_chosen_seed(std::optional<std::uint64_t> seed) {
   const std::lock_guard lock(seed_mutex);
-  chosen_seed = seed;
+  chosen_seed = {.seed = seed, .version = chosen_seed.version + 1};
 }
 
 }  // namespace
@@ -25,7 +25,8 @@ void set_threads(int threads) { set_num_threads(threads); }
 int get_threads() { return num_threads(); }
 
 void set_seed(std::uint64_t seed) { set_chosen_seed(seed); }
-std::optional<std::uint64_t> get_seed() {
+std::optional<std::uint64_t> get_seed() { return seed_state().seed; }
+SeedState seed_state() {
   const std::lock_guard lock(seed_mutex);
   return chosen_seed;
 }

@@ -3,12 +3,10 @@
 #include <fmt/format.h>
 
 #include "plimsoll/base/error.h"
-#include "plimsoll/kernels/elementwise.h"
 #include "plimsoll/kernels/matmul.h"
 #include "plimsoll/ops/check_operands.h"
 #include "plimsoll/ops/elementwise.h"
 #include "plimsoll/ops/execute.h"
-#include "plimsoll/ops/scratch.h"
 
 namespace plimsoll {
 namespace {
@@ -61,7 +59,7 @@ class Matmul final : public OpOf<Matmul> {
 void Matmul::infer(const Specs& in, SpecList& out) const {
   require_same_dtype(*this, in);
   const DType dtype = in.dtype(0);
-  if (!is_matmul_supported(dtype) && !is_half(dtype)) refuse_dtype(*this, dtype);
+  if (!is_matmul_supported(dtype)) refuse_dtype(*this, dtype);
   const Shape &a = in.shape(0), &b = in.shape(1);
   require_rank_at_least(*this, a, 2);
   require_rank_at_least(*this, b, 2);
@@ -92,30 +90,20 @@ void Matmul::refuse_inner(const Shape& a, const Shape& b) const {
 }
 
 std::size_t Matmul::workspace_bytes(const Specs& in, const SpecList& out) const {
-  const DType dtype = in.dtype(0);
-  const Shape a = is_one_product(in.shape(0), in.shape(1)) ? as_one(in.shape(0)) : in.shape(0);
   if (out[0].shape.size() == 0) return 0;
-  if (is_matmul_supported(dtype)) return matmul_scratch_bytes(a, in.shape(1), dtype, flags());
-  return scratch_bytes(f32, a.size()) + scratch_bytes(f32, in.shape(1).size()) +
-         scratch_bytes(f32, out[0].shape.size()) + matmul_scratch_bytes(a, in.shape(1), f32, flags());
+  const Shape a = is_one_product(in.shape(0), in.shape(1)) ? as_one(in.shape(0)) : in.shape(0);
+  return matmul_scratch_bytes(a, in.shape(1), in.dtype(0), flags());
 }
 
 void Matmul::run(const OpRun& run) const noexcept {
   if (run.out[0].size() == 0) return;
-  ConstTensorView a = run.in[0], b = run.in[1];
+  ConstTensorView a = run.in[0];
   TensorView out = run.out[0];
-  if (is_one_product(a.shape(), b.shape())) {
+  if (is_one_product(a.shape(), run.in[1].shape())) {
     a = a.reshaped(as_one(a.shape()));
     out = out.reshaped(as_one(out.shape()));
   }
-  if (is_matmul_supported(a.dtype())) return plimsoll::matmul(a, b, out, flags(), run.scratch);
-  ScratchViews scratch(run.scratch);
-  const TensorView wide_a = scratch.take(f32, a.shape()), wide_b = scratch.take(f32, b.shape()),
-                   wide_out = scratch.take(f32, out.shape());
-  copy(a, wide_a);
-  copy(b, wide_b);
-  plimsoll::matmul(wide_a, wide_b, wide_out, flags(), scratch.rest());
-  copy(wide_out, out);
+  plimsoll::matmul(a, run.in[1], out, flags(), run.scratch);
 }
 
 Tensor Matmul::gradient_of_a(GradientContext& c) const {

@@ -5,8 +5,8 @@
 //   matmul(q, k, {.transpose_b = true})       // q [16, 12, 64, 32], k [12, 64, 32]: [16, 12, 64, 64]
 //   matmul(m, v)                              // v [32]: a column that is dropped again, as in NumPy
 //
-// The last two axes are the matrices; those before are batches and broadcast. Of floats, and of the integers that the
-// kernels take; f16 and bf16 are summed in f32.
+// The last two axes are the matrices; those before are batches and broadcast. Of floats, i32 and i64; f16 and bf16 are
+// summed in f32, integers wrap.
 // Throws InvalidArgument for scalars, inner sizes or batches that do not go together, and other dtypes.
 #pragma once
 

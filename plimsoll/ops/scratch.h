@@ -24,12 +24,12 @@ class ScratchViews {
   explicit ScratchViews(std::span<std::byte> scratch) noexcept : left_(scratch) {}
 
   TensorView take(DType dtype, const Shape& shape) noexcept {
-    return {take(dtype, shape.size()).data(), 0, dtype, shape};
+    return {cut(dtype, shape.size()).data(), 0, dtype, shape};
   }
   std::span<std::byte> rest() const noexcept { return left_; }
 
  private:
-  std::span<std::byte> take(DType dtype, std::size_t elements) noexcept {
+  std::span<std::byte> cut(DType dtype, std::size_t elements) noexcept {
     const std::size_t bytes = scratch_bytes(dtype, elements);
     PLIMSOLL_CHECK(bytes <= left_.size());
     const std::span<std::byte> piece = left_.first(bytes);

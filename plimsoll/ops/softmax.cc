@@ -8,6 +8,7 @@
 #include "plimsoll/ops/check_operands.h"
 #include "plimsoll/ops/elementwise.h"
 #include "plimsoll/ops/execute.h"
+#include "plimsoll/ops/reduced_shape.h"
 #include "plimsoll/ops/scratch.h"
 #include "plimsoll/tensor/make_tensor.h"
 
@@ -54,16 +55,6 @@ class Softmax final : public OpOf<Softmax> {
   bool log_;
 };
 
-Shape reduced_shape(const Shape& shape, AxesMask axes, bool keep_dims) {
-  std::int64_t sizes[kMaxRank];
-  std::size_t rank = 0;
-  for (std::size_t axis = 0; axis < shape.rank(); ++axis) {
-    const bool gone = axes >> axis & 1;
-    if (!gone || keep_dims) sizes[rank++] = gone ? 1 : shape[axis];
-  }
-  return Shape(std::span<const std::int64_t>(sizes, rank));
-}
-
 // So that what is infinite is not subtracted from itself.
 void clear_infinite(const TensorView& x) noexcept {
   const auto clear = [](auto elements) {
@@ -82,7 +73,7 @@ class LogSumExp final : public OpOf<LogSumExp> {
   const char* name() const noexcept override { return "log_sum_exp"; }
   void infer(const Specs& in, SpecList& out) const override {
     require_floating(*this, in.dtype(0));
-    out.add(reduced_shape(in.shape(0), axes_, keep_dims_), in.dtype(0));
+    out.add(shape_without(in.shape(0), axes_, keep_dims_), in.dtype(0));
   }
   std::size_t workspace_bytes(const Specs& in, const SpecList& out) const override {
     const DType dtype = compute_dtype(in.dtype(0));
@@ -92,7 +83,7 @@ class LogSumExp final : public OpOf<LogSumExp> {
     if (run.out[0].size() == 0) return;
     const DType dtype = compute_dtype(run.in[0].dtype());
     ScratchViews scratch(run.scratch);
-    const Shape kept = reduced_shape(run.in[0].shape(), axes_, true);
+    const Shape kept = shape_without(run.in[0].shape(), axes_, true);
     const TensorView wide = scratch.take(dtype, run.in[0].shape()), largest = scratch.take(dtype, kept),
                      sum = scratch.take(dtype, kept);
     copy(run.in[0], wide);
@@ -107,7 +98,7 @@ class LogSumExp final : public OpOf<LogSumExp> {
   }
   SavedSlots saved(SlotMask) const override { return {.inputs = slot(0), .outputs = slot(0)}; }
   void gradient(GradientContext& c) const override {
-    const Shape kept = reduced_shape(c.input_shape(0), axes_, true);
+    const Shape kept = shape_without(c.input_shape(0), axes_, true);
     c.give(0, c.grad().reshape(kept) * exp(c.input(0) - c.output(0).reshape(kept)));
   }
 

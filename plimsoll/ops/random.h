@@ -1,0 +1,49 @@
+// Random tensors, from a counter-based generator: every draw can be repeated.
+//
+//   random_uniform({2, 3}); random_uniform({2, 3}, -1, 1); random_uniform({8}, 0, 10, {.dtype = i32})
+//   random_normal({64, 10}, {.seed = 7}); random_normal({64, 10}, 0, 0.05)
+//   truncated_normal({64, 10}); random_bernoulli({8}, 0.5, {.dtype = boolean})
+//
+// With a seed, the same call gives the same numbers. Without, they come from one stream of the process, which
+// config::set_seed() begins anew; when it was never called, the stream is another in every process. Draws do not depend
+// on the number of threads; other float dtypes hold what f32 would, rounded.
+// Throws InvalidArgument for shapes with unknown sizes, dtypes a distribution does not have and ranges that are none.
+// Thread safety: any thread; without a seed, which draw gets which part of the stream is decided by their order.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "plimsoll/base/api.h"
+#include "plimsoll/tensor/tensor.h"
+
+namespace plimsoll {
+
+struct RandomOptions {
+  std::optional<std::uint64_t> seed = {};
+  DType dtype = f32;
+};
+
+// [low, high), or [0, 1). Integers need a range; f16 and bf16 may round up to `high`.
+PLIMSOLL_API Tensor random_uniform(const Shape& shape, const RandomOptions& options = {});
+PLIMSOLL_API Tensor random_uniform(const Shape& shape, const Number& low, const Number& high,
+                                   const RandomOptions& options = {});
+// Floats only, as the next.
+PLIMSOLL_API Tensor random_normal(const Shape& shape, const RandomOptions& options = {});
+PLIMSOLL_API Tensor random_normal(const Shape& shape, double mean, double deviation, const RandomOptions& options = {});
+// Normal, but within two deviations of the mean.
+PLIMSOLL_API Tensor truncated_normal(const Shape& shape, const RandomOptions& options = {});
+PLIMSOLL_API Tensor truncated_normal(const Shape& shape, double mean, double deviation,
+                                     const RandomOptions& options = {});
+// 1 with the probability, else 0; any dtype.
+PLIMSOLL_API Tensor random_bernoulli(const Shape& shape, double probability, const RandomOptions& options = {});
+
+// What an op that draws keeps as attributes: where its numbers begin.
+struct RandomDraw {
+  std::uint64_t key = 0;
+  std::uint64_t offset = 0;
+};
+// With a seed its beginning; else the next part of the process's stream, for so many elements.
+PLIMSOLL_API RandomDraw draw_random(const std::optional<std::uint64_t>& seed, std::size_t elements);
+
+}  // namespace plimsoll
