@@ -45,9 +45,13 @@ struct TensorRecord {
   TensorRecord* next = nullptr;  // Among the spare ones.
   std::uint32_t step = 0;
   std::uint32_t site = 0;
+  std::uint32_t era = 0;  // newest_era when it was made.
   DType dtype = f32;
   Category category = Category::kOther;
   std::atomic<std::uint8_t> flags{0};
+
+  // Begun by each LeakCheck, while all threads stand at their gates.
+  static inline std::atomic<std::uint32_t> newest_era{0};
 
   bool has(Flag flag) const noexcept { return (flags.load(std::memory_order_relaxed) & flag) != 0; }
   void set(Flag flag) noexcept { flags.fetch_or(flag, std::memory_order_relaxed); }
