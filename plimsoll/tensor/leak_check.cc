@@ -44,10 +44,11 @@ void LeakCheck::expect_none() const {
   if (rows.empty()) return;
   std::stable_sort(rows.begin(), rows.end(),
                    [](const LiveTensor& a, const LiveTensor& b) { return a.bytes > b.bytes; });
-  std::string text = fmt::format("LeakCheck: {} {} made since it began {} alive, with {}; drop the handles, dispose() "
-                                 "of them or make them in a tidy:",
-                                 rows.size(), rows.size() == 1 ? "tensor" : "tensors", rows.size() == 1 ? "is" : "are",
-                                 format_bytes_exactly(bytes));
+  std::string text = fmt::format(
+      "LeakCheck: {} {} made since it began {} alive, with {}; drop the handles, dispose() "
+      "of them or make them in a tidy:",
+      rows.size(), rows.size() == 1 ? "tensor" : "tensors", rows.size() == 1 ? "is" : "are",
+      format_bytes_exactly(bytes));
   for (std::size_t i = 0; i < std::min(rows.size(), kListed); ++i) text += "\n  " + row_text(rows[i]);
   if (rows.size() > kListed) text += fmt::format("\n  and {} more", rows.size() - kListed);
   throw Leak(text);

@@ -43,8 +43,8 @@ void LedgerWalk::run(Visit f) {
           any_views = true;
           continue;
         }
-        Storage& storage = *record.storage.load(std::memory_order_acquire);
-        f({&record, &storage, claim(storage, walk) ? bytes_of(storage) : 0});
+        Storage* const storage = record.storage.load(std::memory_order_acquire);
+        f({&record, storage, claim(*storage, walk) ? bytes_of(*storage) : 0});
       }
   }
   for (const auto& slab : slabs.storages)

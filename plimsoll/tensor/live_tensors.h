@@ -21,14 +21,14 @@
 namespace plimsoll {
 
 struct LiveTensor {
-  std::uint64_t id = 0;   // Of the tensor; 0 for a buffer without one.
-  std::string name;       // The user's, "" for none.
-  std::string op;         // What made it.
-  std::string scope;      // The name scope it was made in.
-  Shape shape;            // Unset for a buffer without a tensor of which the ledger knows no shape.
+  std::uint64_t id = 0;  // Of the tensor; 0 for a buffer without one.
+  std::string name;      // The user's, "" for none.
+  std::string op;        // What made it.
+  std::string scope;     // The name scope it was made in.
+  Shape shape;           // Unset for a buffer without a tensor of which the ledger knows no shape.
   DType dtype = f32;
-  std::size_t bytes = 0;  // Of its buffer; 0 for a view, and for memory that is not ours or not taken yet.
-  std::string category;   // "parameters", "activations", ...
+  std::size_t bytes = 0;   // Of its buffer; 0 for a view, and for memory that is not ours or not taken yet.
+  std::string category;    // "parameters", "activations", ...
   std::uint32_t step = 0;  // Training step it was made in.
   std::string site;        // Where in the program it was made, when that is recorded; else "".
 };

@@ -42,6 +42,16 @@ void Profiler::ran(const Op& op, std::span<const Tensor* const> inputs, std::spa
   if (outer_) outer_->ran(op, inputs, outputs, nanoseconds);
 }
 
+KernelTimer::KernelTimer() : outer_(std::exchange(ThreadContext::current().observer, this)) {}
+
+KernelTimer::~KernelTimer() { ThreadContext::current().observer = outer_; }
+
+void KernelTimer::ran(const Op& op, std::span<const Tensor* const> inputs, std::span<const Tensor> outputs,
+                      std::int64_t nanoseconds) {
+  ns_ += nanoseconds;
+  if (outer_) outer_->ran(op, inputs, outputs, nanoseconds);
+}
+
 ProfileInfo Profiler::finish() {
   const MemoryInfo end = memory();
   const TensorThread& thread = TensorThread::of(ThreadMemory::current());

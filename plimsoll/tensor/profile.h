@@ -1,4 +1,5 @@
-// profile(f): what a piece of work takes: bytes, tensors, its peak, and every kernel it ran. time(f): how long it takes.
+// profile(f): what a piece of work takes: bytes, tensors, its peak, and every kernel it ran. time(f): how long it
+// takes.
 //
 //   auto info = profile([&] { return relu(matmul(x, w)).sum(); });
 //   info.relative_peak_bytes;            // the most it had beyond what was there before
@@ -39,7 +40,7 @@ struct ProfiledKernel {
 };
 
 struct ProfileInfo {
-  std::int64_t new_bytes = 0;     // More than before; less when negative.
+  std::int64_t new_bytes = 0;  // More than before; less when negative.
   std::int64_t new_tensors = 0;
   std::size_t peak_bytes = 0;           // Most memory().num_bytes at any moment, what was there before included.
   std::size_t relative_peak_bytes = 0;  // Without what was there before.
@@ -78,6 +79,24 @@ class PLIMSOLL_API Profiler final : public OpObserver {
   std::int64_t outer_most_bytes_, thread_bytes_;  // Of the thread's own count: the most before, and now.
 };
 
+// The same, for time only.
+class PLIMSOLL_API KernelTimer final : public OpObserver {
+ public:
+  KernelTimer();
+  ~KernelTimer() override;
+  KernelTimer(const KernelTimer&) = delete;
+  KernelTimer& operator=(const KernelTimer&) = delete;
+
+  std::int64_t ns() const noexcept { return ns_; }
+
+ private:
+  void ran(const Op& op, std::span<const Tensor* const> inputs, std::span<const Tensor> outputs,
+           std::int64_t nanoseconds) override;
+
+  OpObserver* const outer_;
+  std::int64_t ns_ = 0;
+};
+
 template <std::invocable F>
 auto profile(F&& f) {
   using Result = std::remove_cvref_t<std::invoke_result_t<F>>;
@@ -94,12 +113,9 @@ auto profile(F&& f) {
 template <std::invocable F>
 TimeInfo time(F&& f) {
   const Stopwatch watch;
-  Profiler profiler;
+  const KernelTimer timer;
   static_cast<void>(std::forward<F>(f)());
-  TimeInfo result{.wall_ms = static_cast<double>(watch.ns()) * 1e-6};
-  for (const ProfiledKernel& kernel : profiler.finish().kernels)
-    result.kernel_ms += static_cast<double>(kernel.nanoseconds) * 1e-6;
-  return result;
+  return {.wall_ms = static_cast<double>(watch.ns()) * 1e-6, .kernel_ms = static_cast<double>(timer.ns()) * 1e-6};
 }
 
 }  // namespace plimsoll

@@ -56,7 +56,8 @@ std::string detail_of(const Found& found) {
 std::string scope_title(const ScopeList* scope) {
   std::size_t depth = 0;
   for (const ScopeList* mine = ThreadContext::current().scope; mine; mine = mine->outer, ++depth)
-    if (mine == scope) return depth == 0 ? "tidy scope, the innermost" : fmt::format("tidy scope, {} further out", depth);
+    if (mine == scope)
+      return depth == 0 ? "tidy scope, the innermost" : fmt::format("tidy scope, {} further out", depth);
   return "tidy scope of another thread or task";
 }
 
@@ -92,7 +93,9 @@ class HolderSearch {
   }
 
   static std::string buffer_detail(const Storage& storage) {
-    const char* state = storage.is_wrapped() ? ", the program's own memory" : storage.is_resident() ? "" : ", not taken yet";
+    const char* state = storage.is_wrapped()    ? ", the program's own memory"
+                        : storage.is_resident() ? ""
+                                                : ", not taken yet";
     return fmt::format("on {}{}", storage.device().name(), state);
   }
 
@@ -111,7 +114,8 @@ class HolderSearch {
           add({Holders::Kind::kTensor, title_of(tensor, is_asked), detail_of(tensor), 0, is_asked});
       add({Holders::Kind::kHandles, counted(tensor.handles, "handle"), "of the program", node});
       if (tensor.is_kept) add({Holders::Kind::kScope, "keep()", "no scope releases it", node});
-      if (tensor.scope && !tensor.is_kept) add({Holders::Kind::kScope, scope_title(tensor.scope), "releases it at its end", node});
+      if (tensor.scope && !tensor.is_kept)
+        add({Holders::Kind::kScope, scope_title(tensor.scope), "releases it at its end", node});
     }
   }
 
@@ -125,7 +129,8 @@ class HolderSearch {
       std::string text;
       for (const auto& [detail, times] : details) {
         known_ += times;
-        text += fmt::format("{}{}{}", text.empty() ? "" : ", ", detail, times == 1 ? "" : fmt::format(" ({} times)", times));
+        text += fmt::format("{}{}{}", text.empty() ? "" : ", ", detail,
+                            times == 1 ? "" : fmt::format(" ({} times)", times));
       }
       add({Holders::Kind::kHolder, holder.describe(), text, 0});
     });

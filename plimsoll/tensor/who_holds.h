@@ -2,8 +2,8 @@
 //
 //   Holders who = who_holds(x);
 //   std::cout << who.to_string();
-//   who.paths();                    // {"tensor (1, 4) <- variable \"kernel\": its value", "tensor (1, 4) <- 2 handles"}
-//   who.write_svg("holders.svg");   // or write_dot(), for Graphviz
+//   who.paths();                    // {"tensor (1, 4) <- variable \"kernel\": its value", "tensor (1, 4) <- 2
+//   handles"} who.write_svg("holders.svg");   // or write_dot(), for Graphviz
 //
 // Holders of the bytes: other tensors on the same buffer with those who hold them, variables, tapes and whatever else
 // enrolled as a Holder, pinned data views. Holders of the tensor: handles of the program (the one asked with included)
@@ -38,10 +38,10 @@ class PLIMSOLL_API Holders {
   enum class Kind : std::uint8_t { kBuffer, kTensor, kHolder, kHandles, kScope };
   struct Node {
     Kind kind;
-    std::string title;    // "tensor (1, 4)", "variable \"kernel\"", "2 handles"
-    std::string detail;   // "16 B, made by Relu", "" for none.
-    std::size_t held;     // The node it holds; its own number for the first.
-    bool asked = false;   // The tensor that was asked for.
+    std::string title;   // "tensor (1, 4)", "variable \"kernel\"", "2 handles"
+    std::string detail;  // "16 B, made by Relu", "" for none.
+    std::size_t held;    // The node it holds; its own number for the first.
+    bool asked = false;  // The tensor that was asked for.
   };
   // What the pictures show: each holds another one; the first is the buffer, or a disposed tensor.
   const std::vector<Node>& nodes() const noexcept { return nodes_; }

@@ -9,8 +9,8 @@
 namespace plimsoll {
 namespace {
 
-constexpr double kMargin = 24, kHeading = 52;                        // Around the boxes, and above them.
-constexpr double kBoxHeight = 44, kRowGap = 14, kColumnGap = 72;     // Between boxes.
+constexpr double kMargin = 24, kHeading = 52;                     // Around the boxes, and above them.
+constexpr double kBoxHeight = 44, kRowGap = 14, kColumnGap = 72;  // Between boxes.
 constexpr double kTitleLetter = 7.6, kDetailLetter = 6.2, kPadding = 28;
 constexpr std::size_t kLongest = 56;    // Letters of a line; more are cut off.
 constexpr std::size_t kMostDrawn = 40;  // Holders of one node; the others are counted.
@@ -87,7 +87,8 @@ class Picture {
   }
 
   std::string draw(const std::string& heading) {
-    add("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} {1:.0f}\" "
+    add("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} "
+        "{1:.0f}\" "
         "font-family=\"sans-serif\">\n<rect width=\"{0:.0f}\" height=\"{1:.0f}\" fill=\"#ffffff\"/>\n",
         width_, height_);
     add("<defs><marker id=\"holds\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"8\" markerHeight=\"8\" "
