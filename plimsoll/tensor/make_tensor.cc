@@ -48,6 +48,7 @@ Tensor make_tensor_on(StorageRef storage, std::size_t offset, const Shape& shape
     record->owner.store(nullptr, std::memory_order_relaxed);
     record->step = context.step;
     record->site = 0;
+    record->era = TensorRecord::newest_era.load(std::memory_order_relaxed);
     record->dtype = dtype;
     record->category = origin.category;
     record->flags.store(TensorRecord::kLive, std::memory_order_relaxed);

@@ -48,7 +48,7 @@ StorageRef Storage::take(Device& device, std::size_t bytes, const BlockLabel& la
   made->external_ = nullptr;
   made->state_.store(State::kResident, std::memory_order_release);
   counts.count(counts.buffers, 1);
-  counts.count(counts.bytes, static_cast<std::int64_t>(bytes));
+  counts.count_bytes(static_cast<std::int64_t>(bytes));
   return StorageRef::adopt(made);
 }
 
@@ -99,7 +99,7 @@ void Storage::make_resident() {
   chunk_ = chunk;
   state_.store(State::kResident, std::memory_order_release);
   counts.count(counts.buffers, 1);
-  counts.count(counts.bytes, static_cast<std::int64_t>(bytes_));
+  counts.count_bytes(static_cast<std::int64_t>(bytes_));
 }
 
 void Storage::drop() noexcept {

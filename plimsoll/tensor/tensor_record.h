@@ -37,17 +37,21 @@ struct TensorRecord {
   std::atomic<Storage*> storage{nullptr};  // One reference; nullptr when disposed.
   std::size_t offset = 0;                  // Of the first element, in bytes.
   Shape shape;
-  std::uint64_t id = 0;    // Of the value, for gradients: snapshots of one variable have the same.
-  const char* op = "";     // Text that lives as long as the program.
-  const char* scope = "";  // The same.
-  char* name = nullptr;    // Owned.
+  std::uint64_t id = 0;                    // Of the value, for gradients: snapshots of one variable have the same.
+  const char* op = "";                     // Text that lives as long as the program.
+  const char* scope = "";                  // The same.
+  char* name = nullptr;                    // Owned.
   std::atomic<ScopeList*> owner{nullptr};  // Written by the scope's thread at any time; for comparing only.
-  TensorRecord* next = nullptr;  // Among the spare ones.
+  TensorRecord* next = nullptr;            // Among the spare ones.
   std::uint32_t step = 0;
   std::uint32_t site = 0;
+  std::uint32_t era = 0;  // newest_era when it was made.
   DType dtype = f32;
   Category category = Category::kOther;
   std::atomic<std::uint8_t> flags{0};
+
+  // Begun by each LeakCheck, while all threads stand at their gates.
+  static inline std::atomic<std::uint32_t> newest_era{0};
 
   bool has(Flag flag) const noexcept { return (flags.load(std::memory_order_relaxed) & flag) != 0; }
   void set(Flag flag) noexcept { flags.fetch_or(flag, std::memory_order_relaxed); }

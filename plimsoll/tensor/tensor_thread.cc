@@ -38,31 +38,27 @@ TensorThread& TensorThread::attach(ThreadMemory& thread) {
 void TensorThread::fetch_records() {
   Slabs& slabs = Slabs::instance();
   const std::lock_guard lock(slabs.mutex);
-  TensorRecord* found = std::exchange(slabs.spare_records, nullptr);
-  if (!found) {
+  if (!slabs.spare_records) {
     auto slab = std::make_unique<TensorRecord[]>(kSlab);
-    for (std::uint32_t i = 0; i < kSlab; ++i) {
-      slab[i].next = found;
-      found = &slab[i];
-    }
     slabs.records.push_back({std::move(slab), kSlab});
+    TensorRecord* const items = slabs.records.back().items.get();
+    for (std::uint32_t i = 0; i < kSlab; ++i) items[i].next = std::exchange(slabs.spare_records, &items[i]);
   }
-  while (found) push(std::exchange(found, found->next));
+  while (slabs.spare_records && num_records_ < kMostSpare / 2)
+    push(std::exchange(slabs.spare_records, slabs.spare_records->next));
 }
 
 void TensorThread::fetch_storages() {
   Slabs& slabs = Slabs::instance();
   const std::lock_guard lock(slabs.mutex);
-  Storage* found = std::exchange(slabs.spare_storages, nullptr);
-  if (!found) {
+  if (!slabs.spare_storages) {
     auto slab = std::make_unique<Storage[]>(kSlab);
-    for (std::uint32_t i = 0; i < kSlab; ++i) {
-      slab[i].next_ = found;
-      found = &slab[i];
-    }
     slabs.storages.push_back({std::move(slab), kSlab});
+    Storage* const items = slabs.storages.back().items.get();
+    for (std::uint32_t i = 0; i < kSlab; ++i) items[i].next_ = std::exchange(slabs.spare_storages, &items[i]);
   }
-  while (found) push(std::exchange(found, found->next_));
+  while (slabs.spare_storages && num_storages_ < kMostSpare / 2)
+    push(std::exchange(slabs.spare_storages, slabs.spare_storages->next_));
 }
 
 void TensorThread::give_surplus() noexcept {

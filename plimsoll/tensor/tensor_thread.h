@@ -5,6 +5,7 @@
 // Written by its thread inside the gate; counts may be read by anyone at any time.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 
@@ -67,7 +68,12 @@ class TensorThread {
   void count(std::atomic<std::int64_t>& counter, std::int64_t change) noexcept {
     counter.store(counter.load(std::memory_order_relaxed) + change, std::memory_order_relaxed);
   }
+  void count_bytes(std::int64_t taken) noexcept {
+    count(bytes, taken);
+    most_bytes = std::max(most_bytes, bytes.load(std::memory_order_relaxed));
+  }
   std::atomic<std::int64_t> tensors{0}, buffers{0}, bytes{0};
+  std::int64_t most_bytes = 0;  // Of `bytes`, for profiles of this thread, which begin it anew.
 
  private:
   static constexpr std::uint32_t kSlab = 256;         // Records made at once.

@@ -1,0 +1,20 @@
+// What the ledger's rows are called in lists and pictures for people.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "plimsoll/tensor/ledger_walk.h"
+#include "plimsoll/tensor/live_tensors.h"
+
+namespace plimsoll {
+
+// Inside of a walk.
+LiveTensor describe_row(const LedgerRow& row);
+
+std::string site_text(std::uint32_t site);  // "" for 0.
+
+// `relu (100,) float32, 400 B, scope "training"`
+std::string row_text(const LiveTensor& row);
+
+}  // namespace plimsoll
