@@ -4,13 +4,13 @@ export JOBS
 BUILD = cmake --build
 TEST = ctest -j$(JOBS) --output-on-failure --test-dir
 
-.PHONY: help build test demo full bench interop lint format asan tsan clang fuzz install clean
+.PHONY: help build test demo full bench golden interop lint format asan tsan clang fuzz install clean
 help:
 	@echo "make demo     build, then see it work"
 	@echo "make test     build and run all tests"
 	@echo "make bench    measurements against peers (installs them)"
 	@echo "make full     tests, checks, clang, clang-tidy, all sanitizers"
-	@echo "make build | lint | format | asan | tsan | clang | fuzz | interop | install PREFIX=dir | clean"
+	@echo "make build | lint | golden | format | asan | tsan | clang | fuzz | interop | install PREFIX=dir | clean"
 
 build:
 	@tools/setup build test
@@ -57,6 +57,11 @@ format:
 
 interop:
 	@tools/interop
+
+# Writes the expected values that tests read from testdata/golden anew.
+golden:
+	@tools/setup golden
+	@tools/golden
 
 full: lint test asan tsan clang
 	@tools/check_tidy
