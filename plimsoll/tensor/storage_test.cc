@@ -6,8 +6,10 @@
 #include <thread>
 #include <vector>
 
+#include "plimsoll/device/device.h"
 #include "plimsoll/device/device_testing.h"
 #include "plimsoll/memory/chunk.h"
+#include "plimsoll/memory/reclaimer.h"
 #include "plimsoll/tensor/ledger_walk.h"
 #include "plimsoll/tensor/memory_info.h"
 #include "plimsoll/tensor/tensor_testing.h"
@@ -88,6 +90,35 @@ TEST_F(StorageTest, ChangesNothingWhenMemoryIsRefused) {
   EXPECT_THROW(Storage::take(current_device(), 64_MiB, {}), OutOfMemory);
   EXPECT_EQ(memory().num_data_buffers, 0u);
   EXPECT_EQ(memory().num_bytes, 0u);
+}
+
+// Drops storages when memory is short, as caches do.
+class Cache final : public Reclaimer {
+ public:
+  const char* name() const noexcept override { return "cache"; }
+  Rung rung() const noexcept override { return Rung::kPlanCaches; }
+  std::size_t reclaim(const char*, std::size_t) override {
+    const std::size_t bytes = held.size() * 64_KiB;
+    held.clear();
+    return bytes;
+  }
+  std::vector<StorageRef> held;
+};
+
+TEST_F(StorageTest, IsItsOwnWhenOthersAreDroppedToMakeRoom) {
+  set_limit(1_MiB);
+  Cache cache;
+  const ReclaimerHandle registered(cache);
+  for (int i = 0; i < 12; ++i) cache.held.push_back(Storage::take(current_device(), 64_KiB, {}));
+  const StorageRef large = Storage::take(current_device(), 900_KiB, {.op = "large"});
+  EXPECT_TRUE(cache.held.empty());
+  std::vector<StorageRef> next;
+  for (int i = 0; i < 100; ++i) {
+    next.push_back(Storage::take(current_device(), 64, {}));
+    ASSERT_NE(next.back().get(), large.get());
+  }
+  EXPECT_EQ(large->bytes(), 900_KiB);
+  EXPECT_EQ(memory().num_bytes, 900_KiB + 6400);
 }
 
 TEST_F(StorageTest, BecomesResidentOnceWhenThreadsUseItTogether) {
