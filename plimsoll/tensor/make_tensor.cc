@@ -33,8 +33,8 @@ Tensor make_tensor_on(StorageRef storage, std::size_t offset, const Shape& shape
   ThreadMemory& thread = ThreadMemory::current();
   TensorThread& counts = TensorThread::of(thread);
   ThreadContext& context = ThreadContext::current();
+  if (context.scope) context.scope->make_room();  // May put back records: so it comes before one is chosen.
   TensorRecord* const record = counts.spare_record();
-  if (context.scope) context.scope->make_room();
   {
     const EnterThread inside(thread);
     counts.pop_record();

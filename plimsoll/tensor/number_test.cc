@@ -12,7 +12,7 @@ template <Element T>
 T as(const Number& number) {
   const std::uint64_t bytes = number.to(kDTypeOf<T>);
   T element;
-  std::memcpy(&element, &bytes, sizeof element);
+  std::memcpy(static_cast<void*>(&element), &bytes, sizeof element);
   return element;
 }
 

@@ -35,8 +35,14 @@ void fill(std::byte* bytes, std::size_t size, Storage::Fill fill) {
 StorageRef Storage::take(Device& device, std::size_t bytes, const BlockLabel& label) {
   ThreadMemory& thread = ThreadMemory::current();
   TensorThread& counts = TensorThread::of(thread);
-  Storage* made = counts.spare_storage();
   Chunk* const chunk = bytes == 0 ? nullptr : device.arena().take(bytes, label);
+  Storage* made;  // Chosen last: under pressure the arena has others' storages put back.
+  try {
+    made = counts.spare_storage();
+  } catch (...) {
+    if (chunk) device.arena().give(chunk);
+    throw;
+  }
   const EnterThread inside(thread);
   counts.pop_storage();
   made->base_ = chunk ? device.arena().address(chunk) : nullptr;

@@ -6,8 +6,10 @@
 #include <thread>
 #include <vector>
 
+#include "plimsoll/device/device.h"
 #include "plimsoll/device/device_testing.h"
 #include "plimsoll/memory/chunk.h"
+#include "plimsoll/memory/reclaimer.h"
 #include "plimsoll/tensor/ledger_walk.h"
 #include "plimsoll/tensor/memory_info.h"
 #include "plimsoll/tensor/tensor_testing.h"
@@ -59,12 +61,14 @@ TEST_F(StorageTest, TakesLazyMemoryAtItsFirstUseAndFillsIt) {
   const StorageRef lazy = Storage::take_lazily(current_device(), 12, {.op = "ones"}, fill);
   EXPECT_FALSE(lazy->is_resident());
   EXPECT_EQ(lazy->chunk(), nullptr);
+  EXPECT_FALSE(lazy->is_wrapped());
   EXPECT_EQ(memory().num_data_buffers, 0u);
   const auto* elements = static_cast<const float*>(lazy->resident());
   for (int i = 0; i < 3; ++i) EXPECT_EQ(elements[i], 1.f);
   EXPECT_EQ(memory().num_data_buffers, 1u);
   EXPECT_EQ(memory().num_bytes, 12u);
   EXPECT_STREQ(lazy->chunk()->label.op, "ones");
+  EXPECT_FALSE(lazy->is_wrapped());
   EXPECT_EQ(lazy->resident(), elements);
 }
 
@@ -88,6 +92,35 @@ TEST_F(StorageTest, ChangesNothingWhenMemoryIsRefused) {
   EXPECT_THROW(Storage::take(current_device(), 64_MiB, {}), OutOfMemory);
   EXPECT_EQ(memory().num_data_buffers, 0u);
   EXPECT_EQ(memory().num_bytes, 0u);
+}
+
+// Drops storages when memory is short, as caches do.
+class Cache final : public Reclaimer {
+ public:
+  const char* name() const noexcept override { return "cache"; }
+  Rung rung() const noexcept override { return Rung::kPlanCaches; }
+  std::size_t reclaim(const char*, std::size_t) override {
+    const std::size_t bytes = held.size() * 64_KiB;
+    held.clear();
+    return bytes;
+  }
+  std::vector<StorageRef> held;
+};
+
+TEST_F(StorageTest, IsItsOwnWhenOthersAreDroppedToMakeRoom) {
+  set_limit(1_MiB);
+  Cache cache;
+  const ReclaimerHandle registered(cache);
+  for (int i = 0; i < 12; ++i) cache.held.push_back(Storage::take(current_device(), 64_KiB, {}));
+  const StorageRef large = Storage::take(current_device(), 900_KiB, {.op = "large"});
+  EXPECT_TRUE(cache.held.empty());
+  std::vector<StorageRef> next;
+  for (int i = 0; i < 100; ++i) {
+    next.push_back(Storage::take(current_device(), 64, {}));
+    ASSERT_NE(next.back().get(), large.get());
+  }
+  EXPECT_EQ(large->bytes(), 900_KiB);
+  EXPECT_EQ(memory().num_bytes, 900_KiB + 6400);
 }
 
 TEST_F(StorageTest, BecomesResidentOnceWhenThreadsUseItTogether) {

@@ -23,7 +23,8 @@ class TensorThread {
     return *static_cast<TensorThread*>(thread.tensors);
   }
 
-  // A spare one, for the caller to fill inside the gate. Throws std::bad_alloc.
+  // A spare one, for the caller to fill inside the gate; dropping anything before that makes it another. Throws
+  // std::bad_alloc.
   TensorRecord* spare_record() {
     if (!records_) [[unlikely]]
       fetch_records();

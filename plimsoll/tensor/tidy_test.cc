@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <thread>
 
@@ -177,6 +178,9 @@ TEST_F(Tidy, NeedsNoMoreRoomThanLiveTensors) {
       if (i % 1000 == 0) held.push_back(passing);
     }
     EXPECT_EQ(tensors(), 100u);
+    std::set<const TensorRecord*> distinct;
+    for (const Tensor& tensor : held) distinct.insert(tensor.record());
+    EXPECT_EQ(distinct.size(), 100u);
   });
   EXPECT_EQ(tensors(), 0u);
 }
