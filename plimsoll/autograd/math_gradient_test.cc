@@ -4,6 +4,7 @@
 #include "plimsoll/autograd/gradient_check_testing.h"
 #include "plimsoll/ops/cross_entropy.h"
 #include "plimsoll/ops/dropout.h"
+#include "plimsoll/ops/einsum.h"
 #include "plimsoll/ops/matmul.h"
 #include "plimsoll/ops/norm.h"
 #include "plimsoll/ops/order.h"
@@ -113,6 +114,19 @@ TEST(CumsumGradient, AgreesWithDifferences) {
 
 TEST(DropoutGradient, DropsTheSameElements) {
   expect_gradients([](const Tensors& x) { return square(dropout(x[0], 0.5, {.seed = 3})); }, {varied({4, 4})});
+}
+
+TEST(EinsumGradient, AgreesWithDifferences) {
+  expect_gradients(
+      [](const Tensors& x) {
+        return einsum("bqhd,bkhd->bhqk", {x[0], x[1]});
+      },
+      {varied({2, 2, 2, 3}), varied({2, 3, 2, 3})});
+  expect_gradients(
+      [](const Tensors& x) {
+        return einsum("abc,ad->dc", {x[0], x[1]});
+      },
+      {varied({2, 3, 2}), varied({2, 2})});
 }
 
 }  // namespace
