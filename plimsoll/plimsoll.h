@@ -29,6 +29,7 @@
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/cross_entropy.h"
 #include "plimsoll/ops/dropout.h"
+#include "plimsoll/ops/einsum.h"
 #include "plimsoll/ops/elementwise.h"
 #include "plimsoll/ops/execute.h"
 #include "plimsoll/ops/matmul.h"
