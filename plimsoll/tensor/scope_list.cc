@@ -56,4 +56,9 @@ void ScopeList::end(ScopeList* heir) noexcept {
   size_ = 0;
 }
 
+void ScopeList::end_with_all(ScopeList* heir) noexcept {
+  for (std::size_t i = 0; i < size_; ++i) entries_[i]->set(TensorRecord::kReturned);
+  end(heir);
+}
+
 }  // namespace plimsoll

@@ -40,6 +40,8 @@ class PLIMSOLL_API ScopeList {
   }
   // Ends the scope: what was handed on goes to `heir`, what was kept stays, the rest is disposed.
   void end(ScopeList* heir) noexcept;
+  // The same, with everything handed on.
+  void end_with_all(ScopeList* heir) noexcept;
 
  private:
   static constexpr std::size_t kNear = 16;
