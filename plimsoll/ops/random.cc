@@ -104,7 +104,7 @@ Tensor drawn(Distribution distribution, const Shape& given, Number first, Number
 
 void require_integers_between(const Number& low, const Number& high, DType dtype) {
   const auto first = static_cast<std::int64_t>(low.to(i64)), end = static_cast<std::int64_t>(high.to(i64));
-  if (!(low.as_double() < high.as_double()) || first >= end)
+  if (std::isnan(low.as_double()) || std::isnan(high.as_double()) || first >= end)
     throw InvalidArgument(
         fmt::format("random_uniform: no integers from {} up to, not with, {}", low.as_double(), high.as_double()));
   const auto held = [&](std::int64_t value) {
