@@ -83,8 +83,8 @@ class PLIMSOLL_API Storage {
 
   Device& device() const noexcept { return *device_; }
   std::size_t bytes() const noexcept { return bytes_; }
-  const Chunk* chunk() const noexcept { return chunk_; }  // nullptr when lazy, empty or wrapped.
-  bool is_wrapped() const noexcept { return external_ != nullptr; }
+  const Chunk* chunk() const noexcept { return chunk_; }                      // nullptr when lazy, empty or wrapped.
+  bool is_wrapped() const noexcept { return external_ && base_ && !chunk_; }  // Lazy ones have an external_ too.
   std::uint32_t references() const noexcept { return references_.load(std::memory_order_acquire); }
 
   // Written in place so many times.

@@ -61,12 +61,14 @@ TEST_F(StorageTest, TakesLazyMemoryAtItsFirstUseAndFillsIt) {
   const StorageRef lazy = Storage::take_lazily(current_device(), 12, {.op = "ones"}, fill);
   EXPECT_FALSE(lazy->is_resident());
   EXPECT_EQ(lazy->chunk(), nullptr);
+  EXPECT_FALSE(lazy->is_wrapped());
   EXPECT_EQ(memory().num_data_buffers, 0u);
   const auto* elements = static_cast<const float*>(lazy->resident());
   for (int i = 0; i < 3; ++i) EXPECT_EQ(elements[i], 1.f);
   EXPECT_EQ(memory().num_data_buffers, 1u);
   EXPECT_EQ(memory().num_bytes, 12u);
   EXPECT_STREQ(lazy->chunk()->label.op, "ones");
+  EXPECT_FALSE(lazy->is_wrapped());
   EXPECT_EQ(lazy->resident(), elements);
 }
 
