@@ -1,8 +1,8 @@
 // Gradients of the binary operations. Each formula is written once, for tensors and numbers alike.
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/elementwise.h"
-#include "plimsoll/ops/elementwise_ops.h"
 #include "plimsoll/ops/execute.h"
+#include "plimsoll/ops/internal/elementwise_ops.h"
 
 namespace plimsoll {
 namespace {

@@ -4,10 +4,10 @@
 
 #include "plimsoll/kernels/elementwise.h"
 #include "plimsoll/kernels/reduce.h"
-#include "plimsoll/ops/axis_split.h"
 #include "plimsoll/ops/check_operands.h"
 #include "plimsoll/ops/elementwise.h"
 #include "plimsoll/ops/execute.h"
+#include "plimsoll/ops/internal/axis_split.h"
 #include "plimsoll/ops/reduced_shape.h"
 #include "plimsoll/ops/scratch.h"
 #include "plimsoll/tensor/make_tensor.h"

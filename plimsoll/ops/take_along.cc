@@ -5,8 +5,8 @@
 #include <type_traits>
 
 #include "plimsoll/base/thread_pool.h"
-#include "plimsoll/ops/axis_split.h"
 #include "plimsoll/ops/execute.h"
+#include "plimsoll/ops/internal/axis_split.h"
 
 namespace plimsoll {
 namespace {

@@ -1,7 +1,7 @@
 #include "plimsoll/ops/check_operands.h"
 #include "plimsoll/ops/elementwise.h"
-#include "plimsoll/ops/elementwise_ops.h"
 #include "plimsoll/ops/execute.h"
+#include "plimsoll/ops/internal/elementwise_ops.h"
 
 namespace plimsoll {
 

@@ -3,8 +3,8 @@
 
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/elementwise.h"
-#include "plimsoll/ops/elementwise_ops.h"
 #include "plimsoll/ops/execute.h"
+#include "plimsoll/ops/internal/elementwise_ops.h"
 
 namespace plimsoll {
 namespace {
