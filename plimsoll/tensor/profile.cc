@@ -14,14 +14,13 @@ std::vector<std::string> ProfileInfo::kernel_names() const {
   return names;
 }
 
-Profiler::Profiler() : outer_(ThreadContext::current().observer) {
+Profiler::Profiler() : outer_(std::exchange(ThreadContext::current().observer, this)) {
   TensorThread& thread = TensorThread::of(ThreadMemory::current());
   const MemoryInfo start = memory();
   start_bytes_ = start.num_bytes;
   start_tensors_ = start.num_tensors;
   thread_bytes_ = thread.bytes.load(std::memory_order_relaxed);
   outer_most_bytes_ = std::exchange(thread.most_bytes, thread_bytes_);
-  ThreadContext::current().observer = this;
 }
 
 Profiler::~Profiler() {
