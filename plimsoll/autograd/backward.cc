@@ -22,9 +22,8 @@ struct Slot {
 // A handle to what a node saved, with the identity it had: an outer tape knows it by that.
 Tensor saved_tensor(const TapeValue& value, const char* op) {
   Tensor tensor = make_tensor_on(value.saved, value.offset, value.shape, value.dtype,
-                                 {.op = op, .category = Category::kActivations});
+                                 {.op = op, .category = Category::kActivations}, TensorRecord::kView);
   tensor.record()->id = value.id;
-  tensor.record()->set(TensorRecord::kView);
   return tensor;
 }
 

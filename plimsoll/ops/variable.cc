@@ -139,12 +139,11 @@ Tensor Variable::value() const {
     const std::lock_guard lock(state_->mutex);
     bytes = StorageRef::share(&state_->storage("Variable"));
   }
+  const int flags = TensorRecord::kView | (state_->trainable ? TensorRecord::kTrainable : 0);
   Tensor snapshot =
-      make_tensor_on(std::move(bytes), 0, shape(), dtype(), {.op = "variable", .category = Category::kParameters});
-  TensorRecord& record = *snapshot.record();
-  record.id = id();
-  record.set(TensorRecord::kView);
-  if (state_->trainable) record.set(TensorRecord::kTrainable);
+      make_tensor_on(std::move(bytes), 0, shape(), dtype(), {.op = "variable", .category = Category::kParameters},
+                     static_cast<std::uint8_t>(flags));
+  snapshot.record()->id = id();
   return snapshot;
 }
 

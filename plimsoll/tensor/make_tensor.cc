@@ -29,7 +29,8 @@ BlockLabel block_label(const Origin& origin, const Shape& shape, DType dtype) no
   return label;
 }
 
-Tensor make_tensor_on(StorageRef storage, std::size_t offset, const Shape& shape, DType dtype, const Origin& origin) {
+Tensor make_tensor_on(StorageRef storage, std::size_t offset, const Shape& shape, DType dtype, const Origin& origin,
+                      std::uint8_t flags) {
   ThreadMemory& thread = ThreadMemory::current();
   TensorThread& counts = TensorThread::of(thread);
   ThreadContext& context = ThreadContext::current();
@@ -51,7 +52,7 @@ Tensor make_tensor_on(StorageRef storage, std::size_t offset, const Shape& shape
     record->era = TensorRecord::newest_era.load(std::memory_order_relaxed);
     record->dtype = dtype;
     record->category = origin.category;
-    record->flags.store(TensorRecord::kLive, std::memory_order_relaxed);
+    record->flags.store(static_cast<std::uint8_t>(TensorRecord::kLive | flags), std::memory_order_relaxed);
     counts.count(counts.tensors, 1);
   }
   if (context.scope) context.scope->track(record);
@@ -67,10 +68,8 @@ Tensor make_view(const Tensor& base, const char* op, const Shape& shape, std::si
   const TensorRecord* record = base.record();
   Storage* storage = record ? record->storage.load(std::memory_order_acquire) : nullptr;
   if (!storage) refuse_disposed(base, op, "x");
-  Tensor view = make_tensor_on(StorageRef::share(storage), record->offset + offset, shape, record->dtype,
-                               {.op = op, .category = record->category});
-  view.record()->set(TensorRecord::kView);
-  return view;
+  return make_tensor_on(StorageRef::share(storage), record->offset + offset, shape, record->dtype,
+                        {.op = op, .category = record->category}, TensorRecord::kView);
 }
 
 void set_name(const Tensor& tensor, std::string_view name) {

@@ -26,9 +26,9 @@ struct Origin {
 // A tensor with bytes of its own, not cleared. Throws OutOfMemory, having changed nothing. Requires a known shape.
 PLIMSOLL_API Tensor make_tensor(const Origin& origin, const Shape& shape, DType dtype, Device& device);
 
-// A tensor on these bytes.
+// A tensor on these bytes. `flags` of TensorRecord are there from the start, for those who walk the ledger meanwhile.
 PLIMSOLL_API Tensor make_tensor_on(StorageRef storage, std::size_t offset, const Shape& shape, DType dtype,
-                                   const Origin& origin);
+                                   const Origin& origin, std::uint8_t flags = 0);
 // On the bytes of another tensor, from `offset` bytes after its first on. Throws Disposed in the name of `op`.
 PLIMSOLL_API Tensor make_view(const Tensor& base, const char* op, const Shape& shape, std::size_t offset);
 
