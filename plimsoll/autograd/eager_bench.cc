@@ -15,6 +15,7 @@
 #include "plimsoll/base/thread_pool.h"
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/elementwise.h"
+#include "plimsoll/ops/softmax.h"
 #include "plimsoll/tensor/tidy.h"
 
 namespace pl = plimsoll;
@@ -126,7 +127,6 @@ void compare_backward(int rounds) {
     const pl::Tensor y = chain(x);
     const pl::Tensor g = tape.gradient(y, x);
   };
-  const auto torch_forward = [&] { chain(tx); };
   const auto torch_both = [&] { const auto g = torch::autograd::grad({chain(tx).sum()}, {tx}); };
   const auto torch_sum = [&] { chain(tx).sum(); };
   for (int round = 0; round < rounds; ++round) {
