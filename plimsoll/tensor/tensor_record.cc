@@ -12,6 +12,15 @@ Storage* end_tensor(TensorRecord& record, TensorThread& counts) noexcept {
   return record.storage.exchange(nullptr, std::memory_order_acq_rel);
 }
 
+// The same when nobody else refers to the record: without atomic operations that lock.
+Storage* end_unshared(TensorRecord& record, TensorThread& counts) noexcept {
+  if (record.flags.load(std::memory_order_relaxed) & TensorRecord::kLive) counts.count(counts.tensors, -1);
+  record.flags.store(0, std::memory_order_relaxed);
+  Storage* const storage = record.storage.load(std::memory_order_acquire);
+  record.storage.store(nullptr, std::memory_order_relaxed);
+  return storage;
+}
+
 }  // namespace
 
 void TensorRecord::drop(std::uint64_t before) noexcept {
@@ -21,7 +30,7 @@ void TensorRecord::drop(std::uint64_t before) noexcept {
   StorageRef bytes;
   {
     const EnterThread inside(thread);
-    bytes = StorageRef::adopt(end_tensor(*this, counts));
+    bytes = StorageRef::adopt(last ? end_unshared(*this, counts) : end_tensor(*this, counts));
     if (name) [[unlikely]]
       delete[] std::exchange(name, nullptr);
     if (last) {
