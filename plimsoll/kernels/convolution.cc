@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/thread_pool.h"
@@ -15,7 +16,14 @@ namespace {
 constexpr std::int64_t kSlots = 16;             // Parts an image batch is worked on at once, each with its own copy.
 constexpr std::int64_t kCopyBytes = 128 << 10;  // A copy stays in the second cache.
 
+constexpr std::int64_t kAnyPixels = std::numeric_limits<std::int64_t>::max();
+
 std::int64_t round_up(std::int64_t n, std::int64_t to) noexcept { return (n + to - 1) / to * to; }
+
+struct TapSpan {
+  std::int64_t begin, end;
+  friend bool operator==(const TapSpan&, const TapSpan&) = default;
+};
 
 // One sweep, how it is cut and what it needs: the filter's panels, the runs, and a copy per slot.
 struct GatherPlan {
@@ -25,6 +33,7 @@ struct GatherPlan {
   bool backward, depthwise;
   std::int64_t size;  // Of an element.
   SweepCut cut;
+  InputLayout layout;
   std::int64_t slots;
 
   GatherPlan(const ConvolutionSizes& s, const Sweep& with, bool is_backward, DType dtype) noexcept
@@ -37,7 +46,8 @@ struct GatherPlan {
         depthwise(s.is_depthwise()),
         size(static_cast<std::int64_t>(size_of(dtype))) {
     const std::int64_t work = std::max<std::int64_t>(depth() * sweep.output_channels, 1);  // Products per pixel.
-    cut = cut_sweep(sweep, 0, kCopyBytes / size, kSlots, std::max<std::int64_t>(24, 200'000 / work));
+    cut = cut_sweep(sweep, 0, kCopyBytes / size, kAnyPixels, kSlots, std::max<std::int64_t>(24, 200'000 / work));
+    layout = input_layout(sweep, cut, sweep.channels, false);
     slots = std::min(kSlots, units());
   }
 
@@ -46,6 +56,25 @@ struct GatherPlan {
   std::int64_t units() const noexcept { return sweep.images * cut.blocks(); }
   bool merges() const noexcept { return !depthwise && groups == 1 && sweep.across.tap_step == 1; }
   std::int64_t num_runs() const noexcept { return merges() ? sweep.down.taps : taps(); }
+  std::int64_t runs_of_row_tap() const noexcept { return merges() ? 1 : sweep.across.taps; }
+
+  // Taps of an output row that are not padding.
+  TapSpan row_taps(std::int64_t output_row) const noexcept {
+    const SweepAxis& axis = sweep.down;
+    const std::int64_t first = axis.first(output_row);
+    TapSpan taps = {0, axis.taps};
+    while (taps.begin < taps.end && first + taps.begin * axis.tap_step < 0) ++taps.begin;
+    while (taps.end > taps.begin && first + (taps.end - 1) * axis.tap_step >= axis.inputs) --taps.end;
+    return taps;
+  }
+  // Whether so much is padding that it pays to leave it out: an eighth of the rows.
+  bool splits_rows() const noexcept {
+    const SweepAxis& axis = sweep.down;
+    if (axis.outputs == 0 || axis.taps == 0) return false;
+    const std::int64_t outside = std::max<std::int64_t>(0, -axis.offset) +
+                                 std::max<std::int64_t>(0, axis.offset + axis.span(axis.outputs) - axis.inputs);
+    return outside * 8 >= axis.span(axis.outputs);
+  }
   // Of one group's panels.
   std::int64_t panel_bytes() const noexcept { return depth() * loops.padded_columns(group_outputs) * size; }
   std::int64_t filter_bytes() const noexcept {
@@ -54,7 +83,7 @@ struct GatherPlan {
   std::int64_t runs_bytes() const noexcept {
     return round_up(num_runs() * static_cast<std::int64_t>(sizeof(GatherRun)), 64);
   }
-  std::int64_t copy_bytes() const noexcept { return round_up(copy_elements(sweep, cut) * size, 64); }
+  std::int64_t copy_bytes() const noexcept { return round_up(layout.copy_elements * size, 64); }
   std::int64_t scratch_bytes() const noexcept { return filter_bytes() + runs_bytes() + slots * copy_bytes(); }
   // Position of tap t, in the order of the runs, in the filter.
   std::int64_t filter_tap(std::int64_t t, std::int64_t filter_columns) const noexcept {
@@ -79,7 +108,7 @@ struct GatherCall {
 
   void make_runs() const noexcept {
     const Sweep& s = plan.sweep;
-    const std::int64_t row_pitch = input_columns(s, plan.cut) * s.channels;
+    const std::int64_t row_pitch = plan.layout.row_pitch();
     const std::int64_t across = plan.merges() ? 1 : s.across.taps;
     const std::int64_t length = plan.group_channels * (plan.merges() ? s.across.taps : 1);
     for (std::int64_t i = 0; i < plan.num_runs(); ++i)
@@ -116,11 +145,9 @@ struct GatherCall {
       std::memcpy(panels() + t * bytes, filter + filter_tap(t) * bytes, static_cast<std::size_t>(bytes));
   }
 
-  const std::byte* bias_at(std::int64_t channel) const noexcept { return bias ? bias + channel * plan.size : nullptr; }
-
   void run_block(const SweepBlock& block, std::byte* copy) const noexcept {
     const Sweep& s = plan.sweep;
-    const BlockInput in = block_input(s, plan.cut, block, x, static_cast<std::size_t>(plan.size), copy);
+    const BlockInput in = block_input(s, plan.layout, block, x, static_cast<std::size_t>(plan.size), copy);
     const std::int64_t image_columns = s.output_columns, image_rows = output_rows;
     const std::int64_t row = s.down.start + block.row * s.down.step;
     const std::int64_t column = s.across.start + block.column * s.across.step;
@@ -133,16 +160,37 @@ struct GatherCall {
           {from, into, block.rows, block.columns, runs(), plan.num_runs(), panels(), plan.groups, bias, relu});
       return;
     }
-    const std::int64_t columns = 2 * plan.loops.width;
+    // Rows whose taps meet as many rows of padding go together; their products with padding are left out.
+    const bool split = plan.splits_rows();
+    for (std::int64_t u = 0, end; u < block.rows; u = end) {
+      const TapSpan taps = plan.row_taps(block.row + u);
+      end = split ? u + 1 : block.rows;
+      while (end < block.rows && plan.row_taps(block.row + end) == taps) ++end;
+      gather_rows({in.data + u * from.row_step * plan.size, from.row_step, from.column_step},
+                  {out + u * into.row_step * plan.size, into.row_step, into.column_step}, end - u, block.columns,
+                  split ? taps : TapSpan{0, s.down.taps});
+    }
+  }
+
+  // All channels of a grid of outputs, of some of the filter's rows.
+  void gather_rows(const PixelGrid<const std::byte>& from, const PixelGrid<std::byte>& into, std::int64_t rows,
+                   std::int64_t row_pixels, TapSpan taps) const noexcept {
+    const std::int64_t columns = 2 * plan.loops.width, runs_of_tap = plan.runs_of_row_tap();
+    const std::int64_t skipped = taps.begin * plan.sweep.across.taps * plan.group_channels;  // Rows of panels.
     for (std::int64_t group = 0; group < plan.groups; ++group)
       for (std::int64_t c = 0; c < plan.group_outputs; c += columns) {
-        const std::int64_t channel = group * plan.group_outputs + c;
-        Gather gather = {from, into, block.rows, block.columns, runs(), plan.num_runs(), nullptr, 0, nullptr, relu};
-        gather.x.data = in.data + group * plan.group_channels * plan.size;
-        gather.y.data = out + channel * plan.size;
-        gather.filter = panels() + group * plan.panel_bytes() + c * plan.depth() * plan.size;
-        gather.n = std::min(columns, plan.group_outputs - c);
-        gather.bias = bias_at(channel);
+        const std::int64_t channel = group * plan.group_outputs + c, n = std::min(columns, plan.group_outputs - c);
+        Gather gather = {};
+        gather.x = {from.data + group * plan.group_channels * plan.size, from.row_step, from.column_step};
+        gather.y = {into.data + channel * plan.size, into.row_step, into.column_step};
+        gather.rows = rows, gather.columns = row_pixels;
+        gather.runs = runs() + taps.begin * runs_of_tap;
+        gather.num_runs = (taps.end - taps.begin) * runs_of_tap;
+        gather.filter = panels() + group * plan.panel_bytes() +
+                        (c * plan.depth() + skipped * plan.loops.panel_columns(n)) * plan.size;
+        gather.n = n;
+        gather.bias = bias ? bias + channel * plan.size : nullptr;
+        gather.relu = relu;
         plan.loops.gather(gather);
       }
   }

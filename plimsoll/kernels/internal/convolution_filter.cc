@@ -10,10 +10,11 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::int64_t kWorkers = 16;           // Parts of the work, each with its own copies.
-constexpr std::int64_t kBlockBytes = 28 << 10;  // Of x and dy: they stay in the first cache.
-constexpr std::int64_t kPieceBytes = 1 << 20;   // Of all sums in scratch.
-constexpr std::int64_t kLeastRows = 48;         // Of the filter, for one worker.
+constexpr std::int64_t kWorkers = 16;            // Parts of the work, each with its own copies.
+constexpr std::int64_t kBlockBytes = 256 << 10;  // Of x and dy: they stay in the second cache.
+constexpr std::int64_t kBlockPixels = 128;       // What a tile reads of them stays in the first.
+constexpr std::int64_t kPieceBytes = 1 << 20;    // Of all sums in scratch.
+constexpr std::int64_t kLeastRows = 48;          // Of the filter, for one worker.
 
 std::int64_t round_up(std::int64_t n, std::int64_t to) noexcept { return (n + to - 1) / to * to; }
 
@@ -23,6 +24,7 @@ struct FilterPlan {
   Sweep sweep;
   std::int64_t size;  // Of an element.
   SweepCut cut;
+  InputLayout layout;
   std::int64_t pieces, row_parts;
 
   FilterPlan(const ConvolutionSizes& s, const Window& window, DType dtype) noexcept
@@ -31,7 +33,9 @@ struct FilterPlan {
         sweep(forward_sweep(s, window)),
         size(static_cast<std::int64_t>(size_of(dtype))) {
     const std::int64_t work = std::max<std::int64_t>(rows() * s.output_channels, 1);
-    cut = cut_sweep(sweep, s.output_channels, kBlockBytes / size, kWorkers, std::max<std::int64_t>(64, 200'000 / work));
+    cut = cut_sweep(sweep, s.output_channels, kBlockBytes / size, kBlockPixels, kWorkers,
+                    std::max<std::int64_t>(64, 200'000 / work));
+    layout = input_layout(sweep, cut, x_pitch(), x_pitch() != s.channels);
     const std::int64_t most = kPieceBytes / std::max<std::int64_t>(filter_elements() * size, 1) + 1;
     pieces = std::clamp<std::int64_t>(std::min(units(), most), 1, kWorkers);
     row_parts = s.is_depthwise() ? 1 : std::clamp<std::int64_t>(rows() / kLeastRows, 1, kWorkers / pieces);
@@ -40,16 +44,21 @@ struct FilterPlan {
   std::int64_t rows() const noexcept { return sizes.taps() * sizes.group_channels(); }
   std::int64_t filter_elements() const noexcept { return rows() * sizes.output_channels; }
   std::int64_t units() const noexcept { return sweep.images * cut.blocks(); }
-  // Vectors reach beyond a pixel's channels: then dy is copied with room between the pixels.
-  bool copies_dy() const noexcept { return !sizes.is_depthwise() && sizes.group_outputs() % loops.width != 0; }
-  std::int64_t dy_pitch() const noexcept {
-    return copies_dy() ? round_up(sizes.group_outputs(), loops.width) * sizes.groups : sizes.output_channels;
+  // Pixels whose distance is a multiple of many cache lines would drive each other out of the first cache.
+  std::int64_t x_pitch() const noexcept {
+    const std::int64_t line = 64 / size;
+    return !sizes.is_depthwise() && sizes.channels % (4 * line) == 0 ? sizes.channels + line : sizes.channels;
+  }
+  // dy is copied where vectors would reach beyond it, or its pixels are so far apart as above.
+  bool packs_dy() const noexcept {
+    return !sizes.is_depthwise() && (sizes.group_outputs() % loops.width != 0 || sizes.output_channels * size > 128);
   }
   std::int64_t offsets_bytes() const noexcept { return round_up(rows() * 8, 64); }
   std::int64_t sums_bytes() const noexcept { return round_up(filter_elements() * size, 64); }
-  std::int64_t x_bytes() const noexcept { return round_up(copy_elements(sweep, cut) * size, 64); }
+  std::int64_t x_bytes() const noexcept { return round_up(layout.copy_elements * size, 64); }
   std::int64_t dy_bytes() const noexcept {
-    return copies_dy() ? round_up(cut.rows * cut.columns * dy_pitch() * size, 64) : 0;
+    if (!packs_dy()) return 0;
+    return round_up(cut.rows * cut.columns * loops.panel_columns(sizes.group_outputs()) * size, 64);
   }
   std::int64_t scratch_bytes() const noexcept {
     return offsets_bytes() + (pieces - 1) * sums_bytes() + pieces * row_parts * (x_bytes() + dy_bytes());
@@ -71,62 +80,62 @@ struct FilterCall {
 
   void make_offsets() const noexcept {
     const Sweep& s = plan.sweep;
-    const std::int64_t row_pitch = input_columns(s, plan.cut) * s.channels, depth = plan.sizes.group_channels();
+    const std::int64_t row_pitch = plan.layout.row_pitch(), depth = plan.sizes.group_channels();
     for (std::int64_t k = 0; k < plan.rows(); ++k) {
       const std::int64_t tap = k / depth, row = tap / s.across.taps, column = tap % s.across.taps;
-      offsets()[k] = row * s.down.tap_step * row_pitch + column * s.across.tap_step * s.channels + k % depth;
+      offsets()[k] = row * s.down.tap_step * row_pitch + column * s.across.tap_step * plan.layout.pitch + k % depth;
     }
   }
 
-  // dy of a block, with room between the groups when vectors need it.
-  PixelGrid<const void> block_dy(const SweepBlock& block, std::byte* copy) const noexcept {
+  const std::byte* dy_of(const SweepBlock& block) const noexcept {
     const ConvolutionSizes& s = plan.sizes;
-    const std::int64_t row_elements = s.output_columns * s.output_channels;
-    const std::byte* from =
-        dy + ((block.image * s.output_rows + block.row) * row_elements + block.column * s.output_channels) * plan.size;
-    if (!plan.copies_dy()) return {from, row_elements, s.output_channels};
-    const auto bytes = static_cast<std::size_t>(s.group_outputs() * plan.size);
-    const std::int64_t padded = plan.dy_pitch() / s.groups * plan.size;
-    std::byte* to = copy;
-    for (std::int64_t row = 0; row < block.rows; ++row)
-      for (std::int64_t i = 0; i < block.columns * s.groups; ++i, to += padded) {
-        std::memcpy(to, from + row * row_elements * plan.size + i * static_cast<std::int64_t>(bytes), bytes);
-        std::memset(to + bytes, 0, static_cast<std::size_t>(padded) - bytes);
-      }
-    return {copy, block.columns * plan.dy_pitch(), plan.dy_pitch()};
+    const std::int64_t pixel = (block.image * s.output_rows + block.row) * s.output_columns + block.column;
+    return dy + pixel * s.output_channels * plan.size;
+  }
+
+  // n columns of a block's dy, from `column` on: where they are, or copied to lie side by side.
+  PixelGrid<const void> panel_of(const SweepBlock& block, std::int64_t column, std::int64_t n,
+                                 std::byte* copy) const noexcept {
+    const ConvolutionSizes& s = plan.sizes;
+    const std::byte* from = dy_of(block) + column * plan.size;
+    const std::int64_t row_step = s.output_columns * s.output_channels, columns = plan.loops.panel_columns(n);
+    if (!plan.packs_dy()) return {from, row_step, s.output_channels};
+    for (std::int64_t row = 0; row < block.rows; ++row, from += row_step * plan.size)
+      plan.loops.pack(from, block.columns, s.output_channels, 1, n, copy + row * block.columns * columns * plan.size);
+    return {copy, block.columns * columns, columns};
   }
 
   void add_block(const SweepBlock& block, std::int64_t worker, bool accumulate) const noexcept {
     const ConvolutionSizes& s = plan.sizes;
     const std::int64_t piece = worker / plan.row_parts, part = worker % plan.row_parts;
     const BlockInput in =
-        block_input(plan.sweep, plan.cut, block, x, static_cast<std::size_t>(plan.size), copies(worker));
+        block_input(plan.sweep, plan.layout, block, x, static_cast<std::size_t>(plan.size), copies(worker));
     const PixelGrid<const void> from = {in.data, plan.sweep.down.input_step * in.row_pitch,
                                         plan.sweep.across.input_step * in.pitch};
-    const PixelGrid<const void> grid = block_dy(block, copies(worker) + plan.x_bytes());
+    std::byte* panel = copies(worker) + plan.x_bytes();
     if (s.is_depthwise()) {
+      const PixelGrid<const void> grid = panel_of(block, 0, s.output_channels, panel);
       plan.loops.depthwise_filter(
           {from, grid, block.rows, block.columns, offsets(), plan.rows(), sums(piece), s.groups, accumulate});
       return;
     }
     const std::int64_t first = part * plan.rows() / plan.row_parts, last = (part + 1) * plan.rows() / plan.row_parts;
-    const std::int64_t columns = 2 * plan.loops.width;
     for (std::int64_t group = 0; group < s.groups; ++group)
-      for (std::int64_t c = 0; c < s.group_outputs(); c += columns) {
+      for (std::int64_t c = 0; c < s.group_outputs(); c += 2 * plan.loops.width) {
+        const std::int64_t n = std::min(2 * plan.loops.width, s.group_outputs() - c);
+        const std::int64_t channel = group * s.group_outputs() + c;
         GatherFilter gather = {from,
-                               grid,
+                               panel_of(block, channel, n, panel),
                                block.rows,
                                block.columns,
                                offsets() + first,
                                last - first,
                                nullptr,
                                s.output_channels,
-                               std::min(columns, s.group_outputs() - c),
+                               n,
                                accumulate};
         gather.x.data = in.data + group * s.group_channels() * plan.size;
-        gather.dy.data =
-            static_cast<const std::byte*>(grid.data) + (group * plan.dy_pitch() / s.groups + c) * plan.size;
-        gather.dfilter = sums(piece) + (first * s.output_channels + group * s.group_outputs() + c) * plan.size;
+        gather.dfilter = sums(piece) + (first * s.output_channels + channel) * plan.size;
         plan.loops.gather_filter(gather);
       }
   }

@@ -283,11 +283,14 @@ void pack_panel(const void* data, std::int64_t k, std::int64_t deep, std::int64_
   const std::int64_t columns = n > Lanes<T>::kWidth ? 2 * Lanes<T>::kWidth : Lanes<T>::kWidth;
   const T* x = static_cast<const T*>(data);
   T* to = static_cast<T*>(panel);
+  if (along == 1 && n == columns) {
+    for (std::int64_t p = 0; p < k; ++p, x += deep)
+      for (std::int64_t j = 0; j < n; j += Lanes<T>::kWidth, to += Lanes<T>::kWidth)
+        Lanes<T>::put(to, Lanes<T>::get(x + j));
+    return;
+  }
   for (std::int64_t p = 0; p < k; ++p, x += deep, to += columns) {
-    if (along == 1)
-      for (std::int64_t j = 0; j < n; ++j) to[j] = x[j];
-    else
-      for (std::int64_t j = 0; j < n; ++j) to[j] = x[j * along];
+    for (std::int64_t j = 0; j < n; ++j) to[j] = x[j * along];
     for (std::int64_t j = n; j < columns; ++j) to[j] = T(0);
   }
 }

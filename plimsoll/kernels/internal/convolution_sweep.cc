@@ -77,15 +77,15 @@ Sweep backward_sweep(const ConvolutionSizes& s, const Window& w, std::int64_t ph
   return sweep;
 }
 
-SweepCut cut_sweep(const Sweep& sweep, std::int64_t output_elements, std::int64_t limit, std::int64_t wanted,
-                   std::int64_t least) noexcept {
+SweepCut cut_sweep(const Sweep& sweep, std::int64_t output_elements, std::int64_t limit, std::int64_t pixels,
+                   std::int64_t wanted, std::int64_t least) noexcept {
   std::int64_t rows = std::max<std::int64_t>(sweep.down.outputs, 1);
   std::int64_t columns = std::max<std::int64_t>(sweep.across.outputs, 1);
   const auto blocks = [&](std::int64_t all, std::int64_t one) { return (all + one - 1) / one; };
   const auto is_coarse = [&] {
     const std::int64_t elements =
         sweep.down.span(rows) * sweep.across.span(columns) * sweep.channels + rows * columns * output_elements;
-    if (elements > limit) return true;
+    if (elements > limit || rows * columns > pixels) return true;
     return sweep.images * blocks(sweep.down.outputs, rows) * blocks(sweep.across.outputs, columns) < wanted &&
            rows * columns >= 2 * least;
   };
@@ -110,37 +110,40 @@ SweepBlock block_of(const Sweep& sweep, const SweepCut& cut, std::int64_t index)
   return block;
 }
 
-std::int64_t input_columns(const Sweep& sweep, const SweepCut& cut) noexcept {
-  return sweep.is_inside() ? sweep.across.inputs : sweep.across.span(cut.columns);
+InputLayout input_layout(const Sweep& sweep, const SweepCut& cut, std::int64_t pitch, bool always) noexcept {
+  if (sweep.is_inside() && !always) return {false, sweep.across.inputs, sweep.channels, 0};
+  const std::int64_t columns = sweep.across.span(cut.columns);
+  return {true, columns, pitch, sweep.down.span(cut.rows) * columns * pitch};
 }
 
-std::int64_t copy_elements(const Sweep& sweep, const SweepCut& cut) noexcept {
-  return sweep.is_inside() ? 0 : sweep.down.span(cut.rows) * sweep.across.span(cut.columns) * sweep.channels;
-}
-
-BlockInput block_input(const Sweep& sweep, const SweepCut& cut, const SweepBlock& block, const std::byte* images,
+BlockInput block_input(const Sweep& sweep, const InputLayout& layout, const SweepBlock& block, const std::byte* images,
                        std::size_t element_bytes, std::byte* copy) noexcept {
-  const std::int64_t pixel = sweep.channels * static_cast<std::int64_t>(element_bytes);
+  const auto bytes = static_cast<std::int64_t>(element_bytes);
+  const std::int64_t pixel = sweep.channels * bytes;  // In the image.
   const std::int64_t inputs_down = sweep.down.inputs, inputs_across = sweep.across.inputs;
   const std::byte* image = images + block.image * inputs_down * inputs_across * pixel;
   const std::int64_t top = sweep.down.first(block.row), left = sweep.across.first(block.column);
-  const std::int64_t pitch = input_columns(sweep, cut);
-  const BlockInput copied = {copy, pitch * sweep.channels, sweep.channels};
   if (sweep.down.taps == 0) return {images, 0, 0};
-  if (sweep.is_inside()) return {image + (top * inputs_across + left) * pixel, copied.row_pitch, copied.pitch};
-  const std::int64_t width = sweep.across.span(block.columns);
+  if (!layout.copied) return {image + (top * inputs_across + left) * pixel, layout.row_pitch(), layout.pitch};
+  const BlockInput copied = {copy, layout.row_pitch(), layout.pitch};
+  const std::int64_t width = sweep.across.span(block.columns), step = layout.pitch * bytes;
   const std::int64_t before = std::clamp<std::int64_t>(-left, 0, width);
   const std::int64_t after = std::clamp<std::int64_t>(left + width - inputs_across, 0, width - before);
   const std::int64_t middle = width - before - after;
-  for (std::int64_t r = 0, end = sweep.down.span(block.rows); r < end; ++r, copy += pitch * pixel) {
+  for (std::int64_t r = 0, end = sweep.down.span(block.rows); r < end; ++r, copy += layout.row_pitch() * bytes) {
     if (top + r < 0 || top + r >= inputs_down || middle <= 0) {
-      zero(copy, width * pixel);
+      zero(copy, width * step);
       continue;
     }
-    zero(copy, before * pixel);
-    std::memcpy(copy + before * pixel, image + ((top + r) * inputs_across + left + before) * pixel,
-                static_cast<std::size_t>(middle * pixel));
-    zero(copy + (before + middle) * pixel, after * pixel);
+    zero(copy, before * step);
+    zero(copy + (before + middle) * step, after * step);
+    const std::byte* from = image + ((top + r) * inputs_across + left + before) * pixel;
+    if (step == pixel) {
+      std::memcpy(copy + before * step, from, static_cast<std::size_t>(middle * pixel));
+      continue;
+    }
+    for (std::int64_t i = 0; i < middle; ++i)
+      std::memcpy(copy + (before + i) * step, from + i * pixel, static_cast<std::size_t>(pixel));
   }
   return copied;
 }

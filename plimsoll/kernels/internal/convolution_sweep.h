@@ -64,10 +64,10 @@ struct SweepCut {
   std::int64_t blocks() const noexcept { return row_blocks * column_blocks; }
 };
 
-// Blocks whose inputs and `output_elements` per output pixel stay below `limit` elements where possible, and at least
-// `wanted` of them over all images unless they had fewer than `least` pixels.
-SweepCut cut_sweep(const Sweep& sweep, std::int64_t output_elements, std::int64_t limit, std::int64_t wanted,
-                   std::int64_t least) noexcept;
+// Blocks of up to `pixels` outputs whose inputs and `output_elements` per output stay below `limit` elements where
+// possible, and at least `wanted` of them over all images unless they had fewer than `least` outputs.
+SweepCut cut_sweep(const Sweep& sweep, std::int64_t output_elements, std::int64_t limit, std::int64_t pixels,
+                   std::int64_t wanted, std::int64_t least) noexcept;
 
 struct SweepBlock {
   std::int64_t image, row, column, rows, columns;  // Outputs [row, row + rows) x [column, column + columns).
@@ -80,12 +80,20 @@ struct BlockInput {
   std::int64_t row_pitch, pitch;  // Elements between rows, and between pixels.
 };
 
-// `copy` is memory for span x span x channels elements, or null when the sweep is inside.
-BlockInput block_input(const Sweep& sweep, const SweepCut& cut, const SweepBlock& block, const std::byte* images,
-                       std::size_t element_bytes, std::byte* copy) noexcept;
+// How inputs are handed over: when `copied`, with `pitch` elements from pixel to pixel, else as they lie in the image.
+struct InputLayout {
+  bool copied;
+  std::int64_t columns, pitch;  // Pixels from row to row; elements.
+  std::int64_t copy_elements;   // Of the largest block.
 
-// Columns of pixels between the rows that block_input() gives.
-std::int64_t input_columns(const Sweep& sweep, const SweepCut& cut) noexcept;
-std::int64_t copy_elements(const Sweep& sweep, const SweepCut& cut) noexcept;  // 0 when the sweep is inside.
+  std::int64_t row_pitch() const noexcept { return columns * pitch; }
+};
+
+// `pitch` >= channels is that of copies; they are made when taps meet padding, or when `always`.
+InputLayout input_layout(const Sweep& sweep, const SweepCut& cut, std::int64_t pitch, bool always) noexcept;
+
+// `copy` is memory for layout.copy_elements.
+BlockInput block_input(const Sweep& sweep, const InputLayout& layout, const SweepBlock& block, const std::byte* images,
+                       std::size_t element_bytes, std::byte* copy) noexcept;
 
 }  // namespace plimsoll

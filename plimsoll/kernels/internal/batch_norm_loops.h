@@ -1,0 +1,35 @@
+// BatchNormLoops: passes over rows of channels, one table per instruction set. Rows are dense.
+#pragma once
+
+#include <cstdint>
+
+#include "plimsoll/kernels/internal/loops.h"
+
+namespace plimsoll {
+
+struct BatchNormLoops {
+  // Joins `rows` rows into the running means and sums of squared distances from them, which stand for `before` rows.
+  void (*moments)(const void* x, std::int64_t rows, std::int64_t channels, std::int64_t before, double* mean,
+                  double* squares);
+  // Adds the sums of dy and of dy * (x - mean); dy counts where y > 0, or everywhere when y is null.
+  void (*gradient_sums)(const void* x, const void* dy, const void* y, std::int64_t rows, std::int64_t channels,
+                        const void* mean, double* sum, double* product);
+  // y = (x - mean) * scale + shift, then relu.
+  void (*apply)(const void* x, void* y, std::int64_t rows, std::int64_t channels, const void* mean, const void* scale,
+                const void* shift, bool relu);
+  // dx = dy * scale + (x - mean) * slope + shift; dy as above.
+  void (*gradient)(const void* x, const void* dy, const void* y, void* dx, std::int64_t rows, std::int64_t channels,
+                   const void* mean, const void* scale, const void* slope, const void* shift);
+};
+
+struct BatchNormTable {
+  BatchNormLoops f32, f64;
+  const BatchNormLoops& of(DType dtype) const noexcept { return dtype == plimsoll::f32 ? f32 : f64; }
+};
+
+const BatchNormTable& batch_norm_loops() noexcept;
+const BatchNormTable& batch_norm_loops_baseline() noexcept;
+const BatchNormTable& batch_norm_loops_avx2() noexcept;
+const BatchNormTable& batch_norm_loops_avx512() noexcept;
+
+}  // namespace plimsoll

@@ -1,0 +1,58 @@
+// PoolingLoops: pooling of a few windows side by side, one table per instruction set.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "plimsoll/kernels/internal/loops.h"
+
+namespace plimsoll {
+
+// Windows 0 ... outputs - 1 of a row. Steps are in elements; channels of one pixel are `pitch` from the next pixel's.
+template <class Input, class Output>
+struct PoolRow {
+  Input* image;     // At the first channel of interest.
+  Input* end;       // Of what may be read (written) in vectors.
+  Output* outputs;  // At the same channel of window 0.
+  void* codes;      // [windows][channels] of integers of the elements' size: tap of the maximum. Or null.
+  std::int64_t rows, columns, pitch, channels, windows;
+  std::int64_t taps_down, taps_across, row_dilation, column_dilation;
+  std::int64_t top, left, column_stride;  // Of window 0's first tap; may be outside of the image.
+};
+using PoolForwardRow = PoolRow<const void, void>;
+using PoolBackwardRow = PoolRow<void, const void>;
+
+// Taps of an axis that lie inside of it.
+struct TapRange {
+  std::int64_t begin, end;
+  std::int64_t count() const noexcept { return end > begin ? end - begin : 0; }
+};
+inline TapRange taps_inside(std::int64_t first, std::int64_t taps, std::int64_t dilation, std::int64_t size) noexcept {
+  if (first >= 0 && first + (taps - 1) * dilation < size) return {0, taps};
+  const std::int64_t begin = first < 0 ? (-first + dilation - 1) / dilation : 0;
+  const std::int64_t reach = size > first ? (size - first + dilation - 1) / dilation : 0;
+  return {begin, taps < reach ? taps : reach};
+}
+
+// Channels beyond the last are written too, as long as they are those of windows to come: rows are done in order.
+struct PoolingLoops {
+  void (*max)(const PoolForwardRow& row);
+  void (*average)(const PoolForwardRow& row);
+  void (*max_gradient)(const PoolBackwardRow& row);  // Adds to the image.
+  void (*average_gradient)(const PoolBackwardRow& row);
+  // Codes as they are kept: see pooling_codes.h. Whole groups of 8 are read and written.
+  void (*pack_codes)(const void* codes, std::int64_t n, int bits, std::byte* to);
+  void (*unpack_codes)(const std::byte* from, std::int64_t n, int bits, void* codes);
+};
+
+struct PoolingTable {
+  PoolingLoops f32, f64;
+  const PoolingLoops& of(DType dtype) const noexcept { return dtype == plimsoll::f32 ? f32 : f64; }
+};
+
+const PoolingTable& pooling_loops() noexcept;
+const PoolingTable& pooling_loops_baseline() noexcept;
+const PoolingTable& pooling_loops_avx2() noexcept;
+const PoolingTable& pooling_loops_avx512() noexcept;
+
+}  // namespace plimsoll
