@@ -7,7 +7,7 @@ foreach(source ${benchmarks})
   add_executable(${name} ${source})
   target_compile_definitions(${name} PRIVATE SHARED_DATA="${PROJECT_SOURCE_DIR}/../shared")
   target_link_libraries(${name} PRIVATE plimsoll_cli benchmark::benchmark ${CMAKE_DL_LIBS})
-  file(STRINGS ${source} uses_torch REGEX "include <torch/torch.h>")
+  file(STRINGS ${source} uses_torch REGEX "include <(torch/torch|ATen/ATen)[.]h>")
   if(uses_torch)  # Beside Debian's libtorch, in one process.
     target_include_directories(${name} SYSTEM PRIVATE ${TORCH_API_INCLUDE})
     target_link_libraries(${name} PRIVATE torch torch_cpu c10)

@@ -2,65 +2,83 @@
 
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/thread_pool.h"
+#include "plimsoll/kernels/internal/reduce_loops.h"
 #include "plimsoll/kernels/reduce.h"
 
 namespace plimsoll {
 namespace {
 
 constexpr std::int64_t kGrain = 16384;
-constexpr std::int64_t kColumns = 256;  // Walked together, row after row, when the axis is not the innermost.
 
+// For dtypes that no loop is made for.
 template <class T, bool kMax>
-bool beats(T a, T best) noexcept {
-  return (kMax ? a > best : a < best) || (a != a && best == best);  // NaN wins, the first of them.
-}
-
-template <class T, bool kMax>
-void run_position(const T* x, std::int64_t n, std::int64_t* out) noexcept {
+std::int64_t position_in_run(const T* x, std::int64_t n) noexcept {
   T best = x[0];
   std::int64_t where = 0;
   for (std::int64_t i = 1; i < n; ++i)
-    if (beats<T, kMax>(x[i], best)) best = x[i], where = i;
-  *out = where;
+    if ((kMax ? x[i] > best : x[i] < best) || (x[i] != x[i] && best == best)) best = x[i], where = i;
+  return where;
 }
 
 template <class T, bool kMax>
-void column_positions(const T* x, std::int64_t n, std::int64_t stride, std::int64_t columns,
-                      std::int64_t* out) noexcept {
-  T best[kColumns];
+void positions_in_columns(const T* x, std::int64_t n, std::int64_t stride, std::int64_t columns,
+                          std::int64_t* out) noexcept {
+  T best[kPositionColumns];
   for (std::int64_t c = 0; c < columns; ++c) best[c] = x[c], out[c] = 0;
   for (std::int64_t i = 1; i < n; ++i)
     for (std::int64_t c = 0; c < columns; ++c)
-      if (const T value = x[i * stride + c]; beats<T, kMax>(value, best[c])) best[c] = value, out[c] = i;
+      if (const T v = x[i * stride + c]; (kMax ? v > best[c] : v < best[c]) || (v != v && best[c] == best[c]))
+        best[c] = v, out[c] = i;
 }
 
-template <class T, bool kMax>
-void positions(const T* x, std::int64_t outer, std::int64_t n, std::int64_t inner, std::int64_t* out) noexcept {
-  const std::int64_t tiles = (inner + kColumns - 1) / kColumns;
-  const std::int64_t grain = std::max<std::int64_t>(1, kGrain / (n * std::min(inner, kColumns)));
-  parallel_for(outer * tiles, grain, [&](std::int64_t begin, std::int64_t end) {
+// A tensor seen as [outer, n, inner], the positions along n.
+struct Axis {
+  std::int64_t outer, n, inner;
+};
+
+// Calls run(first element, out) for each run along a dense axis, columns(first element, count, out) for others.
+template <class Run, class Columns>
+void each_tile(const Axis& axis, std::int64_t* out, Run run, Columns columns) noexcept {
+  const std::int64_t tiles = (axis.inner + kPositionColumns - 1) / kPositionColumns;
+  const std::int64_t grain = std::max<std::int64_t>(1, kGrain / (axis.n * std::min(axis.inner, kPositionColumns)));
+  parallel_for(axis.outer * tiles, grain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t t = begin; t < end; ++t) {
-      const std::int64_t block = t / tiles, column = t % tiles * kColumns;
-      const T* from = x + block * n * inner + column;
-      std::int64_t* to = out + block * inner + column;
-      if (inner == 1)
-        run_position<T, kMax>(from, n, to);
+      const std::int64_t block = t / tiles, column = t % tiles * kPositionColumns;
+      const std::int64_t from = block * axis.n * axis.inner + column;
+      if (axis.inner == 1)
+        out[block] = run(from);
       else
-        column_positions<T, kMax>(from, n, inner, std::min(kColumns, inner - column), to);
+        columns(from, std::min(kPositionColumns, axis.inner - column), out + block * axis.inner + column);
     }
   });
 }
 
 template <bool kMax>
-void position_of_extreme(const ConstTensorView& x, std::size_t axis, const TensorView& out) noexcept {
+void position_of_extreme(const ConstTensorView& x, std::size_t at, const TensorView& out) noexcept {
   if (out.size() == 0) return;
   const Shape& shape = x.shape();
-  PLIMSOLL_CHECK(out.dtype() == i64 && axis < shape.rank() && shape[axis] > 0);
-  std::int64_t outer = 1, inner = 1;
-  for (std::size_t i = 0; i < axis; ++i) outer *= shape[i];
-  for (std::size_t i = axis + 1; i < shape.rank(); ++i) inner *= shape[i];
-  visit_dtype(x.dtype(), [&]<class T>(TypeTag<T>) {
-    positions<T, kMax>(x.data<T>(), outer, shape[axis], inner, out.data<std::int64_t>());
+  PLIMSOLL_CHECK(out.dtype() == i64 && at < shape.rank() && shape[at] > 0);
+  Axis axis = {1, shape[at], 1};
+  for (std::size_t i = 0; i < at; ++i) axis.outer *= shape[i];
+  for (std::size_t i = at + 1; i < shape.rank(); ++i) axis.inner *= shape[i];
+  const DType dtype = x.dtype();
+  auto* const to = out.data<std::int64_t>();
+  if (native_dtype(dtype) == dtype && axis.n <= INT32_MAX) {
+    const PositionLoops& loops = (kMax ? reduce_loops().largest : reduce_loops().smallest)[native_type(dtype)];
+    const auto element = [&](std::int64_t i) { return x.bytes() + static_cast<std::size_t>(i) * size_of(dtype); };
+    return each_tile(
+        axis, to, [&](std::int64_t from) { return loops.run(element(from), axis.n); },
+        [&](std::int64_t from, std::int64_t columns, std::int64_t* positions) {
+          loops.columns(element(from), axis.n, axis.inner, columns, positions);
+        });
+  }
+  visit_dtype(dtype, [&]<class T>(TypeTag<T>) {
+    const T* data = x.data<T>();
+    each_tile(
+        axis, to, [&](std::int64_t from) { return position_in_run<T, kMax>(data + from, axis.n); },
+        [&](std::int64_t from, std::int64_t columns, std::int64_t* positions) {
+          positions_in_columns<T, kMax>(data + from, axis.n, axis.inner, columns, positions);
+        });
   });
 }
 

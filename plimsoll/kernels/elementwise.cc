@@ -38,9 +38,6 @@ constexpr Facts kTernaryFacts[] = {
 #undef PLIMSOLL_TERNARY
 };
 
-// By the size of the dtype.
-constexpr unsigned char kSelectOf[kNumDTypes] = {0, 0, 0, 1, 2, 3, 1, 1, 2, 3};
-
 const Facts& facts(UnaryOp op) noexcept { return kUnaryFacts[static_cast<std::size_t>(op)]; }
 const Facts& facts(BinaryOp op) noexcept { return kBinaryFacts[static_cast<std::size_t>(op)]; }
 const Facts& facts(TernaryOp op) noexcept { return kTernaryFacts[static_cast<std::size_t>(op)]; }
@@ -115,7 +112,7 @@ void ternary(TernaryOp op, const ConstTensorView& a, const ConstTensorView& b, c
 void select(const ConstTensorView& condition, const ConstTensorView& a, const ConstTensorView& b,
             const TensorView& out) noexcept {
   const DType dtype = out.dtype();
-  const Loop* const set = loops().select[kSelectOf[static_cast<std::size_t>(dtype)]];
+  const Loop* const set = loops().select[size_index(dtype)];
   if (run_small(set, out, condition, a, b)) return;
   const TileOperand operands[] = {{&condition, boolean}, {&a, dtype}, {&b, dtype}};
   run_tiles(set, operands, 3, out, dtype, kLightGrain);
@@ -128,8 +125,10 @@ void copy(const ConstTensorView& x, const TensorView& out) noexcept {
     const void* in = x.bytes();
     loops[0](&in, element, 1);
     const std::size_t size = size_of(out.dtype());
+    const Loop fill = plimsoll::loops().fill[size_index(out.dtype())];
+    in = element;
     return parallel_for(static_cast<std::int64_t>(out.size()), kLightGrain, [&](std::int64_t begin, std::int64_t end) {
-      repeat(out.bytes() + static_cast<std::size_t>(begin) * size, element, size, end - begin);
+      fill(&in, out.bytes() + static_cast<std::size_t>(begin) * size, end - begin);
     });
   }
   if (run_small(loops, out, x)) return;

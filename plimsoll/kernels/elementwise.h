@@ -11,7 +11,7 @@
 // f32, f64, i32, i64 and bool are computed as they are; u8, i8, i16 through i32 and f16, bf16 through f32, tile by tile
 // on the stack. Integers wrap.
 // Thread safety: any thread. Cost: no allocation, never throws; parallel from some 32k elements, cut by shape alone, so
-// results do not depend on the number of threads. Outputs of 4 MiB and more are written around the caches. Operands of
+// results do not depend on the number of threads. Outputs of 16 MiB and more are written around the caches. Operands of
 // the output's size and single elements are taken as they are, in a few nanoseconds; other broadcasts are planned
 // first.
 #pragma once

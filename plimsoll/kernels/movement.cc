@@ -5,12 +5,13 @@
 #include <cstring>
 
 #include "plimsoll/base/thread_pool.h"
+#include "plimsoll/kernels/internal/transpose_block.h"
 
 namespace plimsoll {
 namespace {
 
 constexpr std::int64_t kGrain = 32768;
-constexpr std::int64_t kBlock = 32;  // Elements on each side of a block that is transposed at once.
+constexpr std::int64_t kBlock = 64;  // Rows that are transposed together, square by square.
 
 // A box copy with axes merged where both sides go on evenly; outermost first.
 struct BoxCopy {
@@ -54,6 +55,33 @@ struct BoxCopy {
   }
 };
 
+// A walk over the axes but the last, and where the row at each place begins.
+class BoxWalk {
+ public:
+  BoxWalk(const BoxCopy& box, std::int64_t position) noexcept : box_(box) {
+    for (int i = box.rank - 1; i-- > 0;) {
+      const auto axis = static_cast<std::size_t>(i);
+      index_[axis] = position % box.sizes[axis];
+      position /= box.sizes[axis];
+      from += index_[axis] * box.from[axis], to += index_[axis] * box.to[axis];
+    }
+  }
+  void next() noexcept {
+    for (int i = box_.rank - 1; i-- > 0;) {
+      const auto axis = static_cast<std::size_t>(i);
+      from += box_.from[axis], to += box_.to[axis];
+      if (++index_[axis] < box_.sizes[axis]) return;
+      index_[axis] = 0;
+      from -= box_.sizes[axis] * box_.from[axis], to -= box_.sizes[axis] * box_.to[axis];
+    }
+  }
+  std::int64_t from = 0, to = 0;
+
+ private:
+  const BoxCopy& box_;
+  std::array<std::int64_t, kMaxRank> index_;
+};
+
 // Rows whose elements are `from` apart on one side, `to` on the other.
 template <class T>
 void copy_row(const T* x, std::int64_t from, T* y, std::int64_t to, std::int64_t n) noexcept {
@@ -65,22 +93,39 @@ void copy_row(const T* x, std::int64_t from, T* y, std::int64_t to, std::int64_t
     for (std::int64_t i = 0; i < n; ++i) y[i * to] = x[i * from];
 }
 
-// The last two axes block by block, so that both sides' cache lines are used whole.
+// The last two axes of a copy whose source is dense along the last but one, and whose output along the last: square by
+// square, kBlock rows at a time.
 template <class T>
 void copy_planes(const BoxCopy& box, const T* x, T* y, std::int64_t begin, std::int64_t end) noexcept {
   const auto row = static_cast<std::size_t>(box.rank - 2), column = row + 1;
-  const std::int64_t row_blocks = (box.sizes[row] + kBlock - 1) / kBlock;
+  const std::int64_t row_blocks = (box.sizes[row] + kBlock - 1) / kBlock, from_stride = box.from[column];
   for (std::int64_t task = begin; task < end; ++task) {
     std::int64_t from = 0, to = 0;
     box.offsets(task / row_blocks, box.rank - 2, from, to);
     const std::int64_t first = task % row_blocks * kBlock, last = std::min(first + kBlock, box.sizes[row]);
-    for (std::int64_t c = 0; c < box.sizes[column]; c += kBlock) {
-      const std::int64_t n = std::min(kBlock, box.sizes[column] - c);
-      for (std::int64_t r = first; r < last; ++r)
-        copy_row(x + from + r * box.from[row] + c * box.from[column], box.from[column],
-                 y + to + r * box.to[row] + c * box.to[column], box.to[column], n);
-    }
+    for (std::int64_t c = 0; c < box.sizes[column]; c += kSquare<T>)
+      for (std::int64_t r = first; r < last; r += kSquare<T>)
+        transpose_block(x + from + r + c * from_stride, from_stride, y + to + r * box.to[row] + c, box.to[row],
+                        std::min(kSquare<T>, last - r), std::min(kSquare<T>, box.sizes[column] - c));
   }
+}
+
+// Row by row of the last axis, in pieces.
+template <class T>
+void copy_rows(const BoxCopy& box, const T* x, T* y) noexcept {
+  const auto last = static_cast<std::size_t>(box.rank - 1);
+  const std::int64_t n = box.sizes[last], piece = box.rank == 1 ? std::min(n, kGrain) : n;
+  const std::int64_t pieces = (n + piece - 1) / piece;
+  parallel_for(box.count(box.rank - 1) * pieces, std::max<std::int64_t>(1, kGrain / piece),
+               [&](std::int64_t begin, std::int64_t end) {
+                 BoxWalk walk(box, box.rank == 1 ? 0 : begin);
+                 for (std::int64_t r = begin; r < end; ++r) {
+                   const std::int64_t start = box.rank == 1 ? r * piece : 0;
+                   copy_row(x + walk.from + start * box.from[last], box.from[last], y + walk.to + start * box.to[last],
+                            box.to[last], std::min(piece, n - start));
+                   if (box.rank > 1) walk.next();
+                 }
+               });
 }
 
 template <class T>
@@ -93,28 +138,16 @@ void run_box(BoxCopy& box, const T* x, T* y) noexcept {
   int contiguous = -1;  // The axis along which the source is.
   for (int i = 0; i < box.rank; ++i)
     if (box.from[static_cast<std::size_t>(i)] == 1) contiguous = i;
-  if (box.rank > 1 && box.from[last] != 1 && box.from[last] != 0 && contiguous >= 0) {
-    box.move_last(contiguous);                        // Now the source's rows run along the last axis,
-    std::swap(box.sizes[last], box.sizes[last - 1]);  // and swapped, the output's do.
-    std::swap(box.from[last], box.from[last - 1]);
-    std::swap(box.to[last], box.to[last - 1]);
-    const std::int64_t row_blocks = (box.sizes[last - 1] + kBlock - 1) / kBlock;
-    const std::int64_t grain = std::max<std::int64_t>(1, kGrain / (kBlock * box.sizes[last]));
-    parallel_for(box.count(box.rank - 2) * row_blocks, grain,
-                 [&](std::int64_t begin, std::int64_t end) { copy_planes(box, x, y, begin, end); });
-    return;
-  }
-  const std::int64_t n = box.sizes[last], piece = box.rank == 1 ? std::min(n, kGrain) : n,
-                     pieces = (n + piece - 1) / piece;
-  parallel_for(box.count(box.rank - 1) * pieces, std::max<std::int64_t>(1, kGrain / piece),
-               [&](std::int64_t begin, std::int64_t end) {
-                 for (std::int64_t r = begin; r < end; ++r) {
-                   const std::int64_t start = r % pieces * piece;
-                   std::int64_t from = start * box.from[last], to = start * box.to[last];
-                   box.offsets(r / pieces, box.rank - 1, from, to);
-                   copy_row(x + from, box.from[last], y + to, box.to[last], std::min(piece, n - start));
-                 }
-               });
+  if (box.to[last] != 1 || box.from[last] == 1 || contiguous < 0) return copy_rows(box, x, y);
+  box.move_last(contiguous);
+  std::swap(box.sizes[last], box.sizes[last - 1]);
+  std::swap(box.from[last], box.from[last - 1]);
+  std::swap(box.to[last], box.to[last - 1]);
+  const std::int64_t row_blocks = (box.sizes[last - 1] + kBlock - 1) / kBlock;
+  const std::int64_t grain =
+      std::max<std::int64_t>(1, kGrain / (std::min(kBlock, box.sizes[last - 1]) * box.sizes[last]));
+  parallel_for(box.count(box.rank - 2) * row_blocks, grain,
+               [&](std::int64_t begin, std::int64_t end) { copy_planes(box, x, y, begin, end); });
 }
 
 // Elements are moved as bits.

@@ -1,6 +1,7 @@
 #include "plimsoll/kernels/order.h"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 #include <type_traits>
 
@@ -10,7 +11,10 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::int64_t kSlots = 8;  // Rows under way at once.
+constexpr std::int64_t kSlots = 8;       // Rows under way at once.
+constexpr std::int64_t kFew = 32;        // Positions that are kept sorted.
+constexpr std::int64_t kRowsAtOnce = 4;  // Running sums side by side.
+constexpr std::int64_t kColumns = 256;   // Likewise, of columns.
 
 // Positions of a row by value, then by place.
 template <class T>
@@ -25,6 +29,91 @@ struct Before {
     return i < j;
   }
 };
+
+// The positions of the k largest, in order: kept sorted while the others pass by, if they are few. `order` has n
+// places.
+template <class T>
+void first_by_value(const T* x, std::int64_t n, std::int64_t k, std::int64_t* order) noexcept {
+  const Before<T> before = {x, true};
+  if (k > kFew) {
+    std::iota(order, order + n, std::int64_t{0});
+    std::partial_sort(order, order + k, order + n, before);
+    return;
+  }
+  std::iota(order, order + k, std::int64_t{0});
+  std::sort(order, order + k, before);
+  T last = x[order[k - 1]];
+  for (std::int64_t i = k; i < n; ++i) {
+    if (!Before<T>::less(last, x[i])) continue;
+    std::int64_t place = k - 1;
+    for (; place > 0 && Before<T>::less(x[order[place - 1]], x[i]); --place) order[place] = order[place - 1];
+    order[place] = i;
+    last = x[order[k - 1]];
+  }
+}
+
+// Running sums of kRows rows side by side, each a dense run: they do not wait for each other.
+template <class T, class Sum, int kRows>
+void sum_runs(const T* x, std::int64_t n, std::int64_t row_stride, CumsumFlags flags, T* y) noexcept {
+  Sum sums[kRows] = {};
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::int64_t at = flags.reverse ? n - 1 - i : i;
+    for (int row = 0; row < kRows; ++row) {
+      const Sum before = sums[row];
+      sums[row] += static_cast<Sum>(x[at + row * row_stride]);
+      y[at + row * row_stride] = static_cast<T>(flags.exclusive ? before : sums[row]);
+    }
+  }
+}
+
+// Running sums of up to kColumns columns.
+template <class T, class Sum>
+void sum_columns(const T* x, std::int64_t n, std::int64_t stride, std::int64_t columns, CumsumFlags flags,
+                 T* y) noexcept {
+  Sum sums[kColumns] = {};
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::int64_t at = (flags.reverse ? n - 1 - i : i) * stride;
+    for (std::int64_t c = 0; c < columns; ++c) {
+      const Sum before = sums[c];
+      sums[c] += static_cast<Sum>(x[at + c]);
+      y[at + c] = static_cast<T>(flags.exclusive ? before : sums[c]);
+    }
+  }
+}
+
+// The value's place among all values of its type, as a number without sign: NaN last, both zeros alike.
+template <class T>
+std::uint32_t sort_key(T x) noexcept {
+  if constexpr (std::is_integral_v<T>) {
+    return std::is_signed_v<T> ? static_cast<std::uint32_t>(x) ^ 0x80000000u : static_cast<std::uint32_t>(x);
+  } else {
+    const float value = static_cast<float>(x) + 0.f;
+    if (value != value) return UINT32_MAX;
+    const auto bits = std::bit_cast<std::uint32_t>(value);
+    return bits >> 31 ? ~bits : bits | 0x80000000u;
+  }
+}
+
+// Positions by value, as numbers made of a value's place and its position, which sort by themselves. They take the
+// positions' own memory. Requires elements of at most four bytes, n <= 2^32.
+template <class T>
+void sort_by_keys(const T* x, std::int64_t n, bool descending, std::int64_t* order) noexcept {
+  auto* keys = reinterpret_cast<std::uint64_t*>(order);
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::uint32_t key = sort_key(x[i]);
+    keys[i] = std::uint64_t{descending ? ~key : key} << 32 | static_cast<std::uint64_t>(i);
+  }
+  std::sort(keys, keys + n);
+  for (std::int64_t i = 0; i < n; ++i) order[i] = static_cast<std::int64_t>(keys[i] & UINT32_MAX);
+}
+
+template <class T>
+void sort_positions(const T* x, std::int64_t n, bool descending, std::int64_t* order) noexcept {
+  if constexpr (sizeof(T) <= 4)
+    if (n <= UINT32_MAX) return sort_by_keys(x, n, descending, order);
+  std::iota(order, order + n, std::int64_t{0});
+  std::sort(order, order + n, Before<T>{x, descending});
+}
 
 std::int64_t rows_of(const Shape& shape) noexcept {
   std::int64_t rows = 1;
@@ -45,8 +134,7 @@ void sort(const ConstTensorView& x, SortFlags flags, const TensorView& values, c
     parallel_for(rows_of(x.shape()), std::max<std::int64_t>(1, 2048 / n), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t r = begin; r < end; ++r) {
         std::int64_t* order = positions + r * n;
-        std::iota(order, order + n, std::int64_t{0});
-        std::sort(order, order + n, Before<T>{from + r * n, flags.descending});
+        sort_positions(from + r * n, n, flags.descending, order);
         for (std::int64_t i = 0; i < n; ++i) to[r * n + i] = from[r * n + order[i]];
       }
     });
@@ -70,8 +158,7 @@ void top_k(const ConstTensorView& x, std::int64_t k, const TensorView& values, c
       for (std::int64_t slot = begin; slot < end; ++slot) {
         std::int64_t* order = reinterpret_cast<std::int64_t*>(scratch.data()) + slot * n;
         for (std::int64_t r = slot; r < rows; r += slots) {
-          std::iota(order, order + n, std::int64_t{0});
-          std::partial_sort(order, order + k, order + n, Before<T>{from + r * n, true});
+          first_by_value(from + r * n, n, k, order);
           for (std::int64_t i = 0; i < k; ++i) to[r * k + i] = from[r * n + order[i]], positions[r * k + i] = order[i];
         }
       }
@@ -91,18 +178,22 @@ void cumsum(const ConstTensorView& x, std::size_t axis, CumsumFlags flags, const
     using Sum = std::conditional_t<std::is_integral_v<T>, std::uint64_t, double>;
     const T* from = x.data<T>();
     T* to = out.data<T>();
-    parallel_for(outer * inner, std::max<std::int64_t>(1, 16384 / n), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t lane = begin; lane < end; ++lane) {
-        const std::int64_t start = lane / inner * n * inner + lane % inner;
-        Sum sum = 0;
-        for (std::int64_t i = 0; i < n; ++i) {
-          const std::int64_t at = start + (flags.reverse ? n - 1 - i : i) * inner;
-          const Sum before = sum;
-          sum += static_cast<Sum>(from[at]);
-          to[at] = static_cast<T>(flags.exclusive ? before : sum);
-        }
-      }
-    });
+    const std::int64_t columns = std::min(inner, kColumns), tiles = (inner + columns - 1) / columns;
+    const std::int64_t rows = inner == 1 ? kRowsAtOnce : 1, groups = (outer + rows - 1) / rows;
+    parallel_for(groups * tiles, std::max<std::int64_t>(1, 16384 / (n * rows * columns)),
+                 [&](std::int64_t begin, std::int64_t end) {
+                   for (std::int64_t task = begin; task < end; ++task) {
+                     const std::int64_t first = task / tiles * rows, column = task % tiles * columns;
+                     const std::int64_t at = first * n * inner + column, left = std::min(rows, outer - first);
+                     if (inner > 1)
+                       sum_columns<T, Sum>(from + at, n, inner, std::min(columns, inner - column), flags, to + at);
+                     else if (left == kRowsAtOnce)
+                       sum_runs<T, Sum, kRowsAtOnce>(from + at, n, n, flags, to + at);
+                     else
+                       for (std::int64_t r = 0; r < left; ++r)
+                         sum_runs<T, Sum, 1>(from + at + r * n, n, n, flags, to + at + r * n);
+                   }
+                 });
   });
 }
 

@@ -81,11 +81,16 @@ struct Reduction {
   // Outputs one by one, each the fold of contiguous runs.
   void by_runs(std::int64_t begin, std::int64_t end) const noexcept {
     const std::int64_t pieces = plan.reduced.count();
+    const bool in_order = pieces == 1 && plan.kept.rank <= 1;  // One run after the other.
     for (std::int64_t position = begin; position < end;) {
       A accumulators[kFoldColumns];
       const std::int64_t n = std::min(kFoldColumns, end - position);
       for (std::int64_t i = 0; i < n; ++i) {
         accumulators[i] = identity;
+        if (in_order) {
+          fold_run((position + i) * plan.run, plan.run, accumulators + i);
+          continue;
+        }
         const std::int64_t start = plan.kept.offset(position + i);
         for (std::int64_t p = 0; p < pieces; ++p) fold_run(start + plan.reduced.offset(p), plan.run, accumulators + i);
       }

@@ -45,6 +45,16 @@ BroadcastCursor::BroadcastCursor(const Broadcast& plan, int operands, std::int64
   }
 }
 
+void BroadcastCursor::advance_rows(std::int64_t rows) noexcept {
+  if (plan_->rank > 1) {
+    const auto axis = static_cast<std::size_t>(plan_->rank - 2);
+    index_[axis] += rows - 1;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(operands_); ++i)
+      offsets_[i] += (rows - 1) * plan_->strides[i][axis];
+  }
+  next_row();
+}
+
 void BroadcastCursor::next_row() noexcept {
   within_ = 0;
   for (int axis = plan_->rank - 1; axis-- > 0;) {

@@ -23,6 +23,9 @@ struct Broadcast {
   std::int64_t inner_stride(int operand) const noexcept {
     return rank == 0 ? 0 : strides[static_cast<std::size_t>(operand)][static_cast<std::size_t>(rank - 1)];
   }
+  std::int64_t row_stride(int operand) const noexcept {  // From row to row of the next axis.
+    return rank < 2 ? 0 : strides[static_cast<std::size_t>(operand)][static_cast<std::size_t>(rank - 2)];
+  }
 
   // Where the operand's element for the output's element `position` lies.
   std::int64_t offset(int operand, std::int64_t position) const noexcept {
@@ -47,6 +50,11 @@ class BroadcastCursor {
   BroadcastCursor(const Broadcast& plan, int operands, std::int64_t position) noexcept;
 
   std::int64_t left_in_row() const noexcept { return plan_->inner() - within_; }
+  std::int64_t rows_left() const noexcept {  // This one and those after it along the next axis.
+    if (plan_->rank < 2) return 1;
+    const auto axis = static_cast<std::size_t>(plan_->rank - 2);
+    return plan_->sizes[axis] - index_[axis];
+  }
   bool at_row_start() const noexcept { return within_ == 0; }
   std::int64_t offset(int operand) const noexcept {
     return offsets_[static_cast<std::size_t>(operand)] + within_ * plan_->inner_stride(operand);
@@ -55,6 +63,7 @@ class BroadcastCursor {
     within_ += n;
     if (within_ == plan_->inner()) next_row();
   }
+  void advance_rows(std::int64_t rows) noexcept;  // Requires a row's start, 0 < rows <= rows_left().
 
  private:
   void next_row() noexcept;

@@ -84,6 +84,13 @@ void select_loop(const void* const* in, void* out, std::int64_t n) {
     y[i] = condition[i] ? (kRepeated & 2 ? a_one : a[i]) : (kRepeated & 4 ? b_one : b[i]);
 }
 
+template <class T>
+void fill_loop(const void* const* in, void* out, std::int64_t n) {
+  const T value = *static_cast<const T*>(in[0]);
+  T* y = static_cast<T*>(out);
+  for (std::int64_t i = 0; i < n; ++i) y[i] = value;
+}
+
 template <class From, class To>
 void half_loop(const void* const* in, void* out, std::int64_t n) {
   const From* x = static_cast<const From*>(in[0]);

@@ -29,6 +29,10 @@ inline constexpr NativeType kNativeTypes[kNumDTypes] = {kNativeBool, kNativeI32,
 constexpr DType native_dtype(DType dtype) noexcept { return kNativeDTypes[static_cast<std::size_t>(dtype)]; }
 constexpr NativeType native_type(DType dtype) noexcept { return kNativeTypes[static_cast<std::size_t>(dtype)]; }
 
+// Which of the four a dtype takes.
+inline constexpr unsigned char kSizeIndexOf[kNumDTypes] = {0, 0, 0, 1, 2, 3, 1, 1, 2, 3};
+constexpr std::size_t size_index(DType dtype) noexcept { return kSizeIndexOf[static_cast<std::size_t>(dtype)]; }
+
 // Null where an operation does not exist for a type.
 struct Loops {
   const char* name;
@@ -36,6 +40,7 @@ struct Loops {
   LoopSet<2> binary[static_cast<std::size_t>(BinaryOp::kCount)][kNumNative];
   LoopSet<3> ternary[static_cast<std::size_t>(TernaryOp::kCount)][kNumNative];
   LoopSet<3> select[4];  // For elements of 1, 2, 4 and 8 bytes: condition, a, b.
+  Loop fill[4];          // out[i] = in[0][0], for the same sizes.
   Loop f16_to_f32, f32_to_f16, bf16_to_f32, f32_to_bf16;
 };
 

@@ -153,32 +153,34 @@ constexpr Loop ternary_of() noexcept {
 #define PLIMSOLL_ROW(set, op) \
   { set(op, float), set(op, double), set(op, std::int32_t), set(op, std::int64_t), set(op, Bool) }
 
-constexpr Loops kLoops = {PLIMSOLL_LOOPS_NAME,
-                          {
+constexpr Loops kLoops = {
+    PLIMSOLL_LOOPS_NAME,
+    {
 #define PLIMSOLL_UNARY(name, types, result, value) PLIMSOLL_ROW(PLIMSOLL_UNARY_SET, Unary_##name),
 #define PLIMSOLL_MATH(name, vector_value, double_value) PLIMSOLL_ROW(PLIMSOLL_UNARY_SET, Unary_##name),
 #include "plimsoll/kernels/unary_ops.inc"
 #undef PLIMSOLL_UNARY
 #undef PLIMSOLL_MATH
-                          },
-                          {
+    },
+    {
 #define PLIMSOLL_BINARY(name, types, result, value) PLIMSOLL_ROW(PLIMSOLL_BINARY_SET, Binary_##name),
 #define PLIMSOLL_BINARY_MATH(name, value) PLIMSOLL_ROW(PLIMSOLL_BINARY_SET, Binary_##name),
 #include "plimsoll/kernels/binary_ops.inc"
 #undef PLIMSOLL_BINARY
 #undef PLIMSOLL_BINARY_MATH
-                          },
-                          {
+    },
+    {
 #define PLIMSOLL_TERNARY(name, types, result, value) PLIMSOLL_ROW(PLIMSOLL_TERNARY_SET, Ternary_##name),
 #include "plimsoll/kernels/ternary_ops.inc"
 #undef PLIMSOLL_TERNARY
-                          },
-                          {PLIMSOLL_SELECT_SET(std::uint8_t), PLIMSOLL_SELECT_SET(std::uint16_t),
-                           PLIMSOLL_SELECT_SET(std::uint32_t), PLIMSOLL_SELECT_SET(std::uint64_t)},
-                          half_loop<float16, float>,
-                          half_loop<float, float16>,
-                          half_loop<bfloat16, float>,
-                          half_loop<float, bfloat16>};
+    },
+    {PLIMSOLL_SELECT_SET(std::uint8_t), PLIMSOLL_SELECT_SET(std::uint16_t), PLIMSOLL_SELECT_SET(std::uint32_t),
+     PLIMSOLL_SELECT_SET(std::uint64_t)},
+    {fill_loop<std::uint8_t>, fill_loop<std::uint16_t>, fill_loop<std::uint32_t>, fill_loop<std::uint64_t>},
+    half_loop<float16, float>,
+    half_loop<float, float16>,
+    half_loop<bfloat16, float>,
+    half_loop<float, bfloat16>};
 
 }  // namespace
 }  // namespace plimsoll

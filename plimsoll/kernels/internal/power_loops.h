@@ -14,9 +14,43 @@ namespace {
 
 typedef float HalfF32 __attribute__((vector_size(kVectorBytes / 2)));
 
+// log2 x for x > 0 that is not subnormal (no float is, as a double), to 40 bits.
+inline F64 short_log2(F64 x) noexcept {
+  constexpr std::int64_t kRootHalf = 0x3fe6a09e667f3bcd;
+  const I64 bits = bits_as<I64>(x) - kRootHalf;
+  const U64 exponent = bits_as<U64>(bits + (std::int64_t{1024} << 52)) >> 52;  // Plus 1024.
+  const F64 e = bits_as<F64>(exponent | 0x4330000000000000u) - (4503599627370496.0 + 1024.0);
+  const F64 m = bits_as<F64>((bits & 0xfffffffffffff) + kRootHalf);
+  const F64 s = (m - 1.0) / (m + 1.0), q = s * s;
+  F64 p = q * (1.0 / 13) + 1.0 / 11;  // The series of the inverse hyperbolic tangent.
+  p = p * q + 1.0 / 9;
+  p = p * q + 1.0 / 7;
+  p = p * q + 1.0 / 5;
+  p = p * q + 1.0 / 3;
+  p = p * q + 1.0;
+  return p * s * 2.8853900817779268 + e;
+}
+
+// 2^x to 36 bits, 0 and infinity where a float's would be.
+inline F64 short_exp2(F64 x) noexcept {
+  x = x > 200.0 ? all<F64>(200.0) : x;
+  x = x < -200.0 ? all<F64>(-200.0) : x;
+  const F64 n = round_nearest(x), t = (x - n) * 0.69314718055994531;
+  F64 p = t * (1.0 / 362880) + 1.0 / 40320;
+  p = p * t + 1.0 / 5040;
+  p = p * t + 1.0 / 720;
+  p = p * t + 1.0 / 120;
+  p = p * t + 1.0 / 24;
+  p = p * t + 1.0 / 6;
+  p = p * t + 0.5;
+  p = p * t + 1.0;
+  p = p * t + 1.0;
+  return p * power_of_two(n);
+}
+
 inline HalfF32 power_of_half(HalfF32 a, HalfF32 b) noexcept {
   const F64 x = __builtin_convertvector(a, F64), y = __builtin_convertvector(b, F64);
-  return __builtin_convertvector(exp_of(y * log_of(x)), HalfF32);
+  return __builtin_convertvector(short_exp2(y * short_log2(x)), HalfF32);
 }
 
 // Positive bases and finite exponents; the others' lanes take the library's way.

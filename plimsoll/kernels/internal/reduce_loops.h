@@ -18,8 +18,17 @@ struct FoldLoops {
   void (*rows)(const void* x, std::int64_t rows, std::int64_t stride, std::int64_t columns, void* accumulators);
 };
 
+// Positions of the first extreme; NaN wins.
+struct PositionLoops {
+  std::int64_t (*run)(const void* x, std::int64_t n);  // Requires n > 0.
+  // Of each of up to kPositionColumns columns; rows are `stride` elements apart. Requires 0 < rows < 2^31.
+  void (*columns)(const void* x, std::int64_t rows, std::int64_t stride, std::int64_t columns, std::int64_t* out);
+};
+inline constexpr std::int64_t kPositionColumns = 256;
+
 struct ReduceLoops {
   FoldLoops folds[kNumFolds][kNumNative];  // Null for sums of bools.
+  PositionLoops largest[kNumNative], smallest[kNumNative];
 };
 
 const ReduceLoops& reduce_loops_baseline() noexcept;

@@ -32,9 +32,9 @@ inline A folded(A a, B b) noexcept {
     else
       return a * b;
   } else if constexpr (F == kFoldMax) {
-    return (b > a) | (b != b) ? b : a;
+    return larger(a, A(b));
   } else {
-    return (b < a) | (b != b) ? b : a;
+    return smaller(a, A(b));
   }
 }
 
@@ -87,21 +87,40 @@ void fold_run(const void* data, std::int64_t n, void* accumulator) {
   *static_cast<A*>(accumulator) = total;
 }
 
+// Four rows' elements, or vectors of them, folded as a tree and into the accumulator.
+template <Fold F, class A>
+inline A with_four(A total, A a, A b, A c, A d) noexcept {
+  return folded<F>(total, folded<F>(folded<F>(a, b), folded<F>(c, d)));
+}
+
+// block[c] = folded(block[c], ...) over four rows (or one), column by column.
+template <Fold F, class T, class A, bool kFour>
+void fold_row_group(const T* x, std::int64_t stride, std::int64_t columns, A* block) noexcept {
+  std::int64_t c = 0;
+  if constexpr (std::is_floating_point_v<T>)
+    for (; c + kLanesOf<T> <= columns; c += kLanesOf<T>) {
+      const Vector<T> total = load(block + c), first = load(x + c);
+      if constexpr (kFour)
+        store(block + c,
+              with_four<F>(total, first, load(x + stride + c), load(x + 2 * stride + c), load(x + 3 * stride + c)));
+      else
+        store(block + c, folded<F>(total, first));
+    }
+  PLIMSOLL_INDEPENDENT
+  for (std::int64_t i = c; i < columns; ++i) {
+    if constexpr (kFour)
+      block[i] = with_four<F>(block[i], A(x[i]), A(x[stride + i]), A(x[2 * stride + i]), A(x[3 * stride + i]));
+    else
+      block[i] = folded<F>(block[i], A(x[i]));
+  }
+}
+
 template <Fold F, class T, class A>
 void fold_row_block(const T* x, std::int64_t rows, std::int64_t stride, std::int64_t columns, A* block) noexcept {
   for (std::int64_t c = 0; c < columns; ++c) block[c] = A(x[c]);
   std::int64_t r = 1;
-  for (; r + 4 <= rows; r += 4) {
-    const T *x0 = x + r * stride, *x1 = x0 + stride, *x2 = x1 + stride, *x3 = x2 + stride;
-    PLIMSOLL_INDEPENDENT
-    for (std::int64_t c = 0; c < columns; ++c)
-      block[c] = folded<F>(block[c], folded<F>(folded<F>(A(x0[c]), A(x1[c])), folded<F>(A(x2[c]), A(x3[c]))));
-  }
-  for (; r < rows; ++r) {
-    const T* row = x + r * stride;
-    PLIMSOLL_INDEPENDENT
-    for (std::int64_t c = 0; c < columns; ++c) block[c] = folded<F>(block[c], A(row[c]));
-  }
+  for (; r + 4 <= rows; r += 4) fold_row_group<F, T, A, true>(x + r * stride, stride, columns, block);
+  for (; r < rows; ++r) fold_row_group<F, T, A, false>(x + r * stride, stride, columns, block);
 }
 
 template <Fold F, class T>
@@ -116,6 +135,53 @@ void fold_rows(const void* data, std::int64_t rows, std::int64_t stride, std::in
     for (std::int64_t c = 0; c < columns; ++c) totals[c] = folded<F>(totals[c], A(block[c]));
   }
 }
+
+template <class T>
+bool is_among(const T* x, std::int64_t n, T value) noexcept {
+  unsigned hits = 0;
+  if (value != value)
+    for (std::int64_t i = 0; i < n; ++i) hits |= x[i] != x[i];
+  else
+    for (std::int64_t i = 0; i < n; ++i) hits |= x[i] == value;
+  return hits != 0;
+}
+
+// The extreme first, then where it is: first in which piece.
+template <Fold F, class T>
+std::int64_t position_in_run(const void* data, std::int64_t n) {
+  constexpr std::int64_t kPiece = 128;
+  const T* x = static_cast<const T*>(data);
+  T value = x[0];
+  fold_run<F, T>(x, n, &value);
+  std::int64_t i = 0;
+  while (i + kPiece < n && !is_among(x + i, kPiece, value)) i += kPiece;
+  while (x[i] != value && (x[i] == x[i] || value == value)) ++i;
+  return i;
+}
+
+template <Fold F, class T>
+void positions_in_columns(const void* data, std::int64_t rows, std::int64_t stride, std::int64_t columns,
+                          std::int64_t* out) {
+  using Index = std::conditional_t<sizeof(T) == 8, std::int64_t, std::int32_t>;
+  const T* x = static_cast<const T*>(data);
+  alignas(64) T best[kPositionColumns];
+  alignas(64) Index where[kPositionColumns];
+  for (std::int64_t c = 0; c < columns; ++c) best[c] = x[c], where[c] = 0;
+  for (std::int64_t r = 1; r < rows; ++r) {
+    const T* row = x + r * stride;
+    PLIMSOLL_INDEPENDENT
+    for (std::int64_t c = 0; c < columns; ++c) {
+      const T value = row[c], old = best[c];
+      const bool wins = (F == kFoldMax ? value > old : value < old) | ((value != value) & (old == old));
+      best[c] = wins ? value : old;
+      where[c] = wins ? static_cast<Index>(r) : where[c];
+    }
+  }
+  for (std::int64_t c = 0; c < columns; ++c) out[c] = where[c];
+}
+
+template <Fold F, class T>
+constexpr PositionLoops kPositionsOf = {position_in_run<F, T>, positions_in_columns<F, T>};
 
 template <Fold F, class T>
 constexpr FoldLoops kFoldOf = {fold_run<F, T>, fold_rows<F, T>};
@@ -132,8 +198,16 @@ constexpr FoldLoops bool_fold() noexcept {
 #define PLIMSOLL_FOLDS(F) \
   { kFoldOf<F, float>, kFoldOf<F, double>, kFoldOf<F, std::int32_t>, kFoldOf<F, std::int64_t>, bool_fold<F>() }
 
+#define PLIMSOLL_POSITIONS(F)                                                                                      \
+  {                                                                                                                \
+    kPositionsOf<F, float>, kPositionsOf<F, double>, kPositionsOf<F, std::int32_t>, kPositionsOf<F, std::int64_t>, \
+        kPositionsOf<F, std::uint8_t>                                                                              \
+  }
+
 constexpr ReduceLoops kReduceLoops = {
-    {PLIMSOLL_FOLDS(kFoldSum), PLIMSOLL_FOLDS(kFoldProduct), PLIMSOLL_FOLDS(kFoldMax), PLIMSOLL_FOLDS(kFoldMin)}};
+    {PLIMSOLL_FOLDS(kFoldSum), PLIMSOLL_FOLDS(kFoldProduct), PLIMSOLL_FOLDS(kFoldMax), PLIMSOLL_FOLDS(kFoldMin)},
+    PLIMSOLL_POSITIONS(kFoldMax),
+    PLIMSOLL_POSITIONS(kFoldMin)};
 
 }  // namespace
 }  // namespace plimsoll

@@ -62,6 +62,12 @@ inline T larger_of(T a, T b) noexcept {
 }
 
 template <class T>
+inline T clipped(T x, T low, T high) noexcept {
+  const T raised = x < low ? low : x;
+  return raised > high ? high : raised;
+}
+
+template <class T>
 inline T clamp_unit(T x) noexcept {
   return x < T(0) ? T(0) : x > T(1) ? T(1) : x;
 }

@@ -77,21 +77,6 @@ inline T largest_of(const T* x, std::int64_t n) noexcept {
   return largest_lane<T>(best[0] > best[1] ? best[0] : best[1]);
 }
 
-// e^x for x <= 0; 0 where that is subnormal.
-inline F32 exp_of_negative(F32 x) noexcept {
-  const F32 c = x < -87.f ? splat(-87.f) : x;
-  const F32 n = round_nearest(c * 1.44269504088896341f);
-  const F32 r = (c - n * 0.693359375f) - n * -2.12194440e-4f;
-  F32 p = r * 1.9875691500e-4f + 1.3981999507e-3f;
-  p = p * r + 8.3334519073e-3f;
-  p = p * r + 4.1665795894e-2f;
-  p = p * r + 1.6666665459e-1f;
-  p = p * r + 5.0000001201e-1f;
-  const F32 y = (p * (r * r) + r + 1.f) * power_of_two(bits_as<U32>(__builtin_convertvector(n, I32)));
-  return x < -87.f ? F32{} : y;
-}
-inline F64 exp_of_negative(F64 x) noexcept { return exp_of(x); }
-
 template <class T>
 inline double exp_shifted_of(const T* x, T* y, std::int64_t n, T shift) noexcept {
   return sum_blocks<T>(

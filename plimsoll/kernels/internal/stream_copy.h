@@ -11,7 +11,7 @@
 
 namespace plimsoll {
 
-inline constexpr std::size_t kStreamFromBytes = std::size_t{4} << 20;  // Outputs below fit caches and are read again.
+inline constexpr std::size_t kStreamFromBytes = std::size_t{16} << 20;  // Outputs below fit caches and are read again.
 
 inline void stream_copy(void* to, const void* from, std::size_t bytes) noexcept {
 #if defined(__SSE2__)

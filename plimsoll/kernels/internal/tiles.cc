@@ -19,7 +19,8 @@ enum class Layout : unsigned char { dense, repeated, mixed };
 struct Source {
   const std::byte* data;
   Loop convert;  // Null when the dtype is the wanted one.
-  std::size_t size, wanted_size;
+  Loop fill;     // Of the wanted dtype.
+  std::size_t size;
   Layout layout;
 };
 
@@ -37,8 +38,9 @@ struct Job {
 };
 
 struct alignas(64) Buffers {
-  std::byte operands[kMaxOperands][kTile * 8];
-  std::byte raw[kTile * 8];
+  static constexpr std::size_t kRoom = kTile * 8 + 64;  // Gathering writes some elements beyond the tile.
+  std::byte operands[kMaxOperands][kRoom];
+  std::byte raw[kRoom];
   std::byte out[kTile * 8];
 };
 
@@ -48,7 +50,7 @@ void run_loop(const Job& job, const void** in, unsigned repeated, std::int64_t p
   if (!job.loops[repeated]) {
     for (int i = 0; i < job.count; ++i) {
       if (!(repeated >> i & 1)) continue;
-      repeat(buffers.operands[i], static_cast<const std::byte*>(in[i]), job.sources[i].wanted_size, n);
+      job.sources[i].fill(in + i, buffers.operands[i], n);
       in[i] = buffers.operands[i];
     }
     repeated = 0;
@@ -116,30 +118,50 @@ void run_rows(const Job& job, std::int64_t begin, std::int64_t end, Buffers& buf
   }
 }
 
+// Rows one after the other, each a run of elements or one element repeated. Writes up to three elements beyond the end.
 template <class T>
-void copy_run(const std::byte* from, std::int64_t stride, std::byte* to, std::int64_t n) noexcept {
-  const T* x = reinterpret_cast<const T*>(from);
-  T* y = reinterpret_cast<T*>(to);
-  for (std::int64_t i = 0; i < n; ++i) y[i] = x[i * stride];
+void copy_rows(const T* x, std::int64_t row_stride, bool repeats, std::int64_t inner, std::int64_t rows,
+               T* y) noexcept {
+  for (std::int64_t r = 0; r < rows; ++r, x += row_stride, y += inner) {
+    if (repeats) {
+      const T value = *x;
+      for (std::int64_t i = 0; i < inner; i += 4) y[i] = value, y[i + 1] = value, y[i + 2] = value, y[i + 3] = value;
+    } else {
+      for (std::int64_t i = 0; i < inner; ++i) y[i] = x[i];
+    }
+  }
 }
 
-void copy_run(const std::byte* from, std::int64_t stride, std::size_t size, std::byte* to, std::int64_t n) noexcept {
-  if (size == 4) return copy_run<std::uint32_t>(from, stride, to, n);
-  if (size == 8) return copy_run<std::uint64_t>(from, stride, to, n);
-  if (size == 2) return copy_run<std::uint16_t>(from, stride, to, n);
-  copy_run<std::uint8_t>(from, stride, to, n);
+void copy_rows(const std::byte* from, std::int64_t row_stride, bool repeats, std::size_t size, std::int64_t inner,
+               std::int64_t rows, std::byte* to) noexcept {
+  const auto copy = [&]<class T>(T) {
+    copy_rows(reinterpret_cast<const T*>(from), row_stride, repeats, inner, rows, reinterpret_cast<T*>(to));
+  };
+  if (size == 4) return copy(std::uint32_t{});
+  if (size == 8) return copy(std::uint64_t{});
+  if (size == 2) return copy(std::uint16_t{});
+  copy(std::uint8_t{});
 }
 
 // The operand's next n elements, row piece by row piece. Returns where the cursor is then.
 BroadcastCursor gather(const Job& job, int operand, BroadcastCursor cursor, std::int64_t n, std::byte* to) noexcept {
   const Source& source = job.sources[operand];
+  const bool repeats = job.plan.inner_stride(operand) == 0;
+  const std::int64_t inner = job.plan.inner();
   while (n > 0) {
-    const std::int64_t run = std::min(n, cursor.left_in_row());
-    copy_run(source.data + static_cast<std::size_t>(cursor.offset(operand)) * source.size,
-             job.plan.inner_stride(operand), source.size, to, run);
-    to += static_cast<std::size_t>(run) * source.size;
-    cursor.advance(run);
-    n -= run;
+    const std::byte* from = source.data + static_cast<std::size_t>(cursor.offset(operand)) * source.size;
+    std::int64_t taken = std::min(n, cursor.left_in_row());
+    if (cursor.at_row_start() && n >= inner) {
+      const std::int64_t rows = std::min(n / inner, cursor.rows_left());
+      copy_rows(from, job.plan.row_stride(operand), repeats, source.size, inner, rows, to);
+      cursor.advance_rows(rows);
+      taken = rows * inner;
+    } else {
+      copy_rows(from, 0, repeats, source.size, taken, 1, to);
+      cursor.advance(taken);
+    }
+    to += static_cast<std::size_t>(taken) * source.size;
+    n -= taken;
   }
   return cursor;
 }
@@ -188,8 +210,8 @@ void set_source(Job& job, int i, const TileOperand& operand, std::size_t out_ele
   const DType dtype = view.dtype();
   const std::size_t elements = view.size();
   Source& source = job.sources[i];
-  source = {view.bytes(), dtype == operand.wanted ? nullptr : cast_loop(dtype, operand.wanted), size_of(dtype),
-            size_of(operand.wanted), Layout::dense};
+  source = {view.bytes(), dtype == operand.wanted ? nullptr : cast_loop(dtype, operand.wanted),
+            plimsoll::loops().fill[size_index(operand.wanted)], size_of(dtype), Layout::dense};
   if (elements == out_elements) {
     job.converts |= source.convert != nullptr;
     if (source.data == job.out) job.stream = false;  // In place: the lines are in the cache already.
@@ -206,24 +228,6 @@ void set_source(Job& job, int i, const TileOperand& operand, std::size_t out_ele
 }
 
 }  // namespace
-
-void repeat(std::byte* to, const std::byte* element, std::size_t size, std::int64_t n) noexcept {
-  if (size == 4) {
-    std::uint32_t value;
-    std::memcpy(&value, element, 4);
-    std::fill_n(reinterpret_cast<std::uint32_t*>(to), n, value);
-  } else if (size == 8) {
-    std::uint64_t value;
-    std::memcpy(&value, element, 8);
-    std::fill_n(reinterpret_cast<std::uint64_t*>(to), n, value);
-  } else if (size == 2) {
-    std::uint16_t value;
-    std::memcpy(&value, element, 2);
-    std::fill_n(reinterpret_cast<std::uint16_t*>(to), n, value);
-  } else {
-    std::memset(to, static_cast<int>(*element), static_cast<std::size_t>(n));
-  }
-}
 
 void run_tiles(const Loop* loops, const TileOperand* operands, int count, const TensorView& out, DType made,
                std::int64_t grain) noexcept {

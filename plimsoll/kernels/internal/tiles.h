@@ -26,7 +26,4 @@ struct TileOperand {
 void run_tiles(const Loop* loops, const TileOperand* operands, int count, const TensorView& out, DType made,
                std::int64_t grain) noexcept;
 
-// Writes n times the element of 1, 2, 4 or 8 bytes.
-void repeat(std::byte* to, const std::byte* element, std::size_t size, std::int64_t n) noexcept;
-
 }  // namespace plimsoll

@@ -130,6 +130,36 @@ inline void store_some(T* p, Vector<T> x, std::int64_t n) noexcept {
 }
 #endif
 
+// x, but not above or below the limit; NaN stays.
+#if defined(__AVX512F__)
+inline F32 at_most(F32 x, float limit) noexcept { return _mm512_maskz_min_ps(0xffff, splat(limit), x); }
+inline F32 at_least(F32 x, float limit) noexcept { return _mm512_maskz_max_ps(0xffff, splat(limit), x); }
+#elif defined(__AVX2__)
+inline F32 at_most(F32 x, float limit) noexcept { return _mm256_min_ps(splat(limit), x); }
+inline F32 at_least(F32 x, float limit) noexcept { return _mm256_max_ps(splat(limit), x); }
+#else
+inline F32 at_most(F32 x, float limit) noexcept { return x > limit ? splat(limit) : x; }
+inline F32 at_least(F32 x, float limit) noexcept { return x < limit ? splat(limit) : x; }
+#endif
+
+// The larger and the smaller of two; NaN if either is.
+template <class V>
+inline V larger(V a, V b) noexcept {
+  return (b > a) | (b != b) ? b : a;
+}
+template <class V>
+inline V smaller(V a, V b) noexcept {
+  return (b < a) | (b != b) ? b : a;
+}
+#if defined(__AVX2__) && !defined(__AVX512F__)
+inline F32 larger(F32 a, F32 b) noexcept {  // The instruction gives its second operand when one is NaN.
+  return _mm256_blendv_ps(_mm256_max_ps(b, a), b, _mm256_cmp_ps(b, b, _CMP_UNORD_Q));
+}
+inline F32 smaller(F32 a, F32 b) noexcept {
+  return _mm256_blendv_ps(_mm256_min_ps(b, a), b, _mm256_cmp_ps(b, b, _CMP_UNORD_Q));
+}
+#endif
+
 inline F32 absolute(F32 x) noexcept { return bits_as<F32>(bits_as<I32>(x) & 0x7fffffff); }
 inline F64 absolute(F64 x) noexcept { return bits_as<F64>(bits_as<I64>(x) & INT64_MAX); }
 inline F32 with_sign_of(F32 magnitude, F32 sign) noexcept {

@@ -12,38 +12,52 @@ namespace plimsoll {
 namespace {
 
 inline F32 round_nearest(F32 x) noexcept { return (x + 12582912.f) - 12582912.f; }  // For |x| < 2^22.
-inline F32 power_of_two(U32 n) noexcept { return bits_as<F32>((n + 127u) << 23); }
 
-// x = n ln 2 + r; `tail` is e^r - 1.
+// x = n ln 2 + r, and e^r - 1. `shifted` has n + 127 in its low bits.
 struct ExpParts {
-  F32 tail;
-  F32 first, second;  // Their product is 2^n.
+  F32 n, tail, shifted;
 };
+inline constexpr float kExpShift = 12582912.f + 127.f;
 
 inline ExpParts exp_parts(F32 x) noexcept {
-  x = x > 89.f ? splat(89.f) : x;
-  x = x < -104.f ? splat(-104.f) : x;
-  const F32 n = round_nearest(x * 1.44269504088896341f);
+  const F32 shifted = x * 1.44269504088896341f + kExpShift, n = shifted - kExpShift;
   const F32 r = (x - n * 0.693359375f) - n * -2.12194440e-4f;
   F32 p = r * 1.9875691500e-4f + 1.3981999507e-3f;
   p = p * r + 8.3334519073e-3f;
   p = p * r + 4.1665795894e-2f;
   p = p * r + 1.6666665459e-1f;
   p = p * r + 5.0000001201e-1f;
-  const I32 exponent = __builtin_convertvector(n, I32);
-  const I32 half = exponent >> 1;
-  return {p * (r * r) + r, power_of_two(bits_as<U32>(half)), power_of_two(bits_as<U32>(exponent - half))};
+  return {n, p * (r * r) + r, shifted};
+}
+inline F32 power_of_shifted(F32 shifted) noexcept { return bits_as<F32>(bits_as<U32>(shifted) << 23); }  // 2^n
+
+// 2^n as two factors, so that n may be outside of a float's exponents.
+struct Factors {
+  F32 first, second;
+};
+inline Factors factors_of(F32 n) noexcept {
+  const F32 half = round_nearest(n * 0.5f);
+  return {power_of_shifted(half + kExpShift), power_of_shifted((n - half) + kExpShift)};
 }
 
 inline F32 exp_of(F32 x) noexcept {
-  const ExpParts parts = exp_parts(x);
-  return (parts.tail + 1.f) * parts.first * parts.second;
+  const ExpParts parts = exp_parts(at_least(at_most(x, 89.f), -104.f));
+  const Factors power = factors_of(parts.n);
+  return (parts.tail + 1.f) * power.first * power.second;
+}
+
+// e^x for x <= 0, with 0 for what is subnormal.
+inline F32 exp_of_negative(F32 x) noexcept {
+  const ExpParts parts = exp_parts(at_least(x, -87.f));
+  const F32 y = (parts.tail + 1.f) * power_of_shifted(parts.shifted);
+  return x < -87.f ? F32{} : y;
 }
 
 inline F32 expm1_of(F32 x) noexcept {
-  const ExpParts parts = exp_parts(x);
-  const F32 large = (parts.tail + 1.f) * parts.first * parts.second - 1.f;
-  const F32 power = parts.first * parts.second;
+  const ExpParts parts = exp_parts(at_least(at_most(x, 89.f), -104.f));
+  const Factors factors = factors_of(parts.n);
+  const F32 large = (parts.tail + 1.f) * factors.first * factors.second - 1.f;
+  const F32 power = factors.first * factors.second;
   const F32 small = parts.tail * power + (power - 1.f);
   return x == 0.f ? x : x > 20.f ? large : small;
 }
@@ -79,9 +93,9 @@ inline F32 log1p_of(F32 x) noexcept {
   return x == 0.f || x == __builtin_inff() ? x : y == 0.f ? splat(-__builtin_inff()) : log;
 }
 
+// Beyond the bound the quotient is 1.
 inline F32 tanh_of(F32 x) noexcept {
-  F32 c = x > 7.99881172180175781f ? splat(7.99881172180175781f) : x;
-  c = c < -7.99881172180175781f ? splat(-7.99881172180175781f) : c;
+  const F32 c = at_least(at_most(x, 7.99881172180175781f), -7.99881172180175781f);
   const F32 s = c * c;
   F32 p = s * -2.76076847742355e-16f + 2.00018790482477e-13f;
   p = p * s + -8.60467152213735e-11f;
@@ -92,14 +106,11 @@ inline F32 tanh_of(F32 x) noexcept {
   F32 q = s * 1.19825839466702e-06f + 1.18534705686654e-04f;
   q = q * s + 2.26843463243900e-03f;
   q = q * s + 4.89352518554385e-03f;
-  const F32 y = c * p / q;
-  const F32 bounded = absolute(y) > 1.f ? with_sign_of(splat(1.f), x) : y;
-  return absolute(x) < 0.0004f ? x : bounded;
+  return at_least(at_most(p / q * c, 1.f), -1.f);
 }
 
 inline F32 erf_of(F32 x) noexcept {
-  F32 c = x > 4.f ? splat(4.f) : x;
-  c = c < -4.f ? splat(-4.f) : c;
+  const F32 c = at_least(at_most(x, 4.f), -4.f);
   const F32 s = c * c;
   F32 p = s * -2.72614225801306e-10f + 2.77068142495902e-08f;
   p = p * s + -2.10102402082508e-06f;
@@ -111,9 +122,7 @@ inline F32 erf_of(F32 x) noexcept {
   q = q * s + -1.68282697438203e-03f;
   q = q * s + -7.37332916720468e-03f;
   q = q * s + -1.42647390514189e-02f;
-  const F32 y = c * p / q;
-  const F32 bounded = absolute(y) > 1.f ? with_sign_of(splat(1.f), x) : y;
-  return absolute(x) < 1e-4f ? x * 1.12837916709551257f : bounded;
+  return at_least(at_most(p / q * c, 1.f), -1.f);
 }
 
 // sin(x + quarters pi/2). Beyond `kFar` the reduction would lose digits: those lanes take the library's way.
@@ -138,7 +147,7 @@ inline F32 sine_of_quarter(F32 x, int quarters, float (*far)(float)) noexcept {
       if (is_far[i]) result[i] = far(x[i]);
   return result;
 }
-inline F32 sin_of(F32 x) noexcept { return sine_of_quarter(x, 0, ::sinf); }
+inline F32 sin_of(F32 x) noexcept { return x == 0.f ? x : sine_of_quarter(x, 0, ::sinf); }
 inline F32 cos_of(F32 x) noexcept { return sine_of_quarter(x, 1, ::cosf); }
 
 inline constexpr double kSeluScale = 1.0507009873554805, kSeluAlpha = 1.6732632423543772;

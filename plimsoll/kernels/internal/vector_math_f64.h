@@ -64,7 +64,8 @@ inline F64 tanh_of(F64 x) noexcept {
   return x == 0.0 ? x : magnitude < 0.625 ? x + x * (s * p / q) : large;
 }
 
-inline double exp_of(double x) noexcept { return ::exp(x); }
+inline F64 exp_of_negative(F64 x) noexcept { return exp_of(x); }
+inline double exp_of_negative(double x) noexcept { return ::exp(x); }
 inline double erf_of(double x) noexcept { return ::erf(x); }
 
 // What follows is for vectors of either kind.
@@ -76,8 +77,7 @@ inline V bounded(V x, double limit) noexcept {
 
 template <class V>
 inline V sigmoid_of(V x) noexcept {
-  const V e = exp_of(-absolute(x));
-  return (x < V{} ? e : all<V>(1)) / (e + all<V>(1));
+  return all<V>(1) / (exp_of(-x) + all<V>(1));
 }
 
 template <class V>
@@ -96,7 +96,7 @@ requires requires(V x) { erf_of(x); }
 inline V gelu_slope(V x) noexcept {
   const V c = bounded(x, 40);
   return all<V>(0.5) * (erf_of(c * all<V>(0.70710678118654752)) + all<V>(1)) +
-         c * exp_of(all<V>(-0.5) * c * c) * all<V>(0.39894228040143268);
+         c * exp_of_negative(all<V>(-0.5) * c * c) * all<V>(0.39894228040143268);
 }
 
 // Of the approximation with tanh, as x sigmoid(2 u).
