@@ -90,7 +90,7 @@ void Equation::check_letters(const Letters& letters) const {
 }
 
 Letters Equation::implied_output() const {
-  Letters all, output;
+  Letters all;
   for (const Letters& letters : inputs_) all += letters;
   std::sort(all.begin(), all.end());
   return those(all, [&](char letter) { return std::count(all.begin(), all.end(), letter) == 1; });

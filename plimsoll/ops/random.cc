@@ -10,7 +10,6 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/device/config.h"
 #include "plimsoll/kernels/random.h"
-#include "plimsoll/ops/check_operands.h"
 #include "plimsoll/ops/execute.h"
 
 namespace plimsoll {
