@@ -12,14 +12,14 @@
 namespace plimsoll {
 namespace {
 
-// The most rows of a tile that is one, two or three vectors wide: enough sums to keep the multipliers busy, few enough
+// The most rows of a tile that is one to four vectors wide: enough sums to keep the multipliers busy, few enough
 // for the registers. Packed panels are for tiles of two vectors.
 #if defined(__AVX512F__)
-constexpr int kMostRows[4] = {0, 12, 12, 8};
+constexpr int kMostRows[5] = {0, 12, 12, 8, 6};
 #elif defined(__AVX2__)
-constexpr int kMostRows[4] = {0, 8, 6, 4};
+constexpr int kMostRows[5] = {0, 8, 6, 4, 3};
 #else
-constexpr int kMostRows[4] = {0, 8, 4, 3};
+constexpr int kMostRows[5] = {0, 8, 4, 3, 2};
 #endif
 constexpr int kTileRows = kMostRows[2];
 
@@ -130,14 +130,17 @@ Column<T> column_of(std::int64_t width, bool is_packed) noexcept {
           kMostRows[kVectors], width, last};
 }
 
-// The next tiles when `left` columns are: two vectors, or three when that is all and B lies in place.
+// The next tiles when `left` columns are: two vectors; where the operands lie in place three when that is all, and four
+// when there are few rows, so that long runs of B are read.
 template <class T>
 Column<T> next_column(std::int64_t left, const MatmulBlock& x) noexcept {
   constexpr std::int64_t kCount = Lanes<T>::kCount;
+  const bool is_in_place = !x.is_a_packed && !x.is_b_packed && x.b_column == 1;
   if (left <= kCount) return column_of<T, 1>(left, x.is_a_packed);
-  if (left <= 2 * kCount || left > 3 * kCount || x.is_a_packed || x.is_b_packed || x.b_column != 1)
-    return column_of<T, 2>(std::min(left, 2 * kCount), x.is_a_packed);
-  return column_of<T, 3>(left, false);
+  if (is_in_place && left > 3 * kCount && x.m <= kMostRows[4])
+    return column_of<T, 4>(std::min(left, 4 * kCount), false);
+  if (is_in_place && left > 2 * kCount && left <= 3 * kCount) return column_of<T, 3>(left, false);
+  return column_of<T, 2>(std::min(left, 2 * kCount), x.is_a_packed);
 }
 
 template <class T>

@@ -38,8 +38,9 @@ Items items_of(const MatmulProduct& x, const MatmulLoops& loops) noexcept {
   Items items;
   items.columns = round_up(divide_up(x.n, wanted), loops.columns);
   items.across = divide_up(x.n, items.columns);
-  items.rows = std::max<std::int64_t>(
-      round_up(divide_up(x.m, std::max<std::int64_t>(1, wanted / items.across)), loops.rows), 8 * loops.rows);
+  const std::int64_t fewest = (x.b_column == 1 ? 8 : 32) * loops.rows;  // Each item transposes its part of B anew.
+  const std::int64_t rows = divide_up(x.m, std::max<std::int64_t>(1, wanted / items.across));
+  items.rows = std::max(round_up(rows, loops.rows), fewest);
   items.down = divide_up(x.m, items.rows);
   return items;
 }
