@@ -48,7 +48,8 @@ struct Forward {
       }
       slot.sums[r] += plan.loops.exp_row(row, count, largest);
     }
-    plan.products.multiply(slot.scores, kBlock, rows, count, slot.value_panels, plan.columns, out, plan.columns, true);
+    plan.products.multiply(slot.scores, kBlock, 1, rows, count, slot.value_panels, plan.columns, out, plan.columns,
+                           true);
   }
 
   void run_block(std::int64_t head, std::int64_t first, const Slot<T>& slot) const noexcept {

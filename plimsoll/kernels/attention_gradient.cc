@@ -1,5 +1,3 @@
-#include <cstring>
-
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/thread_pool.h"
 #include "plimsoll/kernels/attention.h"
@@ -14,10 +12,10 @@ constexpr std::int64_t kBlock = kAttentionBlock;
 template <class T>
 struct Slot {
   T *key_panels, *transposed_key_panels, *value_panels, *query_panels, *slope_panels;
-  T *scores, *slopes, *turned;  // P, dP then dS, and either of them transposed.
+  T *scores, *slopes;  // P; dP, then dS.
 
   static std::int64_t elements(std::int64_t depth, std::int64_t columns) noexcept {
-    return 3 * panel_elements<T>(depth) + 2 * panel_elements<T>(columns) + 3 * kBlock * kBlock;
+    return 3 * panel_elements<T>(depth) + 2 * panel_elements<T>(columns) + 2 * kBlock * kBlock;
   }
   Slot(T* at, std::int64_t depth, std::int64_t columns) noexcept
       : key_panels(at),
@@ -26,15 +24,8 @@ struct Slot {
         query_panels(value_panels + panel_elements<T>(columns)),
         slope_panels(query_panels + panel_elements<T>(depth)),
         scores(slope_panels + panel_elements<T>(columns)),
-        slopes(scores + kBlock * kBlock),
-        turned(slopes + kBlock * kBlock) {}
+        slopes(scores + kBlock * kBlock) {}
 };
-
-template <class T>
-void turn(const T* from, std::int64_t rows, std::int64_t columns, T* to) noexcept {
-  for (std::int64_t c = 0; c < columns; ++c)
-    for (std::int64_t r = 0; r < rows; ++r) to[c * kBlock + r] = from[r * kBlock + c];
-}
 
 template <class T>
 struct Backward {
@@ -64,16 +55,15 @@ struct Backward {
     const std::int64_t at = head * plan.queries + first, key_at = head * plan.keys + key;
     const RecurrentLoopsOf<T>& products = plan.products;
     plan.multiply_scores(plan.q + at * depth, rows, slot.transposed_key_panels, count, slot.scores);
-    products.multiply(dy + at * columns, columns, rows, columns, slot.value_panels, count, slot.slopes, kBlock, false);
+    products.multiply(dy + at * columns, columns, 1, rows, columns, slot.value_panels, count, slot.slopes, kBlock,
+                      false);
     score_gradients(head, first, rows, key, count, slot);
     products.pack(plan.q + at * depth, rows, depth, depth, 1, slot.query_panels);
     products.pack(dy + at * columns, rows, columns, columns, 1, slot.slope_panels);
-    turn(slot.scores, rows, count, slot.turned);
-    products.multiply(slot.turned, kBlock, count, rows, slot.slope_panels, columns, dv + key_at * columns, columns,
+    products.multiply(slot.scores, 1, kBlock, count, rows, slot.slope_panels, columns, dv + key_at * columns, columns,
                       true);
-    turn(slot.slopes, rows, count, slot.turned);
-    products.multiply(slot.turned, kBlock, count, rows, slot.query_panels, depth, dk + key_at * depth, depth, true);
-    products.multiply(slot.slopes, kBlock, rows, count, slot.key_panels, depth, dq + at * depth, depth, true);
+    products.multiply(slot.slopes, 1, kBlock, count, rows, slot.query_panels, depth, dk + key_at * depth, depth, true);
+    products.multiply(slot.slopes, kBlock, 1, rows, count, slot.key_panels, depth, dq + at * depth, depth, true);
   }
 
   void run_head(std::int64_t head, const Slot<T>& slot) const noexcept {

@@ -50,7 +50,7 @@ struct Forward {
 
   void multiply(std::int64_t begin, std::int64_t rows, std::int64_t t, const T* panels, const StepRows<T>& from,
                 std::int64_t columns, const StepRows<T>& to, std::int64_t offset, bool accumulate) const noexcept {
-    loops.multiply(from.at(begin, t), from.row, rows, plan.units, panels, columns, to.at(begin, t) + offset, to.row,
+    loops.multiply(from.at(begin, t), from.row, 1, rows, plan.units, panels, columns, to.at(begin, t) + offset, to.row,
                    accumulate);
   }
 

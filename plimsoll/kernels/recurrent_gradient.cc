@@ -71,7 +71,7 @@ struct Backward {
 
   void multiply(std::int64_t begin, std::int64_t rows, const T* from, std::int64_t stride, std::int64_t depth,
                 const T* panels, T* to, bool accumulate) const noexcept {
-    loops.multiply(from, stride, rows, depth, panels, plan.units, to + begin * plan.units, plan.units, accumulate);
+    loops.multiply(from, stride, 1, rows, depth, panels, plan.units, to + begin * plan.units, plan.units, accumulate);
   }
 
   void step(std::int64_t begin, std::int64_t end, std::int64_t t) const noexcept {

@@ -34,7 +34,7 @@ std::vector<RecurrentOptions> all_options() {
 
 void expect_reference(RecurrentProblem& p, double tolerance) {
   p.forward();
-  const auto [batch, time, inputs, units] = p.sizes;
+  const std::int64_t batch = p.sizes.batch, time = p.sizes.time, units = p.sizes.units;
   RecurrentReference reference{p, {}, {}, {}};
   const auto expect = [&](const TestTensor& actual, std::int64_t row, const std::vector<double>& expected) {
     for (std::size_t j = 0; j < expected.size(); ++j)

@@ -19,7 +19,7 @@ struct RecurrentProblem {
                    bool states)
       : dtype(type), options(the_options), sizes(the_sizes), has_states(states), has_mask(masked) {
     const std::int64_t gates = options.cell == RecurrentCell::simple ? 1 : options.cell == RecurrentCell::lstm ? 4 : 3;
-    const auto [batch, time, inputs, units] = sizes;
+    const std::int64_t batch = sizes.batch, time = sizes.time, inputs = sizes.inputs, units = sizes.units;
     const bool two = options.cell == RecurrentCell::gru && options.reset_after;
     x = values({batch, time, inputs}, 0.9, 1);
     kernel = values({inputs, gates * units}, 0.7, 2);

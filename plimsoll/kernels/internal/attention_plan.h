@@ -73,7 +73,7 @@ struct AttentionPlan {
   // scores (rows kAttentionBlock apart) = q k^T for `rows` queries and `count` keys, from the packed keys.
   void multiply_scores(const T* queries_at, std::int64_t rows, const T* key_panels, std::int64_t count,
                        T* scores) const noexcept {
-    products.multiply(queries_at, depth, rows, depth, key_panels, count, scores, kAttentionBlock, false);
+    products.multiply(queries_at, depth, 1, rows, depth, key_panels, count, scores, kAttentionBlock, false);
   }
 
   // Scales and masks one row of scores, that of `query`, for keys from `key`; returns the largest.

@@ -26,7 +26,7 @@ struct Pack {
 };
 
 constexpr std::int64_t kBlock = 2048;  // Elements summed in their own type; blocks are summed in f64.
-constexpr int kChains = 4;             // Vectors summed independently.
+constexpr int kChains = 8;             // Vectors summed independently.
 
 // Sum of f(x[i]), f for vectors and for elements.
 template <class T, class F>
@@ -38,10 +38,12 @@ double sum_mapped(const T* x, std::int64_t n, F f) noexcept {
     typename P::V sums[kChains] = {};
     std::int64_t i = 0;
     for (; i + kChains * P::kWidth <= count; i += kChains * P::kWidth)
-#pragma GCC unroll 4
+#pragma GCC unroll 8
       for (int c = 0; c < kChains; ++c) sums[c] += f(P::get(x + i + c * P::kWidth));
     for (; i + P::kWidth <= count; i += P::kWidth) sums[0] += f(P::get(x + i));
-    total += P::total((sums[0] + sums[1]) + (sums[2] + sums[3]));
+#pragma GCC unroll 8
+    for (int c = 1; c < kChains; ++c) sums[0] += sums[c];
+    total += P::total(sums[0]);
     for (; i < count; ++i) total += double(f(x[i]));
   }
   return total;

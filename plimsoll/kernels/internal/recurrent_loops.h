@@ -29,9 +29,9 @@ struct RecurrentLoopsOf {
   std::int64_t columns;  // Of a panel.
   // Element (p, j) of the k by n matrix is b[p * deep + j * along]; panels take k times n rounded up to `columns`.
   void (*pack)(const T* b, std::int64_t k, std::int64_t n, std::int64_t deep, std::int64_t along, T* panels);
-  // c (m by n) = or += a (m by k) times the packed matrix.
-  void (*multiply)(const T* a, std::int64_t a_stride, std::int64_t m, std::int64_t k, const T* panels, std::int64_t n,
-                   T* c, std::int64_t c_stride, bool accumulate);
+  // c (m by n) = or += a (m by k) times the packed matrix. Element (i, p) of a is a[i * a_along + p * a_deep].
+  void (*multiply)(const T* a, std::int64_t a_along, std::int64_t a_deep, std::int64_t m, std::int64_t k,
+                   const T* panels, std::int64_t n, T* c, std::int64_t c_stride, bool accumulate);
   using Gates = void (*)(const GateStep<T>& step);
   Gates simple, lstm, gru;      // gru: after its third gate is complete.
   Gates gru_before, gru_after;  // Before it, without and with reset_after: r, and the third gate's part with it.
