@@ -57,6 +57,9 @@ void refuse_empty(const char* where) {
 
 }  // namespace task_detail
 
+TaskState::TaskState() noexcept = default;
+TaskState::~TaskState() = default;
+
 TaskState::Place TaskState::Place::here() noexcept {
   return {ThreadContext::current(), ThreadMemory::current().budget, DeviceScope::current()};
 }
@@ -98,11 +101,20 @@ void TaskState::start_for(TaskState& awaiting) {
 }
 
 std::coroutine_handle<> TaskState::start_for(std::coroutine_handle<> awaiting) {
+  made_ = std::make_unique<ScopeList>();
   continuation_ = awaiting;
   resumer_ = Place::here();
-  inherit(resumer_.context);
+  ThreadContext& context = ThreadContext::current();
+  context.scope = made_.get();
+  context.interceptor = nullptr;
+  context.observer = nullptr;
+  inherit(context);
   driver = nullptr;
   return self_;
+}
+
+void TaskState::receive() noexcept {
+  if (made_) made_->end_with_all(ThreadContext::current().scope);
 }
 
 void TaskState::start(const TaskStart& start) {

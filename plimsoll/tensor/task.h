@@ -26,6 +26,7 @@
 #include <coroutine>
 #include <cstddef>
 #include <exception>
+#include <memory>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -72,8 +73,9 @@ class PLIMSOLL_API TaskState {
   TaskState(const TaskState&) = delete;
   TaskState& operator=(const TaskState&) = delete;
 
-  // Begins it, once: for a task, for another library's coroutine (which is to go to the handle it gives), or for a
-  // listener; the last returns when the task is suspended or has finished.
+  // Begins it, once: for a task; for another library's coroutine, which is to go to the handle it gives, and whose
+  // thread's scopes and tapes may end meanwhile, so that the task has none of them; or for a listener: that returns
+  // when the task is suspended or has finished.
   void start_for(TaskState& awaiting);
   std::coroutine_handle<> start_for(std::coroutine_handle<> awaiting);
   void start(const TaskStart& start);
@@ -91,12 +93,13 @@ class PLIMSOLL_API TaskState {
   TaskLoop* loop() const noexcept { return loop_; }
   const ThreadContext& context() const noexcept { return own_; }  // While it is off.
   const std::exception_ptr& exception() const noexcept { return exception_; }
+  void receive() noexcept;  // By another library's coroutine: hands what it made to the innermost scope.
 
   void destroy() noexcept;  // With its frame. Requires that it is not running.
 
  protected:
-  TaskState() = default;
-  ~TaskState() = default;
+  TaskState() noexcept;
+  ~TaskState();
 
   std::coroutine_handle<> finish() noexcept;
 
@@ -126,6 +129,7 @@ class PLIMSOLL_API TaskState {
   TaskState* parent_ = nullptr;  // One of these three waits for it.
   std::coroutine_handle<> continuation_;
   TaskListener* listener_ = nullptr;
+  std::unique_ptr<ScopeList> made_;  // For another library's coroutine.
   Phase phase_ = Phase::kNew;
 };
 
@@ -230,7 +234,10 @@ class TaskAwaiter {
     else
       return task_.start_for(awaiting);
   }
-  T await_resume() { return task_.take(); }
+  T await_resume() {
+    task_.receive();
+    return task_.take();
+  }
 
  private:
   Promise<T>& task_;

@@ -222,7 +222,7 @@ struct Detached {
     void return_void() {}
     void unhandled_exception() { std::terminate(); }
   };
-  std::coroutine_handle<promise_type> handle;
+  std::coroutine_handle<promise_type> handle = nullptr;
 };
 
 TEST(Task, CanBeAwaitedByOtherLibrariesCoroutines) {
@@ -240,6 +240,28 @@ TEST(Task, CanBeAwaitedByOtherLibrariesCoroutines) {
   event.set();
   EXPECT_EQ(got, 7);
   EXPECT_TRUE(detached.handle.done());
+  detached.handle.destroy();
+}
+
+TEST(Task, AwaitedByOtherLibrariesDoesNotNeedTheScopeItBeganIn) {
+  TestEvent event;
+  Tensor early, late, received;
+  auto task = [&]() -> Task<Tensor> {
+    early = some_tensor();
+    co_await event;
+    late = some_tensor();
+    TidyScope scope;
+    co_return scope.keep(some_tensor());
+  };
+  auto other = [](Task<Tensor> awaited, Tensor& result) -> Detached { result = co_await awaited; };
+  Detached detached;
+  tidy([&] { detached = other(task(), received); });
+  EXPECT_FALSE(early.is_disposed());
+  tidy([&] {
+    event.set();  // The result is received here.
+    for (const Tensor& tensor : {early, late, received}) EXPECT_FALSE(tensor.is_disposed());
+  });
+  for (const Tensor& tensor : {early, late, received}) EXPECT_TRUE(tensor.is_disposed());
   detached.handle.destroy();
 }
 
