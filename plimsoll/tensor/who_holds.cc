@@ -138,7 +138,7 @@ class HolderSearch {
 
   void add_pins(const Storage& bytes) {
     const std::size_t pins = LedgerWalk::num_pins(bytes);
-    if (pins > 0) add({Holders::Kind::kHandles, counted(pins, "data view"), "pinned while they live", 0});
+    if (pins > 0) add({Holders::Kind::kHandles, counted(pins, "data view"), "of the program, pinning the bytes", 0});
     const std::size_t references = bytes.references() - 1;  // Without the search's own.
     if (references > known_ + pins)
       add({Holders::Kind::kHandles, counted(references - known_ - pins, "other reference"), "of code at work", 0});
