@@ -110,7 +110,7 @@ Tensor execute_on(const Op& op, std::span<const Tensor* const> inputs) {
   return output;
 }
 
-Tensor execute_alike(const Op& op, const Tensor& a, const Tensor* b, DType result) {
+Tensor execute_alike(const Op& op, const Tensor& a, const Tensor* b, DType result, FlatKernel kernel) {
   const ThreadContext& context = ThreadContext::current();
   const TensorRecord* const x = a.record();
   const TensorRecord* const y = b ? b->record() : x;
@@ -122,10 +122,9 @@ Tensor execute_alike(const Op& op, const Tensor& a, const Tensor* b, DType resul
       x->dtype != y->dtype || !(x->shape == y->shape)) [[unlikely]]
     return {};
   Tensor output = make_tensor({.op = op.name(), .category = context.category}, x->shape, result, left->device());
-  const TensorView out = writable(output);
-  const ConstTensorView in[2] = {{left->base(), x->offset, x->dtype, x->shape},
-                                 {right->base(), y->offset, y->dtype, y->shape}};
-  op.run({{in, b ? std::size_t{2} : std::size_t{1}}, {&out, 1}, {}});
+  kernel(op, x->dtype, static_cast<const std::byte*>(left->base()) + x->offset,
+         static_cast<const std::byte*>(right->base()) + y->offset,
+         output.record()->storage.load(std::memory_order_relaxed)->base(), x->shape.size());
   if (context.interceptor) {
     const Tensor* const inputs[2] = {&a, b};
     context.interceptor->executed(op, {inputs, b ? std::size_t{2} : std::size_t{1}}, {&output, 1});

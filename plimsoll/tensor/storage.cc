@@ -44,17 +44,7 @@ StorageRef Storage::take(Device& device, std::size_t bytes, const BlockLabel& la
     throw;
   }
   const EnterThread inside(thread);
-  counts.pop_storage();
-  made->base_ = chunk ? device.arena().address(chunk) : nullptr;
-  made->chunk_ = chunk;
-  made->device_ = &device;
-  made->bytes_ = bytes;
-  made->references_.store(1, std::memory_order_relaxed);
-  made->version_.store(0, std::memory_order_relaxed);
-  made->external_ = nullptr;
-  made->state_.store(State::kResident, std::memory_order_release);
-  counts.count(counts.buffers, 1);
-  counts.count_bytes(static_cast<std::int64_t>(bytes));
+  made->begin(counts, device, chunk, bytes);
   return StorageRef::adopt(made);
 }
 
@@ -108,26 +98,23 @@ void Storage::make_resident() {
   counts.count_bytes(static_cast<std::int64_t>(bytes_));
 }
 
+void Storage::Remains::give_back() noexcept {
+  if (chunk) device->arena().give(chunk);
+  if (!external) [[likely]]
+    return;
+  if (external->memory && external->deleter) external->deleter(external->memory);
+  delete external;
+}
+
 void Storage::drop() noexcept {
   ThreadMemory& thread = ThreadMemory::current();
   TensorThread& counts = TensorThread::of(thread);
-  External* const external = external_;
-  Chunk* const chunk = chunk_;
-  Device& device = *device_;
+  Remains remains;
   {
     const EnterThread inside(thread);
-    if (state_.load(std::memory_order_relaxed) == State::kResident) {
-      counts.count(counts.buffers, -1);
-      if (chunk) counts.count(counts.bytes, -static_cast<std::int64_t>(bytes_));
-    }
-    state_.store(State::kSpare, std::memory_order_relaxed);
-    counts.push(this);
+    remains = end(counts);
   }
-  if (chunk) device.arena().give(chunk);
-  if (external) [[unlikely]] {
-    if (external->memory && external->deleter) external->deleter(external->memory);
-    delete external;
-  }
+  remains.give_back();
   counts.share_surplus();
 }
 

@@ -25,6 +25,7 @@ namespace plimsoll {
 struct Chunk;
 class Device;
 class Storage;
+class TensorThread;
 
 // A counted reference to a storage.
 class StorageRef {
@@ -101,13 +102,27 @@ class PLIMSOLL_API Storage {
 
  private:
   friend class StorageRef;
+  friend struct TensorRecord;
+  friend class TensorMaker;
   friend class TensorThread;
   friend class LedgerWalk;
   struct External;
 
+  // What is left to give back of one that has ended.
+  struct Remains {
+    Device* device = nullptr;
+    Chunk* chunk = nullptr;
+    External* external = nullptr;
+    void give_back() noexcept;  // Outside of the gate.
+  };
+
   static Storage* make(Device& device, std::size_t bytes, State state) noexcept(false);
   void make_resident();
   void drop() noexcept;  // The last reference went.
+
+  // Inside the gate: a spare one begins with these bytes; one without references ends.
+  void begin(TensorThread& counts, Device& device, Chunk* chunk, std::size_t bytes) noexcept;
+  Remains end(TensorThread& counts) noexcept;
 
   void* base_;
   Chunk* chunk_;

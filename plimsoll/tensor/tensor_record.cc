@@ -24,22 +24,38 @@ Storage* end_unshared(TensorRecord& record, TensorThread& counts) noexcept {
 }  // namespace
 
 void TensorRecord::drop(std::uint64_t before) noexcept {
+  if (before >= 2 * kWeak) return drop_watched();
   ThreadMemory& thread = ThreadMemory::current();
   TensorThread& counts = TensorThread::of(thread);
-  const bool last = before < 2 * kWeak;  // No scope refers to it.
+  StorageRef bytes;
+  Storage::Remains remains;
+  {
+    const EnterThread inside(thread);
+    Storage* const storage = end_unshared(*this, counts);
+    if (storage && storage->references() == 1)
+      remains = storage->end(counts);
+    else
+      bytes = StorageRef::adopt(storage);
+    if (name) [[unlikely]]
+      delete[] std::exchange(name, nullptr);
+    references.store(0, std::memory_order_relaxed);
+    counts.push(this);
+  }
+  remains.give_back();
+  counts.share_surplus();
+}
+
+// The same when a scope refers to the record.
+void TensorRecord::drop_watched() noexcept {
+  ThreadMemory& thread = ThreadMemory::current();
   StorageRef bytes;
   {
     const EnterThread inside(thread);
-    bytes = StorageRef::adopt(last ? end_unshared(*this, counts) : end_tensor(*this, counts));
+    bytes = StorageRef::adopt(end_tensor(*this, TensorThread::of(thread)));
     if (name) [[unlikely]]
       delete[] std::exchange(name, nullptr);
-    if (last) {
-      references.store(0, std::memory_order_relaxed);
-      counts.push(this);
-    }
   }
-  if (!last) release_weak();
-  counts.share_surplus();
+  release_weak();
 }
 
 void TensorRecord::release_weak() noexcept {

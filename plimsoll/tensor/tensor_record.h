@@ -72,6 +72,7 @@ struct TensorRecord {
 
  private:
   PLIMSOLL_API void drop(std::uint64_t before) noexcept;  // The last strong reference went.
+  void drop_watched() noexcept;
 };
 
 }  // namespace plimsoll
