@@ -24,38 +24,42 @@ Storage* end_unshared(TensorRecord& record, TensorThread& counts) noexcept {
 }  // namespace
 
 void TensorRecord::drop(std::uint64_t before) noexcept {
-  if (before >= 2 * kWeak) return drop_watched();
+  if (before >= 2 * kWeak || name) [[unlikely]]
+    return drop_watched();
   ThreadMemory& thread = ThreadMemory::current();
   TensorThread& counts = TensorThread::of(thread);
-  StorageRef bytes;
-  Storage::Remains remains;
-  {
-    const EnterThread inside(thread);
-    Storage* const storage = end_unshared(*this, counts);
-    if (storage && storage->references() == 1)
-      remains = storage->end(counts);
-    else
-      bytes = StorageRef::adopt(storage);
-    if (name) [[unlikely]]
-      delete[] std::exchange(name, nullptr);
-    references.store(0, std::memory_order_relaxed);
-    counts.push(this);
+  thread.enter();
+  Storage* const storage = end_unshared(*this, counts);
+  references.store(0, std::memory_order_relaxed);
+  counts.push(this);
+  if (!storage || storage->references() != 1) {
+    thread.leave();
+    StorageRef::adopt(storage);
+  } else {
+    Storage::Remains remains = storage->end(counts);
+    thread.leave();
+    remains.give_back();
   }
-  remains.give_back();
   counts.share_surplus();
 }
 
-// The same when a scope refers to the record.
+// The same when a scope refers to the record, or it has a name.
 void TensorRecord::drop_watched() noexcept {
   ThreadMemory& thread = ThreadMemory::current();
+  TensorThread& counts = TensorThread::of(thread);
+  const bool last = references.load(std::memory_order_acquire) < 2 * kWeak;  // No scope refers to it.
   StorageRef bytes;
   {
     const EnterThread inside(thread);
-    bytes = StorageRef::adopt(end_tensor(*this, TensorThread::of(thread)));
-    if (name) [[unlikely]]
-      delete[] std::exchange(name, nullptr);
+    bytes = StorageRef::adopt(end_tensor(*this, counts));
+    delete[] std::exchange(name, nullptr);
+    if (last) {
+      references.store(0, std::memory_order_relaxed);
+      counts.push(this);
+    }
   }
-  release_weak();
+  if (!last) release_weak();
+  counts.share_surplus();
 }
 
 void TensorRecord::release_weak() noexcept {
