@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 #include "plimsoll/memory/thread_memory.h"
 
@@ -74,8 +75,7 @@ void TapeRecord::add(const Op& op, std::span<const Tensor* const> inputs, std::s
   make_room(shapes_, inputs.size() + outputs.size());
   const std::size_t bytes = op.object_bytes();
   void* const memory = op_memory(bytes);
-  made_.resize(outputs.size());
-  for (std::size_t i = 0; i < outputs.size(); ++i) made_[i] = slots_.add(outputs[i].record()->id);
+  slots_.make_room(outputs.size());
   Op* const kept = op.copy_to(memory);
   used_ += rounded(bytes);
   const EnterThread inside(ThreadMemory::current());
@@ -83,17 +83,13 @@ void TapeRecord::add(const Op& op, std::span<const Tensor* const> inputs, std::s
                     static_cast<std::uint32_t>(outputs.size())});
   const auto add_value = [&](const Tensor& tensor, std::uint32_t slot_number, bool save) {
     const TensorRecord& record = *tensor.record();
-    TapeValue& value = values_.emplace_back();
-    value.id = record.id;
-    value.slot = slot_number;
-    value.shape = shape_number(record.shape);
-    value.dtype = record.dtype;
-    if (!save) return;
-    value.saved = StorageRef::share(record.storage.load(std::memory_order_relaxed));
-    value.offset = record.offset;
+    StorageRef bytes = save ? StorageRef::share(record.storage.load(std::memory_order_relaxed)) : StorageRef();
+    values_.push_back(
+        {record.id, std::move(bytes), record.offset, slot_number, shape_number(record.shape), record.dtype});
   };
   for (std::size_t i = 0; i < inputs.size(); ++i) add_value(*inputs[i], found_[i], (saved.inputs & slot(i)) != 0);
-  for (std::size_t i = 0; i < outputs.size(); ++i) add_value(outputs[i], made_[i], (saved.outputs & slot(i)) != 0);
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    add_value(outputs[i], slots_.add(outputs[i].record()->id), (saved.outputs & slot(i)) != 0);
 }
 
 void TapeRecord::release(const TapeNode& node) noexcept {

@@ -73,8 +73,8 @@ class TapeRecord {
   SlotMap slots_;
   std::vector<TapeNode> nodes_;
   std::vector<TapeValue> values_;
-  std::vector<Shape> shapes_;                // Of values; those in a row that are the same are one.
-  std::vector<std::uint32_t> found_, made_;  // Slots of the inputs and outputs of the node that is being added.
+  std::vector<Shape> shapes_;         // Of values; those in a row that are the same are one.
+  std::vector<std::uint32_t> found_;  // Slots of the inputs of the node that is being added.
   struct Block {
     std::unique_ptr<std::byte[]> bytes;
     std::size_t size;

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "plimsoll/base/error.h"
-#include "plimsoll/base/thread_placement.h"
+#include "plimsoll/base/internal/thread_placement.h"
 
 namespace plimsoll {
 namespace {

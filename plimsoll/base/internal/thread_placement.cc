@@ -1,4 +1,4 @@
-#include "plimsoll/base/thread_placement.h"
+#include "plimsoll/base/internal/thread_placement.h"
 
 #include <cstddef>
 
