@@ -6,6 +6,7 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/device/device.h"
 #include "plimsoll/tensor/tensor_thread.h"
+#include "plimsoll/tensor/tracer.h"
 
 namespace plimsoll {
 
@@ -13,7 +14,8 @@ namespace plimsoll {
 struct Storage::External {
   void* memory = nullptr;
   std::function<void(void*)> deleter;
-  BlockLabel label;  // Of a lazy one.
+  BlockLabel label;        // Of a lazy one.
+  SymbolicValue symbolic;  // Of a symbolic one.
 };
 
 namespace {
@@ -82,7 +84,20 @@ StorageRef Storage::wrap(Device& device, void* memory, std::size_t bytes, std::f
   return StorageRef::adopt(made);
 }
 
+StorageRef Storage::symbolic(Device& device, SymbolicValue value) {
+  Storage* made = make(device, 0, State::kSymbolic);
+  made->external_->symbolic = std::move(value);
+  return StorageRef::adopt(made);
+}
+
+const SymbolicValue& Storage::symbolic() const noexcept { return external_->symbolic; }
+
 void Storage::make_resident() {
+  if (is_symbolic())
+    throw FailedPrecondition(
+        "reading a symbolic tensor: it has no elements, it stands for what a graph will compute; to branch on its "
+        "value "
+        "use cond, to repeat while it holds while_loop, and to see it run the graph in a session");
   const std::lock_guard lock(becoming_resident);
   if (is_resident()) return;
   Chunk* const chunk = bytes_ == 0 ? nullptr : device_->arena().take(bytes_, external_->label);
