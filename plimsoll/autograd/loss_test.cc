@@ -73,7 +73,7 @@ const Case kCases[] = {
      [](const double* y, const double* p, int n) {
        double sum = 0, loss = 0;
        for (int i = 0; i < n; ++i) sum += p[i];
-       for (int i = 0; i < n; ++i) loss -= y[i] * std::log(p[i] / sum);
+       for (int i = 0; i < n; ++i) loss -= y[i] * std::log(std::min(p[i] / sum, 1 - 1e-7));
        return loss;
      }},
     {"categorical_cross_entropy from logits", categorical_cross_entropy, true, true,
