@@ -7,6 +7,7 @@
 // by the arena's count, kernels' scratch included; theirs by its allocator's, without what OpenBLAS and oneDNN take.
 #include <pthread.h>
 #include <sys/resource.h>
+#include <torch/torch.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -17,8 +18,8 @@
 #include <string>
 #include <vector>
 
-#include "plimsoll/autograd/step_bench_ours.h"
-#include "plimsoll/autograd/step_bench_torch.h"
+#include "plimsoll/autograd/internal/step_bench_ours.h"
+#include "plimsoll/autograd/internal/step_bench_torch.h"
 #include "plimsoll/base/clock.h"
 #include "plimsoll/base/thread_pool.h"
 #include "plimsoll/device/device.h"
@@ -212,8 +213,13 @@ std::vector<Case> all_cases() {
   return {
       make_case<OurMlp, TorchMlp>("MLP 10-16-1, batch 32", 0.08, 1.0, Sizes{10, 16, 1}, 32),
       make_case<OurMlp, TorchMlp>("MLP 784-512-512-10, batch 128", 0.56, 0.9, Sizes{784, 512, 512, 10}, 128),
+      make_case<OurLenet, TorchLenet>("LeNet 32x32x3, batch 64", 0.6, 0.8, 64),
+      make_case<OurResnet, TorchResnet>("small ResNet 3-32-32-64, 32x32, batch 64", 0.52, 0.7, 64),
       make_case<OurLstm, TorchLstm>("LSTM 32-64, 50 steps, batch 32", 0.31, 0.6, 32, 64, 50, 32),
       make_case<OurLstm, TorchLstm>("LSTM 32-128, 50 steps, batch 32", 0.45, 0.6, 32, 128, 50, 32),
+      make_case<OurLayerNorm, TorchLayerNorm>("layer norm alone, 4 MiB", 0.5, 1.0, 1024),
+      make_case<OurTransformer, TorchTransformer>("transformer, 2 layers d256 h4 ff1024 seq 128, batch 8", 0.75, 0.7, 2,
+                                                  256, 4, 1024, 128, 8),
   };
 }
 

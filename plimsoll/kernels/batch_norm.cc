@@ -109,7 +109,7 @@ void apply(const Extent& extent, const ConstTensorView& x, const TensorView& y, 
 
 template <class T>
 void train(const ConstTensorView& x, const BatchNormParameters& parameters, const TensorView& y,
-           const BatchNormMoments& moments, const BatchNormOptions& options, std::byte* memory) noexcept {
+           const BatchNormMoments& moments, const BatchNormSettings& options, std::byte* memory) noexcept {
   const Extent extent(x.shape());
   const Scratch<T> scratch = {extent, memory};
   const BatchNormLoops& loops = batch_norm_loops().of(x.dtype());
@@ -129,7 +129,7 @@ void train(const ConstTensorView& x, const BatchNormParameters& parameters, cons
 
 template <class T>
 void infer(const ConstTensorView& x, const ConstTensorView& mean, const ConstTensorView& variance,
-           const BatchNormParameters& parameters, const TensorView& y, const BatchNormOptions& options,
+           const BatchNormParameters& parameters, const TensorView& y, const BatchNormSettings& options,
            std::byte* memory) noexcept {
   const Extent extent(x.shape());
   const Scratch<T> scratch = {extent, memory};
@@ -183,7 +183,7 @@ std::size_t batch_norm_scratch_bytes(const Shape& x, DType dtype) noexcept {
 }
 
 void batch_norm_training(const ConstTensorView& x, const BatchNormParameters& parameters, const TensorView& y,
-                         const BatchNormMoments& moments, const BatchNormOptions& options,
+                         const BatchNormMoments& moments, const BatchNormSettings& options,
                          std::span<std::byte> scratch) noexcept {
   PLIMSOLL_CHECK(is_batch_norm_supported(x.dtype()) && x.shape() == y.shape() &&
                  scratch.size() >= batch_norm_scratch_bytes(x.shape(), x.dtype()));
@@ -191,7 +191,7 @@ void batch_norm_training(const ConstTensorView& x, const BatchNormParameters& pa
 }
 
 void batch_norm_inference(const ConstTensorView& x, const ConstTensorView& mean, const ConstTensorView& variance,
-                          const BatchNormParameters& parameters, const TensorView& y, const BatchNormOptions& options,
+                          const BatchNormParameters& parameters, const TensorView& y, const BatchNormSettings& options,
                           std::span<std::byte> scratch) noexcept {
   PLIMSOLL_CHECK(is_batch_norm_supported(x.dtype()) && x.shape() == y.shape() &&
                  scratch.size() >= batch_norm_scratch_bytes(x.shape(), x.dtype()));

@@ -19,7 +19,7 @@
 
 namespace plimsoll {
 
-struct BatchNormOptions {
+struct BatchNormSettings {
   double epsilon = 1e-3;
   bool relu = false;
 };
@@ -48,10 +48,10 @@ PLIMSOLL_API std::size_t batch_norm_scratch_bytes(const Shape& x, DType dtype) n
 // All require rank > 0, one dtype, and scratch of batch_norm_scratch_bytes() aligned to 64 bytes. y may be x.
 PLIMSOLL_API void batch_norm_training(const ConstTensorView& x, const BatchNormParameters& parameters,
                                       const TensorView& y, const BatchNormMoments& moments,
-                                      const BatchNormOptions& options, std::span<std::byte> scratch) noexcept;
+                                      const BatchNormSettings& options, std::span<std::byte> scratch) noexcept;
 PLIMSOLL_API void batch_norm_inference(const ConstTensorView& x, const ConstTensorView& mean,
                                        const ConstTensorView& variance, const BatchNormParameters& parameters,
-                                       const TensorView& y, const BatchNormOptions& options,
+                                       const TensorView& y, const BatchNormSettings& options,
                                        std::span<std::byte> scratch) noexcept;
 
 // The gradient of batch_norm_training(). `y` is its result when relu was fused, else null. dx may be dy.

@@ -16,11 +16,11 @@ const Shape kShapes[] = {{1, 1}, {5, 3},     {2, 4, 3, 33}, {7, 1}, {200, 70},  
 // Everything a training step makes.
 struct Step {
   TestTensor x, gamma, beta, dy, y, mean, variance, rstd, dx, dgamma, dbeta;
-  BatchNormOptions options;
+  BatchNormSettings options;
   std::size_t allocations = 0;
 
   template <class T>
-  static Step of(const Shape& shape, BatchNormOptions with = {}) {
+  static Step of(const Shape& shape, BatchNormSettings with = {}) {
     const Shape channels = {shape.back()};
     constexpr DType kType = kDTypeOf<T>;
     Step s = {scattered<T>(shape, 1),      scattered<T>(channels, 2),   scattered<T>(channels, 3),

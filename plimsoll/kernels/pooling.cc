@@ -156,6 +156,25 @@ void max_pool_gradient(const ConstTensorView& dy, const std::byte* positions, co
   });
 }
 
+void max_pool_take(const ConstTensorView& x, const std::byte* positions, const TensorView& y,
+                   const Pooling& pooling) noexcept {
+  PLIMSOLL_CHECK(is_pooling_supported(x.dtype()));
+  const PoolSizes sizes = sizes_of(x.shape(), y.shape(), pooling);
+  if (y.size() == 0) return;
+  const int bits = bits_of_code(pooling.rows * pooling.columns);
+  const PoolingLoops& loops = pooling_loops().of(x.dtype());
+  const Forward call = {loops.take, sizes,    pooling, static_cast<std::int64_t>(size_of(x.dtype())),
+                        x.bytes(),  y.bytes()};
+  call.by_rows([&](const PoolForwardRow& from, std::int64_t before, std::int64_t count) {
+    Codes codes;
+    PoolForwardRow row = from;
+    const std::int64_t ahead = bits == 32 ? 0 : before % 8;
+    loops.unpack_codes(positions + bytes_of_codes(before - ahead, bits), ahead + count, bits, codes.bytes);
+    row.codes = codes.at(ahead, call.size);
+    call.loop(row);
+  });
+}
+
 void average_pool(const ConstTensorView& x, const TensorView& y, const Pooling& pooling) noexcept {
   PLIMSOLL_CHECK(is_pooling_supported(x.dtype()));
   const PoolSizes sizes = sizes_of(x.shape(), y.shape(), pooling);

@@ -42,6 +42,10 @@ PLIMSOLL_API void max_pool(const ConstTensorView& x, const TensorView& y, const 
 PLIMSOLL_API void max_pool_gradient(const ConstTensorView& dy, const std::byte* positions, const TensorView& dx,
                                     const Pooling& pooling) noexcept;
 
+// y[i] = x at the position of maximum i: the gradient of max_pool_gradient().
+PLIMSOLL_API void max_pool_take(const ConstTensorView& x, const std::byte* positions, const TensorView& y,
+                                const Pooling& pooling) noexcept;
+
 PLIMSOLL_API void average_pool(const ConstTensorView& x, const TensorView& y, const Pooling& pooling) noexcept;
 PLIMSOLL_API void average_pool_gradient(const ConstTensorView& dy, const TensorView& dx,
                                         const Pooling& pooling) noexcept;

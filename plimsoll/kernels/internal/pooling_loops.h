@@ -37,6 +37,7 @@ inline TapRange taps_inside(std::int64_t first, std::int64_t taps, std::int64_t 
 // Channels beyond the last are written too, as long as they are those of windows to come: rows are done in order.
 struct PoolingLoops {
   void (*max)(const PoolForwardRow& row);
+  void (*take)(const PoolForwardRow& row);  // Reads codes.
   void (*average)(const PoolForwardRow& row);
   void (*max_gradient)(const PoolBackwardRow& row);  // Adds to the image.
   void (*average_gradient)(const PoolBackwardRow& row);

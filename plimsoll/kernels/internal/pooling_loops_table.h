@@ -108,6 +108,26 @@ struct MaxForward {
   }
 };
 
+// The elements at the places the codes tell.
+template <class Shape, class T, int kVectors>
+struct TakeForward {
+  static void run(const PoolForwardRow& row, const PoolTaps& taps, std::int64_t w, std::int64_t c) noexcept {
+    using V = typename Shape::V;
+    using I = typename Shape::I;
+    const T* x = static_cast<const T*>(row.image) + c;
+    V taken[kVectors] = {};
+    I code[kVectors];
+    for (int i = 0; i < kVectors; ++i)
+      code[i] = get<I>(static_cast<const PoolCode<T>*>(row.codes) + w * row.channels + c + i * Shape::kWidth);
+    taps.each([&](std::int64_t tap, std::int64_t offset) {
+      const I at = I{} + static_cast<PoolCode<T>>(tap);
+      for (int i = 0; i < kVectors; ++i) taken[i] = code[i] == at ? get<V>(x + offset + i * Shape::kWidth) : taken[i];
+    });
+    for (int i = 0; i < kVectors; ++i)
+      put(static_cast<T*>(row.outputs) + w * row.pitch + c + i * Shape::kWidth, taken[i]);
+  }
+};
+
 template <class Shape, class T, int kVectors>
 struct AverageForward {
   static void run(const PoolForwardRow& row, const PoolTaps& taps, std::int64_t w, std::int64_t c) noexcept {
@@ -236,8 +256,9 @@ void unpack_codes(const std::byte* from, std::int64_t n, int bits, void* data) {
 }
 
 template <class T>
-constexpr PoolingLoops kPoolingOf = {pool<T, MaxForward>,      pool<T, AverageForward>, pool<T, MaxBackward>,
-                                     pool<T, AverageBackward>, pack_codes<T>,           unpack_codes<T>};
+constexpr PoolingLoops kPoolingOf = {pool<T, MaxForward>,  pool<T, TakeForward>,     pool<T, AverageForward>,
+                                     pool<T, MaxBackward>, pool<T, AverageBackward>, pack_codes<T>,
+                                     unpack_codes<T>};
 
 constexpr PoolingTable kPoolingTable = {kPoolingOf<float>, kPoolingOf<double>};
 

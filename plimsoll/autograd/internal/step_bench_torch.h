@@ -63,7 +63,7 @@ class TorchModel {
  public:
   virtual ~TorchModel() = default;
   virtual torch::Tensor loss() = 0;
-  double step() {
+  virtual double step() {
     for (torch::Tensor& parameter : parameters_) parameter.mutable_grad() = torch::Tensor();
     const torch::Tensor value = loss();
     value.backward();
@@ -125,6 +125,97 @@ class TorchLstm final : public TorchModel {
   torch::Tensor x_, y_;
   torch::nn::LSTM lstm_;
   torch::nn::Linear head_;
+};
+
+class TorchLenet final : public TorchModel {
+ public:
+  explicit TorchLenet(std::int64_t batch)
+      : x_(torch::randn({batch, 3, 32, 32})), y_(torch::arange(batch, torch::kLong).remainder(10)) {
+    train(net_->parameters());
+  }
+  torch::Tensor loss() override { return torch::cross_entropy_loss(net_->forward(x_), y_); }
+
+ private:
+  torch::Tensor x_, y_;
+  torch::nn::Sequential net_{torch::nn::Conv2d(torch::nn::Conv2dOptions(3, 6, 5)),
+                             torch::nn::ReLU(),
+                             torch::nn::MaxPool2d(2),
+                             torch::nn::Conv2d(torch::nn::Conv2dOptions(6, 16, 5)),
+                             torch::nn::ReLU(),
+                             torch::nn::MaxPool2d(2),
+                             torch::nn::Flatten(),
+                             torch::nn::Linear(400, 120),
+                             torch::nn::ReLU(),
+                             torch::nn::Linear(120, 84),
+                             torch::nn::ReLU(),
+                             torch::nn::Linear(84, 10)};
+};
+
+class TorchResnet final : public TorchModel {
+ public:
+  explicit TorchResnet(std::int64_t batch)
+      : x_(torch::randn({batch, 3, 32, 32})), y_(torch::arange(batch, torch::kLong).remainder(10)) {
+    std::vector<torch::Tensor> parameters = head_->parameters();
+    for (torch::nn::Sequential* part : {&stem_, &first_, &second_, &across_})
+      for (const torch::Tensor& parameter : (*part)->parameters()) parameters.push_back(parameter);
+    train(parameters);
+  }
+  torch::Tensor loss() override {
+    const torch::Tensor a = torch::relu_(stem_->forward(x_));
+    const torch::Tensor b = torch::relu_(first_->forward(a).add_(a));
+    const torch::Tensor c = torch::relu_(second_->forward(b).add_(across_->forward(b)));
+    return torch::cross_entropy_loss(head_->forward(c.mean({2, 3})), y_);
+  }
+
+ private:
+  static torch::nn::Conv2d conv(std::int64_t in, std::int64_t out, std::int64_t size) {
+    return torch::nn::Conv2d(torch::nn::Conv2dOptions(in, out, size).padding(size / 2).bias(false));
+  }
+  static torch::nn::Sequential pair(std::int64_t in, std::int64_t out) {
+    return torch::nn::Sequential(conv(in, out, 3), torch::nn::BatchNorm2d(out),
+                                 torch::nn::ReLU(torch::nn::ReLUOptions(true)), conv(out, out, 3),
+                                 torch::nn::BatchNorm2d(out));
+  }
+
+  torch::Tensor x_, y_;
+  torch::nn::Sequential stem_{conv(3, 32, 3), torch::nn::BatchNorm2d(32)};
+  torch::nn::Sequential first_ = pair(32, 32), second_ = pair(32, 64);
+  torch::nn::Sequential across_{conv(32, 64, 1), torch::nn::BatchNorm2d(64)};
+  torch::nn::Linear head_{64, 10};
+};
+
+class TorchLayerNorm final : public TorchModel {
+ public:
+  explicit TorchLayerNorm(std::int64_t size)
+      : x_(torch::randn({size, size}, torch::requires_grad())),
+        ones_(torch::ones({size, size})),
+        norm_(torch::nn::LayerNormOptions({size})) {}
+  torch::Tensor loss() override { return norm_->forward(x_); }
+  double step() override {
+    const auto gradients = torch::autograd::grad({loss()}, {x_, norm_->weight, norm_->bias}, {ones_});
+    return 0;
+  }
+
+ private:
+  torch::Tensor x_, ones_;
+  torch::nn::LayerNorm norm_;
+};
+
+class TorchTransformer final : public TorchModel {
+ public:
+  TorchTransformer(std::int64_t layers, std::int64_t width, std::int64_t heads, std::int64_t inner, std::int64_t time,
+                   std::int64_t batch)
+      : x_(torch::randn({time, batch, width})), y_(torch::randn({time, batch, width})) {
+    const auto layer = torch::nn::TransformerEncoderLayer(
+        torch::nn::TransformerEncoderLayerOptions(width, heads).dim_feedforward(inner).dropout(0));
+    encoder_ = torch::nn::TransformerEncoder(torch::nn::TransformerEncoderOptions(layer, layers));
+    train(encoder_->parameters());
+  }
+  torch::Tensor loss() override { return torch::mse_loss(encoder_->forward(x_), y_); }
+
+ private:
+  torch::Tensor x_, y_;
+  torch::nn::TransformerEncoder encoder_{nullptr};
 };
 
 }  // namespace plimsoll::step_bench

@@ -1,0 +1,91 @@
+// Gradients of batch normalization.
+#include "plimsoll/kernels/batch_norm.h"
+#include "plimsoll/ops/elementwise.h"
+#include "plimsoll/ops/execute.h"
+#include "plimsoll/ops/internal/batch_norm_ops.h"
+#include "plimsoll/ops/internal/elementwise_ops.h"
+
+namespace plimsoll {
+namespace {
+
+NormGrid grid_of(const Shape& x) {
+  const std::int64_t rows = rows_of(x, x.rank() - 1), channels = x.back();
+  return {{rows, channels}, {1, channels}, {channels}, Axes(0), Axes(0)};
+}
+
+Tensor upstream(GradientContext& c, std::size_t output) { return c.has_grad(output) ? c.grad(output) : Tensor(); }
+
+Tensor through_relu(const Tensor& y, const Tensor& g) { return execute(Binary(BinaryOp::relu_grad), y, g); }
+
+}  // namespace
+
+void BatchNormTrain::gradient(GradientContext& c) const {
+  if (c.has_grad(0)) {
+    NormList operands = {&c.input(0), &c.grad(0), &c.output(1), &c.output(3)};
+    if (inputs_.has_gamma) operands.add_if_any(c.input(inputs_.gamma()));
+    if (relu_) operands.add_if_any(c.output(0));
+    std::vector<Tensor> gradients = execute_all(BatchNormBack(inputs_.has_gamma, relu_), operands.span());
+    c.give(0, std::move(gradients[0]));
+    if (inputs_.has_gamma) c.give(inputs_.gamma(), std::move(gradients[1]));
+    if (inputs_.has_beta) c.give(inputs_.beta(), std::move(gradients[2]));
+  }
+  if (!c.wants(0) || !(c.has_grad(1) || c.has_grad(2) || c.has_grad(3)) || c.input_shape(0).size() == 0) return;
+  const Tensor &mean = c.output(1), &rstd = c.output(3);
+  Tensor drstd = upstream(c, 3);
+  if (c.has_grad(2)) {  // The variance is rstd to the -2, less epsilon.
+    const Tensor through = c.grad(2) / (rstd * rstd * rstd) * -2;
+    drstd = drstd.is_empty_handle() ? through : drstd + through;
+  }
+  c.give(0, moments_gradient(grid_of(c.input_shape(0)), c.input(0), mean, rstd, upstream(c, 1), drstd));
+}
+
+void BatchNormBack::infer(const Specs& in, SpecList& out) const {
+  const Shape row = {in.shape(0).back()};
+  out.add(in.shape(0), in.dtype(0));
+  out.add(row, in.dtype(0));
+  out.add(row, in.dtype(0));
+}
+
+std::size_t BatchNormBack::workspace_bytes(const Specs& in, const SpecList&) const {
+  return batch_norm_scratch_bytes(in.shape(0), in.dtype(0));
+}
+
+void BatchNormBack::run(const OpRun& run) const noexcept {
+  batch_norm_gradient(run.in[0], run.in[1], run.in[2], run.in[3], has_gamma_ ? &run.in[4] : nullptr,
+                      relu_ ? &run.in[y()] : nullptr, {run.out[0], run.out[1], run.out[2]}, run.scratch);
+}
+
+void BatchNormBack::gradient(GradientContext& c) const {
+  const Tensor dy = relu_ ? through_relu(c.input(y()), c.input(1)) : c.input(1);
+  const NormSecondOrder result = norm_second_order(
+      grid_of(c.input_shape(0)), {c.input(0), dy, c.input(2), c.input(3), has_gamma_ ? c.input(4) : Tensor()},
+      {upstream(c, 0), upstream(c, 1), upstream(c, 2)});
+  if (!result.x.is_empty_handle()) c.give(0, result.x);
+  if (!result.dy.is_empty_handle()) c.give(1, relu_ ? through_relu(c.input(y()), result.dy) : result.dy);
+  if (!result.gamma.is_empty_handle()) c.give(4, result.gamma);
+}
+
+SavedSlots BatchNormInfer::saved(SlotMask wanted) const {
+  const SlotMask gamma = inputs_.has_gamma ? slot(inputs_.gamma()) : 0;
+  const bool reads_x = wanted & (slot(2) | gamma);
+  return {.inputs = slot(2) | gamma | (reads_x ? slot(0) | slot(1) : 0), .outputs = relu_ ? slot(0) : 0};
+}
+
+void BatchNormInfer::gradient(GradientContext& c) const {
+  const Shape& x = c.input_shape(0);
+  const std::int64_t rows = rows_of(x, x.rank() - 1);
+  const Tensor dy = (relu_ ? through_relu(c.output(0), c.grad()) : c.grad()).reshape({rows, x.back()});
+  const Tensor rstd = rsqrt(c.input(2) + epsilon_);
+  const Tensor scale = inputs_.has_gamma ? rstd * c.input(inputs_.gamma()) : rstd;
+  if (c.wants(0)) c.give(0, (dy * scale).reshape(x));
+  const Tensor sum = dy.sum(Axes(0));
+  if (c.wants(1)) c.give(1, -(sum * scale));
+  if (inputs_.has_beta) c.give(inputs_.beta(), sum);
+  const bool wants_gamma = inputs_.has_gamma && c.wants(inputs_.gamma());
+  if (!wants_gamma && !c.wants(2)) return;
+  const Tensor product = (dy * (c.input(0).reshape({rows, x.back()}) - c.input(1))).sum(Axes(0));
+  if (wants_gamma) c.give(inputs_.gamma(), product * rstd);
+  if (c.wants(2)) c.give(2, product * scale * rstd * rstd * -0.5);
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,60 @@
+// Convolutions of images and sequences, channels last, with strides, dilations, padding and groups.
+//
+//   conv2d(x, filter, {.strides = {2, 2}, .padding = "same"})    // x [8, 32, 32, 3], filter [3, 3, 3, 16]: [8, 16, 16,
+//   16] conv2d(x, filter, {.groups = 4})                             // filter [3, 3, channels / 4, 16]
+//   depthwise_conv2d(x, filter)                                  // filter [3, 3, channels, multiplier]
+//   conv2d_transpose(y, filter, {.strides = 2})                  // filter [3, 3, channels out, channels in]
+//   conv1d(x, filter, {.padding = "causal"})                     // x [8, 100, 3], filter [5, 3, 16]: [8, 100, 16]
+//   conv2d_bias_activation(x, filter, bias, "relu")              // one pass, the bits of relu(conv2d(x, filter) +
+//   bias)
+//
+// Padding as TensorFlow's: "valid" (none), "same" (as many outputs as inputs / stride, rounded up; the odd element at
+// the end); conv1d also "causal": outputs see nothing that comes after. Gradients of every order, for a convolution's
+// gradients are convolutions; of the inputs only those are saved that a gradient which is asked for reads.
+// Of floats; f16 and bf16 are computed in f32 and rounded once. Own kernels, no library behind them.
+// Throws InvalidArgument, with both shapes, for ranks, channels and groups that do not go together, windows larger than
+// the image, strides and dilations below 1, and words it does not know.
+// Cost: up to some 2 MiB of workspace beside the reordered filter; results do not depend on the number of threads.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "plimsoll/base/api.h"
+#include "plimsoll/ops/convolution_size.h"
+#include "plimsoll/tensor/tensor.h"
+
+namespace plimsoll {
+
+struct ConvOptions {
+  SpatialSize strides = 1;
+  std::string padding = "valid";  // Or "same".
+  SpatialSize dilations = 1;
+  std::int64_t groups = 1;  // Output channels of a group see the input channels of that group.
+};
+
+struct Conv1dOptions {
+  std::int64_t strides = 1;
+  std::string padding = "valid";  // Or "same", "causal".
+  std::int64_t dilations = 1;
+  std::int64_t groups = 1;
+};
+
+struct DepthwiseOptions {
+  SpatialSize strides = 1;
+  std::string padding = "valid";
+  SpatialSize dilations = 1;
+};
+
+PLIMSOLL_API Tensor conv1d(const Tensor& x, const Tensor& filter, const Conv1dOptions& options = {});
+PLIMSOLL_API Tensor conv2d(const Tensor& x, const Tensor& filter, const ConvOptions& options = {});
+PLIMSOLL_API Tensor depthwise_conv2d(const Tensor& x, const Tensor& filter, const DepthwiseOptions& options = {});
+
+// The gradient of conv2d: inputs * stride rows and columns, with "valid" also what the window reaches beyond.
+PLIMSOLL_API Tensor conv2d_transpose(const Tensor& x, const Tensor& filter, const ConvOptions& options = {});
+
+// `bias` is [channels out]; the activation "linear", "relu", "sigmoid" or "tanh".
+PLIMSOLL_API Tensor conv2d_bias_activation(const Tensor& x, const Tensor& filter, const Tensor& bias,
+                                           std::string_view activation = "linear", const ConvOptions& options = {});
+
+}  // namespace plimsoll

@@ -1,0 +1,81 @@
+// The gradients of convolutions, which are convolutions.
+#include <fmt/format.h>
+
+#include "plimsoll/base/error.h"
+#include "plimsoll/ops/check_operands.h"
+#include "plimsoll/ops/execute.h"
+#include "plimsoll/ops/internal/convolution_ops.h"
+
+namespace plimsoll {
+namespace {
+
+// Of two inputs whose product it is: each one's gradient reads the other.
+SavedSlots saved_of_product(SlotMask wanted) {
+  return {.inputs = (wanted & slot(0) ? slot(1) : 0) | (wanted & slot(1) ? slot(0) : 0)};
+}
+
+}  // namespace
+
+const char* ConvolveBack::name() const noexcept { return x_.is_set() ? "convolution_input_gradient" : rule_.name; }
+
+std::string ConvolveBack::input_name(std::size_t input) const {
+  return input == 1 ? "filter" : x_.is_set() ? "dy" : "x";
+}
+
+void ConvolveBack::infer(const Specs& in, SpecList& out) const {
+  require_same_dtype(*this, in);
+  if (!is_convolution_supported(in.dtype(0))) refuse_dtype(*this, in.dtype(0));
+  if (!x_.is_set()) return out.add(rule_.transposed_shape(in.shape(0), in.shape(1)), in.dtype(0));
+  std::vector<std::int64_t> sizes(x_.begin(), x_.end());
+  sizes[0] = in.shape(0)[0];
+  out.add(Shape(sizes), in.dtype(0));
+}
+
+std::size_t ConvolveBack::workspace_bytes(const Specs& in, const SpecList& out) const {
+  const Shape &dy = in.shape(0), &filter = in.shape(1), &x = out[0].shape;
+  return convolution_scratch_bytes(ConvolutionPass::input_gradient, rule_.image(x), rule_.window(filter),
+                                   rule_.image(dy), rule_.kernel(x, filter), in.dtype(0));
+}
+
+void ConvolveBack::run(const OpRun& run) const noexcept {
+  const ConstTensorView &dy = run.in[0], &filter = run.in[1];
+  const TensorView& dx = run.out[0];
+  convolution_input_gradient(dy.reshaped(rule_.image(dy.shape())), filter.reshaped(rule_.window(filter.shape())),
+                             dx.reshaped(rule_.image(dx.shape())), rule_.kernel(dx.shape(), filter.shape()), {},
+                             run.scratch);
+}
+
+SavedSlots ConvolveBack::saved(SlotMask wanted) const { return saved_of_product(wanted); }
+
+void ConvolveBack::gradient(GradientContext& c) const {
+  if (c.wants(0)) c.give(0, execute(Convolve(rule_), c.grad(), c.input(1)));
+  if (c.wants(1)) c.give(1, execute(ConvolveFilter(rule_, c.input_shape(1)), c.grad(), c.input(0)));
+}
+
+void ConvolveFilter::infer(const Specs& in, SpecList& out) const {
+  require_same_dtype(*this, in);
+  if (!is_convolution_supported(in.dtype(0))) refuse_dtype(*this, in.dtype(0));
+  out.add(filter_, in.dtype(0));
+}
+
+std::size_t ConvolveFilter::workspace_bytes(const Specs& in, const SpecList&) const {
+  const Shape &x = in.shape(0), &dy = in.shape(1);
+  return convolution_scratch_bytes(ConvolutionPass::filter_gradient, rule_.image(x), rule_.window(filter_),
+                                   rule_.image(dy), rule_.kernel(x, filter_), in.dtype(0));
+}
+
+void ConvolveFilter::run(const OpRun& run) const noexcept {
+  const ConstTensorView &x = run.in[0], &dy = run.in[1];
+  convolution_filter_gradient(x.reshaped(rule_.image(x.shape())), dy.reshaped(rule_.image(dy.shape())),
+                              run.out[0].reshaped(rule_.window(filter_)), rule_.kernel(x.shape(), filter_),
+                              run.scratch);
+}
+
+SavedSlots ConvolveFilter::saved(SlotMask wanted) const { return saved_of_product(wanted); }
+
+void ConvolveFilter::gradient(GradientContext& c) const {
+  if (c.wants(0)) c.give(0, execute(ConvolveBack(rule_, c.input_shape(0)), c.input(1), c.grad()));
+  if (c.wants(1)) c.give(1, execute(Convolve(rule_), c.input(0), c.grad()));
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,64 @@
+// The ops behind convolution.h: a convolution and its two gradients, each the gradient of the others.
+#pragma once
+
+#include <optional>
+
+#include "plimsoll/kernels/elementwise.h"
+#include "plimsoll/ops/internal/convolution_rule.h"
+
+namespace plimsoll {
+
+// activation(convolution of x by filter + bias); inputs x, filter and, when it has one, bias.
+class Convolve final : public OpOf<Convolve> {
+ public:
+  explicit Convolve(const ConvolutionRule& rule, bool has_bias = false, std::optional<UnaryOp> activation = {}) noexcept
+      : rule_(rule), activation_(activation), has_bias_(has_bias) {}
+  const char* name() const noexcept override { return rule_.name; }
+  void infer(const Specs& in, SpecList& out) const override;
+  std::size_t workspace_bytes(const Specs& in, const SpecList& out) const override;
+  void run(const OpRun& run) const noexcept override;
+  SavedSlots saved(SlotMask wanted) const override;
+  void gradient(GradientContext& context) const override;
+  std::string input_name(std::size_t input) const override;
+
+ private:
+  ConvolutionRule rule_;
+  std::optional<UnaryOp> activation_;  // relu, sigmoid or tanh: those whose gradient the output tells.
+  bool has_bias_;
+};
+
+// dx of inputs dy and filter. Without a shape of x it is the transposed convolution, which chooses it.
+class ConvolveBack final : public OpOf<ConvolveBack> {
+ public:
+  explicit ConvolveBack(const ConvolutionRule& rule, const Shape& x = {}) noexcept : rule_(rule), x_(x) {}
+  const char* name() const noexcept override;
+  void infer(const Specs& in, SpecList& out) const override;
+  std::size_t workspace_bytes(const Specs& in, const SpecList& out) const override;
+  void run(const OpRun& run) const noexcept override;
+  SavedSlots saved(SlotMask wanted) const override;
+  void gradient(GradientContext& context) const override;
+  std::string input_name(std::size_t input) const override;
+
+ private:
+  ConvolutionRule rule_;
+  Shape x_;
+};
+
+// dfilter of inputs x and dy.
+class ConvolveFilter final : public OpOf<ConvolveFilter> {
+ public:
+  ConvolveFilter(const ConvolutionRule& rule, const Shape& filter) noexcept : rule_(rule), filter_(filter) {}
+  const char* name() const noexcept override { return "convolution_filter_gradient"; }
+  void infer(const Specs& in, SpecList& out) const override;
+  std::size_t workspace_bytes(const Specs& in, const SpecList& out) const override;
+  void run(const OpRun& run) const noexcept override;
+  SavedSlots saved(SlotMask wanted) const override;
+  void gradient(GradientContext& context) const override;
+  std::string input_name(std::size_t input) const override { return input == 0 ? "x" : "dy"; }
+
+ private:
+  ConvolutionRule rule_;
+  Shape filter_;
+};
+
+}  // namespace plimsoll

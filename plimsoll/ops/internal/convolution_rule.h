@@ -1,0 +1,51 @@
+// ConvolutionRule: the attributes all ops of one convolution share, and the shapes they lead to.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "plimsoll/kernels/convolution.h"
+#include "plimsoll/ops/convolution_size.h"
+#include "plimsoll/tensor/op.h"
+
+namespace plimsoll {
+
+enum class PaddingRule : unsigned char { valid, same, causal };
+
+// "valid", "same", and "causal" where it `may_be_causal`. Throws InvalidArgument in the name of `where`.
+PaddingRule padding_rule(const std::string& word, const char* where, bool may_be_causal = false);
+// Throws InvalidArgument unless both are 1 or more.
+void require_positive(const SpatialSize& size, const char* what, const char* where);
+
+// Elements before the first and after the last of an axis. Requires a known size.
+struct Margins {
+  std::int64_t before = 0, after = 0;
+};
+Margins margins(PaddingRule padding, std::int64_t size, std::int64_t taps, std::int64_t stride, std::int64_t dilation);
+// Windows along an axis; kUnknownSize when the size or the taps are; 0 when the window does not fit.
+std::int64_t window_positions(PaddingRule padding, std::int64_t size, std::int64_t taps, std::int64_t stride,
+                              std::int64_t dilation);
+
+struct ConvolutionRule {
+  const char* name;      // Of the function that was called.
+  std::size_t axes = 2;  // Of images; 1: sequences.
+  SpatialSize strides = 1, dilations = 1;
+  PaddingRule padding = PaddingRule::valid;
+  std::int64_t groups = 1;
+  bool depthwise = false;  // One group per channel, and a filter [rows, columns, channels, multiplier].
+
+  // Throws InvalidArgument. Unknown sizes stay unknown.
+  Shape output_shape(const Shape& x, const Shape& filter) const;
+  Shape transposed_shape(const Shape& y, const Shape& filter) const;
+
+  // What kernels take. Require known shapes that agree.
+  Convolution kernel(const Shape& x, const Shape& filter) const;
+  Shape image(const Shape& shape) const;    // With a height of 1 when it has none.
+  Shape window(const Shape& filter) const;  // The same for a filter.
+
+ private:
+  void require_ranks(const Shape& x, const Shape& filter) const;
+  void require_channels(const Shape& x, const Shape& filter) const;
+};
+
+}  // namespace plimsoll

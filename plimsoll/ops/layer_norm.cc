@@ -1,0 +1,139 @@
+#include "plimsoll/ops/layer_norm.h"
+
+#include <cstring>
+
+#include "plimsoll/kernels/layer_norm.h"
+#include "plimsoll/ops/check_operands.h"
+#include "plimsoll/ops/elementwise.h"
+#include "plimsoll/ops/internal/layer_norm_operands.h"
+#include "plimsoll/ops/internal/layer_norm_second_order.h"
+#include "plimsoll/tensor/make_tensor.h"
+#include "plimsoll/tensor/thread_context.h"
+
+namespace plimsoll {
+namespace {
+
+std::int64_t columns_of(const Shape& x, std::size_t axis) {
+  return rows_of(part_of(x, axis, x.rank()), x.rank() - axis);
+}
+
+// x as [items, elements].
+NormGrid grid_of(const Shape& x, std::size_t axis) {
+  const std::int64_t rows = rows_of(x, axis), columns = columns_of(x, axis);
+  return {{rows, columns}, {rows, 1}, {columns}, Axes(1), Axes(0)};
+}
+
+// Inputs x, dy, mean, rstd and, when it has one, gamma; outputs dx, dgamma, dbeta.
+class LayerNormBack final : public OpOf<LayerNormBack> {
+ public:
+  LayerNormBack(std::size_t axis, bool has_gamma) noexcept : axis_(axis), has_gamma_(has_gamma) {}
+  const char* name() const noexcept override { return "layer_norm_gradient"; }
+  void infer(const Specs& in, SpecList& out) const override {
+    const Shape &x = in.shape(0), row = part_of(x, axis_, x.rank());
+    out.add(x, in.dtype(0));
+    out.add(row, in.dtype(0));
+    out.add(row, in.dtype(0));
+  }
+  std::size_t workspace_bytes(const Specs& in, const SpecList&) const override {
+    const Shape& x = in.shape(0);
+    return x.size() == 0 ? 0 : layer_norm_gradient_scratch_bytes(rows_of(x, axis_), columns_of(x, axis_), in.dtype(0));
+  }
+  void run(const OpRun& run) const noexcept override {
+    const ConstTensorView& x = run.in[0];
+    const TensorView &dgamma = run.out[1], &dbeta = run.out[2];
+    if (x.size() == 0) {
+      std::memset(dgamma.bytes(), 0, dgamma.nbytes());
+      std::memset(dbeta.bytes(), 0, dbeta.nbytes());
+      return;
+    }
+    layer_norm_gradient(x, columns_of(x.shape(), axis_), has_gamma_ ? run.in[4] : ConstTensorView(), run.in[2],
+                        run.in[3], run.in[1], {run.out[0], dgamma, dbeta}, run.scratch);
+  }
+  SavedSlots saved(SlotMask) const override { return {.inputs = slot(5) - 1}; }
+  void gradient(GradientContext& c) const override {
+    const auto upstream = [&](std::size_t output) { return c.has_grad(output) ? c.grad(output) : Tensor(); };
+    const NormSecondOrder result =
+        norm_second_order(grid_of(c.input_shape(0), axis_),
+                          {c.input(0), c.input(1), c.input(2), c.input(3), has_gamma_ ? c.input(4) : Tensor()},
+                          {upstream(0), upstream(1), upstream(2)});
+    if (!result.x.is_empty_handle()) c.give(0, result.x);
+    if (!result.dy.is_empty_handle()) c.give(1, result.dy);
+    if (!result.gamma.is_empty_handle()) c.give(4, result.gamma);
+  }
+
+ private:
+  std::size_t axis_;
+  bool has_gamma_;
+};
+
+// Inputs x and what it has of gamma and beta. Outputs y and, for the gradient, mean and rstd.
+class LayerNorm final : public OpOf<LayerNorm> {
+ public:
+  LayerNorm(std::size_t axis, double epsilon, NormInputs inputs, bool with_moments) noexcept
+      : axis_(axis), epsilon_(epsilon), inputs_(inputs), with_moments_(with_moments) {}
+  const char* name() const noexcept override { return "layer_norm"; }
+  std::string input_name(std::size_t input) const override { return input == 0 ? "x" : inputs_.name(input); }
+  void infer(const Specs& in, SpecList& out) const override {
+    require_same_dtype(*this, in);
+    require_floating(*this, in.dtype(0));
+    const Shape& x = in.shape(0);
+    require_parameters(*this, in, inputs_, part_of(x, axis_, x.rank()));
+    out.add(x, in.dtype(0));
+    if (!with_moments_) return;
+    out.add(part_of(x, 0, axis_), in.dtype(0));
+    out.add(part_of(x, 0, axis_), in.dtype(0));
+  }
+  void run(const OpRun& run) const noexcept override {
+    const ConstTensorView& x = run.in[0];
+    if (x.size() == 0) return;
+    LayerNormOutputs outputs = {run.out[0], {}, {}};
+    if (with_moments_) outputs.mean = run.out[1], outputs.rstd = run.out[2];
+    plimsoll::layer_norm(x, columns_of(x.shape(), axis_),
+                         inputs_.has_gamma ? run.in[inputs_.gamma()] : ConstTensorView(),
+                         inputs_.has_beta ? run.in[inputs_.beta()] : ConstTensorView(), epsilon_, outputs);
+  }
+  SavedSlots saved(SlotMask) const override {
+    return {.inputs = slot(0) | (inputs_.has_gamma ? slot(inputs_.gamma()) : 0), .outputs = slot(1) | slot(2)};
+  }
+  void gradient(GradientContext& c) const override;
+  OpFacts facts() const noexcept override { return {.has_gradient = with_moments_}; }
+
+ private:
+  std::size_t axis_;
+  double epsilon_;
+  NormInputs inputs_;
+  bool with_moments_;
+};
+
+void LayerNorm::gradient(GradientContext& c) const {
+  if (c.has_grad(0)) {
+    NormList operands = {&c.input(0), &c.grad(0), &c.output(1), &c.output(2)};
+    if (inputs_.has_gamma) operands.add_if_any(c.input(inputs_.gamma()));
+    std::vector<Tensor> gradients = execute_all(LayerNormBack(axis_, inputs_.has_gamma), operands.span());
+    c.give(0, std::move(gradients[0]));
+    if (inputs_.has_gamma) c.give(inputs_.gamma(), std::move(gradients[1]));
+    if (inputs_.has_beta) c.give(inputs_.beta(), std::move(gradients[2]));
+  }
+  if (c.wants(0) && (c.has_grad(1) || c.has_grad(2)))
+    c.give(0, moments_gradient(grid_of(c.input_shape(0), axis_), c.input(0), c.output(1), c.output(2),
+                               c.has_grad(1) ? c.grad(1) : Tensor(), c.has_grad(2) ? c.grad(2) : Tensor()));
+}
+
+}  // namespace
+
+Tensor layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, const LayerNormOptions& options) {
+  constexpr const char* kName = "layer_norm";
+  require_epsilon(options.epsilon, kName);
+  if (x.is_empty_handle()) refuse_disposed(x, kName, "x");
+  if (is_half(x.dtype())) return layer_norm(x.cast(f32), widened(gamma), widened(beta), options).cast(x.dtype());
+  const bool recorded = ThreadContext::current().interceptor != nullptr;
+  const LayerNorm op(resolve_axis(options.axis, x.rank(), kName), options.epsilon,
+                     {!gamma.is_empty_handle(), !beta.is_empty_handle()}, recorded);
+  NormList operands = {&x};
+  operands.add_if_any(gamma);
+  operands.add_if_any(beta);
+  if (!recorded) return execute_on(op, operands.span());
+  return std::move(execute_all(op, operands.span())[0]);
+}
+
+}  // namespace plimsoll
