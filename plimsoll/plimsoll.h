@@ -39,6 +39,8 @@
 #include "plimsoll/ops/random.h"
 #include "plimsoll/ops/reduce.h"
 #include "plimsoll/ops/softmax.h"
+#include "plimsoll/ops/sparse_math.h"
+#include "plimsoll/ops/sparse_tensor.h"
 #include "plimsoll/ops/variable.h"
 #include "plimsoll/tensor/growth.h"
 #include "plimsoll/tensor/leak_check.h"
