@@ -1,6 +1,7 @@
 // Products of sparse matrices with dense and sparse ones.
 #include "plimsoll/kernels/movement.h"
 #include "plimsoll/kernels/sparse.h"
+#include "plimsoll/ops/axis_list.h"
 #include "plimsoll/ops/check_indices.h"
 #include "plimsoll/ops/check_operands.h"
 #include "plimsoll/ops/execute.h"
@@ -34,7 +35,7 @@ class SparseTimesDense final : public OpOf<SparseTimesDense> {
       throw InvalidArgument(fmt::format("{}: the sparse operand is {}, the dense one {}; cast one of them", kWhere,
                                         dtype_name(in.dtype(0)), dtype_name(in.dtype(3))));
     if (!is_sparse_product_dtype(in.dtype(0))) refuse_dtype(*this, in.dtype(0));
-    if (b.rank() != 2 || b[0] != inner)
+    if (b.rank() != 2 || !may_equal(b[0], inner))
       throw InvalidArgument(fmt::format("{}: inner sizes differ: sparse [{}, {}] has {}, dense {}{}", kWhere, rows,
                                         inner, inner, b.to_string(),
                                         b.rank() == 2 ? fmt::format(" has {}", b[0]) : " is no matrix"));
