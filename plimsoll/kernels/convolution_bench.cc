@@ -11,8 +11,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
+#include <ctime>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -200,10 +201,16 @@ void add_layer_norm(const char* name, std::int64_t count, std::int64_t columns) 
                   }}});
 }
 
-double microseconds(const Work& work, int repeats) {
-  const auto start = std::chrono::steady_clock::now();
+double now(bool of_thread) {
+  timespec time = {};
+  clock_gettime(of_thread ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &time);
+  return static_cast<double>(time.tv_sec) * 1e6 + static_cast<double>(time.tv_nsec) * 1e-3;
+}
+
+double microseconds(const Work& work, int repeats, bool of_thread) {
+  const double start = now(of_thread);
   for (int i = 0; i < repeats; ++i) work();
-  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count() / repeats;
+  return (now(of_thread) - start) / repeats;
 }
 
 struct Best {
@@ -214,13 +221,14 @@ struct Best {
 Best best_of(const Row& row, int threads) {
   set_num_threads(threads);
   at::set_num_threads(threads);
-  const double once = std::min(microseconds(row.ours, 1), microseconds(row.ours, 1));
+  const bool alone = threads == 1;
+  const double once = std::min(microseconds(row.ours, 1, alone), microseconds(row.ours, 1, alone));
   const int repeats = std::max(1, static_cast<int>(2000 / (once + 1)));
   Best best = {1e30, 1e30, 1e30};
   for (int round = 0; round < 15; ++round) {
-    best.ours = std::min(best.ours, microseconds(row.ours, repeats));
-    best.first = std::min(best.first, microseconds(row.theirs.front(), repeats));
-    best.last = std::min(best.last, microseconds(row.theirs.back(), repeats));
+    best.ours = std::min(best.ours, microseconds(row.ours, repeats, alone));
+    best.first = std::min(best.first, microseconds(row.theirs.front(), repeats, alone));
+    best.last = std::min(best.last, microseconds(row.theirs.back(), repeats, alone));
   }
   return best;
 }
