@@ -25,8 +25,9 @@ foreach(folder ${folders_with_tests})
     endif()
   endforeach()
   target_link_libraries(${name}_test PRIVATE plimsoll_${name} GTest::gmock_main ${RAPIDCHECK_LIBRARY})
-  target_precompile_headers(${name}_test PRIVATE <gtest/gtest.h> <string> <vector>)
-  target_compile_options(${name}_test PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)  # So that ccache can cache what uses it.
+  target_precompile_headers(${name}_test PRIVATE <gmock/gmock.h> <gtest/gtest.h> <string> <vector>)
+  # What tests spend their time in is the library; they compile a third faster so. And ccache can cache what uses the header.
+  target_compile_options(${name}_test PRIVATE $<$<CONFIG:RelWithDebInfo>:-O1> $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
   gtest_discover_tests(${name}_test DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 600 LABELS ${name})
 endforeach()
 

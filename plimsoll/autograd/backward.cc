@@ -20,8 +20,8 @@ struct Slot {
 };
 
 // A handle to what a node saved, with the identity it had: an outer tape knows it by that.
-Tensor saved_tensor(const TapeValue& value, const char* op) {
-  Tensor tensor = make_tensor_on(value.saved, value.offset, value.shape, value.dtype,
+Tensor saved_tensor(const TapeValue& value, const Shape& shape, const char* op) {
+  Tensor tensor = make_tensor_on(value.saved, value.offset, shape, value.dtype,
                                  {.op = op, .category = Category::kActivations}, TensorRecord::kView);
   tensor.record()->id = value.id;
   return tensor;
@@ -30,13 +30,13 @@ Tensor saved_tensor(const TapeValue& value, const char* op) {
 class NodeGradient final : public GradientContext {
  public:
   NodeGradient(TapeRecord& record, const TapeNode& node, std::vector<Slot>& slots)
-      : op_(*node.op), inputs_(record.inputs(node)), outputs_(record.outputs(node)), slots_(slots) {}
+      : record_(record), op_(*node.op), inputs_(record.inputs(node)), outputs_(record.outputs(node)), slots_(slots) {}
 
   std::size_t num_inputs() const noexcept override { return inputs_.size(); }
   bool wants(std::size_t input) const noexcept override {
     return inputs_[input].slot != kNoSlot && slots_[inputs_[input].slot].asked;
   }
-  const Shape& input_shape(std::size_t input) const override { return inputs_[input].shape; }
+  const Shape& input_shape(std::size_t input) const override { return record_.shape(inputs_[input]); }
   DType input_dtype(std::size_t input) const override { return inputs_[input].dtype; }
   const Tensor& input(std::size_t input) override { return saved(inputs_, input, 0, "input"); }
   const Tensor& output(std::size_t output) override { return saved(outputs_, output, inputs_.size(), "output"); }
@@ -45,17 +45,17 @@ class NodeGradient final : public GradientContext {
   }
   const Tensor& grad(std::size_t output) override {
     Tensor& gradient = slots_[outputs_[output].slot].gradient;
-    if (gradient.is_empty_handle()) gradient = zeros(outputs_[output].shape, outputs_[output].dtype);
+    if (gradient.is_empty_handle()) gradient = zeros(record_.shape(outputs_[output]), outputs_[output].dtype);
     return gradient;
   }
   void give(std::size_t input, Tensor gradient) override {
     if (!wants(input)) return;
     const TapeValue& value = inputs_[input];
-    if (!(gradient.shape() == value.shape) || gradient.dtype() != value.dtype)
+    const Shape& shape = record_.shape(value);
+    if (!(gradient.shape() == shape) || gradient.dtype() != value.dtype)
       throw InvalidArgument(fmt::format("{}: its gradient for {} is {} {}, the input {} {}", op_.name(),
                                         op_.input_name(input), dtype_name(gradient.dtype()),
-                                        gradient.shape().to_string(), dtype_name(value.dtype),
-                                        value.shape.to_string()));
+                                        gradient.shape().to_string(), dtype_name(value.dtype), shape.to_string()));
     Tensor& sum = slots_[value.slot].gradient;
     sum = sum.is_empty_handle() ? std::move(gradient) : sum + gradient;
   }
@@ -68,11 +68,12 @@ class NodeGradient final : public GradientContext {
       if (!values[index].saved)
         throw FailedPrecondition(
             fmt::format("{}: its gradient reads {} {}, which it did not ask to be saved", op_.name(), what, index));
-      tensor = saved_tensor(values[index], op_.name());
+      tensor = saved_tensor(values[index], record_.shape(values[index]), op_.name());
     }
     return tensor;
   }
 
+  const TapeRecord& record_;
   const Op& op_;
   const std::span<TapeValue> inputs_, outputs_;
   std::vector<Slot>& slots_;

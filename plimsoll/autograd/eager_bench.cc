@@ -16,6 +16,9 @@
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/elementwise.h"
 #include "plimsoll/ops/softmax.h"
+#include "plimsoll/tensor/live_tensors.h"
+#include "plimsoll/tensor/make_tensor.h"
+#include "plimsoll/tensor/memory_info.h"
 #include "plimsoll/tensor/tidy.h"
 
 namespace pl = plimsoll;
@@ -102,6 +105,9 @@ void compare_maths(int rounds) {
   compare(
       "tanh, 4 MiB", 0.13, rounds, [&] { pl::Tensor z = pl::tanh(x); }, [&] { torch::Tensor z = torch::tanh(tx); });
   compare(
+      "softmax, 4 MiB", 0.5, rounds, [&] { pl::Tensor z = pl::softmax(x); },
+      [&] { torch::Tensor z = torch::softmax(tx, 1); });
+  compare(
       "sum over the leading dimension, 4 MiB", 0.9, rounds, [&] { pl::Tensor z = x.sum({0}); },
       [&] { torch::Tensor z = tx.sum(0); });
 }
@@ -144,6 +150,41 @@ void compare_backward(int rounds) {
                               : "MISSED");
 }
 
+// A tensor without its storage: what the record, the handle and the counting cost.
+void measure_record(int rounds) {
+  pl::Device& device = pl::current_device();
+  const pl::Shape shape({4});
+  const pl::BlockLabel label = pl::block_label({.op = "record"}, shape, pl::f32);
+  std::vector<double> differences;
+  for (int round = 0; round < 5 * rounds; ++round) {
+    const double tensor =
+        time_of([&] { pl::Tensor z = pl::make_tensor({.op = "record"}, shape, pl::f32, device); }, 20000);
+    const double storage = time_of([&] { pl::StorageRef z = pl::Storage::take(device, 16, label); }, 20000);
+    differences.push_back(tensor - storage);
+  }
+  std::printf("%-44s %12.1f %12s %7s %7.0f %s\n", "record of a tensor, made and dropped", median(differences), "", "",
+              10., median(differences) <= 10 ? "" : "MISSED");
+}
+
+void measure_many() {
+  for (const std::size_t count : {std::size_t{10000}, std::size_t{100000}, std::size_t{1000000}}) {
+    std::vector<pl::Tensor> tensors(count);
+    const pl::Stopwatch making;
+    for (pl::Tensor& tensor : tensors) tensor = pl::make_tensor({.op = "many"}, {4}, pl::f32, pl::current_device());
+    const double made = static_cast<double>(making.ns());
+    const pl::Stopwatch asking;
+    const std::size_t counted = pl::memory().num_tensors;
+    const double asked = static_cast<double>(asking.ns());
+    const pl::Stopwatch listing;
+    const std::size_t listed = pl::live_tensors().size();
+    const double told = static_cast<double>(listing.ns());
+    const auto each = static_cast<double>(count);
+    std::printf(
+        "%7zu live: make %.0f ns each, memory() %.0f ns, live_tensors() %.0f ns each (%zu counted, %zu listed)\n",
+        count, made / each, asked, told / each, counted, listed);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -154,9 +195,10 @@ int main(int argc, char** argv) {
   compare_adds(rounds);
   compare_maths(rounds);
   compare_backward(rounds);
-  const pl::Tensor x = pl::ones({1}), y = pl::ones({1}), four = pl::ones({4});
+  const pl::Tensor x = pl::ones({1}), y = pl::ones({1});
   alone("tidy, empty", 50, rounds, [] { pl::tidy([] {}); });
   alone("tidy with one add", 150, rounds, [&] { pl::tidy([&] { x + y; }); });
-  alone("a handle more on the same buffer (reshape)", 60, rounds, [&] { pl::Tensor z = four.reshape({2, 2}); });
+  measure_record(rounds);
+  measure_many();
   return 0;
 }

@@ -19,6 +19,10 @@ class SlotMap {
       if (places_[at].id == 0) return kNone;
     }
   }
+  // So many more can be added without the heap.
+  void make_room(std::size_t more) {
+    while ((size_ + more) * 2 > places_.size()) grow();
+  }
   // The number of this id, a new one if need be.
   std::uint32_t add(std::uint64_t id) {
     if ((size_ + 1) * 2 > places_.size()) grow();

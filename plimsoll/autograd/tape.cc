@@ -38,18 +38,7 @@ void GradientTape::watch(const Tensor& tensor) {
 void GradientTape::executed(const Op& op, std::span<const Tensor* const> inputs, std::span<const Tensor> outputs) {
   if (outer) outer->executed(op, inputs, outputs);
   if (paused_ || used_) return;
-  SlotMask wanted = 0;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const TensorRecord& record = *inputs[i]->record();
-    if (!is_floating(record.dtype)) continue;
-    if (record_->find(record.id) != kNoSlot) {
-      wanted |= slot(i);
-    } else if (record.has(TensorRecord::kTrainable)) {
-      record_->add_slot(record.id);
-      wanted |= slot(i);
-    }
-  }
-  if (wanted != 0 && op.facts().has_gradient) record_->add(op, inputs, outputs, wanted);
+  record_->add(op, inputs, outputs);
 }
 
 Tensor GradientTape::gradient(const Tensor& target, const Tensor& source) {

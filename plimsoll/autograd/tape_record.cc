@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 #include "plimsoll/memory/thread_memory.h"
 
@@ -47,37 +48,48 @@ void* TapeRecord::op_memory(std::size_t bytes) {
   return blocks_[block_].bytes.get() + used_;
 }
 
-void TapeRecord::add(const Op& op, std::span<const Tensor* const> inputs, std::span<const Tensor> outputs,
-                     SlotMask wanted) {
+SlotMask TapeRecord::find_wanted(std::span<const Tensor* const> inputs) {
+  found_.resize(inputs.size());
+  SlotMask wanted = 0;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const TensorRecord& record = *inputs[i]->record();
+    found_[i] = is_floating(record.dtype) ? slots_.find(record.id) : kNoSlot;
+    if (found_[i] == kNoSlot && record.has(TensorRecord::kTrainable) && is_floating(record.dtype))
+      found_[i] = slots_.add(record.id);
+    if (found_[i] != kNoSlot) wanted |= slot(i);
+  }
+  return wanted;
+}
+
+std::uint32_t TapeRecord::shape_number(const Shape& shape) {
+  if (shapes_.empty() || !(shapes_.back() == shape)) shapes_.push_back(shape);
+  return static_cast<std::uint32_t>(shapes_.size() - 1);
+}
+
+void TapeRecord::add(const Op& op, std::span<const Tensor* const> inputs, std::span<const Tensor> outputs) {
+  const SlotMask wanted = find_wanted(inputs);
+  if (wanted == 0 || !op.facts().has_gradient) return;
   const SavedSlots saved = op.saved(wanted);
   make_room(nodes_, 1);
   make_room(values_, inputs.size() + outputs.size());
-  std::uint32_t slots[4];
-  std::vector<std::uint32_t> many(outputs.size() > 4 ? outputs.size() : 0);
-  std::uint32_t* const output_slots = many.empty() ? slots : many.data();
-  void* const memory = op_memory(op.object_bytes());
-  for (std::size_t i = 0; i < outputs.size(); ++i) output_slots[i] = slots_.add(outputs[i].id());
+  make_room(shapes_, inputs.size() + outputs.size());
+  const std::size_t bytes = op.object_bytes();
+  void* const memory = op_memory(bytes);
+  slots_.make_room(outputs.size());
   Op* const kept = op.copy_to(memory);
-  used_ += rounded(op.object_bytes());
+  used_ += rounded(bytes);
   const EnterThread inside(ThreadMemory::current());
   nodes_.push_back({kept, static_cast<std::uint32_t>(values_.size()), static_cast<std::uint32_t>(inputs.size()),
                     static_cast<std::uint32_t>(outputs.size())});
   const auto add_value = [&](const Tensor& tensor, std::uint32_t slot_number, bool save) {
     const TensorRecord& record = *tensor.record();
-    TapeValue& value = values_.emplace_back();
-    value.id = record.id;
-    value.shape = record.shape;
-    value.slot = slot_number;
-    value.dtype = record.dtype;
-    if (!save) return;
-    value.saved = StorageRef::share(record.storage.load(std::memory_order_relaxed));
-    value.offset = record.offset;
+    StorageRef bytes = save ? StorageRef::share(record.storage.load(std::memory_order_relaxed)) : StorageRef();
+    values_.push_back(
+        {record.id, std::move(bytes), record.offset, slot_number, shape_number(record.shape), record.dtype});
   };
-  for (std::size_t i = 0; i < inputs.size(); ++i)
-    add_value(*inputs[i], is_floating(inputs[i]->dtype()) ? slots_.find(inputs[i]->id()) : kNoSlot,
-              (saved.inputs & slot(i)) != 0);
+  for (std::size_t i = 0; i < inputs.size(); ++i) add_value(*inputs[i], found_[i], (saved.inputs & slot(i)) != 0);
   for (std::size_t i = 0; i < outputs.size(); ++i)
-    add_value(outputs[i], output_slots[i], (saved.outputs & slot(i)) != 0);
+    add_value(outputs[i], slots_.add(outputs[i].record()->id), (saved.outputs & slot(i)) != 0);
 }
 
 void TapeRecord::release(const TapeNode& node) noexcept {
@@ -98,6 +110,7 @@ void TapeRecord::clear() noexcept {
   const EnterThread inside(ThreadMemory::current());
   nodes_.clear();
   values_.clear();
+  shapes_.clear();
   slots_.clear();
   block_ = used_ = 0;
 }

@@ -21,10 +21,10 @@ inline constexpr std::uint32_t kNoSlot = UINT32_MAX;
 // An input or output of a node.
 struct TapeValue {
   std::uint64_t id = 0;
-  Shape shape;
   StorageRef saved;  // Set when the gradient reads it.
   std::size_t offset = 0;
   std::uint32_t slot = kNoSlot;
+  std::uint32_t shape = 0;  // Its number in the record.
   DType dtype = f32;
 };
 
@@ -48,8 +48,9 @@ class TapeRecord {
   std::uint32_t add_slot(std::uint64_t id);  // The same when it is there.
   std::uint32_t num_slots() const noexcept { return slots_.size(); }
 
-  // Adds a node; `wanted` tells which inputs depend on something watched. When it throws nothing was added.
-  void add(const Op& op, std::span<const Tensor* const> inputs, std::span<const Tensor> outputs, SlotMask wanted);
+  // Adds a node when an input depends on something watched, or is a trainable variable's, and the op has a gradient.
+  // When it throws nothing was added.
+  void add(const Op& op, std::span<const Tensor* const> inputs, std::span<const Tensor> outputs);
 
   std::size_t size() const noexcept { return nodes_.size(); }
   const TapeNode& node(std::size_t index) const noexcept { return nodes_[index]; }
@@ -58,6 +59,7 @@ class TapeRecord {
     return {&values_[node.first_value] + node.inputs, node.outputs};
   }
   std::span<const TapeValue> values() const noexcept { return values_; }
+  const Shape& shape(const TapeValue& value) const noexcept { return shapes_[value.shape]; }
   std::span<const TapeNode> nodes() const noexcept { return nodes_; }
 
   void release(const TapeNode& node) noexcept;  // Drops what it saved.
@@ -65,10 +67,14 @@ class TapeRecord {
 
  private:
   void* op_memory(std::size_t bytes);
+  SlotMask find_wanted(std::span<const Tensor* const> inputs);
+  std::uint32_t shape_number(const Shape& shape);
 
   SlotMap slots_;
   std::vector<TapeNode> nodes_;
   std::vector<TapeValue> values_;
+  std::vector<Shape> shapes_;         // Of values; those in a row that are the same are one.
+  std::vector<std::uint32_t> found_;  // Slots of the inputs of the node that is being added.
   struct Block {
     std::unique_ptr<std::byte[]> bytes;
     std::size_t size;

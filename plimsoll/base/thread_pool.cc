@@ -15,12 +15,15 @@
 #include <vector>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/internal/thread_placement.h"
 
 namespace plimsoll {
 namespace {
 
 constexpr int kMaxThreads = 1024;
-constexpr int kSpins = 2000;  // Up to 0.1 ms: longer than the gap between two ops, too short for anyone to notice.
+constexpr int kSpins = 8000;  // Some 0.1 ms: longer than the gap between two ops, too short for anyone to notice.
+
+constexpr int kPatience = 8;  // Loops in a row without the help they called for, before workers are moved.
 
 constinit thread_local bool in_region = false;
 
@@ -39,11 +42,13 @@ struct Region {
 
   const std::int64_t n, grain, chunks;
   const ThreadPool::Body body;
-  std::atomic<std::int64_t> next{0};  // The first chunk nobody has claimed.
-  std::atomic<int> helpers{0};        // Workers inside. Grows only under the pool's mutex and while listed.
-  std::atomic_flag failed{};          // Set by the thread that may write `error`.
-  std::exception_ptr error;           // Read by the caller once there are no helpers.
-  Region* following = nullptr;        // The list, guarded by the pool's mutex.
+  const int processor = current_processor();  // The caller's.
+  bool is_helped = false;                     // Under the pool's mutex.
+  std::atomic<std::int64_t> next{0};          // The first chunk nobody has claimed.
+  std::atomic<int> helpers{0};                // Workers inside. Grows only under the pool's mutex and while listed.
+  std::atomic_flag failed{};                  // Set by the thread that may write `error`.
+  std::exception_ptr error;                   // Read by the caller once there are no helpers.
+  Region* following = nullptr;                // The list, guarded by the pool's mutex.
 
   // Claims and runs chunks until none is left.
   void work() noexcept {
@@ -73,6 +78,7 @@ struct ThreadPool::State {
   Region* regions = nullptr;                // Running loops, newest first.
   std::vector<std::thread> workers;         // Worker i ends when i + 1 >= wanted.
   int sleepers = 0;                         // Workers waiting on `wake`.
+  int unhelped = 0;                         // Loops in a row that no worker came to.
   std::mutex resizing;                      // Held while threads start and end; taken before `mutex`.
   std::atomic<int> wanted;                  // Threads, the caller included. Changes under both mutexes.
   std::atomic<int> started{1};              // Threads there are, the caller included.
@@ -81,9 +87,10 @@ struct ThreadPool::State {
   void run(Region& region);
   void enlist(Region& region);
   void leave(Region& region) noexcept;
+  void call_again() noexcept;
   void start_workers() noexcept;
   void worker_loop(int index) noexcept;
-  void help(std::unique_lock<std::mutex>& lock, Region& region) noexcept;
+  void help(std::unique_lock<std::mutex>& lock, Region& region, AvoidedProcessor& avoided) noexcept;
   Region* find_work() const noexcept;
 };
 
@@ -120,6 +127,8 @@ void ThreadPool::State::leave(Region& region) noexcept {
     Region** link = &regions;
     while (*link != &region) link = &(*link)->following;
     *link = region.following;
+    unhelped = region.is_helped ? 0 : unhelped + 1;
+    if (unhelped == kPatience) call_again();
   }
   for (int i = 0; i < kSpins && region.helpers.load(std::memory_order_acquire) > 0; ++i) pause_briefly();
   if (region.helpers.load(std::memory_order_acquire) == 0) return;
@@ -127,9 +136,19 @@ void ThreadPool::State::leave(Region& region) noexcept {
   left.wait(lock, [&] { return region.helpers.load(std::memory_order_acquire) == 0; });
 }
 
-void ThreadPool::State::help(std::unique_lock<std::mutex>& lock, Region& region) noexcept {
+// Workers that were woken and do not come may be waiting for the caller's own processor. Under the mutex.
+void ThreadPool::State::call_again() noexcept {
+  unhelped = 0;
+  const std::unique_lock only(resizing, std::try_to_lock);
+  if (!only) return;
+  for (std::thread& worker : workers) move_off_mine(worker.native_handle());
+}
+
+void ThreadPool::State::help(std::unique_lock<std::mutex>& lock, Region& region, AvoidedProcessor& avoided) noexcept {
   region.helpers.fetch_add(1, std::memory_order_relaxed);
+  region.is_helped = true;
   lock.unlock();
+  avoided.avoid(region.processor);
   region.work();
   lock.lock();
   const bool last = region.helpers.fetch_sub(1, std::memory_order_release) == 1;  // The region may be gone now.
@@ -137,10 +156,11 @@ void ThreadPool::State::help(std::unique_lock<std::mutex>& lock, Region& region)
 }
 
 void ThreadPool::State::worker_loop(int index) noexcept {
+  AvoidedProcessor avoided;
   std::unique_lock lock(mutex);
   while (index + 1 < wanted.load(std::memory_order_relaxed)) {
     if (Region* region = find_work()) {
-      help(lock, *region);
+      help(lock, *region, avoided);
       continue;
     }
     const std::uint32_t seen = published.load(std::memory_order_relaxed);
@@ -167,6 +187,7 @@ void ThreadPool::State::start_workers() noexcept {
       const int index = static_cast<int>(workers.size());
       workers.emplace_back([this, index] { worker_loop(index); });
       pthread_setname_np(workers.back().native_handle(), fmt::format("plimsoll-{}", index + 1).c_str());
+      move_off_mine(workers.back().native_handle());
     }
   } catch (const std::exception&) {  // std::system_error or std::bad_alloc: the threads we have must do.
     const std::lock_guard lock(mutex);

@@ -28,7 +28,8 @@ struct Slot {
 template <class T>
 struct Forward {
   AttentionPlan<T> plan;
-  T *y, *log_sum;
+  HeadRows<T> y;
+  T* log_sum;
 
   // Folds a block of scores into the rows of y: y = y exp(old - new) + exp(scores - new) v.
   void fold(std::int64_t head, std::int64_t first, std::int64_t rows, std::int64_t key, std::int64_t count, T* out,
@@ -43,32 +44,30 @@ struct Forward {
       if (largest != slot.maxima[r]) {
         const T factor = std::exp(slot.maxima[r] - largest);
         slot.sums[r] *= factor;
-        plan.loops.scale_row(out + r * plan.columns, plan.columns, factor);
+        plan.loops.scale_row(out + r * y.stride, plan.columns, factor);
         slot.maxima[r] = largest;
       }
       slot.sums[r] += plan.loops.exp_row(row, count, largest);
     }
-    plan.products.multiply(slot.scores, kBlock, 1, rows, count, slot.value_panels, plan.columns, out, plan.columns,
-                           true);
+    plan.products.multiply(slot.scores, kBlock, 1, rows, count, slot.value_panels, plan.columns, out, y.stride, true);
   }
 
   void run_block(std::int64_t head, std::int64_t first, const Slot<T>& slot) const noexcept {
     const std::int64_t rows = std::min(kBlock, plan.queries - first), start = head * plan.queries + first;
-    T* out = y + start * plan.columns;
-    std::fill_n(out, rows * plan.columns, T(0));
+    T* out = y.at(head, first);
+    y.clear(head, first, rows, plan.columns);
     std::fill_n(slot.sums, rows, T(0));
     std::fill_n(slot.maxima, rows, -std::numeric_limits<T>::infinity());
     for (std::int64_t key = 0; key < plan.keys; key += kBlock) {
       const std::int64_t count = plan.keys_of_block(key, first + rows - 1);
       if (count == 0) break;
-      const std::int64_t at = head * plan.keys + key;
-      plan.products.pack(plan.k + at * plan.depth, plan.depth, count, 1, plan.depth, slot.key_panels);
-      plan.products.pack(plan.v + at * plan.columns, count, plan.columns, plan.columns, 1, slot.value_panels);
-      plan.multiply_scores(plan.q + start * plan.depth, rows, slot.key_panels, count, slot.scores);
+      plan.products.pack(plan.k.at(head, key), plan.depth, count, 1, plan.k.stride, slot.key_panels);
+      plan.products.pack(plan.v.at(head, key), count, plan.columns, plan.v.stride, 1, slot.value_panels);
+      plan.multiply_scores(plan.q.at(head, first), rows, slot.key_panels, count, slot.scores);
       fold(head, first, rows, key, count, out, slot);
     }
     for (std::int64_t r = 0; r < rows; ++r) {
-      if (slot.sums[r] > 0) plan.loops.scale_row(out + r * plan.columns, plan.columns, 1 / slot.sums[r]);
+      if (slot.sums[r] > 0) plan.loops.scale_row(out + r * y.stride, plan.columns, 1 / slot.sums[r]);
       if (log_sum) log_sum[start + r] = slot.maxima[r] + std::log(slot.sums[r]);
     }
   }
@@ -86,9 +85,11 @@ struct Forward {
 };
 
 template <class T>
-void run_forward(const AttentionOptions& options, const AttentionInputs& in, const AttentionOutputs& out,
+void run_forward(const AttentionRule& options, const AttentionInputs& in, const AttentionOutputs& out,
                  std::span<std::byte> scratch) noexcept {
-  const Forward<T> forward = {AttentionPlan<T>(options, in), out.y.data<T>(),
+  const AttentionPlan<T> plan(options, in);
+  const Forward<T> forward = {plan,
+                              HeadRows<T>(out.y.data<T>(), plan.heads, plan.queries, plan.columns, plan.sequence_first),
                               out.log_sum.base() ? out.log_sum.data<T>() : nullptr};
   forward.run(reinterpret_cast<T*>(scratch.data()));
 }
@@ -100,7 +101,7 @@ std::size_t attention_scratch_bytes(const Shape& q, const Shape&, const Shape& v
   return static_cast<std::size_t>(elements * kAttentionSlots) * size_of(dtype);
 }
 
-void attention(const AttentionOptions& options, const AttentionInputs& in, const AttentionOutputs& out,
+void attention(const AttentionRule& options, const AttentionInputs& in, const AttentionOutputs& out,
                std::span<std::byte> scratch) noexcept {
   if (out.y.size() == 0) return;
   PLIMSOLL_CHECK(scratch.size() >= attention_scratch_bytes(in.q.shape(), in.k.shape(), in.v.shape(), in.q.dtype()));

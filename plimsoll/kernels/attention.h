@@ -4,11 +4,12 @@
 //   attention_gradient({.causal = true}, inputs, y, log_sum, dy, {dq, dk, dv}, scratch);
 //
 // q [batch, heads, queries, depth], k [batch, heads, keys, depth], v [batch, heads, keys, columns]; y has q's rows and
-// v's columns. Scores are made 64 by 64 and folded in as they come (running maximum and sum); of each row only the
-// logarithm of the sum of exponentials is kept, from which the gradient makes the scores again.
-// A row that may attend to nothing gives zeros, and gradients of zero.
-// Requires f32 or f64, one dtype for all but the boolean mask, no overlap. Thread safety: any thread, with its own
-// scratch, which does not grow with the sequences. No allocation, never throws; cut by shape alone.
+// v's columns. With sequence_first all of them are [batch, queries or keys, heads, ..] instead, as a projection leaves
+// them. Scores are made 64 by 64 and folded in as they come (running maximum and sum); of each row only the logarithm
+// of the sum of exponentials is kept, from which the gradient makes the scores again. A row that may attend to nothing
+// gives zeros, and gradients of zero. Requires f32 or f64, one dtype for all but the boolean mask, no overlap. Thread
+// safety: any thread, with its own scratch, which does not grow with the sequences. No allocation, never throws; cut by
+// shape alone.
 #pragma once
 
 #include <cstddef>
@@ -19,9 +20,10 @@
 
 namespace plimsoll {
 
-struct AttentionOptions {
+struct AttentionRule {
   double scale = 0;     // 0: 1 / sqrt(depth).
   bool causal = false;  // Query i attends to keys 0 ... i.
+  bool sequence_first = false;
 };
 
 // Masks are [batch or 1, heads or 1, queries or 1, keys]; without an address there is none. Both may be given.
@@ -32,7 +34,7 @@ struct AttentionInputs {
 };
 struct AttentionOutputs {
   TensorView y;
-  TensorView log_sum;  // [batch, heads, queries]: for the gradient; may be left out.
+  TensorView log_sum;  // [batch, heads, queries] in any case: for the gradient; may be left out.
 };
 struct AttentionGradients {
   TensorView q, k, v;
@@ -43,13 +45,12 @@ PLIMSOLL_API std::size_t attention_scratch_bytes(const Shape& q, const Shape& k,
 PLIMSOLL_API std::size_t attention_gradient_scratch_bytes(const Shape& q, const Shape& k, const Shape& v,
                                                           DType dtype) noexcept;
 
-PLIMSOLL_API void attention(const AttentionOptions& options, const AttentionInputs& in, const AttentionOutputs& out,
+PLIMSOLL_API void attention(const AttentionRule& options, const AttentionInputs& in, const AttentionOutputs& out,
                             std::span<std::byte> scratch) noexcept;
 
 // All three gradients are set. Heads are done one by one in parallel.
-PLIMSOLL_API void attention_gradient(const AttentionOptions& options, const AttentionInputs& in,
-                                     const ConstTensorView& y, const ConstTensorView& log_sum,
-                                     const ConstTensorView& dy, const AttentionGradients& out,
-                                     std::span<std::byte> scratch) noexcept;
+PLIMSOLL_API void attention_gradient(const AttentionRule& options, const AttentionInputs& in, const ConstTensorView& y,
+                                     const ConstTensorView& log_sum, const ConstTensorView& dy,
+                                     const AttentionGradients& out, std::span<std::byte> scratch) noexcept;
 
 }  // namespace plimsoll

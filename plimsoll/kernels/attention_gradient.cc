@@ -30,8 +30,9 @@ struct Slot {
 template <class T>
 struct Backward {
   AttentionPlan<T> plan;
-  const T *y, *log_sum, *dy;
-  T *dq, *dk, *dv;
+  HeadRows<const T> y, dy;
+  const T* log_sum;
+  HeadRows<T> dq, dk, dv;
 
   // P from the scores, dS from dP.
   void score_gradients(std::int64_t head, std::int64_t first, std::int64_t rows, std::int64_t key, std::int64_t count,
@@ -44,7 +45,7 @@ struct Backward {
         std::fill_n(row, count, T(0));
       else
         plan.loops.exp_row(row, count, log_sum[at]);
-      const T offset = plan.loops.dot(dy + at * plan.columns, y + at * plan.columns, plan.columns);
+      const T offset = plan.loops.dot(dy.at(head, first + r), y.at(head, first + r), plan.columns);
       plan.loops.score_gradient(row, slope, count, offset, plan.scale);
     }
   }
@@ -52,30 +53,30 @@ struct Backward {
   void run_block(std::int64_t head, std::int64_t first, std::int64_t key, std::int64_t count,
                  const Slot<T>& slot) const noexcept {
     const std::int64_t rows = std::min(kBlock, plan.queries - first), depth = plan.depth, columns = plan.columns;
-    const std::int64_t at = head * plan.queries + first, key_at = head * plan.keys + key;
+    const T *q_at = plan.q.at(head, first), *dy_at = dy.at(head, first);
     const RecurrentLoopsOf<T>& products = plan.products;
-    plan.multiply_scores(plan.q + at * depth, rows, slot.transposed_key_panels, count, slot.scores);
-    products.multiply(dy + at * columns, columns, 1, rows, columns, slot.value_panels, count, slot.slopes, kBlock,
-                      false);
+    plan.multiply_scores(q_at, rows, slot.transposed_key_panels, count, slot.scores);
+    products.multiply(dy_at, dy.stride, 1, rows, columns, slot.value_panels, count, slot.slopes, kBlock, false);
     score_gradients(head, first, rows, key, count, slot);
-    products.pack(plan.q + at * depth, rows, depth, depth, 1, slot.query_panels);
-    products.pack(dy + at * columns, rows, columns, columns, 1, slot.slope_panels);
-    products.multiply(slot.scores, 1, kBlock, count, rows, slot.slope_panels, columns, dv + key_at * columns, columns,
+    products.pack(q_at, rows, depth, plan.q.stride, 1, slot.query_panels);
+    products.pack(dy_at, rows, columns, dy.stride, 1, slot.slope_panels);
+    products.multiply(slot.scores, 1, kBlock, count, rows, slot.slope_panels, columns, dv.at(head, key), dv.stride,
                       true);
-    products.multiply(slot.slopes, 1, kBlock, count, rows, slot.query_panels, depth, dk + key_at * depth, depth, true);
-    products.multiply(slot.slopes, kBlock, 1, rows, count, slot.key_panels, depth, dq + at * depth, depth, true);
+    products.multiply(slot.slopes, 1, kBlock, count, rows, slot.query_panels, depth, dk.at(head, key), dk.stride, true);
+    products.multiply(slot.slopes, kBlock, 1, rows, count, slot.key_panels, depth, dq.at(head, first), dq.stride, true);
   }
 
   void run_head(std::int64_t head, const Slot<T>& slot) const noexcept {
     const std::int64_t depth = plan.depth, columns = plan.columns;
-    std::fill_n(dq + head * plan.queries * depth, plan.queries * depth, T(0));
-    std::fill_n(dk + head * plan.keys * depth, plan.keys * depth, T(0));
-    std::fill_n(dv + head * plan.keys * columns, plan.keys * columns, T(0));
+    dq.clear(head, 0, plan.queries, depth);
+    dk.clear(head, 0, plan.keys, depth);
+    dv.clear(head, 0, plan.keys, columns);
     for (std::int64_t key = 0; key < plan.keys; key += kBlock) {
-      const std::int64_t most = std::min(kBlock, plan.keys - key), at = head * plan.keys + key;
-      plan.products.pack(plan.k + at * depth, most, depth, depth, 1, slot.key_panels);
-      plan.products.pack(plan.k + at * depth, depth, most, 1, depth, slot.transposed_key_panels);
-      plan.products.pack(plan.v + at * columns, columns, most, 1, columns, slot.value_panels);
+      const std::int64_t most = std::min(kBlock, plan.keys - key);
+      const T* k_at = plan.k.at(head, key);
+      plan.products.pack(k_at, most, depth, plan.k.stride, 1, slot.key_panels);
+      plan.products.pack(k_at, depth, most, 1, plan.k.stride, slot.transposed_key_panels);
+      plan.products.pack(plan.v.at(head, key), columns, most, 1, plan.v.stride, slot.value_panels);
       for (std::int64_t first = 0; first < plan.queries; first += kBlock) {
         const std::int64_t last = std::min(first + kBlock, plan.queries) - 1;
         if (plan.keys_of_block(key, last) > 0) run_block(head, first, key, most, slot);
@@ -94,16 +95,20 @@ struct Backward {
 };
 
 template <class T>
-void run_backward(const AttentionOptions& options, const AttentionInputs& in, const ConstTensorView& y,
+void run_backward(const AttentionRule& options, const AttentionInputs& in, const ConstTensorView& y,
                   const ConstTensorView& log_sum, const ConstTensorView& dy, const AttentionGradients& out,
                   std::span<std::byte> scratch) noexcept {
-  const Backward<T> backward = {AttentionPlan<T>(options, in),
-                                y.data<T>(),
+  const AttentionPlan<T> plan(options, in);
+  const auto rows = [&](auto* data, std::int64_t count, std::int64_t width) {
+    return HeadRows<std::remove_pointer_t<decltype(data)>>(data, plan.heads, count, width, plan.sequence_first);
+  };
+  const Backward<T> backward = {plan,
+                                rows(y.data<T>(), plan.queries, plan.columns),
+                                rows(dy.data<T>(), plan.queries, plan.columns),
                                 log_sum.data<T>(),
-                                dy.data<T>(),
-                                out.q.data<T>(),
-                                out.k.data<T>(),
-                                out.v.data<T>()};
+                                rows(out.q.data<T>(), plan.queries, plan.depth),
+                                rows(out.k.data<T>(), plan.keys, plan.depth),
+                                rows(out.v.data<T>(), plan.keys, plan.columns)};
   backward.run(reinterpret_cast<T*>(scratch.data()));
 }
 
@@ -114,7 +119,7 @@ std::size_t attention_gradient_scratch_bytes(const Shape& q, const Shape&, const
   return static_cast<std::size_t>(elements * kAttentionSlots) * size_of(dtype);
 }
 
-void attention_gradient(const AttentionOptions& options, const AttentionInputs& in, const ConstTensorView& y,
+void attention_gradient(const AttentionRule& options, const AttentionInputs& in, const ConstTensorView& y,
                         const ConstTensorView& log_sum, const ConstTensorView& dy, const AttentionGradients& out,
                         std::span<std::byte> scratch) noexcept {
   PLIMSOLL_CHECK(scratch.size() >=

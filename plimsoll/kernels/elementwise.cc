@@ -104,6 +104,26 @@ void binary(BinaryOp op, const ConstTensorView& a, const ConstTensorView& b, con
   run(op, out, a, b);
 }
 
+void unary(UnaryOp op, DType dtype, const void* x, void* out, std::size_t size) noexcept {
+  const Loop loop = loops_of(op, dtype)[0];
+  if (size <= kSmall && native_dtype(dtype) == dtype) [[likely]]
+    return loop(&x, out, static_cast<std::int64_t>(size));
+  const Shape shape({size});
+  unary(op, ConstTensorView(x, 0, dtype, shape), TensorView(out, 0, result_dtype(op, dtype), shape));
+}
+
+void binary(BinaryOp op, DType dtype, FlatOperand a, FlatOperand b, void* out, std::size_t size) noexcept {
+  const unsigned repeated = (a.repeated ? 1u : 0u) + (b.repeated ? 2u : 0u);
+  const Loop loop = loops_of(op, dtype)[repeated];
+  if (size <= kSmall && native_dtype(dtype) == dtype && loop) [[likely]] {
+    const void* const in[] = {a.data, b.data};
+    return loop(in, out, static_cast<std::int64_t>(size));
+  }
+  const Shape all({size}), one = Shape::scalar();
+  binary(op, ConstTensorView(a.data, 0, dtype, a.repeated ? one : all),
+         ConstTensorView(b.data, 0, dtype, b.repeated ? one : all), TensorView(out, 0, result_dtype(op, dtype), all));
+}
+
 void ternary(TernaryOp op, const ConstTensorView& a, const ConstTensorView& b, const ConstTensorView& c,
              const TensorView& out) noexcept {
   run(op, out, a, b, c);

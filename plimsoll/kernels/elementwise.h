@@ -68,6 +68,14 @@ PLIMSOLL_API void unary(UnaryOp op, const ConstTensorView& x, const TensorView& 
 PLIMSOLL_API void ternary(TernaryOp op, const ConstTensorView& a, const ConstTensorView& b, const ConstTensorView& c,
                           const TensorView& out) noexcept;
 
+// The same for operands that lie as the result does, one element after the other, or are one element for all.
+struct FlatOperand {
+  const void* data;
+  bool repeated = false;
+};
+PLIMSOLL_API void binary(BinaryOp op, DType dtype, FlatOperand a, FlatOperand b, void* out, std::size_t size) noexcept;
+PLIMSOLL_API void unary(UnaryOp op, DType dtype, const void* x, void* out, std::size_t size) noexcept;
+
 // out = condition ? a : b. The condition is boolean; a, b and out have one dtype, any.
 PLIMSOLL_API void select(const ConstTensorView& condition, const ConstTensorView& a, const ConstTensorView& b,
                          const TensorView& out) noexcept;

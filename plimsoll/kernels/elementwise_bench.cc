@@ -89,10 +89,8 @@ void add_elementwise(std::int64_t n) {
       "relu", UnaryOp::relu, [](Torch& o, const Torch& x) -> Torch& { return at::clamp_min_out(o, x, 0); }, n);
 }
 
-void add_reductions() {
-  const Torch x = random({1024, 1024}), row = at::empty({1024}), row2 = at::empty({1024});
-  const Torch one = at::empty({}), one2 = at::empty({}), at1 = at::empty({1024}, at::kLong), at2 = at1.clone();
-  const Torch y = at::empty({1024, 1024}), z = at::empty({1024, 1024});
+void add_softmax() {
+  const Torch x = random({1024, 1024}), y = at::empty({1024, 1024}), z = at::empty({1024, 1024});
   add(
       "softmax rows of 1024", [=] { softmax(view(x), view(y)); },
       [=] {
@@ -112,6 +110,11 @@ void add_reductions() {
         Torch o = z;
         at::_softmax_backward_data_out(o, x, x, 1, at::kFloat);
       });
+}
+
+void add_reductions() {
+  const Torch x = random({1024, 1024}), row = at::empty({1024}), row2 = at::empty({1024});
+  const Torch one = at::empty({}), one2 = at::empty({}), at1 = at::empty({1024}, at::kLong), at2 = at1.clone();
   add(
       "sum leading", [=] { reduce(ReduceOp::sum, view(x), 1, view(row)); },
       [=] {
@@ -161,6 +164,10 @@ void add_reductions() {
         Torch o = at2;
         at::argmax_out(o, x, 0);
       });
+}
+
+void add_broadcasts() {
+  const Torch x = random({1024, 1024}), y = at::empty({1024, 1024}), z = at::empty({1024, 1024});
   const Torch column = random({1024, 1}), bias = random({1024});
   add(
       "column [N,1] + [N,M]", [=] { binary(BinaryOp::add, view(x), view(column), view(y)); },
@@ -308,6 +315,11 @@ void add_others() {
         Torch o = wide3;
         at::tanh_out(o, wide);
       });
+}
+
+void add_numbers() {
+  const std::int64_t n = 1 << 20;
+  const Torch a = random({n}), b = random({n}), y = at::empty({n}), z = at::empty({n});
   const Torch low = at::full({}, -1.f), high = at::full({}, 1.f), two = at::full({}, 2.f), power = at::full({}, 2.3f);
   add(
       "clip 4 MiB", [=] { ternary(TernaryOp::clip, view(a), view(low), view(high), view(y)); },
@@ -388,9 +400,12 @@ int main(int argc, char** argv) {
   at::set_num_threads(1);
   set_num_threads(1);
   for (const std::int64_t n : {std::int64_t{1000}, std::int64_t{1} << 20, std::int64_t{1} << 24}) add_elementwise(n);
+  add_softmax();
   add_reductions();
+  add_broadcasts();
   add_movement();
   add_others();
+  add_numbers();
   fmt::print("| {:<26} | {:>10} | {:>10} | {:>5} | {:>6} |\n", "us per call, best of 25", "ours", "libtorch", "ratio",
              "misses");
   fmt::print("|{:-<28}|{:->11}:|{:->11}:|{:->6}:|{:->7}:|\n", "", "", "", "", "");

@@ -45,7 +45,9 @@ void update(UpdateRule rule, const double* factors, const ConstTensorView& gradi
   });
 }
 
-double sum_of_squares(const TensorView& x) noexcept {
+}  // namespace
+
+double sum_of_squares(const ConstTensorView& x) noexcept {
   const auto loop = optimizer_loops().sum_of_squares[type_index(x.dtype())];
   const auto n = static_cast<std::int64_t>(x.size());
   const std::int64_t piece = std::max(kGrain, (n + kMaxPieces - 1) / kMaxPieces), pieces = (n + piece - 1) / piece;
@@ -60,14 +62,12 @@ double sum_of_squares(const TensorView& x) noexcept {
   return total;
 }
 
-}  // namespace
-
 void update_sgd(double learning_rate, const ConstTensorView& gradient, const TensorView& parameter) noexcept {
   const double factors[] = {-learning_rate};
   update(kUpdateSgd, factors, gradient, parameter);
 }
 
-void update_momentum(const MomentumOptions& options, const ConstTensorView& gradient, const TensorView& parameter,
+void update_momentum(const MomentumUpdate& options, const ConstTensorView& gradient, const TensorView& parameter,
                      const TensorView& velocity) noexcept {
   const double rate = options.learning_rate, momentum = options.momentum;
   const bool outside = options.rate_outside_velocity, nesterov = options.nesterov;
@@ -77,7 +77,7 @@ void update_momentum(const MomentumOptions& options, const ConstTensorView& grad
   update(kUpdateMomentum, factors, gradient, parameter, velocity);
 }
 
-void update_rmsprop(const RmspropOptions& options, const ConstTensorView& gradient, const TensorView& parameter,
+void update_rmsprop(const RmspropUpdate& options, const ConstTensorView& gradient, const TensorView& parameter,
                     const RmspropSlots& slots) noexcept {
   const double factors[] = {options.rho, 1 - options.rho, options.learning_rate, options.epsilon, options.momentum};
   const bool centered = slots.mean_gradient.base() != nullptr, momentum = slots.momentum.base() != nullptr;
@@ -86,20 +86,20 @@ void update_rmsprop(const RmspropOptions& options, const ConstTensorView& gradie
   update(rule, factors, gradient, parameter, slots.mean_square, slots.mean_gradient, slots.momentum);
 }
 
-void update_adagrad(const AdagradOptions& options, const ConstTensorView& gradient, const TensorView& parameter,
+void update_adagrad(const AdagradUpdate& options, const ConstTensorView& gradient, const TensorView& parameter,
                     const TensorView& sum_of_squares) noexcept {
   const double factors[] = {options.learning_rate, options.epsilon};
   update(kUpdateAdagrad, factors, gradient, parameter, sum_of_squares);
 }
 
-void update_adadelta(const AdadeltaOptions& options, const ConstTensorView& gradient, const TensorView& parameter,
+void update_adadelta(const AdadeltaUpdate& options, const ConstTensorView& gradient, const TensorView& parameter,
                      const TensorView& mean_square, const TensorView& mean_square_update) noexcept {
   const double factors[] = {options.rho, 1 - options.rho, options.learning_rate, options.epsilon};
   const UpdateRule rule = options.previous_mean_square ? kUpdateAdadeltaPrevious : kUpdateAdadelta;
   update(rule, factors, gradient, parameter, mean_square, mean_square_update);
 }
 
-void update_adam(const AdamOptions& options, const ConstTensorView& gradient, const TensorView& parameter,
+void update_adam(const AdamUpdate& options, const ConstTensorView& gradient, const TensorView& parameter,
                  const TensorView& m, const TensorView& v) noexcept {
   const auto step = static_cast<double>(options.step);
   const double root = std::sqrt(1 - std::pow(options.beta_2, step));
@@ -111,7 +111,7 @@ void update_adam(const AdamOptions& options, const ConstTensorView& gradient, co
   update(kUpdateAdam, factors, gradient, parameter, m, v);
 }
 
-void update_adamax(const AdamaxOptions& options, const ConstTensorView& gradient, const TensorView& parameter,
+void update_adamax(const AdamaxUpdate& options, const ConstTensorView& gradient, const TensorView& parameter,
                    const TensorView& m, const TensorView& u) noexcept {
   const double rate = options.learning_rate / (1 - std::pow(options.beta_1, static_cast<double>(options.step)));
   const double factors[] = {1 - options.beta_1, options.beta_2, rate, options.epsilon};

@@ -42,7 +42,7 @@ std::vector<Rule> momentum_rules() {
       rules.push_back({"momentum", 0,
                        [=](TestTensor& w, const TestTensor& g, TestTensor* slots, int step) {
                          // A rate that changes tells the two kinds of velocity apart.
-                         const MomentumOptions options = {0.1 / step, 0.9, nesterov, outside};
+                         const MomentumUpdate options = {0.1 / step, 0.9, nesterov, outside};
                          update_momentum(options, g.view(), w.view(), slots[0].view());
                        },
                        [=](Scalar& s, double g, int step) {
@@ -62,7 +62,7 @@ std::vector<Rule> root_rules() {
     for (const bool momentum : {false, true})
       rules.push_back({"rmsprop", 0,
                        [=](TestTensor& w, const TestTensor& g, TestTensor* slots, int) {
-                         const RmspropOptions options = {0.01, 0.8, 0.3, 1e-3};
+                         const RmspropUpdate options = {0.01, 0.8, 0.3, 1e-3};
                          update_rmsprop(options, g.view(), w.view(),
                                         {slots[0].view(), centered ? slots[1].view() : TensorView(),
                                          momentum ? slots[2].view() : TensorView()});
@@ -104,7 +104,7 @@ std::vector<Rule> adam_rules() {
     for (const bool corrected : {false, true})
       rules.push_back({"adam", 0,
                        [=](TestTensor& w, const TestTensor& g, TestTensor* slots, int step) {
-                         const AdamOptions options = {0.02, 0.9, 0.99, 1e-2, decay, step, corrected};
+                         const AdamUpdate options = {0.02, 0.9, 0.99, 1e-2, decay, step, corrected};
                          update_adam(options, g.view(), w.view(), slots[0].view(), slots[1].view());
                        },
                        [=](Scalar& s, double g, int step) {

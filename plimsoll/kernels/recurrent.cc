@@ -88,6 +88,7 @@ struct Forward {
     if (is_masked(mask, plan.time, b, t)) {
       copy_row(next_h(b, k), plan.h.at(b, t), units);
       if (plan.is_lstm()) copy_row(next_c(b, k), plan.c.at(b, t), units);
+      if (plan.is_gru()) std::fill_n(plan.extra.at(b, t), units, T(0));  // The gradient multiplies it by zeros.
     } else {
       seen = true;
     }

@@ -78,9 +78,9 @@ PLIMSOLL_API void recurrent(const RecurrentOptions& options, const RecurrentInpu
                             std::span<std::byte> scratch) noexcept;
 
 // The gradients of the sum of all results, each times its `upstream`. Takes the same inputs, and the workspace as
-// recurrent() left it, which it uses up: for a second gradient, copy it before. Gradients are set, not added to.
+// recurrent() left it, which it leaves so. Gradients are set, not added to.
 PLIMSOLL_API void recurrent_gradient(const RecurrentOptions& options, const RecurrentInputs& in,
                                      const RecurrentResults<ConstTensorView>& upstream, const RecurrentGradients& out,
-                                     std::span<std::byte> workspace, std::span<std::byte> scratch) noexcept;
+                                     std::span<const std::byte> workspace, std::span<std::byte> scratch) noexcept;
 
 }  // namespace plimsoll

@@ -8,7 +8,7 @@
 namespace plimsoll {
 namespace {
 
-// Through time, from the last step taken to the first: the gates' values become the gradients of their products.
+// Through time, from the last step taken to the first: from the gates' values the gradients of their products.
 template <class T>
 struct Backward {
   RecurrentPlan<T> plan;
@@ -53,8 +53,8 @@ struct Backward {
   }
 
   void clear(std::int64_t b, std::int64_t t) const noexcept {
-    std::fill_n(plan.values.at(b, t), plan.width(), T(0));
-    if (plan.is_gru()) std::fill_n(plan.extra.at(b, t), plan.units, T(0));
+    std::fill_n(plan.slopes.at(b, t), plan.width(), T(0));
+    if (plan.is_gru()) std::fill_n(plan.extra_slopes.at(b, t), plan.units, T(0));
   }
 
   template <class F>
@@ -62,6 +62,8 @@ struct Backward {
     for (std::int64_t b = begin; b < end; ++b) {
       if (is_masked(mask, plan.time, b, t)) continue;
       GateStep<T> step = plan.step_of(b, t);
+      step.slopes = plan.slopes.at(b, t);
+      step.extra_slopes = plan.is_gru() ? plan.extra_slopes.at(b, t) : nullptr;
       step.dh = plan.dh + b * plan.units;
       step.dc = plan.is_lstm() ? plan.dc + b * plan.units : nullptr;
       step.dreset = plan.is_gru() ? plan.dreset + b * plan.units : nullptr;
@@ -76,20 +78,21 @@ struct Backward {
 
   void step(std::int64_t begin, std::int64_t end, std::int64_t t) const noexcept {
     const std::int64_t rows = end - begin, first = plan.first_columns(), units = plan.units;
-    const T* values = plan.values.at(begin, t);
+    const T* slopes = plan.slopes.at(begin, t);
     if (!plan.is_gru()) {
       for_rows(begin, end, t, plan.is_lstm() ? loops.lstm_back : loops.simple_back);
     } else {
       for_rows(begin, end, t, loops.gru_back);
       if (plan.options.reset_after) {
         for_rows(begin, end, t, loops.gru_after_back);
-        multiply(begin, rows, plan.extra.at(begin, t), plan.extra.row, units, plan.third_panels, plan.dh, true);
+        multiply(begin, rows, plan.extra_slopes.at(begin, t), plan.extra_slopes.row, units, plan.third_panels, plan.dh,
+                 true);
       } else {
-        multiply(begin, rows, values + first, plan.values.row, units, plan.third_panels, plan.dreset, false);
+        multiply(begin, rows, slopes + first, plan.slopes.row, units, plan.third_panels, plan.dreset, false);
         for_rows(begin, end, t, loops.gru_before_back);
       }
     }
-    multiply(begin, rows, values, plan.values.row, first, plan.panels, plan.dh, true);
+    multiply(begin, rows, slopes, plan.slopes.row, first, plan.panels, plan.dh, true);
   }
 
   void run_group(std::int64_t begin, std::int64_t end) const noexcept {
@@ -122,10 +125,10 @@ struct Products {
   TensorView view(T* data, std::int64_t rows, std::int64_t columns) const noexcept {
     return {data, 0, dtype, {rows, columns}};
   }
-  TensorView products() const noexcept { return view(plan.values.data, plan.steps(), plan.width()); }
+  TensorView products() const noexcept { return view(plan.slopes.data, plan.steps(), plan.width()); }
   TensorView states() const noexcept { return view(plan.h.data, plan.steps(), plan.units); }
   T* third_gate(std::int64_t row) const noexcept {
-    return plan.values.data + row * plan.width() + plan.first_columns();
+    return plan.slopes.data + row * plan.width() + plan.first_columns();
   }
 
   void run(const RecurrentInputs& in, const RecurrentGradients& out) const noexcept {
@@ -138,7 +141,7 @@ struct Products {
     if (out.bias.base()) reduce(ReduceOp::sum, products(), axes_mask({0}), two_biases ? bias.rows(0, 1) : bias);
     if (two_biases)  // What the recurrent products had in the third gate's place.
       for (std::int64_t r = 0; r < plan.steps(); ++r)
-        copy_row(third_gate(r), plan.extra.data + r * plan.units, plan.units);
+        copy_row(third_gate(r), plan.extra_slopes.data + r * plan.units, plan.units);
     if (two_biases && out.bias.base()) reduce(ReduceOp::sum, products(), axes_mask({0}), bias.rows(1, 2));
     if (!out.recurrent_kernel.base()) return;
     matmul(states(), products(), out.recurrent_kernel, {.transpose_a = true}, scratch);
@@ -148,9 +151,10 @@ struct Products {
   // Without reset_after the third gate's products were those of r h, not of h.
   void third_of_kernel(T* kernel) const noexcept {
     const std::int64_t units = plan.units;
-    for (std::int64_t r = 0; r < plan.steps(); ++r) copy_row(plan.h.data + r * units, third_gate(r), units);
-    matmul(view(plan.extra.data, plan.steps(), units), states(), view(plan.third, units, units), {.transpose_a = true},
-           scratch);
+    T* gathered = plan.extra_slopes.data;
+    for (std::int64_t r = 0; r < plan.steps(); ++r) copy_row(gathered + r * units, third_gate(r), units);
+    matmul(view(plan.extra.data, plan.steps(), units), view(gathered, plan.steps(), units),
+           view(plan.third, units, units), {.transpose_a = true}, scratch);
     for (std::int64_t i = 0; i < units; ++i)
       copy_row(kernel + i * plan.width() + plan.first_columns(), plan.third + i * units, units);
   }
@@ -159,16 +163,18 @@ struct Products {
 template <class T>
 void run_backward(const RecurrentOptions& options, const RecurrentInputs& in,
                   const RecurrentResults<ConstTensorView>& upstream, const RecurrentGradients& out,
-                  std::span<std::byte> workspace, std::span<std::byte> scratch) noexcept {
-  const Backward<T> backward = {plan_recurrent<T>(options, recurrent_sizes(in), true, workspace.data(), scratch.data()),
-                                recurrent_loops_of<T>(),
-                                data_or_null<bool>(in.mask),
-                                data_or_null<T>(upstream.sequence),
-                                data_or_null<T>(upstream.last),
-                                data_or_null<T>(upstream.final_h),
-                                data_or_null<T>(upstream.final_c),
-                                data_or_null<T>(out.initial_h),
-                                data_or_null<T>(out.initial_c)};
+                  std::span<const std::byte> workspace, std::span<std::byte> scratch) noexcept {
+  // The plan has one kind of address; going back, those of the workspace are only read.
+  const Backward<T> backward = {
+      plan_recurrent<T>(options, recurrent_sizes(in), true, const_cast<std::byte*>(workspace.data()), scratch.data()),
+      recurrent_loops_of<T>(),
+      data_or_null<bool>(in.mask),
+      data_or_null<T>(upstream.sequence),
+      data_or_null<T>(upstream.last),
+      data_or_null<T>(upstream.final_h),
+      data_or_null<T>(upstream.final_c),
+      data_or_null<T>(out.initial_h),
+      data_or_null<T>(out.initial_c)};
   const RecurrentPlan<T>& plan = backward.plan;
   PLIMSOLL_CHECK(options.keep_for_gradient);
   PLIMSOLL_CHECK(workspace.size() >= plan.workspace_bytes && scratch.size() >= plan.scratch_bytes);
@@ -188,7 +194,7 @@ std::size_t recurrent_gradient_scratch_bytes(const RecurrentOptions& options, co
 
 void recurrent_gradient(const RecurrentOptions& options, const RecurrentInputs& in,
                         const RecurrentResults<ConstTensorView>& upstream, const RecurrentGradients& out,
-                        std::span<std::byte> workspace, std::span<std::byte> scratch) noexcept {
+                        std::span<const std::byte> workspace, std::span<std::byte> scratch) noexcept {
   if (in.x.dtype() == f32)
     run_backward<float>(options, in, upstream, out, workspace, scratch);
   else

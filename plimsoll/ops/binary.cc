@@ -37,16 +37,33 @@ void BinaryWithNumber::run(const OpRun& run) const noexcept {
     binary(op_, run.in[0], number, run.out[0]);
 }
 
+void BinaryWithNumber::run_flat(DType dtype, const void* x, void* out, std::size_t size) const noexcept {
+  const std::uint64_t bytes = number_.to(dtype);
+  const FlatOperand number = {&bytes, true}, elements = {x};
+  if (number_first_)
+    binary(op_, dtype, number, elements, out, size);
+  else
+    binary(op_, dtype, elements, number, out, size);
+}
+
 OpFacts BinaryWithNumber::facts() const noexcept {
   return {.has_gradient = result_dtype(op_, f32) == f32, .overwrites = slot(0)};
 }
 
 namespace {
 
+void run_pair(const Op& op, DType dtype, const void* a, const void* b, void* out, std::size_t size) noexcept {
+  binary(static_cast<const Binary&>(op).op(), dtype, {a}, {b}, out, size);
+}
+
+void run_number(const Op& op, DType dtype, const void* x, const void*, void* out, std::size_t size) noexcept {
+  static_cast<const BinaryWithNumber&>(op).run_flat(dtype, x, out, size);
+}
+
 Tensor pair(BinaryOp which, const Tensor& a, const Tensor& b) {
   const Binary op(which);
   if (is_supported(which, a.dtype())) [[likely]] {
-    Tensor quick = execute_alike(op, a, &b, result_dtype(which, a.dtype()));
+    Tensor quick = execute_alike(op, a, &b, result_dtype(which, a.dtype()), run_pair);
     if (!quick.is_empty_handle()) [[likely]]
       return quick;
   }
@@ -56,7 +73,7 @@ Tensor pair(BinaryOp which, const Tensor& a, const Tensor& b) {
 Tensor pair(BinaryOp which, const Tensor& x, const Number& number, bool number_first) {
   const BinaryWithNumber op(which, number, number_first);
   if (is_supported(which, x.dtype())) [[likely]] {
-    Tensor quick = execute_alike(op, x, nullptr, result_dtype(which, x.dtype()));
+    Tensor quick = execute_alike(op, x, nullptr, result_dtype(which, x.dtype()), run_number);
     if (!quick.is_empty_handle()) [[likely]]
       return quick;
   }

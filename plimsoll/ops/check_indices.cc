@@ -5,6 +5,7 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/kernels/movement.h"
 #include "plimsoll/tensor/make_tensor.h"
+#include "plimsoll/tensor/tracer.h"
 
 namespace plimsoll {
 namespace {
@@ -33,6 +34,7 @@ void require_index_dtype(DType dtype, const char* where, const char* argument) {
 std::int64_t find_bad_index(const Tensor& indices, std::int64_t size, const char* where, const char* argument) {
   if (indices.is_empty_handle() || indices.is_disposed()) refuse_disposed(indices, where, argument);
   require_index_dtype(indices.dtype(), where, argument);
+  if (is_symbolic(indices)) return -1;  // Looked at when the graph runs.
   return first_bad_index(indices.view(), size);
 }
 

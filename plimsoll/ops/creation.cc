@@ -9,6 +9,7 @@
 #include "plimsoll/device/config.h"
 #include "plimsoll/kernels/elementwise.h"
 #include "plimsoll/tensor/make_tensor.h"
+#include "plimsoll/tensor/tracer.h"
 
 namespace plimsoll {
 namespace {
@@ -21,6 +22,8 @@ const Shape& known(const Shape& shape, const char* where) {
 
 Tensor filled(const char* op, const Shape& given, const Number& value, DType dtype) {
   const Shape shape = known(given.or_scalar(), op);
+  if (ThreadContext::current().tracer) [[unlikely]]
+    return creation_detail::fill_node(op, shape, dtype, value);
   const Origin origin{.op = op, .category = Category::kInputs};
   const std::uint64_t element = value.to(dtype);
   if (config::get_lazy_allocation()) {
@@ -35,6 +38,14 @@ Tensor filled(const char* op, const Shape& given, const Number& value, DType dty
     std::memset(out.bytes(), 0, out.nbytes());
   else
     copy(ConstTensorView(&element, 0, dtype, Shape::scalar()), out);
+  return result;
+}
+
+// In a graph that is being built, a node with these elements.
+Tensor made(Tensor result, const std::string& name = "") {
+  if (Tracer* const tracer = ThreadContext::current().tracer) [[unlikely]]
+    return tracer->add_constant(result, name);
+  set_name(result, name);
   return result;
 }
 
@@ -57,8 +68,7 @@ Tensor from_elements(const void* elements, std::size_t count, DType dtype, const
                               current_device());
   const ConstTensorView from(elements, 0, dtype, shape.size() == count ? shape : Shape::scalar());
   if (count > 0 && shape.size() > 0) copy(from, writable(result));
-  set_name(result, options.name);
-  return result;
+  return made(std::move(result), options.name);
 }
 
 }  // namespace creation_detail
@@ -105,7 +115,7 @@ Tensor arange(const Number& begin, const Number& end, const Number& step) {
                                       : Number(begin.as_double() + static_cast<double>(i) * step.as_double()).to(dtype);
     std::memcpy(out.bytes() + i * size_of(dtype), &element, size_of(dtype));
   }
-  return result;
+  return made(std::move(result));
 }
 
 Tensor linspace(double begin, double end, std::int64_t count, DType dtype) {
@@ -117,7 +127,7 @@ Tensor linspace(double begin, double end, std::int64_t count, DType dtype) {
     const std::uint64_t element = Number(begin + (end - begin) * share).to(dtype);
     std::memcpy(out.bytes() + static_cast<std::size_t>(i) * size_of(dtype), &element, size_of(dtype));
   }
-  return result;
+  return made(std::move(result));
 }
 
 Tensor eye(std::int64_t rows, std::int64_t columns, DType dtype) {
@@ -130,7 +140,7 @@ Tensor eye(std::int64_t rows, std::int64_t columns, DType dtype) {
   const std::uint64_t one = Number(1).to(dtype);
   for (std::int64_t i = 0; i < std::min(rows, columns); ++i)
     std::memcpy(out.bytes() + static_cast<std::size_t>(i * columns + i) * size_of(dtype), &one, size_of(dtype));
-  return result;
+  return made(std::move(result));
 }
 
 }  // namespace plimsoll

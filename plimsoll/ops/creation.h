@@ -31,6 +31,8 @@ struct ConstantOptions {
 namespace creation_detail {
 PLIMSOLL_API Tensor from_elements(const void* elements, std::size_t count, DType dtype, const Shape& shape,
                                   const ConstantOptions& options);
+// The fill as a node of the graph that is being built. `name` lives as long as the program.
+Tensor fill_node(const char* name, const Shape& shape, DType dtype, const Number& value);
 // The elements of nested braces in order, and the sizes of the braces. Throws InvalidArgument for ragged ones.
 [[noreturn]] PLIMSOLL_API void refuse_ragged(std::size_t first, std::size_t other);
 template <class T, class List>

@@ -12,6 +12,7 @@
 #include "plimsoll/ops/random.h"
 #include "plimsoll/ops/scratch.h"
 #include "plimsoll/tensor/make_tensor.h"
+#include "plimsoll/tensor/tracer.h"
 
 namespace plimsoll {
 namespace {
@@ -47,6 +48,7 @@ class Dropout final : public OpOf<Dropout> {
     }
   }
   void gradient(GradientContext& c) const override { c.give(0, execute(*this, c.grad())); }
+  RandomDraw* draw() noexcept override { return &draw_; }
   OpFacts facts() const noexcept override { return {.is_random = true, .overwrites = slot(0)}; }
 
  private:
@@ -61,7 +63,8 @@ Tensor dropout(const Tensor& x, double rate, const DropoutSettings& settings) {
     throw InvalidArgument(fmt::format("dropout: the rate is {}; give 0 or more, and less than 1", rate));
   if (x.is_empty_handle() || x.is_disposed()) refuse_disposed(x, "dropout", "x");
   if (rate == 0 || !settings.training) return x;
-  return execute(Dropout(rate, draw_random(settings.seed, x.size())), x);
+  const bool later = is_symbolic(x);
+  return execute(Dropout(rate, draw_random(settings.seed, later ? 0 : x.size(), later)), x);
 }
 
 }  // namespace plimsoll

@@ -8,6 +8,7 @@
 #include "plimsoll/ops/inline_array.h"
 #include "plimsoll/tensor/interceptor.h"
 #include "plimsoll/tensor/make_tensor.h"
+#include "plimsoll/tensor/tracer.h"
 
 namespace plimsoll {
 namespace {
@@ -21,7 +22,7 @@ using SpecRefs = InlineArray<SpecRef, kFew>;
                                     op.input_name(0), first, op.input_name(other), second, second, first));
 }
 
-// Fills in what infer() sees; gives the operands' device. Takes the memory of lazy ones.
+// Fills in what infer() sees; gives the operands' device, nullptr when one is symbolic. Takes the memory of lazy ones.
 Device* check_inputs(const Op& op, std::span<const Tensor* const> inputs, SpecRefs& specs) {
   Device* device = nullptr;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -29,7 +30,10 @@ Device* check_inputs(const Op& op, std::span<const Tensor* const> inputs, SpecRe
     Storage* storage = record ? record->storage.load(std::memory_order_acquire) : nullptr;
     if (!storage) [[unlikely]]
       refuse_disposed(*inputs[i], op.name(), op.input_name(i));
-    storage->resident();
+    if (!storage->is_resident()) [[unlikely]] {
+      if (storage->is_symbolic()) return nullptr;
+      storage->resident();
+    }
     if (!device) device = &storage->device();
     if (device != &storage->device()) [[unlikely]]
       refuse_devices(op, inputs, i);
@@ -77,14 +81,30 @@ void run_kernel(const Op& op, std::span<const Tensor* const> inputs, std::span<c
   ThreadContext::current().observer->ran(op, inputs, outputs, monotonic_ns() - start);
 }
 
+// The op becomes a node.
+[[gnu::noinline, gnu::cold]] void trace_into(const Op& op, std::span<const Tensor* const> inputs, Tensor* one,
+                                             std::vector<Tensor>* many) {
+  std::vector<Tensor> outputs = tracer_for(inputs)->add(op, inputs);
+  if (Interceptor* const interceptor = ThreadContext::current().interceptor) interceptor->executed(op, inputs, outputs);
+  if (one)
+    *one = std::move(outputs[0]);
+  else
+    *many = std::move(outputs);
+}
+
 // One output needs no list; more are in `many`.
 void execute_into(const Op& op, std::span<const Tensor* const> inputs, Tensor* one, std::vector<Tensor>* many) {
+  const ThreadContext& context = ThreadContext::current();
+  if (context.observer && context.tracer) [[unlikely]]
+    return trace_into(op, inputs, one, many);
   SpecRefs refs(inputs.size());
-  Device& device = *check_inputs(op, inputs, refs);
+  Device* const found = check_inputs(op, inputs, refs);
+  if (!found) [[unlikely]]
+    return trace_into(op, inputs, one, many);
+  Device& device = *found;
   const Specs specs(refs.span());
   SpecList out;
   op.infer(specs, out);
-  const ThreadContext& context = ThreadContext::current();
   if (one && op.facts().is_view) {
     *one = make_view(*inputs[0], op.name(), out[0].shape, op.view_offset(specs));
     if (context.interceptor) context.interceptor->executed(op, inputs, {one, 1});
@@ -110,7 +130,7 @@ Tensor execute_on(const Op& op, std::span<const Tensor* const> inputs) {
   return output;
 }
 
-Tensor execute_alike(const Op& op, const Tensor& a, const Tensor* b, DType result) {
+Tensor execute_alike(const Op& op, const Tensor& a, const Tensor* b, DType result, FlatKernel kernel) {
   const ThreadContext& context = ThreadContext::current();
   const TensorRecord* const x = a.record();
   const TensorRecord* const y = b ? b->record() : x;
@@ -122,10 +142,9 @@ Tensor execute_alike(const Op& op, const Tensor& a, const Tensor* b, DType resul
       x->dtype != y->dtype || !(x->shape == y->shape)) [[unlikely]]
     return {};
   Tensor output = make_tensor({.op = op.name(), .category = context.category}, x->shape, result, left->device());
-  const TensorView out = writable(output);
-  const ConstTensorView in[2] = {{left->base(), x->offset, x->dtype, x->shape},
-                                 {right->base(), y->offset, y->dtype, y->shape}};
-  op.run({{in, b ? std::size_t{2} : std::size_t{1}}, {&out, 1}, {}});
+  kernel(op, x->dtype, static_cast<const std::byte*>(left->base()) + x->offset,
+         static_cast<const std::byte*>(right->base()) + y->offset,
+         output.record()->storage.load(std::memory_order_relaxed)->base(), x->shape.size());
   if (context.interceptor) {
     const Tensor* const inputs[2] = {&a, b};
     context.interceptor->executed(op, {inputs, b ? std::size_t{2} : std::size_t{1}}, {&output, 1});

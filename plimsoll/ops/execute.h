@@ -27,8 +27,10 @@ Tensor execute(const Op& op, const Inputs&... inputs) {
 
 // The common case of an elementwise op, quickly: one or two operands (`b` may be nullptr) of one shape, dtype and
 // device. Gives an empty handle, having done nothing, when it is not that case; execute() then does it, or says why
-// not.
-PLIMSOLL_API Tensor execute_alike(const Op& op, const Tensor& a, const Tensor* b, DType result);
+// not. `kernel` does what op.run() does, for elements that lie one after the other.
+using FlatKernel = void (*)(const Op& op, DType dtype, const void* a, const void* b, void* out,
+                            std::size_t size) noexcept;
+PLIMSOLL_API Tensor execute_alike(const Op& op, const Tensor& a, const Tensor* b, DType result, FlatKernel kernel);
 
 // Operands in a list, for ops that take any number.
 PLIMSOLL_API Tensor execute_list(const Op& op, std::span<const Tensor> inputs);

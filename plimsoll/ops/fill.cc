@@ -22,7 +22,33 @@ class FillLike final : public OpOf<FillLike> {
   Number value_;
 };
 
+// A fill as a node: with no operands, of a shape that is known.
+class Fill final : public OpOf<Fill> {
+ public:
+  Fill(const char* name, const Shape& shape, DType dtype, Number value) noexcept
+      : name_(name), shape_(shape), value_(value), dtype_(dtype) {}
+  const char* name() const noexcept override { return name_; }
+  void infer(const Specs&, SpecList& out) const override { out.add(shape_, dtype_); }
+  void run(const OpRun& run) const noexcept override {
+    const std::uint64_t element = value_.to(dtype_);
+    copy(ConstTensorView(&element, 0, dtype_, Shape::scalar()), run.out[0]);
+  }
+  OpFacts facts() const noexcept override { return {.has_gradient = false}; }
+
+ private:
+  const char* name_;
+  Shape shape_;
+  Number value_;
+  DType dtype_;
+};
+
 }  // namespace
+
+namespace creation_detail {
+Tensor fill_node(const char* name, const Shape& shape, DType dtype, const Number& value) {
+  return execute(Fill(name, shape, dtype, value));
+}
+}  // namespace creation_detail
 
 Tensor zeros_like(const Tensor& x) { return execute(FillLike("zeros_like", 0), x); }
 Tensor ones_like(const Tensor& x) { return execute(FillLike("ones_like", 1), x); }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <cmath>
 #include <limits>
 #include <mutex>
@@ -11,6 +12,7 @@
 #include "plimsoll/device/config.h"
 #include "plimsoll/kernels/random.h"
 #include "plimsoll/ops/execute.h"
+#include "plimsoll/tensor/thread_context.h"
 
 namespace plimsoll {
 namespace {
@@ -60,6 +62,7 @@ class Random final : public OpOf<Random> {
   const char* name() const noexcept override { return name_of(distribution_); }
   void infer(const Specs&, SpecList& out) const override { out.add(shape_, dtype_); }
   void run(const OpRun& run) const noexcept override;
+  RandomDraw* draw() noexcept override { return &draw_; }
   OpFacts facts() const noexcept override { return {.is_random = true, .has_gradient = false}; }
 
  private:
@@ -131,7 +134,9 @@ Tensor normals(Distribution distribution, const Shape& shape, double mean, doubl
 
 }  // namespace
 
-RandomDraw draw_random(const std::optional<std::uint64_t>& seed, std::size_t elements) {
+RandomDraw draw_random(const std::optional<std::uint64_t>& seed, std::size_t elements, bool later) {
+  static std::atomic<std::uint64_t> tickets{0};
+  if (!seed && (later || ThreadContext::current().tracer)) return {.ticket = tickets.fetch_add(1) + 1};
   static ProcessStream& stream = *new ProcessStream;  // Never destroyed: others' destructors may draw.
   return seed ? RandomDraw{.key = *seed, .offset = 0} : stream.draw(elements);
 }

@@ -15,10 +15,14 @@ void Unary::run(const OpRun& run) const noexcept { unary(op_, run.in[0], run.out
 
 namespace {
 
+void run_single(const Op& op, DType dtype, const void* x, const void*, void* out, std::size_t size) noexcept {
+  unary(static_cast<const Unary&>(op).op(), dtype, x, out, size);
+}
+
 Tensor single(UnaryOp which, const Tensor& x) {
   const Unary op(which);
   if (is_supported(which, x.dtype())) [[likely]] {
-    Tensor quick = execute_alike(op, x, nullptr, result_dtype(which, x.dtype()));
+    Tensor quick = execute_alike(op, x, nullptr, result_dtype(which, x.dtype()), run_single);
     if (!quick.is_empty_handle()) [[likely]]
       return quick;
   }

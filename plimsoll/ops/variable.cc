@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <mutex>
+#include <unordered_map>
 
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/names.h"
@@ -11,6 +12,7 @@
 #include "plimsoll/kernels/elementwise.h"
 #include "plimsoll/memory/thread_memory.h"
 #include "plimsoll/ops/elementwise.h"
+#include "plimsoll/ops/graph_variables.h"
 #include "plimsoll/tensor/holder.h"
 #include "plimsoll/tensor/interceptor.h"
 #include "plimsoll/tensor/make_tensor.h"
@@ -36,6 +38,12 @@ Tensor make_outside_scopes(StorageRef storage, const Shape& shape, DType dtype) 
   return make_tensor_on(std::move(storage), 0, shape, dtype, {.op = "variable", .category = Category::kParameters});
 }
 
+// The graph that an operation on the variable goes to; nullptr when it happens now.
+std::shared_ptr<GraphVariables> graph_for(const Tensor& value) {
+  const Tensor* const operands[] = {&value};
+  return std::static_pointer_cast<GraphVariables>(tracer_for(operands));
+}
+
 // The bytes of `value` to share; a copy when they are part of a larger buffer or of the program's own memory.
 StorageRef shareable(const Tensor& value, const char* where) {
   TensorRecord* record = value.record();
@@ -51,6 +59,29 @@ StorageRef shareable(const Tensor& value, const char* where) {
 
 }  // namespace
 
+// Eager variables by the ids of their values.
+class Variable::Registry {
+ public:
+  static Registry& instance() {
+    static Registry& registry = *new Registry;  // Never destroyed: variables may end after it would.
+    return registry;
+  }
+  void add(const std::shared_ptr<State>& state);
+  void remove(std::uint64_t id) noexcept {
+    const std::lock_guard lock(mutex_);
+    variables_.erase(id);
+  }
+  std::shared_ptr<State> find(std::uint64_t id) {
+    const std::lock_guard lock(mutex_);
+    const auto found = variables_.find(id);
+    return found == variables_.end() ? nullptr : found->second.lock();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<std::uint64_t, std::weak_ptr<State>> variables_;  // Guarded by mutex_.
+};
+
 struct Variable::State final : Holder {
   State(const Tensor& initial, const VariableOptions& options)
       : name(options.name.empty() ? default_name() : options.name),
@@ -61,11 +92,26 @@ struct Variable::State final : Holder {
     relabel();
     enrol();
   }
-  ~State() override { retire(); }
+  // Of a graph.
+  State(GraphVariables::Declared declared, bool is_trainable)
+      : name(std::move(declared.name)),
+        trainable(is_trainable && is_floating(declared.handle.dtype())),
+        index(declared.index),
+        tensor(std::move(declared.handle)) {
+    enrol();
+  }
+  ~State() override {
+    retire();
+    if (!index) Registry::instance().remove(tensor.id());
+  }
+
+  // Throws FailedPrecondition when its graph is gone.
+  std::shared_ptr<GraphVariables> owner() const { return std::static_pointer_cast<GraphVariables>(tracer_of(tensor)); }
 
   std::string describe() const override { return fmt::format("variable \"{}\"", name); }
   void visit_held(Visit f) const override {
-    if (Storage* storage = tensor.record()->storage.load(std::memory_order_acquire)) f(*storage, "its value");
+    Storage* const storage = tensor.record()->storage.load(std::memory_order_acquire);
+    if (storage && !index) f(*storage, "its value");
   }
 
   Storage& storage(const char* where) const {
@@ -91,8 +137,14 @@ struct Variable::State final : Holder {
   mutable std::mutex mutex;
   const std::string name;
   const bool trainable;
+  const std::optional<std::uint32_t> index = {};  // In its graph.
   const Tensor tensor;
 };
+
+void Variable::Registry::add(const std::shared_ptr<State>& state) {
+  const std::lock_guard lock(mutex_);
+  variables_[state->tensor.id()] = state;
+}
 
 void Variable::State::require_fitting(const Tensor& value, const char* where) const {
   if (value.is_empty_handle() || value.is_disposed()) refuse_disposed(value, where, "value");
@@ -130,16 +182,21 @@ void Variable::State::update(const Tensor& value, BinaryOp op, const char* where
 
 Variable::Variable(const Tensor& initial, const VariableOptions& options) {
   if (initial.is_empty_handle() || initial.is_disposed()) refuse_disposed(initial, "Variable", "initial");
+  if (const std::shared_ptr<GraphVariables> graph = graph_for(initial)) {
+    state_ = std::make_shared<State>(graph->declare(initial, options), options.trainable);
+    return;
+  }
   state_ = std::make_shared<State>(initial, options);
+  Registry::instance().add(state_);
 }
 
-Tensor Variable::value() const {
-  StorageRef bytes;
-  {
-    const std::lock_guard lock(state_->mutex);
-    bytes = StorageRef::share(&state_->storage("Variable"));
+Tensor Variable::snapshot(int flags) const {
+  if (ThreadContext::current().tracer || state_->index) [[unlikely]] {
+    if (state_->index) return state_->owner()->read(*state_->index);
+    return static_cast<GraphVariables&>(*ThreadContext::current().tracer).read(*this);
   }
-  const int flags = TensorRecord::kView | (state_->trainable ? TensorRecord::kTrainable : 0);
+  StorageRef bytes = share_bytes();
+  flags |= TensorRecord::kView | (state_->trainable ? TensorRecord::kTrainable : 0);
   Tensor snapshot =
       make_tensor_on(std::move(bytes), 0, shape(), dtype(), {.op = "variable", .category = Category::kParameters},
                      static_cast<std::uint8_t>(flags));
@@ -147,22 +204,51 @@ Tensor Variable::value() const {
   return snapshot;
 }
 
-void Variable::assign(const Tensor& value) const {
+Tensor Variable::value() const { return snapshot(0); }
+Variable::operator Tensor() const { return snapshot(TensorRecord::kReference); }
+
+Assigned Variable::update(const Tensor& value, int kind) const {
+  if (value.is_empty_handle() || value.is_disposed()) refuse_disposed(value, "assign", "value");
+  const auto assignment = static_cast<AssignKind>(kind);
+  if (state_->index) return Assigned(*this, state_->owner()->assign(*state_->index, value, assignment));
+  if (const auto graph = graph_for(value)) return Assigned(*this, graph->assign(*this, value, assignment));
   const std::lock_guard lock(state_->mutex);
+  if (assignment != AssignKind::kSet) {
+    const bool adds = assignment == AssignKind::kAdd;
+    state_->update(value, adds ? BinaryOp::add : BinaryOp::subtract, adds ? "assign_add" : "assign_sub");
+    return Assigned(*this);
+  }
   state_->require_fitting(value, "assign");
   StorageRef bytes = shareable(value, "assign");
-  if (bytes.get() == &state_->storage("assign")) return;
-  state_->replace(std::move(bytes));
+  if (bytes.get() != &state_->storage("assign")) state_->replace(std::move(bytes));
+  return Assigned(*this);
 }
 
-void Variable::assign_add(const Tensor& value) const {
-  const std::lock_guard lock(state_->mutex);
-  state_->update(value, BinaryOp::add, "assign_add");
+Assigned Variable::assign(const Tensor& value) const { return update(value, static_cast<int>(AssignKind::kSet)); }
+Assigned Variable::assign_add(const Tensor& value) const { return update(value, static_cast<int>(AssignKind::kAdd)); }
+Assigned Variable::assign_sub(const Tensor& value) const {
+  return update(value, static_cast<int>(AssignKind::kSubtract));
 }
 
-void Variable::assign_sub(const Tensor& value) const {
+std::optional<std::uint32_t> Variable::graph_index() const noexcept { return state_->index; }
+
+StorageRef Variable::share_bytes() const {
   const std::lock_guard lock(state_->mutex);
-  state_->update(value, BinaryOp::subtract, "assign_sub");
+  return StorageRef::share(&state_->storage("Variable"));
+}
+
+std::unique_lock<std::mutex> Variable::lock() const { return std::unique_lock(state_->mutex); }
+
+void* Variable::own_bytes() const {
+  state_->own_bytes("assign");
+  state_->storage("assign").note_write();
+  return state_->storage("assign").resident();
+}
+
+std::optional<Variable> Variable::find(std::uint64_t id) {
+  std::shared_ptr<State> state = Registry::instance().find(id);
+  if (!state) return std::nullopt;
+  return Variable(std::move(state));
 }
 
 TensorView Variable::writable_value() const {

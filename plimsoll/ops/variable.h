@@ -7,12 +7,17 @@
 // value() is a snapshot: later changes do not reach it, since assign copies on write when the bytes are held elsewhere.
 // A variable counts as one tensor, survives every tidy, and ends with its last handle or dispose(). Tapes watch
 // trainable ones by themselves; all its snapshots are one source to gradients.
+// One made while a graph is being built belongs to that graph and has a value in each session; its value() is a node,
+// and so is that of an eager variable there: the graph reads the variable itself when it runs.
 // Copies of the handle are the same variable. assign* throw InvalidArgument for another shape, dtype or device and
 // Disposed after dispose(); then nothing has changed.
 // Thread safety: any thread; assignments are ordered by a lock.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 
 #include "plimsoll/base/api.h"
@@ -25,17 +30,21 @@ struct VariableOptions {
   bool trainable = true;
 };
 
+class Assigned;
+
 class PLIMSOLL_API Variable {
  public:
   // Shares the bytes of `initial` until one of the two changes.
   explicit Variable(const Tensor& initial, const VariableOptions& options = {});
 
-  Tensor value() const;  // Throws Disposed.
-  operator Tensor() const { return value(); }
+  Tensor value() const;     // Throws Disposed.
+  operator Tensor() const;  // The value; a graph that takes it up reads the variable each time it runs.
 
-  void assign(const Tensor& value) const;
-  void assign_add(const Tensor& value) const;
-  void assign_sub(const Tensor& value) const;
+  // In a graph that is being built they are nodes, which happen when they are run; what they give converts to that
+  // node.
+  Assigned assign(const Tensor& value) const;
+  Assigned assign_add(const Tensor& value) const;
+  Assigned assign_sub(const Tensor& value) const;
 
   const Shape& shape() const noexcept;
   DType dtype() const noexcept;
@@ -53,9 +62,36 @@ class PLIMSOLL_API Variable {
   // are held elsewhere (OutOfMemory: nothing has changed).
   TensorView writable_value() const;
 
+  // For graphs. Whether it belongs to one; then its number there.
+  std::optional<std::uint32_t> graph_index() const noexcept;
+  StorageRef share_bytes() const;  // Of an eager one, as they are now. Throws Disposed.
+  // Keeps others from changing or reading the variable; own_bytes() then is as writable_value().
+  [[nodiscard]] std::unique_lock<std::mutex> lock() const;
+  void* own_bytes() const;
+  // The eager variable with this id, while it lives.
+  static std::optional<Variable> find(std::uint64_t id);
+
  private:
   struct State;
+  class Registry;
+  explicit Variable(std::shared_ptr<State> state) noexcept : state_(std::move(state)) {}
+  Tensor snapshot(int flags) const;
+  Assigned update(const Tensor& value, int kind) const;
+
   std::shared_ptr<State> state_;
+};
+
+// What an assignment gives: the variable's new value, if someone asks for it.
+class PLIMSOLL_API Assigned {
+ public:
+  operator Tensor() const { return node_.is_empty_handle() ? variable_.value() : node_; }
+
+ private:
+  friend class Variable;
+  explicit Assigned(const Variable& variable, Tensor node = {}) : variable_(variable), node_(std::move(node)) {}
+
+  Variable variable_;
+  Tensor node_;  // Symbolic.
 };
 
 // A tidy leaves variables alone.

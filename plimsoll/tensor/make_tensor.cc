@@ -13,8 +13,9 @@
 
 namespace plimsoll {
 
-BlockLabel block_label(const Origin& origin, const Shape& shape, DType dtype) noexcept {
-  const ThreadContext& context = ThreadContext::current();
+namespace {
+
+inline BlockLabel label_of(const ThreadContext& context, const Origin& origin, const Shape& shape, DType dtype) {
   BlockLabel label;
   label.op = origin.op;
   label.scope = context.name_scope;
@@ -29,39 +30,80 @@ BlockLabel block_label(const Origin& origin, const Shape& shape, DType dtype) no
   return label;
 }
 
+// Inside the gate: the spare record becomes a tensor on these bytes.
+inline void begin_record(TensorRecord& record, TensorThread& counts, const ThreadContext& context, Storage* storage,
+                         std::size_t offset, const Shape& shape, DType dtype, const Origin& origin,
+                         std::uint8_t flags) noexcept {
+  counts.pop_record();
+  record.references.store(TensorRecord::kStrong + TensorRecord::kWeak, std::memory_order_relaxed);
+  record.storage.store(storage, std::memory_order_relaxed);
+  record.offset = offset;
+  record.shape = shape;
+  record.id = counts.next_id();
+  record.op = origin.op;
+  record.scope = context.name_scope;
+  record.owner.store(nullptr, std::memory_order_relaxed);
+  record.step = context.step;
+  record.site = 0;
+  record.era = TensorRecord::newest_era.load(std::memory_order_relaxed);
+  record.dtype = dtype;
+  record.category = origin.category;
+  record.flags.store(static_cast<std::uint8_t>(TensorRecord::kLive | flags), std::memory_order_relaxed);
+  counts.count(counts.tensors, 1);
+}
+
+}  // namespace
+
+BlockLabel block_label(const Origin& origin, const Shape& shape, DType dtype) noexcept {
+  return label_of(ThreadContext::current(), origin, shape, dtype);
+}
+
 Tensor make_tensor_on(StorageRef storage, std::size_t offset, const Shape& shape, DType dtype, const Origin& origin,
                       std::uint8_t flags) {
   ThreadMemory& thread = ThreadMemory::current();
   TensorThread& counts = TensorThread::of(thread);
-  ThreadContext& context = ThreadContext::current();
+  const ThreadContext& context = ThreadContext::current();
   if (context.scope) context.scope->make_room();  // May put back records: so it comes before one is chosen.
   TensorRecord* const record = counts.spare_record();
   {
     const EnterThread inside(thread);
-    counts.pop_record();
-    record->references.store(TensorRecord::kStrong + TensorRecord::kWeak, std::memory_order_relaxed);
-    record->storage.store(storage.release(), std::memory_order_relaxed);
-    record->offset = offset;
-    record->shape = shape;
-    record->id = counts.next_id();
-    record->op = origin.op;
-    record->scope = context.name_scope;
-    record->owner.store(nullptr, std::memory_order_relaxed);
-    record->step = context.step;
-    record->site = 0;
-    record->era = TensorRecord::newest_era.load(std::memory_order_relaxed);
-    record->dtype = dtype;
-    record->category = origin.category;
-    record->flags.store(static_cast<std::uint8_t>(TensorRecord::kLive | flags), std::memory_order_relaxed);
-    counts.count(counts.tensors, 1);
+    begin_record(*record, counts, context, storage.release(), offset, shape, dtype, origin, flags);
   }
   if (context.scope) context.scope->track(record);
   return Tensor::adopt(record);
 }
 
+// As Storage::take() and make_tensor_on(), at one gate.
+class TensorMaker {
+ public:
+  static Tensor make(const Origin& origin, const Shape& shape, DType dtype, Device& device) {
+    const std::size_t bytes = shape.size() * size_of(dtype);
+    ThreadMemory& thread = ThreadMemory::current();
+    TensorThread& counts = TensorThread::of(thread);
+    const ThreadContext& context = ThreadContext::current();
+    Chunk* const chunk = bytes == 0 ? nullptr : device.arena().take(bytes, label_of(context, origin, shape, dtype));
+    Storage* storage;  // Chosen last: under pressure the arena has others' storages and records put back.
+    TensorRecord* record;
+    try {
+      if (context.scope) context.scope->make_room();
+      storage = counts.spare_storage();
+      record = counts.spare_record();
+    } catch (...) {
+      if (chunk) device.arena().give(chunk);
+      throw;
+    }
+    {
+      const EnterThread inside(thread);
+      storage->begin(counts, device, chunk, bytes);
+      begin_record(*record, counts, context, storage, 0, shape, dtype, origin, 0);
+    }
+    if (context.scope) context.scope->track(record);
+    return Tensor::adopt(record);
+  }
+};
+
 Tensor make_tensor(const Origin& origin, const Shape& shape, DType dtype, Device& device) {
-  const std::size_t bytes = shape.size() * size_of(dtype);
-  return make_tensor_on(Storage::take(device, bytes, block_label(origin, shape, dtype)), 0, shape, dtype, origin);
+  return TensorMaker::make(origin, shape, dtype, device);
 }
 
 Tensor make_view(const Tensor& base, const char* op, const Shape& shape, std::size_t offset) {

@@ -10,6 +10,8 @@ Op::~Op() = default;
 
 std::size_t Op::workspace_bytes(const Specs&, const SpecList&) const { return 0; }
 
+void Op::check(std::span<const ConstTensorView>) const {}
+RandomDraw* Op::draw() noexcept { return nullptr; }
 std::size_t Op::view_offset(const Specs&) const { return 0; }
 
 SavedSlots Op::saved(SlotMask) const { return {}; }

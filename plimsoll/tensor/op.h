@@ -32,6 +32,8 @@
 
 namespace plimsoll {
 
+struct RandomDraw;  // ops/random.h
+
 struct SpecRef {
   const Shape* shape;
   DType dtype;
@@ -88,6 +90,7 @@ struct OpFacts {
   bool is_pure = true;           // The same inputs give the same outputs, and nothing else happens.
   bool is_random = false;        // Draws numbers; key and offset are among its attributes.
   bool has_gradient = true;      // Else tapes take its outputs for constants.
+  bool checks = false;           // check() may throw.
   std::uint32_t overwrites = 0;  // Bit i: output 0 may take the place of input i, when their sizes are the same.
 };
 
@@ -130,6 +133,11 @@ class PLIMSOLL_API Op {
   virtual std::size_t workspace_bytes(const Specs& in, const SpecList& out) const;  // 0 unless overridden.
   // Requires the specs that infer() gave, and workspace_bytes() of scratch.
   virtual void run(const OpRun& run) const noexcept = 0;
+  // What infer() cannot see: elements that run() may not be given. Throws InvalidArgument. Graphs call it before run();
+  // where an op is run at once, the function that makes it has looked before.
+  virtual void check(std::span<const ConstTensorView> in) const;
+  // Of a random op: where its numbers begin, for graphs to set in a copy of their own.
+  virtual RandomDraw* draw() noexcept;
   // Of a view: the offset of the output in the input, in bytes.
   virtual std::size_t view_offset(const Specs& in) const;
 

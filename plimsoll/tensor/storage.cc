@@ -6,6 +6,7 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/device/device.h"
 #include "plimsoll/tensor/tensor_thread.h"
+#include "plimsoll/tensor/tracer.h"
 
 namespace plimsoll {
 
@@ -13,7 +14,8 @@ namespace plimsoll {
 struct Storage::External {
   void* memory = nullptr;
   std::function<void(void*)> deleter;
-  BlockLabel label;  // Of a lazy one.
+  BlockLabel label;        // Of a lazy one.
+  SymbolicValue symbolic;  // Of a symbolic one.
 };
 
 namespace {
@@ -44,17 +46,7 @@ StorageRef Storage::take(Device& device, std::size_t bytes, const BlockLabel& la
     throw;
   }
   const EnterThread inside(thread);
-  counts.pop_storage();
-  made->base_ = chunk ? device.arena().address(chunk) : nullptr;
-  made->chunk_ = chunk;
-  made->device_ = &device;
-  made->bytes_ = bytes;
-  made->references_.store(1, std::memory_order_relaxed);
-  made->version_.store(0, std::memory_order_relaxed);
-  made->external_ = nullptr;
-  made->state_.store(State::kResident, std::memory_order_release);
-  counts.count(counts.buffers, 1);
-  counts.count_bytes(static_cast<std::int64_t>(bytes));
+  made->begin(counts, device, chunk, bytes);
   return StorageRef::adopt(made);
 }
 
@@ -92,7 +84,20 @@ StorageRef Storage::wrap(Device& device, void* memory, std::size_t bytes, std::f
   return StorageRef::adopt(made);
 }
 
+StorageRef Storage::symbolic(Device& device, SymbolicValue value) {
+  Storage* made = make(device, 0, State::kSymbolic);
+  made->external_->symbolic = std::move(value);
+  return StorageRef::adopt(made);
+}
+
+const SymbolicValue& Storage::symbolic() const noexcept { return external_->symbolic; }
+
 void Storage::make_resident() {
+  if (is_symbolic())
+    throw FailedPrecondition(
+        "reading a symbolic tensor: it has no elements, it stands for what a graph will compute; to branch on its "
+        "value "
+        "use cond, to repeat while it holds while_loop, and to see it run the graph in a session");
   const std::lock_guard lock(becoming_resident);
   if (is_resident()) return;
   Chunk* const chunk = bytes_ == 0 ? nullptr : device_->arena().take(bytes_, external_->label);
@@ -108,26 +113,23 @@ void Storage::make_resident() {
   counts.count_bytes(static_cast<std::int64_t>(bytes_));
 }
 
+void Storage::Remains::give_back() noexcept {
+  if (chunk) device->arena().give(chunk);
+  if (!external) [[likely]]
+    return;
+  if (external->memory && external->deleter) external->deleter(external->memory);
+  delete external;
+}
+
 void Storage::drop() noexcept {
   ThreadMemory& thread = ThreadMemory::current();
   TensorThread& counts = TensorThread::of(thread);
-  External* const external = external_;
-  Chunk* const chunk = chunk_;
-  Device& device = *device_;
+  Remains remains;
   {
     const EnterThread inside(thread);
-    if (state_.load(std::memory_order_relaxed) == State::kResident) {
-      counts.count(counts.buffers, -1);
-      if (chunk) counts.count(counts.bytes, -static_cast<std::int64_t>(bytes_));
-    }
-    state_.store(State::kSpare, std::memory_order_relaxed);
-    counts.push(this);
+    remains = end(counts);
   }
-  if (chunk) device.arena().give(chunk);
-  if (external) [[unlikely]] {
-    if (external->memory && external->deleter) external->deleter(external->memory);
-    delete external;
-  }
+  remains.give_back();
   counts.share_surplus();
 }
 

@@ -25,6 +25,8 @@ namespace plimsoll {
 struct Chunk;
 class Device;
 class Storage;
+class TensorThread;
+struct SymbolicValue;
 
 // A counted reference to a storage.
 class StorageRef {
@@ -57,7 +59,7 @@ class StorageRef {
 
 class PLIMSOLL_API Storage {
  public:
-  enum class State : std::uint8_t { kSpare, kLazy, kResident };
+  enum class State : std::uint8_t { kSpare, kLazy, kResident, kSymbolic };
 
   // What a lazy storage is filled with: an element's bytes, repeated.
   struct Fill {
@@ -71,8 +73,11 @@ class PLIMSOLL_API Storage {
   static StorageRef take_lazily(Device& device, std::size_t bytes, const BlockLabel& label, Fill fill);
   // Memory of the caller's, which stays valid until `deleter` is called with it. Counted as a buffer of 0 bytes.
   static StorageRef wrap(Device& device, void* memory, std::size_t bytes, std::function<void(void*)> deleter);
+  // No bytes, ever: what a graph will give (tracer.h). Counted by nobody.
+  static StorageRef symbolic(Device& device, SymbolicValue value);
 
-  // The first byte; takes the memory of a lazy storage (OutOfMemory: it stays lazy).
+  // The first byte; takes the memory of a lazy storage (OutOfMemory: it stays lazy). Throws
+  // FailedPrecondition for a symbolic one.
   void* resident() {
     if (state_.load(std::memory_order_acquire) != State::kResident) [[unlikely]]
       make_resident();
@@ -80,6 +85,9 @@ class PLIMSOLL_API Storage {
   }
   void* base() const noexcept { return base_; }  // Of a resident one.
   bool is_resident() const noexcept { return state_.load(std::memory_order_acquire) == State::kResident; }
+
+  bool is_symbolic() const noexcept { return state_.load(std::memory_order_acquire) == State::kSymbolic; }
+  const SymbolicValue& symbolic() const noexcept;  // Requires a symbolic one.
 
   Device& device() const noexcept { return *device_; }
   std::size_t bytes() const noexcept { return bytes_; }
@@ -101,13 +109,27 @@ class PLIMSOLL_API Storage {
 
  private:
   friend class StorageRef;
+  friend struct TensorRecord;
+  friend class TensorMaker;
   friend class TensorThread;
   friend class LedgerWalk;
   struct External;
 
+  // What is left to give back of one that has ended.
+  struct Remains {
+    Device* device = nullptr;
+    Chunk* chunk = nullptr;
+    External* external = nullptr;
+    void give_back() noexcept;  // Outside of the gate.
+  };
+
   static Storage* make(Device& device, std::size_t bytes, State state) noexcept(false);
   void make_resident();
   void drop() noexcept;  // The last reference went.
+
+  // Inside the gate: a spare one begins with these bytes; one without references ends.
+  void begin(TensorThread& counts, Device& device, Chunk* chunk, std::size_t bytes) noexcept;
+  Remains end(TensorThread& counts) noexcept;
 
   void* base_;
   Chunk* chunk_;

@@ -45,6 +45,7 @@ ConstTensorView Tensor::element_view(const std::int64_t* index, std::size_t coun
 }
 
 Tensor::operator bool() const {
+  view();  // Of a symbolic one: says that it has no value yet.
   if (size() != 1 || rank() != 0)
     throw InvalidArgument(
         fmt::format("bool: a tensor of shape {} has no truth value; use any() or all()", shape().to_string()));

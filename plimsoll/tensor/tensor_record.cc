@@ -24,15 +24,35 @@ Storage* end_unshared(TensorRecord& record, TensorThread& counts) noexcept {
 }  // namespace
 
 void TensorRecord::drop(std::uint64_t before) noexcept {
+  if (before >= 2 * kWeak || name) [[unlikely]]
+    return drop_watched();
   ThreadMemory& thread = ThreadMemory::current();
   TensorThread& counts = TensorThread::of(thread);
-  const bool last = before < 2 * kWeak;  // No scope refers to it.
+  thread.enter();
+  Storage* const storage = end_unshared(*this, counts);
+  references.store(0, std::memory_order_relaxed);
+  counts.push(this);
+  if (!storage || storage->references() != 1) {
+    thread.leave();
+    StorageRef::adopt(storage);
+  } else {
+    Storage::Remains remains = storage->end(counts);
+    thread.leave();
+    remains.give_back();
+  }
+  counts.share_surplus();
+}
+
+// The same when a scope refers to the record, or it has a name.
+void TensorRecord::drop_watched() noexcept {
+  ThreadMemory& thread = ThreadMemory::current();
+  TensorThread& counts = TensorThread::of(thread);
+  const bool last = references.load(std::memory_order_acquire) < 2 * kWeak;  // No scope refers to it.
   StorageRef bytes;
   {
     const EnterThread inside(thread);
-    bytes = StorageRef::adopt(last ? end_unshared(*this, counts) : end_tensor(*this, counts));
-    if (name) [[unlikely]]
-      delete[] std::exchange(name, nullptr);
+    bytes = StorageRef::adopt(end_tensor(*this, counts));
+    delete[] std::exchange(name, nullptr);
     if (last) {
       references.store(0, std::memory_order_relaxed);
       counts.push(this);

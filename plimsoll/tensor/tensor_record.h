@@ -25,12 +25,13 @@ struct TensorRecord {
   static constexpr std::uint32_t kStrongMask = UINT32_MAX;
 
   enum Flag : std::uint8_t {
-    kLive = 1,       // Counted by memory(). Not set: spare, or disposed.
-    kKept = 2,       // No scope releases it.
-    kReturned = 4,   // Its scope hands it on when it ends.
-    kView = 8,       // Made on the bytes of another tensor.
-    kVariable = 16,  // Belongs to a Variable.
-    kTrainable = 32  // Tapes watch it by themselves.
+    kLive = 1,        // Counted by memory(). Not set: spare, or disposed.
+    kKept = 2,        // No scope releases it.
+    kReturned = 4,    // Its scope hands it on when it ends.
+    kView = 8,        // Made on the bytes of another tensor.
+    kVariable = 16,   // Belongs to a Variable.
+    kTrainable = 32,  // Tapes watch it by themselves.
+    kReference = 64   // Stands for its variable: a graph that takes it up reads the variable, not this value.
   };
 
   std::atomic<std::uint64_t> references{0};
@@ -72,6 +73,7 @@ struct TensorRecord {
 
  private:
   PLIMSOLL_API void drop(std::uint64_t before) noexcept;  // The last strong reference went.
+  void drop_watched() noexcept;
 };
 
 }  // namespace plimsoll

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "plimsoll/device/device.h"
 #include "plimsoll/memory/thread_memory.h"
 #include "plimsoll/tensor/storage.h"
 #include "plimsoll/tensor/tensor_record.h"
@@ -91,5 +92,29 @@ class TensorThread {
   std::uint32_t num_records_ = 0, num_storages_ = 0;
   std::uint64_t next_id_ = 0, last_id_ = 0;
 };
+
+inline void Storage::begin(TensorThread& counts, Device& device, Chunk* chunk, std::size_t bytes) noexcept {
+  counts.pop_storage();
+  base_ = chunk ? device.arena().address(chunk) : nullptr;
+  chunk_ = chunk;
+  device_ = &device;
+  bytes_ = bytes;
+  references_.store(1, std::memory_order_relaxed);
+  version_.store(0, std::memory_order_relaxed);
+  external_ = nullptr;
+  state_.store(State::kResident, std::memory_order_release);
+  counts.count(counts.buffers, 1);
+  counts.count_bytes(static_cast<std::int64_t>(bytes));
+}
+
+inline Storage::Remains Storage::end(TensorThread& counts) noexcept {
+  if (state_.load(std::memory_order_relaxed) == State::kResident) {
+    counts.count(counts.buffers, -1);
+    if (chunk_) counts.count(counts.bytes, -static_cast<std::int64_t>(bytes_));
+  }
+  state_.store(State::kSpare, std::memory_order_relaxed);
+  counts.push(this);
+  return {device_, chunk_, external_};
+}
 
 }  // namespace plimsoll

@@ -12,11 +12,13 @@ namespace plimsoll {
 class Interceptor;
 class OpObserver;
 class ScopeList;
+class Tracer;
 
 struct ThreadContext {
   ScopeList* scope = nullptr;          // Innermost tidy scope.
   Interceptor* interceptor = nullptr;  // Innermost tape or tracer.
   OpObserver* observer = nullptr;      // Innermost profile.
+  Tracer* tracer = nullptr;            // Innermost; looked at only while there is an observer.
   const char* name_scope = "";         // Interned.
   std::uint32_t step = 0;
   Category category = Category::kActivations;  // Of what operations make.

@@ -38,29 +38,50 @@ struct AttentionMask {
   }
 };
 
+// The rows of a tensor [batch, heads, rows, width] or [batch, rows, heads, width]; `head` counts through all batches.
+template <class T>
+struct HeadRows {
+  T* data;
+  std::int64_t heads, batch_stride, head_stride, stride;  // `stride`: between rows of a head.
+
+  HeadRows(T* at, std::int64_t heads_of, std::int64_t rows, std::int64_t width, bool sequence_first) noexcept
+      : data(at),
+        heads(heads_of),
+        batch_stride(heads_of * rows * width),
+        head_stride(sequence_first ? width : rows * width),
+        stride(sequence_first ? heads_of * width : width) {}
+  T* at(std::int64_t head, std::int64_t row) const noexcept {
+    return data + head / heads * batch_stride + head % heads * head_stride + row * stride;
+  }
+  void clear(std::int64_t head, std::int64_t row, std::int64_t rows, std::int64_t width) const noexcept {
+    for (std::int64_t r = 0; r < rows; ++r) std::fill_n(at(head, row + r), width, T(0));
+  }
+};
+
 template <class T>
 struct AttentionPlan {
   std::int64_t batch, heads, queries, keys, depth, columns;
   T scale;
-  bool causal;
-  const T *q, *k, *v;
+  bool causal, sequence_first;
+  HeadRows<const T> q, k, v;
   AttentionMask<T> additive;
   AttentionMask<bool> allowed;
   const AttentionLoopsOf<T>& loops = attention_loops_of<T>();
   const RecurrentLoopsOf<T>& products = recurrent_loops_of<T>();
 
-  AttentionPlan(const AttentionOptions& options, const AttentionInputs& in) noexcept
+  AttentionPlan(const AttentionRule& options, const AttentionInputs& in) noexcept
       : batch(in.q.shape()[0]),
-        heads(in.q.shape()[1]),
-        queries(in.q.shape()[2]),
-        keys(in.k.shape()[2]),
+        heads(in.q.shape()[options.sequence_first ? 2 : 1]),
+        queries(in.q.shape()[options.sequence_first ? 1 : 2]),
+        keys(in.k.shape()[options.sequence_first ? 1 : 2]),
         depth(in.q.shape()[3]),
         columns(in.v.shape()[3]),
         scale(static_cast<T>(options.scale != 0 ? options.scale : 1 / std::sqrt(double(depth)))),
         causal(options.causal),
-        q(in.q.data<T>()),
-        k(in.k.data<T>()),
-        v(in.v.data<T>()),
+        sequence_first(options.sequence_first),
+        q(in.q.data<T>(), heads, queries, depth, sequence_first),
+        k(in.k.data<T>(), heads, keys, depth, sequence_first),
+        v(in.v.data<T>(), heads, keys, columns, sequence_first),
         additive(AttentionMask<T>::of(in.additive)),
         allowed(AttentionMask<bool>::of(in.allowed)) {}
 
@@ -73,7 +94,7 @@ struct AttentionPlan {
   // scores (rows kAttentionBlock apart) = q k^T for `rows` queries and `count` keys, from the packed keys.
   void multiply_scores(const T* queries_at, std::int64_t rows, const T* key_panels, std::int64_t count,
                        T* scores) const noexcept {
-    products.multiply(queries_at, depth, 1, rows, depth, key_panels, count, scores, kAttentionBlock, false);
+    products.multiply(queries_at, q.stride, 1, rows, depth, key_panels, count, scores, kAttentionBlock, false);
   }
 
   // Scales and masks one row of scores, that of `query`, for keys from `key`; returns the largest.

@@ -93,6 +93,10 @@ inline T* gate(const GateStep<T>& step, int g) noexcept {
   return step.gates + g * step.units;
 }
 template <class T>
+inline T* slopes(const GateStep<T>& step, int g) noexcept {
+  return step.slopes + g * step.units;
+}
+template <class T>
 inline typename Lane<T>::V product(const GateStep<T>& step, Lane<T> lane, int g) noexcept {
   const auto x = lane.get(gate(step, g));
   return step.bias ? x + lane.get(step.bias + g * step.units) : x;
@@ -110,7 +114,7 @@ struct SimpleGate {
 struct SimpleBack {
   template <class T, class F, class S>
   static void run(const GateStep<T>& step, Lane<T> lane, F f, S) noexcept {
-    lane.put(step.gates, lane.get(step.dh) * f.slope(lane.get(step.gates)));
+    lane.put(step.slopes, lane.get(step.dh) * f.slope(lane.get(step.gates)));
     lane.put(step.dh, Lane<T>::constant(0));
   }
 };
@@ -137,10 +141,10 @@ struct LstmBack {
                o = lane.get(gate(step, 3)), before = lane.get(step.c), dh = lane.get(step.dh);
     const auto value = f(forget * before + i * g);
     const auto dc = lane.get(step.dc) + dh * o * f.slope(value);
-    lane.put(gate(step, 0), dc * g * s.slope(i));
-    lane.put(gate(step, 1), dc * before * s.slope(forget));
-    lane.put(gate(step, 2), dc * i * f.slope(g));
-    lane.put(gate(step, 3), dh * value * s.slope(o));
+    lane.put(slopes(step, 0), dc * g * s.slope(i));
+    lane.put(slopes(step, 1), dc * before * s.slope(forget));
+    lane.put(slopes(step, 2), dc * i * f.slope(g));
+    lane.put(slopes(step, 3), dh * value * s.slope(o));
     lane.put(step.dc, dc * forget);
     lane.put(step.dh, Lane<T>::constant(0));
   }
@@ -178,8 +182,8 @@ struct GruBack {
   template <class T, class F, class S>
   static void run(const GateStep<T>& step, Lane<T> lane, F f, S s) noexcept {
     const auto z = lane.get(gate(step, 0)), candidate = lane.get(gate(step, 2)), dh = lane.get(step.dh);
-    lane.put(gate(step, 0), dh * (lane.get(step.h) - candidate) * s.slope(z));
-    lane.put(gate(step, 2), dh * (Lane<T>::constant(1) - z) * f.slope(candidate));
+    lane.put(slopes(step, 0), dh * (lane.get(step.h) - candidate) * s.slope(z));
+    lane.put(slopes(step, 2), dh * (Lane<T>::constant(1) - z) * f.slope(candidate));
     lane.put(step.dh, dh * z);
   }
 };
@@ -190,12 +194,12 @@ struct GruResetBack {
   static void run(const GateStep<T>& step, Lane<T> lane, F, S s) noexcept {
     const auto r = lane.get(gate(step, 1));
     if constexpr (kAfter) {
-      const auto d = lane.get(gate(step, 2));
-      lane.put(gate(step, 1), d * lane.get(step.extra) * s.slope(r));
-      lane.put(step.extra, d * r);
+      const auto d = lane.get(slopes(step, 2));
+      lane.put(slopes(step, 1), d * lane.get(step.extra) * s.slope(r));
+      lane.put(step.extra_slopes, d * r);
     } else {
       const auto d = lane.get(step.dreset);
-      lane.put(gate(step, 1), d * lane.get(step.h) * s.slope(r));
+      lane.put(slopes(step, 1), d * lane.get(step.h) * s.slope(r));
       lane.put(step.dh, lane.get(step.dh) + d * r);
     }
   }

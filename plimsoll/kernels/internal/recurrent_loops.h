@@ -9,8 +9,8 @@
 
 namespace plimsoll {
 
-// One row at one step. Going forward `gates` holds products and becomes the gates' values; going back it holds the
-// values and becomes the gradients of the products.
+// One row at one step. Going forward `gates` holds products and becomes the gates' values; going back these give
+// `slopes`, the gradients of the products.
 template <class T>
 struct GateStep {
   std::int64_t units;
@@ -19,7 +19,8 @@ struct GateStep {
   const T *bias, *recurrent_bias;  // May be null; the second is that of a GRU's third gate, with reset_after.
   const T *h, *c;                  // The state before.
   T *h_next, *c_next;              // The state after; may be the one before.
-  T* extra;                        // GRU: r h; with reset_after h U, going back the gradient of it.
+  T* extra;                        // GRU: r h; with reset_after h U.
+  T *slopes, *extra_slopes;        // Going back: of the gates; of `extra`, with reset_after.
   T *dh, *dc;                      // Going back: in, of the state after; out, of the state before, without products.
   const T* dreset;                 // GRU, going back: the gradient of r h.
 };

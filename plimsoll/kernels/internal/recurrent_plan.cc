@@ -38,6 +38,8 @@ void carve_scratch(RecurrentPlan<T>& plan, bool back, Carver& scratch) noexcept 
   if (plan.is_gru()) plan.third_panels = scratch.take<T>(units * round_up(units, columns));
   plan.bias = scratch.take<T>(plan.width());
   if (back) {
+    plan.slopes = {scratch.take<T>(plan.steps() * plan.width()), plan.values.row, plan.values.step};
+    if (plan.is_gru()) plan.extra_slopes = {scratch.take<T>(plan.steps() * units), plan.extra.row, plan.extra.step};
     plan.dh = scratch.take<T>(state);
     plan.dc = scratch.take<T>(plan.is_lstm() ? state : 0);
     plan.dreset = scratch.take<T>(plan.is_gru() ? state : 0);

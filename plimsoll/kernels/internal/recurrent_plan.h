@@ -45,6 +45,8 @@ struct RecurrentPlan {
   StepRows<T> h, c;    // The state before a step; c of an LSTM only.
   StepRows<T> extra;   // Of a GRU only: GateStep::extra.
   // Scratch.
+  StepRows<T> slopes;        // Going back: the gradients of the gates' products.
+  StepRows<T> extra_slopes;  // Of a GRU: those of `extra`, or the third gate's by themselves.
   T *panels, *third_panels;  // The recurrent kernel (going back, transposed); a GRU's third gate by itself.
   T* bias;                   // Those that are simply added.
   T *dh, *dc, *dreset;       // [batch, units], going back.

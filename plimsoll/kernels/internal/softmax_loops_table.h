@@ -43,7 +43,7 @@ inline double sum_of_lanes(Vector<T> x) noexcept {
 // Calls visit(i, vector) on the whole vectors of a row of n and rest(i, count) on what remains; two of the former at a
 // time, with their numbers 0 and 1, so that they can be folded apart.
 template <class T, class Whole, class Rest>
-inline void each_vector(std::int64_t n, Whole whole, Rest rest) noexcept {
+[[gnu::always_inline]] inline void each_vector(std::int64_t n, Whole whole, Rest rest) noexcept {
   constexpr std::int64_t kWidth = kLanesOf<T>;
   std::int64_t i = 0;
   for (; i + 2 * kWidth <= n; i += 2 * kWidth) whole(i, 0), whole(i + kWidth, 1);
@@ -54,7 +54,7 @@ inline void each_vector(std::int64_t n, Whole whole, Rest rest) noexcept {
 // Sums blocks of value(i), a vector, and rest(i, count), a vector with zeros beyond, in the element type, and the
 // blocks in double precision.
 template <class T, class Whole, class Rest>
-inline double sum_blocks(std::int64_t n, Whole whole, Rest rest) noexcept {
+[[gnu::always_inline]] inline double sum_blocks(std::int64_t n, Whole whole, Rest rest) noexcept {
   double total = 0;
   for (std::int64_t start = 0; start < n; start += kBlock) {
     Vector<T> sums[2] = {};
@@ -77,28 +77,30 @@ inline T largest_of(const T* x, std::int64_t n) noexcept {
   return largest_lane<T>(best[0] > best[1] ? best[0] : best[1]);
 }
 
-template <class T>
-inline double exp_shifted_of(const T* x, T* y, std::int64_t n, T shift) noexcept {
+// Everything by value: what is stored could otherwise be what is loaded next.
+template <bool kStores, class T>
+[[gnu::always_inline]] inline double exp_shifted_of(const T* x, T* y, std::int64_t n, T shift) noexcept {
+  const Vector<T> shifts = all<Vector<T>>(shift);
   return sum_blocks<T>(
       n,
-      [&](std::int64_t i) {
-        const Vector<T> e = exp_of_negative(load(x + i) - shift);
-        if (y) store(y + i, e);
+      [x, y, shifts](std::int64_t i) {
+        const Vector<T> e = exp_of_negative(load(x + i) - shifts);
+        if constexpr (kStores) store(y + i, e);
         return e;
       },
-      [&](std::int64_t i, std::int64_t count) {
-        const Vector<T> e = exp_of_negative(load_some(x + i, count) - shift);
-        if (y) store_some(y + i, e, count);
+      [x, y, shifts](std::int64_t i, std::int64_t count) {
+        const Vector<T> e = exp_of_negative(load_some(x + i, count) - shifts);
+        if constexpr (kStores) store_some(y + i, e, count);
         return first_or<T>(e, count, T(0));
       });
 }
 template <class T>
 double exp_shifted(const T* x, T* y, std::int64_t n, T shift) {
-  return exp_shifted_of(x, y, n, shift);
+  return exp_shifted_of<true, T>(x, y, n, shift);
 }
 template <class T>
 double sum_exp(const T* x, std::int64_t n, T shift) {
-  return exp_shifted_of<T>(x, nullptr, n, shift);
+  return exp_shifted_of<false, T>(x, nullptr, n, shift);
 }
 
 template <class T>
@@ -156,13 +158,13 @@ void apply_log_grad(const T* y, const T* dy, T* out, std::int64_t n, T sum) {
 
 template <class T>
 void softmax(const T* x, T* y, std::int64_t n) {
-  const double sum = exp_shifted_of(x, y, n, largest_of(x, n));
+  const double sum = exp_shifted_of<true, T>(x, y, n, largest_of(x, n));
   scale(y, n, static_cast<T>(1 / sum));
 }
 template <class T>
 void log_softmax(const T* x, T* y, std::int64_t n) {
   const T shift = largest_of(x, n);
-  subtract(x, y, n, shift, static_cast<T>(::log(exp_shifted_of<T>(x, nullptr, n, shift))));
+  subtract(x, y, n, shift, static_cast<T>(::log(exp_shifted_of<false, T>(x, nullptr, n, shift))));
 }
 template <class T>
 void softmax_grad(const T* y, const T* dy, T* out, std::int64_t n) {

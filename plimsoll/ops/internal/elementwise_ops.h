@@ -31,6 +31,7 @@ class BinaryWithNumber final : public OpOf<BinaryWithNumber> {
   const char* name() const noexcept override { return op_name(op_); }
   void infer(const Specs& in, SpecList& out) const override;
   void run(const OpRun& run) const noexcept override;
+  void run_flat(DType dtype, const void* x, void* out, std::size_t size) const noexcept;
   SavedSlots saved(SlotMask wanted) const override;
   void gradient(GradientContext& context) const override;
   OpFacts facts() const noexcept override;
@@ -50,6 +51,7 @@ class Unary final : public OpOf<Unary> {
   SavedSlots saved(SlotMask wanted) const override;
   void gradient(GradientContext& context) const override;
   OpFacts facts() const noexcept override;
+  UnaryOp op() const noexcept { return op_; }
 
  private:
   UnaryOp op_;

@@ -1,0 +1,146 @@
+#include "plimsoll/ops/attention.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "plimsoll/base/error.h"
+#include "plimsoll/kernels/attention.h"
+#include "plimsoll/ops/check_operands.h"
+#include "plimsoll/ops/execute.h"
+
+namespace plimsoll {
+namespace {
+
+enum class Mask : unsigned char { kNone, kAllowed, kAdditive };
+
+AttentionInputs inputs_of(std::span<const ConstTensorView> in, Mask mask) noexcept {
+  AttentionInputs inputs = {.q = in[0], .k = in[1], .v = in[2]};
+  if (mask == Mask::kAllowed) inputs.allowed = in[3];
+  if (mask == Mask::kAdditive) inputs.additive = in[3];
+  return inputs;
+}
+
+bool fits(std::int64_t size, std::int64_t wanted) noexcept {
+  return size == wanted || size == kUnknownSize || wanted == kUnknownSize;
+}
+
+// Inputs: q, k, v and the mask, if there is one. Outputs: y, and the logarithm of each row's sum.
+class Attention final : public OpOf<Attention> {
+ public:
+  Attention(const AttentionRule& rule, Mask mask) noexcept : rule_(rule), mask_(mask) {}
+  const char* name() const noexcept override { return "scaled_dot_product_attention"; }
+  void infer(const Specs& in, SpecList& out) const override;
+  std::size_t workspace_bytes(const Specs& in, const SpecList&) const override {
+    return attention_scratch_bytes(in.shape(0), in.shape(1), in.shape(2), in.dtype(0));
+  }
+  void run(const OpRun& run) const noexcept override {
+    attention(rule_, inputs_of(run.in, mask_), {.y = run.out[0], .log_sum = run.out[1]}, run.scratch);
+  }
+  SavedSlots saved(SlotMask) const override {
+    return {.inputs = slot(0) | slot(1) | slot(2) | (mask_ == Mask::kNone ? 0 : slot(3)), .outputs = slot(0) | slot(1)};
+  }
+  void gradient(GradientContext& c) const override;
+  std::string input_name(std::size_t input) const override {
+    constexpr const char* kNames[] = {"q", "k", "v", "mask"};
+    return kNames[input];
+  }
+
+ private:
+  std::size_t head_axis() const noexcept { return rule_.sequence_first ? 2 : 1; }
+  std::size_t sequence_axis() const noexcept { return rule_.sequence_first ? 1 : 2; }
+  void check_mask(const Specs& in) const;
+
+  AttentionRule rule_;
+  Mask mask_;
+};
+
+void Attention::infer(const Specs& in, SpecList& out) const {
+  const Shape &q = in.shape(0), &k = in.shape(1), &v = in.shape(2);
+  const DType dtype = in.dtype(0);
+  if (dtype != f32 && dtype != f64) refuse_dtype(*this, dtype);
+  for (std::size_t i = 1; i < 3; ++i)
+    if (in.dtype(i) != dtype)
+      throw InvalidArgument(fmt::format("{}: q is {}, {} {}; cast one of them", name(), dtype_name(dtype),
+                                        input_name(i), dtype_name(in.dtype(i))));
+  const std::size_t head = head_axis(), sequence = sequence_axis();
+  const bool agrees = q.rank() == 4 && k.rank() == 4 && v.rank() == 4 && fits(q[0], k[0]) && fits(q[0], v[0]) &&
+                      fits(q[head], k[head]) && fits(q[head], v[head]) && fits(k[sequence], v[sequence]) &&
+                      fits(q[3], k[3]) && q[3] != 0;
+  if (!agrees)
+    throw InvalidArgument(fmt::format(
+        "{}: q {}, k {} and v {} do not go together; give {}", name(), q.to_string(), k.to_string(), v.to_string(),
+        rule_.sequence_first ? "q [batch, queries, heads, depth], k and v [batch, keys, heads, ..]"
+                             : "q [batch, heads, queries, depth], k and v [batch, heads, keys, ..]"));
+  if (mask_ != Mask::kNone) check_mask(in);
+  out.add({q[0], q[1], q[2], v[3]}, dtype);
+  out.add({q[0], q[head], q[sequence]}, dtype);
+}
+
+void Attention::check_mask(const Specs& in) const {
+  const Shape &q = in.shape(0), &k = in.shape(1), &mask = in.shape(3);
+  if (mask_ == Mask::kAdditive && in.dtype(3) != in.dtype(0))
+    throw InvalidArgument(fmt::format("{}: the mask is {}; give bool, or {} to be added", name(),
+                                      dtype_name(in.dtype(3)), dtype_name(in.dtype(0))));
+  const std::int64_t wanted[] = {q[0], q[head_axis()], q[sequence_axis()], k[sequence_axis()]};
+  bool agrees = mask.rank() == 4 && fits(mask[3], wanted[3]);
+  for (std::size_t axis = 0; agrees && axis < 3; ++axis) agrees = mask[axis] == 1 || fits(mask[axis], wanted[axis]);
+  if (!agrees)
+    throw InvalidArgument(fmt::format("{}: the mask is {}, q {} and k {}; give [{} or 1, {} or 1, {} or 1, {}]", name(),
+                                      mask.to_string(), q.to_string(), k.to_string(), wanted[0], wanted[1], wanted[2],
+                                      wanted[3]));
+}
+
+// Inputs: q, k, v, y, the rows' logarithms, y's gradient, and the mask. Outputs: the gradients of q, k and v.
+class AttentionGradient final : public OpOf<AttentionGradient> {
+ public:
+  AttentionGradient(const AttentionRule& rule, Mask mask) noexcept : rule_(rule), mask_(mask) {}
+  const char* name() const noexcept override { return "attention_gradient"; }
+  void infer(const Specs& in, SpecList& out) const override {
+    for (std::size_t i = 0; i < 3; ++i) out.add(in.shape(i), in.dtype(i));
+  }
+  std::size_t workspace_bytes(const Specs& in, const SpecList&) const override {
+    return attention_gradient_scratch_bytes(in.shape(0), in.shape(1), in.shape(2), in.dtype(0));
+  }
+  void run(const OpRun& run) const noexcept override {
+    const ConstTensorView mask = mask_ == Mask::kNone ? ConstTensorView() : run.in[6];
+    const ConstTensorView in[4] = {run.in[0], run.in[1], run.in[2], mask};
+    attention_gradient(rule_, inputs_of(in, mask_), run.in[3], run.in[4], run.in[5],
+                       {run.out[0], run.out[1], run.out[2]}, run.scratch);
+  }
+  void gradient(GradientContext&) const override {
+    throw Unsupported(
+        "scaled_dot_product_attention: has no second derivative; compute it with matmul and softmax instead");
+  }
+
+ private:
+  AttentionRule rule_;
+  Mask mask_;
+};
+
+void Attention::gradient(GradientContext& c) const {
+  if (mask_ == Mask::kAdditive && c.wants(3))
+    throw Unsupported(fmt::format("{}: the added mask has no gradient; watch something else", name()));
+  std::vector<const Tensor*> inputs = {&c.input(0), &c.input(1), &c.input(2), &c.output(0), &c.output(1), &c.grad(0)};
+  if (mask_ != Mask::kNone) inputs.push_back(&c.input(3));
+  std::vector<Tensor> gradients = execute_all(AttentionGradient(rule_, mask_), inputs);
+  for (std::size_t i = 0; i < 3; ++i) c.give(i, std::move(gradients[i]));
+}
+
+}  // namespace
+
+Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,
+                                    const AttentionOptions& options) {
+  if (!std::isfinite(options.scale))
+    throw InvalidArgument(
+        fmt::format("scaled_dot_product_attention: scale is {}; give a finite number", options.scale));
+  const Tensor& mask = options.mask;
+  const Mask kind = mask.is_empty_handle() ? Mask::kNone : mask.dtype() == boolean ? Mask::kAllowed : Mask::kAdditive;
+  const AttentionRule rule = {
+      .scale = options.scale, .causal = options.causal, .sequence_first = options.sequence_first};
+  const Tensor* inputs[] = {&q, &k, &v, &mask};
+  std::vector<Tensor> out = execute_all(Attention(rule, kind), {inputs, kind == Mask::kNone ? 3u : 4u});
+  return std::move(out[0]);
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,29 @@
+// scaled_dot_product_attention: softmax(scale q k^T + mask) v without ever holding all scores.
+//
+//   scaled_dot_product_attention(q, k, v, {.causal = true})       // q [batch, heads, queries, depth]: y like it
+//   scaled_dot_product_attention(q, k, v, {.mask = mask, .sequence_first = true})
+//
+// k [batch, heads, keys, depth], v [batch, heads, keys, columns]; y has q's rows and v's columns. With sequence_first
+// all are [batch, queries or keys, heads, ..], which spares the transposes after a projection. The mask is [batch or 1,
+// heads or 1, queries or 1, keys]: of bool, where false is not attended to, or of floats that are added to the scaled
+// scores (no gradient goes there). A row that may attend to nothing gives zeros, and gradients of zero. Scratch is a
+// few blocks of 64 x 64 scores, whatever the sequences; a tape keeps q, k, v, y and one number for each row. Of f32 and
+// f64. Throws InvalidArgument for shapes that do not go together, naming them. Second derivatives are Unsupported.
+#pragma once
+
+#include "plimsoll/base/api.h"
+#include "plimsoll/tensor/tensor.h"
+
+namespace plimsoll {
+
+struct AttentionOptions {
+  Tensor mask = {};     // An empty handle: none.
+  bool causal = false;  // Query i attends to keys 0 ... i.
+  double scale = 0;     // 0: 1 / sqrt(depth).
+  bool sequence_first = false;
+};
+
+PLIMSOLL_API Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,
+                                                 const AttentionOptions& options = {});
+
+}  // namespace plimsoll

@@ -1,0 +1,33 @@
+// Clipping of values and of norms, as gradients need it.
+//
+//   clip_by_value(x, -1, 1); clip_by_norm(x, 1.0); clip_by_norm(x, 1.0, {1})
+//   auto [clipped, norm] = clip_by_global_norm(gradients, 5.0);
+//
+// All have gradients. A norm that is not finite makes every element NaN, so that it does not go unseen. Of floats.
+// Throws InvalidArgument for limits that are not above 0, and as operations do.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "plimsoll/base/api.h"
+#include "plimsoll/tensor/tensor.h"
+
+namespace plimsoll {
+
+PLIMSOLL_API Tensor clip_by_value(const Tensor& x, double low, double high);
+
+// x limit / max(norm(x), limit), the norm over `axes`.
+PLIMSOLL_API Tensor clip_by_norm(const Tensor& x, double limit, const Axes& axes = {});
+
+// The root of the sum of all squares: a scalar, in one operation. Tensors of one dtype; empty handles count nothing.
+PLIMSOLL_API Tensor global_norm(std::span<const Tensor> tensors);
+
+struct ClippedTensors {
+  std::vector<Tensor> tensors;  // An empty handle stays one.
+  Tensor norm;                  // That they had.
+};
+PLIMSOLL_API ClippedTensors clip_by_global_norm(std::span<const Tensor> tensors, double limit);
+PLIMSOLL_API ClippedTensors clip_by_global_norm(const std::vector<Tensor>& tensors, double limit);
+
+}  // namespace plimsoll

@@ -1,0 +1,156 @@
+#include "plimsoll/ops/dense.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "plimsoll/base/error.h"
+#include "plimsoll/kernels/matmul.h"
+#include "plimsoll/ops/check_operands.h"
+#include "plimsoll/ops/execute.h"
+#include "plimsoll/ops/internal/elementwise_ops.h"
+#include "plimsoll/ops/matmul.h"
+
+namespace plimsoll {
+namespace {
+
+struct Named {
+  const char* name;
+  UnaryOp op;
+};
+
+constexpr Named kActivations[] = {
+    {"linear", UnaryOp::kCount},   {"relu", UnaryOp::relu},         {"relu6", UnaryOp::relu6},
+    {"tanh", UnaryOp::tanh},       {"sigmoid", UnaryOp::sigmoid},   {"hard_sigmoid", UnaryOp::hard_sigmoid},
+    {"elu", UnaryOp::elu},         {"selu", UnaryOp::selu},         {"gelu", UnaryOp::gelu},
+    {"swish", UnaryOp::swish},     {"softplus", UnaryOp::softplus}, {"softsign", UnaryOp::softsign},
+    {"exponential", UnaryOp::exp},
+};
+
+UnaryOp unary_of(Activation activation) noexcept { return kActivations[static_cast<std::size_t>(activation)].op; }
+
+// Whether the gradient can be had from the result alone, so that the activation may be part of the product.
+bool fuses(Activation activation) noexcept {
+  return activation == Activation::linear || Unary(unary_of(activation)).saved(slot(0)).outputs != 0;
+}
+
+// The gradient of what went into an activation, from its result and that one's gradient, as the activation has it.
+class ThroughActivation final : public GradientContext {
+ public:
+  ThroughActivation(const Tensor& y, const Tensor& g) noexcept : y_(y), g_(g) {}
+  Tensor of(Activation activation) {
+    Unary(unary_of(activation)).gradient(*this);
+    return std::move(result_);
+  }
+
+  std::size_t num_inputs() const noexcept override { return 1; }
+  bool wants(std::size_t) const noexcept override { return true; }
+  const Shape& input_shape(std::size_t) const override { return y_.shape(); }
+  DType input_dtype(std::size_t) const override { return y_.dtype(); }
+  const Tensor& input(std::size_t) override { return y_; }  // Never read by those that fuse.
+  const Tensor& output(std::size_t) override { return y_; }
+  const Tensor& grad(std::size_t) override { return g_; }
+  bool has_grad(std::size_t) const noexcept override { return true; }
+  void give(std::size_t, Tensor gradient) override { result_ = std::move(gradient); }
+
+ private:
+  const Tensor &y_, &g_;
+  Tensor result_;
+};
+
+// All but the last axis as one.
+Shape as_matrix(const Shape& shape) {
+  std::int64_t rows = 1;
+  for (std::size_t axis = 0; axis + 1 < shape.rank(); ++axis) rows *= shape[axis];
+  return {rows, shape.back()};
+}
+
+Tensor matrix(const Tensor& x) { return x.rank() == 2 ? x : x.reshape(as_matrix(x.shape())); }
+
+class Dense final : public OpOf<Dense> {
+ public:
+  explicit Dense(Activation activation) noexcept : activation_(activation) {}
+  const char* name() const noexcept override { return "dense"; }
+  void infer(const Specs& in, SpecList& out) const override;
+  std::size_t workspace_bytes(const Specs& in, const SpecList& out) const override {
+    if (out[0].shape.size() == 0) return 0;
+    const Shape &x = in.shape(0), &w = in.shape(1);
+    return matmul_scratch_bytes(x.rank() == 2 ? x : as_matrix(x), w, in.dtype(0), {});
+  }
+  void run(const OpRun& run) const noexcept override {
+    MatmulEpilogue epilogue;
+    if (run.in.size() > 2) epilogue.bias = &run.in[2];
+    if (activation_ != Activation::linear) epilogue.activation = unary_of(activation_);
+    const ConstTensorView& x = run.in[0];
+    const TensorView& out = run.out[0];
+    if (x.rank() == 2) return plimsoll::matmul(x, run.in[1], out, {}, run.scratch, epilogue);
+    if (out.size() == 0) return;
+    plimsoll::matmul(x.reshaped(as_matrix(x.shape())), run.in[1], out.reshaped(as_matrix(out.shape())), {}, run.scratch,
+                     epilogue);
+  }
+  SavedSlots saved(SlotMask wanted) const override {
+    return {.inputs = (wanted & slot(0) ? slot(1) : 0) | (wanted & slot(1) ? slot(0) : 0),
+            .outputs = activation_ == Activation::linear ? 0 : slot(0)};
+  }
+  void gradient(GradientContext& c) const override {
+    const Tensor g =
+        activation_ == Activation::linear ? c.grad() : ThroughActivation(c.output(0), c.grad()).of(activation_);
+    if (c.num_inputs() > 2 && c.wants(2)) c.give(2, matrix(g).sum({0}));
+    if (c.wants(1)) c.give(1, matmul(matrix(c.input(0)), matrix(g), {.transpose_a = true}));
+    if (c.wants(0)) c.give(0, matmul(g, c.input(1), {.transpose_b = true}));
+  }
+  std::string input_name(std::size_t input) const override { return input == 0 ? "x" : input == 1 ? "w" : "bias"; }
+
+ private:
+  Activation activation_;
+};
+
+void Dense::infer(const Specs& in, SpecList& out) const {
+  require_same_dtype(*this, in);
+  require_floating(*this, in.dtype(0));
+  const Shape &x = in.shape(0), &w = in.shape(1);
+  if (x.rank() == 0 || w.rank() != 2 || (x.back() != w[0] && x.back() != kUnknownSize && w[0] != kUnknownSize))
+    throw InvalidArgument(fmt::format("dense: x {} and w {} do not go together; give x [.., n] and w [n, m]",
+                                      x.to_string(), w.to_string()));
+  if (in.size() > 2) {
+    const Shape& bias = in.shape(2);
+    if (bias.rank() != 1 || (bias[0] != w[1] && bias[0] != kUnknownSize && w[1] != kUnknownSize))
+      throw InvalidArgument(fmt::format("dense: bias {} does not go with w {}; give one number for each column",
+                                        bias.to_string(), w.to_string()));
+  }
+  if (x.rank() == 2) return out.add({x[0], w[1]}, in.dtype(0));
+  std::int64_t sizes[kMaxRank];
+  std::copy(x.begin(), x.end(), sizes);
+  sizes[x.rank() - 1] = w[1];
+  out.add(Shape(std::span<const std::int64_t>(sizes, x.rank())), in.dtype(0));
+}
+
+}  // namespace
+
+Activation activation_of(std::string_view name) {
+  if (name.empty()) return Activation::linear;
+  if (name == "silu") return Activation::swish;
+  std::string known;
+  for (std::size_t i = 0; i < std::size(kActivations); ++i) {
+    if (name == kActivations[i].name) return static_cast<Activation>(i);
+    known += fmt::format("{}\"{}\"", i == 0 ? "" : ", ", kActivations[i].name);
+  }
+  throw InvalidArgument(fmt::format("activation: \"{}\" is not known; give one of {}", name, known));
+}
+
+const char* activation_name(Activation activation) noexcept {
+  return kActivations[static_cast<std::size_t>(activation)].name;
+}
+
+Tensor activate(const Tensor& x, Activation activation) {
+  return activation == Activation::linear ? x : execute(Unary(unary_of(activation)), x);
+}
+
+Tensor dense(const Tensor& x, const Tensor& w, const Tensor& bias, Activation activation) {
+  const bool is_fused = fuses(activation);
+  const Dense op(is_fused ? activation : Activation::linear);
+  const Tensor y = bias.is_empty_handle() ? execute(op, x, w) : execute(op, x, w, bias);
+  return is_fused ? y : activate(y, activation);
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,67 @@
+// RecurrentOp: a whole sequence through a recurrent layer; and its gradient.
+#pragma once
+
+#include "plimsoll/kernels/recurrent.h"
+#include "plimsoll/tensor/op.h"
+
+namespace plimsoll {
+
+// Which of the operands that may be left out are there. They follow x, kernel and recurrent kernel in this order.
+struct RecurrentOperands {
+  bool bias = false, initial_h = false, initial_c = false, mask = false;
+};
+
+// Outputs: the sequence or the last output, h, for an LSTM c, and what the gradient reads when it is kept.
+class RecurrentOp final : public OpOf<RecurrentOp> {
+ public:
+  RecurrentOp(const RecurrentOptions& options, RecurrentOperands given, bool return_sequences) noexcept
+      : options_(options), given_(given), return_sequences_(return_sequences) {}
+  const char* name() const noexcept override;
+  void infer(const Specs& in, SpecList& out) const override;
+  std::size_t workspace_bytes(const Specs& in, const SpecList& out) const override;
+  void run(const OpRun& run) const noexcept override;
+  SavedSlots saved(SlotMask wanted) const override;
+  void gradient(GradientContext& context) const override;
+  OpFacts facts() const noexcept override { return {.has_gradient = options_.keep_for_gradient}; }
+  std::string input_name(std::size_t input) const override;
+
+ private:
+  bool is_lstm() const noexcept { return options_.cell == RecurrentCell::lstm; }
+  std::size_t workspace_output() const noexcept { return is_lstm() ? 3 : 2; }
+  std::size_t bias_input() const noexcept { return 3; }
+  std::size_t initial_h_input() const noexcept { return bias_input() + given_.bias; }
+  std::size_t initial_c_input() const noexcept { return initial_h_input() + given_.initial_h; }
+  std::size_t mask_input() const noexcept { return initial_c_input() + given_.initial_c; }
+  void check_optional(const Specs& in, const RecurrentSizes& sizes) const;
+
+  RecurrentOptions options_;
+  RecurrentOperands given_;
+  bool return_sequences_;
+};
+
+// What a gradient is asked for, and out of what.
+struct RecurrentGradientParts {
+  bool x = false, kernel = false, recurrent_kernel = false, bias = false, initial_h = false, initial_c = false;
+  bool mask = false;                                // Among the inputs.
+  bool d_output = false, d_h = false, d_c = false;  // The same.
+  bool return_sequences = false;
+};
+
+// Inputs: x, kernel, recurrent kernel, the workspace, and those of the parts that are there; outputs: the parts asked
+// for.
+class RecurrentGradient final : public OpOf<RecurrentGradient> {
+ public:
+  RecurrentGradient(const RecurrentOptions& options, const RecurrentGradientParts& parts) noexcept
+      : options_(options), parts_(parts) {}
+  const char* name() const noexcept override { return "recurrent_gradient"; }
+  void infer(const Specs& in, SpecList& out) const override;
+  std::size_t workspace_bytes(const Specs& in, const SpecList& out) const override;
+  void run(const OpRun& run) const noexcept override;
+  void gradient(GradientContext& context) const override;  // Throws Unsupported.
+
+ private:
+  RecurrentOptions options_;
+  RecurrentGradientParts parts_;
+};
+
+}  // namespace plimsoll

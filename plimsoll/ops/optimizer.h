@@ -1,0 +1,107 @@
+// Optimizer: changes parameters in place by their gradients: SGD, RMSprop, Adagrad, Adadelta, Adam, AdamW, Adamax.
+//
+//   Optimizer adam(AdamOptions{.learning_rate = 1e-3});
+//   adam.apply({w, b}, tape.gradient(loss, {w, b}));     // One step over all parameters; its state grows as needed.
+//
+// The formulas are those of Keras (2.11 and later). What a parameter needs beside it (momenta, means of squares) is
+// made at its first step, in the category `optimizer`, outlives every tidy and ends with the last handle of the
+// optimizer. apply() obtains everything that can fail before it changes the first byte: when it throws, parameters,
+// state and step() are as they were. A gradient that is an empty handle (not connected) leaves its parameter alone.
+// Copies of the handle are the same optimizer. Thread safety: any thread; steps are ordered by a lock.
+// Cost: one pass over each parameter at memory speed, no allocation after the first step.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "plimsoll/base/api.h"
+#include "plimsoll/ops/variable.h"
+#include "plimsoll/tensor/tensor.h"
+
+namespace plimsoll {
+
+// `tfjs` chooses TF.js's formula where it differs from Keras'; see kernels/optimizer.h for both.
+struct SGDOptions {
+  double learning_rate = 0.01;
+  double momentum = 0;
+  bool nesterov = false;
+  bool tfjs = false;
+};
+struct RMSpropOptions {
+  double learning_rate = 0.001;
+  double rho = 0.9;
+  double momentum = 0;
+  double epsilon = 1e-7;
+  bool centered = false;
+  bool tfjs = false;
+};
+struct AdagradOptions {
+  double learning_rate = 0.001;
+  double initial_accumulator_value = 0.1;
+  double epsilon = 1e-7;
+};
+struct AdadeltaOptions {
+  double learning_rate = 0.001;
+  double rho = 0.95;
+  double epsilon = 1e-7;
+  bool tfjs = false;
+};
+struct AdamOptions {
+  double learning_rate = 0.001;
+  double beta_1 = 0.9;
+  double beta_2 = 0.999;
+  double epsilon = 1e-7;
+  double weight_decay = 0;  // AdamW: 0.004 in Keras.
+  bool tfjs = false;
+};
+struct AdamaxOptions {
+  double learning_rate = 0.001;
+  double beta_1 = 0.9;
+  double beta_2 = 0.999;
+  double epsilon = 1e-7;
+};
+using OptimizerOptions =
+    std::variant<SGDOptions, RMSpropOptions, AdagradOptions, AdadeltaOptions, AdamOptions, AdamaxOptions>;
+
+class PLIMSOLL_API Optimizer {
+ public:
+  // Throws InvalidArgument for rates and factors that are not finite or negative, and for betas, rho and momentum
+  // outside of [0, 1).
+  explicit Optimizer(const OptimizerOptions& options);
+
+  // Throws InvalidArgument when the lists are not of one length, or a gradient's shape, dtype or device is not its
+  // parameter's; Disposed; OutOfMemory for state, and for a parameter whose value is held elsewhere and must be copied.
+  void apply(std::span<const Variable> parameters, std::span<const Tensor> gradients) const;
+  void apply(const std::vector<Variable>& parameters, const std::vector<Tensor>& gradients) const;
+
+  const OptimizerOptions& options() const noexcept;
+  std::int64_t step() const noexcept;  // Steps taken.
+  double learning_rate() const noexcept;
+  void set_learning_rate(double rate) const;  // From the next step on. Throws InvalidArgument as the constructor.
+
+  // For checkpoints: what is kept for `parameter`, named "m", "v", "velocity" and so on; nothing before its first step.
+  struct Slot {
+    std::string name;
+    Tensor value;  // A copy.
+  };
+  std::vector<Slot> slots(const Variable& parameter) const;
+  // Sets step() and the slots of a parameter, by name; those not named become what they are at first. Throws
+  // InvalidArgument for a name, shape or dtype that does not fit; then nothing has changed.
+  void restore_step(std::int64_t step) const;
+  void restore(const Variable& parameter, std::span<const Slot> slots) const;
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+// A tidy leaves optimizers alone.
+template <class F>
+void visit_tensors(const Optimizer&, F&&) {}
+
+}  // namespace plimsoll
