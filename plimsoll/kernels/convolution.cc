@@ -9,6 +9,7 @@
 #include "plimsoll/kernels/internal/convolution_filter.h"
 #include "plimsoll/kernels/internal/convolution_loops.h"
 #include "plimsoll/kernels/internal/convolution_sweep.h"
+#include "plimsoll/kernels/internal/convolution_winograd.h"
 
 namespace plimsoll {
 namespace {
@@ -212,6 +213,11 @@ struct GatherCall {
   std::int64_t output_rows;
 };
 
+const float* floats(const ConstTensorView& view) noexcept {
+  return static_cast<const float*>(static_cast<const void*>(view.bytes()));
+}
+float* floats(const TensorView& view) noexcept { return static_cast<float*>(static_cast<void*>(view.bytes())); }
+
 }  // namespace
 
 bool is_convolution_supported(DType dtype) noexcept { return dtype == f32 || dtype == f64; }
@@ -220,7 +226,11 @@ std::size_t convolution_scratch_bytes(ConvolutionPass pass, const Shape& x, cons
                                       const Convolution& convolution, DType dtype) noexcept {
   const ConvolutionSizes sizes = convolution_sizes(x, filter, y, convolution);
   std::int64_t bytes = 0;
-  if (pass == ConvolutionPass::filter_gradient) return filter_gradient_scratch_bytes(sizes, convolution.window, dtype);
+  const bool filters = pass == ConvolutionPass::filter_gradient;
+  if (filters && is_winograd_filter(sizes, convolution.window, dtype)) return winograd_filter_scratch_bytes(sizes);
+  if (filters) return filter_gradient_scratch_bytes(sizes, convolution.window, dtype);
+  if (is_winograd(sizes, convolution.window, dtype))
+    return winograd_scratch_bytes(sizes, pass == ConvolutionPass::input_gradient);
   if (pass == ConvolutionPass::forward)
     bytes = GatherPlan(sizes, forward_sweep(sizes, convolution.window), false, dtype).scratch_bytes();
   else
@@ -235,6 +245,11 @@ void convolution(const ConstTensorView& x, const ConstTensorView& filter, const 
                  std::span<std::byte> scratch) noexcept {
   PLIMSOLL_CHECK(is_convolution_supported(x.dtype()));
   const ConvolutionSizes sizes = convolution_sizes(x.shape(), filter.shape(), y.shape(), convolution);
+  if (is_winograd(sizes, convolution.window, x.dtype()))
+    return winograd(
+        sizes, convolution.window,
+        {floats(x), floats(filter), finish.bias ? floats(*finish.bias) : nullptr, floats(y), finish.relu, false},
+        scratch);
   const GatherPlan plan(sizes, forward_sweep(sizes, convolution.window), false, x.dtype());
   PLIMSOLL_CHECK(scratch.size() >= static_cast<std::size_t>(plan.scratch_bytes()));
   GatherCall{plan,
@@ -254,6 +269,11 @@ void convolution_input_gradient(const ConstTensorView& dy, const ConstTensorView
                                 std::span<std::byte> scratch) noexcept {
   PLIMSOLL_CHECK(is_convolution_supported(dy.dtype()));
   const ConvolutionSizes sizes = convolution_sizes(dx.shape(), filter.shape(), dy.shape(), convolution);
+  if (is_winograd(sizes, convolution.window, dy.dtype()))
+    return winograd(
+        sizes, convolution.window,
+        {floats(dy), floats(filter), finish.bias ? floats(*finish.bias) : nullptr, floats(dx), finish.relu, true},
+        scratch);
   for (std::int64_t phase = 0; phase < phases(convolution.window); ++phase) {
     const GatherPlan plan(sizes, backward_sweep(sizes, convolution.window, phase), true, dy.dtype());
     PLIMSOLL_CHECK(scratch.size() >= static_cast<std::size_t>(plan.scratch_bytes()));
@@ -268,6 +288,8 @@ void convolution_filter_gradient(const ConstTensorView& x, const ConstTensorView
                                  const Convolution& convolution, std::span<std::byte> scratch) noexcept {
   PLIMSOLL_CHECK(is_convolution_supported(x.dtype()));
   const ConvolutionSizes sizes = convolution_sizes(x.shape(), dfilter.shape(), dy.shape(), convolution);
+  if (is_winograd_filter(sizes, convolution.window, x.dtype()))
+    return winograd_filter_gradient(sizes, convolution.window, floats(x), floats(dy), floats(dfilter), scratch);
   filter_gradient(sizes, convolution.window, x.dtype(), x.bytes(), dy.bytes(), dfilter.bytes(), scratch);
 }
 

@@ -8,6 +8,8 @@
 #include "plimsoll/kernels/batch_norm.h"
 #include "plimsoll/kernels/convolution.h"
 #include "plimsoll/kernels/convolution_testing.h"
+#include "plimsoll/kernels/group_norm.h"
+#include "plimsoll/kernels/layer_norm.h"
 #include "plimsoll/kernels/pooling.h"
 
 namespace plimsoll {
@@ -118,6 +120,46 @@ TEST(GoldenNetwork, BatchNormsAreThoseOfNumPy) {
     expect_golden(c, "dgamma", dgamma);
     expect_golden(c, "dbeta", dbeta);
     expect_golden(c, "dx", dx);
+  }
+}
+
+TEST(GoldenNetwork, LayerNormsAreThoseOfNumPy) {
+  const std::vector<GoldenCase> cases = golden_cases("layer_norm");
+  ASSERT_EQ(cases.size(), 2u);
+  for (const GoldenCase& c : cases) {
+    ASSERT_EQ(c.numbers.size(), 3u);
+    const std::int64_t columns = c.numbers[1];
+    const Shape shape = {c.numbers[0], columns}, row = {columns}, items = {c.numbers[0]};
+    const TestTensor x = number(shape, 1), gamma = number(row, 2), beta = number(row, 3), dy = number(shape, 4);
+    TestTensor y(f64, shape), dx(f64, shape), mean(f64, items), rstd(f64, items), dgamma(f64, row), dbeta(f64, row);
+    TestScratch scratch(layer_norm_gradient_scratch_bytes(c.numbers[0], columns, f64));
+    layer_norm(x.view(), columns, gamma.view(), beta.view(), static_cast<double>(c.numbers[2]) / 1000,
+               {y.view(), mean.view(), rstd.view()});
+    layer_norm_gradient(x.view(), columns, gamma.view(), mean.view(), rstd.view(), dy.view(),
+                        {dx.view(), dgamma.view(), dbeta.view()}, scratch);
+    const std::pair<const char*, const TestTensor*> results[] = {{"y", &y},   {"mean", &mean},     {"rstd", &rstd},
+                                                                 {"dx", &dx}, {"dgamma", &dgamma}, {"dbeta", &dbeta}};
+    for (const auto& [name, result] : results) expect_golden(c, name, *result);
+  }
+}
+
+TEST(GoldenNetwork, GroupNormsAreThoseOfNumPy) {
+  const std::vector<GoldenCase> cases = golden_cases("group_norm");
+  ASSERT_EQ(cases.size(), 3u);
+  for (const GoldenCase& c : cases) {
+    ASSERT_EQ(c.numbers.size(), 5u);
+    const std::int64_t batch = c.numbers[0], channels = c.numbers[2], groups = c.numbers[3];
+    const Shape shape = {batch, c.numbers[1], channels}, row = {channels}, items = {batch, groups};
+    const TestTensor x = number(shape, 1), gamma = number(row, 2), beta = number(row, 3), dy = number(shape, 4);
+    TestTensor y(f64, shape), dx(f64, shape), mean(f64, items), rstd(f64, items), dgamma(f64, row), dbeta(f64, row);
+    TestScratch scratch(group_norm_scratch_bytes(shape, f64));
+    group_norm(x.view(), groups, gamma.view(), beta.view(), static_cast<double>(c.numbers[4]) / 1000,
+               {y.view(), mean.view(), rstd.view()}, scratch);
+    group_norm_gradient(x.view(), groups, gamma.view(), mean.view(), rstd.view(), dy.view(),
+                        {dx.view(), dgamma.view(), dbeta.view()}, scratch);
+    const std::pair<const char*, const TestTensor*> results[] = {{"y", &y},   {"mean", &mean},     {"rstd", &rstd},
+                                                                 {"dx", &dx}, {"dgamma", &dgamma}, {"dbeta", &dbeta}};
+    for (const auto& [name, result] : results) expect_golden(c, name, *result);
   }
 }
 

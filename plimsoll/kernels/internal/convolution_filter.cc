@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t kWorkers = 16;            // Parts of the work, each with its own copies.
 constexpr std::int64_t kBlockBytes = 256 << 10;  // Of x and dy: they stay in the second cache.
-constexpr std::int64_t kBlockPixels = 128;       // What a tile reads of them stays in the first.
+constexpr std::int64_t kTileBytes = 24 << 10;    // What a tile reads of them stays in the first.
 constexpr std::int64_t kPieceBytes = 1 << 20;    // Of all sums in scratch.
 constexpr std::int64_t kLeastRows = 48;          // Of the filter, for one worker.
 
@@ -33,7 +33,9 @@ struct FilterPlan {
         sweep(forward_sweep(s, window)),
         size(static_cast<std::int64_t>(size_of(dtype))) {
     const std::int64_t work = std::max<std::int64_t>(rows() * s.output_channels, 1);
-    cut = cut_sweep(sweep, s.output_channels, kBlockBytes / size, kBlockPixels, kWorkers,
+    const std::int64_t pixel = s.channels + loops.panel_columns(s.group_outputs());
+    const std::int64_t pixels = std::clamp<std::int64_t>(kTileBytes / size / pixel, 128, 512);
+    cut = cut_sweep(sweep, s.output_channels, kBlockBytes / size, pixels, kWorkers,
                     std::max<std::int64_t>(64, 200'000 / work));
     layout = input_layout(sweep, cut, x_pitch(), x_pitch() != s.channels);
     const std::int64_t most = kPieceBytes / std::max<std::int64_t>(filter_elements() * size, 1) + 1;

@@ -71,6 +71,18 @@ struct DepthwiseFilter {
   bool accumulate;
 };
 
+// Transforms of 3x3 convolutions by 2x2 outputs: see convolution_winograd_table.h. The 16 numbers made of a patch are
+// `plane` elements apart. Channels are a multiple of the vectors' width.
+struct WinogradLoops {
+  void (*input)(const void* const* pixels, std::int64_t channels, void* to, std::int64_t plane);  // 16 pixels.
+  void (*output)(const void* from, std::int64_t plane, std::int64_t channels, const void* bias, bool relu,
+                 void* const* pixels);                                                            // 4 pixels, or null.
+  void (*slope)(const void* const* pixels, std::int64_t channels, void* to, std::int64_t plane);  // 4 pixels of dy.
+  void (*filter)(const void* from, std::int64_t tap, std::int64_t k, std::int64_t deep, std::int64_t along,
+                 std::int64_t n, void* to, std::int64_t plane);
+  void (*taps)(const void* from, std::int64_t plane, std::int64_t n, void* to, std::int64_t tap);
+};
+
 struct ConvolutionLoops {
   std::int64_t width;  // Elements of a vector.
   void (*gather)(const Gather& gather);
@@ -80,6 +92,7 @@ struct ConvolutionLoops {
   // to[p][j] = x[p * deep + j * along] for j < n, 0 for n <= j < panel_columns(n).
   void (*pack)(const void* x, std::int64_t k, std::int64_t deep, std::int64_t along, std::int64_t n, void* to);
   void (*add)(const void* x, void* y, std::int64_t n);  // y += x
+  WinogradLoops winograd;
 
   // Columns that are computed when n are left: one vector or two.
   std::int64_t panel_columns(std::int64_t n) const noexcept { return n > width ? 2 * width : width; }

@@ -2,8 +2,9 @@
 // convolution_loops_*.cc files only.
 #pragma once
 
+#include "plimsoll/kernels/internal/convolution_lanes.h"
 #include "plimsoll/kernels/internal/convolution_loops.h"
-#include "plimsoll/kernels/internal/vector.h"
+#include "plimsoll/kernels/internal/convolution_winograd_table.h"
 
 namespace plimsoll {
 namespace {
@@ -16,19 +17,6 @@ constexpr int kWideRows = 6, kNarrowRows = 8;
 #else
 constexpr int kWideRows = 4, kNarrowRows = 6;
 #endif
-
-template <class T>
-struct Lanes {
-  typedef T V __attribute__((vector_size(kVectorBytes)));
-  static constexpr std::int64_t kWidth = kVectorBytes / sizeof(T);
-  static V get(const T* p) noexcept {
-    V v;
-    __builtin_memcpy(&v, p, sizeof v);
-    return v;
-  }
-  static void put(T* p, V v) noexcept { __builtin_memcpy(p, &v, sizeof v); }
-  static V rectified(V v) noexcept { return v < V{} ? V{} : v; }
-};
 
 // Walks over a grid, pixel by pixel.
 template <class Void>
@@ -107,8 +95,28 @@ struct GatherTile {
   }
 };
 
+// One row of pixels, whose places need no walk.
+template <class T, int kRows, int kVectors>
+void gather_row(const Gather& g) noexcept {
+  const GatherTile<T, kRows, kVectors> tile(g);
+  const T* x = static_cast<const T*>(g.x.data);
+  T* y = static_cast<T*>(g.y.data);
+  for (std::int64_t left = g.columns; left > 0; left -= kRows) {
+    const T* pixels[kRows];
+    T* to[kRows];
+    const int m = left < kRows ? static_cast<int>(left) : kRows;
+    for (int i = 0; i < kRows; ++i) {
+      const std::int64_t at = i < m ? i : 0;
+      pixels[i] = x + at * g.x.column_step, to[i] = y + at * g.y.column_step;
+    }
+    tile.multiply(pixels, to, m);
+    x += kRows * g.x.column_step, y += kRows * g.y.column_step;
+  }
+}
+
 template <class T, int kRows, int kVectors>
 void gather_tiles(const Gather& g) noexcept {
+  if (g.rows == 1) return gather_row<T, kRows, kVectors>(g);
   const GatherTile<T, kRows, kVectors> tile(g);
   const T* x = static_cast<const T*>(g.x.data);
   T* y = static_cast<T*>(g.y.data);
@@ -304,8 +312,12 @@ void add_to(const void* from, void* to, std::int64_t n) {
 }
 
 template <class T>
+constexpr WinogradLoops kWinogradOf = {winograd_input<T>, winograd_output<T>, winograd_slope<T>, winograd_filter<T>,
+                                       winograd_taps<T>};
+
+template <class T>
 constexpr ConvolutionLoops kConvolutionOf = {Lanes<T>::kWidth,    gather<T>,     gather_filter<T>, depthwise<T>,
-                                             depthwise_filter<T>, pack_panel<T>, add_to<T>};
+                                             depthwise_filter<T>, pack_panel<T>, add_to<T>,        kWinogradOf<T>};
 
 constexpr ConvolutionTable kConvolutionTable = {kConvolutionOf<float>, kConvolutionOf<double>};
 

@@ -169,6 +169,26 @@ struct MaxBackward {
   }
 };
 
+// Few channels: each output's gradient goes to its one element.
+template <class T>
+void scatter_max(const PoolBackwardRow& row) noexcept {
+  constexpr std::int64_t kMostTaps = 256;
+  std::int64_t steps[kMostTaps];
+  for (std::int64_t tap = 0; tap < row.taps_down * row.taps_across; ++tap)
+    steps[tap] =
+        (tap / row.taps_across * row.row_dilation * row.columns + tap % row.taps_across * row.column_dilation) *
+        row.pitch;
+  const TapRange down = taps_inside(row.top, row.taps_down, row.row_dilation, row.rows);
+  const auto* code = static_cast<const PoolCode<T>*>(row.codes);
+  for (std::int64_t w = 0; w < row.windows; ++w, code += row.channels) {
+    const PoolTaps taps(row, down, w);
+    if (taps.count() == 0) continue;
+    T* const dx = static_cast<T*>(row.image) + taps.offset;
+    const T* const dy = static_cast<const T*>(row.outputs) + w * row.pitch;
+    for (std::int64_t c = 0; c < row.channels; ++c) dx[steps[code[c]] + c] += dy[c];
+  }
+}
+
 template <class Shape, class T, int kVectors>
 struct AverageBackward {
   static void run(const PoolBackwardRow& row, const PoolTaps& taps, std::int64_t w, std::int64_t c) noexcept {
@@ -210,6 +230,12 @@ void pool(const Row& row) {
     else
       for (; c < row.channels; ++c) Work<PoolScalar<T>, T, 1>::run(row, taps, w, c);
   }
+}
+
+template <class T>
+void max_gradient(const PoolBackwardRow& row) {
+  if (row.channels < 2 * PoolVector<T>::kWidth && row.taps_down * row.taps_across <= 256) return scatter_max<T>(row);
+  pool<T, MaxBackward>(row);
 }
 
 template <class T, int kBits>
@@ -256,8 +282,8 @@ void unpack_codes(const std::byte* from, std::int64_t n, int bits, void* data) {
 }
 
 template <class T>
-constexpr PoolingLoops kPoolingOf = {pool<T, MaxForward>,  pool<T, TakeForward>,     pool<T, AverageForward>,
-                                     pool<T, MaxBackward>, pool<T, AverageBackward>, pack_codes<T>,
+constexpr PoolingLoops kPoolingOf = {pool<T, MaxForward>, pool<T, TakeForward>,     pool<T, AverageForward>,
+                                     max_gradient<T>,     pool<T, AverageBackward>, pack_codes<T>,
                                      unpack_codes<T>};
 
 constexpr PoolingTable kPoolingTable = {kPoolingOf<float>, kPoolingOf<double>};
