@@ -161,9 +161,9 @@ class TorchResnet final : public TorchModel {
     train(parameters);
   }
   torch::Tensor loss() override {
-    const torch::Tensor a = torch::relu_(stem_->forward(x_));
-    const torch::Tensor b = torch::relu_(first_->forward(a).add_(a));
-    const torch::Tensor c = torch::relu_(second_->forward(b).add_(across_->forward(b)));
+    const torch::Tensor a = stem_->forward(x_).relu_();
+    const torch::Tensor b = first_->forward(a).add_(a).relu_();
+    const torch::Tensor c = second_->forward(b).add_(across_->forward(b)).relu_();
     return torch::cross_entropy_loss(head_->forward(c.mean({2, 3})), y_);
   }
 
