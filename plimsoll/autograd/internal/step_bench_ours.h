@@ -16,6 +16,7 @@
 #include "plimsoll/ops/loss.h"
 #include "plimsoll/ops/optimizer.h"
 #include "plimsoll/ops/pooling.h"
+#include "plimsoll/ops/random.h"
 #include "plimsoll/ops/recurrent.h"
 
 namespace plimsoll::step_bench {

@@ -161,9 +161,9 @@ class TorchResnet final : public TorchModel {
     train(parameters);
   }
   torch::Tensor loss() override {
-    const torch::Tensor a = torch::relu_(stem_->forward(x_));
-    const torch::Tensor b = torch::relu_(first_->forward(a).add_(a));
-    const torch::Tensor c = torch::relu_(second_->forward(b).add_(across_->forward(b)));
+    const torch::Tensor a = stem_->forward(x_).relu_();
+    const torch::Tensor b = first_->forward(a).add_(a).relu_();
+    const torch::Tensor c = second_->forward(b).add_(across_->forward(b)).relu_();
     return torch::cross_entropy_loss(head_->forward(c.mean({2, 3})), y_);
   }
 
@@ -187,17 +187,16 @@ class TorchResnet final : public TorchModel {
 class TorchLayerNorm final : public TorchModel {
  public:
   explicit TorchLayerNorm(std::int64_t size)
-      : x_(torch::randn({size, size}, torch::requires_grad())),
-        ones_(torch::ones({size, size})),
-        norm_(torch::nn::LayerNormOptions({size})) {}
+      : x_(torch::randn({size, size}, torch::requires_grad())), norm_(torch::nn::LayerNormOptions({size})) {}
   torch::Tensor loss() override { return norm_->forward(x_); }
   double step() override {
-    const auto gradients = torch::autograd::grad({loss()}, {x_, norm_->weight, norm_->bias}, {ones_});
+    const torch::Tensor y = loss();  // Both sides begin with a gradient of ones, made in the step.
+    const auto gradients = torch::autograd::grad({y}, {x_, norm_->weight, norm_->bias}, {torch::ones_like(y)});
     return 0;
   }
 
  private:
-  torch::Tensor x_, ones_;
+  torch::Tensor x_;
   torch::nn::LayerNorm norm_;
 };
 
