@@ -13,6 +13,8 @@
 #include "plimsoll/device/config.h"
 #include "plimsoll/device/device_memory.h"
 #include "plimsoll/device/device_scope.h"
+#include "plimsoll/graph/graph.h"
+#include "plimsoll/graph/session.h"
 #include "plimsoll/memory/alerts.h"
 #include "plimsoll/memory/arena.h"
 #include "plimsoll/memory/budget.h"

@@ -8,6 +8,7 @@
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/elementwise.h"
 #include "plimsoll/tensor/make_tensor.h"
+#include "plimsoll/tensor/tracer.h"
 
 namespace plimsoll {
 namespace {
@@ -21,6 +22,8 @@ struct Slot {
 
 // A handle to what a node saved, with the identity it had: an outer tape knows it by that.
 Tensor saved_tensor(const TapeValue& value, const Shape& shape, const char* op) {
+  if (value.saved->is_symbolic())
+    return make_symbolic_on(value.saved, {.shape = shape, .dtype = value.dtype, .op = op, .id = value.id});
   Tensor tensor = make_tensor_on(value.saved, value.offset, shape, value.dtype,
                                  {.op = op, .category = Category::kActivations}, TensorRecord::kView);
   tensor.record()->id = value.id;
@@ -96,12 +99,22 @@ void mark_asked(TapeRecord& record, std::span<const Tensor> sources, std::vector
 }  // namespace
 
 std::vector<Tensor> run_backward(TapeRecord& record, const Tensor& target, std::span<const Tensor> sources, bool keep) {
+  const BackwardSeed seed{target, {}};
+  return run_backward(record, {&seed, 1}, sources, keep);
+}
+
+std::vector<Tensor> run_backward(TapeRecord& record, std::span<const BackwardSeed> seeds,
+                                 std::span<const Tensor> sources, bool keep) {
   std::vector<Tensor> gradients(sources.size());
-  const std::uint32_t last = record.find(target.id());
-  if (last == kNoSlot) return gradients;
   std::vector<Slot> slots(record.num_slots());
   mark_asked(record, sources, slots);
-  if (slots[last].asked) slots[last].gradient = ones_like(target);
+  for (const BackwardSeed& seed : seeds) {
+    const std::uint32_t last = record.find(seed.target.id());
+    if (last == kNoSlot || !slots[last].asked) continue;
+    const Tensor gradient = seed.gradient.is_empty_handle() ? ones_like(seed.target) : seed.gradient;
+    Tensor& sum = slots[last].gradient;
+    sum = sum.is_empty_handle() ? gradient : sum + gradient;
+  }
   for (std::size_t i = record.size(); i-- > 0;) {
     const TapeNode& node = record.node(i);
     bool reached = false;
@@ -121,7 +134,7 @@ std::vector<Tensor> run_backward(TapeRecord& record, const Tensor& target, std::
     if (found == kNoSlot || slots[found].gradient.is_empty_handle()) continue;
     const Tensor& gradient = slots[found].gradient;
     const bool first = given.insert(gradient.record()).second;  // Else disposing one result would dispose another.
-    gradients[i] = first ? gradient : make_view(gradient, "gradient", gradient.shape(), 0);
+    gradients[i] = first || is_symbolic(gradient) ? gradient : make_view(gradient, "gradient", gradient.shape(), 0);
   }
   return gradients;
 }

@@ -8,6 +8,14 @@
 
 namespace plimsoll {
 
+// A result and the gradient that comes to it; an empty handle: ones.
+struct BackwardSeed {
+  Tensor target;
+  Tensor gradient;
+};
+// The gradients of all targets together, each by the gradient that comes to it.
+std::vector<Tensor> run_backward(TapeRecord& record, std::span<const BackwardSeed> seeds,
+                                 std::span<const Tensor> sources, bool keep);
 // The gradients of `target`'s sum with respect to the sources; empty handles for those it does not depend on. Without
 // `keep`, what a node saved is let go as soon as its gradient is done.
 std::vector<Tensor> run_backward(TapeRecord& record, const Tensor& target, std::span<const Tensor> sources, bool keep);

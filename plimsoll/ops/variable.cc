@@ -239,10 +239,10 @@ StorageRef Variable::share_bytes() const {
 
 std::unique_lock<std::mutex> Variable::lock() const { return std::unique_lock(state_->mutex); }
 
-void* Variable::own_bytes() const {
+Storage& Variable::own_bytes() const {
   state_->own_bytes("assign");
   state_->storage("assign").note_write();
-  return state_->storage("assign").resident();
+  return state_->storage("assign");
 }
 
 std::optional<Variable> Variable::find(std::uint64_t id) {

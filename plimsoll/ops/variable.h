@@ -67,7 +67,7 @@ class PLIMSOLL_API Variable {
   StorageRef share_bytes() const;  // Of an eager one, as they are now. Throws Disposed.
   // Keeps others from changing or reading the variable; own_bytes() then is as writable_value().
   [[nodiscard]] std::unique_lock<std::mutex> lock() const;
-  void* own_bytes() const;
+  Storage& own_bytes() const;
   // The eager variable with this id, while it lives.
   static std::optional<Variable> find(std::uint64_t id);
 

@@ -1,0 +1,25 @@
+// Gradients as nodes: the ops' own gradient rules, asked with symbolic tensors.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "plimsoll/graph/graph_state.h"
+
+namespace plimsoll {
+
+// Adds the nodes that compute the gradients of `target`'s sum with respect to the sources; kNoNode for those it does
+// not depend on. Requires that the sizes on the way are known.
+std::vector<ValueId> gradient_nodes(GraphState& graph, ValueId target, std::span<const ValueId> sources);
+
+// The same for several targets, each with the gradient that comes to it.
+struct GradientSeed {
+  ValueId target, gradient;
+};
+std::vector<ValueId> gradient_nodes(GraphState& graph, std::span<const GradientSeed> seeds,
+                                    std::span<const ValueId> sources);
+
+// Whether `target` depends on each source, by operations that have gradients.
+std::vector<bool> depends_on(const GraphState& graph, ValueId target, std::span<const ValueId> sources);
+
+}  // namespace plimsoll

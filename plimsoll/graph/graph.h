@@ -1,0 +1,102 @@
+// Graph: operations that are written down instead of run, to be run by sessions as often as wanted.
+//
+//   Graph g;
+//   Tensor x, y;
+//   {
+//     GraphScope in(g);                                     // from here operations become nodes
+//     NameScope scope("Input");
+//     x = placeholder(f32, {-1, 4}, "x");                   // node "Input/x"; -1: a size that each run chooses
+//     Variable w(random_normal({4, 3}), {.name = "w"});     // one value in each session
+//     y = relu(matmul(x, w));                               // symbolic: y.name() is the node's name, it has no
+//     elements
+//   }
+//   Session session(g);
+//
+// A Graph is a shared handle: copies are the same graph. Symbolic tensors refer to their graph weakly, and say so when
+// it is gone; any operation on one adds a node to its graph. Nodes are never taken out; finalize() ends the adding.
+// Names are unique: "add", "add_1", ... Thread safety: any thread; nodes are added one at a time. Cost: about a
+// microsecond for each node.
+#pragma once
+
+#include <cstddef>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plimsoll/base/api.h"
+#include "plimsoll/base/dtype.h"
+#include "plimsoll/ops/variable.h"
+#include "plimsoll/tensor/tensor.h"
+#include "plimsoll/tensor/tracer.h"
+
+namespace plimsoll {
+
+class GraphState;
+
+class PLIMSOLL_API Graph {
+ public:
+  Graph();
+
+  std::size_t size() const;  // Nodes.
+  void finalize() const;     // From now on adding a node throws FailedPrecondition.
+  bool is_finalized() const;
+  std::string to_dot() const;  // For Graphviz.
+
+  friend bool operator==(const Graph& a, const Graph& b) noexcept { return a.state_ == b.state_; }
+  const std::shared_ptr<GraphState>& state() const noexcept { return state_; }
+
+ private:
+  std::shared_ptr<GraphState> state_;
+};
+
+// While it lives, the thread's operations become nodes of the graph, which is the thread's default meanwhile.
+class PLIMSOLL_API GraphScope {
+ public:
+  explicit GraphScope(const Graph& graph);
+  ~GraphScope();
+  GraphScope(const GraphScope&) = delete;
+  GraphScope& operator=(const GraphScope&) = delete;
+
+  const Graph& graph() const noexcept { return graph_; }
+
+ private:
+  const Graph graph_;
+  const GraphScope* const outer_;
+  const TraceWith trace_;
+};
+
+// The graph of the innermost GraphScope of this thread, else the one all share.
+PLIMSOLL_API Graph default_graph();
+// The one all share becomes a new, empty one; the old one goes with its last user. Throws FailedPrecondition inside of
+// a GraphScope.
+PLIMSOLL_API void reset_default_graph();
+
+// A value that each run is fed with. Unknown sizes (-1) fit any. Goes to default_graph().
+PLIMSOLL_API Tensor placeholder(DType dtype, const Shape& shape, std::string_view name = "placeholder");
+
+// A node that does nothing, after all of these; running it runs them. A session gives an empty handle for it.
+PLIMSOLL_API Tensor group(const std::vector<Tensor>& nodes, std::string_view name = "group");
+
+// While it lives, nodes that are added run after these.
+class PLIMSOLL_API ControlDependencies {
+ public:
+  explicit ControlDependencies(const std::vector<Tensor>& nodes);
+  ~ControlDependencies();
+  ControlDependencies(const ControlDependencies&) = delete;
+  ControlDependencies& operator=(const ControlDependencies&) = delete;
+
+ private:
+  std::shared_ptr<GraphState> graph_;
+  std::size_t added_ = 0;
+};
+
+// The gradients of a symbolic target's sum with respect to symbolic sources or variables, as nodes; an empty handle for
+// what it does not depend on. Throws InvalidArgument for a target that is not of floats, or not symbolic.
+PLIMSOLL_API std::vector<Tensor> gradients(const Tensor& target, const std::vector<Tensor>& sources);
+PLIMSOLL_API std::vector<Tensor> gradients(const Tensor& target, const std::vector<Variable>& sources);
+PLIMSOLL_API std::vector<Tensor> gradients(const Tensor& target, std::initializer_list<Tensor> sources);
+
+}  // namespace plimsoll

@@ -1,0 +1,292 @@
+#include "plimsoll/graph/graph_state.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cctype>
+
+#include "plimsoll/base/error.h"
+#include "plimsoll/device/device.h"
+#include "plimsoll/memory/thread_memory.h"
+#include "plimsoll/tensor/make_tensor.h"
+#include "plimsoll/tensor/tensor_thread.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr std::size_t kBlock = 16384;  // Of ops.
+
+std::uint64_t next_graph() {
+  static std::atomic<std::uint64_t> next{1};
+  return next.fetch_add(1);
+}
+
+std::uint64_t new_value_id() {
+  ThreadMemory& thread = ThreadMemory::current();
+  TensorThread& counts = TensorThread::of(thread);
+  const EnterThread inside(thread);
+  return counts.next_id();
+}
+
+std::uint64_t number_of(ValueId value) { return std::uint64_t{value.node} << 32 | value.output; }
+
+}  // namespace
+
+std::shared_ptr<GraphState> GraphState::make(Role role, std::shared_ptr<GraphState> outer) {
+  return std::shared_ptr<GraphState>(new GraphState(role, std::move(outer)));
+}
+
+GraphState::GraphState(Role role, std::shared_ptr<GraphState> outer)
+    : role_(role), outer_(std::move(outer)), id_(next_graph()) {
+  enrol();
+}
+
+GraphState::~GraphState() {
+  retire();
+  for (const Node& node : nodes_)
+    if (node.op) node.op->~Op();
+}
+
+std::string GraphState::describe() const {
+  constexpr const char* kRoles[] = {"graph", "function trace", "branch or loop body", "plan"};
+  return fmt::format("{} {}", kRoles[static_cast<std::size_t>(role_)], id_);
+}
+
+void GraphState::visit_held(Visit f) const {
+  for (const StorageRef& constant : constants_) f(*constant, "constant");
+}
+
+void GraphState::require_open(const char* where) const {
+  if (finalized_)
+    throw FailedPrecondition(
+        fmt::format("{}: the graph is finalized, no node can be added; build everything before finalize(), or use a "
+                    "graph of its own",
+                    where));
+}
+
+void GraphState::finalize() {
+  const auto locked = lock();
+  finalized_ = true;
+}
+bool GraphState::is_finalized() const {
+  const auto locked = lock();
+  return finalized_;
+}
+std::size_t GraphState::size() const {
+  const auto locked = lock();
+  return nodes_.size();
+}
+
+// TensorFlow's rule: the first keeps its name, later ones are numbered; case does not tell names apart.
+std::string GraphState::unique_name(std::string_view base_name) {
+  const std::string_view scope = ThreadContext::current().name_scope;
+  std::string name = scope.empty() ? std::string(base_name) : fmt::format("{}/{}", scope, base_name);
+  const auto key_of = [](std::string text) {
+    std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+    return text;
+  };
+  std::string key = key_of(name);
+  const auto [first, is_new] = names_.try_emplace(key, 1);
+  if (is_new) return name;
+  for (;;) {
+    const std::uint32_t number = names_[key]++;
+    std::string numbered = fmt::format("{}_{}", name, number);
+    if (names_.try_emplace(key_of(numbered), 1).second) return numbered;
+  }
+}
+
+const Op* GraphState::keep(const Op& op) {
+  constexpr std::size_t kAlign = alignof(std::max_align_t);
+  const std::size_t bytes = (op.object_bytes() + kAlign - 1) / kAlign * kAlign;
+  if (blocks_.empty() || blocks_.back().size - blocks_.back().used < bytes) {
+    const std::size_t size = std::max(kBlock, bytes);
+    blocks_.push_back({std::make_unique<std::byte[]>(size), size, 0});  // Zeros, so that padding compares equal.
+  }
+  Block& block = blocks_.back();
+  const Op* const kept = op.copy_to(block.bytes.get() + block.used);
+  block.used += bytes;
+  return kept;
+}
+
+// All or nothing: the op, if it has one, was kept before.
+std::uint32_t GraphState::push(Node node, std::string_view base_name) {
+  const auto index = static_cast<std::uint32_t>(nodes_.size());
+  if (role_ == Role::kGraph) node.name = unique_name(base_name);
+  for (NodeOutput& output : node.outputs)
+    if (output.id == 0) output.id = new_value_id();
+  if (!waiting_for.empty()) node.controls.insert(node.controls.end(), waiting_for.begin(), waiting_for.end());
+  has_effects_ |= node.kind == NodeKind::kAssign;
+  nodes_.push_back(std::move(node));
+  return index;
+}
+
+Tensor GraphState::tensor(ValueId value) {
+  const auto locked = lock();
+  const Node& node = nodes_[value.node];
+  const NodeOutput& output = node.outputs[value.output];
+  const bool trainable = node.kind == NodeKind::kRead && variables_[node.variable].trainable;
+  const char* const op = node.op                               ? node.op->name()
+                         : node.kind == NodeKind::kPlaceholder ? "placeholder"
+                         : node.kind == NodeKind::kConstant    ? "constant"
+                         : node.kind == NodeKind::kGradients   ? "gradients"
+                         : node.kind == NodeKind::kGroup       ? "group"
+                                                               : "variable";
+  Tensor made = make_symbolic({weak_from_this(), value.node, value.output}, *node.device,
+                              {.shape = output.spec.shape,
+                               .dtype = output.spec.dtype,
+                               .op = op,
+                               .id = output.id,
+                               .flags = static_cast<std::uint8_t>(trainable ? TensorRecord::kTrainable : 0)});
+  if (!node.name.empty()) set_name(made, value.output == 0 ? node.name : fmt::format("{}:{}", node.name, value.output));
+  return made;
+}
+
+ValueId GraphState::capture(const Tensor& tensor) {
+  const SymbolicValue& value = symbolic_value(tensor);
+  const std::uint64_t key = number_of({value.node, value.output});
+  if (const auto found = captured_values_.find(key); found != captured_values_.end()) return found->second;
+  Node node;
+  node.kind = NodeKind::kPlaceholder;
+  node.device = &device_of(tensor);
+  node.outputs = {{{tensor.shape(), tensor.dtype()}, tensor.id()}};
+  const ValueId inside{push(std::move(node), "capture"), 0};
+  captures_.push_back({inside, tensor});
+  captured_values_[key] = inside;
+  return inside;
+}
+
+ValueId GraphState::constant_of(const Tensor& tensor, std::string_view name) {
+  const TensorRecord& record = *tensor.record();
+  Storage* const storage = record.storage.load(std::memory_order_acquire);
+  const std::uint64_t key = reinterpret_cast<std::uintptr_t>(storage) * 31 + record.offset;
+  const auto found = constants_by_bytes_.find(key);
+  if (name.empty() && found != constants_by_bytes_.end()) {
+    const Node& known = nodes_[found->second.node];
+    if (known.constant == storage && known.offset == record.offset && known.outputs[0].id == record.id &&
+        known.outputs[0].spec.dtype == record.dtype && known.outputs[0].spec.shape == record.shape)
+      return found->second;
+  }
+  storage->resident();
+  if (constants_.size() == constants_.capacity()) constants_.reserve(std::max<std::size_t>(8, 2 * constants_.size()));
+  Node node;
+  node.kind = NodeKind::kConstant;
+  node.constant = storage;
+  node.offset = record.offset;
+  node.device = &storage->device();
+  node.outputs = {{{record.shape, record.dtype}, record.id}};
+  const ValueId value{push(std::move(node), name.empty() ? "constant" : name), 0};
+  constants_by_bytes_[key] = value;
+  const EnterThread inside(ThreadMemory::current());
+  constants_.push_back(StorageRef::share(storage));
+  return value;
+}
+
+ValueId GraphState::resolve(const Tensor& tensor, const char* where, const std::string& argument) {
+  const auto locked = lock();
+  if (tensor.is_empty_handle() || tensor.is_disposed()) refuse_disposed(tensor, where, argument);
+  if (!is_symbolic(tensor)) {
+    if (tensor.record()->has(TensorRecord::kReference))
+      if (const std::optional<Variable> variable = Variable::find(tensor.id())) {
+        if (outer_) return capture(outer_->read(*variable));
+        return read_value(variable_number(*variable));
+      }
+    if (role_ == Role::kBody || finalized_) require_open(where);
+    return constant_of(tensor, "");
+  }
+  const SymbolicValue& value = symbolic_value(tensor);
+  const std::shared_ptr<Tracer> owner = tracer_of(tensor);
+  if (owner.get() == this) return {value.node, value.output};
+  for (const GraphState* outside = outer_.get(); outside; outside = outside->outer_.get())
+    if (owner.get() == outside) {
+      if (outside == outer_.get()) return capture(tensor);
+      return capture(outer_->tensor(outer_->resolve(tensor, where, argument)));
+    }
+  throw FailedPrecondition(fmt::format(
+      "{}: {}{} belongs to another graph than the one being built; build both in one GraphScope, and do not keep what "
+      "a function made while it was traced",
+      where, argument, tensor.name().empty() ? "" : fmt::format(" \"{}\"", tensor.name())));
+}
+
+std::vector<Tensor> GraphState::add(const Op& op, std::span<const Tensor* const> inputs) {
+  const auto locked = lock();
+  require_open(op.name());
+  std::vector<ValueId> values;
+  values.reserve(inputs.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) values.push_back(resolve(*inputs[i], op.name(), op.input_name(i)));
+  const std::uint32_t node = append_op(op, std::move(values), nullptr);
+  std::vector<Tensor> outputs;
+  outputs.reserve(nodes_[node].outputs.size());
+  for (std::uint32_t i = 0; i < nodes_[node].outputs.size(); ++i) outputs.push_back(tensor({node, i}));
+  return outputs;
+}
+
+std::uint32_t GraphState::append_op(const Op& op, std::vector<ValueId> inputs, Device* device) {
+  const auto locked = lock();
+  Node node;
+  std::vector<SpecRef> refs;
+  refs.reserve(inputs.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const TensorSpec& spec = output(inputs[i]).spec;
+    refs.push_back({&spec.shape, spec.dtype});
+    Device* const there = nodes_[inputs[i].node].device;
+    if (!device) device = there;
+    if (device != there)
+      throw InvalidArgument(fmt::format("{}: {} is on {}, {} on {}; move one with .to(\"{}\")", op.name(),
+                                        op.input_name(0), device->name(), op.input_name(i), there->name(),
+                                        device->name()));
+  }
+  SpecList specs;
+  op.infer(Specs(refs), specs);
+  node.outputs.resize(specs.size());
+  for (std::size_t i = 0; i < specs.size(); ++i) node.outputs[i].spec = specs[i];
+  node.device = device ? device : &current_device();
+  node.inputs = std::move(inputs);
+  if (nodes_.size() == nodes_.capacity()) nodes_.reserve(std::max<std::size_t>(16, 2 * nodes_.size()));
+  node.op = keep(op);
+  try {
+    return push(std::move(node), op.name());
+  } catch (...) {
+    node.op->~Op();
+    throw;
+  }
+}
+
+std::uint32_t GraphState::append(Node node) {
+  const auto locked = lock();
+  if (node.kind == NodeKind::kConstant) {
+    if (constants_.size() == constants_.capacity()) constants_.reserve(std::max<std::size_t>(8, 2 * constants_.size()));
+    const EnterThread inside(ThreadMemory::current());
+    constants_.push_back(StorageRef::share(node.constant));
+  }
+  return push(std::move(node), "");
+}
+
+Tensor GraphState::add_constant(const Tensor& value, std::string_view name) {
+  const auto locked = lock();
+  require_open("constant");
+  return tensor(constant_of(value, name.empty() ? "constant" : name));
+}
+
+Tensor GraphState::add_placeholder(const TensorSpec& spec, Device& device, std::string_view name) {
+  const auto locked = lock();
+  require_open("placeholder");
+  Node node;
+  node.kind = NodeKind::kPlaceholder;
+  node.device = &device;
+  node.outputs = {{spec, 0}};
+  return tensor({push(std::move(node), name), 0});
+}
+
+Tensor GraphState::add_group(std::span<const Tensor> after, std::string_view name) {
+  const auto locked = lock();
+  require_open("group");
+  Node node;
+  node.kind = NodeKind::kGroup;
+  node.device = &current_device();
+  for (const Tensor& tensor : after) node.controls.push_back(resolve(tensor, "group", "a node").node);
+  node.outputs = {{{Shape({0}), f32}, 0}};
+  return tensor({push(std::move(node), name), 0});
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,113 @@
+// GraphState: what a Graph refers to: a list of nodes that only grows. Traces and plans use the same.
+//
+// The order of the nodes is an order they can run in: operands, and what a node waits for, come before it.
+// Thread safety: a lock orders those who add nodes and those who read them.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "plimsoll/graph/node.h"
+#include "plimsoll/tensor/holder.h"
+
+namespace plimsoll {
+
+class GraphState final : public GraphVariables, public Holder {
+ public:
+  enum class Role : std::uint8_t {
+    kGraph,  // A program's own: nodes have names.
+    kTrace,  // Of a function: sizes are known, variables cannot be declared.
+    kBody,   // A branch or a loop's body inside of `outer`: values from there become its inputs.
+    kPlan,   // A rewritten copy.
+  };
+  static std::shared_ptr<GraphState> make(Role role, std::shared_ptr<GraphState> outer = nullptr);
+  ~GraphState() override;
+
+  // Nodes from operations.
+  std::vector<Tensor> add(const Op& op, std::span<const Tensor* const> inputs) override;
+  Tensor add_constant(const Tensor& value, std::string_view name) override;
+  Declared declare(const Tensor& initial, const VariableOptions& options) override;
+  Tensor read(std::uint32_t declared) override;
+  Tensor read(const Variable& eager) override;
+  Tensor assign(std::uint32_t declared, const Tensor& value, AssignKind kind) override;
+  Tensor assign(const Variable& eager, const Tensor& value, AssignKind kind) override;
+  Tensor add_placeholder(const TensorSpec& spec, Device& device, std::string_view name);
+  Tensor add_group(std::span<const Tensor> after, std::string_view name);
+  std::vector<Tensor> add_gradients(const Tensor& target, std::span<const Tensor> sources);
+
+  // The node behind an operand: of this graph, else a constant, a captured variable or, in a body, an input. Throws
+  // FailedPrecondition for another graph's, and Disposed.
+  ValueId resolve(const Tensor& tensor, const char* where, const std::string& argument);
+  Tensor tensor(ValueId value);  // A handle to a node's output.
+
+  // Nodes from those who rewrite: operands by number, specs worked out anew. The node's name is not looked at.
+  std::uint32_t append(Node node);
+  std::uint32_t append_op(const Op& op, std::vector<ValueId> inputs, Device* device);
+  std::uint32_t variable_number(const Variable& eager);      // Captures it when it is new.
+  std::uint32_t add_variable(const NodeVariable& variable);  // As it is.
+  ValueId read_value(std::uint32_t variable);
+
+  std::unique_lock<std::recursive_mutex> lock() const { return std::unique_lock(mutex_); }
+  // These require the lock, or that nobody adds nodes any more.
+  const std::vector<Node>& nodes() const noexcept { return nodes_; }
+  const Node& node(std::uint32_t index) const noexcept { return nodes_[index]; }
+  const NodeOutput& output(ValueId value) const noexcept { return nodes_[value.node].outputs[value.output]; }
+  const std::vector<NodeVariable>& variables() const noexcept { return variables_; }
+
+  struct Capture {
+    ValueId inside;  // A placeholder.
+    Tensor outside;  // Symbolic, or any.
+  };
+  const std::vector<Capture>& captures() const noexcept { return captures_; }  // Of a body.
+
+  Role role() const noexcept { return role_; }
+  bool has_effects() const noexcept { return has_effects_; }  // Some node changes a variable.
+  void finalize();
+  bool is_finalized() const;
+  std::size_t size() const;
+  std::uint64_t id() const noexcept { return id_; }
+
+  // Nodes that are added wait for these too. Of this thread's use of the graph.
+  std::vector<std::uint32_t> waiting_for;
+
+ private:
+  GraphState(Role role, std::shared_ptr<GraphState> outer);
+
+  std::string describe() const override;
+  void visit_held(Visit f) const override;
+
+  void require_open(const char* where) const;
+  ValueId capture(const Tensor& tensor);
+  ValueId constant_of(const Tensor& tensor, std::string_view name);
+  Tensor assign_number(std::uint32_t variable, const Tensor& value, AssignKind kind);
+  std::uint32_t push(Node node, std::string_view base_name);
+  std::string unique_name(std::string_view base_name);
+  const Op* keep(const Op& op);
+
+  const Role role_;
+  const std::shared_ptr<GraphState> outer_;
+  const std::uint64_t id_;
+  mutable std::recursive_mutex mutex_;  // Guards all below.
+  std::vector<Node> nodes_;
+  std::vector<NodeVariable> variables_;
+  std::vector<Capture> captures_;
+  std::unordered_map<std::string, std::uint32_t> names_;             // In lower case: how often it was used.
+  std::unordered_map<std::uint64_t, std::uint32_t> variable_by_id_;  // Captured ones.
+  std::unordered_map<std::uint64_t, ValueId> constants_by_bytes_;    // By address and offset.
+  std::unordered_map<std::uint64_t, ValueId> captured_values_;       // By their number outside.
+  std::vector<StorageRef> constants_;                                // Changed inside of the thread's gate.
+  struct Block {
+    std::unique_ptr<std::byte[]> bytes;
+    std::size_t size, used;
+  };
+  std::vector<Block> blocks_;  // Ops lie here.
+  bool finalized_ = false;
+  bool has_effects_ = false;
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,140 @@
+// Variables as nodes: declared in a graph, or eager and captured by reference.
+#include <fmt/format.h>
+
+#include "plimsoll/base/error.h"
+#include "plimsoll/device/device.h"
+#include "plimsoll/graph/graph_state.h"
+#include "plimsoll/tensor/make_tensor.h"
+
+namespace plimsoll {
+namespace {
+
+bool may_become(const Shape& value, const Shape& variable) {
+  if (value.rank() != variable.rank()) return false;
+  for (std::size_t axis = 0; axis < value.rank(); ++axis)
+    if (value[axis] != kUnknownSize && value[axis] != variable[axis]) return false;
+  return true;
+}
+
+}  // namespace
+
+GraphVariables::Declared GraphState::declare(const Tensor& initial, const VariableOptions& options) {
+  const auto locked = lock();
+  if (role_ != Role::kGraph)
+    throw FailedPrecondition(fmt::format(
+        "Variable: \"{}\" is made while a function is traced, and would be another one at each trace; make it before, "
+        "and use it inside",
+        options.name));
+  require_open("Variable");
+  const ValueId value = resolve(initial, "Variable", "initial");
+  if (!output(value).spec.shape.is_known())
+    throw InvalidArgument(fmt::format("Variable: the initial value of \"{}\" has shape {}; give every size",
+                                      options.name, output(value).spec.shape.to_string()));
+  Node node;
+  node.kind = NodeKind::kRead;
+  node.variable = static_cast<std::uint32_t>(variables_.size());
+  node.device = nodes_[value.node].device;
+  node.outputs = {{output(value).spec, 0}};
+  NodeVariable variable;
+  variable.spec = output(value).spec;
+  variable.trainable = options.trainable && is_floating(variable.spec.dtype);
+  variable.initial = value;
+  variable.declared_number = node.variable;
+  variable.device = node.device;
+  variables_.push_back(variable);
+  std::uint32_t read;
+  try {
+    read = push(std::move(node), options.name.empty() ? "variable" : options.name);
+  } catch (...) {
+    variables_.pop_back();
+    throw;
+  }
+  NodeVariable& made = variables_.back();
+  made.name = nodes_[read].name;
+  made.id = nodes_[read].outputs[0].id;
+  made.last_read = {read, 0};
+  return {.index = static_cast<std::uint32_t>(variables_.size() - 1), .name = made.name, .handle = tensor({read, 0})};
+}
+
+std::uint32_t GraphState::add_variable(const NodeVariable& variable) {
+  const auto locked = lock();
+  const auto index = static_cast<std::uint32_t>(variables_.size());
+  variables_.push_back(variable);
+  variables_.back().last_read = {};
+  return index;
+}
+
+std::uint32_t GraphState::variable_number(const Variable& eager) {
+  const auto locked = lock();
+  Device& device = eager.share_bytes()->device();
+  const auto [found, is_new] = variable_by_id_.try_emplace(eager.id(), static_cast<std::uint32_t>(variables_.size()));
+  if (is_new) {
+    NodeVariable variable;
+    variable.device = &device;
+    variable.eager = eager;
+    variable.name = eager.name();
+    variable.spec = {eager.shape(), eager.dtype()};
+    variable.id = eager.id();
+    variable.trainable = eager.trainable();
+    variables_.push_back(std::move(variable));
+  }
+  return found->second;
+}
+
+ValueId GraphState::read_value(std::uint32_t variable) {
+  const auto locked = lock();
+  if (variables_[variable].last_read.node != kNoNode) return variables_[variable].last_read;
+  require_open("Variable");
+  Node node;
+  node.kind = NodeKind::kRead;
+  node.variable = variable;
+  node.device = variables_[variable].device;
+  node.outputs = {{variables_[variable].spec, variables_[variable].id}};
+  variables_[variable].last_read = {push(std::move(node), variables_[variable].name + "/read"), 0};
+  return variables_[variable].last_read;
+}
+
+Tensor GraphState::read(std::uint32_t declared) { return tensor(read_value(declared)); }
+
+Tensor GraphState::read(const Variable& eager) {
+  const auto locked = lock();
+  if (outer_) return tensor(capture(outer_->read(eager)));
+  return tensor(read_value(variable_number(eager)));
+}
+
+Tensor GraphState::assign(std::uint32_t declared, const Tensor& value, AssignKind kind) {
+  return assign_number(declared, value, kind);
+}
+
+Tensor GraphState::assign(const Variable& eager, const Tensor& value, AssignKind kind) {
+  const auto locked = lock();
+  if (outer_)
+    throw Unsupported(
+        fmt::format("assign: variable \"{}\" is changed inside of a branch or a loop; carry the value out, and assign "
+                    "it there",
+                    eager.name()));
+  return assign_number(variable_number(eager), value, kind);
+}
+
+Tensor GraphState::assign_number(std::uint32_t number, const Tensor& value, AssignKind kind) {
+  const auto locked = lock();
+  require_open("assign");
+  Node node;
+  node.kind = NodeKind::kAssign;
+  node.assign = kind;
+  node.variable = number;
+  node.device = variables_[number].device;
+  node.inputs = {resolve(value, "assign", "value")};
+  const TensorSpec& given = output(node.inputs[0]).spec;
+  if (given.dtype != variables_[number].spec.dtype || !may_become(given.shape, variables_[number].spec.shape))
+    throw InvalidArgument(fmt::format("assign: variable \"{}\" is {} {}, the value {} {}; they must agree",
+                                      variables_[number].name, dtype_name(variables_[number].spec.dtype),
+                                      variables_[number].spec.shape.to_string(), dtype_name(given.dtype),
+                                      given.shape.to_string()));
+  node.outputs = {{variables_[number].spec, 0}};
+  const std::uint32_t made = push(std::move(node), variables_[number].name + "/assign");
+  variables_[number].last_read = {};
+  return tensor({made, 0});
+}
+
+}  // namespace plimsoll

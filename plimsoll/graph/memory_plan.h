@@ -1,0 +1,40 @@
+// MemoryPlan: what a run of a graph or function needs, known before it runs.
+//
+//   MemoryPlan plan = f.memory_plan(x);
+//   plan.peak_bytes;              // what a call takes at most: its extent and its results, to the byte
+//   plan.lower_bound_bytes;       // no placement of these buffers, in this order, needs less
+//   plan.to_csv();                // as `plimsoll plan` reads it: id,lower,upper,size,...,offset
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "plimsoll/base/api.h"
+
+namespace plimsoll {
+
+struct PlannedBuffer {
+  std::string name;  // The operation that makes it, numbered by its place in the order.
+  std::size_t bytes = 0;
+  std::size_t offset = 0;  // In the extent; of results 0: they have memory of their own.
+  std::int64_t first = 0;  // The step that makes it.
+  std::int64_t end = 0;    // The step after the last that reads it.
+  bool is_result = false;
+  bool is_scratch = false;
+};
+
+struct PLIMSOLL_API MemoryPlan {
+  std::size_t peak_bytes = 0;
+  std::size_t lower_bound_bytes = 0;
+  std::size_t extent_bytes = 0;  // Of the peak: one block that all buffers inside lie in.
+  std::size_t result_bytes = 0;  // Of the peak: what is handed out.
+  std::vector<PlannedBuffer> buffers;
+  std::vector<std::string> order;  // Operations, in the order they run.
+
+  std::string to_csv() const;
+  std::string to_string() const;  // For people: the order, what lies where, peak and bound.
+};
+
+}  // namespace plimsoll

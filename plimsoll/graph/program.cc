@@ -1,0 +1,234 @@
+#include "plimsoll/graph/program.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "plimsoll/base/clock.h"
+#include "plimsoll/base/error.h"
+#include "plimsoll/device/device.h"
+#include "plimsoll/graph/program_builder.h"
+#include "plimsoll/tensor/interceptor.h"
+#include "plimsoll/tensor/make_tensor.h"
+
+namespace plimsoll {
+
+// What one running call has: the views with their addresses filled in, and copies of the ops that draw.
+struct Program::Context {
+  std::vector<ConstTensorView> in;
+  std::vector<TensorView> out;
+  std::vector<void*> bases;
+  std::vector<const Op*> ops;
+  std::vector<std::unique_ptr<std::byte[]>> drawing;  // Where the copies lie.
+  std::vector<Op*> drawing_ops;                       // One for each random step.
+  std::vector<StorageRef> taken;                      // Extents, then results.
+  std::vector<StorageRef> read;                       // Of variables.
+  std::vector<std::unique_lock<std::mutex>> locks;
+  Draws draws;
+
+  ~Context() {
+    for (Op* op : drawing_ops) op->~Op();
+  }
+};
+
+Program::Program(Rewritten rewritten, const Passes& passes) : graph_(rewritten.graph) {
+  ProgramBuilder(*this, std::move(rewritten), passes).build();
+}
+Program::~Program() = default;
+
+std::unique_ptr<Program::Context> Program::obtain_context() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!spare_.empty()) {
+      std::unique_ptr<Context> context = std::move(spare_.back());
+      spare_.pop_back();
+      return context;
+    }
+    spare_.reserve(spare_.capacity() + 1);  // Room to give it back.
+  }
+  auto context = std::make_unique<Context>();
+  for (const View& view : in_) context->in.emplace_back(nullptr, view.offset, view.spec.dtype, view.spec.shape);
+  for (const View& view : out_) context->out.emplace_back(nullptr, view.offset, view.spec.dtype, view.spec.shape);
+  context->bases.assign(num_bases_, nullptr);
+  for (const Step& step : steps_) context->ops.push_back(step.op);
+  for (const RandomStep& random : random_steps_) {
+    const Op& op = *steps_[random.step].op;
+    context->drawing.push_back(std::make_unique<std::byte[]>(op.object_bytes()));
+    context->drawing_ops.push_back(op.copy_to(context->drawing.back().get()));
+    context->ops[random.step] = context->drawing_ops.back();
+  }
+  context->taken.resize(extents_.size() + storages_.size());
+  context->read.resize(variables_.size());
+  context->locks.resize(write_order_.size());
+  return context;
+}
+
+void Program::give_back(std::unique_ptr<Context> context) noexcept {
+  const std::lock_guard lock(mutex_);
+  spare_.push_back(std::move(context));
+}
+
+// A call under way; gives everything back when it ends, however it ends.
+class Program::Running {
+ public:
+  Running(Program& program, const ProgramCall& call) : p_(program), call_(call), c_(program.obtain_context()) {}
+  ~Running() {
+    for (StorageRef& storage : c_->taken) storage = StorageRef();
+    for (StorageRef& storage : c_->read) storage = StorageRef();
+    for (auto& lock : c_->locks)
+      if (lock.owns_lock()) lock.unlock();
+    p_.give_back(std::move(c_));
+  }
+
+  void obtain() {
+    obtain_variables();
+    for (std::uint32_t i = 0; i < p_.feed_base_.size(); ++i)
+      if (p_.feed_base_[i] != kNoBase) {
+        const TensorRecord& record = *call_.feeds[i]->record();
+        Storage* const storage = record.storage.load(std::memory_order_acquire);
+        set_base(p_.feed_base_[i], static_cast<std::byte*>(storage->resident()) + record.offset);
+      }
+    const Category category = Category::kWorkspace;
+    for (std::uint32_t i = 0; i < p_.extents_.size(); ++i) {
+      const auto bytes = static_cast<std::int64_t>(p_.extents_[i].bytes);
+      if (bytes > 0)
+        take(i, *p_.extents_[i].device, p_.extents_[i].bytes,
+             block_label({.op = "plan", .category = category}, Shape({bytes}), u8));
+    }
+    for (std::uint32_t i = 0; i < p_.storages_.size(); ++i) {
+      const ResultStorage& result = p_.storages_[i];
+      take(p_.first_storage_ + i, *result.device, result.bytes,
+           block_label({.op = result.op}, result.spec.shape, result.spec.dtype));
+    }
+    draw();
+  }
+
+  void execute() {
+    OpObserver* const observer = ThreadContext::current().observer;
+    for (std::size_t i = 0; i < p_.steps_.size(); ++i) {
+      const Step& step = p_.steps_[i];
+      const OpRun run{{c_->in.data() + step.first_in, step.num_in},
+                      {c_->out.data() + step.first_out, step.num_out},
+                      {static_cast<std::byte*>(c_->bases[step.extent]) + step.scratch_offset, step.scratch_bytes}};
+      if (step.checks) [[unlikely]]
+        step.op->check(run.in);
+      if (observer) [[unlikely]]
+        run_observed(*c_->ops[i], run, *observer);
+      else
+        c_->ops[i]->run(run);
+    }
+  }
+
+  void hand_out() {
+    for (std::size_t i = 0; i < p_.fetches_.size(); ++i) call_.results[i] = result(i);
+  }
+
+ private:
+  void set_base(std::uint32_t base, void* address) {
+    if (c_->bases[base] == address) return;
+    c_->bases[base] = address;
+    for (std::uint32_t i = p_.base_views_begin_[base]; i < p_.base_views_begin_[base + 1]; ++i) {
+      const std::uint32_t view = p_.base_views_[i];
+      if (view & kOutBit) {
+        TensorView& out = c_->out[view & ~kOutBit];
+        out = TensorView(address, out.offset(), out.dtype(), out.shape());
+      } else {
+        ConstTensorView& in = c_->in[view];
+        in = ConstTensorView(address, in.offset(), in.dtype(), in.shape());
+      }
+    }
+  }
+
+  void take(std::uint32_t base, Device& device, std::size_t bytes, const BlockLabel& label) {
+    c_->taken[base] = Storage::take(device, bytes, label);
+    set_base(base, c_->taken[base]->resident());
+  }
+
+  // Those that are written are locked, in the order of their ids, and have their bytes for themselves.
+  void obtain_variables() {
+    for (std::uint32_t i = 0; i < p_.constants_.size(); ++i)
+      set_base(p_.first_constant_ + i, p_.constants_[i]->resident());
+    for (std::size_t i = 0; i < p_.write_order_.size(); ++i) c_->locks[i] = call_.variables[p_.write_order_[i]].lock();
+    for (std::uint32_t i = 0; i < p_.variables_.size(); ++i) {
+      if (p_.variables_[i].writes) {
+        set_base(p_.first_variable_ + i, call_.variables[i].own_bytes().resident());
+      } else {
+        c_->read[i] = call_.variables[i].share_bytes();
+        set_base(p_.first_variable_ + i, c_->read[i]->resident());
+      }
+    }
+  }
+
+  void draw() {
+    if (p_.tickets_.empty()) return;
+    Draws& draws = c_->draws;
+    draws.clear();
+    for (const Ticket& ticket : p_.tickets_) {
+      const RandomDraw* given = nullptr;
+      if (call_.given_draws)
+        for (const RandomDraw& candidate : *call_.given_draws)
+          if (candidate.ticket == ticket.number) given = &candidate;
+      draws.push_back(given ? *given : draw_random(std::nullopt, ticket.elements));
+      draws.back().ticket = ticket.number;
+    }
+    for (std::size_t i = 0; i < p_.random_steps_.size(); ++i)
+      *c_->drawing_ops[i]->draw() = draws[p_.random_steps_[i].ticket];
+    if (call_.drawn) call_.drawn->insert(call_.drawn->end(), draws.begin(), draws.end());
+  }
+
+  static void run_observed(const Op& op, const OpRun& run, OpObserver& observer) {
+    const std::int64_t start = monotonic_ns();
+    op.run(run);
+    observer.ran(op, {}, {}, monotonic_ns() - start);
+  }
+
+  Tensor result(std::size_t fetch) {
+    const Result& result = p_.fetches_[fetch];
+    const TensorSpec& spec = p_.fetch_spec(fetch);
+    const auto on = [&](StorageRef storage, std::size_t offset, const char* op, std::uint8_t flags) {
+      return make_tensor_on(std::move(storage), offset, spec.shape, spec.dtype, {.op = op}, flags);
+    };
+    switch (result.kind) {
+      case Result::Kind::kStorage: {
+        const StorageRef& storage = c_->taken[p_.first_storage_ + result.number];
+        const bool shared = storage->references() > 1;
+        return on(storage, result.offset, p_.storages_[result.number].op, shared ? TensorRecord::kView : 0);
+      }
+      case Result::Kind::kFeed: {
+        const TensorRecord& record = *call_.feeds[result.number]->record();
+        return on(StorageRef::share(record.storage.load(std::memory_order_acquire)), record.offset + result.offset,
+                  record.op, TensorRecord::kView);
+      }
+      case Result::Kind::kConstant:
+        return on(StorageRef::share(p_.constants_[result.number]), result.offset, "constant", TensorRecord::kView);
+      case Result::Kind::kVariable: {
+        StorageRef bytes = c_->read[result.number] ? c_->read[result.number]
+                                                   : StorageRef::share(&call_.variables[result.number].own_bytes());
+        return on(std::move(bytes), result.offset, "variable", TensorRecord::kView);
+      }
+      case Result::Kind::kNothing:
+        return {};
+    }
+    return {};
+  }
+
+  Program& p_;
+  const ProgramCall& call_;
+  std::unique_ptr<Context> c_;
+};
+
+void Program::run(const ProgramCall& call) {
+  Running running(*this, call);
+  running.obtain();
+  running.execute();
+  running.hand_out();
+}
+
+std::size_t Program::bytes() const noexcept {
+  std::size_t total = sizeof(Program) + steps_.size() * (sizeof(Step) + sizeof(void*)) +
+                      (in_.size() + out_.size()) * 2 * sizeof(View) + graph_->nodes().size() * sizeof(Node);
+  for (const Storage* constant : constants_) total += constant->bytes();
+  return total;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,123 @@
+// Program: a rewritten graph, ready to run: steps in order, every buffer's place in one extent, views made beforehand.
+//
+// A run takes the extent and the results' memory, and nothing else; in a steady state it allocates nothing besides.
+// Everything that can fail is obtained before the first step. Thread safety: any thread may run it; each running call
+// has an extent of its own.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "plimsoll/graph/memory_plan.h"
+#include "plimsoll/graph/rewrite.h"
+#include "plimsoll/ops/random.h"
+
+namespace plimsoll {
+
+// The numbers that calls without a seed drew, by their tickets: what a gradient needs to draw the same.
+using Draws = std::vector<RandomDraw>;
+
+struct ProgramCall {
+  std::span<const Tensor* const> feeds;
+  std::span<const Variable> variables;  // One for each of variables().
+  std::span<Tensor> results;            // One for each fetch.
+  const Draws* given_draws = nullptr;   // Used where they have the ticket.
+  Draws* drawn = nullptr;               // Added to, when asked for.
+};
+
+class Program {
+ public:
+  Program(Rewritten rewritten, const Passes& passes);
+  ~Program();
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  // Throws OutOfMemory, and InvalidArgument for elements that an op refuses; before the first step, nothing has
+  // changed.
+  void run(const ProgramCall& call);
+
+  struct VariableUse {
+    std::uint32_t number = 0;  // In the graph.
+    bool writes = false;
+  };
+  const std::vector<VariableUse>& variables() const noexcept { return variables_; }
+  const GraphState& graph() const noexcept { return *graph_; }
+  const MemoryPlan& memory_plan() const noexcept { return plan_; }
+  std::size_t num_steps() const noexcept { return steps_.size(); }
+  std::size_t num_fetches() const noexcept { return fetches_.size(); }
+  const TensorSpec& fetch_spec(std::size_t fetch) const noexcept { return graph_->output(fetch_values_[fetch]).spec; }
+  std::size_t bytes() const noexcept;  // Of its own bookkeeping and the constants it holds, for caches.
+
+ private:
+  friend class ProgramBuilder;
+  static constexpr std::uint32_t kNoBase = UINT32_MAX;
+  static constexpr std::uint32_t kOutBit = std::uint32_t{1} << 31;
+
+  struct Step {
+    const Op* op;
+    std::uint32_t first_in, num_in, first_out, num_out;
+    std::uint32_t extent;  // The base its scratch is in.
+    std::size_t scratch_offset, scratch_bytes;
+    bool checks;
+  };
+  struct View {  // An operand of a step.
+    std::uint32_t base;
+    std::size_t offset;
+    TensorSpec spec;
+  };
+  struct Extent {
+    Device* device;
+    std::size_t bytes;
+  };
+  struct Result {  // A fetched value.
+    enum class Kind : std::uint8_t { kStorage, kFeed, kConstant, kVariable, kNothing } kind = Kind::kNothing;
+    std::uint32_t number = 0;
+    std::size_t offset = 0;
+  };
+  struct ResultStorage {
+    Device* device;
+    std::size_t bytes;
+    const char* op;
+    TensorSpec spec;
+  };
+  struct RandomStep {
+    std::uint32_t step;
+    std::uint32_t ticket;  // Among tickets_.
+  };
+  struct Ticket {
+    std::uint64_t number;
+    std::size_t elements;
+  };
+  struct Context;
+  class Running;
+
+  std::unique_ptr<Context> obtain_context();
+  void give_back(std::unique_ptr<Context> context) noexcept;
+
+  std::shared_ptr<GraphState> graph_;
+  std::vector<Step> steps_;
+  std::vector<View> in_, out_;
+  // Bases: extents, result storages, feeds, constants, variables, in this order; and which views each one has.
+  std::vector<Extent> extents_;
+  std::vector<ResultStorage> storages_;
+  std::vector<std::uint32_t> feed_base_;
+  std::vector<Storage*> constants_;
+  std::vector<VariableUse> variables_;
+  std::uint32_t first_storage_ = 0, first_feed_ = 0, first_constant_ = 0, first_variable_ = 0, num_bases_ = 0;
+  std::vector<std::uint32_t> base_views_begin_, base_views_;
+  std::vector<Result> fetches_;
+  std::vector<ValueId> fetch_values_;
+  std::vector<RandomStep> random_steps_;
+  std::vector<Ticket> tickets_;
+  std::vector<std::unique_ptr<Op>> own_ops_;
+  std::vector<std::uint32_t> write_order_;  // Of variables_, by id: the order locks are taken in.
+  MemoryPlan plan_;
+
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Context>> spare_;  // Guarded by mutex_.
+};
+
+}  // namespace plimsoll

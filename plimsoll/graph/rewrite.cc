@@ -1,0 +1,215 @@
+#include "plimsoll/graph/rewrite.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <string>
+#include <unordered_map>
+
+#include "plimsoll/base/error.h"
+#include "plimsoll/graph/gradient_nodes.h"
+#include "plimsoll/ops/execute.h"
+#include "plimsoll/tensor/make_tensor.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr std::size_t kFoldedBytes = 65536;  // Larger results are computed at each run: constants are held for good.
+constexpr std::size_t kFilledBytes = 1024;   // The same for results that have no operands.
+
+class Rewriter {
+ public:
+  Rewriter(GraphState& from, std::span<const Feed> feeds, const Passes& passes)
+      : from_(from), feeds_(feeds), passes_(passes), to_(GraphState::make(GraphState::Role::kPlan)) {
+    first_.reserve(from.nodes().size() + 1);
+    first_.push_back(0);
+    for (const Node& node : from.nodes())
+      first_.push_back(first_.back() + static_cast<std::uint32_t>(node.outputs.size()));
+    mapped_.resize(first_.back());
+    fed_.assign(first_.back(), -1);
+    for (std::size_t i = 0; i < feeds.size(); ++i) fed_[place(feeds[i].value)] = static_cast<int>(i);
+  }
+
+  Rewritten run(std::span<const ValueId> fetches, bool with_effects) {
+    mark(fetches, with_effects);
+    Rewritten result;
+    result.feeds.resize(feeds_.size());
+    for (std::uint32_t i = 0; i < from_.nodes().size(); ++i) {
+      feed_outputs(i, result.feeds);
+      if (needed_[i]) copy(i);
+    }
+    for (const ValueId& fetch : fetches) result.fetches.push_back(mapped_[place(fetch)]);
+    result.graph = std::move(to_);
+    return result;
+  }
+
+ private:
+  std::uint32_t place(ValueId value) const { return first_[value.node] + value.output; }
+
+  void mark(std::span<const ValueId> fetches, bool with_effects) {
+    needed_.assign(from_.nodes().size(), false);
+    used_.assign(first_.back(), false);
+    const auto need = [&](ValueId value) {
+      used_[place(value)] = true;
+      if (fed_[place(value)] < 0) needed_[value.node] = true;
+    };
+    for (const ValueId& fetch : fetches) need(fetch);
+    for (std::uint32_t i = static_cast<std::uint32_t>(from_.nodes().size()); i-- > 0;) {
+      const Node& node = from_.node(i);
+      if (with_effects && node.kind == NodeKind::kAssign) needed_[i] = true;
+      if (!needed_[i]) continue;
+      for (const ValueId& input : node.inputs) need(input);
+      for (const std::uint32_t before : node.controls) needed_[before] = true;
+    }
+  }
+
+  void feed_outputs(std::uint32_t index, std::vector<ValueId>& feeds) {
+    const Node& node = from_.node(index);
+    for (std::uint32_t output = 0; output < node.outputs.size(); ++output) {
+      const int feed = fed_[place({index, output})];
+      if (feed < 0 || !used_[place({index, output})]) continue;
+      Node fed;
+      fed.kind = NodeKind::kPlaceholder;
+      fed.device = node.device;
+      fed.outputs = {{feeds_[static_cast<std::size_t>(feed)].spec, node.outputs[output].id}};
+      const ValueId made{to_->append(std::move(fed)), 0};
+      mapped_[place({index, output})] = made;
+      feeds[static_cast<std::size_t>(feed)] = made;
+    }
+  }
+
+  void copy(std::uint32_t index) {
+    const Node& node = from_.node(index);
+    switch (node.kind) {
+      case NodeKind::kOp:
+        return copy_op(index);
+      case NodeKind::kPlaceholder:
+        throw InvalidArgument(fmt::format("run: placeholder \"{}\" of {} {} is needed and has no value; feed one",
+                                          node.name, dtype_name(node.outputs[0].spec.dtype),
+                                          node.outputs[0].spec.shape.to_string()));
+      case NodeKind::kRead:
+        return keep({index, 0}, to_->read_value(variable(node.variable)));
+      case NodeKind::kGradients:
+        return copy_gradients(index);
+      case NodeKind::kGroup:
+      case NodeKind::kConstant:
+      case NodeKind::kAssign: {
+        Node copied = node;
+        copied.controls.clear();  // The order says it.
+        copied.name.clear();
+        for (ValueId& input : copied.inputs) input = mapped_[place(input)];
+        if (node.kind == NodeKind::kAssign) return copy_assign(index, std::move(copied));
+        return keep({index, 0}, {to_->append(std::move(copied)), 0});
+      }
+    }
+  }
+
+  void copy_assign(std::uint32_t index, Node copied) {
+    copied.variable = variable(copied.variable);
+    const NodeVariable& changed = to_->variables()[copied.variable];
+    const Shape& value = to_->output(copied.inputs[0]).spec.shape;
+    if (!(value == changed.spec.shape))
+      throw InvalidArgument(fmt::format("assign: variable \"{}\" has shape {}, the value {}", changed.name,
+                                        changed.spec.shape.to_string(), value.to_string()));
+    const std::uint32_t made = to_->append(std::move(copied));
+    keep({index, 0}, {made, 0});
+  }
+
+  void keep(ValueId from, ValueId to) {
+    if (fed_[place(from)] < 0) mapped_[place(from)] = to;
+  }
+
+  std::uint32_t variable(std::uint32_t number) {
+    const auto [found, is_new] = variables_.try_emplace(number, 0);
+    if (is_new) found->second = to_->add_variable(from_.variables()[number]);
+    return found->second;
+  }
+
+  void copy_op(std::uint32_t index) {
+    const Node& node = from_.node(index);
+    std::vector<ValueId> inputs = node.inputs;
+    for (ValueId& input : inputs) input = mapped_[place(input)];
+    std::string key;
+    if (passes_.merge && node.op->facts().is_pure) {
+      key = key_of(*node.op, inputs);
+      if (const auto found = done_.find(key); found != done_.end()) return keep_all(index, found->second);
+    }
+    std::uint32_t made = passes_.fold ? fold(node, inputs) : kNoNode;
+    if (made == kNoNode) made = to_->append_op(*node.op, std::move(inputs), node.device);
+    keep_all(index, made);
+    if (!key.empty()) done_.emplace(std::move(key), made);
+  }
+
+  void keep_all(std::uint32_t index, std::uint32_t made) {
+    for (std::uint32_t output = 0; output < from_.node(index).outputs.size(); ++output)
+      keep({index, output}, {made, output});
+  }
+
+  // Ops of one type with the same bytes are the same. (Equal ones may differ in bytes; then nothing is gained.)
+  static std::string key_of(const Op& op, const std::vector<ValueId>& inputs) {
+    std::string key(op.object_bytes() + inputs.size() * sizeof(ValueId), '\0');
+    std::memcpy(key.data(), static_cast<const void*>(&op), op.object_bytes());
+    if (!inputs.empty()) std::memcpy(key.data() + op.object_bytes(), inputs.data(), inputs.size() * sizeof(ValueId));
+    return key;
+  }
+
+  std::uint32_t fold(const Node& node, const std::vector<ValueId>& inputs) {
+    const OpFacts facts = node.op->facts();
+    if (!facts.is_pure || facts.is_random || facts.checks || node.outputs.size() != 1) return kNoNode;
+    if (facts.is_view && !node.op->facts().has_gradient) return kNoNode;
+    for (const ValueId& input : inputs)
+      if (to_->node(input.node).kind != NodeKind::kConstant) return kNoNode;
+    const Shape& shape = node.outputs[0].spec.shape;
+    if (!shape.is_known() || node.outputs[0].spec.bytes() > (inputs.empty() ? kFilledBytes : kFoldedBytes))
+      return kNoNode;
+    const TraceWith nobody(nullptr);
+    std::vector<Tensor> constants;
+    std::vector<const Tensor*> operands;
+    constants.reserve(inputs.size());
+    for (const ValueId& input : inputs) {
+      const Node& constant = to_->node(input.node);
+      constants.push_back(make_tensor_on(StorageRef::share(constant.constant), constant.offset,
+                                         constant.outputs[0].spec.shape, constant.outputs[0].spec.dtype,
+                                         {.op = "constant", .category = Category::kCache}, TensorRecord::kView));
+      operands.push_back(&constants.back());
+    }
+    const Tensor value = execute_on(*node.op, operands);
+    Node folded;
+    folded.kind = NodeKind::kConstant;
+    folded.constant = value.record()->storage.load(std::memory_order_acquire);
+    folded.offset = value.record()->offset;
+    folded.device = node.device;
+    folded.outputs = {{{value.shape(), value.dtype()}, 0}};
+    return to_->append(std::move(folded));
+  }
+
+  void copy_gradients(std::uint32_t index) {
+    const Node& node = from_.node(index);
+    std::vector<ValueId> sources;
+    for (std::size_t i = 1; i < node.inputs.size(); ++i) sources.push_back(mapped_[place(node.inputs[i])]);
+    const std::vector<ValueId> gradients = gradient_nodes(*to_, mapped_[place(node.inputs[0])], sources);
+    for (std::uint32_t output = 0; output < node.outputs.size(); ++output) keep({index, output}, gradients[output]);
+  }
+
+  GraphState& from_;
+  const std::span<const Feed> feeds_;
+  const Passes& passes_;
+  std::shared_ptr<GraphState> to_;
+  std::vector<std::uint32_t> first_;  // The first output of each node, among all.
+  std::vector<ValueId> mapped_;       // By output.
+  std::vector<int> fed_;              // By output: which feed, or -1.
+  std::vector<bool> used_;            // By output.
+  std::vector<bool> needed_;          // By node.
+  std::unordered_map<std::uint32_t, std::uint32_t> variables_;
+  std::unordered_map<std::string, std::uint32_t> done_;
+};
+
+}  // namespace
+
+Rewritten rewrite(GraphState& from, std::span<const Feed> feeds, std::span<const ValueId> fetches, bool with_effects,
+                  const Passes& passes) {
+  const auto locked = from.lock();
+  return Rewriter(from, feeds, passes).run(fetches, with_effects);
+}
+
+}  // namespace plimsoll

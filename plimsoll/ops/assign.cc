@@ -1,0 +1,20 @@
+#include "plimsoll/ops/assign.h"
+
+#include "plimsoll/kernels/elementwise.h"
+
+namespace plimsoll {
+
+const char* AssignOp::name() const noexcept {
+  constexpr const char* kNames[] = {"assign", "assign_add", "assign_sub"};
+  return kNames[static_cast<std::size_t>(kind_)];
+}
+
+void AssignOp::run(const OpRun& run) const noexcept {
+  const ConstTensorView& value = run.in.back();
+  if (kind_ != AssignKind::kSet)
+    binary(kind_ == AssignKind::kAdd ? BinaryOp::add : BinaryOp::subtract, run.in[0], value, run.out[0]);
+  else if (value.bytes() != run.out[0].bytes())
+    copy(value, run.out[0]);
+}
+
+}  // namespace plimsoll
