@@ -16,10 +16,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-const Tensor& row() {
-  static const Tensor x = constant({1.f, 2.f});
-  return x;
-}
+Tensor row() { return constant({1.f, 2.f}); }
 
 TEST(TensorArray, GivesBackWhatWasWritten) {
   TensorArray array(f32, {.size = 2});

@@ -19,7 +19,7 @@ namespace plimsoll {
 
 class ScopeList;
 
-struct TensorRecord {
+struct alignas(64) TensorRecord {
   static constexpr std::uint64_t kStrong = 1;
   static constexpr std::uint64_t kWeak = std::uint64_t{1} << 32;
   static constexpr std::uint32_t kStrongMask = UINT32_MAX;
@@ -34,22 +34,23 @@ struct TensorRecord {
     kReference = 64   // Stands for its variable: a graph that takes it up reads the variable, not this value.
   };
 
+  // What every operation looks at and writes comes first, in one cache line; the shape is the second.
   std::atomic<std::uint64_t> references{0};
   std::atomic<Storage*> storage{nullptr};  // One reference; nullptr when disposed.
   std::size_t offset = 0;                  // Of the first element, in bytes.
-  Shape shape;
   std::uint64_t id = 0;                    // Of the value, for gradients: snapshots of one variable have the same.
-  const char* op = "";                     // Text that lives as long as the program.
-  const char* scope = "";                  // The same.
+  TensorRecord* next = nullptr;            // Among the spare ones.
   char* name = nullptr;                    // Owned.
   std::atomic<ScopeList*> owner{nullptr};  // Written by the scope's thread at any time; for comparing only.
-  TensorRecord* next = nullptr;            // Among the spare ones.
-  std::uint32_t step = 0;
-  std::uint32_t site = 0;
-  std::uint32_t era = 0;  // newest_era when it was made.
+  std::uint32_t era = 0;                   // newest_era when it was made.
   DType dtype = f32;
   Category category = Category::kOther;
   std::atomic<std::uint8_t> flags{0};
+  Shape shape;
+  const char* op = "";     // Text that lives as long as the program.
+  const char* scope = "";  // The same.
+  std::uint32_t step = 0;
+  std::uint32_t site = 0;
 
   // Begun by each LeakCheck, while all threads stand at their gates.
   static inline std::atomic<std::uint32_t> newest_era{0};
