@@ -116,7 +116,9 @@ void add_plan_command(CLI::App& app) {
       ->capture_default_str();
   command->add_option("--nodes", options->nodes, "Stop after this many placements: the same plan on any machine");
   command->add_option("--alignment", options->alignment, "At least this for every buffer")->capture_default_str();
-  command->add_option("--threads", options->threads, "Threads to search with")->capture_default_str();
+  command->add_option("--threads", options->threads, "Threads to search with")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
   command->add_option("--out", options->out, "Write the plan: the CSV with an offset column");
   command->add_option("--svg", options->svg, "Draw the plan: time across, address up");
   command->add_option("--compare", options->compare, "Say what changed against an older plan, as written by --out");

@@ -102,6 +102,14 @@ TEST_F(PlanCommand, SaysWhatChangedAgainstAnOlderPlan) {
   EXPECT_THAT(out_, HasSubstr("resized      1: b\n"));
   EXPECT_EQ(run({path("in.csv"), "--compare", path("in.csv")}), 1);
   EXPECT_THAT(err_, HasSubstr("no offset column"));
+  std::ofstream(path("old.csv")) << "id,lower,upper,size,offset\na,0,2,64,0\nb,1,3,48,32\n";
+  EXPECT_EQ(run({path("in.csv"), "--compare", path("old.csv")}), 1);
+  EXPECT_THAT(err_, HasSubstr("no valid plan"));
+}
+
+TEST_F(PlanCommand, NeedsAThread) {
+  EXPECT_EQ(run({path("in.csv"), "--threads", "0"}), 2);
+  EXPECT_EQ(run({path("in.csv"), "--threads", "1"}), 0);
 }
 
 TEST(ParseSeconds, ReadsUnits) {

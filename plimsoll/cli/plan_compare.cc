@@ -7,6 +7,7 @@
 
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/plan/validate.h"
 
 namespace plimsoll {
 namespace {
@@ -14,6 +15,8 @@ namespace {
 std::size_t peak_of(const Lifetimes& lifetimes) {
   if (lifetimes.offsets.size() != lifetimes.buffers.size())
     throw InvalidArgument("compare: the file has no offset column; make it with plimsoll plan --out");
+  if (const std::string fault = validate_plan(lifetimes.buffers, lifetimes.offsets); !fault.empty())
+    throw InvalidArgument(fmt::format("compare: the file holds no valid plan: {}", fault));
   std::size_t peak = 0;
   for (std::size_t i = 0; i < lifetimes.buffers.size(); ++i)
     peak = std::max(peak, lifetimes.offsets[i] + lifetimes.buffers[i].size);

@@ -21,7 +21,8 @@ struct Arguments {
 // CLI11's way to refuse an argument: a message, empty when it is fine.
 std::string not_a_size(const std::string& text) {
   try {
-    return parse_bytes(text) > 0 ? "" : "a limit of 0 bytes leaves no room for anything";
+    constexpr std::size_t kPage = 4096;
+    return parse_bytes(text) >= kPage ? "" : "a limit of less than a page of 4096 bytes leaves no room for anything";
   } catch (const InvalidArgument& error) {
     return error.what();
   }

@@ -101,6 +101,7 @@ TEST(ReplayCommand, EndsWith2ForWrongUsage) {
   EXPECT_EQ(run({"replay", kMlp, "--policy", "slab"}).code, 2);
   EXPECT_EQ(run({"replay", kMlp, "--limit", "much"}).code, 2);
   EXPECT_EQ(run({"replay", kMlp, "--limit", "0"}).code, 2);
+  EXPECT_EQ(run({"replay", kMlp, "--limit", "1"}).code, 2);
   EXPECT_EQ(run({"replay", kMlp, "--repeat", "0"}).code, 2);
   EXPECT_EQ(run({"replay", kMlp, "--unknown"}).code, 2);
 }
