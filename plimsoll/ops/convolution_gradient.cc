@@ -26,9 +26,7 @@ void ConvolveBack::infer(const Specs& in, SpecList& out) const {
   require_same_dtype(*this, in);
   if (!is_convolution_supported(in.dtype(0))) refuse_dtype(*this, in.dtype(0));
   if (!x_.is_set()) return out.add(rule_.transposed_shape(in.shape(0), in.shape(1)), in.dtype(0));
-  std::vector<std::int64_t> sizes(x_.begin(), x_.end());
-  sizes[0] = in.shape(0)[0];
-  out.add(Shape(sizes), in.dtype(0));
+  out.add(with_batch(x_, in.shape(0)), in.dtype(0));
 }
 
 std::size_t ConvolveBack::workspace_bytes(const Specs& in, const SpecList& out) const {
