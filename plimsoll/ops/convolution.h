@@ -9,7 +9,8 @@
 //
 // Padding as TensorFlow's: "valid" (none), "same" (as many outputs as inputs / stride, rounded up; the odd element at
 // the end); conv1d also "causal": outputs see nothing that comes after. Gradients of every order, for a convolution's
-// gradients are convolutions; of the inputs only those are saved that a gradient which is asked for reads.
+// gradients are convolutions; of the inputs only those are saved that a gradient which is asked for reads, of a fused
+// relu's result one bit per element.
 // Of floats; f16 and bf16 are computed in f32 and rounded once. Own kernels, no library behind them.
 // Throws InvalidArgument, with both shapes, for ranks, channels and groups that do not go together, windows larger than
 // the image, strides and dilations below 1, and words it does not know.

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/kernels/convolution_mask.h"
 #include "plimsoll/ops/check_operands.h"
 #include "plimsoll/ops/execute.h"
 #include "plimsoll/ops/internal/convolution_ops.h"
@@ -15,6 +16,10 @@ SavedSlots saved_of_product(SlotMask wanted) {
 }
 
 }  // namespace
+
+void MaskSlope::run(const OpRun& run) const noexcept { relu_mask_gradient(run.in[0], run.in[1].bytes(), run.out[0]); }
+
+void MaskSlope::gradient(GradientContext& c) const { c.give(0, execute(MaskSlope(), c.grad(), c.input(1))); }
 
 const char* ConvolveBack::name() const noexcept { return x_.is_set() ? "convolution_input_gradient" : rule_.name; }
 
