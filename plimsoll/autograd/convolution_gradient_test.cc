@@ -82,6 +82,15 @@ TEST(ConvolutionGradient, OfAnEmptyBatchIsZero) {
   EXPECT_EQ(gradients[1].to_vector<float>(), std::vector<float>(72, 0.f));
 }
 
+TEST(ConvolutionGradient, SavesABitPerOutputOfAFusedRelu) {
+  const Tensor x = ones({4, 16, 16, 2}), filter = ones({1, 1, 2, 4}), bias = ones({4});
+  const std::size_t before = memory().num_bytes;
+  GradientTape tape;
+  tape.watch(bias);
+  const Tensor sum = conv2d_bias_activation(x, filter, bias, "relu").sum();
+  EXPECT_EQ(memory().num_bytes - before, 4 * 16 * 16 * 4 / 8 + sizeof(float));
+}
+
 TEST(ConvolutionGradient, SavesOnlyWhatIsRead) {
   const Tensor filter = ones({3, 3, 2, 4});
   const std::size_t before = memory().num_bytes;

@@ -1,10 +1,10 @@
 // Convolutions of f32 and f64 images and their gradients, with strides, dilations, padding and groups.
 //
 //   Window same = {.top = 1, .bottom = 1, .left = 1, .right = 1};
-//   convolution(x, filter, y, {same}, {.bias = &bias, .relu = true}, scratch);  // x [8, 32, 32, 3], filter [3, 3, 3,
-//   16] convolution_input_gradient(dy, filter, dx, {same}, {}, scratch);            // Also the transposed convolution.
+//   convolution(x, filter, y, {same}, {.bias = &bias}, scratch);          // x [8, 32, 32, 3], filter [3, 3, 3, 16]
+//   convolution_input_gradient(dy, filter, dx, {same}, {}, scratch);      // Also the transposed convolution.
 //   convolution_filter_gradient(x, dy, dfilter, {same}, scratch);
-//   convolution(with_height_1(x), with_height_1(filter, true), with_height_1(y), ...);  // x [8, 100, 3]: conv1d
+//   convolution(with_height_1(x), with_height_1(filter, true), ...);      // x [8, 100, 3]: of one dimension
 //
 // Images are [batch, rows, columns, channels]; a filter is [rows, columns, channels in / groups, channels out]. Output
 // channels of group g are made of input channels of group g. A depthwise filter [rows, columns, channels, multiplier]
@@ -13,8 +13,10 @@
 //
 // Own kernels, no library: products are gathered straight from the image, or from a copy of a part of it with its
 // padding in `scratch`; nothing is allocated. Each output is one chain of fused multiply-adds in the order rows,
-// columns, channels of the filter; results depend on shapes alone, not on threads. A fused bias and relu give the bits
-// of the same steps taken one by one.
+// columns, channels of the filter. But f32 windows of 3x3, stride 1, with channels that fill vectors (16 or more) are
+// computed in tiles by Winograd's F(2x2, 3x3), with 16 products for 36 and rounding errors a few times as large; there
+// what is infinite or NaN reaches all four outputs of its tiles. Results depend on shapes alone, not on threads. A
+// fused bias and relu give the bits of the same steps taken one by one.
 // Thread safety: any thread, with its own scratch. Never throws.
 #pragma once
 
@@ -43,8 +45,9 @@ enum class ConvolutionPass : unsigned char { forward, input_gradient, filter_gra
 // f32 and f64; other dtypes are converted by the caller.
 PLIMSOLL_API bool is_convolution_supported(DType dtype) noexcept;
 
-// Bytes of scratch for these shapes of x (or its gradient), filter and y: forward and input gradient, the filter
-// reordered and up to some 2 MiB of padded parts; filter gradient, up to some 2 MiB and small tables.
+// Bytes of scratch for these shapes of x (or its gradient), filter and y, whatever the batch: forward and input
+// gradient, the filter reordered (or transformed: 16 / 9 of it) and up to some 2 MiB; filter gradient, up to some 4
+// MiB.
 PLIMSOLL_API std::size_t convolution_scratch_bytes(ConvolutionPass pass, const Shape& x, const Shape& filter,
                                                    const Shape& y, const Convolution& convolution,
                                                    DType dtype) noexcept;

@@ -62,7 +62,7 @@ Tensor normalize_and_move(const Tensor& x, const Tensor& gamma, const Tensor& be
   require_average(mean, x, "moving_mean");
   require_average(variance, x, "moving_variance");
   BatchNormResult result = batch_norm_training(x, gamma, beta, options);
-  if (x.size() == 0) return result.y;
+  if (x.shape().is_known() && x.size() == 0) return result.y;
   const InterceptWith unseen(nullptr);
   const Tensor new_mean = moved(mean, result.mean, options.momentum);
   const Tensor new_variance = moved(variance, result.variance, options.momentum);

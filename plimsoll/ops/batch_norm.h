@@ -2,10 +2,10 @@
 // shifted; in training by the batch's own moments, else by moving averages of them.
 //
 //   Variable mean(zeros({32}), {.trainable = false}), variance(ones({32}), {.trainable = false});
-//   batch_norm(x, gamma, beta, mean, variance, {.training = true})       // x [64, 32, 32, 32]; moves the averages,
-//   once batch_norm(x, gamma, beta, mean, variance)                           // reads them batch_norm(x, {}, {}, mean,
-//   variance, {.activation = "relu"})        // without gamma and beta; relu in the same pass BatchNormResult r =
-//   batch_norm_training(x, gamma, beta);             // r.y, r.mean, r.variance; changes nothing
+//   batch_norm(x, gamma, beta, mean, variance, {.training = true})   // moves the averages, once
+//   batch_norm(x, gamma, beta, mean, variance)                       // reads them
+//   batch_norm(x, {}, {}, mean, variance, {.activation = "relu"})    // no gamma and beta; relu in the same pass
+//   BatchNormResult r = batch_norm_training(x, gamma, beta);         // r.y, r.mean, r.variance; changes nothing
 //
 // y = (x - mean) / sqrt(variance + epsilon) * gamma + beta. The variance is that of the batch itself (divided by the
 // number of elements), in y and in the average. An average becomes average * momentum + batch's * (1 - momentum), after

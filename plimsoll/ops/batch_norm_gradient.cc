@@ -29,14 +29,15 @@ void BatchNormTrain::gradient(GradientContext& c) const {
     if (inputs_.has_gamma) c.give(inputs_.gamma(), std::move(gradients[1]));
     if (inputs_.has_beta) c.give(inputs_.beta(), std::move(gradients[2]));
   }
-  if (!c.wants(0) || !(c.has_grad(1) || c.has_grad(2) || c.has_grad(3)) || c.input_shape(0).size() == 0) return;
+  const Shape& x = c.input_shape(0);
+  if (!c.wants(0) || !(c.has_grad(1) || c.has_grad(2) || c.has_grad(3)) || (x.is_known() && x.size() == 0)) return;
   const Tensor &mean = c.output(1), &rstd = c.output(3);
   Tensor drstd = upstream(c, 3);
   if (c.has_grad(2)) {  // The variance is rstd to the -2, less epsilon.
     const Tensor through = c.grad(2) / (rstd * rstd * rstd) * -2;
     drstd = drstd.is_empty_handle() ? through : drstd + through;
   }
-  c.give(0, moments_gradient(grid_of(c.input_shape(0)), c.input(0), mean, rstd, upstream(c, 1), drstd));
+  c.give(0, moments_gradient(grid_of(x), c.input(0), mean, rstd, upstream(c, 1), drstd));
 }
 
 void BatchNormBack::infer(const Specs& in, SpecList& out) const {

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/kernels/convolution_mask.h"
 #include "plimsoll/ops/check_operands.h"
 #include "plimsoll/ops/elementwise.h"
 #include "plimsoll/ops/execute.h"
 #include "plimsoll/ops/internal/convolution_ops.h"
+#include "plimsoll/ops/internal/convolution_recorded.h"
 #include "plimsoll/ops/internal/elementwise_ops.h"
 
 namespace plimsoll {
@@ -63,6 +65,7 @@ void Convolve::infer(const Specs& in, SpecList& out) const {
     throw InvalidArgument(fmt::format("{}: bias is {}, the filter {} has {} output channels; give one for each", name(),
                                       in.shape(2).to_string(), in.shape(1).to_string(), y.back()));
   out.add(y, in.dtype(0));
+  if (with_mask_) out.add({y.is_known() ? static_cast<std::int64_t>(relu_mask_bytes(y.size())) : kUnknownSize}, u8);
 }
 
 std::size_t Convolve::workspace_bytes(const Specs& in, const SpecList& out) const {
@@ -79,15 +82,22 @@ void Convolve::run(const OpRun& run) const noexcept {
               y.reshaped(rule_.image(y.shape())), rule_.kernel(x.shape(), filter.shape()),
               {has_bias_ ? &run.in[2] : nullptr, relu}, run.scratch);
   if (activation_ && !relu) unary(*activation_, y, y);
+  if (with_mask_) relu_mask(y, run.out[1].bytes());
 }
 
 SavedSlots Convolve::saved(SlotMask wanted) const {
   return {.inputs = (wanted & slot(0) ? slot(1) : 0) | (wanted & slot(1) ? slot(0) : 0),
-          .outputs = activation_ ? slot(0) : 0};
+          .outputs = with_mask_    ? slot(1)
+                     : activation_ ? slot(0)
+                                   : 0};
 }
 
 void Convolve::gradient(GradientContext& c) const {
-  const Tensor dy = activation_ ? through_activation(*activation_, c.output(0), c.grad()) : c.grad();
+  Tensor dy = c.grad();
+  if (with_mask_)
+    dy = execute(MaskSlope(), dy, c.output(1));
+  else if (activation_)
+    dy = through_activation(*activation_, c.output(0), dy);
   if (c.wants(0)) c.give(0, execute(ConvolveBack(rule_, c.input_shape(0)), dy, c.input(1)));
   if (c.wants(1)) c.give(1, execute(ConvolveFilter(rule_, c.input_shape(1)), c.input(0), dy));
   if (has_bias_ && c.wants(2)) c.give(2, dy.sum(pixels(dy.rank())));
@@ -119,7 +129,14 @@ Tensor conv2d_transpose(const Tensor& x, const Tensor& filter, const ConvOptions
 Tensor conv2d_bias_activation(const Tensor& x, const Tensor& filter, const Tensor& bias, std::string_view activation,
                               const ConvOptions& options) {
   constexpr const char* kName = "conv2d_bias_activation";
-  return execute_wide(Convolve(rule_of(kName, options), true, activation_named(activation, kName)), x, filter, bias);
+  if (!x.is_empty_handle() && is_half(x.dtype()) && filter.dtype() == x.dtype() && bias.dtype() == x.dtype())
+    return conv2d_bias_activation(x.cast(f32), filter.cast(f32), bias.cast(f32), activation, options).cast(x.dtype());
+  const ConvolutionRule rule = rule_of(kName, options);
+  const std::optional<UnaryOp> function = activation_named(activation, kName);
+  const bool with_mask = function == UnaryOp::relu && is_recorded(x);
+  const Convolve op(rule, true, function, with_mask);
+  const Tensor* const inputs[] = {&x, &filter, &bias};
+  return with_mask ? std::move(execute_all(op, inputs)[0]) : execute_on(op, inputs);
 }
 
 }  // namespace plimsoll

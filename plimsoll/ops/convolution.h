@@ -1,16 +1,16 @@
 // Convolutions of images and sequences, channels last, with strides, dilations, padding and groups.
 //
-//   conv2d(x, filter, {.strides = {2, 2}, .padding = "same"})    // x [8, 32, 32, 3], filter [3, 3, 3, 16]: [8, 16, 16,
-//   16] conv2d(x, filter, {.groups = 4})                             // filter [3, 3, channels / 4, 16]
-//   depthwise_conv2d(x, filter)                                  // filter [3, 3, channels, multiplier]
-//   conv2d_transpose(y, filter, {.strides = 2})                  // filter [3, 3, channels out, channels in]
-//   conv1d(x, filter, {.padding = "causal"})                     // x [8, 100, 3], filter [5, 3, 16]: [8, 100, 16]
-//   conv2d_bias_activation(x, filter, bias, "relu")              // one pass, the bits of relu(conv2d(x, filter) +
-//   bias)
+//   conv2d(x, filter, {.strides = {2, 2}, .padding = "same"})   // x [8, 32, 32, 3], filter [3, 3, 3, 16]
+//   conv2d(x, filter, {.groups = 4})                            // filter [3, 3, channels / 4, 16]
+//   depthwise_conv2d(x, filter)                                 // filter [3, 3, channels, multiplier]
+//   conv2d_transpose(y, filter, {.strides = 2})                 // filter [3, 3, channels out, channels in]
+//   conv1d(x, filter, {.padding = "causal"})                    // x [8, 100, 3], filter [5, 3, 16]: [8, 100, 16]
+//   conv2d_bias_activation(x, filter, bias, "relu")             // the bits of relu(conv2d(x, filter) + bias)
 //
 // Padding as TensorFlow's: "valid" (none), "same" (as many outputs as inputs / stride, rounded up; the odd element at
 // the end); conv1d also "causal": outputs see nothing that comes after. Gradients of every order, for a convolution's
-// gradients are convolutions; of the inputs only those are saved that a gradient which is asked for reads.
+// gradients are convolutions; of the inputs only those are saved that a gradient which is asked for reads, of a fused
+// relu's result one bit per element.
 // Of floats; f16 and bf16 are computed in f32 and rounded once. Own kernels, no library behind them.
 // Throws InvalidArgument, with both shapes, for ranks, channels and groups that do not go together, windows larger than
 // the image, strides and dilations below 1, and words it does not know.

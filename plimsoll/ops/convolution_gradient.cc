@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/kernels/convolution_mask.h"
 #include "plimsoll/ops/check_operands.h"
 #include "plimsoll/ops/execute.h"
 #include "plimsoll/ops/internal/convolution_ops.h"
@@ -16,6 +17,10 @@ SavedSlots saved_of_product(SlotMask wanted) {
 
 }  // namespace
 
+void MaskSlope::run(const OpRun& run) const noexcept { relu_mask_gradient(run.in[0], run.in[1].bytes(), run.out[0]); }
+
+void MaskSlope::gradient(GradientContext& c) const { c.give(0, execute(MaskSlope(), c.grad(), c.input(1))); }
+
 const char* ConvolveBack::name() const noexcept { return x_.is_set() ? "convolution_input_gradient" : rule_.name; }
 
 std::string ConvolveBack::input_name(std::size_t input) const {
@@ -26,9 +31,7 @@ void ConvolveBack::infer(const Specs& in, SpecList& out) const {
   require_same_dtype(*this, in);
   if (!is_convolution_supported(in.dtype(0))) refuse_dtype(*this, in.dtype(0));
   if (!x_.is_set()) return out.add(rule_.transposed_shape(in.shape(0), in.shape(1)), in.dtype(0));
-  std::vector<std::int64_t> sizes(x_.begin(), x_.end());
-  sizes[0] = in.shape(0)[0];
-  out.add(Shape(sizes), in.dtype(0));
+  out.add(with_batch(x_, in.shape(0)), in.dtype(0));
 }
 
 std::size_t ConvolveBack::workspace_bytes(const Specs& in, const SpecList& out) const {

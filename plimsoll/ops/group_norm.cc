@@ -8,10 +8,10 @@
 #include "plimsoll/kernels/group_norm.h"
 #include "plimsoll/ops/check_operands.h"
 #include "plimsoll/ops/elementwise.h"
+#include "plimsoll/ops/internal/convolution_recorded.h"
 #include "plimsoll/ops/internal/layer_norm_operands.h"
 #include "plimsoll/ops/internal/layer_norm_second_order.h"
 #include "plimsoll/tensor/make_tensor.h"
-#include "plimsoll/tensor/thread_context.h"
 
 namespace plimsoll {
 namespace {
@@ -131,7 +131,7 @@ Tensor group_norm(const Tensor& x, std::int64_t groups, const Tensor& gamma, con
   if (x.is_empty_handle()) refuse_disposed(x, kName, "x");
   if (is_half(x.dtype()))
     return group_norm(x.cast(f32), groups, widened(gamma), widened(beta), options).cast(x.dtype());
-  const bool recorded = ThreadContext::current().interceptor != nullptr;
+  const bool recorded = is_recorded(x);
   const GroupNorm op(groups, options.epsilon, {!gamma.is_empty_handle(), !beta.is_empty_handle()}, recorded);
   NormList operands = {&x};
   operands.add_if_any(gamma);

@@ -5,10 +5,10 @@
 #include "plimsoll/kernels/layer_norm.h"
 #include "plimsoll/ops/check_operands.h"
 #include "plimsoll/ops/elementwise.h"
+#include "plimsoll/ops/internal/convolution_recorded.h"
 #include "plimsoll/ops/internal/layer_norm_operands.h"
 #include "plimsoll/ops/internal/layer_norm_second_order.h"
 #include "plimsoll/tensor/make_tensor.h"
-#include "plimsoll/tensor/thread_context.h"
 
 namespace plimsoll {
 namespace {
@@ -126,7 +126,7 @@ Tensor layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, cons
   require_epsilon(options.epsilon, kName);
   if (x.is_empty_handle()) refuse_disposed(x, kName, "x");
   if (is_half(x.dtype())) return layer_norm(x.cast(f32), widened(gamma), widened(beta), options).cast(x.dtype());
-  const bool recorded = ThreadContext::current().interceptor != nullptr;
+  const bool recorded = is_recorded(x);
   const LayerNorm op(resolve_axis(options.axis, x.rank(), kName), options.epsilon,
                      {!gamma.is_empty_handle(), !beta.is_empty_handle()}, recorded);
   NormList operands = {&x};

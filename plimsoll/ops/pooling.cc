@@ -6,9 +6,9 @@
 #include "plimsoll/ops/check_operands.h"
 #include "plimsoll/ops/elementwise.h"
 #include "plimsoll/ops/execute.h"
+#include "plimsoll/ops/internal/convolution_recorded.h"
 #include "plimsoll/ops/internal/pooling_ops.h"
 #include "plimsoll/tensor/make_tensor.h"
-#include "plimsoll/tensor/thread_context.h"
 
 namespace plimsoll {
 namespace {
@@ -32,7 +32,7 @@ PoolRule rule_of(const char* name, std::int64_t size, const Pool1dOptions& optio
 
 Tensor max_pool_by(const PoolRule& rule, const Tensor& x) {
   if (!x.is_empty_handle() && is_half(x.dtype())) return max_pool_by(rule, x.cast(f32)).cast(x.dtype());
-  if (!ThreadContext::current().interceptor) return execute(MaxPool(rule, false), x);
+  if (!is_recorded(x)) return execute(MaxPool(rule, false), x);
   const Tensor* const inputs[] = {&x};
   return std::move(execute_all(MaxPool(rule, true), inputs)[0]);
 }
@@ -98,10 +98,13 @@ void MaxPool::gradient(GradientContext& c) const {
   c.give(0, execute(MaxPoolBack(rule_, c.input_shape(0)), c.grad(), c.output(1)));
 }
 
+void MaxPoolBack::infer(const Specs& in, SpecList& out) const { out.add(with_batch(x_, in.shape(0)), in.dtype(0)); }
+
 void MaxPoolBack::run(const OpRun& run) const noexcept {
   const ConstTensorView& dy = run.in[0];
-  max_pool_gradient(dy.reshaped(rule_.image(dy.shape())), run.in[1].bytes(), run.out[0].reshaped(rule_.image(x_)),
-                    rule_.kernel(x_));
+  const TensorView& dx = run.out[0];
+  max_pool_gradient(dy.reshaped(rule_.image(dy.shape())), run.in[1].bytes(), dx.reshaped(rule_.image(dx.shape())),
+                    rule_.kernel(dx.shape()));
 }
 
 void MaxPoolBack::gradient(GradientContext& c) const { c.give(0, execute(MaxPoolTake(rule_), c.grad(), c.input(1))); }
@@ -132,9 +135,13 @@ void AveragePool::gradient(GradientContext& c) const {
   c.give(0, execute(AveragePoolBack(rule_, c.input_shape(0)), c.grad()));
 }
 
+void AveragePoolBack::infer(const Specs& in, SpecList& out) const { out.add(with_batch(x_, in.shape(0)), in.dtype(0)); }
+
 void AveragePoolBack::run(const OpRun& run) const noexcept {
   const ConstTensorView& dy = run.in[0];
-  average_pool_gradient(dy.reshaped(rule_.image(dy.shape())), run.out[0].reshaped(rule_.image(x_)), rule_.kernel(x_));
+  const TensorView& dx = run.out[0];
+  average_pool_gradient(dy.reshaped(rule_.image(dy.shape())), dx.reshaped(rule_.image(dx.shape())),
+                        rule_.kernel(dx.shape()));
 }
 
 void AveragePoolBack::gradient(GradientContext& c) const { c.give(0, execute(AveragePool(rule_), c.grad())); }

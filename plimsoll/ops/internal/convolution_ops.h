@@ -8,11 +8,13 @@
 
 namespace plimsoll {
 
-// activation(convolution of x by filter + bias); inputs x, filter and, when it has one, bias.
+// activation(convolution of x by filter + bias); inputs x, filter and, when it has one, bias. With a mask, output 1
+// tells where a relu's result is above zero, in bits, and the gradient reads it in place of the result.
 class Convolve final : public OpOf<Convolve> {
  public:
-  explicit Convolve(const ConvolutionRule& rule, bool has_bias = false, std::optional<UnaryOp> activation = {}) noexcept
-      : rule_(rule), activation_(activation), has_bias_(has_bias) {}
+  explicit Convolve(const ConvolutionRule& rule, bool has_bias = false, std::optional<UnaryOp> activation = {},
+                    bool with_mask = false) noexcept
+      : rule_(rule), activation_(activation), has_bias_(has_bias), with_mask_(with_mask) {}
   const char* name() const noexcept override { return rule_.name; }
   void infer(const Specs& in, SpecList& out) const override;
   std::size_t workspace_bytes(const Specs& in, const SpecList& out) const override;
@@ -24,7 +26,18 @@ class Convolve final : public OpOf<Convolve> {
  private:
   ConvolutionRule rule_;
   std::optional<UnaryOp> activation_;  // relu, sigmoid or tanh: those whose gradient the output tells.
-  bool has_bias_;
+  bool has_bias_, with_mask_;
+};
+
+// dy where the mask says so, else 0; inputs dy and mask.
+class MaskSlope final : public OpOf<MaskSlope> {
+ public:
+  const char* name() const noexcept override { return "relu_gradient"; }
+  void infer(const Specs& in, SpecList& out) const override { out.add(in.shape(0), in.dtype(0)); }
+  void run(const OpRun& run) const noexcept override;
+  SavedSlots saved(SlotMask) const override { return {.inputs = slot(1)}; }
+  void gradient(GradientContext& context) const override;
+  OpFacts facts() const noexcept override { return {.overwrites = slot(0)}; }
 };
 
 // dx of inputs dy and filter. Without a shape of x it is the transposed convolution, which chooses it.

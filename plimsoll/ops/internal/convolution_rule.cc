@@ -47,6 +47,12 @@ std::int64_t window_positions(PaddingRule padding, std::int64_t size, std::int64
   return Window::positions(size, taps, stride, dilation, around.before, around.after);
 }
 
+Shape with_batch(const Shape& shape, const Shape& of) {
+  std::vector<std::int64_t> sizes(shape.begin(), shape.end());
+  sizes[0] = of[0];
+  return Shape(sizes);
+}
+
 Shape ConvolutionRule::image(const Shape& shape) const {
   return axes == 1 ? Shape{shape[0], 1, shape[1], shape[2]} : shape;
 }

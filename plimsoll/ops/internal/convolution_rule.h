@@ -26,6 +26,9 @@ Margins margins(PaddingRule padding, std::int64_t size, std::int64_t taps, std::
 std::int64_t window_positions(PaddingRule padding, std::int64_t size, std::int64_t taps, std::int64_t stride,
                               std::int64_t dilation);
 
+// `shape` with the batch of `of`: a batch may be unknown when a gradient is written down.
+Shape with_batch(const Shape& shape, const Shape& of);
+
 struct ConvolutionRule {
   const char* name;      // Of the function that was called.
   std::size_t axes = 2;  // Of images; 1: sequences.

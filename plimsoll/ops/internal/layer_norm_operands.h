@@ -48,10 +48,13 @@ inline Shape part_of(const Shape& shape, std::size_t begin, std::size_t end) {
   return Shape(shape.sizes().subspan(begin, end - begin));
 }
 
-// Elements of all axes before the last: what is left when the size of the last is known.
+// Elements of the first `axes` axes together; unknown when one of them is, which reshape() takes for "what is left".
 inline std::int64_t rows_of(const Shape& shape, std::size_t axes) {
   std::int64_t rows = 1;
-  for (std::size_t axis = 0; axis < axes; ++axis) rows *= shape[axis];
+  for (std::size_t axis = 0; axis < axes; ++axis) {
+    if (shape[axis] == kUnknownSize) return kUnknownSize;
+    rows *= shape[axis];
+  }
   return rows;
 }
 

@@ -1,5 +1,6 @@
 #include "plimsoll/ops/internal/layer_norm_second_order.h"
 
+#include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/elementwise.h"
 
 namespace plimsoll {
@@ -40,12 +41,13 @@ NormSecondOrder norm_second_order(const NormGrid& grid, const NormOperands& oper
 
 Tensor moments_gradient(const NormGrid& grid, const Tensor& x, const Tensor& mean, const Tensor& rstd,
                         const Tensor& dmean, const Tensor& drstd) {
-  const double share = static_cast<double>(mean.size()) / static_cast<double>(x.size());
+  const Tensor from = x.reshape(grid.grid), scale = rstd.reshape(grid.moments);
+  const Tensor count = ones_like(from).sum(grid.shared, {.keep_dims = true});  // Its size may not be known yet.
   Tensor dx;
-  if (!dmean.is_empty_handle()) dx = broadcast_to(dmean.reshape(grid.moments) * share, grid.grid);
+  if (!dmean.is_empty_handle()) dx = dmean.reshape(grid.moments) / count + zeros_like(from);
   if (!drstd.is_empty_handle()) {
-    const Tensor scale = rstd.reshape(grid.moments), centred = x.reshape(grid.grid) - mean.reshape(grid.moments);
-    add_to(dx, centred * (drstd.reshape(grid.moments) * scale * scale * scale * -share));
+    const Tensor slope = drstd.reshape(grid.moments) * scale * scale * scale / count;
+    add_to(dx, (mean.reshape(grid.moments) - from) * slope);
   }
   return dx.reshape(x.shape());
 }

@@ -40,7 +40,7 @@ class MaxPoolBack final : public OpOf<MaxPoolBack> {
  public:
   MaxPoolBack(const PoolRule& rule, const Shape& x) noexcept : rule_(rule), x_(x) {}
   const char* name() const noexcept override { return "max_pool_gradient"; }
-  void infer(const Specs& in, SpecList& out) const override { out.add(x_, in.dtype(0)); }
+  void infer(const Specs& in, SpecList& out) const override;
   void run(const OpRun& run) const noexcept override;
   SavedSlots saved(SlotMask) const override { return {.inputs = slot(1)}; }
   void gradient(GradientContext& context) const override;
@@ -81,7 +81,7 @@ class AveragePoolBack final : public OpOf<AveragePoolBack> {
  public:
   AveragePoolBack(const PoolRule& rule, const Shape& x) noexcept : rule_(rule), x_(x) {}
   const char* name() const noexcept override { return "average_pool_gradient"; }
-  void infer(const Specs& in, SpecList& out) const override { out.add(x_, in.dtype(0)); }
+  void infer(const Specs& in, SpecList& out) const override;
   void run(const OpRun& run) const noexcept override;
   void gradient(GradientContext& context) const override;
 
