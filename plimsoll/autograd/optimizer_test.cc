@@ -11,8 +11,11 @@
 #include "plimsoll/base/thread_pool.h"
 #include "plimsoll/memory/budget.h"
 #include "plimsoll/ops/clip.h"
+#include "plimsoll/ops/dense.h"
 #include "plimsoll/ops/execute.h"
+#include "plimsoll/ops/loss.h"
 #include "plimsoll/ops/optimizer_update.h"
+#include "plimsoll/ops/recurrent.h"
 #include "plimsoll/tensor/live_tensors.h"
 #include "plimsoll/tensor/memory_info.h"
 
@@ -227,6 +230,53 @@ TEST(Optimizer, AStepThatFailsLeavesEverythingAsItWas) {
       for (std::size_t i = 0; i < 2; ++i)
         EXPECT_EQ(variables[i].value().to_vector<double>(), expected[i].value().to_vector<double>()) << name;
     }
+}
+
+// The same for a whole step: forward, backward and update.
+TEST(TrainingStep, RefusedAnywhereLeavesTheModelAsItWas) {
+  const Tensor x = varied({6, 5, 3}), y = varied({6, 1}, -1, 1, 0.4);
+  const std::vector<Variable> model = {Variable(varied({3, 16})), Variable(varied({4, 16}, -1, 1, 0.2)),
+                                       Variable(varied({16}, -1, 1, 0.3)), Variable(varied({4, 1}, -1, 1, 0.4)),
+                                       Variable(zeros({1}, f64))};
+  const Optimizer adam(AdamOptions{.learning_rate = 0.01});
+  const auto step = [&] {
+    GradientTape tape;
+    const Tensor loss = mean_squared_error(y, dense(lstm(x, model[0], model[1], model[2]).output, model[3], model[4]));
+    adam.apply(model, tape.gradient(loss, model));
+  };
+  const auto values = [&] {
+    std::vector<std::vector<double>> all;
+    for (const Variable& variable : model) all.push_back(variable.value().to_vector<double>());
+    for (const Variable& variable : model)
+      for (const Optimizer::Slot& slot : adam.slots(variable)) all.push_back(slot.value.to_vector<double>());
+    return all;
+  };
+  for (int round = 0; round < 2; ++round) {  // With new state and with old.
+    const auto before = values();
+    const MemoryInfo memory_before = memory();
+    int refusals = 0;
+    for (std::size_t limit = 64;; limit += 128) {
+      const Budget tight("tight", limit);
+      const BudgetScope use(tight);
+      try {
+        step();
+        break;
+      } catch (const OutOfMemory&) {
+        ++refusals;
+      }
+      ASSERT_EQ(memory().num_bytes, memory_before.num_bytes) << limit;
+    }
+    EXPECT_GT(refusals, 10);
+    EXPECT_EQ(adam.step(), round + 1);
+    EXPECT_NE(values(), before);
+  }
+  const auto before = values();
+  {
+    const Budget tight("tight", 4096);
+    const BudgetScope use(tight);
+    EXPECT_THROW(step(), OutOfMemory);
+  }
+  EXPECT_EQ(values(), before);
 }
 
 TEST(Optimizer, RefusesWhatDoesNotFitHavingChangedNothing) {

@@ -41,6 +41,7 @@ struct RecurrentOptions {
   bool in_step_order = false;     // When reversed: the sequence begins with the step taken first (Keras' go_backwards);
                                   // otherwise an output lies where its input does.
   bool keep_for_gradient = true;  // The workspace will be given to recurrent_gradient().
+  bool unmasked = false;          // There is no mask: an LSTM then keeps no h, which the gradient makes again.
 };
 
 struct RecurrentSizes {
@@ -63,7 +64,8 @@ struct RecurrentGradients {
   TensorView x, kernel, recurrent_kernel, bias, initial_h, initial_c;
 };
 
-// What recurrent() leaves for the gradient: per row and step gates units, the state before, and for a GRU units more.
+// What recurrent() leaves for the gradient: per row and step gates units, the state before (of an unmasked LSTM c
+// alone), and for a GRU units more.
 // Without keep_for_gradient only the gates.
 PLIMSOLL_API std::size_t recurrent_workspace_bytes(const RecurrentOptions& options, const RecurrentSizes& sizes,
                                                    DType dtype) noexcept;
@@ -78,7 +80,7 @@ PLIMSOLL_API void recurrent(const RecurrentOptions& options, const RecurrentInpu
                             std::span<std::byte> scratch) noexcept;
 
 // The gradients of the sum of all results, each times its `upstream`. Takes the same inputs, and the workspace as
-// recurrent() left it, which it leaves so. Gradients are set, not added to.
+// recurrent() left it, which it leaves so. Gradients are set, not added to. Scratch holds some 128 rows at a time.
 PLIMSOLL_API void recurrent_gradient(const RecurrentOptions& options, const RecurrentInputs& in,
                                      const RecurrentResults<ConstTensorView>& upstream, const RecurrentGradients& out,
                                      std::span<const std::byte> workspace, std::span<std::byte> scratch) noexcept;

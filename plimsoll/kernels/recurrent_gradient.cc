@@ -8,6 +8,14 @@
 namespace plimsoll {
 namespace {
 
+// Steps whose gradients are in the scratch: places [first, first + steps).
+struct Chunk {
+  std::int64_t low;    // The first of them to be taken.
+  std::int64_t first;  // Its least place.
+  std::int64_t steps;
+  std::int64_t row(std::int64_t b, std::int64_t t) const noexcept { return b * steps + t - first; }
+};
+
 // Through time, from the last step taken to the first: from the gates' values the gradients of their products.
 template <class T>
 struct Backward {
@@ -52,18 +60,25 @@ struct Backward {
       for (std::int64_t i = 0; i < units; ++i) dh[i] += last[b * units + i];
   }
 
-  void clear(std::int64_t b, std::int64_t t) const noexcept {
-    std::fill_n(plan.slopes.at(b, t), plan.width(), T(0));
-    if (plan.is_gru()) std::fill_n(plan.extra_slopes.at(b, t), plan.units, T(0));
+  T* slopes(const Chunk& chunk, std::int64_t b, std::int64_t t) const noexcept {
+    return plan.slopes + chunk.row(b, t) * plan.width();
+  }
+  T* extra_slopes(const Chunk& chunk, std::int64_t b, std::int64_t t) const noexcept {
+    return plan.is_gru() ? plan.extra_slopes + chunk.row(b, t) * plan.units : nullptr;
+  }
+
+  void clear(const Chunk& chunk, std::int64_t b, std::int64_t t) const noexcept {
+    std::fill_n(slopes(chunk, b, t), plan.width(), T(0));
+    if (plan.is_gru()) std::fill_n(extra_slopes(chunk, b, t), plan.units, T(0));
   }
 
   template <class F>
-  void for_rows(std::int64_t begin, std::int64_t end, std::int64_t t, F gates) const noexcept {
+  void for_rows(const Chunk& chunk, std::int64_t begin, std::int64_t end, std::int64_t t, F gates) const noexcept {
     for (std::int64_t b = begin; b < end; ++b) {
       if (is_masked(mask, plan.time, b, t)) continue;
       GateStep<T> step = plan.step_of(b, t);
-      step.slopes = plan.slopes.at(b, t);
-      step.extra_slopes = plan.is_gru() ? plan.extra_slopes.at(b, t) : nullptr;
+      step.slopes = slopes(chunk, b, t);
+      step.extra_slopes = extra_slopes(chunk, b, t);
       step.dh = plan.dh + b * plan.units;
       step.dc = plan.is_lstm() ? plan.dc + b * plan.units : nullptr;
       step.dreset = plan.is_gru() ? plan.dreset + b * plan.units : nullptr;
@@ -76,85 +91,129 @@ struct Backward {
     loops.multiply(from, stride, 1, rows, depth, panels, plan.units, to + begin * plan.units, plan.units, accumulate);
   }
 
-  void step(std::int64_t begin, std::int64_t end, std::int64_t t) const noexcept {
+  void step(const Chunk& chunk, std::int64_t begin, std::int64_t end, std::int64_t t) const noexcept {
     const std::int64_t rows = end - begin, first = plan.first_columns(), units = plan.units;
-    const T* slopes = plan.slopes.at(begin, t);
+    const std::int64_t stride = chunk.steps * plan.width();
+    const T* from = slopes(chunk, begin, t);
     if (!plan.is_gru()) {
-      for_rows(begin, end, t, plan.is_lstm() ? loops.lstm_back : loops.simple_back);
+      for_rows(chunk, begin, end, t, plan.is_lstm() ? loops.lstm_back : loops.simple_back);
     } else {
-      for_rows(begin, end, t, loops.gru_back);
+      for_rows(chunk, begin, end, t, loops.gru_back);
       if (plan.options.reset_after) {
-        for_rows(begin, end, t, loops.gru_after_back);
-        multiply(begin, rows, plan.extra_slopes.at(begin, t), plan.extra_slopes.row, units, plan.third_panels, plan.dh,
+        for_rows(chunk, begin, end, t, loops.gru_after_back);
+        multiply(begin, rows, extra_slopes(chunk, begin, t), chunk.steps * units, units, plan.third_panels, plan.dh,
                  true);
       } else {
-        multiply(begin, rows, slopes + first, plan.slopes.row, units, plan.third_panels, plan.dreset, false);
-        for_rows(begin, end, t, loops.gru_before_back);
+        multiply(begin, rows, from + first, stride, units, plan.third_panels, plan.dreset, false);
+        for_rows(chunk, begin, end, t, loops.gru_before_back);
       }
     }
-    multiply(begin, rows, slopes, plan.slopes.row, first, plan.panels, plan.dh, true);
+    multiply(begin, rows, from, stride, first, plan.panels, plan.dh, true);
   }
 
-  void run_group(std::int64_t begin, std::int64_t end) const noexcept {
+  void run_group(const Chunk& chunk, std::int64_t begin, std::int64_t end) const noexcept {
     std::int64_t first[kRecurrentRows];
     for (std::int64_t b = begin; b < end; ++b) {
-      start(b);
+      if (chunk.low + chunk.steps == plan.time) start(b);
       first[b - begin] = first_step(b);
     }
-    for (std::int64_t k = plan.time - 1; k >= 0; --k) {
+    for (std::int64_t k = chunk.low + chunk.steps - 1; k >= chunk.low; --k) {
       const std::int64_t t = plan.place(k);
       for (std::int64_t b = begin; b < end; ++b) {
         if (k >= first[b - begin]) add_outputs(b, k);  // Before it outputs are zeros.
-        if (is_masked(mask, plan.time, b, t)) clear(b, t);
+        if (is_masked(mask, plan.time, b, t)) clear(chunk, b, t);
       }
-      step(begin, end, t);
+      step(chunk, begin, end, t);
     }
+    if (chunk.low > 0) return;
     const std::int64_t units = plan.units, count = (end - begin) * units;
     if (initial_h) copy_row(initial_h + begin * units, plan.dh + begin * units, count);
     if (initial_c) copy_row(initial_c + begin * units, plan.dc + begin * units, count);
   }
 };
 
-// The gradients of inputs and parameters, from those of all products at once.
+// The gradients of inputs and parameters, from those of a chunk's products; those of parameters are added up.
 template <class T>
 struct Products {
   const RecurrentPlan<T>& plan;
-  DType dtype;
+  const RecurrentInputs& in;
+  const RecurrentGradients& out;
   std::span<std::byte> scratch;
+  Chunk chunk;
 
-  TensorView view(T* data, std::int64_t rows, std::int64_t columns) const noexcept {
-    return {data, 0, dtype, {rows, columns}};
-  }
-  TensorView products() const noexcept { return view(plan.slopes.data, plan.steps(), plan.width()); }
-  TensorView states() const noexcept { return view(plan.h.data, plan.steps(), plan.units); }
-  T* third_gate(std::int64_t row) const noexcept {
-    return plan.slopes.data + row * plan.width() + plan.first_columns();
+  std::int64_t rows() const noexcept { return plan.batch * chunk.steps; }
+  bool is_first() const noexcept { return chunk.low + chunk.steps == plan.time; }
+  bool has_two_biases() const noexcept { return plan.is_gru() && plan.options.reset_after; }
+  TensorView view(T* data, std::int64_t columns) const noexcept { return {data, 0, in.x.dtype(), {rows(), columns}}; }
+  TensorView products() const noexcept { return view(plan.slopes, plan.width()); }
+  T* third_gate(std::int64_t row) const noexcept { return plan.slopes + row * plan.width() + plan.first_columns(); }
+
+  // The chunk's rows of a tensor [batch, time, columns], side by side.
+  TensorView gathered(const T* from, std::int64_t columns, T* to) const noexcept {
+    for (std::int64_t b = 0; b < plan.batch; ++b)
+      copy_row(to + b * chunk.steps * columns, from + (b * plan.time + chunk.first) * columns, chunk.steps * columns);
+    return view(to, columns);
   }
 
-  void run(const RecurrentInputs& in, const RecurrentGradients& out) const noexcept {
-    const ConstTensorView x = in.x.reshaped({plan.steps(), plan.inputs});
-    if (out.x.base())
-      matmul(products(), in.kernel, out.x.reshaped({plan.steps(), plan.inputs}), {.transpose_b = true}, scratch);
-    if (out.kernel.base()) matmul(x, products(), out.kernel, {.transpose_a = true}, scratch);
-    const bool two_biases = plan.is_gru() && plan.options.reset_after;
-    const TensorView bias = two_biases && out.bias.base() ? out.bias.reshaped({2, plan.width()}) : out.bias;
-    if (out.bias.base()) reduce(ReduceOp::sum, products(), axes_mask({0}), two_biases ? bias.rows(0, 1) : bias);
-    if (two_biases)  // What the recurrent products had in the third gate's place.
-      for (std::int64_t r = 0; r < plan.steps(); ++r)
-        copy_row(third_gate(r), plan.extra_slopes.data + r * plan.units, plan.units);
-    if (two_biases && out.bias.base()) reduce(ReduceOp::sum, products(), axes_mask({0}), bias.rows(1, 2));
+  // The states before the chunk's steps.
+  TensorView states() const noexcept {
+    if (plan.keeps_h()) return gathered(plan.h.data, plan.units, plan.chunk_h);
+    parallel_for(plan.batch, plan.group_rows(), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t b = begin; b < end; ++b)
+        for (std::int64_t k = chunk.low; k < chunk.low + chunk.steps; ++k) make_state(b, k);
+    });
+    return view(plan.chunk_h, plan.units);
+  }
+  void make_state(std::int64_t b, std::int64_t k) const noexcept {
+    const std::int64_t t = plan.place(k), units = plan.units;
+    T* to = plan.chunk_h + chunk.row(b, t) * units;
+    if (k == 0) {
+      in.initial_h.base() ? copy_row(to, in.initial_h.data<T>() + b * units, units)
+                          : static_cast<void>(std::fill_n(to, units, T(0)));
+      return;
+    }
+    GateStep<T> step = plan.step_of(b, plan.place(k - 1));
+    step.c = plan.c.at(b, t);
+    step.h_next = to;
+    recurrent_loops_of<T>().lstm_output(step);
+  }
+
+  // to (+)= a^T times the products.
+  void multiply(const TensorView& a, const TensorView& b, const TensorView& to) const noexcept {
+    matmul(a, b, to, {.transpose_a = true, .accumulate = !is_first()}, scratch);
+  }
+
+  void add_bias(T* to) const noexcept {
+    const std::int64_t width = plan.width();
+    reduce(ReduceOp::sum, products(), axes_mask({0}), TensorView(plan.bias, 0, in.x.dtype(), {width}));
+    for (std::int64_t i = 0; i < width; ++i) to[i] = is_first() ? plan.bias[i] : to[i] + plan.bias[i];
+  }
+
+  void of_input(T* to) const noexcept {
+    const std::int64_t inputs = plan.inputs, steps = chunk.steps;
+    matmul(products(), in.kernel, view(plan.chunk_dx, inputs), {.transpose_b = true}, scratch);
+    for (std::int64_t b = 0; b < plan.batch; ++b)
+      copy_row(to + (b * plan.time + chunk.first) * inputs, plan.chunk_dx + b * steps * inputs, steps * inputs);
+  }
+
+  void run() const noexcept {
+    if (out.x.base()) of_input(out.x.data<T>());
+    if (out.kernel.base()) multiply(gathered(in.x.data<T>(), plan.inputs, plan.chunk_x), products(), out.kernel);
+    if (out.bias.base()) add_bias(out.bias.data<T>());
+    if (has_two_biases())  // What the recurrent products had in the third gate's place.
+      for (std::int64_t r = 0; r < rows(); ++r) copy_row(third_gate(r), plan.extra_slopes + r * plan.units, plan.units);
+    if (has_two_biases() && out.bias.base()) add_bias(out.bias.data<T>() + plan.width());
     if (!out.recurrent_kernel.base()) return;
-    matmul(states(), products(), out.recurrent_kernel, {.transpose_a = true}, scratch);
-    if (plan.is_gru() && !two_biases) third_of_kernel(out.recurrent_kernel.data<T>());
+    multiply(states(), products(), out.recurrent_kernel);
+    if (plan.is_gru() && !has_two_biases()) third_of_kernel(out.recurrent_kernel.data<T>());
   }
 
   // Without reset_after the third gate's products were those of r h, not of h.
   void third_of_kernel(T* kernel) const noexcept {
     const std::int64_t units = plan.units;
-    T* gathered = plan.extra_slopes.data;
-    for (std::int64_t r = 0; r < plan.steps(); ++r) copy_row(gathered + r * units, third_gate(r), units);
-    matmul(view(plan.extra.data, plan.steps(), units), view(gathered, plan.steps(), units),
-           view(plan.third, units, units), {.transpose_a = true}, scratch);
+    for (std::int64_t r = 0; r < rows(); ++r) copy_row(plan.extra_slopes + r * units, third_gate(r), units);
+    multiply(gathered(plan.extra.data, units, plan.chunk_extra), view(plan.extra_slopes, units),
+             TensorView(plan.third, 0, in.x.dtype(), {units, units}));
     for (std::int64_t i = 0; i < units; ++i)
       copy_row(kernel + i * plan.width() + plan.first_columns(), plan.third + i * units, units);
   }
@@ -179,9 +238,14 @@ void run_backward(const RecurrentOptions& options, const RecurrentInputs& in,
   PLIMSOLL_CHECK(options.keep_for_gradient);
   PLIMSOLL_CHECK(workspace.size() >= plan.workspace_bytes && scratch.size() >= plan.scratch_bytes);
   backward.prepare(in);
-  parallel_for(plan.batch, plan.group_rows(),
-               [&](std::int64_t begin, std::int64_t end) { backward.run_group(begin, end); });
-  Products<T>{plan, in.x.dtype(), {plan.products, scratch.data() + scratch.size()}}.run(in, out);
+  for (std::int64_t high = plan.time; high > 0;) {
+    const std::int64_t steps = std::min(plan.chunk_steps(), high), low = high - steps;
+    const Chunk chunk = {low, std::min(plan.place(low), plan.place(high - 1)), steps};
+    parallel_for(plan.batch, plan.group_rows(),
+                 [&](std::int64_t begin, std::int64_t end) { backward.run_group(chunk, begin, end); });
+    Products<T>{plan, in, out, {plan.products, scratch.data() + scratch.size()}, chunk}.run();
+    high = low;
+  }
 }
 
 }  // namespace

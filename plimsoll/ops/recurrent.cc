@@ -42,6 +42,7 @@ Sequence run_sequence(RecurrentCell cell, const char* where, const Tensor& x, co
       .reverse = options.go_backwards,
       .in_step_order = options.go_backwards,
       .keep_for_gradient = ThreadContext::current().interceptor != nullptr,
+      .unmasked = options.mask.is_empty_handle(),
   };
   const Tensor* inputs[7] = {&x, &kernel, &recurrent_kernel};
   std::size_t count = 3;

@@ -8,9 +8,10 @@
 // reset_after [2, 3 units]). Gates in Keras' order: LSTM i, f, c, o; GRU z, r, h. A masked step carries the state over
 // and repeats the output before it, zeros when there was none. go_backwards takes the steps from the last to the first,
 // and the sequence begins with the step taken first. One operation, whatever the time: one product for the inputs of
-// all steps, then parts of the batch through time. A tape keeps, beside the inputs, gates and states of each step once.
-// Of f32 and f64. Throws InvalidArgument for shapes that do not go together, naming both, no steps at all, and
-// activations other than linear, relu, tanh, sigmoid and hard_sigmoid. Second derivatives are Unsupported.
+// all steps, then parts of the batch through time. A tape keeps, beside the inputs, gates and states of each step once
+// (of an LSTM without a mask the cell alone). Of f32 and f64. Throws InvalidArgument for shapes that do not go
+// together, naming both, no steps at all, and activations other than linear, relu, tanh, sigmoid and hard_sigmoid.
+// Second derivatives are Unsupported.
 #pragma once
 
 #include "plimsoll/base/api.h"

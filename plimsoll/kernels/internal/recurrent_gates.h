@@ -134,6 +134,13 @@ struct LstmGates {
   }
 };
 
+struct LstmOutput {
+  template <class T, class F, class S>
+  static void run(const GateStep<T>& step, Lane<T> lane, F f, S) noexcept {
+    lane.put(step.h_next, lane.get(gate(step, 3)) * f(lane.get(step.c)));
+  }
+};
+
 struct LstmBack {
   template <class T, class F, class S>
   static void run(const GateStep<T>& step, Lane<T> lane, F f, S s) noexcept {

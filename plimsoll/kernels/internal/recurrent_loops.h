@@ -36,6 +36,7 @@ struct RecurrentLoopsOf {
   using Gates = void (*)(const GateStep<T>& step);
   Gates simple, lstm, gru;      // gru: after its third gate is complete.
   Gates gru_before, gru_after;  // Before it, without and with reset_after: r, and the third gate's part with it.
+  Gates lstm_output;            // h_next alone, from the output gate and `c`.
   Gates simple_back, lstm_back;
   Gates gru_back;                         // All but the gradient of r.
   Gates gru_before_back, gru_after_back;  // That.

@@ -11,17 +11,23 @@ constexpr DType kTypes[] = {f32, f64};
 template <class T>
 constexpr DType kTypeOf = kTypes[sizeof(T) == 8];
 
-// The largest of the products that the call will make.
+// The largest of the products that go back from so many rows.
 template <class T>
-std::size_t product_bytes(const RecurrentPlan<T>& plan, bool back) noexcept {
-  const Shape x = {plan.steps(), plan.inputs}, h = {plan.steps(), plan.units}, z = {plan.steps(), plan.width()};
-  const Shape kernel = {plan.inputs, plan.width()};
+std::size_t product_bytes_back(const RecurrentPlan<T>& plan, std::int64_t rows) noexcept {
+  const Shape x = {rows, plan.inputs}, h = {rows, plan.units}, z = {rows, plan.width()};
   const DType dtype = kTypeOf<T>;
-  if (!back) return matmul_scratch_bytes(x, kernel, dtype, {});
-  return std::max({matmul_scratch_bytes(z, kernel, dtype, {.transpose_b = true}),
+  return std::max({matmul_scratch_bytes(z, {plan.inputs, plan.width()}, dtype, {.transpose_b = true}),
                    matmul_scratch_bytes(x, z, dtype, {.transpose_a = true}),
                    matmul_scratch_bytes(h, z, dtype, {.transpose_a = true}),
                    matmul_scratch_bytes(h, h, dtype, {.transpose_a = true})});
+}
+
+// The largest of the products that the call will make; the last chunk may be shorter.
+template <class T>
+std::size_t product_bytes(const RecurrentPlan<T>& plan, bool back) noexcept {
+  if (!back) return matmul_scratch_bytes({plan.steps(), plan.inputs}, {plan.inputs, plan.width()}, kTypeOf<T>, {});
+  return std::max(product_bytes_back(plan, plan.chunk_rows()),
+                  product_bytes_back(plan, plan.time % plan.chunk_steps() * plan.batch));
 }
 
 std::int64_t gates_of(RecurrentCell cell) noexcept {
@@ -38,8 +44,13 @@ void carve_scratch(RecurrentPlan<T>& plan, bool back, Carver& scratch) noexcept 
   if (plan.is_gru()) plan.third_panels = scratch.take<T>(units * round_up(units, columns));
   plan.bias = scratch.take<T>(plan.width());
   if (back) {
-    plan.slopes = {scratch.take<T>(plan.steps() * plan.width()), plan.values.row, plan.values.step};
-    if (plan.is_gru()) plan.extra_slopes = {scratch.take<T>(plan.steps() * units), plan.extra.row, plan.extra.step};
+    const std::int64_t rows = plan.chunk_rows();
+    plan.slopes = scratch.take<T>(rows * plan.width());
+    plan.chunk_x = scratch.take<T>(rows * plan.inputs);
+    plan.chunk_dx = scratch.take<T>(rows * plan.inputs);
+    plan.chunk_h = scratch.take<T>(rows * units);
+    plan.extra_slopes = scratch.take<T>(plan.is_gru() ? rows * units : 0);
+    plan.chunk_extra = scratch.take<T>(plan.is_gru() ? rows * units : 0);
     plan.dh = scratch.take<T>(state);
     plan.dc = scratch.take<T>(plan.is_lstm() ? state : 0);
     plan.dreset = scratch.take<T>(plan.is_gru() ? state : 0);
@@ -63,14 +74,14 @@ RecurrentPlan<T> plan_recurrent(const RecurrentOptions& options, const Recurrent
   const std::int64_t width = plan.width(), units = plan.units;
   plan.values = {workspace.take<T>(plan.steps() * width), plan.time * width, width};
   const bool keep = options.keep_for_gradient || back;
-  const auto rows = [&](bool needed) -> StepRows<T> {
-    if (!needed) return {};
-    if (keep) return {workspace.take<T>(plan.steps() * units), plan.time * units, units};
+  const auto rows = [&](bool needed, bool kept) -> StepRows<T> {
+    if (!needed || (back && !kept)) return {};
+    if (kept) return {workspace.take<T>(plan.steps() * units), plan.time * units, units};
     return {scratch.take<T>(plan.batch * units), units, 0};
   };
-  plan.h = rows(true);
-  plan.c = rows(plan.is_lstm());
-  plan.extra = rows(plan.is_gru());
+  plan.h = rows(true, keep && plan.keeps_h());
+  plan.c = rows(plan.is_lstm(), keep);
+  plan.extra = rows(plan.is_gru(), keep);
   carve_scratch(plan, back, scratch);
   const std::size_t bytes = product_bytes(plan, back);
   plan.products = scratch.take<std::byte>(static_cast<std::int64_t>(bytes));

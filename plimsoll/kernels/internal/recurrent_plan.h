@@ -9,7 +9,8 @@
 
 namespace plimsoll {
 
-inline constexpr std::int64_t kRecurrentRows = 16;  // The most rows that go through time together.
+inline constexpr std::int64_t kRecurrentRows = 16;    // The most rows that go through time together.
+inline constexpr std::int64_t kRecurrentChunk = 128;  // Rows and steps whose gradients are multiplied together.
 
 // Hands out aligned pieces of memory; without memory, only counts.
 class Carver {
@@ -45,10 +46,12 @@ struct RecurrentPlan {
   StepRows<T> h, c;    // The state before a step; c of an LSTM only.
   StepRows<T> extra;   // Of a GRU only: GateStep::extra.
   // Scratch.
-  StepRows<T> slopes;        // Going back: the gradients of the gates' products.
-  StepRows<T> extra_slopes;  // Of a GRU: those of `extra`, or the third gate's by themselves.
+  // Going back, a chunk of steps at a time, [batch, steps of the chunk, ..].
+  T *slopes, *extra_slopes;            // The gradients of the gates' products; of a GRU's `extra`.
+  T *chunk_x, *chunk_h, *chunk_extra;  // Rows of the chunk side by side.
+  T* chunk_dx;
   T *panels, *third_panels;  // The recurrent kernel (going back, transposed); a GRU's third gate by itself.
-  T* bias;                   // Those that are simply added.
+  T* bias;                   // Those that are simply added; going back, sums of a chunk.
   T *dh, *dc, *dreset;       // [batch, units], going back.
   T *final_h, *final_c;      // [batch, units], going forward.
   T* third;                  // [units, units], going back without reset_after.
@@ -65,6 +68,15 @@ struct RecurrentPlan {
   std::int64_t place(std::int64_t k) const noexcept { return options.reverse ? time - 1 - k : k; }
   std::int64_t output_place(std::int64_t k) const noexcept { return options.in_step_order ? k : place(k); }
 
+  // An LSTM's h is its output gate times f(c); under a mask it may be older.
+  bool keeps_h() const noexcept { return !is_lstm() || !options.unmasked; }
+
+  // Steps that go back together before their products are taken.
+  std::int64_t chunk_steps() const noexcept {
+    return std::clamp<std::int64_t>((kRecurrentChunk + batch - 1) / std::max<std::int64_t>(batch, 1), 1, time);
+  }
+  std::int64_t chunk_rows() const noexcept { return batch * chunk_steps(); }
+
   // The batch is cut by its size alone.
   std::int64_t group_rows() const noexcept {
     const std::int64_t groups =
@@ -78,7 +90,7 @@ struct RecurrentPlan {
     step.activation = options.activation;
     step.recurrent_activation = options.recurrent_activation;
     step.gates = values.at(b, t);
-    step.h = h.at(b, t);
+    step.h = h.data ? h.at(b, t) : nullptr;
     step.c = is_lstm() ? c.at(b, t) : nullptr;
     step.extra = is_gru() ? extra.at(b, t) : nullptr;
     return step;

@@ -122,7 +122,8 @@ void RecurrentOp::run(const OpRun& run) const noexcept {
 }
 
 SavedSlots RecurrentOp::saved(SlotMask) const {
-  return {.inputs = slot(0) | slot(1) | slot(2) | (given_.mask ? slot(mask_input()) : 0),
+  return {.inputs = slot(0) | slot(1) | slot(2) | (given_.mask ? slot(mask_input()) : 0) |
+                    (reads_initial_h() ? slot(initial_h_input()) : 0),
           .outputs = slot(workspace_output())};
 }
 
@@ -133,12 +134,14 @@ void RecurrentOp::gradient(GradientContext& c) const {
                                         .bias = given_.bias && c.wants(bias_input()),
                                         .initial_h = given_.initial_h && c.wants(initial_h_input()),
                                         .initial_c = given_.initial_c && c.wants(initial_c_input()),
+                                        .reads_initial_h = reads_initial_h(),
                                         .mask = given_.mask,
                                         .d_output = c.has_grad(0),
                                         .d_h = c.has_grad(1),
                                         .d_c = is_lstm() && c.has_grad(2),
                                         .return_sequences = return_sequences_};
   std::vector<const Tensor*> inputs = {&c.input(0), &c.input(1), &c.input(2), &c.output(workspace_output())};
+  if (parts.reads_initial_h) inputs.push_back(&c.input(initial_h_input()));
   if (parts.mask) inputs.push_back(&c.input(mask_input()));
   if (parts.d_output) inputs.push_back(&c.grad(0));
   if (parts.d_h) inputs.push_back(&c.grad(1));
@@ -177,6 +180,7 @@ void RecurrentGradient::run(const OpRun& run) const noexcept {
   RecurrentInputs in = {.x = run.in[0], .kernel = run.in[1], .recurrent_kernel = run.in[2]};
   const std::span<const std::byte> workspace(run.in[3].bytes(), run.in[3].nbytes());
   std::size_t next = 4;
+  if (parts_.reads_initial_h) in.initial_h = run.in[next++];
   if (parts_.mask) in.mask = run.in[next++];
   RecurrentResults<ConstTensorView> upstream;
   if (parts_.d_output) (parts_.return_sequences ? upstream.sequence : upstream.last) = run.in[next++];

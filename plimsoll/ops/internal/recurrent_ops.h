@@ -32,6 +32,7 @@ class RecurrentOp final : public OpOf<RecurrentOp> {
   std::size_t initial_h_input() const noexcept { return bias_input() + given_.bias; }
   std::size_t initial_c_input() const noexcept { return initial_h_input() + given_.initial_h; }
   std::size_t mask_input() const noexcept { return initial_c_input() + given_.initial_c; }
+  bool reads_initial_h() const noexcept { return is_lstm() && options_.unmasked && given_.initial_h; }
   void check_optional(const Specs& in, const RecurrentSizes& sizes) const;
 
   RecurrentOptions options_;
@@ -42,7 +43,7 @@ class RecurrentOp final : public OpOf<RecurrentOp> {
 // What a gradient is asked for, and out of what.
 struct RecurrentGradientParts {
   bool x = false, kernel = false, recurrent_kernel = false, bias = false, initial_h = false, initial_c = false;
-  bool mask = false;                                // Among the inputs.
+  bool reads_initial_h = false, mask = false;       // Among the inputs.
   bool d_output = false, d_h = false, d_c = false;  // The same.
   bool return_sequences = false;
 };
