@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "plimsoll/base/heap_count_testing.h"
+#include "plimsoll/base/thread_pool.h"
 #include "plimsoll/kernels/convolution_testing.h"
 #include "plimsoll/kernels/elementwise.h"
 
@@ -31,6 +32,7 @@ void expect_that_of_elementwise(std::int64_t n) {
 }
 
 TEST(ReluMask, GradientIsThatOfTheElementwiseKernel) {
+  parallel_for(2, 1, [](std::int64_t, std::int64_t) {});  // Threads are started now, not in a kernel.
   for (const std::int64_t n : {0, 1, 5, 511, 512, 513, 5000, 70000}) {
     expect_that_of_elementwise<float>(n);
     expect_that_of_elementwise<double>(n);
