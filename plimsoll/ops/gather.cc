@@ -28,6 +28,8 @@ class Gather final : public OpOf<Gather> {
     out.add(sizes.shape(), in.dtype(0));
   }
   void run(const OpRun& run) const noexcept override { plimsoll::gather(run.in[0], run.in[1], axis_, run.out[0]); }
+  void check(std::span<const ConstTensorView> in) const override { check_indices(in[1], in[0].shape(), axis_, name_); }
+  OpFacts facts() const noexcept override { return {.checks = true}; }
   SavedSlots saved(SlotMask) const override { return {.inputs = slot(1)}; }
   // Added up at the places it came from. For another axis than the first, with that axis first, and back.
   void gradient(GradientContext& c) const override {
