@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "plimsoll/autograd/custom_gradient.h"
 #include "plimsoll/autograd/tape.h"
 #include "plimsoll/base/error.h"
 #include "plimsoll/device/config.h"
@@ -169,6 +170,26 @@ TEST(Function, LeavesNothingBehind) {
   }
   EXPECT_EQ(memory().num_bytes, before.num_bytes);
   EXPECT_EQ(memory().num_tensors, before.num_tensors);
+}
+
+TEST(Function, KeepsCustomGradients) {
+  const auto body = [](Tensor x) {
+    return custom_gradient(
+        {x}, [](const std::vector<Tensor>& in) { return square(in[0]); },
+        [](const Tensor& dy, const std::vector<Tensor>&) { return std::vector{dy * 10.f}; });
+  };
+  const Tensor x = constant({3.f});
+  GradientTape tape;
+  tape.watch(x);
+  const Tensor y = function(body)(x);
+  EXPECT_EQ(y.item<float>(), 9);
+  EXPECT_EQ(tape.gradient(y, x).item<float>(), 10);
+  const auto inside = function([&](Tensor v) {
+    GradientTape inner;
+    inner.watch(v);
+    return inner.gradient(body(v), v);
+  });
+  EXPECT_EQ(inside(x).item<float>(), 10);
 }
 
 TEST(ControlFlow, TakesTheBranchOfTheValue) {

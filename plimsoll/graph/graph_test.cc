@@ -79,6 +79,13 @@ TEST(Graph, RefusesReadingWhatHasNoElements) {
   EXPECT_THROW(x.data<float>(), FailedPrecondition);
 }
 
+TEST(Graph, PrintsSymbolicTensors) {
+  Graph g;
+  const GraphScope in(g);
+  EXPECT_EQ(to_string(placeholder(f32, {-1, 4}, "x")),
+            "<Tensor: shape=(None, 4), dtype=float32, device=CPU:0, symbolic, name=\"x\">");
+}
+
 TEST(Graph, TellsItsTensorsFromOthers) {
   Tensor x, y, gone;
   Graph g, h;

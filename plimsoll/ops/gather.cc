@@ -7,7 +7,9 @@
 #include "plimsoll/ops/check_indices.h"
 #include "plimsoll/ops/execute.h"
 #include "plimsoll/ops/movement.h"
+#include "plimsoll/ops/take_along.h"
 #include "plimsoll/tensor/make_tensor.h"
+#include "plimsoll/tensor/tracer.h"
 
 namespace plimsoll {
 namespace {
@@ -103,6 +105,7 @@ Tensor take_along_axis(const Tensor& x, const Tensor& indices, std::int64_t axis
         fmt::format("take_along_axis: x is {}, indices are {}; all sizes but that of axis {} must be equal",
                     x.shape().to_string(), indices.shape().to_string(), along));
   check_indices(indices, x.shape(), along, "take_along_axis");
+  if (is_symbolic(indices)) return execute(TakeAlong(along), x, indices);
   return execute(Gather("take_along_axis", 0), x.flatten(), places_along(x.shape(), indices, along));
 }
 
