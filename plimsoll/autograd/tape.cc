@@ -41,6 +41,14 @@ void GradientTape::executed(const Op& op, std::span<const Tensor* const> inputs,
   record_->add(op, inputs, outputs);
 }
 
+bool GradientTape::watches(std::span<const Tensor* const> inputs) const {
+  if (outer && outer->watches(inputs)) return true;
+  if (paused_ || used_) return false;
+  for (const Tensor* input : inputs)
+    if (input->record()->has(TensorRecord::kTrainable) || record_->find(input->id()) != kNoSlot) return true;
+  return false;
+}
+
 Tensor GradientTape::gradient(const Tensor& target, const Tensor& source) {
   return std::move(gradient(target, std::span<const Tensor>(&source, 1))[0]);
 }

@@ -58,6 +58,7 @@ class PLIMSOLL_API GradientTape final : public Interceptor, public Holder {
 
  private:
   void executed(const Op& op, std::span<const Tensor* const> inputs, std::span<const Tensor> outputs) override;
+  bool watches(std::span<const Tensor* const> inputs) const override;
   std::string describe() const override;
   void visit_held(Visit f) const override;
 

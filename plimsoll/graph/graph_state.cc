@@ -79,8 +79,7 @@ std::size_t GraphState::size() const {
 }
 
 // TensorFlow's rule: the first keeps its name, later ones are numbered; case does not tell names apart.
-std::string GraphState::unique_name(std::string_view base_name) {
-  const std::string_view scope = ThreadContext::current().name_scope;
+std::string GraphState::unique_name(std::string_view scope, std::string_view base_name) {
   std::string name = scope.empty() ? std::string(base_name) : fmt::format("{}/{}", scope, base_name);
   const auto key_of = [](std::string text) {
     std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
@@ -111,12 +110,16 @@ const Op* GraphState::keep(const Op& op) {
 
 // All or nothing: the op, if it has one, was kept before.
 std::uint32_t GraphState::push(Node node, std::string_view base_name) {
+  return push(std::move(node), base_name, ThreadContext::current().name_scope);
+}
+
+std::uint32_t GraphState::push(Node node, std::string_view base_name, std::string_view scope) {
   const auto index = static_cast<std::uint32_t>(nodes_.size());
-  if (role_ == Role::kGraph) node.name = unique_name(base_name);
+  if (role_ == Role::kGraph) node.name = unique_name(scope, base_name);
   for (NodeOutput& output : node.outputs)
     if (output.id == 0) output.id = new_value_id();
   if (!waiting_for.empty()) node.controls.insert(node.controls.end(), waiting_for.begin(), waiting_for.end());
-  has_effects_ |= node.kind == NodeKind::kAssign;
+  has_effects_ |= node.kind == NodeKind::kAssign || node.kind == NodeKind::kUpdate;
   nodes_.push_back(std::move(node));
   return index;
 }
@@ -154,6 +157,15 @@ ValueId GraphState::capture(const Tensor& tensor) {
   captures_.push_back({inside, tensor});
   captured_values_[key] = inside;
   return inside;
+}
+
+std::vector<Tensor> GraphState::detach() {
+  const auto locked = lock();
+  std::vector<Tensor> outside;
+  for (Capture& captured : captures_) outside.push_back(std::exchange(captured.outside, Tensor()));
+  outer_.reset();
+  finalized_ = true;
+  return outside;
 }
 
 ValueId GraphState::constant_of(const Tensor& tensor, std::string_view name) {
@@ -221,9 +233,12 @@ std::vector<Tensor> GraphState::add(const Op& op, std::span<const Tensor* const>
   return outputs;
 }
 
-std::uint32_t GraphState::append_op(const Op& op, std::vector<ValueId> inputs, Device* device) {
+std::uint32_t GraphState::append_op(const Op& op, std::vector<ValueId> inputs, Device* device,
+                                    std::vector<std::uint32_t> updates, std::string_view name) {
   const auto locked = lock();
   Node node;
+  node.kind = updates.empty() ? NodeKind::kOp : NodeKind::kUpdate;
+  node.updates = std::move(updates);
   std::vector<SpecRef> refs;
   refs.reserve(inputs.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -245,7 +260,7 @@ std::uint32_t GraphState::append_op(const Op& op, std::vector<ValueId> inputs, D
   if (nodes_.size() == nodes_.capacity()) nodes_.reserve(std::max<std::size_t>(16, 2 * nodes_.size()));
   node.op = keep(op);
   try {
-    return push(std::move(node), op.name());
+    return name.empty() ? push(std::move(node), op.name()) : push(std::move(node), name, "");
   } catch (...) {
     node.op->~Op();
     throw;

@@ -36,6 +36,9 @@ class GraphState final : public GraphVariables, public Holder {
   Tensor read(const Variable& eager) override;
   Tensor assign(std::uint32_t declared, const Tensor& value, AssignKind kind) override;
   Tensor assign(const Variable& eager, const Tensor& value, AssignKind kind) override;
+  // `op` changes these variables; its first operands are their values, as it says.
+  Tensor add_update(const Op& op, std::span<const Tensor> inputs, std::span<const std::uint32_t> variables,
+                    std::string_view name);
   Tensor add_placeholder(const TensorSpec& spec, Device& device, std::string_view name);
   Tensor add_group(std::span<const Tensor> after, std::string_view name);
   std::vector<Tensor> add_gradients(const Tensor& target, std::span<const Tensor> sources);
@@ -47,10 +50,12 @@ class GraphState final : public GraphVariables, public Holder {
 
   // Nodes from those who rewrite: operands by number, specs worked out anew. The node's name is not looked at.
   std::uint32_t append(Node node);
-  std::uint32_t append_op(const Op& op, std::vector<ValueId> inputs, Device* device);
+  std::uint32_t append_op(const Op& op, std::vector<ValueId> inputs, Device* device,
+                          std::vector<std::uint32_t> updates = {}, std::string_view name = {});  // `name`: in full.
   std::uint32_t variable_number(const Variable& eager);      // Captures it when it is new.
   std::uint32_t add_variable(const NodeVariable& variable);  // As it is.
   ValueId read_value(std::uint32_t variable);
+  void forget_read(std::uint32_t variable);  // It was changed.
 
   std::unique_lock<std::recursive_mutex> lock() const { return std::unique_lock(mutex_); }
   // These require the lock, or that nobody adds nodes any more.
@@ -64,6 +69,8 @@ class GraphState final : public GraphVariables, public Holder {
     Tensor outside;  // Symbolic, or any.
   };
   const std::vector<Capture>& captures() const noexcept { return captures_; }  // Of a body.
+  // Of a body that is done: lets go of what is outside, which will hold it.
+  std::vector<Tensor> detach();
 
   Role role() const noexcept { return role_; }
   bool has_effects() const noexcept { return has_effects_; }  // Some node changes a variable.
@@ -85,12 +92,14 @@ class GraphState final : public GraphVariables, public Holder {
   ValueId capture(const Tensor& tensor);
   ValueId constant_of(const Tensor& tensor, std::string_view name);
   Tensor assign_number(std::uint32_t variable, const Tensor& value, AssignKind kind);
-  std::uint32_t push(Node node, std::string_view base_name);
-  std::string unique_name(std::string_view base_name);
+  // `scope`: what the name is in.
+  std::uint32_t push(Node node, std::string_view base_name, std::string_view scope);
+  std::uint32_t push(Node node, std::string_view base_name);  // In the thread's name scope.
+  std::string unique_name(std::string_view scope, std::string_view base_name);
   const Op* keep(const Op& op);
 
   const Role role_;
-  const std::shared_ptr<GraphState> outer_;
+  std::shared_ptr<GraphState> outer_;
   const std::uint64_t id_;
   mutable std::recursive_mutex mutex_;  // Guards all below.
   std::vector<Node> nodes_;

@@ -90,8 +90,13 @@ ValueId GraphState::read_value(std::uint32_t variable) {
   node.variable = variable;
   node.device = variables_[variable].device;
   node.outputs = {{variables_[variable].spec, variables_[variable].id}};
-  variables_[variable].last_read = {push(std::move(node), variables_[variable].name + "/read"), 0};
+  variables_[variable].last_read = {push(std::move(node), variables_[variable].name + "/read", ""), 0};
   return variables_[variable].last_read;
+}
+
+void GraphState::forget_read(std::uint32_t variable) {
+  const auto locked = lock();
+  variables_[variable].last_read = {};
 }
 
 Tensor GraphState::read(std::uint32_t declared) { return tensor(read_value(declared)); }
@@ -116,6 +121,18 @@ Tensor GraphState::assign(const Variable& eager, const Tensor& value, AssignKind
   return assign_number(variable_number(eager), value, kind);
 }
 
+Tensor GraphState::add_update(const Op& op, std::span<const Tensor> inputs, std::span<const std::uint32_t> variables,
+                              std::string_view name) {
+  const auto locked = lock();
+  require_open(op.name());
+  std::vector<ValueId> values;
+  for (std::size_t i = 0; i < inputs.size(); ++i) values.push_back(resolve(inputs[i], op.name(), op.input_name(i)));
+  const std::uint32_t made =
+      append_op(op, std::move(values), nullptr, std::vector<std::uint32_t>(variables.begin(), variables.end()), name);
+  for (const std::uint32_t variable : variables) variables_[variable].last_read = {};
+  return tensor({made, 0});
+}
+
 Tensor GraphState::assign_number(std::uint32_t number, const Tensor& value, AssignKind kind) {
   const auto locked = lock();
   require_open("assign");
@@ -132,7 +149,7 @@ Tensor GraphState::assign_number(std::uint32_t number, const Tensor& value, Assi
                                       variables_[number].spec.shape.to_string(), dtype_name(given.dtype),
                                       given.shape.to_string()));
   node.outputs = {{variables_[number].spec, 0}};
-  const std::uint32_t made = push(std::move(node), variables_[number].name + "/assign");
+  const std::uint32_t made = push(std::move(node), variables_[number].name + "/assign", "");
   variables_[number].last_read = {};
   return tensor({made, 0});
 }

@@ -28,6 +28,7 @@ enum class NodeKind : std::uint8_t {
   kConstant,     // Elements that do not change.
   kRead,         // The value of a variable.
   kAssign,       // Changes a variable; inputs: the value. Gives the new value.
+  kUpdate,       // An op that changes variables in place: its outputs are their new values.
   kGroup,        // Nothing, after the nodes it waits for.
   kGradients,    // Of input 0 with respect to the others; worked out when all sizes are known.
 };
@@ -40,8 +41,9 @@ struct NodeOutput {
 struct Node {
   NodeKind kind = NodeKind::kOp;
   AssignKind assign = AssignKind::kSet;
-  const Op* op = nullptr;      // Of kOp; lies in the graph.
-  std::uint32_t variable = 0;  // Of kRead and kAssign.
+  const Op* op = nullptr;              // Of kOp and kUpdate; lies in the graph.
+  std::uint32_t variable = 0;          // Of kRead and kAssign.
+  std::vector<std::uint32_t> updates;  // Of kUpdate: the variable of each output.
   std::vector<ValueId> inputs;
   std::vector<std::uint32_t> controls;  // Nodes that come first.
   std::vector<NodeOutput> outputs;

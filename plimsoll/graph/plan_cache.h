@@ -3,6 +3,7 @@
 // Thread safety: any thread. Cost: a hash, and a comparison of the signature.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <list>
 #include <memory>
@@ -22,25 +23,36 @@ class PlanCache {
 
   std::shared_ptr<T> find(std::span<const std::uint64_t> signature) {
     const std::lock_guard lock(mutex_);
-    for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
-      if (!equal(entry->signature, signature)) continue;
-      if (entry != entries_.begin()) entries_.splice(entries_.begin(), entries_, entry);
-      return entry->value;
-    }
-    return nullptr;
+    if (!entries_.empty() && equal(entries_.front().signature, signature)) return entries_.front().value;
+    const auto entry = locate(signature);
+    if (entry == entries_.end()) return nullptr;
+    entries_.splice(entries_.begin(), entries_, entry);
+    return entry->value;
   }
 
   // Gives what is in the cache: the one that another thread put there first, if so.
   std::shared_ptr<T> insert(std::span<const std::uint64_t> signature, std::shared_ptr<T> value, std::size_t bytes) {
     std::list<Entry> evicted;  // Ends after the lock.
     const std::lock_guard lock(mutex_);
-    for (const Entry& entry : entries_)
-      if (equal(entry.signature, signature)) return entry.value;
+    if (const auto known = locate(signature); known != entries_.end()) return known->value;
     entries_.push_front({Signature(signature.begin(), signature.end()), value, bytes});
+    try {
+      by_hash_.emplace(hash(signature), entries_.begin());
+    } catch (...) {
+      entries_.pop_front();
+      throw;
+    }
     bytes_ += bytes;
     while (bytes_ > bound_ && entries_.size() > 1) {
-      bytes_ -= entries_.back().bytes;
-      evicted.splice(evicted.begin(), entries_, std::prev(entries_.end()));
+      const auto last = std::prev(entries_.end());
+      bytes_ -= last->bytes;
+      const auto [begin, end] = by_hash_.equal_range(hash(last->signature));
+      for (auto place = begin; place != end; ++place)
+        if (place->second == last) {
+          by_hash_.erase(place);
+          break;
+        }
+      evicted.splice(evicted.begin(), entries_, last);
     }
     return value;
   }
@@ -49,6 +61,7 @@ class PlanCache {
     std::list<Entry> dropped;
     const std::lock_guard lock(mutex_);
     dropped.swap(entries_);
+    by_hash_.clear();
     bytes_ = 0;
   }
   std::size_t size() const {
@@ -75,9 +88,22 @@ class PlanCache {
     return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin());
   }
 
+  static std::uint64_t hash(std::span<const std::uint64_t> signature) {
+    std::uint64_t hash = 0x9E3779B97F4A7C15u;
+    for (const std::uint64_t word : signature) hash = (hash ^ word) * 0xFF51AFD7ED558CCDu ^ hash >> 32;
+    return hash;
+  }
+  typename std::list<Entry>::iterator locate(std::span<const std::uint64_t> signature) {
+    const auto [begin, end] = by_hash_.equal_range(hash(signature));
+    for (auto place = begin; place != end; ++place)
+      if (equal(place->second->signature, signature)) return place->second;
+    return entries_.end();
+  }
+
   const std::size_t bound_;
   mutable std::mutex mutex_;
   std::list<Entry> entries_;  // Lately used first. Guarded by mutex_, as the next.
+  std::unordered_multimap<std::uint64_t, typename std::list<Entry>::iterator> by_hash_;
   std::size_t bytes_ = 0;
 };
 

@@ -13,6 +13,11 @@
 
 namespace plimsoll {
 
+std::exception_ptr& pending_error() noexcept {
+  thread_local std::exception_ptr error;
+  return error;
+}
+
 // What one running call has: the views with their addresses filled in, and copies of the ops that draw.
 struct Program::Context {
   std::vector<ConstTensorView> in;
@@ -103,6 +108,16 @@ class Program::Running {
     draw();
   }
 
+  void obtain_inside(std::span<const ConstTensorView> feeds, std::span<const TensorView> results, std::byte* extent) {
+    obtain_variables();
+    for (std::uint32_t i = 0; i < p_.feed_base_.size(); ++i)
+      if (p_.feed_base_[i] != kNoBase) set_base(p_.feed_base_[i], const_cast<std::byte*>(feeds[i].bytes()));
+    set_base(0, extent);
+    for (std::size_t i = 0; i < p_.fetches_.size(); ++i)
+      set_base(p_.first_storage_ + p_.fetches_[i].number, results[i].bytes());
+    draw();
+  }
+
   void execute() {
     OpObserver* const observer = ThreadContext::current().observer;
     for (std::size_t i = 0; i < p_.steps_.size(); ++i) {
@@ -116,6 +131,8 @@ class Program::Running {
         run_observed(*c_->ops[i], run, *observer);
       else
         c_->ops[i]->run(run);
+      if (step.checks && pending_error()) [[unlikely]]
+        std::rethrow_exception(std::exchange(pending_error(), nullptr));
     }
   }
 
@@ -213,7 +230,7 @@ class Program::Running {
   }
 
   Program& p_;
-  const ProgramCall& call_;
+  const ProgramCall call_;
   std::unique_ptr<Context> c_;
 };
 
@@ -222,6 +239,13 @@ void Program::run(const ProgramCall& call) {
   running.obtain();
   running.execute();
   running.hand_out();
+}
+
+void Program::run_inside(std::span<const ConstTensorView> feeds, std::span<const TensorView> results,
+                         std::byte* extent) {
+  Running running(*this, {});
+  running.obtain_inside(feeds, results, extent);
+  running.execute();
 }
 
 std::size_t Program::bytes() const noexcept {

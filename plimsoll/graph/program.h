@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -28,6 +29,9 @@ struct ProgramCall {
   Draws* drawn = nullptr;               // Added to, when asked for.
 };
 
+// What an op that runs programs could not say, since run() does not throw: thrown by the program that ran the op.
+std::exception_ptr& pending_error() noexcept;
+
 class Program {
  public:
   Program(Rewritten rewritten, const Passes& passes);
@@ -38,6 +42,11 @@ class Program {
   // Throws OutOfMemory, and InvalidArgument for elements that an op refuses; before the first step, nothing has
   // changed.
   void run(const ProgramCall& call);
+
+  // Inside of an op: no variables, memory given. Requires a program whose results are made by ops of their own, and
+  // extent_bytes() of memory; throws what an op's check throws.
+  void run_inside(std::span<const ConstTensorView> feeds, std::span<const TensorView> results, std::byte* extent);
+  std::size_t extent_bytes() const noexcept { return plan_.extent_bytes; }
 
   struct VariableUse {
     std::uint32_t number = 0;  // In the graph.

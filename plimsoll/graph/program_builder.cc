@@ -1,7 +1,6 @@
 #include "plimsoll/graph/program_builder.h"
 
 #include <algorithm>
-#include <map>
 
 #include "plimsoll/base/error.h"
 #include "plimsoll/device/device.h"
@@ -45,8 +44,11 @@ void ProgramBuilder::number_values() {
   values_.resize(first_.back());
   variable_roots_.assign(graph_.variables().size(), UINT32_MAX);
   changes_.resize(graph_.variables().size());
-  for (std::uint32_t i = 0; i < graph_.nodes().size(); ++i)
-    if (graph_.node(i).kind == NodeKind::kAssign) changes_[graph_.node(i).variable].push_back(i);
+  for (std::uint32_t i = 0; i < graph_.nodes().size(); ++i) {
+    const Node& node = graph_.node(i);
+    if (node.kind == NodeKind::kAssign) changes_[node.variable].push_back(i);
+    for (const std::uint32_t variable : node.updates) changes_[variable].push_back(i);
+  }
   program_.feed_base_.assign(rewritten_.feeds.size(), Program::kNoBase);
 }
 
@@ -135,6 +137,7 @@ void ProgramBuilder::add_node(std::uint32_t index) {
       first.root = add_root(Place::kNothing, 0, index, 0);
       return;
     case NodeKind::kOp:
+    case NodeKind::kUpdate:
       return add_op(index);
     case NodeKind::kGradients:
       PLIMSOLL_CHECK(false);  // Rewriting leaves none.
@@ -159,7 +162,8 @@ void ProgramBuilder::add_op(std::uint32_t index) {
   for (std::uint32_t i = 0; i < node.outputs.size(); ++i) {
     specs.add(node.outputs[i].spec.shape, node.outputs[i].spec.dtype);
     step.out.push_back({index, i});
-    values_[first_[index] + i].root = add_root(Place::kPlanned, 0, index, i);
+    values_[first_[index] + i].root =
+        node.updates.empty() ? add_root(Place::kPlanned, 0, index, i) : variable_root(node.updates[i], true);
   }
   step.scratch_bytes = node.op->workspace_bytes(Specs(refs), specs);
   steps_.push_back(std::move(step));
@@ -178,8 +182,6 @@ void ProgramBuilder::add_assign(std::uint32_t index) {
   step.writes = node.variable;
   steps_.push_back(std::move(step));
 }
-
-void ProgramBuilder::choose_order() {}
 
 void ProgramBuilder::find_lifetimes() {
   for (std::size_t i = 0; i < steps_.size(); ++i) {
@@ -223,7 +225,7 @@ void ProgramBuilder::share_bytes() {
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     BuildStep& step = steps_[i];
     const std::uint32_t overwrites = step.op->facts().overwrites;
-    if (overwrites == 0 || step.out.size() != 1) continue;
+    if (overwrites == 0 || step.out.size() != 1 || roots_[root_of(step.out[0])].place == Place::kVariable) continue;
     for (std::size_t input = 0; input < step.in.size(); ++input) {
       if ((overwrites & slot(input)) == 0 || !may_overwrite(step, input, static_cast<std::int64_t>(i))) continue;
       const std::uint32_t from = root_of(step.in[input]), to = root_of(step.out[0]);

@@ -43,8 +43,12 @@ class ProgramBuilder {
   std::uint32_t place(ValueId value) const { return first_[value.node] + value.output; }
   Value& value(ValueId id) { return values_[place(id)]; }
   std::uint32_t root_of(ValueId id) { return find(value(id).root); }
-  std::uint32_t find(std::uint32_t root) const {
-    while (roots_[root].merged != UINT32_MAX) root = roots_[root].merged;
+  std::uint32_t find(std::uint32_t root) {  // Shortens the way for the next who asks.
+    while (roots_[root].merged != UINT32_MAX) {
+      const std::uint32_t next = roots_[roots_[root].merged].merged;
+      if (next != UINT32_MAX) roots_[root].merged = next;
+      root = roots_[root].merged;
+    }
     return root;
   }
   const TensorSpec& spec(ValueId id) const { return graph_.output(id).spec; }
@@ -58,6 +62,8 @@ class ProgramBuilder {
   bool read_outlives_change(std::uint32_t index) const;
   void find_read_ends();
   void choose_order();
+  void change_early();
+  void reorder();
   void find_lifetimes();
   void share_bytes();
   bool may_overwrite(const BuildStep& step, std::size_t input, std::int64_t position);

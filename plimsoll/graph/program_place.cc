@@ -155,17 +155,24 @@ void ProgramBuilder::emit() {
   emit_bases();
 }
 
+// Numbers are drawn in the order of the tickets, which is that in which the operations were written down.
 void ProgramBuilder::emit_random() {
+  auto& tickets = program_.tickets_;
+  const auto ticket_of = [](const BuildStep& step) -> std::uint64_t {
+    const RandomDraw* draw = step.op->facts().is_random ? const_cast<Op*>(step.op)->draw() : nullptr;
+    return draw ? draw->ticket : 0;
+  };
+  for (const BuildStep& step : steps_)
+    if (ticket_of(step) != 0) tickets.push_back({ticket_of(step), spec(step.out[0]).shape.size()});
+  const auto before = [](const Program::Ticket& a, const Program::Ticket& b) { return a.number < b.number; };
+  const auto same = [](const Program::Ticket& a, const Program::Ticket& b) { return a.number == b.number; };
+  std::sort(tickets.begin(), tickets.end(), before);
+  tickets.erase(std::unique(tickets.begin(), tickets.end(), same), tickets.end());
   for (std::uint32_t i = 0; i < steps_.size(); ++i) {
-    if (!steps_[i].op->facts().is_random) continue;
-    const RandomDraw* draw = const_cast<Op*>(steps_[i].op)->draw();
-    if (!draw || draw->ticket == 0) continue;
-    auto& tickets = program_.tickets_;
-    const auto found = std::find_if(tickets.begin(), tickets.end(),
-                                    [&](const Program::Ticket& ticket) { return ticket.number == draw->ticket; });
-    const auto number = static_cast<std::uint32_t>(found - tickets.begin());
-    if (found == tickets.end()) tickets.push_back({draw->ticket, spec(steps_[i].out[0]).shape.size()});
-    program_.random_steps_.push_back({i, number});
+    if (ticket_of(steps_[i]) == 0) continue;
+    const auto found =
+        std::lower_bound(tickets.begin(), tickets.end(), Program::Ticket{ticket_of(steps_[i]), 0}, before);
+    program_.random_steps_.push_back({i, static_cast<std::uint32_t>(found - tickets.begin())});
   }
 }
 

@@ -27,7 +27,8 @@ class Rewriter {
       first_.push_back(first_.back() + static_cast<std::uint32_t>(node.outputs.size()));
     mapped_.resize(first_.back());
     fed_.assign(first_.back(), -1);
-    for (std::size_t i = 0; i < feeds.size(); ++i) fed_[place(feeds[i].value)] = static_cast<int>(i);
+    for (std::size_t i = 0; i < feeds.size(); ++i)
+      if (feeds[i].value.node != kNoNode) fed_[place(feeds[i].value)] = static_cast<int>(i);
   }
 
   Rewritten run(std::span<const ValueId> fetches, bool with_effects) {
@@ -56,7 +57,7 @@ class Rewriter {
     for (const ValueId& fetch : fetches) need(fetch);
     for (std::uint32_t i = static_cast<std::uint32_t>(from_.nodes().size()); i-- > 0;) {
       const Node& node = from_.node(i);
-      if (with_effects && node.kind == NodeKind::kAssign) needed_[i] = true;
+      if (with_effects && (node.kind == NodeKind::kAssign || node.kind == NodeKind::kUpdate)) needed_[i] = true;
       if (!needed_[i]) continue;
       for (const ValueId& input : node.inputs) need(input);
       for (const std::uint32_t before : node.controls) needed_[before] = true;
@@ -91,6 +92,8 @@ class Rewriter {
         return keep({index, 0}, to_->read_value(variable(node.variable)));
       case NodeKind::kGradients:
         return copy_gradients(index);
+      case NodeKind::kUpdate:
+        return copy_update(index);
       case NodeKind::kGroup:
       case NodeKind::kConstant:
       case NodeKind::kAssign: {
@@ -104,6 +107,16 @@ class Rewriter {
     }
   }
 
+  void copy_update(std::uint32_t index) {
+    const Node& node = from_.node(index);
+    std::vector<ValueId> inputs = node.inputs;
+    for (ValueId& input : inputs) input = mapped_[place(input)];
+    std::vector<std::uint32_t> updates;
+    for (const std::uint32_t changed : node.updates) updates.push_back(variable(changed));
+    keep_all(index, to_->append_op(*node.op, std::move(inputs), node.device, updates));
+    for (const std::uint32_t changed : updates) to_->forget_read(changed);
+  }
+
   void copy_assign(std::uint32_t index, Node copied) {
     copied.variable = variable(copied.variable);
     const NodeVariable& changed = to_->variables()[copied.variable];
@@ -111,7 +124,9 @@ class Rewriter {
     if (!(value == changed.spec.shape))
       throw InvalidArgument(fmt::format("assign: variable \"{}\" has shape {}, the value {}", changed.name,
                                         changed.spec.shape.to_string(), value.to_string()));
+    const std::uint32_t changed_number = copied.variable;
     const std::uint32_t made = to_->append(std::move(copied));
+    to_->forget_read(changed_number);
     keep({index, 0}, {made, 0});
   }
 

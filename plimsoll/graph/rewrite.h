@@ -10,18 +10,11 @@
 #include <vector>
 
 #include "plimsoll/graph/graph_state.h"
+#include "plimsoll/graph/passes.h"
 
 namespace plimsoll {
 
-// What is done to a graph before it runs. All of it leaves the results as they are, to the bit.
-struct Passes {
-  bool fold = true;      // Operations on constants are done once.
-  bool merge = true;     // The same operation on the same operands is done once.
-  bool in_place = true;  // Results take the place of operands that nobody needs any more.
-  bool reorder = true;   // Another order, when it needs less memory.
-};
-
-// A value that comes from outside, and what it is.
+// A value that comes from outside, and what it is; one of kNoNode is nothing.
 struct Feed {
   ValueId value;
   TensorSpec spec;

@@ -215,15 +215,13 @@ class Session::State {
     }
     if (std::shared_ptr<Program> known = plans_.find(signature)) return known;
     const Passes passes;
-    Rewritten expanded = rewrite(graph, fed, values, false, passes);
+    Passes expanding;
+    expanding.merge = false;  // Gradients of what is merged would add up in another order.
+    Rewritten expanded = rewrite(graph, fed, values, false, expanding);
     std::vector<Feed> again;
-    for (std::size_t i = 0; i < expanded.feeds.size(); ++i)
-      if (expanded.feeds[i].node != kNoNode) again.push_back({expanded.feeds[i], fed[i].spec});
-    Rewritten merged = rewrite(*expanded.graph, again, expanded.fetches, false, passes);
-    Rewritten result{merged.graph, std::vector<ValueId>(fed.size()), merged.fetches};
-    for (std::size_t i = 0, next = 0; i < expanded.feeds.size(); ++i)
-      if (expanded.feeds[i].node != kNoNode) result.feeds[i] = merged.feeds[next++];
-    auto program = std::make_shared<Program>(std::move(result), passes);
+    for (std::size_t i = 0; i < fed.size(); ++i) again.push_back({expanded.feeds[i], fed[i].spec});
+    Rewritten merged = rewrite(*expanded.graph, again, expanded.fetches, true, passes);  // All in it is needed.
+    auto program = std::make_shared<Program>(std::move(merged), passes);
     const std::size_t bytes = program->bytes();
     return plans_.insert(signature, std::move(program), bytes);
   }

@@ -5,6 +5,7 @@
 // turn. Thread safety: any thread.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -18,10 +19,13 @@ namespace plimsoll {
 
 class TracedCall : public std::enable_shared_from_this<TracedCall> {
  public:
-  // `feeds` become the operands, in order, `fetches` the results; fetches of kNoNode give empty handles.
+  // `feeds` become the operands, in order, `fetches` the results. All sizes are known, all variables eager. `effects`:
+  // changes of variables happen.
   static std::shared_ptr<TracedCall> make(std::shared_ptr<GraphState> graph, std::vector<ValueId> feeds,
-                                          std::vector<ValueId> fetches, const Passes& passes);
+                                          std::vector<ValueId> fetches, bool effects, const Passes& passes);
 
+  // Throws what Program::run throws.
+  void call(std::span<const Tensor* const> feeds, std::span<Tensor> results, const Draws* draws = nullptr);
   std::vector<Tensor> call(std::span<const Tensor* const> feeds, const Draws* draws = nullptr);
   const MemoryPlan& memory_plan();
   std::size_t bytes();  // Of its bookkeeping.
@@ -31,34 +35,53 @@ class TracedCall : public std::enable_shared_from_this<TracedCall> {
 
  private:
   friend class CallOp;
+  // Where a value that the gradient reads comes from: an operand of the call, or one of its results.
+  struct Source {
+    bool from_operand;
+    std::size_t number;
+  };
   // What is made when a tape first watches a call.
   struct Differentiated {
-    std::shared_ptr<Program> forward;  // Results, then saved values.
-    std::vector<Variable> variables;   // Of forward.
+    std::shared_ptr<GraphState> joint;        // Forward and backward in one graph.
+    std::vector<Variable> operand_variables;  // The operands after the feeds.
+    std::shared_ptr<Program> forward;         // Gives the results, then what is saved.
+    std::vector<Variable> forward_variables;
     std::size_t num_saved = 0;
-    std::vector<int> saved_from;          // For each feed of backward: operand number, ~number of a saved value, ...
-    std::shared_ptr<GraphState> joint;    // Forward and backward in one graph.
-    std::vector<ValueId> gradients;       // For each operand, variables after feeds; kNoNode: none.
-    std::vector<ValueId> backward_feeds;  // Saved values, then the gradients of the results.
-    PlanCache<TracedCall> backward{std::size_t{16} << 20};  // By which gradients are asked for.
+    std::vector<Source> sources;                            // Of the first operands of backward.
+    std::vector<std::size_t> seeded;                        // The results whose gradients are the next ones.
+    std::vector<ValueId> backward_feeds;                    // Both, in the joint graph.
+    std::vector<ValueId> gradients;                         // For each operand; kNoNode: none.
+    PlanCache<TracedCall> backward{std::size_t{16} << 20};  // By the operands whose gradients are asked for.
+    std::vector<ValueId> operands, outputs;                 // Of forward, in the joint graph.
+    std::vector<TensorSpec> output_specs;
+    std::shared_ptr<TracedCall> whole;  // From operands and gradients of all outputs, also saved ones, when asked for.
+    std::vector<bool> whole_has;        // Which operands it has gradients for.
   };
 
-  TracedCall(std::shared_ptr<GraphState> graph, std::vector<ValueId> feeds, std::vector<ValueId> fetches,
+  TracedCall(std::shared_ptr<GraphState> graph, std::vector<ValueId> feeds, std::vector<ValueId> fetches, bool effects,
              const Passes& passes)
-      : graph_(std::move(graph)), feeds_(std::move(feeds)), fetches_(std::move(fetches)), passes_(passes) {}
+      : graph_(std::move(graph)),
+        feeds_(std::move(feeds)),
+        fetches_(std::move(fetches)),
+        effects_(effects),
+        passes_(passes) {}
 
-  std::shared_ptr<Program> program();
+  Program& program();
   Differentiated& differentiated();
-  std::vector<Tensor> call_watched(std::span<const Tensor* const> feeds, const Draws* draws, Interceptor& interceptor);
+  TracedCall& whole();
+  bool call_watched(std::span<const Tensor* const> feeds, std::span<Tensor> results, const Draws* draws,
+                    Interceptor& interceptor);
   std::vector<Feed> feed_specs() const;
-  std::shared_ptr<Program> compile(std::span<const ValueId> fetches);
+  static std::vector<Variable> variables_of(const Program& program);
 
   const std::shared_ptr<GraphState> graph_;
   const std::vector<ValueId> feeds_, fetches_;
+  const bool effects_;
   const Passes passes_;
-  std::mutex mutex_;
-  std::shared_ptr<Program> program_;  // Guarded by mutex_ while it is made, as the others.
-  std::vector<Variable> variables_;   // Of program_.
+  std::mutex mutex_;  // Of making the rest; what is made does not change.
+  std::shared_ptr<Program> program_;
+  std::vector<Variable> variables_;  // Of program_.
+  std::atomic<Program*> ready_{nullptr};
   std::unique_ptr<Differentiated> differentiated_;
 };
 

@@ -38,9 +38,10 @@ std::int64_t find_bad_index(const Tensor& indices, std::int64_t size, const char
   return first_bad_index(indices.view(), size);
 }
 
-void refuse_index(const Tensor& indices, std::int64_t position, std::int64_t size, const char* where,
-                  const std::string& range) {
-  const ConstTensorView view = indices.view();
+namespace {
+
+[[noreturn]] void refuse_index(const ConstTensorView& view, std::int64_t position, std::int64_t size, const char* where,
+                               const std::string& range) {
   const std::int64_t index =
       view.dtype() == i64 ? view.data<std::int64_t>()[position] : view.data<std::int32_t>()[position];
   throw InvalidArgument(
@@ -49,8 +50,22 @@ void refuse_index(const Tensor& indices, std::int64_t position, std::int64_t siz
                   size == 0 ? "there is nothing to choose from" : fmt::format("use 0 to {}", size - 1)));
 }
 
+}  // namespace
+
+void refuse_index(const Tensor& indices, std::int64_t position, std::int64_t size, const char* where,
+                  const std::string& range) {
+  refuse_index(indices.view(), position, size, where, range);
+}
+
 void check_indices(const Tensor& indices, const Shape& of, std::size_t axis, const char* where) {
   const std::int64_t bad = find_bad_index(indices, of[axis], where);
+  if (bad >= 0) [[unlikely]]
+    refuse_index(indices, bad, of[axis], where,
+                 fmt::format("axis {} of shape {}, of size {}", axis, of.to_string(), of[axis]));
+}
+
+void check_indices(const ConstTensorView& indices, const Shape& of, std::size_t axis, const char* where) {
+  const std::int64_t bad = first_bad_index(indices, of[axis]);
   if (bad >= 0) [[unlikely]]
     refuse_index(indices, bad, of[axis], where,
                  fmt::format("axis {} of shape {}, of size {}", axis, of.to_string(), of[axis]));

@@ -24,5 +24,7 @@ std::int64_t find_bad_index(const Tensor& indices, std::int64_t size, const char
 
 // Both, for rows or other positions along an axis of a tensor called `of`.
 void check_indices(const Tensor& indices, const Shape& of, std::size_t axis, const char* where);
+// The same of a graph's values, when it runs.
+void check_indices(const ConstTensorView& indices, const Shape& of, std::size_t axis, const char* where);
 
 }  // namespace plimsoll

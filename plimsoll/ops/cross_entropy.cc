@@ -76,6 +76,10 @@ class CrossEntropy final : public OpOf<CrossEntropy> {
   }
   void gradient(GradientContext& c) const override;
   std::string input_name(std::size_t input) const override { return input == 0 ? "labels" : "logits"; }
+  void check(std::span<const ConstTensorView> in) const override {
+    require_labels(name(), "label", in[0], in[1].shape().back());
+  }
+  OpFacts facts() const noexcept override { return {.checks = loss_ == Loss::kSparseSoftmax}; }
 
  private:
   void check_sparse(const Specs& in) const;
@@ -148,7 +152,12 @@ class CrossEntropyGradient final : public OpOf<CrossEntropyGradient> {
   void run(const OpRun& run) const noexcept override;
   SavedSlots saved(SlotMask) const override { return {.inputs = slot(0) | slot(1) | slot(2)}; }
   void gradient(GradientContext& c) const override;
-  OpFacts facts() const noexcept override { return {.overwrites = slot(1)}; }
+  void check(std::span<const ConstTensorView> in) const override {
+    require_labels(name(), "label", in[0], in[1].shape().back());
+  }
+  OpFacts facts() const noexcept override {
+    return {.checks = loss_ == Loss::kSparseSoftmax, .overwrites = slot(1)};
+  }
 
  private:
   void gradient_of_sigmoid(GradientContext& c) const;

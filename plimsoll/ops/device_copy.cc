@@ -2,12 +2,14 @@
 #include <string>
 
 #include "plimsoll/base/clock.h"
+#include "plimsoll/base/error.h"
 #include "plimsoll/device/device.h"
 #include "plimsoll/device/runtime.h"
 #include "plimsoll/kernels/elementwise.h"
 #include "plimsoll/ops/execute.h"
 #include "plimsoll/tensor/interceptor.h"
 #include "plimsoll/tensor/make_tensor.h"
+#include "plimsoll/tensor/tracer.h"
 
 namespace plimsoll {
 namespace {
@@ -39,6 +41,8 @@ Tensor Tensor::to(std::string_view device) const {
   if (is_empty_handle() || is_disposed()) refuse_disposed(*this, "to", "x");
   Device &from = device_of(*this), &target = Runtime::instance().device(device);
   if (&from == &target) return *this;
+  if (is_symbolic(*this))
+    throw Unsupported("to: a graph stays on one device; move what is fed to it, or run two sessions");
   const DeviceCopy op(from.name());
   const ConstTensorView in = view();
   const ThreadContext& context = ThreadContext::current();

@@ -7,7 +7,9 @@
 #include "plimsoll/ops/check_indices.h"
 #include "plimsoll/ops/execute.h"
 #include "plimsoll/ops/movement.h"
+#include "plimsoll/ops/take_along.h"
 #include "plimsoll/tensor/make_tensor.h"
+#include "plimsoll/tensor/tracer.h"
 
 namespace plimsoll {
 namespace {
@@ -28,6 +30,8 @@ class Gather final : public OpOf<Gather> {
     out.add(sizes.shape(), in.dtype(0));
   }
   void run(const OpRun& run) const noexcept override { plimsoll::gather(run.in[0], run.in[1], axis_, run.out[0]); }
+  void check(std::span<const ConstTensorView> in) const override { check_indices(in[1], in[0].shape(), axis_, name_); }
+  OpFacts facts() const noexcept override { return {.checks = true}; }
   SavedSlots saved(SlotMask) const override { return {.inputs = slot(1)}; }
   // Added up at the places it came from. For another axis than the first, with that axis first, and back.
   void gradient(GradientContext& c) const override {
@@ -101,6 +105,7 @@ Tensor take_along_axis(const Tensor& x, const Tensor& indices, std::int64_t axis
         fmt::format("take_along_axis: x is {}, indices are {}; all sizes but that of axis {} must be equal",
                     x.shape().to_string(), indices.shape().to_string(), along));
   check_indices(indices, x.shape(), along, "take_along_axis");
+  if (is_symbolic(indices)) return execute(TakeAlong(along), x, indices);
   return execute(Gather("take_along_axis", 0), x.flatten(), places_along(x.shape(), indices, along));
 }
 

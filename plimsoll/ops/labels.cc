@@ -23,10 +23,14 @@ std::string position_text(const Shape& shape, std::int64_t position) {
 void require_labels(const char* where, const char* what, const Tensor& labels, std::int64_t classes) {
   if (labels.is_empty_handle() || labels.is_disposed() || (labels.dtype() != i32 && labels.dtype() != i64)) return;
   if (is_symbolic(labels)) return;  // Looked at when the graph runs.
-  const ConstTensorView view = labels.view();
-  const std::int64_t bad = first_bad_index(view, classes);
+  require_labels(where, what, labels.view(), classes);
+}
+
+void require_labels(const char* where, const char* what, const ConstTensorView& labels, std::int64_t classes) {
+  const std::int64_t bad = first_bad_index(labels, classes);
   if (bad < 0) return;
-  const std::int64_t value = view.dtype() == i32 ? view.data<std::int32_t>()[bad] : view.data<std::int64_t>()[bad];
+  const std::int64_t value =
+      labels.dtype() == i32 ? labels.data<std::int32_t>()[bad] : labels.data<std::int64_t>()[bad];
   throw InvalidArgument(fmt::format("{}: {} {} at position {} is not one of the {} classes, which count from 0", where,
                                     what, value, position_text(labels.shape(), bad), classes));
 }

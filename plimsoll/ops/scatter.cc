@@ -57,6 +57,8 @@ class Scatter final : public OpOf<Scatter> {
     if (run.out[0].size() > 0) std::memset(run.out[0].bytes(), 0, run.out[0].nbytes());
     plimsoll::scatter_add(run.in[1], run.in[0], run.out[0]);
   }
+  void check(std::span<const ConstTensorView> in) const override { check_indices(in[0], {rows_}, 0, name()); }
+  OpFacts facts() const noexcept override { return {.checks = true}; }
   SavedSlots saved(SlotMask) const override { return {.inputs = slot(0)}; }
   void gradient(GradientContext& c) const override {
     if (c.wants(1)) c.give(1, gather(c.grad(), c.input(0)));
@@ -90,7 +92,10 @@ class ScatterInto final : public OpOf<ScatterInto> {
     else
       plimsoll::scatter(run.in[2], run.in[0], run.out[0]);
   }
-  OpFacts facts() const noexcept override { return {.overwrites = slot(1)}; }
+  void check(std::span<const ConstTensorView> in) const override {
+    check_indices(in[0], in[1].shape(), 0, name());
+  }
+  OpFacts facts() const noexcept override { return {.checks = true, .overwrites = slot(1)}; }
   SavedSlots saved(SlotMask wanted) const override {
     return {.inputs = adds_ && (wanted & slot(2)) == 0 ? SlotMask{0} : slot(0)};
   }

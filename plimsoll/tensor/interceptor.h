@@ -23,6 +23,9 @@ class PLIMSOLL_API Interceptor {
   // After `op` ran. May throw; the caller then drops the outputs.
   virtual void executed(const Op& op, std::span<const Tensor* const> inputs, std::span<const Tensor> outputs) = 0;
 
+  // Whether an operation on these would be remembered. For those whom it costs something to be remembered.
+  virtual bool watches(std::span<const Tensor* const> inputs) const;
+
   Interceptor* outer = nullptr;  // To whom it passes on.
 };
 

@@ -7,6 +7,7 @@
 #include "plimsoll/device/device.h"
 #include "plimsoll/tensor/make_tensor.h"
 #include "plimsoll/tensor/tensor.h"
+#include "plimsoll/tensor/tracer.h"
 
 namespace plimsoll {
 namespace {
@@ -84,6 +85,8 @@ std::string to_string(const Tensor& tensor) {
       fmt::format("<Tensor: shape={}, dtype={}, ", tensor.shape().to_tuple_string(), dtype_name(tensor.dtype()));
   if (tensor.is_disposed())
     out += "disposed";
+  else if (is_symbolic(tensor))
+    out += fmt::format("device={}, symbolic", device_of(tensor).name());
   else
     out += fmt::format("device={}, values={}", device_of(tensor).name(), values_of(tensor.view()));
   if (const std::string name = tensor.name(); !name.empty()) out += fmt::format(", name=\"{}\"", name);

@@ -88,11 +88,12 @@ constexpr std::size_t num_members() {
 template <class T, class F>
 void visit(const T& value, F& f);
 
+// f(member) for each member of an aggregate.
 template <class T, class F>
-void visit_members(const T& value, F& f) {
+void for_each_member(const T& value, F&& f) {
   constexpr std::size_t kMembers = num_members<T>();
   static_assert(kMembers <= 16, "tidy: an aggregate of more than 16 members; write visit_tensors(const T&, f) for it");
-  const auto each = [&f](const auto&... members) { (visit(members, f), ...); };
+  const auto each = [&f](const auto&... members) { (f(members), ...); };
 #define PLIMSOLL_MEMBERS(count, ...)      \
   else if constexpr (kMembers == count) { \
     const auto& [__VA_ARGS__] = value;    \
@@ -142,7 +143,7 @@ void visit(const T& value, F& f) {
   } else if constexpr (OwningPointer<T>) {
     if (value) visit(*value, f);
   } else if constexpr (std::is_aggregate_v<T>) {
-    visit_members(value, f);
+    for_each_member(value, [&f](const auto& member) { visit(member, f); });
   } else {
     static_assert(std::is_trivially_copyable_v<T> && !std::is_pointer_v<T>,
                   "tidy: this type could hide a tensor; write visit_tensors(const T&, f) for it, or return what is "

@@ -1,0 +1,338 @@
+#include "plimsoll/graph/control_flow.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "plimsoll/autograd/tape.h"
+#include "plimsoll/base/error.h"
+#include "plimsoll/graph/body.h"
+#include "plimsoll/ops/creation.h"
+#include "plimsoll/ops/elementwise.h"
+#include "plimsoll/ops/execute.h"
+#include "plimsoll/tensor/make_tensor.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr std::size_t kAlignment = 64;
+std::size_t rounded(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+std::vector<SpecRef> part(const Specs& in, std::size_t begin, std::size_t count) {
+  std::vector<SpecRef> refs;
+  for (std::size_t i = begin; i < begin + count; ++i) refs.push_back({&in.shape(i), in.dtype(i)});
+  return refs;
+}
+
+bool all_known(const Specs& in) {
+  for (std::size_t i = 0; i < in.size(); ++i)
+    if (!in.shape(i).is_known()) return false;
+  return true;
+}
+
+bool may_agree(const Shape& a, const Shape& b) {
+  if (a.rank() != b.rank()) return false;
+  for (std::size_t axis = 0; axis < a.rank(); ++axis)
+    if (a[axis] != b[axis] && a[axis] != kUnknownSize && b[axis] != kUnknownSize) return false;
+  return true;
+}
+
+void require_agreement(const char* where, std::size_t index, const TensorSpec& a, const char* a_name,
+                       const TensorSpec& b, const char* b_name) {
+  if (a.dtype == b.dtype && may_agree(a.shape, b.shape)) return;
+  throw InvalidArgument(fmt::format("{}: tensor {} is {} {} {} and {} {} {}; give the same dtype and shape", where,
+                                    index, dtype_name(a.dtype), a.shape.to_string(), a_name, dtype_name(b.dtype),
+                                    b.shape.to_string(), b_name));
+}
+
+// Runs a program inside of an op; what it throws is kept for the program around.
+void run_body(Program& program, std::span<const ConstTensorView> feeds, std::span<const TensorView> results,
+              std::byte* extent) noexcept {
+  try {
+    program.run_inside(feeds, results, extent);
+  } catch (...) {
+    pending_error() = std::current_exception();
+  }
+}
+
+// The gradients of sum(results * upstream) with respect to those of `arguments` that are floats; zeros where none.
+std::vector<Tensor> replayed_gradients(const Body& body, const std::vector<Tensor>& arguments,
+                                       const std::vector<Tensor>& upstream) {
+  GradientTape tape;
+  std::vector<Tensor> watched;
+  std::vector<Tensor> operands;
+  for (const Tensor& argument : arguments) {
+    // A handle of its own: what is watched is this use of the value.
+    operands.push_back(is_floating(argument.dtype()) ? argument.reshape(argument.shape()) : argument);
+    if (!is_floating(argument.dtype())) continue;
+    tape.watch(operands.back());
+    watched.push_back(operands.back());
+  }
+  const std::vector<Tensor> results = body.replay(operands);
+  Tensor sum;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (upstream[i].is_empty_handle() || !is_floating(results[i].dtype())) continue;
+    const Tensor product = (results[i] * upstream[i]).sum();
+    sum = sum.is_empty_handle() ? product : sum + product;
+  }
+  std::vector<Tensor> gradients(watched.size());
+  if (!sum.is_empty_handle()) gradients = tape.gradient(sum, watched);
+  for (std::size_t i = 0; i < gradients.size(); ++i)
+    if (gradients[i].is_empty_handle()) gradients[i] = zeros_like(watched[i]);
+  return gradients;
+}
+
+// Operands: the predicate, what the first branch captured, what the second captured.
+class CondOp final : public OpOf<CondOp> {
+ public:
+  CondOp(std::shared_ptr<Body> then, std::shared_ptr<Body> otherwise)
+      : then_(std::move(then)), otherwise_(std::move(otherwise)) {}
+  const char* name() const noexcept override { return "cond"; }
+  void infer(const Specs& in, SpecList& out) const override {
+    if (in.dtype(0) != boolean || (in.shape(0).is_known() && in.shape(0).size() != 1))
+      throw InvalidArgument(fmt::format("cond: the predicate is {} {}; give one boolean", dtype_name(in.dtype(0)),
+                                        in.shape(0).to_string()));
+    const bool known = all_known(in);
+    for (std::size_t i = 0; i < then_->num_results(); ++i) {
+      const TensorSpec a = known ? plan(in, true).fetch_spec(i) : then_->result_spec(i),
+                       b = known ? plan(in, false).fetch_spec(i) : otherwise_->result_spec(i);
+      require_agreement("cond", i, a, "in the first branch", b, "in the second");
+      out.add(a.shape, a.dtype);
+    }
+  }
+  std::size_t workspace_bytes(const Specs& in, const SpecList&) const override {
+    return std::max(plan(in, true).extent_bytes(), plan(in, false).extent_bytes());
+  }
+  void run(const OpRun& run) const noexcept override {
+    const bool taken = *reinterpret_cast<const bool*>(run.in[0].bytes());
+    const std::size_t begin = taken ? 1 : 1 + then_->num_arguments();
+    Body& body = taken ? *then_ : *otherwise_;
+    const std::span<const ConstTensorView> feeds = run.in.subspan(begin, body.num_arguments());
+    run_body(*body.find(feeds), feeds, run.out, run.scratch.data());
+  }
+  SavedSlots saved(SlotMask) const override { return {.inputs = ~SlotMask{0}}; }
+  void gradient(GradientContext& c) const override;
+  OpFacts facts() const noexcept override { return {.is_pure = false, .checks = true}; }
+  std::string input_name(std::size_t input) const override { return input == 0 ? "the predicate" : "a captured value"; }
+
+ private:
+  Program& plan(const Specs& in, bool first) const {
+    const std::size_t begin = first ? 1 : 1 + then_->num_arguments();
+    return (first ? *then_ : *otherwise_).plan(part(in, begin, (first ? *then_ : *otherwise_).num_arguments()));
+  }
+
+  std::shared_ptr<Body> then_, otherwise_;
+};
+
+void CondOp::gradient(GradientContext& c) const {
+  std::vector<Tensor> first, second, upstream;
+  for (std::size_t i = 0; i < then_->num_arguments(); ++i) first.push_back(c.input(1 + i));
+  for (std::size_t i = 0; i < otherwise_->num_arguments(); ++i)
+    second.push_back(c.input(1 + then_->num_arguments() + i));
+  for (std::size_t i = 0; i < then_->num_results(); ++i)
+    upstream.push_back(c.has_grad(i) && is_floating(then_->result_spec(i).dtype) ? c.grad(i) : Tensor());
+  const auto zeros_for = [](const std::vector<Tensor>& arguments, std::vector<Tensor>& gradients) {
+    for (const Tensor& argument : arguments)
+      if (is_floating(argument.dtype())) gradients.push_back(zeros_like(argument));
+  };
+  const std::vector<Tensor> gradients = plimsoll::cond(
+      c.input(0),
+      [&] {
+        std::vector<Tensor> result = replayed_gradients(*then_, first, upstream);
+        zeros_for(second, result);
+        return result;
+      },
+      [&] {
+        std::vector<Tensor> result;
+        zeros_for(first, result);
+        for (Tensor& gradient : replayed_gradients(*otherwise_, second, upstream))
+          result.push_back(std::move(gradient));
+        return result;
+      });
+  std::size_t next = 0;
+  for (std::size_t i = 1; i < c.num_inputs(); ++i)
+    if (is_floating(c.input_dtype(i))) c.give(i, gradients[next++]);
+}
+
+// Operands: the state, what the condition captured, what the body captured.
+class WhileOp final : public OpOf<WhileOp> {
+ public:
+  WhileOp(std::shared_ptr<Body> condition, std::shared_ptr<Body> body)
+      : condition_(std::move(condition)), body_(std::move(body)) {}
+  const char* name() const noexcept override { return "while_loop"; }
+  void infer(const Specs& in, SpecList& out) const override {
+    const bool known = all_known(in);
+    const TensorSpec test = known ? condition_plan(in).fetch_spec(0) : condition_->result_spec(0);
+    if (test.dtype != boolean || (test.shape.is_known() && test.shape.size() != 1))
+      throw InvalidArgument(fmt::format("while_loop: the condition gives {} {}; give one boolean",
+                                        dtype_name(test.dtype), test.shape.to_string()));
+    for (std::size_t i = 0; i < num_state(); ++i) {
+      const TensorSpec next = known ? body_plan(in).fetch_spec(i) : body_->result_spec(i);
+      require_agreement("while_loop", i, {in.shape(i), in.dtype(i)}, "before the body", next, "after it");
+      out.add(in.shape(i), in.dtype(i));
+    }
+  }
+  std::size_t workspace_bytes(const Specs& in, const SpecList& out) const override {
+    std::size_t bytes = kAlignment;  // The condition's result.
+    for (std::size_t i = 0; i < num_state(); ++i) bytes += rounded(out[i].bytes());
+    return bytes + std::max(condition_plan(in).extent_bytes(), body_plan(in).extent_bytes());
+  }
+  void run(const OpRun& run) const noexcept override;
+  SavedSlots saved(SlotMask) const override { return {.inputs = ~SlotMask{0}}; }
+  void gradient(GradientContext& c) const override;
+  OpFacts facts() const noexcept override { return {.is_pure = false, .checks = true}; }
+  std::string input_name(std::size_t input) const override {
+    return input < num_state() ? fmt::format("state {}", input) : "a captured value";
+  }
+
+ private:
+  std::size_t num_state() const noexcept { return body_->num_results(); }
+  std::size_t condition_captures() const noexcept { return condition_->num_arguments() - num_state(); }
+  std::size_t body_captures() const noexcept { return body_->num_arguments() - num_state(); }
+  Program& condition_plan(const Specs& in) const {
+    return condition_->plan(part(in, 0, num_state() + condition_captures()));
+  }
+  Program& body_plan(const Specs& in) const {
+    std::vector<SpecRef> refs = part(in, 0, num_state());
+    for (const SpecRef& captured : part(in, num_state() + condition_captures(), body_captures()))
+      refs.push_back(captured);
+    return body_->plan(refs);
+  }
+
+  std::shared_ptr<Body> condition_, body_;
+};
+
+void WhileOp::run(const OpRun& run) const noexcept {
+  const std::size_t states = num_state();
+  std::byte* scratch = run.scratch.data();
+  const TensorView test(scratch, 0, boolean, Shape::scalar());
+  scratch += kAlignment;
+  std::vector<TensorView> now(run.out.begin(), run.out.end()), next;
+  for (std::size_t i = 0; i < states; ++i) {
+    next.emplace_back(scratch, 0, now[i].dtype(), now[i].shape());
+    scratch += rounded(now[i].nbytes());
+    if (now[i].nbytes() > 0) std::memcpy(now[i].bytes(), run.in[i].bytes(), now[i].nbytes());
+  }
+  std::vector<ConstTensorView> tested(now.begin(), now.end()), stepped(now.begin(), now.end());
+  for (std::size_t i = 0; i < condition_captures(); ++i) tested.push_back(run.in[states + i]);
+  for (std::size_t i = 0; i < body_captures(); ++i) stepped.push_back(run.in[states + condition_captures() + i]);
+  Program &condition = *condition_->find(tested), &body = *body_->find(stepped);
+  for (;;) {
+    for (std::size_t i = 0; i < states; ++i) tested[i] = stepped[i] = now[i];
+    run_body(condition, tested, {&test, 1}, scratch);
+    if (pending_error() || !*reinterpret_cast<const bool*>(test.bytes())) break;
+    run_body(body, stepped, next, scratch);
+    if (pending_error()) break;
+    std::swap(now, next);
+  }
+  for (std::size_t i = 0; i < states; ++i)
+    if (now[i].bytes() != run.out[i].bytes() && now[i].nbytes() > 0)
+      std::memcpy(run.out[i].bytes(), now[i].bytes(), now[i].nbytes());
+}
+
+// Backwards through the iterations, the state of each computed anew from the first.
+void WhileOp::gradient(GradientContext& c) const {
+  const std::size_t states = num_state();
+  std::vector<Tensor> initial, tested, captured;
+  for (std::size_t i = 0; i < states; ++i) initial.push_back(c.input(i));
+  for (std::size_t i = 0; i < condition_captures(); ++i) tested.push_back(c.input(states + i));
+  for (std::size_t i = 0; i < body_captures(); ++i) captured.push_back(c.input(states + condition_captures() + i));
+  using Tensors = std::vector<Tensor>;
+  const auto with = [](const Tensors& state, const Tensors& more) {
+    Tensors all(state.begin(), state.end());
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  };
+  const auto state_of = [&](const Tensors& counted) { return Tensors(counted.begin() + 1, counted.end()); };
+  const auto step = [&](const Tensors& counted) {
+    return with({counted[0] + 1}, body_->replay(with(state_of(counted), captured)));
+  };
+  const Tensors start = with({zeros({}, i64)}, initial);
+  const Tensor count = plimsoll::while_loop(
+      [&](const Tensors& counted) { return condition_->replay(with(state_of(counted), tested))[0]; }, step, start)[0];
+  Tensors adjoint = {count - 1};  // The iteration, then gradients of the floats: state, captured.
+  for (std::size_t i = 0; i < states; ++i)
+    if (is_floating(initial[i].dtype())) adjoint.push_back(c.grad(i));
+  for (const Tensor& value : captured)
+    if (is_floating(value.dtype())) adjoint.push_back(zeros_like(value));
+  std::size_t floats = 0;
+  for (const Tensor& value : initial) floats += is_floating(value.dtype());
+  const Tensors end =
+      plimsoll::while_loop([](const Tensors& now) { return now[0] >= 0; },
+                           [&](const Tensors& now) {
+                             const Tensors before = plimsoll::while_loop(
+                                 [&](const Tensors& counted) { return counted[0] < now[0]; }, step, start);
+                             Tensors upstream(states);
+                             for (std::size_t i = 0, next = 1; i < states; ++i)
+                               if (is_floating(initial[i].dtype())) upstream[i] = now[next++];
+                             Tensors gradients = replayed_gradients(*body_, with(state_of(before), captured), upstream);
+                             for (std::size_t i = floats; i < gradients.size(); ++i)
+                               gradients[i] = gradients[i] + now[1 + i];
+                             return with({now[0] - 1}, gradients);
+                           },
+                           adjoint);
+  std::size_t next = 1;
+  for (std::size_t i = 0; i < states; ++i)
+    if (is_floating(c.input_dtype(i))) c.give(i, end[next++]);
+  for (std::size_t i = 0; i < body_captures(); ++i) {
+    const std::size_t input = states + condition_captures() + i;
+    if (is_floating(c.input_dtype(input))) c.give(input, end[next++]);
+  }
+}
+
+std::shared_ptr<GraphState> graph_of(std::span<const Tensor> tensors) {
+  std::vector<const Tensor*> operands;
+  for (const Tensor& tensor : tensors) operands.push_back(&tensor);
+  return std::static_pointer_cast<GraphState>(tracer_for(operands));
+}
+
+std::vector<Tensor> execute_with(const Op& op, const std::vector<Tensor>& operands) {
+  std::vector<const Tensor*> inputs;
+  for (const Tensor& operand : operands) inputs.push_back(&operand);
+  return execute_all(op, inputs);
+}
+
+}  // namespace
+
+namespace control_detail {
+
+bool is_traced(std::span<const Tensor> tensors) noexcept {
+  if (ThreadContext::current().tracer) return true;
+  for (const Tensor& tensor : tensors)
+    if (is_symbolic(tensor)) return true;
+  return false;
+}
+
+std::vector<Tensor> cond(const Tensor& predicate, Branch then, Branch otherwise) {
+  const std::shared_ptr<GraphState> outer = graph_of({&predicate, 1});
+  std::vector<Tensor> first, second, operands = {predicate};
+  const std::shared_ptr<Body> a = Body::trace(outer, {}, first, [&](std::span<const Tensor>) { return then(); });
+  const std::shared_ptr<Body> b = Body::trace(outer, {}, second, [&](std::span<const Tensor>) { return otherwise(); });
+  if (a->num_results() != b->num_results())
+    throw InvalidArgument(fmt::format("cond: the first branch gives {} tensors, the second {}; give the same structure",
+                                      a->num_results(), b->num_results()));
+  operands.insert(operands.end(), first.begin(), first.end());
+  operands.insert(operands.end(), second.begin(), second.end());
+  return execute_with(CondOp(a, b), operands);
+}
+
+std::vector<Tensor> while_loop(Condition condition, Step step, const std::vector<Tensor>& state) {
+  const std::shared_ptr<GraphState> outer = graph_of(state);
+  std::vector<TensorSpec> specs;
+  for (const Tensor& tensor : state) specs.push_back({tensor.shape(), tensor.dtype()});
+  std::vector<Tensor> tested, stepped, operands = state;
+  const std::shared_ptr<Body> test = Body::trace(
+      outer, specs, tested, [&](std::span<const Tensor> now) { return std::vector<Tensor>{condition(now)}; });
+  const std::shared_ptr<Body> body =
+      Body::trace(outer, specs, stepped, [&](std::span<const Tensor> now) { return step(now); });
+  if (body->num_results() != state.size())
+    throw InvalidArgument(
+        fmt::format("while_loop: the state has {} tensors, the body gives {}; give the same structure", state.size(),
+                    body->num_results()));
+  operands.insert(operands.end(), tested.begin(), tested.end());
+  operands.insert(operands.end(), stepped.begin(), stepped.end());
+  return execute_with(WhileOp(test, body), operands);
+}
+
+}  // namespace control_detail
+}  // namespace plimsoll
