@@ -5,8 +5,8 @@
 #include "plimsoll/autograd/backward.h"
 #include "plimsoll/autograd/tape_record.h"
 #include "plimsoll/base/error.h"
-#include "plimsoll/base/log.h"
 #include "plimsoll/tensor/make_tensor.h"
+#include "plimsoll/tensor/tidy.h"
 
 namespace plimsoll {
 
@@ -20,10 +20,9 @@ GradientTape::~GradientTape() {
   retire();
   Interceptor** place = &ThreadContext::current().interceptor;
   while (*place && *place != this) place = &(*place)->outer;
-  if (*place)
-    *place = outer;
-  else
-    log_message(LogLevel::error, "GradientTape: ended on another thread than it was made on");
+  if (!*place) [[unlikely]]
+    refuse_other_thread("GradientTape");
+  *place = outer;
   TapeRecord::give_back(std::move(record_));
 }
 

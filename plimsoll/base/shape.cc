@@ -33,9 +33,9 @@ std::int64_t count_elements(std::span<const std::int64_t> sizes) {
                                         join(sizes, "-1"), size));
     empty |= size == 0;
     unknown |= size == kUnknownSize;
-    if (size > 0 && __builtin_mul_overflow(product, size, &product))
+    if (size > 0 && (__builtin_mul_overflow(product, size, &product) || product > Shape::kMostElements))
       throw InvalidArgument(
-          fmt::format("shape [{}]: more than {} elements; use smaller sizes", join(sizes, "-1"), INT64_MAX));
+          fmt::format("shape [{}]: more than {} elements; use smaller sizes", join(sizes, "-1"), Shape::kMostElements));
   }
   return unknown ? -1 : empty ? 0 : product;
 }

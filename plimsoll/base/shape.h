@@ -45,12 +45,13 @@ class Dimension {
 class PLIMSOLL_API Shape {
  public:
   static constexpr std::size_t kInlineRank = 6;
+  static constexpr std::int64_t kMostElements = std::int64_t{1} << 59;  // Their bytes, of any dtype, are a number.
 
   // Unset: no shape was given. rank() is 0 and sizes() empty, but it equals only another unset shape.
   Shape() noexcept = default;
 
   // Every size is >= 0 or kUnknownSize. Throws InvalidArgument for other sizes, for more than kMaxRank of them, and
-  // when the known ones (zeros aside) multiply to more than std::int64_t holds.
+  // when the known ones (zeros aside) multiply to more than kMostElements.
   Shape(std::initializer_list<Dimension> sizes);
   explicit Shape(std::span<const std::int64_t> sizes) { assign(sizes); }
   Shape(const std::vector<std::int64_t>& sizes) { assign(sizes); }

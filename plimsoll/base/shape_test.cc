@@ -58,7 +58,10 @@ TEST(Shape, CountsElements) {
   EXPECT_EQ((Shape{2, 3, 4}).size(), 24u);
   EXPECT_EQ((Shape{2, 0, 4}).size(), 0u);
   EXPECT_EQ((Shape{2, 3}).num_elements(), 6u);
-  EXPECT_EQ((Shape{INT64_MAX}).size(), static_cast<std::size_t>(INT64_MAX));
+  EXPECT_EQ((Shape{Shape::kMostElements}).size(), static_cast<std::size_t>(Shape::kMostElements));
+  EXPECT_THROW((Shape{Shape::kMostElements + 1}), InvalidArgument);
+  EXPECT_THROW((Shape{INT64_MAX}), InvalidArgument);
+  EXPECT_THROW((Shape{0, INT64_MAX}), InvalidArgument);
 }
 
 TEST(Shape, RefusesNegativeSizes) {

@@ -1,3 +1,6 @@
+#include <fmt/format.h>
+
+#include "plimsoll/base/error.h"
 #include "plimsoll/ops/check_operands.h"
 #include "plimsoll/ops/elementwise.h"
 #include "plimsoll/ops/execute.h"
@@ -70,7 +73,14 @@ Tensor pair(BinaryOp which, const Tensor& a, const Tensor& b) {
   return execute(op, a, b);
 }
 
+[[noreturn, gnu::cold]] void refuse_number(BinaryOp which, const Number& number, DType dtype) {
+  throw InvalidArgument(fmt::format("{}: {} is no {}; cast the tensor first, or give a number that is one",
+                                    op_name(which), number.as_double(), dtype_name(dtype)));
+}
+
 Tensor pair(BinaryOp which, const Tensor& x, const Number& number, bool number_first) {
+  if (const DType dtype = x.dtype(); !is_floating(dtype) && !number.fits(dtype)) [[unlikely]]
+    refuse_number(which, number, dtype);
   const BinaryWithNumber op(which, number, number_first);
   if (is_supported(which, x.dtype())) [[likely]] {
     Tensor quick = execute_alike(op, x, nullptr, result_dtype(which, x.dtype()), run_number);

@@ -85,7 +85,7 @@ TEST(Concat, RefusesTensorsThatDoNotFit) {
       },
       ThrowsMessage<InvalidArgument>(HasSubstr("concat: operand 1 is an empty")));
   EXPECT_THROW(concat({Tensor()}), InvalidArgument);
-  const Tensor long_one = zeros({INT64_MAX, 0});
+  const Tensor long_one = zeros({Shape::kMostElements, 0});
   EXPECT_THROW(concat({long_one, long_one}), InvalidArgument);
   b.dispose();
   EXPECT_THROW(concat({b, b}, 0), Disposed);

@@ -73,6 +73,8 @@ class PLIMSOLL_API Optimizer {
   // Throws InvalidArgument for rates and factors that are not finite or negative, and for betas, rho and momentum
   // outside of [0, 1).
   explicit Optimizer(const OptimizerOptions& options);
+  Optimizer(const Optimizer&) = default;  // Moving copies too: a handle always has its optimizer.
+  Optimizer& operator=(const Optimizer&) = default;
 
   // Throws InvalidArgument when the lists are not of one length, or a gradient's shape, dtype or device is not its
   // parameter's; Disposed; OutOfMemory for state, and for a parameter whose value is held elsewhere and must be copied.

@@ -8,6 +8,7 @@
 #include "plimsoll/ops/elementwise.h"
 #include "plimsoll/ops/execute.h"
 #include "plimsoll/ops/internal/elementwise_ops.h"
+#include "plimsoll/tensor/make_tensor.h"
 
 namespace plimsoll {
 namespace {
@@ -67,11 +68,19 @@ class BroadcastTo final : public OpOf<BroadcastTo> {
 }  // namespace
 
 Tensor where(const Tensor& condition, const Tensor& x, const Tensor& y) { return execute(Where(), condition, x, y); }
-Tensor cast(const Tensor& x, DType dtype) { return x.dtype() == dtype ? x : execute(Cast(dtype), x); }
+Tensor cast(const Tensor& x, DType dtype) {
+  if (x.is_empty_handle() || x.is_disposed()) refuse_disposed(x, "cast", "x");
+  return x.dtype() == dtype ? x : execute(Cast(dtype), x);
+}
 Tensor Tensor::cast(DType dtype) const { return plimsoll::cast(*this, dtype); }
 Tensor broadcast_to(const Tensor& x, const Shape& shape) { return execute(BroadcastTo(shape), x); }
 
-Tensor clip(const Tensor& x, const Number& low, const Number& high) { return minimum(maximum(x, low), high); }
+Tensor clip(const Tensor& x, const Number& low, const Number& high) {
+  if (low.as_double() > high.as_double())
+    throw InvalidArgument(
+        fmt::format("clip: from {} to {}; the first must not be above the second", low.as_double(), high.as_double()));
+  return minimum(maximum(x, low), high);
+}
 
 Tensor leaky_relu(const Tensor& x, float alpha) {
   return execute(BinaryWithNumber(BinaryOp::leaky_relu, alpha, false), x);

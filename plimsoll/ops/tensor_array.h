@@ -35,6 +35,8 @@ struct TensorArrayOptions {
 class PLIMSOLL_API TensorArray {
  public:
   explicit TensorArray(DType dtype, const TensorArrayOptions& options = {});
+  TensorArray(const TensorArray&) = default;  // Moving copies too: a handle always has its array.
+  TensorArray& operator=(const TensorArray&) = default;
 
   TensorArray& write(std::int64_t index, const Tensor& value);
   Tensor read(std::int64_t index);

@@ -36,6 +36,8 @@ class PLIMSOLL_API Variable {
  public:
   // Shares the bytes of `initial` until one of the two changes.
   explicit Variable(const Tensor& initial, const VariableOptions& options = {});
+  Variable(const Variable&) = default;  // Moving copies too: a handle always has its variable.
+  Variable& operator=(const Variable&) = default;
 
   Tensor value() const;     // Throws Disposed.
   operator Tensor() const;  // The value; a graph that takes it up reads the variable each time it runs.

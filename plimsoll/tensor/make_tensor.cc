@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include "plimsoll/base/error.h"
-#include "plimsoll/device/device_scope.h"
 #include "plimsoll/device/runtime.h"
 #include "plimsoll/tensor/scope_list.h"
 #include "plimsoll/tensor/tensor_thread.h"
@@ -128,7 +127,7 @@ TensorView writable(const Tensor& tensor) {
   return {record.storage.load(std::memory_order_acquire)->resident(), record.offset, record.dtype, record.shape};
 }
 
-Device& current_device() { return *Runtime::instance().devices()[DeviceScope::current()]; }
+Device& current_device() { return Runtime::instance().device(""); }
 
 Device& device_of(const Tensor& tensor) {
   const TensorRecord* record = tensor.record();

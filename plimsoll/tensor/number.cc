@@ -1,21 +1,20 @@
 #include "plimsoll/tensor/number.h"
 
-#include <cmath>
 #include <cstring>
-#include <limits>
+#include <utility>
 
 namespace plimsoll {
-namespace {
 
-template <class T>
-T truncated(double value) noexcept {
-  if (std::isnan(value)) return 0;
-  if (value >= static_cast<double>(std::numeric_limits<T>::max())) return std::numeric_limits<T>::max();
-  if (value <= static_cast<double>(std::numeric_limits<T>::lowest())) return std::numeric_limits<T>::lowest();
-  return static_cast<T>(value);
+bool Number::fits(DType dtype) const noexcept {
+  return visit_dtype(dtype, [&]<class T>(TypeTag<T>) {
+    if constexpr (std::same_as<T, bool>)
+      return as_double() == 0 || as_double() == 1;
+    else if constexpr (std::integral<T>)
+      return is_integer_ ? std::in_range<T>(integer_) : static_cast<double>(to_integer<T>(floating_)) == floating_;
+    else
+      return true;
+  });
 }
-
-}  // namespace
 
 std::uint64_t Number::to(DType dtype) const noexcept {
   return visit_dtype(dtype, [&]<class T>(TypeTag<T>) {
@@ -23,7 +22,7 @@ std::uint64_t Number::to(DType dtype) const noexcept {
     if constexpr (std::same_as<T, bool>)
       element = is_integer_ ? integer_ != 0 : floating_ != 0;
     else if constexpr (std::integral<T>)
-      element = is_integer_ ? static_cast<T>(integer_) : truncated<T>(floating_);
+      element = is_integer_ ? static_cast<T>(integer_) : to_integer<T>(floating_);
     else if constexpr (std::floating_point<T>)
       element = is_integer_ ? static_cast<T>(integer_) : static_cast<T>(floating_);
     else

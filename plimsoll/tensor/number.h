@@ -4,17 +4,27 @@
 //   Number(3).to(f16)                      // its bytes as that dtype, for a fill or a kernel
 //
 // Integers are kept as such, so that large ones reach i64 tensors whole. Converting follows the casts of tensors: to
-// integers by truncation, to boolean by comparing with zero.
+// integers by truncation, to boolean by comparing with zero; operators refuse a number that an integer dtype has not.
 #pragma once
 
 #include <concepts>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 #include "plimsoll/base/api.h"
 #include "plimsoll/base/dtype.h"
 
 namespace plimsoll {
+
+// As casts do it: by truncation, NaN 0, what is too large the nearest.
+template <std::integral T>
+constexpr T to_integer(double value) noexcept {
+  if (value != value) return 0;
+  if (value >= static_cast<double>(std::numeric_limits<T>::max())) return std::numeric_limits<T>::max();
+  if (value <= static_cast<double>(std::numeric_limits<T>::lowest())) return std::numeric_limits<T>::lowest();
+  return static_cast<T>(value);
+}
 
 class PLIMSOLL_API Number {
  public:
@@ -34,6 +44,8 @@ class PLIMSOLL_API Number {
   double as_double() const noexcept { return is_integer_ ? static_cast<double>(integer_) : floating_; }
   DType dtype() const noexcept { return natural_; }  // Of the C++ type it came from.
 
+  // Whether an integer dtype or boolean has it, and not just something near it. True for floats.
+  bool fits(DType dtype) const noexcept;
   // The element's bytes, in the low ones.
   std::uint64_t to(DType dtype) const noexcept;
 

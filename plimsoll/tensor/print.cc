@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <cmath>
+#include <concepts>
 #include <iterator>
 #include <ostream>
 #include <string>
@@ -18,6 +20,13 @@ constexpr std::int64_t kEdge = 3;         // Items shown at each end of a summar
 template <class T>
 void append_element(std::string& out, T value) {
   auto end = std::back_inserter(out);
+  if constexpr (!std::integral<T>) {
+    using Wide = std::conditional_t<std::same_as<T, double>, double, float>;
+    if (std::isnan(static_cast<Wide>(value))) {  // Whatever its sign.
+      out += "nan";
+      return;
+    }
+  }
   if constexpr (std::same_as<T, float16>)
     fmt::format_to(end, "{:.4g}", static_cast<float>(value));
   else if constexpr (std::same_as<T, bfloat16>)
@@ -86,10 +95,9 @@ std::string to_string(const Tensor& tensor) {
   if (tensor.is_disposed())
     out += "disposed";
   else if (is_symbolic(tensor))
-    out += fmt::format("device={}, symbolic", device_of(tensor).name());
+    out += fmt::format("device={}, symbolic, name=\"{}\"", device_of(tensor).name(), tensor.name());
   else
     out += fmt::format("device={}, values={}", device_of(tensor).name(), values_of(tensor.view()));
-  if (const std::string name = tensor.name(); !name.empty()) out += fmt::format(", name=\"{}\"", name);
   return out + '>';
 }
 

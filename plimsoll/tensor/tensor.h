@@ -79,7 +79,7 @@ class PLIMSOLL_API Tensor {
   bool is_disposed() const noexcept { return record_ && record_->storage.load(std::memory_order_acquire) == nullptr; }
 
   // Elements out. They throw InvalidArgument when T is not the element type (but for item and at, which convert
-  // between numbers), and Disposed.
+  // between numbers as cast() does), and Disposed.
   template <Element T>
   T item() const {  // Of a tensor of one element.
     return convert<T>(element_view(nullptr, 0));
@@ -132,7 +132,11 @@ class PLIMSOLL_API Tensor {
   static T convert(const ConstTensorView& element) {
     return visit_dtype(element.dtype(), [&]<class S>(TypeTag<S>) {
       const S value = *element.template data<S>();
-      if constexpr (std::same_as<S, float16> || std::same_as<S, bfloat16>)
+      constexpr bool kToInteger = std::integral<T> && !std::same_as<T, bool>;
+      if constexpr (kToInteger && !std::integral<S>)
+        return to_integer<T>(
+            static_cast<double>(static_cast<std::conditional_t<std::same_as<S, double>, double, float>>(value)));
+      else if constexpr (std::same_as<S, float16> || std::same_as<S, bfloat16>)
         return static_cast<T>(static_cast<float>(value));
       else if constexpr (std::same_as<T, float16> || std::same_as<T, bfloat16>)
         return T(static_cast<float>(value));
@@ -197,6 +201,10 @@ PLIMSOLL_TENSOR_OPERATOR(>=)
 PLIMSOLL_TENSOR_OPERATOR(&&)
 PLIMSOLL_TENSOR_OPERATOR(||)
 #undef PLIMSOLL_TENSOR_OPERATOR
+inline Tensor operator&&(const Tensor& a, bool b) { return a && Number(b); }
+inline Tensor operator&&(bool a, const Tensor& b) { return Number(a) && b; }
+inline Tensor operator||(const Tensor& a, bool b) { return a || Number(b); }
+inline Tensor operator||(bool a, const Tensor& b) { return Number(a) || b; }
 PLIMSOLL_API Tensor operator-(const Tensor& x);
 PLIMSOLL_API Tensor operator!(const Tensor& x);
 

@@ -225,7 +225,7 @@ TEST(TensorPool, RefusesWhatItCannotHold) {
   EXPECT_THROW(TensorPool({.shape = {-1, 4}, .capacity = 1}), InvalidArgument);
   EXPECT_THROW(TensorPool({.shape = {4}, .capacity = 1, .device = "CPU:77"}), NotFound);
   EXPECT_THROW(TensorPool({.shape = {4}, .capacity = 1, .device = "?"}), InvalidArgument);
-  EXPECT_THROW(TensorPool({.shape = {INT64_MAX}, .dtype = f64, .capacity = 1}), OutOfMemory);
+  EXPECT_THROW(TensorPool({.shape = {Shape::kMostElements}, .dtype = f64, .capacity = 1}), OutOfMemory);
   TensorPool scalars({.dtype = i64, .capacity = 1});
   EXPECT_EQ(scalars.acquire().tensor().size(), 1u);
   TensorPool nothing({.shape = {0, 4}, .capacity = 2});

@@ -1,9 +1,19 @@
 #include "plimsoll/tensor/tidy.h"
 
+#include <cstdlib>
+#include <string>
+
 #include "plimsoll/base/log.h"
 #include "plimsoll/tensor/thread_context.h"
 
 namespace plimsoll {
+
+void refuse_other_thread(const char* what) noexcept {
+  // The thread it was made on goes on with a pointer to it: ending here is the last moment to say why.
+  log_message(LogLevel::error,
+              std::string(what) + ": ended on another thread than it was made on; end it where it was made");
+  std::abort();
+}
 
 TidyScope::TidyScope() noexcept {
   ThreadContext& context = ThreadContext::current();
@@ -13,10 +23,12 @@ TidyScope::TidyScope() noexcept {
 TidyScope::~TidyScope() {
   ThreadContext& context = ThreadContext::current();
   ScopeList** place = &context.scope;
-  while (*place && *place != &list_) place = &(*place)->outer;
-  if (place != &context.scope)
-    log_message(LogLevel::error, "TidyScope: ended before a scope inside of it, or on another thread");
-  if (*place) *place = list_.outer;
+  if (*place != &list_) [[unlikely]] {
+    while (*place && *place != &list_) place = &(*place)->outer;
+    if (!*place) refuse_other_thread("TidyScope");
+    log_message(LogLevel::error, "TidyScope: ended before a scope inside of it");
+  }
+  *place = list_.outer;
   list_.end(*place);
 }
 

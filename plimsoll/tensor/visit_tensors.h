@@ -10,6 +10,7 @@
 #pragma once
 
 #include <concepts>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -58,6 +59,10 @@ template <class T>
 concept Coroutine = requires {
   typename T::promise_type;
 };
+template <class T>
+inline constexpr bool kIsReference = false;
+template <class T>
+inline constexpr bool kIsReference<std::reference_wrapper<T>> = true;
 template <class T>
 inline constexpr bool kIsVariant = false;
 template <class... T>
@@ -129,6 +134,8 @@ void visit(const T& value, F& f) {
   } else if constexpr (Plain<T>) {
   } else if constexpr (Coroutine<T>) {
     static_assert(kNever<T>, "tidy: the callable returns a Task; make a TidyScope inside of the coroutine instead");
+  } else if constexpr (kIsReference<T>) {
+    static_assert(kNever<T>, "tidy: what a std::reference_wrapper refers to may be disposed at the end; return a copy");
   } else if constexpr (kIsVariant<T>) {
     if (!value.valueless_by_exception()) std::visit([&f](const auto& held) { visit(held, f); }, value);
   } else if constexpr (kIsOptional<T>) {
