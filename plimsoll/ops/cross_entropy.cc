@@ -155,9 +155,7 @@ class CrossEntropyGradient final : public OpOf<CrossEntropyGradient> {
   void check(std::span<const ConstTensorView> in) const override {
     require_labels(name(), "label", in[0], in[1].shape().back());
   }
-  OpFacts facts() const noexcept override {
-    return {.checks = loss_ == Loss::kSparseSoftmax, .overwrites = slot(1)};
-  }
+  OpFacts facts() const noexcept override { return {.checks = loss_ == Loss::kSparseSoftmax, .overwrites = slot(1)}; }
 
  private:
   void gradient_of_sigmoid(GradientContext& c) const;

@@ -92,9 +92,7 @@ class ScatterInto final : public OpOf<ScatterInto> {
     else
       plimsoll::scatter(run.in[2], run.in[0], run.out[0]);
   }
-  void check(std::span<const ConstTensorView> in) const override {
-    check_indices(in[0], in[1].shape(), 0, name());
-  }
+  void check(std::span<const ConstTensorView> in) const override { check_indices(in[0], in[1].shape(), 0, name()); }
   OpFacts facts() const noexcept override { return {.checks = true, .overwrites = slot(1)}; }
   SavedSlots saved(SlotMask wanted) const override {
     return {.inputs = adds_ && (wanted & slot(2)) == 0 ? SlotMask{0} : slot(0)};
