@@ -28,7 +28,7 @@ class ConfusionMatrix final : public OpOf<ConfusionMatrix> {
     out.add({num_classes_, num_classes_}, i32);
   }
   void run(const OpRun& run) const noexcept override {
-    std::memset(run.out[0].bytes(), 0, run.out[0].nbytes());
+    if (run.out[0].size() > 0) std::memset(run.out[0].bytes(), 0, run.out[0].nbytes());
     auto* counts = run.out[0].data<std::int32_t>();
     for (std::size_t i = 0; i < run.in[0].size(); ++i) {
       const std::int64_t row = value(run.in[0], i), column = value(run.in[1], i);

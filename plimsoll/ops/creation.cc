@@ -34,6 +34,7 @@ Tensor filled(const char* op, const Shape& given, const Number& value, DType dty
   }
   Tensor result = make_tensor(origin, shape, dtype, current_device());
   const TensorView out = writable(result);
+  if (out.size() == 0) return result;
   if (element == 0)
     std::memset(out.bytes(), 0, out.nbytes());
   else

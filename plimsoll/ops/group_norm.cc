@@ -39,8 +39,8 @@ class GroupNormBack final : public OpOf<GroupNormBack> {
   void run(const OpRun& run) const noexcept override {
     const ConstTensorView& x = run.in[0];
     if (x.size() == 0) {
-      std::memset(run.out[1].bytes(), 0, run.out[1].nbytes());
-      std::memset(run.out[2].bytes(), 0, run.out[2].nbytes());
+      if (run.out[1].size() > 0) std::memset(run.out[1].bytes(), 0, run.out[1].nbytes());
+      if (run.out[2].size() > 0) std::memset(run.out[2].bytes(), 0, run.out[2].nbytes());
       return;
     }
     group_norm_gradient(x, groups_, has_gamma_ ? run.in[4] : ConstTensorView(), run.in[2], run.in[3], run.in[1],

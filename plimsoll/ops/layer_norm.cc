@@ -42,8 +42,8 @@ class LayerNormBack final : public OpOf<LayerNormBack> {
     const ConstTensorView& x = run.in[0];
     const TensorView &dgamma = run.out[1], &dbeta = run.out[2];
     if (x.size() == 0) {
-      std::memset(dgamma.bytes(), 0, dgamma.nbytes());
-      std::memset(dbeta.bytes(), 0, dbeta.nbytes());
+      if (dgamma.size() > 0) std::memset(dgamma.bytes(), 0, dgamma.nbytes());
+      if (dbeta.size() > 0) std::memset(dbeta.bytes(), 0, dbeta.nbytes());
       return;
     }
     layer_norm_gradient(x, columns_of(x.shape(), axis_), has_gamma_ ? run.in[4] : ConstTensorView(), run.in[2],

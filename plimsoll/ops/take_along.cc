@@ -73,7 +73,7 @@ void PlaceAlong::infer(const Specs& in, SpecList& out) const {
 
 void PlaceAlong::run(const OpRun& run) const noexcept {
   if (run.out[0].size() == 0) return;
-  std::memset(run.out[0].bytes(), 0, run.out[0].nbytes());
+  if (run.out[0].size() > 0) std::memset(run.out[0].bytes(), 0, run.out[0].nbytes());
   if (run.in[0].size() == 0) return;
   const AxisSplit many(run.out[0].shape(), axis_), few(run.in[1].shape(), axis_);
   visit_dtype(run.in[0].dtype(), [&]<class T>(TypeTag<T>) {
