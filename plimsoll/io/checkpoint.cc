@@ -87,9 +87,9 @@ void CheckpointKeeper::recover(const fs::path& directory) {
     if (const fs::path path = directory / name; fs::exists(bundle_index_path(path))) kept_.push_back(path.native());
 }
 
-void check_checkpoint_fits(const BundleReader& reader, std::span<const TensorSpec> wanted) {
+void check_checkpoint_fits(const BundleReader& reader, std::span<const CheckpointSpec> wanted) {
   std::vector<std::string> missing, differ, extra, asked;
-  for (const TensorSpec& spec : wanted) {
+  for (const CheckpointSpec& spec : wanted) {
     asked.push_back(spec.name);
     if (!reader.contains(spec.name)) {
       missing.push_back(fmt::format("\"{}\"", spec.name));
@@ -114,7 +114,7 @@ void check_checkpoint_fits(const BundleReader& reader, std::span<const TensorSpe
 }
 
 void restore_checkpoint(const BundleReader& reader, std::span<const RestoreTarget> targets) {
-  std::vector<TensorSpec> wanted;
+  std::vector<CheckpointSpec> wanted;
   for (const RestoreTarget& target : targets)
     wanted.push_back({target.name, target.destination.dtype(), target.destination.shape()});
   check_checkpoint_fits(reader, wanted);

@@ -69,12 +69,12 @@ PLIMSOLL_API void restore_checkpoint(const BundleReader& reader, std::span<const
 PLIMSOLL_API void restore_checkpoint(const std::filesystem::path& prefix, std::span<const RestoreTarget> targets);
 
 // What is asked of a checkpoint, without memory to put it in.
-struct TensorSpec {
+struct CheckpointSpec {
   std::string name;
   DType dtype = f32;
   Shape shape;
 };
 // Throws as restore_checkpoint() does when they do not fit.
-PLIMSOLL_API void check_checkpoint_fits(const BundleReader& reader, std::span<const TensorSpec> wanted);
+PLIMSOLL_API void check_checkpoint_fits(const BundleReader& reader, std::span<const CheckpointSpec> wanted);
 
 }  // namespace plimsoll

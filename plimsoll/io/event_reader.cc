@@ -99,8 +99,8 @@ EventValue parse_value(std::string_view bytes) {
   return value;
 }
 
-Event parse_event(std::string_view bytes) {
-  Event event;
+SummaryEvent parse_event(std::string_view bytes) {
+  SummaryEvent event;
   for (WireReader in(bytes); in.next();) switch (in.field()) {
       case 1:
         event.wall_time = in.real();
@@ -162,7 +162,7 @@ std::optional<std::string> RecordReader::next() {
   return content;
 }
 
-std::optional<Event> EventReader::next() {
+std::optional<SummaryEvent> EventReader::next() {
   const std::uint64_t offset = records_.offset();
   const std::optional<std::string> record = records_.next();
   if (!record) return {};

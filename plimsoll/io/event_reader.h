@@ -63,7 +63,7 @@ struct EventValue {
   std::int64_t width = 0, height = 0;  // Of an image.
 };
 
-struct Event {
+struct SummaryEvent {
   double wall_time = 0;
   std::int64_t step = 0;
   std::string file_version;
@@ -81,7 +81,7 @@ class PLIMSOLL_API EventReader {
   explicit EventReader(std::span<const std::byte> bytes, const RecordOptions& options = {})
       : records_(bytes, options) {}
 
-  std::optional<Event> next();  // Throws Corruption.
+  std::optional<SummaryEvent> next();  // Throws Corruption.
   bool is_truncated() const noexcept { return records_.is_truncated(); }
 
  private:

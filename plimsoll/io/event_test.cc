@@ -19,8 +19,8 @@ namespace fs = std::filesystem;
 
 class Events : public FileFixture {
  protected:
-  static std::vector<Event> all(const fs::path& path) {
-    std::vector<Event> events;
+  static std::vector<SummaryEvent> all(const fs::path& path) {
+    std::vector<SummaryEvent> events;
     EventReader reader(path);
     while (auto event = reader.next()) events.push_back(*event);
     return events;
@@ -57,9 +57,9 @@ TEST_F(Events, AreReadAsWritten) {
     EXPECT_THROW(writer.add_scalar("late", 1, 1), FailedPrecondition);
   }
   EXPECT_THAT(path.filename().string(), StartsWith("events.out.tfevents."));
-  const std::vector<Event> events = all(path);
+  const std::vector<SummaryEvent> events = all(path);
   ASSERT_EQ(events.size(), 8u);
-  EXPECT_EQ(events[0].file_version, "brain.Event:2");
+  EXPECT_EQ(events[0].file_version, "brain.SummaryEvent:2");
   EXPECT_GT(events[0].wall_time, 1.6e9);
   EXPECT_EQ(events[1].values.at(0).tag, "loss");
   EXPECT_EQ(events[1].values[0].scalar, 0.25f);
@@ -174,12 +174,12 @@ TEST_F(Events, RealFilesHaveTheirListedValues) {
   std::size_t files = 0;
   for (const auto& entry : fs::recursive_directory_iterator(fetched)) {
     if (entry.path().filename().string().find("tfevents") == std::string::npos || entry.is_directory()) continue;
-    const std::vector<Event> events = all(entry.path());
+    const std::vector<SummaryEvent> events = all(entry.path());
     ++files;
     if (events.size() != 83) continue;
     EXPECT_EQ(summarize_graph(events[1].graph).num_nodes, 562u);
     std::map<std::string, std::vector<float>> scalars;
-    for (const Event& event : events)
+    for (const SummaryEvent& event : events)
       for (const EventValue& value : event.values) scalars[value.tag].push_back(value.scalar);
     EXPECT_EQ(scalars["acc"].size(), 20u);
     EXPECT_NEAR(scalars["acc"].at(0), 0.92340, 1e-5);
@@ -194,7 +194,7 @@ TEST_F(Events, FormsThatTensorboardReadsAreReadAlike) {
   const fs::path path = fs::path(SHARED_DATA) / "fixtures/selfmade/tfevents/events.out.tfevents.1700000000.host";
   if (!fs::exists(path)) GTEST_SKIP() << "not at hand: " << path;
   std::map<std::string, std::string> kinds;
-  for (const Event& event : all(path))
+  for (const SummaryEvent& event : all(path))
     for (const EventValue& value : event.values) {
       kinds[value.tag] = value.kind;
       if (value.tag == "acc_tensor") {
