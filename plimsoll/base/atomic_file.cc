@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -36,6 +37,25 @@ std::filesystem::path temporary_name(const std::filesystem::path& target) {
   return name;
 }
 
+// Whether this is a name that temporary_name() gives.
+bool is_temporary(std::string_view name) {
+  const std::size_t mark = name.rfind(".tmp-");
+  if (mark == std::string_view::npos) return false;
+  const std::string_view numbers = name.substr(mark + 5);
+  const std::size_t dash = numbers.find('-');
+  return dash != std::string_view::npos && dash > 0 && dash + 1 < numbers.size() &&
+         numbers.find_first_not_of("0123456789-") == std::string_view::npos;
+}
+
+// Whether nobody holds it; then it is gone.
+bool remove_when_stale(const std::filesystem::path& temporary) {
+  const int handle = open(temporary.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+  if (handle < 0) return false;
+  const bool removed = flock(handle, LOCK_EX | LOCK_NB) == 0 && unlink(temporary.c_str()) == 0;
+  close(handle);
+  return removed;
+}
+
 // Some file systems cannot sync a directory; they say EINVAL, and there is nothing to be done.
 bool sync_directory(const std::filesystem::path& directory) {
   const int handle = open(directory.empty() ? "." : directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -49,16 +69,31 @@ bool sync_directory(const std::filesystem::path& directory) {
 
 }  // namespace
 
-AtomicFile::AtomicFile(const std::filesystem::path& path)
-    : path_(path), target_(follow_links(path)), temporary_(temporary_name(target_)) {
+AtomicFile::AtomicFile(const std::filesystem::path& path) : path_(path), target_(follow_links(path)) {
   if (!target_.has_filename() || std::filesystem::is_directory(target_))
     throw_system_error("file", path_.native(), "create", EISDIR);
   buffer_.reserve(kBufferBytes);
-  file_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (file_ < 0) throw_system_error("file", path_.native(), "create", errno);
+  open_temporary();
   struct stat before {};
   if (stat(target_.c_str(), &before) == 0 && fchmod(file_, before.st_mode & kPermissionBits) != 0)
     fail("set permissions");
+}
+
+// A name may be taken by what a killed process of our number left; and who removes that may take ours for it, until it
+// is locked.
+void AtomicFile::open_temporary() {
+  for (int attempt = 0; attempt < 1000; ++attempt) {
+    temporary_ = temporary_name(target_);
+    file_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (file_ < 0 && errno != EEXIST) break;
+    if (file_ < 0) continue;
+    struct stat now {};
+    const bool locked = flock(file_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;  // Or locks do not exist here.
+    if (locked && fstat(file_, &now) == 0 && now.st_nlink > 0) return;
+    close(std::exchange(file_, -1));
+    errno = EEXIST;
+  }
+  throw_system_error("file", path_.native(), "create", errno);
 }
 
 AtomicFile::~AtomicFile() { give_up(); }
@@ -119,6 +154,17 @@ void AtomicFile::fail(const char* verb) {
   const int error = errno;
   give_up();
   throw_system_error("file", path_.native(), verb, error);
+}
+
+std::size_t remove_stale_temporaries(const std::filesystem::path& directory, std::string_view target_prefix) {
+  std::error_code error;
+  std::vector<std::filesystem::path> found;
+  for (std::filesystem::directory_iterator entry(directory.empty() ? "." : directory, error), end;
+       !error && entry != end; entry.increment(error)) {
+    const std::string name = entry->path().filename().native();
+    if (name.starts_with(target_prefix) && is_temporary(name)) found.push_back(entry->path());
+  }
+  return static_cast<std::size_t>(std::count_if(found.begin(), found.end(), remove_when_stale));
 }
 
 std::string read_file(const std::filesystem::path& path, std::size_t max_bytes) {

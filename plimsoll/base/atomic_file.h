@@ -7,8 +7,9 @@
 //
 // It writes to a temporary name in the same directory; commit() makes the bytes durable, gives the file its name and
 // makes the name durable. Without commit() the destructor removes the temporary and leaves what was there before.
-// A file that is replaced keeps its permission bits; a symbolic link is followed, not replaced.
-// Thread safety: one thread at a time. Cost: a 64 KiB buffer; commit() waits for the disk.
+// A process that is killed leaves the temporary behind; remove_stale_temporaries() finds those that nobody writes any
+// more. A file that is replaced keeps its permission bits; a symbolic link is followed, not replaced. Thread safety:
+// one thread at a time. Cost: a 64 KiB buffer; commit() waits for the disk.
 #pragma once
 
 #include <cstddef>
@@ -44,6 +45,7 @@ class PLIMSOLL_API AtomicFile {
 
  private:
   void flush();
+  void open_temporary();
   void put(std::span<const std::byte> bytes);
   void give_up() noexcept;
   void require_open(const char* verb) const;
@@ -56,6 +58,12 @@ class PLIMSOLL_API AtomicFile {
   std::uint64_t bytes_written_ = 0;
   int file_ = -1;
 };
+
+// Removes what AtomicFiles left behind in `directory` when their process ended without warning: temporaries whose
+// target has a name that begins with `target_prefix` and that no living AtomicFile holds. Gives how many there were;
+// what cannot be read or removed is left, silently.
+PLIMSOLL_API std::size_t remove_stale_temporaries(const std::filesystem::path& directory,
+                                                  std::string_view target_prefix);
 
 // The whole file. Throws NotFound when there is none, InvalidArgument when it has more than `max_bytes` (which is then
 // not read further), Error (with the path and the system's reason) when it cannot be read.

@@ -114,6 +114,29 @@ TEST_F(AtomicFileTest, RemovesTheTemporaryWhenTheDiskRefuses) {
   EXPECT_EQ(files(), 1u);
 }
 
+TEST_F(AtomicFileTest, RemovesWhatKilledProcessesLeftAndNothingElse) {
+  AtomicFile living(directory_ / "model.index");
+  put(directory_ / "model.index.tmp-1-0", "left behind");
+  put(directory_ / "model.data.tmp-4711-12", "left behind");
+  for (const char* kept : {"other.tmp-1-0", "model.tmp-", "model.tmp-1-", "model.tmp-x-1", "model.index"})
+    put(directory_ / kept, "kept");
+  EXPECT_EQ(remove_stale_temporaries(directory_, "model."), 2u);
+  EXPECT_EQ(files(), 6u);
+  living.write("whole");
+  living.commit();
+  EXPECT_EQ(read_file(directory_ / "model.index", 100), "whole");
+  EXPECT_EQ(remove_stale_temporaries(directory_ / "missing", ""), 0u);
+}
+
+TEST_F(AtomicFileTest, IsNotStoppedByTemporariesOfItsOwnName) {
+  for (int count = 0; count < 50; ++count)  // Whatever the counter stands at, some of these are next.
+    put(directory_ / ("a.tmp-" + std::to_string(getpid()) + "-" + std::to_string(count)), "left behind");
+  AtomicFile file(directory_ / "a");
+  file.write("new");
+  file.commit();
+  EXPECT_EQ(read_file(directory_ / "a", 100), "new");
+}
+
 TEST_F(AtomicFileTest, ReadsUpToABound) {
   put(directory_ / "a", std::string(10000, 'x'));
   EXPECT_EQ(read_file(directory_ / "a", 10000).size(), 10000u);

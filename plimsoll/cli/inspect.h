@@ -1,0 +1,49 @@
+// What is in a file of tensors or events, found out by reading all of it: the work behind `plimsoll inspect`.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "plimsoll/base/shape.h"
+
+namespace plimsoll {
+
+struct InspectedTensor {
+  std::string name;
+  std::string dtype;
+  Shape shape;
+  std::uint64_t bytes = 0;
+  std::string checksum;  // "ok", "none" where the format has none, else what is wrong.
+};
+
+struct InspectedTag {
+  std::string tag;
+  std::string kind;  // "scalar", "histogram", ...
+  std::uint64_t count = 0;
+  std::int64_t first_step = 0, last_step = 0;
+  float last_value = 0;  // Of a scalar.
+};
+
+struct Inspection {
+  std::string file;
+  std::string kind;  // "checkpoint", "events", "safetensors", "npz", "npy".
+  std::vector<InspectedTensor> tensors;
+  std::vector<std::pair<std::string, std::string>> metadata;
+  // Of an event file.
+  std::uint64_t records = 0;
+  std::uint64_t graph_nodes = 0;
+  bool truncated = false;
+  std::vector<InspectedTag> tags;
+
+  std::uint64_t bytes() const;     // Of all tensors.
+  std::uint64_t problems() const;  // Tensors whose bytes are missing or damaged.
+};
+
+// A checkpoint is given by its prefix, any of its files, or its folder. Throws NotFound, Corruption (of what everything
+// else hangs on; a damaged tensor is noted in its row), InvalidArgument for a file of another kind.
+Inspection inspect(const std::filesystem::path& path);
+
+}  // namespace plimsoll

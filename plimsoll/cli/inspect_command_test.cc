@@ -1,0 +1,104 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "plimsoll/cli/command.h"
+#include "plimsoll/io/checkpoint.h"
+#include "plimsoll/io/event_writer.h"
+#include "plimsoll/io/npz.h"
+#include "plimsoll/io/safetensors.h"
+#include "plimsoll/tensor/tensor_testing.h"
+
+namespace plimsoll {
+namespace {
+
+using testing::ContainsRegex;
+using testing::HasSubstr;
+namespace fs = std::filesystem;
+
+class InspectCommand : public testing::Test {
+ protected:
+  InspectCommand() {
+    std::string pattern = (fs::temp_directory_path() / "inspect_XXXXXX").string();
+    directory_ = mkdtemp(pattern.data());
+  }
+  ~InspectCommand() override { fs::remove_all(directory_); }
+
+  static std::string run(const fs::path& path, bool json, int expected_code = 0) {
+    std::vector<const char*> arguments = {"plimsoll", "inspect", path.c_str()};
+    if (json) arguments.push_back("--json");
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(run_program(static_cast<int>(arguments.size()), arguments.data()), expected_code);
+    errors_ = testing::internal::GetCapturedStderr();
+    return testing::internal::GetCapturedStdout();
+  }
+
+  inline static std::string errors_;
+  fs::path directory_;
+};
+
+TEST_F(InspectCommand, ShowsCheckpointsByPrefixFileAndFolder) {
+  CheckpointKeeper keeper;
+  const fs::path prefix = keeper.save(directory_ / "model.ckpt", 7,
+                                      std::vector<NamedTensor>{{"dense/kernel", tensor_of<float>({2, 1}, {1, 2})}});
+  for (const fs::path& path : {prefix, bundle_index_path(prefix), bundle_data_path(prefix, 0, 1), directory_}) {
+    const auto json = nlohmann::json::parse(run(path, true));
+    EXPECT_EQ(json["kind"], "checkpoint");
+    EXPECT_EQ(json["bytes"], 8);
+    EXPECT_EQ(
+        json["tensors"][0],
+        (nlohmann::json{
+            {"name", "dense/kernel"}, {"dtype", "float32"}, {"shape", {2, 1}}, {"bytes", 8}, {"checksum", "ok"}}));
+  }
+  EXPECT_THAT(run(prefix, false), ContainsRegex("dense/kernel +float32 +\\[2, 1\\] +8 +ok"));
+  std::ofstream(bundle_data_path(prefix, 0, 1)) << "damaged!";
+  const auto json = nlohmann::json::parse(run(prefix, true, 1));
+  EXPECT_EQ(json["problems"], 1);
+  EXPECT_THAT(json["tensors"][0]["checksum"].get<std::string>(), HasSubstr("instead of"));
+}
+
+TEST_F(InspectCommand, ShowsTheOtherFormats) {
+  const Tensor x = tensor_of<std::int64_t>({3}, {1, 2, 3});
+  save_safetensors(directory_ / "a.safetensors", {{"x", x}}, {{"format", "pt"}});
+  save_npz(directory_ / "a.npz", {{"x", x}});
+  save_npy(directory_ / "a.npy", x);
+  for (const char* name : {"a.safetensors", "a.npz", "a.npy"}) {
+    const auto json = nlohmann::json::parse(run(directory_ / name, true));
+    EXPECT_EQ("a." + json["kind"].get<std::string>(), name);
+    EXPECT_EQ(json["tensors"][0]["bytes"], 24);
+    EXPECT_EQ(json["tensors"][0]["shape"], nlohmann::json({3}));
+  }
+  EXPECT_THAT(run(directory_ / "a.safetensors", false), HasSubstr("format: pt"));
+}
+
+TEST_F(InspectCommand, ShowsEvents) {
+  EventWriter writer(directory_);
+  for (int step = 1; step <= 3; ++step) writer.add_scalar("loss", 1.f / static_cast<float>(step), step);
+  writer.add_graph({.nodes = {{.name = "x", .op = "Placeholder"}}});
+  writer.close();
+  const auto json = nlohmann::json::parse(run(writer.path(), true));
+  EXPECT_EQ(json["records"], 5);
+  EXPECT_EQ(json["graph_nodes"], 1);
+  EXPECT_EQ(json["tags"][0]["count"], 3);
+  EXPECT_EQ(json["tags"][0]["first_step"], 1);
+  EXPECT_EQ(json["tags"][0]["last_step"], 3);
+  EXPECT_THAT(run(writer.path(), false), ContainsRegex("loss +3 +1 +3 +0.333333"));
+}
+
+TEST_F(InspectCommand, RefusesOtherFiles) {
+  std::ofstream(directory_ / "text") << "hello";
+  run(directory_ / "text", false, 1);
+  EXPECT_THAT(errors_, HasSubstr("neither a checkpoint"));
+  run(directory_ / "absent", false, 1);
+  EXPECT_THAT(errors_, HasSubstr("there is no file"));
+  run(directory_, false, 1);
+  EXPECT_THAT(errors_, HasSubstr("has no checkpoint"));
+}
+
+}  // namespace
+}  // namespace plimsoll

@@ -1,0 +1,155 @@
+#include "plimsoll/io/bundle.h"
+
+#include <unistd.h>
+
+#include "plimsoll/io/internal/table.h"
+#include "plimsoll/io/io_testing.h"
+#include "plimsoll/memory/budget.h"
+
+namespace plimsoll {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+namespace fs = std::filesystem;
+
+class Bundle : public FileFixture {
+ protected:
+  fs::path prefix() const { return directory_ / "model.ckpt"; }
+  void save(float value, std::size_t elements = 3) {
+    Tensor tensor = patterned({static_cast<std::int64_t>(elements)}, f32);
+    for (float& element : writable(tensor).span<float>()) element = value;
+    BundleWriter writer(prefix());
+    writer.add("w", tensor);
+    writer.commit();
+  }
+};
+
+TEST_F(Bundle, KeepsEveryDtypeAndShape) {
+  std::vector<std::pair<std::string, Tensor>> tensors;
+  for (const DType dtype : kAllDTypes)
+    for (const Shape& shape : {Shape::scalar(), Shape{0}, Shape{3, 0, 2}, Shape{5}, Shape{2, 3, 4}, Shape{300, 301}})
+      tensors.emplace_back(to_string(dtype) + shape.to_string(), patterned(shape, dtype));
+  BundleWriter writer(prefix(), {.num_shards = 3});
+  std::size_t shard = 0;
+  for (const auto& [name, tensor] : tensors) writer.add(name, tensor, shard++ % 3);
+  EXPECT_FALSE(fs::exists(bundle_index_path(prefix())));
+  writer.commit();
+  const BundleReader reader(prefix());
+  EXPECT_EQ(reader.entries().size(), tensors.size());
+  for (const auto& [name, tensor] : tensors) {
+    SCOPED_TRACE(name);
+    expect_same(reader.read(name), tensor);
+    reader.verify(name);
+  }
+}
+
+TEST_F(Bundle, KeepsStrings) {
+  const std::vector<std::string> strings = {"", "hello", std::string(300, 'x'), std::string("\0\n", 2)};
+  BundleWriter writer(prefix());
+  writer.add_strings("s", {2, 2}, strings);
+  writer.add_strings("none", {0}, {});
+  writer.add_strings("one", Shape::scalar(), std::vector<std::string>{"graph"});
+  EXPECT_THROW(writer.add_strings("bad", {3}, strings), InvalidArgument);
+  writer.commit();
+  const BundleReader reader(prefix());
+  EXPECT_EQ(reader.read_strings("s"), strings);
+  EXPECT_EQ(reader.read_strings("none"), std::vector<std::string>{});
+  EXPECT_THAT(reader.read_strings("one"), ElementsAre("graph"));
+  EXPECT_THAT(message_of<Unsupported>([&] { reader.read("s"); }), HasSubstr("read_strings"));
+}
+
+TEST_F(Bundle, ManyTensorsMakeAnIndexOfManyBlocks) {
+  BundleWriter writer(prefix());
+  const Tensor tensor = patterned({2}, i32);
+  for (int i = 0; i < 20000; ++i) writer.add("layer_" + std::to_string(i) + "/a_rather_long_name/kernel", tensor);
+  writer.commit();
+  EXPECT_GT(fs::file_size(bundle_index_path(prefix())), 2 * 256_KiB);
+  const BundleReader reader(prefix());
+  EXPECT_EQ(reader.entries().size(), 20000u);
+  expect_same(reader.read("layer_19999/a_rather_long_name/kernel"), tensor);
+}
+
+TEST_F(Bundle, RefusesWrongKeysShardsAndDestinations) {
+  const Tensor tensor = patterned({2}, f32);
+  BundleWriter writer(prefix());
+  writer.add("w", tensor);
+  EXPECT_THROW(writer.add("w", tensor), InvalidArgument);
+  EXPECT_THROW(writer.add("", tensor), InvalidArgument);
+  EXPECT_THROW(writer.add("v", tensor, 1), InvalidArgument);
+  EXPECT_THROW(writer.add("v", Tensor()), InvalidArgument);
+  writer.commit();
+  EXPECT_THROW(writer.commit(), FailedPrecondition);
+  EXPECT_THROW(writer.add("v", tensor), FailedPrecondition);
+  EXPECT_THROW(BundleWriter(directory_ / "x", {.num_shards = 0}), InvalidArgument);
+  EXPECT_THROW(BundleWriter(directory_.string() + "/"), InvalidArgument);
+  const BundleReader reader(prefix());
+  EXPECT_THAT(message_of<NotFound>([&] { reader.read("v"); }), HasSubstr("no tensor \"v\""));
+  EXPECT_THROW(reader.read_into("w", writable(patterned({2}, i32))), InvalidArgument);
+  EXPECT_THROW(reader.read_into("w", writable(patterned({3}, f32))), InvalidArgument);
+  EXPECT_THROW(reader.read_strings("w"), InvalidArgument);
+  EXPECT_THAT(message_of<NotFound>([&] { BundleReader(directory_ / "absent"); }), HasSubstr("absent"));
+  fs::remove(bundle_data_path(prefix(), 0, 1));
+  EXPECT_THAT(message_of<NotFound>([&] { BundleReader(prefix()).read("w"); }), HasSubstr("data-00000-of-00001"));
+}
+
+// Old data stay until the index is the new one.
+TEST_F(Bundle, ReplacesACheckpointOfTheSameName) {
+  save(1.f);
+  EXPECT_THAT(names(), ElementsAre("model.ckpt.data-00000-of-00001", "model.ckpt.index"));
+  {
+    BundleWriter given_up(prefix());
+    given_up.add("w", patterned({3}, f32));
+  }
+  EXPECT_EQ(BundleReader(prefix()).read("w").at<float>({0}), 1.f);
+  save(2.f);
+  EXPECT_THAT(names(),
+              ElementsAre("model.ckpt.data-00000-of-00002", "model.ckpt.data-00001-of-00002", "model.ckpt.index"));
+  EXPECT_EQ(BundleReader(prefix()).read("w").at<float>({0}), 2.f);
+  save(3.f);
+  EXPECT_THAT(names(), ElementsAre("model.ckpt.data-00000-of-00001", "model.ckpt.index"));
+  EXPECT_EQ(BundleReader(prefix()).read("w").at<float>({0}), 3.f);
+  remove_bundle(prefix());
+  EXPECT_THAT(names(), ElementsAre());
+}
+
+TEST_F(Bundle, RemovesWhatKilledWritersLeft) {
+  put(directory_ / "model.ckpt.data-00000-of-00001.tmp-999-3", "half");
+  put(directory_ / "model.ckpt.index.tmp-999-4", "half");
+  put(directory_ / "model.ckpt-7.index", "another's");
+  save(1.f);
+  EXPECT_THAT(names(), ElementsAre("model.ckpt-7.index", "model.ckpt.data-00000-of-00001", "model.ckpt.index"));
+}
+
+// The memory of the tensors and a small buffer, nothing else.
+TEST_F(Bundle, HoldsNoSecondCopy) {
+  const Budget budget("model", 20_MiB);
+  const BudgetScope use(budget);
+  {
+    const Tensor tensor = patterned({4, 1024, 1024}, f32);
+    BundleWriter writer(prefix());
+    writer.add("w", tensor);
+    writer.commit();
+  }
+  EXPECT_LE(budget.peak(), 16_MiB + 64_KiB);
+  const Tensor loaded = BundleReader(prefix()).read("w");
+  EXPECT_LE(budget.peak(), 16_MiB + 64_KiB);
+  Budget(budget).reset_peak();
+  BundleReader(prefix()).verify("w");
+  EXPECT_LE(budget.peak(), 16_MiB + 64_KiB + 20_MiB / 16);
+}
+
+TEST_F(Bundle, LeavesNothingWhenTheTensorDoesNotFit) {
+  save(1.f, 1'000'000);
+  const MemoryInfo before = memory();
+  const Budget small("small", 1_MiB);
+  {
+    const BudgetScope use(small);
+    EXPECT_THROW(BundleReader(prefix()).read("w"), OutOfMemory);
+  }
+  EXPECT_EQ(small.used(), 0u);
+  EXPECT_EQ(memory().num_tensors, before.num_tensors);
+}
+
+}  // namespace
+}  // namespace plimsoll

@@ -1,0 +1,129 @@
+#include "plimsoll/io/checkpoint.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "plimsoll/base/atomic_file.h"
+#include "plimsoll/base/error.h"
+#include "plimsoll/io/checkpoint_state.h"
+
+namespace plimsoll {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kNamesShown = 20;
+
+void append_names(std::string& text, const char* what, const std::vector<std::string>& names) {
+  if (names.empty()) return;
+  const std::size_t shown = std::min(names.size(), kNamesShown);
+  text += fmt::format("; {} {}: {}", names.size(), what,
+                      fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), ", "));
+  if (shown < names.size()) text += fmt::format(" and {} more", names.size() - shown);
+}
+
+// What every object-based checkpoint has beside its variables.
+bool is_bookkeeping(const BundleEntry& entry) {
+  return entry.is_string() || entry.key.starts_with('\0') || entry.key == "save_counter/.ATTRIBUTES/VARIABLE_VALUE";
+}
+
+// As the state file has it: relative to its folder when it lies there.
+std::string relative_name(const fs::path& directory, const fs::path& prefix) {
+  return prefix.parent_path() == directory ? prefix.filename().native() : fs::absolute(prefix).native();
+}
+
+}  // namespace
+
+void save_checkpoint(const fs::path& prefix, std::span<const NamedTensor> tensors) {
+  std::vector<const NamedTensor*> order;
+  for (const NamedTensor& tensor : tensors) order.push_back(&tensor);
+  std::sort(order.begin(), order.end(), [](const NamedTensor* a, const NamedTensor* b) { return a->name < b->name; });
+  BundleWriter writer(prefix);
+  for (const NamedTensor* tensor : order) writer.add(tensor->name, tensor->tensor);
+  writer.commit();
+}
+
+std::string CheckpointKeeper::save(const fs::path& prefix, std::optional<std::int64_t> step,
+                                   std::span<const NamedTensor> tensors) {
+  fs::path path = prefix;
+  if (step) path += fmt::format("-{}", *step);
+  if (path.filename() == "checkpoint")
+    throw InvalidArgument(
+        fmt::format("checkpoint \"{}\": this name is that of the folder's list of checkpoints; use "
+                    "another",
+                    path.native()));
+  remove_stale_temporaries(path.parent_path(), prefix.filename().native());  // Of other steps, too.
+  save_checkpoint(path, tensors);
+
+  std::vector<std::string> kept = kept_;
+  std::erase(kept, path.native());
+  kept.push_back(path.native());
+  const std::size_t surplus =
+      options_.max_to_keep > 0 && kept.size() > options_.max_to_keep ? kept.size() - options_.max_to_keep : 0;
+  const std::vector<std::string> gone(kept.begin(), kept.begin() + static_cast<std::ptrdiff_t>(surplus));
+  kept.erase(kept.begin(), kept.begin() + static_cast<std::ptrdiff_t>(surplus));
+
+  CheckpointState state;
+  for (const std::string& one : kept) state.all.push_back(relative_name(path.parent_path(), one));
+  state.latest = state.all.back();
+  write_checkpoint_state(path.parent_path(), state);
+  kept_ = std::move(kept);
+  for (const std::string& one : gone) remove_bundle(one);
+  return path.native();
+}
+
+void CheckpointKeeper::recover(const fs::path& directory) {
+  CheckpointState state;
+  try {
+    state = read_checkpoint_state(directory);
+  } catch (const NotFound&) {
+    return;
+  }
+  if (state.all.empty() && !state.latest.empty()) state.all.push_back(state.latest);
+  kept_.clear();
+  for (const std::string& name : state.all)
+    if (const fs::path path = directory / name; fs::exists(bundle_index_path(path))) kept_.push_back(path.native());
+}
+
+void check_checkpoint_fits(const BundleReader& reader, std::span<const CheckpointSpec> wanted) {
+  std::vector<std::string> missing, differ, extra, asked;
+  for (const CheckpointSpec& spec : wanted) {
+    asked.push_back(spec.name);
+    if (!reader.contains(spec.name)) {
+      missing.push_back(fmt::format("\"{}\"", spec.name));
+      continue;
+    }
+    const BundleEntry& entry = reader.entry(spec.name);
+    if (entry.dtype != spec.dtype || entry.shape != spec.shape)
+      differ.push_back(fmt::format("\"{}\" ({} {} in the checkpoint, {} {} wanted)", spec.name, entry.dtype_name,
+                                   entry.shape.to_string(), dtype_name(spec.dtype), spec.shape.to_string()));
+  }
+  if (missing.empty() && differ.empty()) return;
+  std::sort(asked.begin(), asked.end());
+  for (const BundleEntry& entry : reader.entries())
+    if (!is_bookkeeping(entry) && !std::binary_search(asked.begin(), asked.end(), entry.key))
+      extra.push_back(fmt::format("\"{}\"", entry.key));
+  std::string text = fmt::format("checkpoint \"{}\": does not fit; nothing was restored", reader.prefix());
+  append_names(text, "missing", missing);
+  append_names(text, "of another dtype or shape", differ);
+  append_names(text, "in it that nobody asked for", extra);
+  if (missing.empty()) throw InvalidArgument(text);
+  throw NotFound(text);
+}
+
+void restore_checkpoint(const BundleReader& reader, std::span<const RestoreTarget> targets) {
+  std::vector<CheckpointSpec> wanted;
+  for (const RestoreTarget& target : targets)
+    wanted.push_back({target.name, target.destination.dtype(), target.destination.shape()});
+  check_checkpoint_fits(reader, wanted);
+  for (const RestoreTarget& target : targets) reader.verify(target.name);
+  for (const RestoreTarget& target : targets) reader.read_into(target.name, target.destination);
+}
+
+void restore_checkpoint(const fs::path& prefix, std::span<const RestoreTarget> targets) {
+  restore_checkpoint(BundleReader(prefix), targets);
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,80 @@
+// Checkpoints of named tensors: saved one after the other, the oldest removed, restored in place.
+//
+//   CheckpointKeeper keeper({.max_to_keep = 5});
+//   std::string path = keeper.save("run/model.ckpt", 7, tensors);    // "run/model.ckpt-7"
+//   restore_checkpoint(latest_checkpoint("run"), targets);                                  // all of them or none
+//
+// A saved checkpoint is whole before the folder's `checkpoint` file names it, and older ones go after that: at any
+// instant the latest one named loads. Thread safety: one thread at a time for one keeper and one folder. Cost: that of
+// the bundle (bundle.h), and a small file.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "plimsoll/base/api.h"
+#include "plimsoll/base/tensor_view.h"
+#include "plimsoll/io/bundle.h"
+#include "plimsoll/tensor/tensor.h"
+
+namespace plimsoll {
+
+struct NamedTensor {
+  std::string name;
+  Tensor tensor;
+};
+
+// Writes a bundle of these tensors, in the order of their names. Throws as BundleWriter does.
+PLIMSOLL_API void save_checkpoint(const std::filesystem::path& prefix, std::span<const NamedTensor> tensors);
+
+struct KeeperOptions {
+  std::size_t max_to_keep = 5;  // 0: all.
+};
+
+class PLIMSOLL_API CheckpointKeeper {
+ public:
+  explicit CheckpointKeeper(const KeeperOptions& options = {}) : options_(options) {}
+
+  // Saves to "PREFIX-STEP", or to the prefix itself, and notes it in the folder's `checkpoint` file; then removes the
+  // oldest of those that this keeper saved or recovered, beyond max_to_keep. Gives the path. Throws InvalidArgument for
+  // a path that is the `checkpoint` file itself, else as BundleWriter; then the state is what it was.
+  std::string save(const std::filesystem::path& prefix, std::optional<std::int64_t> step,
+                   std::span<const NamedTensor> tensors);
+
+  // Goes on with what the folder's `checkpoint` file lists, after a restart. Nothing there is fine.
+  void recover(const std::filesystem::path& directory);
+
+  const std::vector<std::string>& kept() const noexcept { return kept_; }  // Oldest first.
+
+ private:
+  KeeperOptions options_;
+  std::vector<std::string> kept_;
+};
+
+// Where a tensor of a checkpoint is to go: memory of its dtype and shape.
+struct RestoreTarget {
+  std::string name;
+  TensorView destination;
+};
+
+// Fills all targets or none: first it looks whether every name is there with its dtype and shape, and throws NotFound
+// (names are missing) or InvalidArgument (only dtypes or shapes differ), with all of them and the names that nobody
+// asked for in one message; then it verifies all checksums (Corruption); only then it writes. What the checkpoint has
+// beyond the targets is fine.
+PLIMSOLL_API void restore_checkpoint(const BundleReader& reader, std::span<const RestoreTarget> targets);
+PLIMSOLL_API void restore_checkpoint(const std::filesystem::path& prefix, std::span<const RestoreTarget> targets);
+
+// What is asked of a checkpoint, without memory to put it in.
+struct CheckpointSpec {
+  std::string name;
+  DType dtype = f32;
+  Shape shape;
+};
+// Throws as restore_checkpoint() does when they do not fit.
+PLIMSOLL_API void check_checkpoint_fits(const BundleReader& reader, std::span<const CheckpointSpec> wanted);
+
+}  // namespace plimsoll

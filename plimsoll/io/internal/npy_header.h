@@ -1,0 +1,41 @@
+// The header of a .npy array: a Python dictionary of descr, fortran_order and shape.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "plimsoll/base/dtype.h"
+#include "plimsoll/base/shape.h"
+
+namespace plimsoll {
+
+struct NpyHeader {
+  std::string descr;  // "<f4"
+  bool fortran_order = false;
+  Shape shape;
+  std::optional<DType> dtype;  // None when it is not one of ours.
+  bool swapped = false;        // The other byte order.
+  std::size_t element_bytes = 0;
+};
+
+class NpyError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Bytes of the fixed part: magic, version and the length, which is read from them. Throws NpyError.
+inline constexpr std::size_t kNpyPreamble = 12;  // Of version 2 and 3; that of version 1 has 2 fewer.
+struct NpyPreamble {
+  std::size_t bytes = 0;  // 10 or 12.
+  std::uint64_t header_bytes = 0;
+};
+NpyPreamble parse_npy_preamble(std::string_view first_12_bytes);
+NpyHeader parse_npy_header(std::string_view text);  // Throws NpyError.
+
+// Version 1, the whole of what comes before the elements.
+std::string format_npy_header(DType dtype, const Shape& shape);
+
+}  // namespace plimsoll

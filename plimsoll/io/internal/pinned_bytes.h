@@ -1,0 +1,29 @@
+// PinnedBytes: a tensor's bytes, which stay where they are while this lives, whatever happens to the tensor.
+#pragma once
+
+#include <span>
+
+#include "plimsoll/tensor/tensor.h"
+
+namespace plimsoll {
+
+class PinnedBytes {
+ public:
+  // Throws Disposed, InvalidArgument for no tensor, FailedPrecondition for a symbolic one.
+  explicit PinnedBytes(const Tensor& tensor)
+      : view_(tensor.view()), storage_(StorageRef::share(tensor.record()->storage)) {
+    storage_->pin();
+  }
+  PinnedBytes(const PinnedBytes&) = delete;
+  PinnedBytes& operator=(const PinnedBytes&) = delete;
+  ~PinnedBytes() { storage_->unpin(); }
+
+  const ConstTensorView& view() const noexcept { return view_; }
+  std::span<const std::byte> bytes() const { return {view_.bytes(), view_.nbytes()}; }
+
+ private:
+  ConstTensorView view_;
+  StorageRef storage_;
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,70 @@
+// NumPy's files: .npy, one array, and .npz, a zip of them.
+//
+//   save_npz("data.npz", {{"x", x}, {"y", y}});              // NumPy: np.load("data.npz")["x"]
+//   TensorTree data = load_npz("data.npz");                   // data["x"].tensor()
+//   save_npy("x.npy", x);  Tensor x = load_npy("x.npy");
+//
+// Reads versions 1 to 3, both element orders and byte orders, stored and deflated members; writes version 1, stored, so
+// that others can map them. Arrays of objects are pickles, which run code: they are refused (Unsupported), as are
+// dtypes that are not ours. bfloat16, which NumPy does not have, is written as raw 2-byte elements ("|V2", as
+// ml_dtypes does) and read back from them. A damaged file is Corruption with its offset. Data go directly to the
+// tensors' memory; deflated members and Fortran order pass through a small buffer. Thread safety: functions of files.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plimsoll/base/api.h"
+#include "plimsoll/tensor/tensor_tree.h"
+
+namespace plimsoll {
+
+class InputFile;
+struct ZipMember;
+
+// Throws NotFound, Corruption, Unsupported, OutOfMemory.
+PLIMSOLL_API Tensor load_npy(const std::filesystem::path& path);
+PLIMSOLL_API Tensor load_npy(std::span<const std::byte> bytes);
+PLIMSOLL_API void save_npy(const std::filesystem::path& path, const Tensor& tensor);
+
+// Names are cut at "/" (tree_names.h). A tree that is a single tensor has no name: InvalidArgument.
+PLIMSOLL_API TensorTree load_npz(const std::filesystem::path& path);
+PLIMSOLL_API void save_npz(const std::filesystem::path& path, const TensorTree& tree);
+
+// What an array is, before it is read.
+struct NpyEntry {
+  std::string name;            // Without ".npy".
+  std::optional<DType> dtype;  // None when it is not one of ours.
+  std::string descr;           // NumPy's: "<f4".
+  Shape shape;
+  bool fortran_order = false;
+  bool deflated = false;
+  std::uint64_t size = 0;  // Bytes of the elements.
+};
+
+// One by one.
+class PLIMSOLL_API NpzFile {
+ public:
+  explicit NpzFile(const std::filesystem::path& path);
+  explicit NpzFile(std::span<const std::byte> bytes);  // From memory, which must stay.
+  NpzFile(NpzFile&&) noexcept;
+  ~NpzFile();
+
+  std::vector<std::string> names() const;       // Of the arrays, in the order of the file.
+  NpyEntry entry(std::string_view name) const;  // Reads the array's header. Throws NotFound.
+  Tensor read(std::string_view name) const;     // Checks the checksum (CRC-32).
+  void verify(std::string_view name) const;     // Reads it through a small buffer and checks the checksum.
+
+ private:
+  const ZipMember& member(std::string_view name) const;
+  std::unique_ptr<InputFile> file_;
+  std::vector<ZipMember> members_;
+};
+
+}  // namespace plimsoll

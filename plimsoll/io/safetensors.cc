@@ -1,0 +1,147 @@
+#include "plimsoll/io/safetensors.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <nlohmann/json.hpp>
+
+#include "plimsoll/base/atomic_file.h"
+#include "plimsoll/base/error.h"
+#include "plimsoll/base/system_error.h"
+#include "plimsoll/io/internal/input_file.h"
+#include "plimsoll/io/internal/pinned_bytes.h"
+#include "plimsoll/io/internal/safetensors_header.h"
+#include "plimsoll/io/internal/wire.h"
+#include "plimsoll/io/tree_names.h"
+#include "plimsoll/tensor/make_tensor.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;  // The format's own bound.
+
+std::string header_text(const std::vector<NamedLeaf>& leaves, const FileMetadata& metadata,
+                        const std::filesystem::path& path) {
+  std::string text = "{";
+  std::uint64_t offset = 0;
+  try {
+    if (!metadata.empty()) text += "\"__metadata__\":" + nlohmann::json(metadata).dump() + ",";
+    for (const auto& [name, tensor] : leaves) {
+      if (name == "__metadata__")
+        throw InvalidArgument("save_safetensors: the name \"__metadata__\" is the format's own; rename the tensor");
+      tensor.view();  // Throws for what has no bytes, before anything is written.
+      text += fmt::format("{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}},",
+                          nlohmann::json(name).dump(), safetensors_dtype_name(tensor.dtype()),
+                          fmt::join(tensor.shape(), ","), offset, offset + tensor.nbytes());
+      offset += tensor.nbytes();
+    }
+  } catch (const nlohmann::json::exception& error) {
+    throw InvalidArgument(
+        fmt::format("save_safetensors: \"{}\": names and metadata must be UTF-8: {}", path.native(), error.what()));
+  }
+  if (text.size() > 1) text.pop_back();
+  return text + "}";
+}
+
+}  // namespace
+
+SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(std::make_unique<InputFile>(path)) {
+  load();
+}
+SafetensorsFile::SafetensorsFile(std::span<const std::byte> bytes)
+    : file_(std::make_unique<InputFile>("memory", bytes)) {
+  load();
+}
+SafetensorsFile::SafetensorsFile(SafetensorsFile&&) noexcept = default;
+SafetensorsFile::~SafetensorsFile() = default;
+
+void SafetensorsFile::load() {
+  if (file_->size() < 8) file_->corrupt(0, fmt::format("has {} bytes, too few for a safetensors file", file_->size()));
+  const auto header_bytes = load_number<std::uint64_t>(file_->read_string(0, 8, 8).data());
+  if (header_bytes > kMaxHeaderBytes || header_bytes > file_->size() - 8)
+    file_->corrupt(0, fmt::format("names a header of {} bytes in a file of {}", header_bytes, file_->size()));
+  try {
+    SafetensorsHeader header = parse_safetensors_header(file_->read_string(8, header_bytes, kMaxHeaderBytes));
+    metadata_ = std::move(header.metadata);
+    entries_ = std::move(header.entries);
+  } catch (const HeaderError& error) {
+    file_->corrupt(8 + error.offset, error.what());
+  }
+  std::uint64_t end = 8 + header_bytes;
+  for (SafetensorsEntry& entry : entries_) {
+    if (entry.size > file_->size() - end)
+      file_->corrupt(end, fmt::format("tensor \"{}\": expected {} bytes, the file ends at {}", entry.name, entry.size,
+                                      file_->size()));
+    entry.offset = end;
+    end += entry.size;
+    positions_.emplace(entry.name, positions_.size());
+  }
+  if (end != file_->size()) file_->corrupt(end, fmt::format("has {} bytes after the last tensor", file_->size() - end));
+}
+
+const SafetensorsEntry& SafetensorsFile::entry(std::string_view name) const {
+  const auto found = positions_.find(name);
+  if (found != positions_.end()) return entries_[found->second];
+  throw NotFound(
+      fmt::format("file \"{}\": there is no tensor \"{}\" among its {}", file_->name(), name, entries_.size()));
+}
+
+Tensor SafetensorsFile::read(std::string_view name) const {
+  const SafetensorsEntry& found = entry(name);
+  if (!found.dtype)
+    throw Unsupported(
+        fmt::format("file \"{}\": tensor \"{}\": its dtype {} is none of ours", file_->name(), name, found.dtype_name));
+  Tensor tensor = make_tensor({.op = "LoadSafetensors", .category = Category::kParameters}, found.shape, *found.dtype,
+                              current_device());
+  if (found.size > 0) file_->read(found.offset, {writable(tensor).bytes(), static_cast<std::size_t>(found.size)});
+  return tensor;
+}
+
+Tensor SafetensorsFile::map(std::string_view name) const {
+  const SafetensorsEntry& found = entry(name);
+  if (!found.dtype || found.size == 0 || file_->handle() < 0 || found.offset % size_of(*found.dtype) != 0)
+    return read(name);
+  const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  const std::uint64_t before = found.offset % page;
+  const auto bytes = static_cast<std::size_t>(before + found.size);
+  void* const base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, file_->handle(),
+                          static_cast<off_t>(found.offset - before));
+  if (base == MAP_FAILED) throw_system_error("file", file_->name(), "map", errno);
+  StorageRef storage =
+      Storage::wrap(current_device(), static_cast<std::byte*>(base) + before, static_cast<std::size_t>(found.size),
+                    [base, bytes](void*) { munmap(base, bytes); });
+  return make_tensor_on(std::move(storage), 0, found.shape, *found.dtype,
+                        {.op = "MapSafetensors", .category = Category::kParameters});
+}
+
+void save_safetensors(const std::filesystem::path& path, const TensorTree& tree, const FileMetadata& metadata) {
+  std::vector<NamedLeaf> leaves = tree_names(tree, "save_safetensors");
+  // Larger elements first, as others write them: then all are aligned.
+  std::sort(leaves.begin(), leaves.end(), [](const NamedLeaf& a, const NamedLeaf& b) {
+    const std::size_t left = size_of(a.second.dtype()), right = size_of(b.second.dtype());
+    return left != right ? left > right : a.first < b.first;
+  });
+  std::string text = header_text(leaves, metadata, path);
+  text.resize((text.size() + 7) / 8 * 8, ' ');
+  remove_stale_temporaries(path.parent_path(), path.filename().native() + ".");
+  AtomicFile file(path);
+  std::string size;
+  append_number(size, std::uint64_t{text.size()});
+  file.write(size);
+  file.write(text);
+  for (const auto& [name, tensor] : leaves) file.write(PinnedBytes(tensor).bytes());
+  file.commit();
+}
+
+TensorTree load_safetensors(const std::filesystem::path& path) {
+  const SafetensorsFile file(path);
+  std::vector<NamedLeaf> leaves;
+  for (const SafetensorsEntry& entry : file.entries()) leaves.emplace_back(entry.name, file.read(entry.name));
+  return tree_from_names(std::move(leaves));
+}
+
+}  // namespace plimsoll

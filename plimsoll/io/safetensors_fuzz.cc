@@ -1,0 +1,13 @@
+// A safetensors file of any bytes is read or refused; its tensors are exactly its bytes.
+#include "plimsoll/base/error.h"
+#include "plimsoll/io/safetensors.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
+  try {
+    const plimsoll::SafetensorsFile file(std::as_bytes(std::span(data, size)));
+    for (const plimsoll::SafetensorsEntry& entry : file.entries())
+      if (entry.dtype && file.read(entry.name).nbytes() > size) __builtin_trap();
+  } catch (const plimsoll::Corruption&) {
+  }
+  return 0;
+}
