@@ -81,6 +81,14 @@ TEST(Model, LeavesNothingBehindButTheOptimizersState) {
   EXPECT_EQ(memory().num_bytes, before.num_bytes);
 }
 
+TEST(Model, TrainsInsideOfATidy) {
+  const Data data;
+  const Sequential model = make_classifier();
+  const History history = tidy([&] { return model.fit(data.x, data.y, {.epochs = 2, .verbose = 0}); });
+  EXPECT_EQ(history.num_epochs(), 2u);
+  EXPECT_NO_THROW(model.predict(data.x));
+}
+
 TEST(Model, EndsWithItsLastHandle) {
   const Data data;
   LeakCheck check;
