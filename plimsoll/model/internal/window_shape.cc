@@ -16,7 +16,8 @@ void check_window(const char* where, SpatialSize size, SpatialSize strides, cons
     throw InvalidArgument(fmt::format("{}: padding \"{}\"; use \"valid\" or \"same\"", where, padding));
 }
 
-std::int64_t window_outputs(const LayerBase& layer, std::int64_t size, const WindowSteps& window, std::string_view padding) {
+std::int64_t window_outputs(const LayerBase& layer, std::int64_t size, const WindowSteps& window,
+                            std::string_view padding) {
   if (size == kUnknownSize) return kUnknownSize;
   const std::int64_t reach = (window.size - 1) * window.dilation + 1;
   if (padding != "valid") return (size + window.stride - 1) / window.stride;
