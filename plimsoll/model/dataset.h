@@ -1,0 +1,152 @@
+// Dataset: examples one after the other, as often as they are asked for: cut, mixed, batched, mapped, prefetched.
+//
+//   Dataset train = Dataset::from_tensors(x, y).shuffle(1000, {.seed = 1}).batch(32).prefetch(2);
+//   for (const auto& [inputs, targets] : train) ...                     // [32, ..] and [32, ..]; the last may be
+//   shorter auto [first, second, rest] = dataset.split({0.7, 0.15, 0.15}); Dataset windows = timeseries_windows(series,
+//   {.look_back = 20, .horizon = 1});   // x [20, features], y [features]
+//
+// A description and cheap to copy; each loop over it is a new pass, which a shuffle mixes anew (with a seed: pass k
+// always in the same way). What a pass needs (an order of rows, batches, prefetched examples) lies in tensors of the
+// arena and goes when the loop ends or goes on. Batches of rows in order share the bytes of what they were cut from.
+// Thread safety: passes on several threads do not disturb each other, except for which one is pass k.
+// Throws InvalidArgument for tensors of different lengths, sizes below 1, and fractions that are none.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "plimsoll/base/api.h"
+#include "plimsoll/tensor/tensor.h"
+
+namespace plimsoll {
+
+// Inputs, targets and, when there are any, the weights of an example or a batch. Binds to [x, y]: the first of each.
+struct PLIMSOLL_API Example {
+  std::vector<Tensor> inputs;
+  std::vector<Tensor> targets;
+  Tensor weights = {};
+
+  const Tensor& x() const { return inputs.at(0); }
+  const Tensor& y() const;  // An empty handle when there are no targets.
+  template <std::size_t I>
+  const Tensor& get() const {
+    if constexpr (I == 0)
+      return x();
+    else
+      return y();
+  }
+  template <class F>
+  friend void visit_tensors(const Example& example, F&& f) {
+    for (const Tensor& tensor : example.inputs) f(tensor);
+    for (const Tensor& tensor : example.targets) f(tensor);
+    f(example.weights);
+  }
+};
+
+// One pass over a dataset.
+class PLIMSOLL_API ExampleStream {
+ public:
+  virtual ~ExampleStream();
+  virtual bool next(Example& out) = 0;  // False at the end.
+  // Up to `count` examples at once, along a new first axis; how many there were.
+  virtual std::size_t next_rows(std::size_t count, Example& out);
+};
+
+class PLIMSOLL_API DatasetNode {
+ public:
+  virtual ~DatasetNode();
+  virtual std::unique_ptr<ExampleStream> open() const = 0;
+  virtual std::optional<std::size_t> size() const = 0;  // Examples of a pass, when that is known.
+};
+
+struct ShuffleOptions {
+  std::optional<std::uint64_t> seed = {};
+};
+struct BatchOptions {
+  bool drop_remainder = false;  // A last batch that is shorter.
+};
+
+class PLIMSOLL_API Dataset {
+ public:
+  Dataset() = default;  // No dataset: is_set() is false.
+  explicit Dataset(std::shared_ptr<const DatasetNode> node) : node_(std::move(node)) {}
+
+  // Rows of tensors: the first axis counts examples.
+  static Dataset from_tensors(const Tensor& x, const Tensor& y = {}, const Tensor& weights = {});
+  static Dataset from_tensors(std::vector<Tensor> inputs, std::vector<Tensor> targets = {}, const Tensor& weights = {});
+  // What `make` gives is called until it gives nothing; it is made anew for each pass.
+  using Generator = std::function<std::optional<Example>()>;
+  static Dataset from_generator(std::function<Generator()> make);
+
+  // Each example is drawn from the next `buffer` ones: from all of them when it is as large as the dataset.
+  Dataset shuffle(std::size_t buffer, const ShuffleOptions& options = {}) const;
+  Dataset batch(std::size_t size, const BatchOptions& options = {}) const;
+  Dataset repeat(std::int64_t count = -1) const;  // -1: without end.
+  Dataset map(std::function<Example(const Example&)> f) const;
+  Dataset filter(std::function<bool(const Example&)> f) const;
+  Dataset take(std::size_t count) const;
+  Dataset skip(std::size_t count) const;
+  Dataset prefetch(std::size_t count) const;  // On a thread of its own, up to so many ahead.
+  // One part after the other, each that share of the examples, the last what is left. Fractions add up to at most 1.
+  // Throws InvalidArgument when the size is not known.
+  template <std::size_t N>
+  std::array<Dataset, N> split(const double (&fractions)[N]) const {
+    std::array<Dataset, N> result;
+    split_into(fractions, N, result.data());
+    return result;
+  }
+
+  bool is_set() const noexcept { return node_ != nullptr; }
+  std::optional<std::size_t> size() const;
+  std::unique_ptr<ExampleStream> open() const;
+  const std::shared_ptr<const DatasetNode>& node() const noexcept { return node_; }
+
+  struct End {};
+  class PLIMSOLL_API Iterator {
+   public:
+    explicit Iterator(std::unique_ptr<ExampleStream> stream) : stream_(std::move(stream)) { ++*this; }
+    const Example& operator*() const noexcept { return example_; }
+    const Example* operator->() const noexcept { return &example_; }
+    Iterator& operator++();
+    bool operator==(End) const noexcept { return stream_ == nullptr; }
+
+   private:
+    std::unique_ptr<ExampleStream> stream_;
+    Example example_;
+  };
+  Iterator begin() const { return Iterator(open()); }
+  End end() const noexcept { return {}; }
+
+ private:
+  void split_into(const double* fractions, std::size_t count, Dataset* out) const;
+  std::shared_ptr<const DatasetNode> node_;
+};
+
+// A tidy leaves datasets alone.
+template <class F>
+void visit_tensors(const Dataset&, F&&) {}
+
+struct WindowOptions {
+  std::int64_t look_back = 1;
+  std::int64_t horizon = 1;
+  std::int64_t stride = 1;  // Steps from one window to the next.
+};
+// Windows over a series [time, features] (or [time]): x is `look_back` steps, [look_back, features], y the `horizon`
+// steps after them in one row, [horizon * features]. Throws InvalidArgument for a series that is too short.
+PLIMSOLL_API Dataset timeseries_windows(const Tensor& series, const WindowOptions& options);
+
+}  // namespace plimsoll
+
+template <>
+struct std::tuple_size<plimsoll::Example> : std::integral_constant<std::size_t, 2> {};
+template <std::size_t I>
+struct std::tuple_element<I, plimsoll::Example> {
+  using type = plimsoll::Tensor;
+};

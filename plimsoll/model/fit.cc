@@ -1,0 +1,176 @@
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "plimsoll/base/error.h"
+#include "plimsoll/device/device_memory.h"
+#include "plimsoll/model/internal/network.h"
+#include "plimsoll/model/internal/progress.h"
+#include "plimsoll/model/internal/rows.h"
+#include "plimsoll/model/internal/targets.h"
+#include "plimsoll/model/internal/train_step.h"
+#include "plimsoll/model/model.h"
+#include "plimsoll/tensor/make_tensor.h"
+#include "plimsoll/tensor/tidy.h"
+
+namespace plimsoll {
+namespace {
+
+void require_compiled(const Network& network, const char* where) {
+  if (!network.training.is_compiled())
+    throw FailedPrecondition(
+        fmt::format("{}: model \"{}\" is not compiled; call compile first", where, network.name()));
+}
+
+// The weight of each example's class, times the weight it has.
+Tensor class_weights_of(const Example& batch, const std::map<std::int64_t, double>& classes) {
+  const OutsideScopes outside;
+  return tidy([&] {
+    const Tensor& y = batch.y();
+    Tensor labels = y.rank() > 1 && y.shape().back() > 1 ? y.argmax(-1) : y.cast(i64);
+    labels = labels.reshape({labels.shape()[0], -1});
+    if (labels.shape()[1] != 1)
+      throw InvalidArgument(fmt::format("fit: class weights need one label for each example, targets have shape {}",
+                                        y.shape().to_string()));
+    const Tensor weights =
+        make_tensor({.op = "class_weights", .category = Category::kInputs}, {labels.shape()[0]}, f32, device_of(y));
+    float* const to = writable(weights).data<float>();
+    const auto from = labels.data<std::int64_t>();
+    for (std::size_t i = 0; i < from.size(); ++i) {
+      const auto found = classes.find(from[i]);
+      to[i] = found == classes.end() ? 1.f : static_cast<float>(found->second);
+    }
+    if (batch.weights.is_empty_handle()) return weights;
+    return batch.weights.cast(f32) * fit_weights(weights, batch.weights.shape(), "fit");
+  });
+}
+
+StepMeans run_test(Network& network, const Dataset& data) {
+  StepMeans means(network);
+  for (const Example& batch : data) means.add(test_step(network, batch));
+  return means;
+}
+
+// One fit: epochs, callbacks, history.
+class Fit {
+ public:
+  Fit(Model model, const Dataset& data, const FitOptions& options)
+      : model_(std::move(model)),
+        network_(model_.network()),
+        data_(data),
+        options_(options),
+        device_(device_of_new_tensors()),
+        progress_({.verbose = options.verbose, .epochs = options.epochs, .batches = data.size(), .device = device_}) {}
+
+  History run() {
+    network_.training.stop = false;
+    reset_memory_stats(device_);
+    tell([&](CallbackBase& callback) { callback.on_train_begin(model_); });
+    try {
+      for (int epoch = 0; epoch < options_.epochs && !network_.training.stop; ++epoch) run_epoch(epoch);
+    } catch (...) {
+      end_quietly();
+      throw;
+    }
+    tell([&](CallbackBase& callback) { callback.on_train_end(model_); });
+    history_.set_peak_bytes(memory_stats(device_).peak_bytes_in_use);
+    return history_;
+  }
+
+ private:
+  static std::string device_of_new_tensors() {
+    return tidy([] { return make_tensor({.op = "fit"}, {0}, f32, current_device()).device(); });
+  }
+
+  template <class F>
+  void tell(F&& f) {
+    for (const Callback& callback : options_.callbacks) f(callback.base());
+  }
+  // After an error: callbacks let go of what they hold; a second error is not the one to report.
+  void end_quietly() {
+    for (const Callback& callback : options_.callbacks) {
+      try {
+        callback.base().on_train_end(model_);
+      } catch (const std::exception&) {
+      }
+    }
+  }
+
+  void run_epoch(int epoch) {
+    tell([&](CallbackBase& callback) { callback.on_epoch_begin(model_, epoch); });
+    progress_.begin_epoch(epoch);
+    StepMeans means(network_);
+    std::size_t number = 0;
+    for (const Example& batch : data_) {
+      means.add(train_step(network_, weighted(batch)));
+      if (!options_.callbacks.empty() || progress_.wants_batches()) {
+        const Logs logs = means.logs();
+        tell([&](CallbackBase& callback) { callback.on_batch_end(model_, number, logs); });
+        progress_.batch_ended(number + 1, logs);
+      }
+      ++number;
+      if (network_.training.stop) break;
+    }
+    if (number == 0) throw InvalidArgument("fit: the dataset has no batches; give it some");
+    Logs logs = means.logs();
+    if (options_.validation_data.is_set())
+      for (const auto& [name, value] : run_test(network_, options_.validation_data).logs("val_")) logs.set(name, value);
+    progress_.end_epoch(number, logs);
+    tell([&](CallbackBase& callback) { callback.on_epoch_end(model_, epoch, logs); });
+    history_.add(logs);
+  }
+
+  Example weighted(const Example& batch) const {
+    if (options_.class_weights.empty()) return batch;
+    Example result = batch;
+    result.weights = class_weights_of(batch, options_.class_weights);
+    return result;
+  }
+
+  Model model_;
+  Network& network_;
+  const Dataset data_;
+  const FitOptions& options_;
+  const std::string device_;
+  Progress progress_;
+  History history_;
+};
+
+}  // namespace
+
+History Model::fit(const Dataset& data, const FitOptions& options) const {
+  require_compiled(*network_, "fit");
+  if (options.epochs < 0) throw InvalidArgument(fmt::format("fit: {} epochs; give 0 or more", options.epochs));
+  if (options.validation_split != 0)
+    throw InvalidArgument("fit: validation_split needs tensors; split the dataset and give validation_data");
+  return Fit(*this, data, options).run();
+}
+
+History Model::fit(const Tensor& x, const Tensor& y, const FitOptions& options) const {
+  require_compiled(*network_, "fit");
+  if (!(options.validation_split >= 0 && options.validation_split < 1))
+    throw InvalidArgument(
+        fmt::format("fit: validation_split is {}; give 0 or more, and less than 1", options.validation_split));
+  Dataset rows = Dataset::from_tensors(x, y);
+  FitOptions told = options;
+  told.validation_split = 0;
+  const std::size_t count = rows.size().value_or(0);
+  if (options.validation_split > 0 && !options.validation_data.is_set()) {
+    const auto kept = static_cast<std::size_t>(std::floor(static_cast<double>(count) * (1 - options.validation_split)));
+    told.validation_data = rows.skip(kept).batch(options.batch_size);
+    rows = rows.take(kept);
+  }
+  if (options.shuffle && count > 1) rows = rows.shuffle(count);
+  return fit(rows.batch(options.batch_size), told);
+}
+
+Logs Model::evaluate(const Dataset& data) const {
+  require_compiled(*network_, "evaluate");
+  return run_test(*network_, data).logs();
+}
+
+Logs Model::evaluate(const Tensor& x, const Tensor& y, const BatchSizeOptions& options) const {
+  return evaluate(Dataset::from_tensors(x, y).batch(options.batch_size));
+}
+
+}  // namespace plimsoll

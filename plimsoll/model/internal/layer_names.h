@@ -1,0 +1,11 @@
+// Names as Keras makes them: "max_pooling2d" of MaxPooling2D, numbered within a model.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace plimsoll {
+
+std::string snake_case(std::string_view class_name);
+
+}  // namespace plimsoll

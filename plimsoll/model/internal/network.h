@@ -1,0 +1,78 @@
+// Network: the layers of a model and how they are connected; a layer itself, so that models can be parts of models.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "plimsoll/model/internal/training.h"
+#include "plimsoll/model/layer.h"
+
+namespace plimsoll {
+
+class Network final : public LayerBase {
+ public:
+  // Described by its ends. Names layers that have none, makes the weights. Throws InvalidArgument for an output that
+  // does not come from the inputs, and for two layers of one name.
+  Network(std::vector<LayerOutput> inputs, std::vector<LayerOutput> outputs, const std::string& name);
+  // A chain, layer by layer; connected as soon as the input's shape is known.
+  explicit Network(const std::string& name);
+  void add(const std::shared_ptr<LayerBase>& layer);
+
+  const char* class_name() const override { return sequential_ ? "Sequential" : "Functional"; }
+  Shapes output_shapes(const Shapes& inputs) const override;
+  void build(const Shapes& inputs) override;
+  std::vector<Tensor> call_all(const std::vector<Tensor>& inputs, CallContext& context) override;
+  Tensor output_mask(const std::vector<Tensor>&, const CallContext& context) const override { return context.mask(0); }
+  void config(ConfigWriter& out) const override;
+  std::vector<LayerBase*> inner_layers() const override;
+
+  // A call of a layer, in the order in which they can run. Slots number what is passed between them.
+  struct Call {
+    std::shared_ptr<LayerBase> layer;
+    std::vector<std::size_t> inputs;  // Slots.
+    std::size_t first_output = 0;     // Slot of its first output.
+    Shapes shapes;                    // Of its outputs.
+    std::vector<std::size_t> ended;   // Slots nobody reads after it.
+  };
+
+  bool is_sequential() const noexcept { return sequential_; }
+  // Whether sizes beside the batch's were given; else those of the first input were taken, to make weights for.
+  bool input_is_told() const noexcept { return input_is_told_; }
+  bool is_connected() const noexcept { return !output_slots_.empty(); }
+  const std::vector<std::shared_ptr<LayerBase>>& layers() const noexcept { return layers_; }
+  const std::vector<Call>& calls() const noexcept { return calls_; }
+  const std::vector<std::size_t>& input_slots() const noexcept { return input_slots_; }
+  const std::vector<std::size_t>& output_slots() const noexcept { return output_slots_; }
+  std::size_t num_inputs() const noexcept { return sequential_ ? 1 : input_slots_.size(); }
+  std::vector<std::string> output_names() const;  // Of the layers that give them.
+  const Call& call_of(std::size_t slot) const;
+  // Makes a chain's connections for this input, if there are none.
+  void connect(const Shape& input, DType dtype);
+  std::vector<Weight> unique_weights() const;  // A shared layer's once.
+  void visit_layers(const std::function<void(LayerBase&)>& f);
+
+  Training training;
+
+ private:
+  void add_call(const std::shared_ptr<const LayerOutput::Node>& node);
+  void add_layer(const std::shared_ptr<LayerBase>& layer);
+  void name_layers(std::size_t from);
+  void find_ends();
+  void append(const std::shared_ptr<LayerBase>& layer);
+
+  const bool sequential_;
+  std::vector<std::shared_ptr<LayerBase>> layers_;
+  std::vector<Call> calls_;
+  std::vector<std::size_t> input_slots_, output_slots_;
+  std::unordered_map<const LayerOutput::Node*, std::size_t> first_slots_;  // While it is made.
+  std::vector<std::shared_ptr<const LayerOutput::Node>> nodes_;
+  std::unordered_set<const LayerBase*> known_;
+  std::size_t num_slots_ = 0;
+  bool input_is_told_ = true;
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,280 @@
+#include "plimsoll/model/internal/network_json.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "plimsoll/base/error.h"
+#include "plimsoll/model/internal/config.h"
+#include "plimsoll/model/internal/input_layer.h"
+
+namespace plimsoll {
+namespace {
+
+using Json = nlohmann::json;
+using OrderedJson = nlohmann::ordered_json;
+
+LayerReader reader_of(std::string_view class_name) {
+  for (const auto find :
+       {core_layer_reader, noise_layer_reader, merge_layer_reader, activation_layer_reader, convolution_layer_reader,
+        spatial_layer_reader, pooling_layer_reader, normalization_layer_reader, recurrent_layer_reader,
+        wrapper_layer_reader, attention_layer_reader})
+    if (const LayerReader reader = find(class_name)) return reader;
+  return nullptr;
+}
+
+bool is_network(const std::string& name) { return name == "Sequential" || name == "Model" || name == "Functional"; }
+
+const Json& list_at(const Json& in, const char* key, const std::string& path) {
+  const auto found = in.find(key);
+  if (found == in.end() || !found->is_array()) throw Corruption(fmt::format("{}/{}: expected a list", path, key));
+  return *found;
+}
+
+std::string text_at(const Json& in, const char* key, const std::string& path) {
+  if (!in.is_object() || !in.contains(key) || !in[key].is_string())
+    throw Corruption(fmt::format("{}/{}: expected text", path, key));
+  return in[key].get<std::string>();
+}
+
+void read_common(LayerBase& layer, const Json& config, const std::string& path) {
+  const ConfigReader in(config, path);
+  const std::string name = in.text("name", "");
+  if (!name.empty()) layer.give_name(name);
+  for (const char* key : {"batch_input_shape", "batch_shape"})
+    if (in.has(key)) layer.set_batch_shape(in.shape(key));
+  const std::string dtype = in.text("dtype", "");
+  if (dtype == "int32") layer.set_input_dtype(i32);
+  if (!in.flag("trainable", true)) layer.set_trainable(false);
+}
+
+// One use of a layer's output: ["name", node, tensor, {..}].
+struct Reference {
+  std::string layer;
+  std::size_t node = 0, tensor = 0;
+};
+
+Reference read_reference(const Json& in, const std::string& path) {
+  const bool good =
+      in.is_array() && in.size() >= 3 && in[0].is_string() && in[1].is_number_unsigned() && in[2].is_number_unsigned();
+  if (!good) throw Corruption(fmt::format("{}: expected [layer, node, tensor]", path));
+  if (in.size() > 3 && in[3].is_object())
+    for (const auto& [key, value] : in[3].items())
+      if (key != "training" && !value.is_null())
+        throw Unsupported(fmt::format("{}: a call with \"{}\" is not offered", path, key));
+  return {in[0].get<std::string>(), in[1].get<std::size_t>(), in[2].get<std::size_t>()};
+}
+
+// ["a", 0, 0], or [["a", 0, 0], ...].
+std::vector<Reference> read_references(const Json& in, const std::string& path) {
+  if (in.is_array() && !in.empty() && in[0].is_string()) return {read_reference(in, path)};
+  if (!in.is_array() || in.empty()) throw Corruption(fmt::format("{}: expected a list of [layer, node, tensor]", path));
+  std::vector<Reference> result;
+  for (const Json& each : in) result.push_back(read_reference(each, path));
+  return result;
+}
+
+struct PendingCall {
+  std::string layer;
+  std::size_t node = 0;
+  std::vector<Reference> inputs;
+  std::string path;
+};
+
+// The layers of a functional model, connected as far as their inputs are.
+class FunctionalReader {
+ public:
+  FunctionalReader(const Json& config, const std::string& path, int depth) : path_(path) {
+    const Json& list = list_at(config, "layers", path);
+    for (std::size_t i = 0; i < list.size(); ++i) add(list[i], fmt::format("{}/layers/{}", path, i), depth);
+    connect();
+  }
+  LayerOutput at(const Reference& place, const std::string& path) const {
+    const auto found = outputs_.find({place.layer, place.node});
+    if (found == outputs_.end())
+      throw Corruption(fmt::format("{}: there is no call {} of a layer \"{}\"", path, place.node, place.layer));
+    if (place.tensor >= found->second.size())
+      throw Corruption(fmt::format("{}: layer \"{}\" has {} outputs, number {} is used", path, place.layer,
+                                   found->second.size(), place.tensor));
+    return found->second[place.tensor];
+  }
+
+ private:
+  void add(const Json& in, const std::string& path, int depth) {
+    const std::shared_ptr<LayerBase> layer = read_layer(in, path, depth + 1);
+    const std::string name =
+        in.contains("name") && in["name"].is_string() ? in["name"].get<std::string>() : layer->name();
+    if (layer->name().empty()) layer->give_name(name);
+    if (!layers_.emplace(name, layer).second)
+      throw Corruption(fmt::format("{}: a second layer is named \"{}\"", path, name));
+    if (auto input = std::dynamic_pointer_cast<InputLayer>(layer)) {
+      if (!input->batch_shape().is_set())
+        throw Corruption(fmt::format("{}: an input without a batch_input_shape", path));
+      outputs_[{name, 0}] = {input_of(input)};
+      return;
+    }
+    const Json& nodes = list_at(in, "inbound_nodes", path);
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      const std::string at = fmt::format("{}/inbound_nodes/{}", path, i);
+      if (nodes[i].is_object()) throw Unsupported(fmt::format("{}: calls as Keras 3 writes them are not offered", at));
+      pending_.push_back({name, i, read_references(nodes[i], at), at});
+    }
+  }
+  void connect() {
+    while (!pending_.empty()) {
+      std::vector<PendingCall> left;
+      for (PendingCall& call : pending_) {
+        bool ready = true;
+        for (const Reference& input : call.inputs) ready = ready && outputs_.count({input.layer, input.node}) > 0;
+        if (!ready) {
+          left.push_back(std::move(call));
+          continue;
+        }
+        std::vector<LayerOutput> inputs;
+        for (const Reference& input : call.inputs) inputs.push_back(at(input, call.path));
+        outputs_[{call.layer, call.node}] = Layer(layers_.at(call.layer)).outputs(inputs);
+      }
+      if (left.size() == pending_.size())
+        throw Corruption(
+            fmt::format("{}: takes the output of a layer that is not there or depends on it", left[0].path));
+      pending_ = std::move(left);
+    }
+  }
+
+  const std::string path_;
+  std::map<std::string, std::shared_ptr<LayerBase>> layers_;
+  std::map<std::pair<std::string, std::size_t>, std::vector<LayerOutput>> outputs_;
+  std::vector<PendingCall> pending_;
+};
+
+std::shared_ptr<Network> read_functional(const Json& config, const std::string& path, int depth) {
+  const FunctionalReader reader(config, path, depth);
+  const auto ends = [&](const char* key) {
+    const std::string at = path + "/" + key;
+    if (!config.contains(key)) throw Corruption(fmt::format("{}: is missing", at));
+    std::vector<LayerOutput> result;
+    for (const Reference& place : read_references(config[key], at)) result.push_back(reader.at(place, at));
+    return result;
+  };
+  const std::string name =
+      config.contains("name") && config["name"].is_string() ? config["name"].get<std::string>() : "";
+  return std::make_shared<Network>(ends("input_layers"), ends("output_layers"), name);
+}
+
+std::shared_ptr<Network> read_sequential(const Json& config, const std::string& path, int depth) {
+  const bool old = config.is_array();  // Keras before 2.2: the layers themselves.
+  const std::string name =
+      !old && config.contains("name") && config["name"].is_string() ? config["name"].get<std::string>() : "";
+  auto network = std::make_shared<Network>(name);
+  const Json& list = old ? config : list_at(config, "layers", path);
+  for (std::size_t i = 0; i < list.size(); ++i)
+    network->add(read_layer(list[i], fmt::format("{}/layers/{}", path, i), depth + 1));
+  if (list.empty()) throw Corruption(fmt::format("{}: a model without layers", path));
+  return network;
+}
+
+OrderedJson shape_json(const Shape& shape) {
+  OrderedJson result = OrderedJson::array();
+  for (const std::int64_t size : shape)
+    result.push_back(size == kUnknownSize ? OrderedJson(nullptr) : OrderedJson(size));
+  return result;
+}
+
+}  // namespace
+
+std::shared_ptr<Network> read_network(const std::string& class_name, const Json& config, const std::string& path,
+                                      int depth) {
+  if (!config.is_object() && !(class_name == "Sequential" && config.is_array()))
+    throw Corruption(fmt::format("{}: expected an object", path));
+  try {
+    return class_name == "Sequential" ? read_sequential(config, path, depth) : read_functional(config, path, depth);
+  } catch (const InvalidArgument& error) {
+    throw Corruption(fmt::format("{}: {}", path, error.what()));
+  }
+}
+
+std::shared_ptr<LayerBase> read_layer(const Json& in, const std::string& path, int depth) {
+  const std::string class_name = text_at(in, "class_name", path);
+  if (!in.contains("config")) throw Corruption(fmt::format("{}/config: is missing", path));
+  const Json& config = in["config"];
+  const std::string at = path + "/config";
+  if (depth > 32) throw Corruption(fmt::format("{}: layers are nested more than 32 deep", path));
+  if (is_network(class_name)) return read_network(class_name, config, at, depth);
+  const LayerReader reader = reader_of(class_name);
+  if (reader == nullptr) throw Unsupported(fmt::format("{}: layers of class \"{}\" are not offered", path, class_name));
+  try {
+    const std::shared_ptr<LayerBase> layer = reader(ConfigReader(config, at, depth));
+    read_common(*layer, config, at);
+    return layer;
+  } catch (const InvalidArgument& error) {
+    throw Corruption(fmt::format("{}: {}", at, error.what()));
+  }
+}
+
+OrderedJson write_layer(const LayerBase& layer, const std::string& name) {
+  if (const auto* network = dynamic_cast<const Network*>(&layer))
+    return {{"class_name", network->is_sequential() ? "Sequential" : "Model"},
+            {"config", write_network_config(*network)}};
+  OrderedJson config = OrderedJson::object();
+  ConfigWriter writer(config);
+  layer.config(writer);
+  config["name"] = name;
+  config["trainable"] = layer.trainable();
+  if (layer.batch_shape().is_set()) {
+    config["batch_input_shape"] = shape_json(layer.batch_shape());
+    config["dtype"] = layer.input_dtype() == i32 ? "int32" : "float32";
+  }
+  if (dynamic_cast<const InputLayer*>(&layer)) config["sparse"] = false;
+  return {{"class_name", layer.class_name()}, {"config", std::move(config)}};
+}
+
+OrderedJson write_network_config(const Network& network) {
+  OrderedJson config = {{"name", network.name()}, {"layers", OrderedJson::array()}};
+  if (network.is_sequential()) {
+    for (std::size_t i = 0; i < network.layers().size(); ++i) {
+      OrderedJson layer = write_layer(*network.layers()[i], network.layers()[i]->name());
+      const bool first_of_all = i == 0 && network.is_connected() && !layer["config"].contains("layers");
+      if (first_of_all) {
+        layer["config"]["batch_input_shape"] = shape_json(network.batch_shape());
+        layer["config"]["dtype"] = network.input_dtype() == i32 ? "int32" : "float32";
+      }
+      config["layers"].push_back(std::move(layer));
+    }
+    return config;
+  }
+  // Calls of a layer are numbered in the order in which they run.
+  std::map<const LayerBase*, std::size_t> count;
+  std::map<std::size_t, std::size_t> number;  // Of each call, by its first slot.
+  for (const Network::Call& call : network.calls()) number[call.first_output] = count[call.layer.get()]++;
+  const auto reference = [&](std::size_t slot) -> OrderedJson {
+    const Network::Call& from = network.call_of(slot);
+    return {from.layer->name(), number[from.first_output], slot - from.first_output};
+  };
+  for (const auto& layer : network.layers()) {
+    OrderedJson entry = write_layer(*layer, layer->name());
+    entry["name"] = layer->name();
+    entry["inbound_nodes"] = OrderedJson::array();
+    for (const Network::Call& call : network.calls()) {
+      if (call.layer != layer || call.inputs.empty()) continue;
+      OrderedJson inputs = OrderedJson::array();
+      for (const std::size_t slot : call.inputs) {
+        OrderedJson place = reference(slot);
+        place.push_back(OrderedJson::object());
+        inputs.push_back(std::move(place));
+      }
+      entry["inbound_nodes"].push_back(std::move(inputs));
+    }
+    config["layers"].push_back(std::move(entry));
+  }
+  for (const auto& [key, slots] :
+       {std::pair("input_layers", network.input_slots()), std::pair("output_layers", network.output_slots())}) {
+    config[key] = OrderedJson::array();
+    for (const std::size_t slot : slots) config[key].push_back(reference(slot));
+  }
+  return config;
+}
+
+void Network::config(ConfigWriter&) const {}
+
+}  // namespace plimsoll

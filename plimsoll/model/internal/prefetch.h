@@ -1,0 +1,13 @@
+// Prefetching: a thread that runs ahead of a pass by a few examples.
+#pragma once
+
+#include <memory>
+
+#include "plimsoll/model/dataset.h"
+
+namespace plimsoll {
+
+// What goes wrong on the thread is thrown by the pass's next call. The thread ends with the pass.
+std::shared_ptr<const DatasetNode> make_prefetch(std::shared_ptr<const DatasetNode> from, std::size_t count);
+
+}  // namespace plimsoll

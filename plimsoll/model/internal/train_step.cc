@@ -1,0 +1,190 @@
+#include "plimsoll/model/internal/train_step.h"
+
+#include <fmt/format.h>
+
+#include "plimsoll/autograd/tape.h"
+#include "plimsoll/base/error.h"
+#include "plimsoll/ops/clip.h"
+#include "plimsoll/tensor/make_tensor.h"
+#include "plimsoll/tensor/thread_context.h"
+#include "plimsoll/tensor/tidy.h"
+
+namespace plimsoll {
+namespace {
+
+// Puts the draws of all layers back unless the step is kept.
+class DrawsBefore {
+ public:
+  explicit DrawsBefore(Network& network) {
+    network.visit_layers([this](LayerBase& layer) { draws_.emplace_back(&layer, layer.draws()); });
+  }
+  ~DrawsBefore() {
+    if (kept_) return;
+    for (const auto& [layer, draws] : draws_) layer->set_draws(draws);
+  }
+  DrawsBefore(const DrawsBefore&) = delete;
+  DrawsBefore& operator=(const DrawsBefore&) = delete;
+  void keep() noexcept { kept_ = true; }
+
+ private:
+  std::vector<std::pair<LayerBase*, std::uint64_t>> draws_;
+  bool kept_ = false;
+};
+
+void check_targets(const Network& network, const Example& example, const char* where) {
+  if (!network.training.is_compiled())
+    throw FailedPrecondition(
+        fmt::format("{}: model \"{}\" is not compiled; call compile first", where, network.name()));
+  const std::size_t outputs = network.output_slots().size();
+  if (example.targets.size() != outputs)
+    throw InvalidArgument(fmt::format("{}: model \"{}\" has {} outputs, the batch {} targets; give one for each", where,
+                                      network.name(), outputs, example.targets.size()));
+  for (std::size_t i = 0; i < outputs; ++i)
+    if (example.targets[i].is_disposed() || example.targets[i].is_empty_handle())
+      refuse_disposed(example.targets[i], where, "y");
+}
+
+struct Forward {
+  std::vector<Tensor> outputs;
+  std::vector<Tensor> losses;
+  Tensor loss;
+};
+
+Forward run_forward(Network& network, const Example& example, CallContext& context) {
+  const Training& training = network.training;
+  Forward forward;
+  forward.outputs = network.call_all(example.inputs, context);
+  for (std::size_t i = 0; i < forward.outputs.size(); ++i) {
+    const Tensor loss = training.losses[i](example.targets[i], forward.outputs[i], example.weights);
+    const double weight = training.loss_weights[i];
+    forward.losses.push_back(loss);
+    const Tensor weighted = weight == 1 ? loss : loss * weight;
+    forward.loss = i == 0 ? weighted : forward.loss + weighted;
+  }
+  for (const LayerBase::Weight& weight : network.unique_weights())
+    if (weight.regularizer.is_set()) forward.loss = forward.loss + weight.regularizer(weight.variable);
+  for (const Tensor& loss : context.losses()) forward.loss = forward.loss + loss;
+  return forward;
+}
+
+StepResult measure(const Network& network, const Example& example, const Forward& forward) {
+  StepResult result;
+  result.examples = static_cast<std::size_t>(example.x().shape()[0]);
+  result.loss = forward.loss.item<double>();
+  for (std::size_t i = 0; i < forward.outputs.size(); ++i) {
+    result.losses.push_back(forward.losses[i].item<double>());
+    std::vector<Metric::Sums> sums;
+    for (const Metric& metric : network.training.metrics[i])
+      sums.push_back(metric.measure(example.targets[i], forward.outputs[i], example.weights));
+    result.metrics.push_back(std::move(sums));
+  }
+  return result;
+}
+
+void clip(std::vector<Tensor>& gradients, const GradientClipping& clipping) {
+  if (clipping.global_norm > 0) gradients = clip_by_global_norm(gradients, clipping.global_norm).tensors;
+  for (Tensor& gradient : gradients) {
+    if (gradient.is_empty_handle()) continue;
+    if (clipping.norm > 0) gradient = clip_by_norm(gradient, clipping.norm);
+    if (clipping.value > 0) gradient = clip_by_value(gradient, -clipping.value, clipping.value);
+  }
+}
+
+}  // namespace
+
+void prepare(Network& network, const std::vector<Tensor>& inputs, const char* where) {
+  if (inputs.size() != network.num_inputs())
+    throw InvalidArgument(fmt::format("{}: model \"{}\" takes {} inputs, was given {}", where, network.name(),
+                                      network.num_inputs(), inputs.size()));
+  for (const Tensor& input : inputs)
+    if (input.is_empty_handle() || input.is_disposed()) refuse_disposed(input, where, "x");
+  if (!network.is_connected()) network.connect(inputs[0].shape(), inputs[0].dtype());
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const Shape& wanted = network.call_of(network.input_slots()[i]).shapes[0];
+    const Shape& given = inputs[i].shape();
+    bool fits = wanted.rank() == given.rank() && given.rank() > 0;
+    for (std::size_t axis = 0; fits && axis < given.rank(); ++axis)
+      fits = !network.input_is_told() || wanted[axis] == kUnknownSize || wanted[axis] == given[axis];
+    if (!fits)
+      throw InvalidArgument(fmt::format("{}: model \"{}\" takes inputs of shape {}, was given {}", where,
+                                        network.name(), wanted.to_string(), given.to_string()));
+  }
+}
+
+StepResult train_step(Network& network, const Example& example) {
+  prepare(network, example.inputs, "train_on_batch");
+  check_targets(network, example, "train_on_batch");
+  const TidyScope scope;
+  DrawsBefore draws(network);
+  std::vector<Variable> parameters;
+  std::vector<std::pair<Variable, Constraint>> constrained;
+  for (const LayerBase::Weight& weight : network.unique_weights()) {
+    if (!weight.trainable) continue;
+    parameters.push_back(weight.variable);
+    if (weight.constraint.is_set()) constrained.emplace_back(weight.variable, weight.constraint);
+  }
+  CallContext context(true);
+  Forward forward;
+  std::vector<Tensor> gradients;
+  {
+    GradientTape tape;
+    forward = run_forward(network, example, context);
+    ThreadContext& thread = ThreadContext::current();
+    const Category before = std::exchange(thread.category, Category::kGradients);
+    struct Restore {
+      Category category;
+      ~Restore() { ThreadContext::current().category = category; }
+    } restore{before};
+    gradients = tape.gradient(forward.loss, parameters);
+  }
+  StepResult result = measure(network, example, forward);
+  clip(gradients, network.training.clipping);
+  network.training.optimizer->apply(parameters, gradients);
+  // From here on nothing fails: values are shared, constraints work in place.
+  context.commit();
+  for (const auto& [variable, constraint] : constrained) constraint.apply(variable.writable_value());
+  draws.keep();
+  return result;
+}
+
+StepResult test_step(Network& network, const Example& example) {
+  prepare(network, example.inputs, "test_on_batch");
+  check_targets(network, example, "test_on_batch");
+  const TidyScope scope;
+  CallContext context(false);
+  const Forward forward = run_forward(network, example, context);
+  StepResult result = measure(network, example, forward);
+  context.commit();
+  return result;
+}
+
+StepMeans::StepMeans(Network& network) : network_(network), losses_(network.training.losses.size()) {
+  for (const auto& metrics : network.training.metrics)
+    for (const Metric& metric : metrics) metric.reset();
+}
+
+void StepMeans::add(const StepResult& step) {
+  const auto count = static_cast<double>(step.examples);
+  examples_ += count;
+  loss_ += step.loss * count;
+  for (std::size_t i = 0; i < losses_.size(); ++i) {
+    losses_[i] += step.losses[i] * count;
+    for (std::size_t m = 0; m < step.metrics[i].size(); ++m) network_.training.metrics[i][m].add(step.metrics[i][m]);
+  }
+}
+
+Logs StepMeans::logs(const char* prefix) const {
+  const double count = examples_ > 0 ? examples_ : 1;
+  Logs logs;
+  const auto set = [&](const std::string& name, double value) { logs.set(prefix + name, static_cast<float>(value)); };
+  set("loss", loss_ / count);
+  if (losses_.size() > 1) {
+    const std::vector<std::string> names = network_.output_names();
+    for (std::size_t i = 0; i < losses_.size(); ++i) set(names[i] + "_loss", losses_[i] / count);
+  }
+  for (const auto& metrics : network_.training.metrics)
+    for (const Metric& metric : metrics) set(metric.name(), metric.result());
+  return logs;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,32 @@
+// Training: what compile() told a model, and the state of a fit.
+#pragma once
+
+#include <atomic>
+#include <optional>
+#include <vector>
+
+#include "plimsoll/model/losses.h"
+#include "plimsoll/model/metrics.h"
+#include "plimsoll/ops/optimizer.h"
+
+namespace plimsoll {
+
+struct GradientClipping {
+  double norm = 0;         // Of each gradient.
+  double value = 0;        // Of each element.
+  double global_norm = 0;  // Of all together.
+};
+
+struct Training {
+  std::optional<Optimizer> optimizer;
+  std::vector<Loss> losses;                  // One for each output.
+  std::vector<double> loss_weights;          // The same.
+  std::vector<std::vector<Metric>> metrics;  // For each output.
+  std::vector<Metric> given_metrics;         // As compile() got them.
+  GradientClipping clipping;
+  std::atomic<bool> stop{false};
+
+  bool is_compiled() const noexcept { return optimizer.has_value(); }
+};
+
+}  // namespace plimsoll

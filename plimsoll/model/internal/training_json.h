@@ -1,0 +1,20 @@
+// The training configuration of a Layers model: optimizer, loss, metrics, and the optimizer's state.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "plimsoll/model/model.h"
+
+namespace plimsoll {
+
+// Compiles the model and restores the optimizer. Throws Corruption and Unsupported.
+void read_training(const Model& model, const nlohmann::json& in, const std::map<std::string, Tensor>& state,
+                   const std::string& path);
+// Gives the state away tensor by tensor. Throws FailedPrecondition before compile().
+nlohmann::ordered_json write_training(const Model& model,
+                                      const std::function<void(const std::string& name, const Tensor& value)>& put);
+
+}  // namespace plimsoll

@@ -1,0 +1,229 @@
+#include "plimsoll/model/layer.h"
+
+#include <fmt/format.h>
+
+#include "plimsoll/base/error.h"
+#include "plimsoll/model/internal/input_layer.h"
+#include "plimsoll/model/internal/layer_names.h"
+#include "plimsoll/ops/random.h"
+#include "plimsoll/tensor/name_scope.h"
+#include "plimsoll/tensor/thread_context.h"
+#include "plimsoll/tensor/tidy.h"
+
+namespace plimsoll {
+namespace {
+
+std::uint64_t mix(std::uint64_t a, std::uint64_t b) noexcept {  // SplitMix64 over both.
+  std::uint64_t z = a + 0x9E3779B97F4A7C15 * (b + 1);
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
+  return z ^ (z >> 31);
+}
+
+// Weights are made in no tidy scope's account and in the category `parameters`.
+class MakingWeights {
+ public:
+  MakingWeights() noexcept : category_(ThreadContext::current().category) {
+    ThreadContext::current().category = Category::kParameters;
+  }
+  ~MakingWeights() { ThreadContext::current().category = category_; }
+  MakingWeights(const MakingWeights&) = delete;
+  MakingWeights& operator=(const MakingWeights&) = delete;
+
+ private:
+  Category category_;
+};
+
+bool is_whole(const Tensor& tensor) {
+  const Storage* storage = tensor.record()->storage.load(std::memory_order_acquire);
+  return storage != nullptr && storage->bytes() == tensor.nbytes() && !storage->is_wrapped();
+}
+
+std::vector<Variable> chosen(const LayerBase& base, bool trainable) {
+  std::vector<Variable> result;
+  for (const LayerBase::Weight& weight : base.weights())
+    if (weight.trainable == trainable) result.push_back(weight.variable);
+  return result;
+}
+
+}  // namespace
+
+void CallContext::assign_later(const Variable& variable, const Tensor& value) {
+  if (!(variable.shape() == value.shape()) || variable.dtype() != value.dtype())
+    throw InvalidArgument(fmt::format("assign_later: variable \"{}\" is {} {}, the value {} {}; they must agree",
+                                      variable.name(), dtype_name(variable.dtype()), variable.shape().to_string(),
+                                      dtype_name(value.dtype()), value.shape().to_string()));
+  // A part of a larger buffer would have to be copied then.
+  later_.emplace_back(variable, value.record()->offset == 0 && is_whole(value) ? value : value.clone());
+}
+
+void CallContext::commit() {
+  for (const auto& [variable, value] : later_) variable.assign(value);
+  later_.clear();
+}
+
+LayerBase::~LayerBase() = default;
+
+Shapes LayerBase::output_shapes(const Shapes& inputs) const { return {inputs.at(0)}; }
+void LayerBase::build(const Shapes&) {}
+
+Tensor LayerBase::call(const Tensor&, CallContext&) {
+  throw Unsupported(
+      fmt::format("layer \"{}\" of class {}: has no call; override call or call_all", name_, class_name()));
+}
+
+std::vector<Tensor> LayerBase::call_all(const std::vector<Tensor>& inputs, CallContext& context) {
+  if (inputs.size() != 1)
+    throw InvalidArgument(
+        fmt::format("layer \"{}\" of class {}: takes one input, was given {}", name_, class_name(), inputs.size()));
+  return {call(inputs[0], context)};
+}
+
+Tensor LayerBase::output_mask(const std::vector<Tensor>&, const CallContext& context) const {
+  return supports_masking() ? context.mask(0) : Tensor();
+}
+
+void LayerBase::config(ConfigWriter&) const {
+  throw Unsupported(
+      fmt::format("layer \"{}\": class {} cannot be written to a file; override config", name_, class_name()));
+}
+
+void LayerBase::set_name(std::string name) { name_ = std::move(name); }
+
+void LayerBase::give_name(std::string name) {
+  if (name.empty()) return;
+  if (name.front() == '/' || name.back() == '/')
+    throw InvalidArgument(fmt::format("layer: the name \"{}\" begins or ends with a slash; leave it away", name));
+  has_given_name_ = true;
+  set_name(std::move(name));
+}
+
+void LayerBase::ensure_built(const Shapes& inputs) {
+  if (built_) return;
+  if (name_.empty()) set_name(snake_case(class_name()));
+  output_shapes(inputs);  // Refuses what the layer cannot take, before there are weights.
+  try {
+    const MakingWeights category;
+    const TidyScope scope;
+    build(inputs);
+  } catch (...) {
+    weights_.clear();
+    throw;
+  }
+  built_ = true;
+}
+
+void LayerBase::set_trainable(bool trainable) {
+  trainable_ = trainable;
+  for (LayerBase* inner : inner_layers()) inner->set_trainable(trainable);
+}
+
+std::vector<LayerBase::Weight> LayerBase::weights() const {
+  std::vector<Weight> result = weights_;
+  for (const LayerBase* inner : inner_layers()) {
+    const std::vector<Weight> theirs = inner->weights();
+    result.insert(result.end(), theirs.begin(), theirs.end());
+  }
+  if (!trainable_)
+    for (Weight& weight : result) weight.trainable = false;
+  return result;
+}
+
+Variable LayerBase::add_weight(std::string_view name, const Shape& shape, const WeightOptions& options) {
+  const std::string full_name = fmt::format("{}/{}", name_, name);
+  for (const Weight& weight : weights_)
+    if (weight.variable.name() == full_name)
+      throw InvalidArgument(
+          fmt::format("layer \"{}\": there is a weight \"{}\" already; name it otherwise", name_, name));
+  if (!shape.is_known())
+    throw InvalidArgument(
+        fmt::format("layer \"{}\": weight \"{}\" of shape {} has unknown sizes; give the input's shape", name_, name,
+                    shape.to_string()));
+  const std::optional<std::uint64_t> seed =
+      options.seed ? std::optional(mix(*options.seed, weights_.size())) : std::nullopt;
+  const Variable variable(options.initializer.make(shape, seed), {.name = full_name, .trainable = options.trainable});
+  weights_.push_back({variable, options.trainable, options.regularizer, options.constraint});
+  return variable;
+}
+
+std::uint64_t LayerBase::next_seed(const std::optional<std::uint64_t>& seed) {
+  if (!seed && !own_seed_) {
+    const RandomDraw drawn = draw_random({}, 4);
+    own_seed_ = mix(drawn.key, drawn.offset);
+  }
+  return mix(seed ? *seed : *own_seed_, draws_++);
+}
+
+void LayerBase::set_input_shape(const Shape& without_batch) {
+  if (!without_batch.is_set()) return;
+  std::vector<std::int64_t> sizes = {kUnknownSize};
+  sizes.insert(sizes.end(), without_batch.begin(), without_batch.end());
+  batch_shape_ = Shape(sizes);
+}
+
+Tensor LayerBase::activity_loss(const Regularizer& regularizer, const Tensor& output) const {
+  return regularizer(output) / static_cast<double>(std::max<std::int64_t>(1, output.shape()[0]));
+}
+
+const Shape& LayerOutput::shape() const { return node_->shapes.at(index_); }
+DType LayerOutput::dtype() const { return node_->inputs.empty() ? node_->layer->input_dtype() : f32; }
+
+std::vector<LayerOutput> Layer::outputs(const std::vector<LayerOutput>& inputs) const {
+  auto node = std::make_shared<LayerOutput::Node>();
+  node->layer = base_;
+  node->inputs = inputs;
+  Shapes shapes;
+  for (const LayerOutput& input : inputs) shapes.push_back(input.shape());
+  node->shapes = base_->output_shapes(shapes);
+  std::vector<LayerOutput> result;
+  for (std::size_t i = 0; i < node->shapes.size(); ++i) result.emplace_back(node, i);
+  return result;
+}
+
+LayerOutput Layer::operator()(const std::vector<LayerOutput>& inputs) const { return outputs(inputs).at(0); }
+LayerOutput Layer::operator()(const LayerOutput& x) const { return outputs({x}).at(0); }
+
+std::vector<Tensor> Layer::call(const std::vector<Tensor>& inputs, bool training) const {
+  Shapes shapes;
+  for (const Tensor& input : inputs) shapes.push_back(input.shape());
+  base_->ensure_built(shapes);
+  return tidy([&] {
+    const NameScope scope(base_->name());
+    CallContext context(training);
+    std::vector<Tensor> results = base_->call_all(inputs, context);
+    context.commit();
+    return results;
+  });
+}
+
+Tensor Layer::operator()(const Tensor& x, bool training) const { return call({x}, training).at(0); }
+
+std::vector<Variable> Layer::trainable_weights() const { return chosen(*base_, true); }
+
+std::vector<Variable> Layer::weights() const {
+  std::vector<Variable> result = chosen(*base_, true), rest = chosen(*base_, false);
+  result.insert(result.end(), rest.begin(), rest.end());
+  return result;
+}
+
+std::size_t Layer::num_parameters() const {
+  std::size_t count = 0;
+  for (const LayerBase::Weight& weight : base_->weights()) count += weight.variable.size();
+  return count;
+}
+
+namespace {
+LayerOutput make_input(const InputOptions& options) {
+  auto layer = std::make_shared<InputLayer>();
+  layer->give_name(options.name);
+  std::vector<std::int64_t> sizes = {kUnknownSize};
+  sizes.insert(sizes.end(), options.shape.begin(), options.shape.end());
+  layer->set_batch_shape(Shape(sizes));
+  layer->set_input_dtype(options.dtype);
+  return input_of(std::move(layer));
+}
+}  // namespace
+
+Input::Input(const InputOptions& options) : LayerOutput(make_input(options)) {}
+
+}  // namespace plimsoll

@@ -1,0 +1,36 @@
+// Layers models, as TensorFlow.js saves them (model.json and binary weights): loaded and saved.
+//
+//   Model model = load_layers_model("iris/model.json");           // Predicts what TF.js predicts.
+//   save_layers_model(model, "dir");                              // dir/model.json, dir/weights.bin, for TF.js.
+//   std::vector<Tensor> x = load_json_tensors("inputs.json");     // [{"shape": [..], "dtype": "float32", "data":
+//   [..]}]
+//
+// Both forms of topology (TF.js' and the one Keras' converter wraps), shards, groups and quantized weights. With a
+// training configuration the model is compiled, and the optimizer goes on where it stood.
+// Files are not trusted: Corruption (with the path inside of the document, or the weight and the offset) for what is
+// damaged, NotFound for files that are missing, Unsupported for graph models and classes of layers that are not
+// offered.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plimsoll/base/api.h"
+#include "plimsoll/model/model.h"
+#include "plimsoll/tensor/tensor.h"
+
+namespace plimsoll {
+
+PLIMSOLL_API Model load_layers_model(const std::string& path);
+
+struct SaveLayersOptions {
+  bool include_optimizer = false;  // With its state and what compile() was told.
+};
+// Makes the directory. Each file appears whole or not at all. Throws FailedPrecondition for a model without weights
+// yet, Unsupported for layers that cannot be written, InvalidArgument for two weights of one name.
+PLIMSOLL_API void save_layers_model(const Model& model, const std::string& directory,
+                                    const SaveLayersOptions& options = {});
+
+PLIMSOLL_API std::vector<Tensor> load_json_tensors(const std::string& path);
+
+}  // namespace plimsoll

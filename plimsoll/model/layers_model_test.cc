@@ -1,0 +1,178 @@
+#include "plimsoll/model/layers_model.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include "plimsoll/base/error.h"
+#include "plimsoll/model/core_layers.h"
+#include "plimsoll/tensor/leak_check.h"
+
+namespace plimsoll {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<fs::path> fixtures() {
+  std::vector<fs::path> result;
+  for (const fs::path& root :
+       {fs::path(SHARED_DATA) / "fixtures/tfjs", fs::path(SHARED_DATA) / "fetched/tfjs-published"}) {
+    if (!fs::exists(root)) continue;
+    for (const auto& entry : fs::directory_iterator(root))
+      if (fs::exists(entry.path() / "model.json") && fs::exists(entry.path() / "inputs.json"))
+        result.push_back(entry.path());
+  }
+  return result;
+}
+
+// The largest difference to what TF.js gave, in units of what is allowed.
+double worst_of(const std::vector<Tensor>& got, const std::vector<Tensor>& want) {
+  double worst = got.size() == want.size() ? 0 : INFINITY;
+  for (std::size_t i = 0; i < got.size() && i < want.size(); ++i) {
+    const auto a = got[i].cast(f32).to_vector<float>(), b = want[i].cast(f32).to_vector<float>();
+    if (a.size() != b.size()) return INFINITY;
+    for (std::size_t k = 0; k < a.size(); ++k)
+      worst = std::max(worst, std::abs(double{a[k]} - b[k]) / (1e-5 + 1e-5 * std::abs(b[k])));
+  }
+  return worst;
+}
+
+bool is_graph_model(const fs::path& directory) {
+  std::ifstream in(directory / "model.json");
+  const std::string text((std::istreambuf_iterator<char>(in)), {});
+  return text.find("graph-model") != std::string::npos || text.find("\"node\":") != std::string::npos;
+}
+
+TEST(LayersModel, PredictsWhatTensorFlowJsPredicts) {
+  const auto directories = fixtures();
+  if (directories.empty()) GTEST_SKIP() << "no fixtures";
+  for (const fs::path& directory : directories) {
+    SCOPED_TRACE(directory.filename().string());
+    const std::string path = (directory / "model.json").string();
+    if (is_graph_model(directory)) {
+      EXPECT_THROW(load_layers_model(path), Unsupported);
+      continue;
+    }
+    LeakCheck check;
+    {
+      const Model model = load_layers_model(path);
+      const auto inputs = load_json_tensors((directory / "inputs.json").string());
+      const auto outputs = load_json_tensors((directory / "outputs.json").string());
+      EXPECT_LE(worst_of(model.predict_all(inputs), outputs), 1.0);
+    }
+    check.expect_none();
+  }
+}
+
+TEST(LayersModel, SavesWhatItLoadsAgain) {
+  const fs::path directory = fs::temp_directory_path() / "plimsoll_layers_model_test";
+  for (const fs::path& fixture : fixtures()) {
+    if (is_graph_model(fixture)) continue;
+    SCOPED_TRACE(fixture.filename().string());
+    const Model first = load_layers_model((fixture / "model.json").string());
+    save_layers_model(first, directory.string());
+    const Model second = load_layers_model((directory / "model.json").string());
+    const auto inputs = load_json_tensors((fixture / "inputs.json").string());
+    const auto a = first.predict_all(inputs), b = second.predict_all(inputs);
+    ASSERT_EQ(a.size(), b.size());
+    for (std::size_t i = 0; i < a.size(); ++i) EXPECT_EQ(a[i].to_vector<float>(), b[i].to_vector<float>());
+  }
+  fs::remove_all(directory);
+}
+
+TEST(LayersModel, GoesOnTrainingWhereItStood) {
+  const fs::path fixture = fs::path(SHARED_DATA) / "fixtures/tfjs/iris-dense-with-optimizer";
+  if (!fs::exists(fixture)) GTEST_SKIP() << "no fixtures";
+  const fs::path directory = fs::temp_directory_path() / "plimsoll_layers_model_optimizer_test";
+  const Model first = load_layers_model((fixture / "model.json").string());
+  EXPECT_GT(first.optimizer().step(), 0);
+  EXPECT_EQ(first.optimizer().slots(first.trainable_weights()[0]).size(), 2u);
+  save_layers_model(first, directory.string(), {.include_optimizer = true});
+  const Model second = load_layers_model((directory / "model.json").string());
+  EXPECT_EQ(second.optimizer().step(), first.optimizer().step());
+  const Tensor x = load_json_tensors((fixture / "inputs.json").string())[0];
+  const Tensor y = load_json_tensors((fixture / "outputs.json").string())[0];
+  for (int step = 0; step < 3; ++step)
+    EXPECT_EQ(first.train_on_batch(x, y)["loss"], second.train_on_batch(x, y)["loss"]);
+  fs::remove_all(directory);
+}
+
+class Damaged : public testing::Test {
+ protected:
+  void SetUp() override {
+    directory_ = fs::temp_directory_path() / "plimsoll_damaged_model_test";
+    fs::create_directories(directory_);
+    const Sequential model({layers::Dense(2, {.input_shape = {3}, .name = "only"})});
+    save_layers_model(model, directory_.string());
+    std::ifstream in(directory_ / "model.json");
+    text_.assign(std::istreambuf_iterator<char>(in), {});
+  }
+  void TearDown() override { fs::remove_all(directory_); }
+  void write(const std::string& text) const { std::ofstream(directory_ / "model.json") << text; }
+  std::string replaced(const std::string& from, const std::string& to) const {
+    std::string text = text_;
+    const std::size_t at = text.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    return text.replace(at, from.size(), to);
+  }
+  std::string path() const { return (directory_ / "model.json").string(); }
+
+  fs::path directory_;
+  std::string text_;
+};
+
+TEST_F(Damaged, FilesAreRefusedByKindAndLeaveNothing) {
+  LeakCheck check;
+  const std::pair<std::string, std::string> changes[] = {
+      {"\"units\":2", "\"units\":0"},
+      {"\"units\":2", "\"units\":-3"},
+      {"\"units\":2", "\"units\":\"2\""},
+      {"\"units\":2", "\"units\":99999999999999"},
+      {"\"shape\":[3,2]", "\"shape\":[2,3]"},
+      {"\"shape\":[3,2]", "\"shape\":[3,2,1000000]"},
+      {"only/kernel", "only/other"},
+      {"weights.bin", "../weights.bin"},
+      {"weights.bin", "/etc/passwd"},
+      {"\"shape\":[2],\"dtype\":\"float32\"", "\"shape\":[2],\"dtype\":\"float31\""},
+      {"\"layers\":[", "\"layers\":3,\"x\":["},
+      {"\"use_bias\":true", "\"use_bias\":7"},
+      {"\"activation\":\"linear\"", "\"activation\":\"none\""},
+      {"VarianceScaling", "NoSuchThing"},
+  };
+  for (const auto& [from, to] : changes) {
+    write(replaced(from, to));
+    EXPECT_THROW(load_layers_model(path()), Corruption) << to;
+  }
+  write(text_.substr(0, text_.size() / 2));
+  EXPECT_THROW(load_layers_model(path()), Corruption);
+  write(std::string(100000, '['));
+  EXPECT_THROW(load_layers_model(path()), Corruption);
+  write(replaced("\"class_name\":\"Dense\"", "\"class_name\":\"Dance\""));
+  EXPECT_THROW(load_layers_model(path()), Unsupported);
+  write(replaced("layers-model", "graph-model"));
+  EXPECT_THROW(load_layers_model(path()), Unsupported);
+  EXPECT_THROW(load_layers_model((directory_ / "absent.json").string()), NotFound);
+  write(text_);
+  fs::resize_file(directory_ / "weights.bin", 8);
+  EXPECT_THROW(load_layers_model(path()), Corruption);
+  fs::remove(directory_ / "weights.bin");
+  EXPECT_THROW(load_layers_model(path()), NotFound);
+  check.expect_none();
+}
+
+TEST_F(Damaged, TensorsInJsonAreChecked) {
+  for (const char* text : {"{}", "[{}]", "[{\"shape\":[2],\"dtype\":\"float32\",\"data\":[1]}]",
+                           "[{\"shape\":[1],\"dtype\":\"float33\",\"data\":[1]}]",
+                           "[{\"shape\":[1],\"dtype\":\"float32\",\"data\":[\"a\"]}]",
+                           "[{\"shape\":[-5],\"dtype\":\"float32\",\"data\":[1]}]"}) {
+    write(text);
+    EXPECT_THROW(load_json_tensors(path()), Corruption) << text;
+  }
+  write("[{\"shape\":[2],\"dtype\":\"int32\",\"data\":[1,-2]}]");
+  EXPECT_EQ(load_json_tensors(path())[0].to_vector<std::int32_t>(), (std::vector<std::int32_t>{1, -2}));
+}
+
+}  // namespace
+}  // namespace plimsoll

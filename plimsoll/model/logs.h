@@ -1,0 +1,53 @@
+// Logs: numbers by name, of a step or an epoch: {"loss": 0.31, "accuracy": 0.87}. History: all epochs of a fit.
+//
+//   float loss = model.train_on_batch(x, y)["loss"];
+//   History h = model.fit(train, {.epochs = 10});  h["val_loss"].back(); h.peak_bytes();
+//
+// They throw NotFound for a name that is not there, naming those that are.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "plimsoll/base/api.h"
+
+namespace plimsoll {
+
+class PLIMSOLL_API Logs {
+ public:
+  float operator[](std::string_view name) const;
+  const float* find(std::string_view name) const noexcept;  // nullptr when it is not there.
+  void set(std::string_view name, float value);
+  auto begin() const noexcept { return entries_.begin(); }  // Pairs of name and value, in the order they were set.
+  auto end() const noexcept { return entries_.end(); }
+  std::size_t size() const noexcept { return entries_.size(); }
+
+ private:
+  std::vector<std::pair<std::string, float>> entries_;
+};
+
+class PLIMSOLL_API History {
+ public:
+  const std::vector<float>& operator[](std::string_view name) const;  // One value for each epoch.
+  bool contains(std::string_view name) const noexcept;
+  std::vector<std::string> names() const;
+  std::size_t num_epochs() const noexcept { return num_epochs_; }
+  std::size_t peak_bytes() const noexcept { return peak_bytes_; }  // Most that was in use on the device meanwhile.
+
+  void add(const Logs& epoch);
+  void set_peak_bytes(std::size_t bytes) noexcept { peak_bytes_ = bytes; }
+
+ private:
+  std::vector<std::pair<std::string, std::vector<float>>> rows_;
+  std::size_t num_epochs_ = 0;
+  std::size_t peak_bytes_ = 0;
+};
+
+// A tidy finds no tensors in it.
+template <class F>
+void visit_tensors(const History&, F&&) {}
+
+}  // namespace plimsoll

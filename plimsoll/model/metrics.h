@@ -1,0 +1,74 @@
+// Metric: what is told of a model's predictions beside the loss: Keras' metrics by name or class, or one of your own.
+//
+//   model.compile({.optimizer = "adam", .loss = "mse", .metrics = {"mae", metrics::TopK(3)}});
+//   Metric mine("distance", [](const Tensor& targets, const Tensor& predictions) { return ...; });   // [batch, ..]
+//
+// "accuracy" is resolved as Keras does: predictions of one column are compared with 1/2, else with the largest column,
+// of targets as labels or as rows. A metric adds up over batches: mean of per-example values (weighted by sample
+// weights), or counts at thresholds. A handle: copies share their sums. Thread safety: one thread at a time.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plimsoll/base/api.h"
+#include "plimsoll/tensor/tensor.h"
+
+namespace plimsoll {
+
+class MetricBase;
+
+class PLIMSOLL_API Metric {
+ public:
+  using Function = std::function<Tensor(const Tensor& targets, const Tensor& predictions)>;
+  // What a batch adds to a metric's sums.
+  using Sums = std::vector<double>;
+
+  // "accuracy" ("acc"), "binary_accuracy", "categorical_accuracy", "sparse_categorical_accuracy",
+  // "top_k_categorical_accuracy", "sparse_top_k_categorical_accuracy", "auc", "precision", "recall", and the names of
+  // losses. Throws InvalidArgument for others.
+  Metric(std::string_view name);
+  Metric(const char* name) : Metric(std::string_view(name)) {}
+  Metric(const std::string& name) : Metric(std::string_view(name)) {}
+  Metric(std::string name, Function per_example);
+  explicit Metric(std::shared_ptr<MetricBase> base) : base_(std::move(base)) {}
+
+  const std::string& name() const noexcept;
+  // Of one batch; changes nothing.
+  Sums measure(const Tensor& targets, const Tensor& predictions, const Tensor& weights = {}) const;
+  void add(const Sums& sums) const;
+  void update(const Tensor& targets, const Tensor& predictions, const Tensor& weights = {}) const {
+    add(measure(targets, predictions, weights));
+  }
+  double result() const;  // Of all since reset(); 0 when there was nothing.
+  void reset() const;
+  Metric clone(std::string name) const;  // Another of the same kind, with sums of its own.
+
+ private:
+  std::shared_ptr<MetricBase> base_;
+};
+
+namespace metrics {
+struct ThresholdOptions {
+  double threshold = 0.5;
+  std::string name = {};
+};
+struct AUCOptions {
+  int num_thresholds = 200;
+  std::string name = {};
+};
+PLIMSOLL_API Metric Accuracy(const std::string& name = "accuracy");
+PLIMSOLL_API Metric BinaryAccuracy(const ThresholdOptions& options = {});
+PLIMSOLL_API Metric Precision(const ThresholdOptions& options = {});
+PLIMSOLL_API Metric Recall(const ThresholdOptions& options = {});
+PLIMSOLL_API Metric AUC(const AUCOptions& options = {});                     // Under the ROC curve, by trapezoids.
+PLIMSOLL_API Metric TopK(std::int64_t k = 5, const std::string& name = {});  // Of rows or labels.
+PLIMSOLL_API Metric MeanAbsoluteError();
+PLIMSOLL_API Metric MeanSquaredError();
+PLIMSOLL_API Metric RootMeanSquaredError();
+}  // namespace metrics
+
+}  // namespace plimsoll

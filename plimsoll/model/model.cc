@@ -1,0 +1,153 @@
+#include "plimsoll/model/model.h"
+
+#include <fmt/format.h>
+
+#include "plimsoll/base/error.h"
+#include "plimsoll/model/internal/network.h"
+#include "plimsoll/model/internal/train_step.h"
+#include "plimsoll/ops/movement.h"
+#include "plimsoll/tensor/tidy.h"
+
+namespace plimsoll {
+namespace {
+
+std::vector<Loss> losses_for(const Network& network, const std::vector<Loss>& given, std::size_t outputs) {
+  if (given.empty())
+    throw InvalidArgument(fmt::format("compile: model \"{}\" is given no loss; name one", network.name()));
+  if (given.size() == outputs) return given;
+  if (given.size() == 1) return std::vector<Loss>(outputs, given[0]);
+  throw InvalidArgument(fmt::format("compile: {} losses for the {} outputs of model \"{}\"; give one or one for each",
+                                    given.size(), outputs, network.name()));
+}
+
+// A result that is its caller's alone: not a tensor that was given, nor one of the model's.
+Tensor own(const Tensor& result, const std::vector<Tensor>& inputs) {
+  for (const Tensor& input : inputs)
+    if (input.record() == result.record()) return result.reshape(result.shape());
+  return result;
+}
+
+Tensor rows_of(const Tensor& tensor, std::int64_t begin, std::int64_t count) {
+  return count == tensor.shape()[0] ? tensor : tensor.slice({begin}, {count});
+}
+
+}  // namespace
+
+CallbackBase::~CallbackBase() = default;
+
+Model::Model(const std::vector<LayerOutput>& inputs, const std::vector<LayerOutput>& outputs,
+             const ModelOptions& options)
+    : Model(std::make_shared<Network>(inputs, outputs, options.name)) {}
+
+Model::Model(std::shared_ptr<Network> network) : Layer(network), network_(std::move(network)) {}
+
+void Model::compile(const CompileOptions& options) const {
+  const std::size_t outputs = network_->is_connected() ? network_->output_slots().size() : 1;
+  std::vector<Loss> losses = losses_for(*network_, options.loss.list(), outputs);
+  std::vector<double> weights = options.loss_weights.empty() ? std::vector<double>(outputs, 1.0) : options.loss_weights;
+  if (weights.size() != outputs)
+    throw InvalidArgument(fmt::format("compile: {} loss weights for the {} outputs of model \"{}\"; give one for each",
+                                      weights.size(), outputs, name()));
+  std::vector<std::vector<Metric>> metrics(outputs);
+  const std::vector<std::string> names =
+      network_->is_connected() ? network_->output_names() : std::vector<std::string>(1);
+  for (std::size_t i = 0; i < outputs; ++i)
+    for (const Metric& metric : options.metrics)
+      metrics[i].push_back(outputs == 1 ? metric : metric.clone(names[i] + "_" + metric.name()));
+  Training& training = network_->training;
+  training.optimizer = options.optimizer.get() ? *options.optimizer.get() : optimizers::RMSprop();
+  training.losses = std::move(losses);
+  training.loss_weights = std::move(weights);
+  training.metrics = std::move(metrics);
+  training.given_metrics = options.metrics;
+  training.clipping = {options.clip_norm, options.clip_value, options.global_clip_norm};
+}
+
+Logs Model::train_on_batch(const Example& batch) const {
+  const StepResult step = train_step(*network_, batch);
+  StepMeans means(*network_);
+  means.add(step);
+  return means.logs();
+}
+
+Logs Model::test_on_batch(const Example& batch) const {
+  const StepResult step = test_step(*network_, batch);
+  StepMeans means(*network_);
+  means.add(step);
+  return means.logs();
+}
+
+Logs Model::train_on_batch(const Tensor& x, const Tensor& y, const Tensor& weights) const {
+  return train_on_batch(Example{.inputs = {x}, .targets = {y}, .weights = weights});
+}
+Logs Model::test_on_batch(const Tensor& x, const Tensor& y, const Tensor& weights) const {
+  return test_on_batch(Example{.inputs = {x}, .targets = {y}, .weights = weights});
+}
+
+std::vector<Tensor> Model::predict_all(const std::vector<Tensor>& inputs, const BatchSizeOptions& options) const {
+  prepare(*network_, inputs, "predict");
+  if (options.batch_size == 0) throw InvalidArgument("predict: batch_size is 0; give 1 or more");
+  const std::int64_t count = inputs[0].shape()[0], size = static_cast<std::int64_t>(options.batch_size);
+  for (const Tensor& input : inputs)
+    if (input.shape()[0] != count)
+      throw InvalidArgument(
+          fmt::format("predict: inputs of {} and {} examples; all need one length", count, input.shape()[0]));
+  return tidy([&] {
+    std::vector<std::vector<Tensor>> parts(network_->output_slots().size());
+    for (std::int64_t begin = 0; begin == 0 || begin < count; begin += size) {
+      std::vector<Tensor> results = tidy([&] {
+        std::vector<Tensor> batch;
+        for (const Tensor& input : inputs) batch.push_back(rows_of(input, begin, std::min(size, count - begin)));
+        CallContext context(false);
+        std::vector<Tensor> outputs = network_->call_all(batch, context);
+        context.commit();
+        return outputs;
+      });
+      for (std::size_t i = 0; i < results.size(); ++i) parts[i].push_back(own(results[i], inputs));
+    }
+    std::vector<Tensor> results;
+    for (const auto& part : parts) results.push_back(part.size() == 1 ? part[0] : concat(part, 0));
+    return results;
+  });
+}
+
+Tensor Model::predict(const Tensor& x, const BatchSizeOptions& options) const {
+  if (network_->is_connected() && network_->output_slots().size() != 1)
+    throw InvalidArgument(
+        fmt::format("predict: model \"{}\" has {} outputs; use predict_all", name(), network_->output_slots().size()));
+  return predict_all({x}, options).at(0);
+}
+
+void Model::stop_training() const noexcept { network_->training.stop = true; }
+bool Model::is_built() const noexcept { return network_->is_built(); }
+
+std::vector<Layer> Model::layers() const {
+  std::vector<Layer> result;
+  for (const auto& layer : network_->layers()) result.emplace_back(layer);
+  return result;
+}
+
+Layer Model::layer(std::string_view name) const {
+  std::string known;
+  for (const auto& layer : network_->layers()) {
+    if (layer->name() == name) return Layer(layer);
+    known += known.empty() ? layer->name() : ", " + layer->name();
+  }
+  throw NotFound(fmt::format("model \"{}\": no layer \"{}\"; there are: {}", this->name(), name, known));
+}
+
+const Optimizer& Model::optimizer() const {
+  if (!network_->training.is_compiled())
+    throw FailedPrecondition(fmt::format("model \"{}\" is not compiled; call compile first", name()));
+  return *network_->training.optimizer;
+}
+
+Sequential::Sequential(const ModelOptions& options) : Model(std::make_shared<Network>(options.name)) {}
+
+Sequential::Sequential(std::initializer_list<Layer> layers, const ModelOptions& options) : Sequential(options) {
+  for (const Layer& layer : layers) add(layer);
+}
+
+void Sequential::add(const Layer& layer) const { network_->add(layer.shared_base()); }
+
+}  // namespace plimsoll

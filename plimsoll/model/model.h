@@ -1,0 +1,118 @@
+// Model, Sequential: layers that are trained and asked together.
+//
+//   Sequential model({layers::Dense(16, {.activation = "relu", .input_shape = {10}}), layers::Dense(1)});
+//   model.compile({.optimizer = optimizers::Adam(), .loss = losses::MeanSquaredError(), .metrics = {"mae"}});
+//   History h = model.fit(train, {.epochs = 10, .validation_data = test});
+//   model.evaluate(test)["loss"]; Tensor y = model.predict(x);
+//
+//   Input a({.shape = {4}}), b({.shape = {6}});                          // Or described by its ends:
+//   Model two({a, b}, {layers::Dense(1)(layers::Concatenate()({a, b}))});
+//
+// A model is a layer, and a handle: copies are the same model. fit, evaluate and predict leave nothing behind but what
+// they return; the first step makes the optimizer's state. A step that fails (OutOfMemory) leaves weights, state,
+// statistics and random draws as they were.
+// Thread safety: predict from any thread at once, when the model is built; what trains, one at a time, and not beside
+// predict; stop_training from any.
+#pragma once
+
+#include <cstddef>
+#include <initializer_list>
+#include <iosfwd>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plimsoll/base/api.h"
+#include "plimsoll/model/callback.h"
+#include "plimsoll/model/dataset.h"
+#include "plimsoll/model/layer.h"
+#include "plimsoll/model/logs.h"
+#include "plimsoll/model/losses.h"
+#include "plimsoll/model/metrics.h"
+#include "plimsoll/model/optimizers.h"
+
+namespace plimsoll {
+
+class Network;
+
+struct CompileOptions {
+  OptimizerChoice optimizer = {};  // Left out: "rmsprop", as in Keras.
+  LossList loss = {};              // One, or one for each output.
+  std::vector<Metric> metrics = {};
+  std::vector<double> loss_weights = {};  // For each output; left out: 1.
+  double clip_norm = 0;                   // Of each gradient; 0: as it is.
+  double clip_value = 0;                  // Of each element of one.
+  double global_clip_norm = 0;            // Of all gradients together.
+};
+
+struct FitOptions {
+  int epochs = 1;
+  std::size_t batch_size = 32;  // Of tensors; datasets are batched already.
+  Dataset validation_data = {};
+  double validation_split = 0;  // Of tensors: the last part of them, not trained on.
+  int verbose = 1;              // 0: silent; 1: a bar on terminals; 2: a line for each epoch.
+  bool shuffle = true;          // Of tensors.
+  std::vector<Callback> callbacks = {};
+  std::map<std::int64_t, double> class_weights = {};  // By label; others count 1.
+};
+
+struct BatchSizeOptions {
+  std::size_t batch_size = 32;
+};
+
+struct ModelOptions {
+  std::string name = {};
+};
+
+class PLIMSOLL_API Model : public Layer {
+ public:
+  // From inputs to outputs. Throws InvalidArgument when they are not connected and for layers of the same name.
+  Model(const std::vector<LayerOutput>& inputs, const std::vector<LayerOutput>& outputs,
+        const ModelOptions& options = {});
+  explicit Model(std::shared_ptr<Network> network);
+
+  // Throws InvalidArgument for as many losses as are neither one nor one for each output, and for no loss.
+  void compile(const CompileOptions& options) const;
+
+  // They throw FailedPrecondition before compile(), InvalidArgument for data that does not fit, and what the steps and
+  // callbacks throw.
+  History fit(const Dataset& data, const FitOptions& options = {}) const;
+  History fit(const Tensor& x, const Tensor& y, const FitOptions& options = {}) const;
+  Logs evaluate(const Dataset& data) const;
+  Logs evaluate(const Tensor& x, const Tensor& y, const BatchSizeOptions& options = {}) const;
+  Logs train_on_batch(const Tensor& x, const Tensor& y, const Tensor& weights = {}) const;
+  Logs train_on_batch(const Example& batch) const;
+  Logs test_on_batch(const Tensor& x, const Tensor& y, const Tensor& weights = {}) const;
+  Logs test_on_batch(const Example& batch) const;
+
+  // In batches; the result is the caller's. Throws Disposed and InvalidArgument.
+  Tensor predict(const Tensor& x, const BatchSizeOptions& options = {}) const;
+  std::vector<Tensor> predict_all(const std::vector<Tensor>& inputs, const BatchSizeOptions& options = {}) const;
+
+  // Layers, shapes, parameters and the bytes they take. Throws FailedPrecondition before shapes are known.
+  void summary() const;  // To standard output.
+  void summary(std::ostream& out) const;
+
+  void stop_training() const noexcept;  // A fit that runs ends after its present step, epoch callbacks included.
+  bool is_built() const noexcept;
+  std::vector<Layer> layers() const;
+  Layer layer(std::string_view name) const;  // Throws NotFound, naming those there are.
+  const Optimizer& optimizer() const;        // Throws FailedPrecondition before compile().
+  void reset_states() const;                 // Of stateful recurrent layers: to zeros.
+
+  Network& network() const noexcept { return *network_; }
+
+ protected:
+  std::shared_ptr<Network> network_;
+};
+
+class PLIMSOLL_API Sequential : public Model {
+ public:
+  explicit Sequential(const ModelOptions& options = {});
+  Sequential(std::initializer_list<Layer> layers, const ModelOptions& options = {});
+  // Throws InvalidArgument for a layer that does not take what the last one gives; the model is then as before.
+  void add(const Layer& layer) const;
+};
+
+}  // namespace plimsoll

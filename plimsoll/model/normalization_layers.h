@@ -1,0 +1,46 @@
+// BatchNormalization and LayerNormalization, over the last axis.
+//
+//   layers::BatchNormalization(); layers::LayerNormalization({.epsilon = 1e-5})
+//
+// Keras' defaults. In training a batch norm uses the batch's own moments and moves its averages, when the step has
+// succeeded; else it uses the averages, and so it does when it is not trainable.
+#pragma once
+
+#include <string>
+
+#include "plimsoll/base/api.h"
+#include "plimsoll/model/layer.h"
+
+namespace plimsoll {
+
+struct BatchNormalizationOptions {
+  double momentum = 0.99;
+  double epsilon = 1e-3;
+  bool center = true;  // With beta.
+  bool scale = true;   // With gamma.
+  std::string name = {};
+  Shape input_shape = {};
+  Regularizer gamma_regularizer = {};
+  Regularizer beta_regularizer = {};
+};
+struct LayerNormalizationOptions {
+  double epsilon = 1e-3;
+  bool center = true;
+  bool scale = true;
+  std::string name = {};
+  Shape input_shape = {};
+};
+
+namespace layers {
+
+class PLIMSOLL_API BatchNormalization : public Layer {
+ public:
+  explicit BatchNormalization(const BatchNormalizationOptions& options = {});
+};
+class PLIMSOLL_API LayerNormalization : public Layer {
+ public:
+  explicit LayerNormalization(const LayerNormalizationOptions& options = {});
+};
+
+}  // namespace layers
+}  // namespace plimsoll

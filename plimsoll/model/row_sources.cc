@@ -1,0 +1,111 @@
+#include <fmt/format.h>
+
+#include "plimsoll/base/error.h"
+#include "plimsoll/model/dataset.h"
+#include "plimsoll/model/internal/rows.h"
+#include "plimsoll/ops/creation.h"
+#include "plimsoll/ops/movement.h"
+
+namespace plimsoll {
+namespace {
+
+class TensorRows final : public RowSource {
+ public:
+  explicit TensorRows(Example all) : all_(std::move(all)) {}
+  std::size_t size() const noexcept override { return static_cast<std::size_t>(all_.x().shape()[0]); }
+  Example range(std::int64_t begin, std::int64_t end) const override {
+    return each([&](const Tensor& tensor) { return tensor.slice({begin}, {end - begin}); });
+  }
+  Example gather(const Tensor& rows) const override {
+    return each([&](const Tensor& tensor) { return plimsoll::gather(tensor, rows); });
+  }
+
+ private:
+  template <class F>
+  Example each(F&& f) const {
+    Example result;
+    for (const Tensor& tensor : all_.inputs) result.inputs.push_back(f(tensor));
+    for (const Tensor& tensor : all_.targets) result.targets.push_back(f(tensor));
+    if (!all_.weights.is_empty_handle()) result.weights = f(all_.weights);
+    return result;
+  }
+
+  const Example all_;
+};
+
+class WindowRows final : public RowSource {
+ public:
+  WindowRows(const Tensor& series, const WindowOptions& options, std::int64_t count)
+      : series_(series), options_(options), count_(count) {}
+  std::size_t size() const noexcept override { return static_cast<std::size_t>(count_); }
+  Example range(std::int64_t begin, std::int64_t end) const override { return gather(arange(begin, end)); }
+  Example gather(const Tensor& rows) const override {
+    const std::int64_t features = series_.shape()[1], count = rows.shape()[0];
+    const Tensor first = (rows.cast(i64) * options_.stride).reshape({count, 1});
+    const Tensor back = first + arange(std::int64_t{0}, options_.look_back);
+    const Tensor ahead = first + arange(options_.look_back, options_.look_back + options_.horizon);
+    return {.inputs = {plimsoll::gather(series_, back)},
+            .targets = {plimsoll::gather(series_, ahead).reshape({count, options_.horizon * features})}};
+  }
+
+ private:
+  const Tensor series_;
+  const WindowOptions options_;
+  const std::int64_t count_;
+};
+
+// A tensor of ours on the caller's buffer: disposing of one does not dispose of the other, and no scope ends it.
+Tensor own(const Tensor& tensor) {
+  const OutsideScopes outside;
+  return tensor.reshape(tensor.shape());
+}
+
+}  // namespace
+
+Dataset Dataset::from_tensors(const Tensor& x, const Tensor& y, const Tensor& weights) {
+  return from_tensors(std::vector<Tensor>{x}, y.is_empty_handle() ? std::vector<Tensor>() : std::vector<Tensor>{y},
+                      weights);
+}
+
+Dataset Dataset::from_tensors(std::vector<Tensor> inputs, std::vector<Tensor> targets, const Tensor& weights) {
+  if (inputs.empty()) throw InvalidArgument("from_tensors: there are no inputs; give at least one tensor");
+  const auto check = [&](const Tensor& tensor, const char* what) {
+    if (tensor.rank() == 0 || tensor.shape()[0] != inputs[0].shape()[0])
+      throw InvalidArgument(fmt::format("from_tensors: {} of shape {} beside inputs of shape {}; all need one length",
+                                        what, tensor.shape().to_string(), inputs[0].shape().to_string()));
+  };
+  Example all;
+  for (const Tensor& tensor : inputs) {
+    check(tensor, "inputs");
+    all.inputs.push_back(own(tensor));
+  }
+  for (const Tensor& tensor : targets) {
+    check(tensor, "targets");
+    all.targets.push_back(own(tensor));
+  }
+  if (!weights.is_empty_handle()) {
+    check(weights, "weights");
+    all.weights = own(weights);
+  }
+  const std::int64_t count = all.x().shape()[0];
+  return Dataset(std::make_shared<RowsNode>(std::make_shared<TensorRows>(std::move(all)), 0, count));
+}
+
+Dataset timeseries_windows(const Tensor& series, const WindowOptions& options) {
+  if (options.look_back < 1 || options.horizon < 1 || options.stride < 1)
+    throw InvalidArgument(fmt::format("timeseries_windows: look_back {}, horizon {}, stride {}; give 1 or more",
+                                      options.look_back, options.horizon, options.stride));
+  if (series.rank() != 1 && series.rank() != 2)
+    throw InvalidArgument(fmt::format("timeseries_windows: the series has shape {}; give [time, features] or [time]",
+                                      series.shape().to_string()));
+  const std::int64_t steps = series.shape()[0] - options.look_back - options.horizon;
+  if (steps < 0)
+    throw InvalidArgument(fmt::format("timeseries_windows: a series of {} steps has no window of {} and {} steps",
+                                      series.shape()[0], options.look_back, options.horizon));
+  const OutsideScopes outside;
+  const Tensor rows = series.reshape({series.shape()[0], series.rank() == 1 ? 1 : series.shape()[1]});
+  const std::int64_t count = steps / options.stride + 1;
+  return Dataset(std::make_shared<RowsNode>(std::make_shared<WindowRows>(rows, options, count), 0, count));
+}
+
+}  // namespace plimsoll
