@@ -60,6 +60,8 @@
 #include "plimsoll/model/regularizer.h"
 #include "plimsoll/model/schedules.h"
 #include "plimsoll/observe/findings.h"
+#include "plimsoll/observe/memory_monitor.h"
+#include "plimsoll/observe/process_memory.h"
 #include "plimsoll/observe/report_json.h"
 #include "plimsoll/observe/report_page.h"
 #include "plimsoll/observe/run_summary.h"
