@@ -21,6 +21,7 @@ class Rewriter {
  public:
   Rewriter(GraphState& from, std::span<const Feed> feeds, const Passes& passes)
       : from_(from), feeds_(feeds), passes_(passes), to_(GraphState::make(GraphState::Role::kPlan)) {
+    to_->share_seeds(from);
     first_.reserve(from.nodes().size() + 1);
     first_.push_back(0);
     for (const Node& node : from.nodes())

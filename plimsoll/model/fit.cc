@@ -3,7 +3,9 @@
 #include <cmath>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/log.h"
 #include "plimsoll/device/device_memory.h"
+#include "plimsoll/model/internal/growth_watch.h"
 #include "plimsoll/model/internal/network.h"
 #include "plimsoll/model/internal/progress.h"
 #include "plimsoll/model/internal/rows.h"
@@ -109,6 +111,7 @@ class Fit {
         progress_.batch_ended(number + 1, logs);
       }
       ++number;
+      watch(steps_);
       if (network_.training.stop) break;
     }
     if (number == 0) throw InvalidArgument("fit: the dataset has no batches; give it some");
@@ -118,6 +121,15 @@ class Fit {
     progress_.end_epoch(number, logs);
     tell([&](CallbackBase& callback) { callback.on_epoch_end(model_, epoch, logs); });
     history_.add(logs);
+    watch(epochs_);
+  }
+
+  // Memory that rises without end is said once.
+  void watch(GrowthWatch& phase) {
+    const std::optional<std::string> found = history_.growth().empty() ? phase.step_ended() : std::nullopt;
+    if (!found) return;
+    history_.set_growth(*found);
+    log_message(LogLevel::warning, *found);
   }
 
   Example weighted(const Example& batch) const {
@@ -134,6 +146,7 @@ class Fit {
   const std::string device_;
   Progress progress_;
   History history_;
+  GrowthWatch steps_{"step", 16, 16}, epochs_{"epoch", 2, 1};
 };
 
 }  // namespace

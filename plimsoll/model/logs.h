@@ -37,13 +37,18 @@ class PLIMSOLL_API History {
   std::size_t num_epochs() const noexcept { return num_epochs_; }
   std::size_t peak_bytes() const noexcept { return peak_bytes_; }  // Most that was in use on the device meanwhile.
 
+  // When live memory rose from step to step or from epoch to epoch: how much, and what made it. Else "".
+  const std::string& growth() const noexcept { return growth_; }
+
   void add(const Logs& epoch);
+  void set_growth(std::string text) { growth_ = std::move(text); }
   void set_peak_bytes(std::size_t bytes) noexcept { peak_bytes_ = bytes; }
 
  private:
   std::vector<std::pair<std::string, std::vector<float>>> rows_;
   std::size_t num_epochs_ = 0;
   std::size_t peak_bytes_ = 0;
+  std::string growth_;
 };
 
 // A tidy finds no tensors in it.

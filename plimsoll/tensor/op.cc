@@ -18,6 +18,8 @@ SavedSlots Op::saved(SlotMask) const { return {}; }
 
 void Op::gradient(GradientContext&) const { throw Unsupported(fmt::format("{}: has no gradient", name())); }
 
+Tensor Op::remake(GradientContext&) const { throw Unsupported(fmt::format("{}: cannot be made again", name())); }
+
 OpFacts Op::facts() const noexcept { return {}; }
 
 std::string Op::input_name(std::size_t input) const {
