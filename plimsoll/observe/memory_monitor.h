@@ -5,8 +5,8 @@
 //   });
 //
 // The callback runs on the monitor's own thread, one at a time; what it throws goes to the log. A callback that takes
-// longer than the interval delays the next one. The destructor waits for one that runs, then nothing is called any more:
-// it must not be destroyed by its own callback. on_memory_alert() (alerts.h) is for thresholds of the arenas.
+// longer than the interval delays the next one. The destructor waits for one that runs, then nothing is called any
+// more: it must not be destroyed by its own callback. on_memory_alert() (alerts.h) is for thresholds of the arenas.
 #pragma once
 
 #include <chrono>

@@ -84,8 +84,9 @@ ProcessMemory process_memory(const std::string& root) {
   memory.file_backed = parse_kilobytes(status, "RssFile") + parse_kilobytes(status, "RssShmem");
   memory.swapped = parse_kilobytes(status, "VmSwap");
   memory.address_space = parse_kilobytes(status, "VmSize");
-  memory.threads = parse_kilobytes("Threads:" + status.substr(std::min(status.size(), status.find("Threads:") + 8)),
-                                   "Threads") >> 10;
+  memory.threads =
+      parse_kilobytes("Threads:" + status.substr(std::min(status.size(), status.find("Threads:") + 8)), "Threads") >>
+      10;
   return memory;
 }
 
@@ -120,9 +121,10 @@ ResidentParts resident_parts() {
 }
 
 std::string ResidentParts::to_string() const {
-  return fmt::format("resident {} = tensors {} + workspaces {} + caches {} + metadata {} + libraries {} + heap {} + remainder {}",
-                     format_bytes(resident), format_bytes(tensors), format_bytes(workspaces), format_bytes(caches),
-                     format_bytes(metadata), format_bytes(libraries), format_bytes(heap), format_bytes(remainder));
+  return fmt::format(
+      "resident {} = tensors {} + workspaces {} + caches {} + metadata {} + libraries {} + heap {} + remainder {}",
+      format_bytes(resident), format_bytes(tensors), format_bytes(workspaces), format_bytes(caches),
+      format_bytes(metadata), format_bytes(libraries), format_bytes(heap), format_bytes(remainder));
 }
 
 }  // namespace plimsoll
