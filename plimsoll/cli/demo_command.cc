@@ -11,6 +11,8 @@
 #include "plimsoll/cli/command.h"
 #include "plimsoll/cli/demo_training.h"
 #include "plimsoll/cli/table.h"
+#include "plimsoll/device/config.h"
+#include "plimsoll/device/runtime.h"
 
 namespace plimsoll {
 namespace {
@@ -68,6 +70,15 @@ void print_story(const DemoResult& result, std::size_t budget) {
   std::printf("%s", files.text().c_str());
 }
 
+// The device may commit no more pages than the budget, and grows as needed; where it has started already, the budget
+// alone is the limit.
+void bound_device(std::size_t budget) {
+  if (Runtime::instance().started()) return;
+  const PhysicalDevice cpu = config::list_physical_devices("CPU").at(0);
+  config::set_logical_device_configuration(cpu, {{.memory_limit = budget}});
+  config::set_memory_growth(cpu, true);
+}
+
 void run(const Arguments& arguments) {
   const std::size_t budget = parse_bytes(arguments.budget);
   if (!arguments.json)
@@ -75,6 +86,7 @@ void run(const Arguments& arguments) {
         "A recurrent network learns the tides of a made-up harbour (4000 hourly levels, by formula), inside %s.\n\n",
         format_bytes(budget).c_str());
   std::fflush(stdout);
+  bound_device(budget);
   try {
     const DemoResult result = run_demo(
         {.budget = budget, .out = arguments.out, .epochs = arguments.epochs, .verbose = arguments.json ? 0 : 1});

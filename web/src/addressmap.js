@@ -1,6 +1,6 @@
 // The map of addresses: time to the right, addresses upwards, each block where it lies. Holes below the highest block
 // are shaded. Painted in slices, so that the page answers while a million events are drawn.
-import {bytes} from './format.js';
+import {bytes_at} from './format.js';
 import {NEVER} from './history.js';
 
 const SLICE_MS = 12, BLOCKS_PER_LOOK = 4096;
@@ -123,7 +123,7 @@ export class AddressMap {
     draw.scale(scale, scale);
     draw.translate(0, 4);
     draw.drawImage(picture, left, 0, width, height);
-    draw.font = '12px system-ui, sans-serif';
+    draw.font = `${window.innerWidth < 560 ? 11 : 12}px system-ui, sans-serif`;
     draw.textAlign = 'right';
     draw.textBaseline = 'middle';
     draw.lineWidth = 1;
@@ -133,7 +133,7 @@ export class AddressMap {
     for (let y = 0; y <= total; y += step) {
       const at = Math.round(height - y / total * height) + 0.5;
       draw.fillStyle = colors.soft;
-      draw.fillText(bytes(y, 0), left - 8, Math.min(Math.max(at, 6), height - 5));
+      draw.fillText(bytes_at(y), left - 8, Math.min(Math.max(at, 6), height - 5));
       draw.strokeStyle = colors.grid;
       draw.beginPath();
       draw.moveTo(left - 4, at);

@@ -10,6 +10,9 @@ export function bytes(value, digits = 1) {
   return `${unit === 0 ? value : value.toFixed(digits)} ${UNITS[unit]}`;
 }
 
+// The same without needless digits, for axes.
+export const bytes_at = (value) => bytes(value, 2).replace(/\.?0+ /, ' ');
+
 export const count = (value) => value.toLocaleString('en-US');
 
 // Nanoseconds, in a unit that suits `span`.
@@ -19,6 +22,12 @@ export function time(ns, span = ns) {
   if (span >= 1e6) return `${(ns / 1e6).toFixed(digits(1e6))} ms`;
   if (span >= 1e3) return `${(ns / 1e3).toFixed(digits(1e3))} µs`;
   return `${Math.round(ns)} ns`;
+}
+
+// A place on an axis of times whose marks are `step` apart.
+export function time_at(ns, span, step) {
+  const [unit, name] = span >= 1e9 ? [1e9, 's'] : span >= 1e6 ? [1e6, 'ms'] : span >= 1e3 ? [1e3, 'µs'] : [1, 'ns'];
+  return `${(ns / unit).toFixed(step > 0 ? Math.max(0, Math.ceil(-Math.log10(step / unit) - 1e-9)) : 0)} ${name}`;
 }
 
 export const percent = (part, whole) => whole > 0 ? `${(100 * part / whole).toFixed(part / whole < 0.1 ? 1 : 0)} %` : '–';

@@ -137,7 +137,8 @@ export class History {
   fullest(from, to) {
     let best = from;
     const see = (m) => {
-      if (this.total[m] > this.total[best]) best = m;
+      const more = this.total[m] - this.total[best];
+      if (more > 0 || (more === 0 && m < best)) best = m;  // The first of equals.
     };
     let a = from, b = to, level = -1;  // At level -1 indices are moments.
     const value = (i) => level < 0 ? i : this.levels[level][i];

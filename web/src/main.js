@@ -191,9 +191,17 @@ class Page {
     cancelAnimationFrame(this.frame);
     this.frame = requestAnimationFrame(() => {
       this.timeline.refresh();
+      this.#follow();
+    });
+  }
+
+  // What stands under and over the timeline, when that has taken its place.
+  #follow() {
+    clearTimeout(this.following);
+    this.following = setTimeout(() => {
       this.marks.refresh();
       this.map.refresh();
-    });
+    }, 0);
   }
 
   #resized() {
@@ -201,8 +209,7 @@ class Page {
     if (width === this.last_width) return;
     this.last_width = width;
     this.timeline.resize();
-    this.marks.refresh();
-    this.map.refresh();
+    this.#follow();
     this.moment.refresh();
   }
 

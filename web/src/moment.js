@@ -35,7 +35,9 @@ export class Moment {
 
   #make_head() {
     const head = document.getElementById('table-head');
-    head.replaceChildren(...COLUMNS.map((column) => {
+    const said = {name: 2, scope: 1, site: 4};  // Columns of which a trace may have nothing, and their place in labels.
+    this.columns = COLUMNS.filter(({key}) => !(key in said) || this.history.head.labels.some((label) => label[said[key]] !== 0));
+    head.replaceChildren(...this.columns.map((column) => {
       const button = element('button', {type: 'button'}, column.title);
       button.addEventListener('click', () => {
         const same = this.sort.key === column.key;
@@ -240,7 +242,7 @@ export class Moment {
     const known = history.describe(b);
     const steps = history.step_index(moment) - history.step_index(history.born[b]);
     const age = time(history.time[moment] - history.time[history.born[b]]);
-    const cells = COLUMNS.map((column) => {
+    const cells = this.columns.map((column) => {
       const attributes = {class: `${column.number ? 'number' : ''} ${column.class ?? ''} of-${column.key}`};
       if (column.key === 'bytes') return element('td', {...attributes, 'data-bytes': known.bytes, title: `${count(known.requested)} bytes asked for, ${count(known.bytes)} taken`}, bytes(known.bytes));
       if (column.key === 'age') return element('td', attributes, history.steps.length ? `${count(steps)} ${steps === 1 ? 'step' : 'steps'}` : age, element('span', {class: 'small'}, history.steps.length ? age : ''));

@@ -13,8 +13,8 @@ export function show_figures({summary}) {
   const gauge = limit.bytes > 0 && peak / limit.bytes > 0.005;
   const first = figure('Peak in use', bytes(peak), `${where ? `${where}, ` : ''}at ${time(summary.peak_time_ns, summary.duration_ns)}`, {'data-figure': 'peak', 'data-bytes': peak});
   if (gauge)
-    first.append(element('dd', {class: 'gauge', role: 'img', 'aria-label': `${percent(peak, limit.bytes)} of the limit`},
-        element('span', {class: peak > 0.9 * limit.bytes ? 'tight' : '', style: `width:${Math.min(100, 100 * peak / limit.bytes)}%`})));
+    first.append(element('dd', {}, element('div', {class: 'gauge', role: 'img', 'aria-label': `${percent(peak, limit.bytes)} of the limit`},
+        element('span', {class: peak > 0.9 * limit.bytes ? 'tight' : '', style: `width:${Math.min(100, 100 * peak / limit.bytes)}%`}))));
   const figures = [
     first,
     figure(limit.name.startsWith('budget') ? 'Budget' : 'Limit', limit.bytes > 0 ? bytes(limit.bytes) : '–', limit.bytes > 0 ? `${limit.name}; ${percent(peak, limit.bytes)} used at the peak` : 'none was recorded', {'data-figure': 'limit', 'data-bytes': limit.bytes}),
@@ -34,7 +34,7 @@ export function show_findings({summary}, go_to) {
           element('span', {class: 'badge'}, LEVELS[finding.level]),
           element('h3', {}, finding.title)),
       element('p', {class: 'evidence'}, finding.evidence ? `${finding.evidence[0].toUpperCase()}${finding.evidence.slice(1)}.` : ''),
-      finding.remedy ? element('p', {class: 'remedy'}, element('strong', {}, 'What to do: '), `${finding.remedy}.`) : '',
+      finding.remedy ? element('p', {class: 'remedy'}, element('strong', {}, finding.level === 'note' ? 'Good to know: ' : 'What to do: '), `${finding.remedy}.`) : '',
       summary.moments > 0 && finding.kind !== 'incomplete trace' ?
           element('button', {type: 'button', class: 'link', onclick: () => go_to(finding.moment)}, 'Show this moment') : ''));
   if (!summary.findings.some(({level}) => level !== 'note'))

@@ -1,12 +1,12 @@
 // The timeline: live bytes stacked by category, the reserved bytes and the limit. Drawn by uPlot; what it is given is
 // the fullest moment of each pixel, so that no peak is missed however many events there are.
 import uPlot from 'uplot';
-import {bytes, count, time} from './format.js';
+import {bytes, bytes_at, count, time_at} from './format.js';
 
 // From the bottom of the picture to its top: what lasts first.
 export const STACK = [0, 2, 1, 3, 4, 5, 6, 7];
 
-const GUTTER = () => (window.innerWidth < 560 ? 54 : 72);
+const GUTTER = () => (window.innerWidth < 560 ? 58 : 72);
 
 export class Timeline {
   constructor(host, history, view, colors) {
@@ -37,7 +37,7 @@ export class Timeline {
       paths: stepped,
       points: {show: false},
     }));
-    const font = '12px system-ui, sans-serif';
+    const font = `${window.innerWidth < 560 ? 11 : 12}px system-ui, sans-serif`;
     const axis = {font, stroke: colors.soft, grid: {stroke: colors.grid, width: 1}, ticks: {stroke: colors.grid, width: 1, size: 4}};
     this.plot = new uPlot({
       ...this.#size(),
@@ -45,8 +45,8 @@ export class Timeline {
       legend: {show: false},
       scales: {x: {time: false, range: () => [view.from, view.to]}, y: {range: () => [0, this.#top()]}},
       axes: [
-        {...axis, values: (_, splits) => splits.map((x) => this.label_of(x)), space: 90, size: 34},
-        {...axis, values: (_, splits) => splits.map((y) => bytes(y, this.#top() < 8 * 1024 ? 0 : 1)), size: GUTTER(), splits: () => this.#splits()},
+        {...axis, values: (_, splits) => splits.map((x) => this.label_of(x, splits[1] - splits[0])), space: 90, size: 34},
+        {...axis, values: (_, splits) => splits.map(bytes_at), size: () => GUTTER(), splits: () => this.#splits()},
       ],
       series: [{}, ...areas, {label: 'reserved', stroke: colors.text, width: 1.25, dash: [5, 4], paths: stepped, points: {show: false}}],
       cursor: {
@@ -76,13 +76,12 @@ export class Timeline {
   }
 
   resize() {
-    this.plot.axes[1].size = () => GUTTER();
     this.plot.setSize(this.#size());
     this.refresh();
   }
 
-  label_of(x) {
-    return this.view.axis === 'time' ? time(x, Math.max(this.view.to - this.view.from, 1)) : count(Math.round(x));
+  label_of(x, step) {
+    return this.view.axis === 'time' ? time_at(x, this.view.to - this.view.from, step) : count(Math.round(x));
   }
 
   // Highest value of the vertical axis. The limit is shown when it is not far above what is used.
@@ -110,7 +109,7 @@ export class Timeline {
     const x_of = (m) => by_time ? history.time[m] : m;
     const xs = [], moments = [], sums = STACK.map(() => []), reserved = [];
     const parts = new Float64Array(8);
-    let most = 0;
+    let most = 0, most_held = 0;
     const add = (x, moment) => {
       moment >= 0 ? history.composition(moment, parts) : parts.fill(0);
       let sum = 0;
@@ -122,7 +121,8 @@ export class Timeline {
       xs.push(x);
       moments.push(moment);
       reserved.push(held || null);
-      most = Math.max(most, sum, held);
+      most = Math.max(most, sum);
+      most_held = Math.max(most_held, held);
     };
     let before = index(view.from);
     add(view.from, before);
@@ -136,9 +136,10 @@ export class Timeline {
       before = last;
     }
     if (xs[xs.length - 1] < view.to) add(view.to, index(view.to));
-    this.most = this.hidden.size ? Math.max(...sums[7]) : most;
+    this.beyond = !this.hidden.size && most_held > 2.5 * Math.max(most, 64) ? most_held : 0;  // Too high to be drawn.
+    this.most = this.hidden.size || this.beyond ? most : Math.max(most, most_held);
     this.shown = {xs, moments};
-    if (this.hidden.size) reserved.fill(null);
+    if (this.hidden.size || this.beyond) reserved.fill(null);
     this.plot.setData([xs, ...[...sums].reverse(), reserved]);
   }
 
@@ -188,6 +189,13 @@ export class Timeline {
       ctx.font = `600 ${11.5 * devicePixelRatio}px system-ui, sans-serif`;
       ctx.textBaseline = 'bottom';
       ctx.fillText(`${view.limit.name}: ${bytes(view.limit.bytes)}`, bbox.left + 8 * devicePixelRatio, y - 3 * devicePixelRatio);
+    }
+    if (this.beyond) {
+      ctx.fillStyle = colors.soft;
+      ctx.font = `${11.5 * devicePixelRatio}px system-ui, sans-serif`;
+      ctx.textBaseline = 'top';
+      ctx.textAlign = 'right';
+      ctx.fillText(`reserved: up to ${bytes(this.beyond)}, above the picture ↑`, bbox.left + bbox.width - 8 * devicePixelRatio, bbox.top + 4 * devicePixelRatio);
     }
     if (view.selected >= 0) {
       const x = at(this.view.x_of(view.selected));
