@@ -120,17 +120,17 @@ TEST(RunSummary, DrawsItsLineAtTheTightestBudgetThatWasCharged) {
 TEST(AddressStretches, LeaveWideGapsOutAndKeepHoles) {
   TraceMaker trace;
   trace.allocate(1 << 20, {}, 0);
-  trace.allocate(1 << 20, {}, 2 << 20);  // A hole of 1 MiB would be half of what is used: cut.
-  trace.allocate(1 << 20, {}, 3 << 20);
-  trace.allocate(1 << 20, {}, (4 << 20) + 65536);  // One of 64 KiB: kept.
+  trace.allocate(1 << 20, {}, 8 << 20);  // A gap of 7 MiB is more than a quarter of what is used: cut.
+  trace.allocate(1 << 20, {}, 9 << 20);
+  trace.allocate(1 << 20, {}, (10 << 20) + 65536);  // One of 64 KiB: kept.
   trace.allocate(64, {}, std::uint64_t{80} << 30);
   const TraceHistory history = make_trace_history(trace.file);
   const std::vector<AddressStretch> stretches = address_stretches(history);
   ASSERT_EQ(stretches.size(), 3u);
   EXPECT_EQ(stretches[0].size, 1u << 20);
-  EXPECT_EQ(stretches[1].from, 2u << 20);
+  EXPECT_EQ(stretches[1].from, 8u << 20);
   EXPECT_EQ(stretches[1].size, (3u << 20) + 65536);
-  EXPECT_EQ(place_in_map(stretches, 0, 3 << 20), stretches[1].at + (1 << 20));
+  EXPECT_EQ(place_in_map(stretches, 0, 9 << 20), stretches[1].at + (1 << 20));
   EXPECT_LT(stretches[2].at, 6u << 20);
 }
 
