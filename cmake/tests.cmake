@@ -42,3 +42,7 @@ if(NOT PLIMSOLL_SANITIZER)
   add_test(NAME installed_package COMMAND ${PROJECT_SOURCE_DIR}/tools/check_install ${CMAKE_BINARY_DIR})
   set_tests_properties(installed_package PROPERTIES LABELS tools TIMEOUT 300)
 endif()
+
+# Traces for the tests of reports in a browser (tools/check_report).
+add_executable(make_traces EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tools/make_traces.cc)
+target_link_libraries(make_traces PRIVATE plimsoll)

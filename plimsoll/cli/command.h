@@ -18,6 +18,8 @@ void add_replay_command(CLI::App& app);
 void add_devices_command(CLI::App& app);
 void add_demo_command(CLI::App& app);
 void add_inspect_command(CLI::App& app);
+void add_report_command(CLI::App& app);
+void add_doctor_command(CLI::App& app);
 
 // Runs the program; what main() does. Never throws.
 int run_program(int argc, const char* const* argv);

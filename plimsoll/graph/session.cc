@@ -13,6 +13,7 @@
 #include "plimsoll/graph/plan_cache.h"
 #include "plimsoll/graph/program.h"
 #include "plimsoll/memory/budget.h"
+#include "plimsoll/memory/trace_recorder.h"
 #include "plimsoll/tensor/make_tensor.h"
 
 namespace plimsoll {
@@ -183,7 +184,7 @@ class Session::State {
 
   void close() {
     const std::unique_lock alone(use_);
-    closed_ = true;
+    if (!closed_.exchange(true)) trace_closed("session", this);
     plans_.clear();
     std::vector<std::optional<Variable>> dropped;
     const std::lock_guard lock(mutex_);
@@ -287,6 +288,7 @@ class Session::State {
       append(signature, fed.back().spec);
     }
     if (std::shared_ptr<Program> known = plans_.find(signature)) return known;
+    trace_size("graph", &graph, graph.nodes().size());
     const Passes passes;
     Passes expanding;
     expanding.merge = false;  // Gradients of what is merged would add up in another order.
@@ -363,7 +365,9 @@ class Session::State {
 };
 
 Session::Session(SessionOptions options) : Session(default_graph(), options) {}
-Session::Session(const Graph& graph, SessionOptions options) : state_(std::make_unique<State>(graph, options)) {}
+Session::Session(const Graph& graph, SessionOptions options) : state_(std::make_unique<State>(graph, options)) {
+  trace_opened("session", state_.get());
+}
 Session::~Session() { state_->close(); }
 
 Tensor Session::run(const Tensor& fetch, const Feeds& feeds) {
