@@ -116,7 +116,8 @@ TEST(Progress, ShowsABarNumbersAndMemory) {
   Logs logs;
   logs.set("loss", 0.25f);
   EXPECT_EQ(Progress::numbers(logs), " - loss 0.2500");
-  EXPECT_EQ(Progress::gauge(1 << 20, 64 << 20, 2 << 20), "1.0 MiB of 64.0 MiB, peak 2.0 MiB");
+  EXPECT_EQ(Progress::gauge(1 << 20, 64 << 20, 2 << 20), "1.0 of 64.0 MiB, peak 2.0");
+  EXPECT_EQ(Progress::gauge(512, 0, 2048), "0.5 KiB, peak 2.0");
 }
 
 TEST(Progress, WritesALineForEachEpochWhereThereIsNoTerminal) {

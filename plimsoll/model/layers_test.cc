@@ -42,6 +42,7 @@ std::vector<Case> plain_cases() {
       {"SpatialDropout2D", layers::SpatialDropout2D(0.5), {5, 4, 2}},
       {"GaussianNoise", layers::GaussianNoise(0.5), {4}},
       {"GaussianDropout", layers::GaussianDropout(0.5), {4}},
+      {"AlphaDropout", layers::AlphaDropout(0.5), {4}},
       {"Activation", layers::Activation("mish"), {4}},
       {"Flatten", layers::Flatten(), {2, 3, 4}},
       {"Reshape", layers::Reshape({4, -1}), {2, 6}},
