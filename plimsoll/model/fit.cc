@@ -5,6 +5,7 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/log.h"
 #include "plimsoll/device/device_memory.h"
+#include "plimsoll/memory/trace_recorder.h"
 #include "plimsoll/model/internal/growth_watch.h"
 #include "plimsoll/model/internal/network.h"
 #include "plimsoll/model/internal/progress.h"
@@ -104,6 +105,7 @@ class Fit {
     StepMeans means(network_);
     std::size_t number = 0;
     for (const Example& batch : data_) {
+      trace_step(static_cast<std::uint64_t>(network_.training.optimizer->step()));
       means.add(train_step(network_, weighted(batch)));
       if (!options_.callbacks.empty() || progress_.wants_batches()) {
         const Logs logs = means.logs();

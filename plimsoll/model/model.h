@@ -103,6 +103,15 @@ class PLIMSOLL_API Model : public Layer {
   // other shapes, Corruption; then nothing has changed. FailedPrecondition for a model without weights yet.
   void load_weights(const std::string& path) const;
 
+  // Of its ends, with the batch in front and unknown sizes -1. Throw FailedPrecondition before shapes are known.
+  Shapes input_shapes() const;
+  Shapes output_shapes() const;
+  std::vector<DType> input_dtypes() const;
+  std::vector<std::string> input_names() const;
+  std::vector<std::string> output_names() const;  // Of the layers that give them.
+  bool is_compiled() const noexcept;
+  bool loss_takes_labels() const;  // That of the first output: numbers of classes. FailedPrecondition before compile().
+
   void stop_training() const noexcept;  // A fit that runs ends after its present step, epoch callbacks included.
   bool is_built() const noexcept;
   std::vector<Layer> layers() const;

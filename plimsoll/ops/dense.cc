@@ -118,6 +118,7 @@ class Dense final : public OpOf<Dense> {
     if (c.wants(0)) c.give(0, matmul(g, c.input(1), {.transpose_b = true}));
   }
   std::string input_name(std::size_t input) const override { return input == 0 ? "x" : input == 1 ? "w" : "bias"; }
+  std::size_t make_lean() noexcept override { return std::exchange(with_mask_, false) ? 1 : 0; }
 
  private:
   void add_output(const Shape& y, DType dtype, SpecList& out) const {

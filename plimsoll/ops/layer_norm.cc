@@ -102,6 +102,7 @@ class LayerNorm final : public OpOf<LayerNorm> {
   void gradient(GradientContext& c) const override;
   Tensor remake(GradientContext& c) const override;
   OpFacts facts() const noexcept override { return {.has_gradient = with_moments_, .remakes = with_moments_}; }
+  std::size_t make_lean() noexcept override { return std::exchange(with_moments_, false) ? 1 : 0; }
 
  private:
   std::size_t axis_;

@@ -20,6 +20,8 @@ void Op::gradient(GradientContext&) const { throw Unsupported(fmt::format("{}: h
 
 Tensor Op::remake(GradientContext&) const { throw Unsupported(fmt::format("{}: cannot be made again", name())); }
 
+std::size_t Op::make_lean() noexcept { return 0; }
+
 OpFacts Op::facts() const noexcept { return {}; }
 
 std::string Op::input_name(std::size_t input) const {

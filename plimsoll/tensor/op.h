@@ -23,6 +23,7 @@
 #include <new>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "plimsoll/base/api.h"
@@ -152,6 +153,10 @@ class PLIMSOLL_API Op {
   // Of an op that remakes: output 0 to the bit, from what saved() names.
   virtual Tensor remake(GradientContext& context) const;
   virtual OpFacts facts() const noexcept;
+
+  // Of a copy that somebody owns: from now on it gives only what others than its gradient read: so many outputs, or 0
+  // when it has nothing to leave out.
+  virtual std::size_t make_lean() noexcept;
 
   // What error messages call an input: "x", "y", "z" and then numbers unless overridden.
   virtual std::string input_name(std::size_t input) const;

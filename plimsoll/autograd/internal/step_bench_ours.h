@@ -25,11 +25,12 @@ class OurModel {
  public:
   virtual ~OurModel() = default;
   virtual Tensor loss() const = 0;
-  virtual double step() const {
+  virtual double step() const { return traced_step().item<float>(); }
+  Tensor traced_step() const {  // Also part of a function.
     GradientTape tape;
     const Tensor value = loss();
     adam_.apply(parameters_, tape.gradient(value, parameters_));
-    return value.item<float>();
+    return value;
   }
 
  protected:
