@@ -103,10 +103,10 @@ TEST_F(TraceRecorderTest, KeepsEverythingThatIsKnownOfABlock) {
   EXPECT_EQ(event.system_thread, static_cast<std::uint32_t>(gettid()));
   EXPECT_GE(event.time_ns, 0);
   EXPECT_EQ(file.events[1].size, host->stats().bytes_reserved);
-  EXPECT_EQ(file.events[2].block, event.block);
-  EXPECT_EQ(file.events[2].size, event.size);
-  EXPECT_EQ(file.events[2].offset, event.offset);
-  EXPECT_GE(file.events[2].time_ns, event.time_ns);
+  EXPECT_EQ(file.events[3].block, event.block);
+  EXPECT_EQ(file.events[3].size, event.size);
+  EXPECT_EQ(file.events[3].offset, event.offset);
+  EXPECT_GE(file.events[3].time_ns, event.time_ns);
 }
 
 TEST_F(TraceRecorderTest, PutsMarkersBetweenTheEventsTheyStandBetween) {
