@@ -17,6 +17,7 @@ void add_plan_command(CLI::App& app);
 void add_replay_command(CLI::App& app);
 void add_devices_command(CLI::App& app);
 void add_demo_command(CLI::App& app);
+void add_forecast_command(CLI::App& app);
 void add_inspect_command(CLI::App& app);
 
 // Runs the program; what main() does. Never throws.

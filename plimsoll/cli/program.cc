@@ -14,6 +14,7 @@ int run_program(int argc, const char* const* argv) {
       "fit.");
   add_demo_command(app);
   add_devices_command(app);
+  add_forecast_command(app);
   add_inspect_command(app);
   add_plan_command(app);
   add_replay_command(app);

@@ -1,4 +1,5 @@
-// The models of step_bench in Plimsoll: each takes one training step, forward, backward and Adam, per call.
+// The models of step_bench and graph_bench in Plimsoll: each takes one training step, forward, backward and Adam, per
+// call.
 #pragma once
 
 #include <cmath>
@@ -25,11 +26,13 @@ class OurModel {
  public:
   virtual ~OurModel() = default;
   virtual Tensor loss() const = 0;
-  virtual double step() const {
+  virtual double step() const { return take_step().item<float>(); }
+  // The loss as a tensor: also while a function is traced.
+  Tensor take_step() const {
     GradientTape tape;
-    const Tensor value = loss();
+    Tensor value = loss();
     adam_.apply(parameters_, tape.gradient(value, parameters_));
-    return value.item<float>();
+    return value;
   }
 
  protected:
