@@ -77,8 +77,8 @@ void compare(const Options& options) {
   for (const Case& which : all_cases()) {
     if (std::string(which.name).find(options.only) == std::string::npos) continue;
     const auto eager = which.make(), traced = which.make();
-    const auto f = function([&] { return traced->take_step(); });
-    const auto run_eager = [&] { return eager->take_step().item<float>(); };
+    const auto f = function([&] { return traced->traced_step(); });
+    const auto run_eager = [&] { return eager->traced_step().item<float>(); };
     const auto run_traced = [&] { return f().item<float>(); };
     for (int i = 0; i < 3; ++i)
       if (run_eager() != run_traced()) std::printf("DIFFERENT RESULTS in %s\n", which.name);
@@ -89,7 +89,7 @@ void compare(const Options& options) {
       b.push_back(time_of(run_traced, steps));
       ratios.push_back(b.back() / a.back());
     }
-    const std::size_t peak = profile([&] { return eager->take_step(); }).relative_peak_bytes;
+    const std::size_t peak = profile([&] { return eager->traced_step(); }).relative_peak_bytes;
     const std::size_t measured = profile([&] { return f(); }).relative_peak_bytes;
     const MemoryPlan plan = f.memory_plan();
     std::printf("| %s | %.1f | %.1f | %.3f | %zu | %zu | %zu | %zu |\n", which.name, median(a), median(b),
@@ -140,7 +140,7 @@ void watch_all(const Options& options) {
   const int count = options.is_long ? 100'000 : 2'000;
   std::printf("\n| runs of | number | us each | tensors | bytes | resident KiB |\n|---|---|---|---|---|---|\n");
   const auto model = all_cases()[0].make();
-  const auto f = function([&] { return model->take_step(); });
+  const auto f = function([&] { return model->traced_step(); });
   watch_runs("a training step as a function", count, [&] { f(); });
   Graph g;
   Tensor x, y, train;

@@ -7,50 +7,12 @@
 
 #include "plimsoll/base/atomic_file.h"
 #include "plimsoll/base/error.h"
-#include "plimsoll/base/log.h"
+#include "plimsoll/model/internal/monitor.h"
 #include "plimsoll/model/internal/rows.h"
 #include "plimsoll/model/model.h"
 
 namespace plimsoll {
 namespace {
-
-bool ends_with(const std::string& text, std::string_view end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
-}
-
-// The best value so far of one entry of the logs.
-class Monitor {
- public:
-  Monitor(const std::string& name, double min_delta)
-      : name_(name),
-        larger_(ends_with(name, "acc") || ends_with(name, "accuracy") || ends_with(name, "auc")),
-        delta_(std::abs(min_delta)) {}
-
-  void begin() {
-    best_.reset();
-    warned_ = false;
-  }
-  // Whether the value is there; then whether it is the best by at least the delta.
-  std::optional<bool> improves(const Logs& logs) {
-    const float* value = logs.find(name_);
-    if (value == nullptr) {
-      if (!warned_)
-        log_message(LogLevel::warning, fmt::format("callback: \"{}\" is not among the metrics; it is ignored", name_));
-      warned_ = true;
-      return std::nullopt;
-    }
-    const bool better = !best_ || (larger_ ? *value - delta_ > *best_ : *value + delta_ < *best_);
-    if (better) best_ = *value;
-    return better;
-  }
-
- private:
-  const std::string name_;
-  const bool larger_;
-  const double delta_;
-  std::optional<double> best_;
-  bool warned_ = false;
-};
 
 class EarlyStoppingCallback final : public CallbackBase {
  public:

@@ -1,4 +1,5 @@
-// Ready-made callbacks: EarlyStopping, ReduceLROnPlateau, LearningRateScheduler, CSVLogger, and functions as callbacks.
+// Ready-made callbacks: ModelCheckpoint, EarlyStopping, ReduceLROnPlateau, LearningRateScheduler, TensorBoard,
+// CSVLogger, and functions as callbacks.
 //
 //   model.fit(train, {.epochs = 100, .validation_data = test,
 //                     .callbacks = {callbacks::EarlyStopping({.monitor = "val_loss", .patience = 3,
@@ -6,7 +7,8 @@
 //                                   callbacks::CSVLogger("training.csv")}});
 //
 // What is monitored is better when it is smaller, or larger when its name ends in acc, accuracy or auc. A name that is
-// not there is said once, as a warning, and otherwise ignored, as in Keras.
+// not there is said once, as a warning, and otherwise ignored, as in Keras. A callback may be used for several fits,
+// one after the other.
 #pragma once
 
 #include <functional>
@@ -17,6 +19,18 @@
 
 namespace plimsoll {
 
+struct ModelCheckpointOptions {
+  std::string monitor = "val_loss";
+  bool save_best_only = false;     // Only when what is monitored has become better.
+  bool save_weights_only = false;  // Else a Layers model with the optimizer's state, in a folder of that name.
+  int save_freq = 0;               // In batches, counted over all epochs; 0: after each epoch.
+};
+struct TensorBoardOptions {
+  int histogram_freq = 0;   // Of weights, every so many epochs; 0: never.
+  bool write_graph = true;  // The model's layers.
+  bool memory = true;       // Bytes in use and their peak, beside the metrics.
+  int update_freq = 0;      // Metrics of batches too, every so many; 0: of epochs only.
+};
 struct EarlyStoppingOptions {
   std::string monitor = "val_loss";
   int patience = 0;      // Epochs without an improvement that are borne.
@@ -35,6 +49,11 @@ struct ReduceLROnPlateauOptions {
 namespace callbacks {
 
 // They throw InvalidArgument for factors and patiences that are none.
+// The path may name numbers as Python's str.format does: "training/cp-{epoch:04d}-{val_loss:.2f}.ckpt"; epochs and
+// {batch} count from 1. Throws InvalidArgument for a name that is not there, and as save_weights and save_layers_model.
+PLIMSOLL_API Callback ModelCheckpoint(const std::string& path, const ModelCheckpointOptions& options = {});
+// Event files as Keras writes them: LOG_DIR/train and LOG_DIR/validation, scalars "epoch_loss" and so on.
+PLIMSOLL_API Callback TensorBoard(const std::string& log_dir = "logs", const TensorBoardOptions& options = {});
 PLIMSOLL_API Callback EarlyStopping(const EarlyStoppingOptions& options = {});
 PLIMSOLL_API Callback ReduceLROnPlateau(const ReduceLROnPlateauOptions& options = {});
 // The learning rate of each epoch, from its number and the rate before.

@@ -86,6 +86,10 @@ class PLIMSOLL_API GaussianDropout : public Layer {  // Multiplies with normal n
  public:
   explicit GaussianDropout(double rate, const NoiseOptions& options = {});
 };
+class PLIMSOLL_API AlphaDropout : public Layer {  // Beside SELU: mean and variance stay.
+ public:
+  explicit AlphaDropout(double rate, const NoiseOptions& options = {});
+};
 class PLIMSOLL_API Activation : public Layer {
  public:
   explicit Activation(const std::string& activation, const PlainLayerOptions& options = {});

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cmath>
+#include <deque>
 
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/philox.h"
@@ -21,37 +22,65 @@ void require_positive(const char* where, std::size_t value) {
   if (value == 0) throw InvalidArgument(fmt::format("{}: 0 is given; give 1 or more", where));
 }
 
+// Along a new first axis.
+Example stack_examples(const std::vector<Example>& rows) {
+  for (const Example& row : rows)
+    if (row.inputs.size() != rows[0].inputs.size() || row.targets.size() != rows[0].targets.size())
+      throw InvalidArgument("batch: examples of different numbers of tensors; make them alike with map");
+  const OutsideScopes outside;
+  const auto together = [&](const auto& tensor_of) {
+    std::vector<Tensor> parts;
+    for (const Example& each : rows) parts.push_back(tensor_of(each));
+    return stack(parts);
+  };
+  Example out;
+  for (std::size_t i = 0; i < rows[0].inputs.size(); ++i)
+    out.inputs.push_back(together([i](const Example& each) { return each.inputs[i]; }));
+  for (std::size_t i = 0; i < rows[0].targets.size(); ++i)
+    out.targets.push_back(together([i](const Example& each) { return each.targets[i]; }));
+  if (!rows[0].weights.is_empty_handle()) out.weights = together([](const Example& each) { return each.weights; });
+  return out;
+}
+
 class ShuffleStream final : public ExampleStream {  // Of examples that come one by one.
  public:
-  ShuffleStream(std::unique_ptr<ExampleStream> from, std::size_t buffer, Philox random)
-      : from_(std::move(from)), buffer_(buffer), random_(random) {}
+  ShuffleStream(std::unique_ptr<ExampleStream> from, std::size_t buffer, std::size_t max_bytes, Philox random)
+      : from_(std::move(from)), buffer_(buffer), max_bytes_(max_bytes), random_(random) {}
   bool next(Example& out) override {
     Example more;
-    while (!ended_ && held_.size() < buffer_) {
-      if (from_->next(more))
+    while (!ended_ && has_room()) {
+      if (from_->next(more)) {
+        bytes_ += bytes_of(more);
         held_.push_back(std::move(more));
-      else
+      } else {
         ended_ = true;
+      }
     }
     if (held_.empty()) return false;
     std::swap(held_[random_.below(static_cast<std::uint32_t>(held_.size()))], held_.back());
     out = std::move(held_.back());
     held_.pop_back();
+    bytes_ -= bytes_of(out);
     return true;
   }
 
  private:
+  bool has_room() const {
+    return held_.empty() || (held_.size() < buffer_ && (max_bytes_ == 0 || bytes_ < max_bytes_));
+  }
+
   const std::unique_ptr<ExampleStream> from_;
-  const std::size_t buffer_;
+  const std::size_t buffer_, max_bytes_;
   Philox random_;
   std::vector<Example> held_;
+  std::size_t bytes_ = 0;
   bool ended_ = false;
 };
 
 class ShuffleNode final : public DatasetNode {
  public:
-  ShuffleNode(NodePointer from, std::size_t buffer, std::optional<std::uint64_t> seed)
-      : from_(std::move(from)), buffer_(buffer), seed_(seed) {}
+  ShuffleNode(NodePointer from, std::size_t buffer, const ShuffleOptions& options)
+      : from_(std::move(from)), buffer_(buffer), max_bytes_(options.max_bytes), seed_(options.seed) {}
   std::unique_ptr<ExampleStream> open() const override {
     std::uint64_t key = 0, pass = 0;
     if (seed_) {
@@ -63,13 +92,13 @@ class ShuffleNode final : public DatasetNode {
       pass = drawn.offset + (std::uint64_t{1} << 63);
     }
     if (const auto* rows = dynamic_cast<const RowsNode*>(from_.get())) return open_shuffled(*rows, buffer_, key, pass);
-    return std::make_unique<ShuffleStream>(from_->open(), buffer_, Philox(key, 0, pass));
+    return std::make_unique<ShuffleStream>(from_->open(), buffer_, max_bytes_, Philox(key, 0, pass));
   }
   std::optional<std::size_t> size() const override { return from_->size(); }
 
  private:
   const NodePointer from_;
-  const std::size_t buffer_;
+  const std::size_t buffer_, max_bytes_;
   const std::optional<std::uint64_t> seed_;
   mutable std::atomic<std::uint64_t> passes_{0};
 };
@@ -221,6 +250,49 @@ NodePointer part_of(const NodePointer& from, std::size_t begin, std::size_t coun
   return std::make_shared<PartNode>(from, begin, count);
 }
 
+// Windows of examples that come one by one.
+class WindowNode final : public DatasetNode {
+ public:
+  WindowNode(NodePointer from, std::size_t count, const StreamWindowOptions& options)
+      : from_(std::move(from)), count_(count), options_(options) {}
+  std::unique_ptr<ExampleStream> open() const override { return std::make_unique<Stream>(*this, from_->open()); }
+  std::optional<std::size_t> size() const override {
+    const auto all = from_->size();
+    if (!all) return std::nullopt;
+    if (!options_.drop_remainder) return (*all + options_.shift - 1) / options_.shift;
+    return *all < count_ ? 0 : (*all - count_) / options_.shift + 1;
+  }
+
+ private:
+  class Stream final : public ExampleStream {
+   public:
+    Stream(const WindowNode& node, std::unique_ptr<ExampleStream> from)
+        : from_(std::move(from)), count_(node.count_), options_(node.options_) {}
+    bool next(Example& out) override {
+      for (Example skipped; skip_ > 0; --skip_)
+        if (!from_->next(skipped)) return false;
+      for (Example more; held_.size() < count_ && from_->next(more);) held_.push_back(std::move(more));
+      if (held_.empty() || (options_.drop_remainder && held_.size() < count_)) return false;
+      out = stack_examples({held_.begin(), held_.end()});
+      const std::size_t gone = std::min(options_.shift, held_.size());
+      held_.erase(held_.begin(), held_.begin() + static_cast<std::ptrdiff_t>(gone));
+      skip_ = options_.shift - gone;
+      return true;
+    }
+
+   private:
+    const std::unique_ptr<ExampleStream> from_;
+    const std::size_t count_;
+    const StreamWindowOptions options_;
+    std::deque<Example> held_;
+    std::size_t skip_ = 0;  // Examples between two windows.
+  };
+
+  const NodePointer from_;
+  const std::size_t count_;
+  const StreamWindowOptions options_;
+};
+
 class GeneratorNode final : public DatasetNode {
  public:
   explicit GeneratorNode(std::function<Dataset::Generator()> make) : make_(std::move(make)) {}
@@ -265,24 +337,8 @@ DatasetNode::~DatasetNode() = default;
 std::size_t ExampleStream::next_rows(std::size_t count, Example& out) {
   std::vector<Example> rows;
   Example row;
-  while (rows.size() < count && next(row)) {
-    if (!rows.empty() && (row.inputs.size() != rows[0].inputs.size() || row.targets.size() != rows[0].targets.size()))
-      throw InvalidArgument("batch: examples of different numbers of tensors; make them alike with map");
-    rows.push_back(std::move(row));
-  }
-  if (rows.empty()) return 0;
-  const OutsideScopes outside;
-  const auto together = [&](const auto& tensor_of) {
-    std::vector<Tensor> parts;
-    for (const Example& each : rows) parts.push_back(tensor_of(each));
-    return stack(parts);
-  };
-  out = {};
-  for (std::size_t i = 0; i < rows[0].inputs.size(); ++i)
-    out.inputs.push_back(together([i](const Example& each) { return each.inputs[i]; }));
-  for (std::size_t i = 0; i < rows[0].targets.size(); ++i)
-    out.targets.push_back(together([i](const Example& each) { return each.targets[i]; }));
-  if (!rows[0].weights.is_empty_handle()) out.weights = together([](const Example& each) { return each.weights; });
+  while (rows.size() < count && next(row)) rows.push_back(std::move(row));
+  if (!rows.empty()) out = stack_examples(rows);
   return rows.size();
 }
 
@@ -301,7 +357,7 @@ Dataset Dataset::from_generator(std::function<Generator()> make) {
 
 Dataset Dataset::shuffle(std::size_t buffer, const ShuffleOptions& options) const {
   require_positive("shuffle", buffer);
-  return Dataset(std::make_shared<ShuffleNode>(require_set(*this), buffer, options.seed));
+  return Dataset(std::make_shared<ShuffleNode>(require_set(*this), buffer, options));
 }
 Dataset Dataset::batch(std::size_t size, const BatchOptions& options) const {
   require_positive("batch", size);
@@ -325,9 +381,14 @@ Dataset Dataset::filter(std::function<bool(const Example&)> f) const {
 }
 Dataset Dataset::take(std::size_t count) const { return Dataset(part_of(require_set(*this), 0, count)); }
 Dataset Dataset::skip(std::size_t count) const { return Dataset(part_of(require_set(*this), count, SIZE_MAX)); }
-Dataset Dataset::prefetch(std::size_t count) const {
+Dataset Dataset::prefetch(std::size_t count, const PrefetchOptions& options) const {
   require_positive("prefetch", count);
-  return Dataset(make_prefetch(require_set(*this), count));
+  return Dataset(make_prefetch(require_set(*this), count, options.max_bytes));
+}
+Dataset Dataset::window(std::size_t size, const StreamWindowOptions& options) const {
+  require_positive("window", size);
+  require_positive("window: shift", options.shift);
+  return Dataset(std::make_shared<WindowNode>(require_set(*this), size, options));
 }
 
 void Dataset::split_into(const double* fractions, std::size_t count, Dataset* out) const {

@@ -1,9 +1,10 @@
 // Dataset: examples one after the other, as often as they are asked for: cut, mixed, batched, mapped, prefetched.
 //
 //   Dataset train = Dataset::from_tensors(x, y).shuffle(1000, {.seed = 1}).batch(32).prefetch(2);
-//   for (const auto& [inputs, targets] : train) ...                     // [32, ..] and [32, ..]; the last may be
-//   shorter auto [first, second, rest] = dataset.split({0.7, 0.15, 0.15}); Dataset windows = timeseries_windows(series,
-//   {.look_back = 20, .horizon = 1});   // x [20, features], y [features]
+//   for (const auto& [inputs, targets] : train) ...        // [32, ..] and [32, ..]; the last may be shorter
+//   auto [first, second, rest] = dataset.split({0.7, 0.15, 0.15});
+//   Dataset table = Dataset::from_csv("houses.csv", {.targets = {"price"}, .categorical = {"town"}});
+//   Dataset windows = timeseries_windows(series, {.look_back = 20, .horizon = 1});   // x [20, features], y [features]
 //
 // A description and cheap to copy; each loop over it is a new pass, which a shuffle mixes anew (with a seed: pass k
 // always in the same way). What a pass needs (an order of rows, batches, prefetched examples) lies in tensors of the
@@ -18,6 +19,7 @@
 #include <initializer_list>
 #include <memory>
 #include <optional>
+#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -68,9 +70,37 @@ class PLIMSOLL_API DatasetNode {
 
 struct ShuffleOptions {
   std::optional<std::uint64_t> seed = {};
+  std::size_t max_bytes = 0;  // Of the examples that a pass over a stream holds, but one is; 0: no bound.
 };
 struct BatchOptions {
   bool drop_remainder = false;  // A last batch that is shorter.
+};
+struct PrefetchOptions {
+  std::size_t max_bytes = 0;  // Of the examples that are ready, but one is always let in; 0: no bound.
+};
+struct StreamWindowOptions {
+  std::size_t shift = 1;       // Examples from one window to the next.
+  bool drop_remainder = true;  // Windows at the end that are shorter.
+};
+struct CsvOptions {
+  std::vector<std::string> targets = {};      // Columns, by name or by number from 0; left out: the last one.
+  std::vector<std::string> features = {};     // Left out: all others.
+  std::vector<std::string> categorical = {};  // Text: 0, 1, .. in the order of the alphabet.
+  std::optional<bool> header = {};  // Left out: there is one when the first line has a field that is no number.
+  std::string missing = "error";    // An empty field, NA or NaN: "error", "zero", "nan", or "drop" its line.
+  char delimiter = ',';
+  bool stream = false;        // Read anew in each pass, a line at a time, rather than held.
+  bool all_features = false;  // There are no targets.
+};
+// A feature of a tf.Example: its bytes fill this shape; floats, 64-bit integers, or bytes as u8.
+struct ExampleFeature {
+  std::string name;
+  Shape shape = {};
+  DType dtype = f32;
+};
+struct TfRecordOptions {
+  std::vector<ExampleFeature> inputs = {};
+  std::vector<ExampleFeature> targets = {};
 };
 
 class PLIMSOLL_API Dataset {
@@ -84,6 +114,15 @@ class PLIMSOLL_API Dataset {
   // What `make` gives is called until it gives nothing; it is made anew for each pass.
   using Generator = std::function<std::optional<Example>()>;
   static Dataset from_generator(std::function<Generator()> make);
+  // Files of one of the forms; what they throw is told with the functions below. Text and idx files may be gzipped.
+  static Dataset from_csv(const std::string& path, const CsvOptions& options = {});
+  // Arrays x and y (or x_train and y_train), or those that are named.
+  static Dataset from_npz(const std::string& path, const std::string& x = "", const std::string& y = "");
+  static Dataset from_npy(const std::string& x_path, const std::string& y_path = "");
+  static Dataset from_idx(const std::string& x_path, const std::string& y_path = "");  // MNIST's form.
+  // Records of tf.Example, read anew in each pass, one at a time. An example that lacks a feature or has another number
+  // of values is Corruption, with the file and the offset.
+  static Dataset from_tfrecords(const std::vector<std::string>& paths, const TfRecordOptions& options);
 
   // Each example is drawn from the next `buffer` ones: from all of them when it is as large as the dataset.
   Dataset shuffle(std::size_t buffer, const ShuffleOptions& options = {}) const;
@@ -93,7 +132,10 @@ class PLIMSOLL_API Dataset {
   Dataset filter(std::function<bool(const Example&)> f) const;
   Dataset take(std::size_t count) const;
   Dataset skip(std::size_t count) const;
-  Dataset prefetch(std::size_t count) const;  // On a thread of its own, up to so many ahead.
+  // On a thread of its own, up to so many ahead, on the budget and the device of the thread that began the pass.
+  Dataset prefetch(std::size_t count, const PrefetchOptions& options = {}) const;
+  // So many examples after one another along a new first axis.
+  Dataset window(std::size_t size, const StreamWindowOptions& options = {}) const;
   // One part after the other, each that share of the examples, the last what is left. Fractions add up to at most 1.
   // Throws InvalidArgument when the size is not known.
   template <std::size_t N>
@@ -141,6 +183,27 @@ struct WindowOptions {
 // Windows over a series [time, features] (or [time]): x is `look_back` steps, [look_back, features], y the `horizon`
 // steps after them in one row, [horizon * features]. Throws InvalidArgument for a series that is too short.
 PLIMSOLL_API Dataset timeseries_windows(const Tensor& series, const WindowOptions& options);
+
+// What a CSV file holds, as numbers.
+struct CsvTable {
+  Tensor features;  // f32 [rows, columns]
+  Tensor targets;   // f32 [rows, columns]
+  std::vector<std::string> feature_names, target_names;
+  std::vector<std::pair<std::string, std::vector<std::string>>> categories;  // Of each categorical column, by number.
+  std::size_t dropped_rows = 0;
+
+  template <class F>
+  friend void visit_tensors(const CsvTable& table, F&& f) {
+    f(table.features);
+    f(table.targets);
+  }
+};
+// Fields are cut and quoted as in RFC 4180. Throws NotFound for a file or column that is not there, Corruption, with
+// the line and the column, for a field that is no number and for lines of different lengths, InvalidArgument for
+// options.
+PLIMSOLL_API CsvTable load_csv(const std::string& path, const CsvOptions& options = {});
+// An array in the form of MNIST's files. Throws NotFound, Corruption with the offset.
+PLIMSOLL_API Tensor load_idx(const std::string& path);
 
 }  // namespace plimsoll
 

@@ -3,7 +3,10 @@
 #include <cmath>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/log.h"
 #include "plimsoll/device/device_memory.h"
+#include "plimsoll/memory/trace_recorder.h"
+#include "plimsoll/model/internal/growth_watch.h"
 #include "plimsoll/model/internal/network.h"
 #include "plimsoll/model/internal/planned_budget.h"
 #include "plimsoll/model/internal/progress.h"
@@ -121,6 +124,7 @@ class Fit {
       if (!options_.class_weights.empty()) batch.weights = weights_of(batch);
       memory_.admit(StepKind::kTrain, batch);
       if (epoch == 0 && number == 0) admit_validation();
+      trace_step(static_cast<std::uint64_t>(network_.training.optimizer->step()));
       means.add(charged([&] { return train_step(network_, batch); }));
       if (!options_.callbacks.empty() || progress_.wants_batches()) {
         const Logs logs = means.logs();
@@ -128,6 +132,7 @@ class Fit {
         progress_.batch_ended(number + 1, logs);
       }
       ++number;
+      watch(steps_);
       if (network_.training.stop) break;
     }
     if (number == 0) throw InvalidArgument("fit: the dataset has no batches; give it some");
@@ -137,6 +142,15 @@ class Fit {
     progress_.end_epoch(number, logs);
     tell([&](CallbackBase& callback) { callback.on_epoch_end(model_, epoch, logs); });
     history_.add(logs);
+    watch(epochs_);
+  }
+
+  // Memory that rises without end is said once.
+  void watch(GrowthWatch& phase) {
+    const std::optional<std::string> found = history_.growth().empty() ? phase.step_ended() : std::nullopt;
+    if (!found) return;
+    history_.set_growth(*found);
+    log_message(LogLevel::warning, *found);
   }
 
   Tensor weights_of(const Example& batch) {
@@ -167,6 +181,7 @@ class Fit {
   PlannedBudget memory_;
   Progress progress_;
   History history_;
+  GrowthWatch steps_{"step", 16, 16}, epochs_{"epoch", 2, 1};
 };
 
 }  // namespace

@@ -54,11 +54,44 @@ Tensor read_tensor(const Json& in, const std::string& path) {
   return result;
 }
 
+// The shape of lists in lists of numbers, by their first elements.
+std::vector<std::int64_t> shape_of_lists(const Json& in, const std::string& path) {
+  std::vector<std::int64_t> sizes;
+  for (const Json* at = &in; at->is_array(); at = &(*at)[0]) {
+    sizes.push_back(static_cast<std::int64_t>(at->size()));
+    if (at->empty()) break;
+    if (sizes.size() > kMaxRank)
+      throw Corruption(fmt::format("{}: lists are nested more than {} deep", path, kMaxRank));
+  }
+  return sizes;
+}
+
+void fill_from_lists(const Json& in, std::span<const std::int64_t> sizes, float*& to, const std::string& path) {
+  if (sizes.empty()) {
+    if (!in.is_number()) throw Corruption(fmt::format("{}: expected a number, found {}", path, in.type_name()));
+    *to++ = in.get<float>();
+    return;
+  }
+  if (!in.is_array() || in.size() != static_cast<std::size_t>(sizes[0]))
+    throw Corruption(fmt::format("{}: expected a list of {}", path, sizes[0]));
+  for (std::size_t i = 0; i < in.size(); ++i)
+    fill_from_lists(in[i], sizes.subspan(1), to, sizes.size() > 2 ? path : fmt::format("{}/{}", path, i));
+}
+
+Tensor read_lists(const Json& in, const std::string& path) {
+  const std::vector<std::int64_t> sizes = shape_of_lists(in, path);
+  const Tensor result = make_tensor({.op = "json", .category = Category::kInputs}, Shape(sizes), f32, current_device());
+  float* to = writable(result).data<float>();
+  fill_from_lists(in, sizes, to, path);
+  return result;
+}
+
 }  // namespace
 
 std::vector<Tensor> load_json_tensors(const std::string& path) {
   const Json document = read_json_file(path);
   if (!document.is_array()) throw Corruption(fmt::format("{}: expected a list of tensors", path));
+  if (!document.empty() && !document[0].is_object()) return {read_lists(document, path)};
   std::vector<Tensor> result;
   for (std::size_t i = 0; i < document.size(); ++i)
     result.push_back(read_tensor(document[i], fmt::format("{}: {}", path, i)));

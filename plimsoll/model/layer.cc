@@ -5,6 +5,7 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/model/internal/input_layer.h"
 #include "plimsoll/model/internal/layer_names.h"
+#include "plimsoll/model/internal/weights_follow.h"
 #include "plimsoll/tensor/name_scope.h"
 #include "plimsoll/tensor/thread_context.h"
 #include "plimsoll/tensor/tidy.h"
@@ -138,7 +139,8 @@ Variable LayerBase::add_weight(std::string_view name, const Shape& shape, const 
                     shape.to_string()));
   const std::optional<std::uint64_t> seed =
       options.seed ? std::optional(seed_at(*options.seed, weights_.size())) : std::nullopt;
-  const Variable variable(options.initializer.make(shape, seed), {.name = full_name, .trainable = options.trainable});
+  const Initializer& initializer = WeightsFollow::is_on() ? WeightsFollow::zeros() : options.initializer;
+  const Variable variable(initializer.make(shape, seed), {.name = full_name, .trainable = options.trainable});
   weights_.push_back({variable, options.trainable, options.regularizer, options.constraint});
   return variable;
 }

@@ -12,6 +12,7 @@
 #include "plimsoll/model/internal/network.h"
 #include "plimsoll/model/internal/network_json.h"
 #include "plimsoll/model/internal/training_json.h"
+#include "plimsoll/model/internal/weights_follow.h"
 #include "plimsoll/model/internal/weights_manifest.h"
 #include "plimsoll/tensor/tidy.h"
 
@@ -63,9 +64,10 @@ void assign_weights(Network& network, const std::map<std::string, Tensor>& weigh
 }
 
 std::shared_ptr<Network> read_topology(const Json& document, const std::string& path) {
-  if (!document.is_object() || !document.contains("modelTopology") || !document["modelTopology"].is_object())
+  const bool is_bare = document.contains("class_name") && document.contains("config");  // Keras' to_json.
+  if (!is_bare && (!document.contains("modelTopology") || !document["modelTopology"].is_object()))
     throw Corruption(fmt::format("{}: has no modelTopology; it is no Layers model", path));
-  const Json& topology = document["modelTopology"];
+  const Json& topology = is_bare ? document : document["modelTopology"];
   const Json& model = topology.contains("model_config") ? topology["model_config"] : topology;
   const std::string at = path + ": modelTopology";
   if (!model.is_object() || !model.contains("class_name") || !model["class_name"].is_string() ||
@@ -106,15 +108,20 @@ Model load_layers_model(const std::string& path) {
   const Json document = read_json_file(path);
   if (!document.is_object()) throw Corruption(fmt::format("{}: is no object; it is no Layers model", path));
   refuse_graph_models(document, path);
-  Model model(read_topology(document, path));
+  const bool has_weights = document.contains("weightsManifest");
+  Model model([&] {
+    const WeightsFollow zeros(has_weights);
+    return read_topology(document, path);
+  }());
   if (!model.is_built())
     throw Corruption(fmt::format("{}: modelTopology: the first layer has no batch_input_shape", path));
   const TidyScope scope;
   NamedWeights weights;
-  if (document.contains("weightsManifest"))
+  if (has_weights) {
     weights =
         read_weights(document["weightsManifest"], fs::path(path).parent_path().string(), path + ": weightsManifest");
-  assign_weights(model.network(), weights.weights, path);
+    assign_weights(model.network(), weights.weights, path);
+  }
   const Json* training = nullptr;
   if (document.contains("trainingConfig") && document["trainingConfig"].is_object())
     training = &document["trainingConfig"];

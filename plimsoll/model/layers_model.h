@@ -2,11 +2,11 @@
 //
 //   Model model = load_layers_model("iris/model.json");           // Predicts what TF.js predicts.
 //   save_layers_model(model, "dir");                              // dir/model.json, dir/weights.bin, for TF.js.
-//   std::vector<Tensor> x = load_json_tensors("inputs.json");     // [{"shape": [..], "dtype": "float32", "data":
-//   [..]}]
+//   std::vector<Tensor> x = load_json_tensors("inputs.json");     // [{"shape": .., "dtype": "float32", "data": [..]}]
 //
 // Both forms of topology (TF.js' and the one Keras' converter wraps), shards, groups and quantized weights. With a
-// training configuration the model is compiled, and the optimizer goes on where it stood.
+// training configuration the model is compiled, and the optimizer goes on where it stood. A document without weights
+// (what Keras' to_json gives, too) is a model that begins anew.
 // Files are not trusted: Corruption (with the path inside of the document, or the weight and the offset) for what is
 // damaged, NotFound for files that are missing, Unsupported for graph models and classes of layers that are not
 // offered.
@@ -31,6 +31,7 @@ struct SaveLayersOptions {
 PLIMSOLL_API void save_layers_model(const Model& model, const std::string& directory,
                                     const SaveLayersOptions& options = {});
 
+// Lists in lists of numbers, [[1, 2], [3, 4]], are one f32 tensor.
 PLIMSOLL_API std::vector<Tensor> load_json_tensors(const std::string& path);
 
 }  // namespace plimsoll

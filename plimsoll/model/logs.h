@@ -39,13 +39,18 @@ class PLIMSOLL_API History {
     return peak_bytes_;
   }  // Most that the fit had at once, as a forecast counts.
 
+  // When live memory rose from step to step or from epoch to epoch: how much, and what made it. Else "".
+  const std::string& growth() const noexcept { return growth_; }
+
   void add(const Logs& epoch);
+  void set_growth(std::string text) { growth_ = std::move(text); }
   void set_peak_bytes(std::size_t bytes) noexcept { peak_bytes_ = bytes; }
 
  private:
   std::vector<std::pair<std::string, std::vector<float>>> rows_;
   std::size_t num_epochs_ = 0;
   std::size_t peak_bytes_ = 0;
+  std::string growth_;
 };
 
 // A tidy finds no tensors in it.

@@ -105,6 +105,24 @@ class PLIMSOLL_API Model : public Layer {
   void summary() const;  // To standard output.
   void summary(std::ostream& out) const;
 
+  // A checkpoint in Keras' form: its load_weights takes ours, ours takes its. With the optimizer's state when there is
+  // some. Makes the folder, whose `checkpoint` file then names it (latest_checkpoint). Throws FailedPrecondition for a
+  // model without weights, Unsupported for names of HDF5 files, Error when the disk refuses.
+  void save_weights(const std::string& path) const;
+  // The optimizer's state too, when the file has it and the model is compiled with that optimizer. Names of variables
+  // do for checkpoints of TensorFlow 1. Throws NotFound for a file or weights that are not there, InvalidArgument for
+  // other shapes, Corruption; then nothing has changed. FailedPrecondition for a model without weights yet.
+  void load_weights(const std::string& path) const;
+
+  // Of its ends, with the batch in front and unknown sizes -1. Throw FailedPrecondition before shapes are known.
+  Shapes input_shapes() const;
+  Shapes output_shapes() const;
+  std::vector<DType> input_dtypes() const;
+  std::vector<std::string> input_names() const;
+  std::vector<std::string> output_names() const;  // Of the layers that give them.
+  bool is_compiled() const noexcept;
+  bool loss_takes_labels() const;  // That of the first output: numbers of classes. FailedPrecondition before compile().
+
   void stop_training() const noexcept;  // A fit that runs ends after its present step, epoch callbacks included.
   bool is_built() const noexcept;
   std::vector<Layer> layers() const;

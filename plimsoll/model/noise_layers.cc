@@ -86,6 +86,29 @@ class NoiseLayer final : public LayerBase {
   const NoiseOptions options_;
 };
 
+// Keeps mean and variance of what SELU gives.
+class AlphaDropoutLayer final : public LayerBase {
+ public:
+  AlphaDropoutLayer(double rate, const NoiseOptions& options)
+      : rate_(require_rate("AlphaDropout", rate)), options_(options) {
+    give_name(options.name);
+  }
+  const char* class_name() const override { return "AlphaDropout"; }
+  bool supports_masking() const override { return true; }
+  Tensor call(const Tensor& x, CallContext& context) override {
+    if (!context.training() || rate_ == 0) return x;
+    constexpr double kDropped = -1.7580993408473766;  // What SELU gives far below 0.
+    const double a = 1 / std::sqrt((1 - rate_) * (1 + rate_ * kDropped * kDropped)), b = -a * kDropped * rate_;
+    const Tensor kept = dropout(ones(x.shape(), x.dtype()), rate_, {.seed = next_seed(options_.seed)}) * (1 - rate_);
+    return (x * kept + (1 - kept) * kDropped) * a + b;
+  }
+  void config(ConfigWriter& out) const override { out.put("rate", rate_); }
+
+ private:
+  const double rate_;
+  const NoiseOptions options_;
+};
+
 double require_deviation(double deviation) {
   if (!(deviation >= 0))
     throw InvalidArgument(fmt::format("GaussianNoise: the deviation is {}; give 0 or more", deviation));
@@ -119,6 +142,10 @@ LayerReader noise_layer_reader(std::string_view class_name) {
       return std::make_shared<NoiseLayer>("GaussianDropout", require_rate("GaussianDropout", in.number("rate", 0)),
                                           true, NoiseOptions{});
     };
+  if (class_name == "AlphaDropout")
+    return [](const ConfigReader& in) -> std::shared_ptr<LayerBase> {
+      return std::make_shared<AlphaDropoutLayer>(in.number("rate", 0), NoiseOptions{});
+    };
   return nullptr;
 }
 
@@ -134,6 +161,9 @@ GaussianNoise::GaussianNoise(double deviation, const NoiseOptions& options)
     : Layer(std::make_shared<NoiseLayer>("GaussianNoise", require_deviation(deviation), false, options)) {}
 GaussianDropout::GaussianDropout(double rate, const NoiseOptions& options)
     : Layer(std::make_shared<NoiseLayer>("GaussianDropout", require_rate("GaussianDropout", rate), true, options)) {}
+
+AlphaDropout::AlphaDropout(double rate, const NoiseOptions& options)
+    : Layer(std::make_shared<AlphaDropoutLayer>(rate, options)) {}
 
 }  // namespace layers
 }  // namespace plimsoll

@@ -59,8 +59,7 @@ Tensor tensor_of(const Json& in) {
 double tolerance_of(const std::string& optimizer) { return optimizer == "adadelta" ? 3e-3 : 1e-4; }
 
 TEST(TrainingTraces, AreThoseOfTensorFlowJs) {
-  const fs::path root = fs::path(SHARED_DATA) / "fixtures/tfjs/training-traces";
-  if (!fs::exists(root)) GTEST_SKIP() << "no fixtures";
+  const fs::path root = fs::path(TEST_DATA) / "tfjs/training-traces";
   const auto rows = Json::parse(std::ifstream(root / "iris.json")).get<std::vector<std::vector<float>>>();
   int seen = 0;
   for (const auto& entry : fs::directory_iterator(root)) {

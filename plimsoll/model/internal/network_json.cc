@@ -4,6 +4,7 @@
 
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "plimsoll/base/error.h"
 #include "plimsoll/model/internal/config.h"
@@ -59,11 +60,26 @@ Reference read_reference(const Json& in, const std::string& path) {
   const bool good =
       in.is_array() && in.size() >= 3 && in[0].is_string() && in[1].is_number_unsigned() && in[2].is_number_unsigned();
   if (!good) throw Corruption(fmt::format("{}: expected [layer, node, tensor]", path));
-  if (in.size() > 3 && in[3].is_object())
-    for (const auto& [key, value] : in[3].items())
-      if (key != "training" && !value.is_null())
-        throw Unsupported(fmt::format("{}: a call with \"{}\" is not offered", path, key));
   return {in[0].get<std::string>(), in[1].get<std::size_t>(), in[2].get<std::size_t>()};
+}
+
+// Inputs that Keras passes by name: {"value": ["x", 0, 0]}, {"initial_state": [["h", 0, 0], ["c", 0, 0]]}.
+void read_named_inputs(const Json& call, const std::string& path, std::vector<Reference>& to) {
+  if (call.size() < 4 || !call[3].is_object()) return;
+  for (const auto& [key, value] : call[3].items())
+    if (key != "training" && key != "value" && key != "key" && key != "initial_state" && !value.is_null() &&
+        value != false)
+      throw Unsupported(fmt::format("{}: a call with \"{}\" is not offered", path, key));
+  for (const char* key : {"value", "key", "initial_state"}) {
+    if (!call[3].contains(key) || call[3][key].is_null()) continue;
+    const Json& given = call[3][key];
+    const bool is_one = given.is_array() && !given.empty() && given[0].is_string();
+    if (!is_one && !given.is_array()) throw Corruption(fmt::format("{}/{}: expected a list", path, key));
+    if (is_one)
+      to.push_back(read_reference(given, path));
+    else
+      for (const Json& each : given) to.push_back(read_reference(each, path));
+  }
 }
 
 // ["a", 0, 0], or [["a", 0, 0], ...].
@@ -72,6 +88,7 @@ std::vector<Reference> read_references(const Json& in, const std::string& path) 
   if (!in.is_array() || in.empty()) throw Corruption(fmt::format("{}: expected a list of [layer, node, tensor]", path));
   std::vector<Reference> result;
   for (const Json& each : in) result.push_back(read_reference(each, path));
+  for (const Json& each : in) read_named_inputs(each, path, result);
   return result;
 }
 
@@ -88,6 +105,7 @@ class FunctionalReader {
   FunctionalReader(const Json& config, const std::string& path, int depth) : path_(path) {
     const Json& list = list_at(config, "layers", path);
     for (std::size_t i = 0; i < list.size(); ++i) add(list[i], fmt::format("{}/layers/{}", path, i), depth);
+    number_calls_of_models(config);
     connect();
   }
   LayerOutput at(const Reference& place, const std::string& path) const {
@@ -119,6 +137,22 @@ class FunctionalReader {
       const std::string at = fmt::format("{}/inbound_nodes/{}", path, i);
       if (nodes[i].is_object()) throw Unsupported(fmt::format("{}: calls as Keras 3 writes them are not offered", at));
       pending_.push_back({name, i, read_references(nodes[i], at), at});
+    }
+  }
+  // A model inside of a model has a call 0 of its own, which is not listed, so the listed ones count from 1; unless
+  // someone refers to call 0.
+  void number_calls_of_models(const Json& config) {
+    std::set<std::string> from_zero;
+    const auto note = [&](const Reference& place) {
+      if (place.node == 0) from_zero.insert(place.layer);
+    };
+    for (const PendingCall& call : pending_)
+      for (const Reference& input : call.inputs) note(input);
+    if (config.contains("output_layers"))
+      for (const Reference& place : read_references(config["output_layers"], path_ + "/output_layers")) note(place);
+    for (PendingCall& call : pending_) {
+      const bool is_model = dynamic_cast<const Network*>(layers_.at(call.layer).get()) != nullptr;
+      if (is_model && from_zero.count(call.layer) == 0) ++call.node;
     }
   }
   void connect() {
@@ -246,7 +280,10 @@ OrderedJson write_network_config(const Network& network) {
   // Calls of a layer are numbered in the order in which they run.
   std::map<const LayerBase*, std::size_t> count;
   std::map<std::size_t, std::size_t> number;  // Of each call, by its first slot.
-  for (const Network::Call& call : network.calls()) number[call.first_output] = count[call.layer.get()]++;
+  for (const Network::Call& call : network.calls()) {
+    const bool is_model = dynamic_cast<const Network*>(call.layer.get()) != nullptr;  // These count from 1.
+    number[call.first_output] = count[call.layer.get()]++ + (is_model ? 1 : 0);
+  }
   const auto reference = [&](std::size_t slot) -> OrderedJson {
     const Network::Call& from = network.call_of(slot);
     return {from.layer->name(), number[from.first_output], slot - from.first_output};

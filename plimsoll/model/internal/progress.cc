@@ -6,8 +6,9 @@
 #include <algorithm>
 #include <chrono>
 
-#include "plimsoll/base/bytes.h"
 #include "plimsoll/device/device_memory.h"
+#include "plimsoll/memory/meter_center.h"
+#include "plimsoll/memory/thread_memory.h"
 
 namespace plimsoll {
 namespace {
@@ -47,13 +48,24 @@ std::string Progress::numbers(const Logs& logs) {
 }
 
 std::string Progress::gauge(std::size_t used, std::size_t limit, std::size_t peak) {
-  if (limit == 0) return fmt::format("{}, peak {}", format_bytes(used), format_bytes(peak));
-  return fmt::format("{} of {}, peak {}", format_bytes(used), format_bytes(limit), format_bytes(peak));
+  static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  std::size_t unit = 0;
+  double divisor = 1;
+  for (const std::size_t largest = std::max(limit, peak); static_cast<double>(largest) / divisor >= 1024 && unit < 4;) {
+    ++unit;
+    divisor *= 1024;
+  }
+  const auto in_unit = [&](std::size_t bytes) { return static_cast<double>(bytes) / divisor; };
+  if (limit == 0) return fmt::format("{:.1f} {}, peak {:.1f}", in_unit(used), kUnits[unit], in_unit(peak));
+  return fmt::format("{:.1f} of {:.1f} {}, peak {:.1f}", in_unit(used), in_unit(limit), kUnits[unit], in_unit(peak));
 }
 
+// Of the innermost budget; without one, of the device, whose limit is no news.
 std::string Progress::memory() const {
+  if (const Meter* budget = ThreadMemory::current().budget)
+    return gauge(budget->center->used(), budget->center->limit(), budget->center->peak());
   const MemoryStats stats = memory_stats(options_.device);
-  return gauge(stats.bytes_in_use, stats.bytes_limit, stats.peak_bytes_in_use);
+  return gauge(stats.bytes_in_use, 0, stats.peak_bytes_in_use);
 }
 
 void Progress::begin_epoch(int epoch) {

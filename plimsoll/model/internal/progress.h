@@ -1,7 +1,7 @@
 // Progress: what fit prints: a bar on terminals, a line for each epoch elsewhere, with the memory gauge.
 //
 //   Epoch 2/10
-//   12/16 [======================>.......] - eta 0s - loss 0.4312 - accuracy 0.8125 - 41.2 KiB, peak 58.8 KiB
+//   12/16 [======================>.......] - eta 0s - loss 0.4312 - accuracy 0.8125 - 41.2 of 64.0 MiB, peak 58.8
 #pragma once
 
 #include <cstddef>

@@ -85,6 +85,12 @@ void fill_order(T* order, std::int64_t begin, std::int64_t count, std::int64_t b
 
 }  // namespace
 
+std::size_t bytes_of(const Example& example) {
+  std::size_t bytes = 0;
+  visit_tensors(example, [&](const Tensor& tensor) { bytes += tensor.is_empty_handle() ? 0 : tensor.nbytes(); });
+  return bytes;
+}
+
 OutsideScopes::OutsideScopes() noexcept : before_(ThreadContext::current()) {
   ThreadContext& now = ThreadContext::current();
   now.scope = nullptr;

@@ -37,6 +37,8 @@ class RowsNode final : public DatasetNode, public std::enable_shared_from_this<R
 std::unique_ptr<ExampleStream> open_shuffled(const RowsNode& rows, std::size_t buffer, std::uint64_t seed,
                                              std::uint64_t pass);
 
+std::size_t bytes_of(const Example& example);
+
 // While it lives, what is made on this thread belongs to no tidy scope, is seen by no tape, and is an input.
 class OutsideScopes {
  public:

@@ -9,6 +9,7 @@
 #include "plimsoll/model/internal/config.h"
 #include "plimsoll/model/internal/layer_names.h"
 #include "plimsoll/model/internal/network.h"
+#include "plimsoll/model/internal/slot_names.h"
 #include "plimsoll/ops/creation.h"
 
 namespace plimsoll {
@@ -95,7 +96,8 @@ void restore(const Model& model, const Optimizer& optimizer, const std::map<std:
     std::vector<Optimizer::Slot> slots;
     const std::string prefix = parameter.name() + "/";
     for (const auto& [name, value] : state)
-      if (name.compare(0, prefix.size(), prefix) == 0) slots.push_back({name.substr(prefix.size()), value});
+      if (name.compare(0, prefix.size(), prefix) == 0)
+        slots.push_back({slot_name_here(optimizer.options(), name.substr(prefix.size())), value});
     if (slots.empty()) continue;
     try {
       optimizer.restore(parameter, slots);
@@ -161,7 +163,9 @@ OrderedJson write_training(const Model& model, const std::function<void(const st
   // All of one kind, then all of the next.
   for (std::size_t kind = 0; !slots.empty() && kind < slots[0].size(); ++kind)
     for (std::size_t i = 0; i < parameters.size(); ++i)
-      if (kind < slots[i].size()) put(parameters[i].name() + "/" + slots[i][kind].name, slots[i][kind].value);
+      if (kind < slots[i].size())
+        put(parameters[i].name() + "/" + slot_name_elsewhere(optimizer.options(), slots[i][kind].name),
+            slots[i][kind].value);
   std::string class_name;
   OrderedJson config = config_of(optimizer.options(), class_name);
   config["learningRate"] = optimizer.learning_rate();

@@ -1,0 +1,291 @@
+#include <fmt/format.h>
+
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "plimsoll/base/atomic_file.h"
+#include "plimsoll/base/bytes.h"
+#include "plimsoll/base/error.h"
+#include "plimsoll/cli/command.h"
+#include "plimsoll/cli/train_command_data.h"
+#include "plimsoll/device/config.h"
+#include "plimsoll/memory/budget.h"
+#include "plimsoll/memory/trace_recorder.h"
+#include "plimsoll/model/callbacks.h"
+#include "plimsoll/model/layers_model.h"
+#include "plimsoll/model/model.h"
+
+namespace plimsoll {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Arguments {
+  std::string model, data, validation, budget, checkpoint, logdir, report, out, weights;
+  std::string optimizer, loss;
+  std::vector<std::string> metrics;
+  DataOptions columns;
+  double learning_rate = 0;
+  int epochs = 10;
+  std::size_t batch = 32;
+  std::optional<std::uint64_t> seed;
+  bool no_shuffle = false, json = false;
+};
+
+volatile std::sig_atomic_t interrupted = 0;
+
+// While it lives, the first Ctrl-C is noted and the second one ends the program.
+class WatchInterrupt {
+ public:
+  WatchInterrupt() {
+    interrupted = 0;
+    struct sigaction action = {};
+    action.sa_handler = [](int) { interrupted = 1; };
+    action.sa_flags = SA_RESETHAND;
+    ::sigaction(SIGINT, &action, &before_);
+  }
+  ~WatchInterrupt() { ::sigaction(SIGINT, &before_, nullptr); }
+  WatchInterrupt(const WatchInterrupt&) = delete;
+  WatchInterrupt& operator=(const WatchInterrupt&) = delete;
+
+ private:
+  struct sigaction before_ = {};
+};
+
+// What the last layer does tells what its outputs are. The document was read as a model before.
+std::string usual_loss(const std::string& path) {
+  const auto document = nlohmann::json::parse(read_file(path, std::size_t{1} << 30));
+  const auto& topology = document.contains("modelTopology") ? document["modelTopology"] : document;
+  const auto& model = topology.contains("model_config") ? topology["model_config"] : topology;
+  const auto& config = model["config"];
+  const auto& last = config.is_array() ? config.back() : config["layers"].back();
+  const std::string activation = last["config"].value("activation", nlohmann::json()).is_string()
+                                     ? last["config"]["activation"].get<std::string>()
+                                     : "";
+  if (activation == "softmax" || last.value("class_name", "") == "Softmax") return "sparse_categorical_crossentropy";
+  if (activation == "sigmoid") return "binary_crossentropy";
+  return "mean_squared_error";
+}
+
+void compile(const Model& model, const Arguments& arguments) {
+  if (model.is_compiled() && arguments.optimizer.empty() && arguments.loss.empty() && arguments.metrics.empty()) {
+    if (arguments.learning_rate > 0) model.optimizer().set_learning_rate(arguments.learning_rate);
+    return;
+  }
+  const std::string loss = arguments.loss.empty() ? usual_loss(arguments.model) : arguments.loss;
+  std::vector<Metric> metrics;
+  for (const std::string& name : arguments.metrics) metrics.emplace_back(name);
+  if (metrics.empty() && loss.find("crossentropy") != std::string::npos) metrics.emplace_back("accuracy");
+  const Optimizer optimizer = optimizers::by_name(arguments.optimizer.empty() ? "adam" : arguments.optimizer);
+  if (arguments.learning_rate > 0) optimizer.set_learning_rate(arguments.learning_rate);
+  model.compile({.optimizer = optimizer, .loss = loss, .metrics = metrics});
+}
+
+Dataset dataset_of(const Example& examples, const Arguments& arguments, bool shuffle) {
+  Dataset rows = Dataset::from_tensors(examples.inputs, examples.targets);
+  const std::size_t count = rows.size().value_or(0);
+  if (count == 0) throw InvalidArgument(fmt::format("train: {} has no examples", arguments.data));
+  if (shuffle && count > 1) rows = rows.shuffle(count, {.seed = arguments.seed});
+  return rows.batch(arguments.batch);
+}
+
+std::vector<Callback> callbacks_of(const Arguments& arguments) {
+  std::vector<Callback> list = {callbacks::OnBatchEnd([](Model& model, std::size_t, const Logs&) {
+    if (interrupted) model.stop_training();
+  })};
+  if (!arguments.checkpoint.empty())
+    list.push_back(callbacks::ModelCheckpoint((fs::path(arguments.checkpoint) / "cp-{epoch:04d}.ckpt").string(),
+                                              {.save_weights_only = true}));
+  if (!arguments.logdir.empty()) list.push_back(callbacks::TensorBoard(arguments.logdir));
+  return list;
+}
+
+struct Outcome {
+  History history;
+  std::string checkpoint, model, trace;
+  std::size_t budget = 0;
+};
+
+Outcome train(const Arguments& arguments) {
+  if (arguments.seed) config::set_seed(*arguments.seed);
+  Outcome outcome;
+  std::optional<TraceRecorder> recorder;
+  if (!arguments.report.empty()) {
+    outcome.trace = fs::path(arguments.report).replace_extension(".trace").string();
+    recorder.emplace(TraceOptions{.path = outcome.trace});
+  }
+  const Model model = load_layers_model(arguments.model);
+  compile(model, arguments);
+  if (!arguments.weights.empty()) model.load_weights(arguments.weights);
+  const Dataset data =
+      dataset_of(load_examples(arguments.data, model, arguments.columns), arguments, !arguments.no_shuffle);
+  Dataset validation;
+  if (!arguments.validation.empty())
+    validation = dataset_of(load_examples(arguments.validation, model, arguments.columns), arguments, false);
+  std::optional<Budget> budget;
+  std::optional<BudgetScope> scope;
+  if (!arguments.budget.empty()) {
+    outcome.budget = parse_bytes(arguments.budget);
+    budget.emplace("train", outcome.budget);
+    scope.emplace(*budget);
+  }
+  const WatchInterrupt watch;
+  outcome.history = model.fit(data, {.epochs = arguments.epochs,
+                                     .validation_data = validation,
+                                     .verbose = arguments.json ? 0 : 1,
+                                     .callbacks = callbacks_of(arguments)});
+  if (!arguments.checkpoint.empty()) {
+    const int epoch = static_cast<int>(outcome.history.num_epochs());
+    outcome.checkpoint = (fs::path(arguments.checkpoint) / fmt::format("cp-{:04d}.ckpt", epoch)).string();
+  } else if (interrupted) {
+    outcome.checkpoint = "interrupted.ckpt";
+    model.save_weights(outcome.checkpoint);
+  }
+  if (!arguments.out.empty()) {
+    save_layers_model(model, arguments.out, {.include_optimizer = true});
+    outcome.model = arguments.out;
+  }
+  if (recorder) recorder->finish();
+  return outcome;
+}
+
+template <class T>
+nlohmann::ordered_json or_null(bool is_there, const T& value) {
+  return is_there ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
+}
+nlohmann::ordered_json text_or_null(const std::string& text) { return or_null(!text.empty(), text); }
+
+void print_json(const Arguments& arguments, const Outcome& outcome) {
+  const History& history = outcome.history;
+  nlohmann::ordered_json metrics = nlohmann::ordered_json::object(), all = nlohmann::ordered_json::object();
+  for (const std::string& name : history.names()) {
+    if (name != "loss") metrics[name] = history[name].back();
+    all[name] = history[name];
+  }
+  const nlohmann::ordered_json document = {
+      {"epochs", history.num_epochs()},
+      {"loss", history.num_epochs() > 0 ? nlohmann::ordered_json(history["loss"].back()) : nlohmann::ordered_json()},
+      {"metrics", metrics},
+      {"history", all},
+      {"peak_bytes", history.peak_bytes()},
+      {"budget_bytes", or_null(!arguments.budget.empty(), outcome.budget)},
+      {"recomputed", 0},
+      {"spilled_bytes", 0},
+      {"checkpoint", text_or_null(outcome.checkpoint)},
+      {"report", text_or_null(outcome.trace)},
+      {"model", text_or_null(outcome.model)},
+      {"interrupted", interrupted != 0}};
+  std::printf("%s\n", document.dump(2).c_str());
+}
+
+void run(const Arguments& arguments) {
+  Outcome outcome;
+  try {
+    outcome = train(arguments);
+  } catch (const OutOfMemory& error) {
+    std::fflush(stdout);
+    std::fprintf(stderr, "plimsoll: %s\n", error.what());
+    throw Exit{3};
+  }
+  if (arguments.json) {
+    print_json(arguments, outcome);
+  } else {
+    std::printf("Peak %s in use.\n", format_bytes_exactly(outcome.history.peak_bytes()).c_str());
+    if (!outcome.checkpoint.empty()) std::printf("The weights are in %s.\n", outcome.checkpoint.c_str());
+    if (!outcome.model.empty()) std::printf("The model is in %s.\n", outcome.model.c_str());
+    if (!outcome.trace.empty())
+      std::printf("The trace is in %s: plimsoll report %s -o %s\n", outcome.trace.c_str(), outcome.trace.c_str(),
+                  arguments.report.c_str());
+  }
+  std::fflush(stdout);
+  if (interrupted) {
+    std::fprintf(stderr, "plimsoll: interrupted after %zu epochs; the weights are in %s\n",
+                 outcome.history.num_epochs(), outcome.checkpoint.c_str());
+    throw Exit{130};
+  }
+}
+
+std::string not_a_size(const std::string& text) {
+  try {
+    return parse_bytes(text) > 0 ? "" : "a budget of no bytes";
+  } catch (const InvalidArgument& error) {
+    return error.what();
+  }
+}
+
+// A name that the library does not know is wrong usage.
+template <class T>
+std::string not_a_name_of(const std::string& text) {
+  try {
+    static_cast<void>(T(std::string_view(text)));
+    return "";
+  } catch (const InvalidArgument& error) {
+    return error.what();
+  }
+}
+
+void add_data_options(CLI::App& command, Arguments& arguments) {
+  command
+      .add_option("--data", arguments.data,
+                  "Examples: a CSV (the targets are the last columns), or an npz with x and y")
+      ->required()
+      ->check(CLI::ExistingFile);
+  command.add_option("--validation", arguments.validation, "The same, to look at after each epoch")
+      ->check(CLI::ExistingFile);
+  command.add_option("--target", arguments.columns.targets, "Columns of the CSV that are targets, by name or number");
+  command.add_option("--categorical", arguments.columns.categorical, "Columns of text, which become numbers");
+  command.add_option("--missing", arguments.columns.missing, "What an empty field is")
+      ->check(CLI::IsMember({"error", "zero", "nan", "drop"}))
+      ->capture_default_str();
+}
+
+void add_training_options(CLI::App& command, Arguments& arguments) {
+  command.add_option("--epochs", arguments.epochs, "How often all examples are seen")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command.add_option("--batch", arguments.batch, "Examples in a step")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command.add_option("--optimizer", arguments.optimizer, "Left out: the model's, or adam")
+      ->check(CLI::IsMember({"sgd", "rmsprop", "adagrad", "adadelta", "adam", "adamw", "adamax"}));
+  command.add_option("--learning-rate", arguments.learning_rate, "Left out: the optimizer's")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--loss", arguments.loss, "Left out: the model's, or what goes with its last activation")
+      ->check(CLI::Validator(not_a_name_of<Loss>, ""));
+  command.add_option("--metrics", arguments.metrics, "Left out: the model's, or accuracy for classes")
+      ->check(CLI::Validator(not_a_name_of<Metric>, ""));
+  command.add_option("--seed", arguments.seed, "For initial weights, order and dropout: the same again");
+  command.add_flag("--no-shuffle", arguments.no_shuffle, "Take the examples in the order of the file");
+  command.add_option("--budget", arguments.budget, "Bytes that training may take: 64MiB")
+      ->check(CLI::Validator(not_a_size, "SIZE"))
+      ->type_name("SIZE");
+}
+
+}  // namespace
+
+void add_train_command(CLI::App& app) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* command = app.add_subcommand("train", "Train a Layers model (model.json of TensorFlow.js or Keras)");
+  command->add_option("MODEL", arguments->model, "model.json; one without weights begins anew")
+      ->required()
+      ->check(CLI::ExistingFile);
+  add_data_options(*command, *arguments);
+  add_training_options(*command, *arguments);
+  command->add_option("--weights", arguments->weights, "A checkpoint to begin with")->type_name("PREFIX");
+  command->add_option("--checkpoint", arguments->checkpoint, "Folder for a checkpoint after each epoch")
+      ->type_name("DIR");
+  command->add_option("--out", arguments->out, "Folder for the trained model: model.json and weights.bin")
+      ->type_name("DIR");
+  command->add_option("--logdir", arguments->logdir, "Folder for TensorBoard")->type_name("DIR");
+  command->add_option("--report", arguments->report, "Record the memory; the trace lies beside this file")
+      ->type_name("FILE");
+  command->add_flag("--json", arguments->json, "Print one JSON document and nothing else");
+  command->footer("Ends with 3 when it does not fit the budget, with 130 after Ctrl-C, when the weights are saved.");
+  command->callback([arguments] { run(*arguments); });
+}
+
+}  // namespace plimsoll

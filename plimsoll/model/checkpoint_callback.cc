@@ -1,0 +1,78 @@
+#include <fmt/args.h>
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "plimsoll/base/error.h"
+#include "plimsoll/model/callbacks.h"
+#include "plimsoll/model/internal/monitor.h"
+#include "plimsoll/model/layers_model.h"
+#include "plimsoll/model/model.h"
+
+namespace plimsoll {
+namespace {
+
+std::string path_of(const std::string& pattern, int epoch, std::size_t batch, const Logs& logs) {
+  fmt::dynamic_format_arg_store<fmt::format_context> values;
+  std::string names = "epoch, batch";
+  values.push_back(fmt::arg("epoch", epoch + 1));
+  values.push_back(fmt::arg("batch", batch));
+  for (const auto& [name, value] : logs) {
+    values.push_back(fmt::arg(name.c_str(), value));
+    names += ", " + name;
+  }
+  try {
+    return fmt::vformat(pattern, values);
+  } catch (const fmt::format_error& error) {
+    throw InvalidArgument(
+        fmt::format("ModelCheckpoint: \"{}\" cannot be filled in: {}; there are: {}", pattern, error.what(), names));
+  }
+}
+
+class CheckpointCallback final : public CallbackBase {
+ public:
+  CheckpointCallback(std::string path, const ModelCheckpointOptions& options)
+      : path_(std::move(path)), options_(options), monitor_(options.monitor, 0) {}
+
+  void on_train_begin(Model&) override {
+    monitor_.begin();
+    epoch_ = 0;
+    batches_ = 0;
+  }
+  void on_epoch_begin(Model&, int epoch) override { epoch_ = epoch; }
+  void on_batch_end(Model& model, std::size_t batch, const Logs& logs) override {
+    ++batches_;
+    if (options_.save_freq > 0 && batches_ % static_cast<std::size_t>(options_.save_freq) == 0)
+      save(model, batch + 1, logs);
+  }
+  void on_epoch_end(Model& model, int, const Logs& logs) override {
+    if (options_.save_freq == 0) save(model, batches_, logs);
+  }
+
+ private:
+  void save(const Model& model, std::size_t batch, const Logs& logs) {
+    if (options_.save_best_only && !monitor_.improves(logs).value_or(false)) return;
+    const std::string path = path_of(path_, epoch_, batch, logs);
+    if (options_.save_weights_only) return model.save_weights(path);
+    save_layers_model(model, path, {.include_optimizer = true});
+  }
+
+  const std::string path_;
+  const ModelCheckpointOptions options_;
+  Monitor monitor_;
+  int epoch_ = 0;
+  std::size_t batches_ = 0;
+};
+
+}  // namespace
+
+Callback callbacks::ModelCheckpoint(const std::string& path, const ModelCheckpointOptions& options) {
+  if (options.save_freq < 0)
+    throw InvalidArgument(fmt::format("ModelCheckpoint: save_freq is {}; give 0 or more", options.save_freq));
+  if (path.empty() || (options.save_weights_only && std::filesystem::is_directory(path)))
+    throw InvalidArgument(
+        fmt::format("ModelCheckpoint: \"{}\" is no name of a file; give one, such as \"cp-{{epoch:04d}}.ckpt\"", path));
+  return make_callback<CheckpointCallback>(path, options);
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,183 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "plimsoll/base/error.h"
+#include "plimsoll/io/bundle.h"
+#include "plimsoll/io/checkpoint.h"
+#include "plimsoll/io/checkpoint_state.h"
+#include "plimsoll/model/internal/network.h"
+#include "plimsoll/model/internal/object_paths.h"
+#include "plimsoll/model/internal/optimizer_keys.h"
+#include "plimsoll/model/internal/rows.h"
+#include "plimsoll/model/model.h"
+#include "plimsoll/ops/creation.h"
+#include "plimsoll/tensor/tidy.h"
+
+namespace plimsoll {
+namespace {
+
+namespace fs = std::filesystem;
+
+void require_built(const Network& network, const char* where) {
+  if (!network.is_connected())
+    throw FailedPrecondition(
+        fmt::format("{}: model \"{}\" has no weights yet; give its first layer an input_shape", where, network.name()));
+}
+
+void refuse_hdf5(const std::string& path, const char* where) {
+  const std::string extension = fs::path(path).extension().string();
+  if (extension == ".h5" || extension == ".hdf5" || extension == ".keras")
+    throw Unsupported(fmt::format("{}: \"{}\" is the name of an HDF5 file, which is not offered; leave out \"{}\"",
+                                  where, path, extension));
+}
+
+// Those that train, in Keras' order.
+std::vector<ModelVariable> parameters_of(const Network& network, const std::vector<ModelVariable>& all) {
+  std::set<std::uint64_t> trained;
+  for (const LayerBase::Weight& weight : network.unique_weights())
+    if (weight.trainable) trained.insert(weight.variable.id());
+  std::vector<ModelVariable> result;
+  for (const ModelVariable& each : all)
+    if (trained.count(each.variable.id()) > 0) result.push_back(each);
+  return result;
+}
+
+// Tensors and the objects that hold them, as they come.
+class ObjectWriter {
+ public:
+  explicit ObjectWriter(const fs::path& prefix) : writer_(prefix) {}
+  void add(const ObjectPath& path, const Tensor& value, const std::string& full_name) {
+    writer_.add(object_key(path), value);
+    objects_.push_back({path, full_name});
+  }
+  void commit() {
+    const std::string graph = make_object_graph(objects_);
+    writer_.add_strings(kObjectGraphKey, {}, {&graph, 1});
+    writer_.commit();
+  }
+
+ private:
+  BundleWriter writer_;
+  std::vector<ObjectVariable> objects_;
+};
+
+void write_optimizer(ObjectWriter& out, const Optimizer& optimizer, const std::vector<ModelVariable>& parameters) {
+  out.add(kIterationsPath, constant(optimizer.step()), "iteration");
+  out.add(kLearningRatePath, constant(static_cast<float>(optimizer.learning_rate())), "learning_rate");
+  for (const OptimizerKey& key : optimizer_keys(optimizer, parameters))
+    for (const Optimizer::Slot& slot : optimizer.slots(key.parameter))
+      if (slot.name == key.slot) out.add(key.path, slot.value, key.parameter.name() + "/" + key.slot);
+}
+
+// Where in the file the variables are: all by Keras' paths, else all by the names that their objects were given, or by
+// their own in a file without objects. Keys by paths when neither is whole, for the error to name.
+std::vector<std::string> keys_in(const BundleReader& reader, const std::vector<ModelVariable>& variables) {
+  std::multimap<std::string, std::string> named;
+  for (const ObjectName& name : read_object_graph(reader)) named.emplace(name.full_name, name.key);
+  const bool has_objects = reader.contains(kObjectGraphKey);
+  std::vector<std::string> by_path, by_name;
+  for (const ModelVariable& each : variables) {
+    const std::string& name = each.variable.name();
+    by_path.push_back(object_key(each.path));
+    if (!has_objects && reader.contains(name)) by_name.push_back(name);
+    if (named.count(name) == 1) by_name.push_back(named.find(name)->second);
+  }
+  const auto all = [&](const std::vector<std::string>& keys) {
+    return keys.size() == variables.size() &&
+           std::all_of(keys.begin(), keys.end(), [&](const std::string& key) { return reader.contains(key); });
+  };
+  return !all(by_path) && all(by_name) ? by_name : by_path;
+}
+
+// The optimizer's state of a checkpoint, read and checked, not yet in force.
+class OptimizerState {
+ public:
+  OptimizerState(const BundleReader& reader, const Optimizer& optimizer, const std::vector<ModelVariable>& parameters)
+      : optimizer_(optimizer) {
+    const std::string now = object_key(kIterationsPath), before = object_key({"optimizer", "iter"});
+    const bool is_new = reader.contains(now);
+    if (!is_new && !reader.contains(before)) return;
+    step_ = reader.read(is_new ? now : before).item<std::int64_t>();
+    if (*step_ < 0) throw Corruption(fmt::format("{}: the optimizer has taken {} steps", reader.prefix(), *step_));
+    for (const OptimizerKey& key : optimizer_keys(optimizer, parameters)) {
+      const std::string name = is_new ? object_key(key.path) : key.old_key;
+      if (!reader.contains(name)) continue;
+      const BundleEntry& entry = reader.entry(name);
+      if (!(entry.shape == key.parameter.shape()) || entry.dtype != key.parameter.dtype())
+        throw InvalidArgument(fmt::format(
+            "load_weights: \"{}\" of {} is {} {}, which is no state of variable \"{}\" {}; compile with the optimizer "
+            "that it was saved with",
+            name, reader.prefix(), entry.dtype_name, entry.shape.to_string(), key.parameter.name(),
+            key.parameter.shape().to_string()));
+      const std::uint64_t id = key.parameter.id();
+      if (slots_.count(id) == 0) order_.push_back(key.parameter);
+      slots_[id].push_back({key.slot, reader.read(name)});
+    }
+  }
+
+  // All or nothing, but for memory that is refused twice.
+  void put_in_force() const {
+    if (!step_) return;
+    std::vector<std::vector<Optimizer::Slot>> old;
+    try {
+      for (const Variable& parameter : order_) {
+        old.push_back(optimizer_.slots(parameter));
+        optimizer_.restore(parameter, slots_.at(parameter.id()));
+      }
+    } catch (...) {
+      for (std::size_t i = 0; i < old.size(); ++i) optimizer_.restore(order_[i], old[i]);
+      throw;
+    }
+    optimizer_.restore_step(*step_);
+  }
+
+ private:
+  const Optimizer optimizer_;
+  std::optional<std::int64_t> step_;
+  std::vector<Variable> order_;
+  std::map<std::uint64_t, std::vector<Optimizer::Slot>> slots_;
+};
+
+}  // namespace
+
+void Model::save_weights(const std::string& path) const {
+  require_built(*network_, "save_weights");
+  refuse_hdf5(path, "save_weights");
+  const OutsideScopes outside;
+  const TidyScope scope;
+  const std::vector<ModelVariable> variables = object_variables(*network_);
+  ObjectWriter out(path);
+  for (const ModelVariable& each : variables) out.add(each.path, each.variable.value(), each.variable.name());
+  if (network_->training.is_compiled() && network_->training.optimizer->step() > 0)
+    write_optimizer(out, *network_->training.optimizer, parameters_of(*network_, variables));
+  out.commit();
+  const fs::path prefix(path);
+  const std::string name = prefix.filename().string();
+  write_checkpoint_state(prefix.parent_path().empty() ? "." : prefix.parent_path(), {.latest = name, .all = {name}});
+}
+
+void Model::load_weights(const std::string& path) const {
+  require_built(*network_, "load_weights");
+  refuse_hdf5(path, "load_weights");
+  const OutsideScopes outside;
+  const TidyScope scope;
+  const BundleReader reader(path);
+  const std::vector<ModelVariable> variables = object_variables(*network_);
+  const std::vector<std::string> keys = keys_in(reader, variables);
+  std::vector<CheckpointSpec> wanted;
+  for (std::size_t i = 0; i < keys.size(); ++i)
+    wanted.push_back({keys[i], variables[i].variable.dtype(), variables[i].variable.shape()});
+  check_checkpoint_fits(reader, wanted);
+  for (const CheckpointSpec& spec : wanted) reader.verify(spec.name);
+  std::vector<TensorView> destinations;  // A variable whose value is held elsewhere gets bytes of its own: may fail.
+  for (const ModelVariable& each : variables) destinations.push_back(each.variable.writable_value());
+  if (network_->training.is_compiled())
+    OptimizerState(reader, *network_->training.optimizer, parameters_of(*network_, variables)).put_in_force();
+  for (std::size_t i = 0; i < variables.size(); ++i) reader.read_into(wanted[i].name, destinations[i]);
+}
+
+}  // namespace plimsoll
