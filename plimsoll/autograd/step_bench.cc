@@ -18,8 +18,8 @@
 #include <string>
 #include <vector>
 
-#include "plimsoll/autograd/internal/step_bench_ours.h"
 #include "plimsoll/autograd/internal/step_bench_torch.h"
+#include "plimsoll/autograd/step_models_testing.h"
 #include "plimsoll/base/clock.h"
 #include "plimsoll/base/thread_pool.h"
 #include "plimsoll/device/device.h"

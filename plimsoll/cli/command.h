@@ -18,6 +18,7 @@ void add_plan_command(CLI::App& app);
 void add_replay_command(CLI::App& app);
 void add_devices_command(CLI::App& app);
 void add_demo_command(CLI::App& app);
+void add_forecast_command(CLI::App& app);
 void add_inspect_command(CLI::App& app);
 void add_report_command(CLI::App& app);
 void add_doctor_command(CLI::App& app);

@@ -71,6 +71,7 @@ int run_program(int argc, const char* const* argv) {
   add_demo_command(app);
   add_devices_command(app);
   add_doctor_command(app);
+  add_forecast_command(app);
   add_inspect_command(app);
   add_plan_command(app);
   add_predict_command(app);

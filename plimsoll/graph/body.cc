@@ -2,13 +2,18 @@
 
 #include <algorithm>
 
+#include "plimsoll/autograd/tape.h"
 #include "plimsoll/base/error.h"
 #include "plimsoll/ops/assign.h"
+#include "plimsoll/ops/creation.h"
+#include "plimsoll/ops/elementwise.h"
 #include "plimsoll/ops/execute.h"
 #include "plimsoll/tensor/make_tensor.h"
 
 namespace plimsoll {
 namespace {
+
+constexpr std::size_t kMostPlans = 8;  // That a body keeps for those who ask again.
 
 // While it lives, tensors belong to no tidy scope.
 struct OutsideScopes {
@@ -52,39 +57,61 @@ std::shared_ptr<Body> Body::trace(const std::shared_ptr<GraphState>& outer, std:
   return body;
 }
 
-Program& Body::plan(std::span<const SpecRef> arguments) {
+bool Body::Planned::is_for(std::span<const ConstTensorView> given) const noexcept {
+  for (std::size_t i = 0; i < given.size(); ++i)
+    if (!(arguments[i].shape == given[i].shape())) return false;
+  return true;
+}
+
+std::shared_ptr<Body::Planned> Body::plan(std::span<const SpecRef> arguments) {
   const std::lock_guard lock(mutex_);
-  const auto same = [&](const Planned& planned) {
+  const auto same = [&](const std::shared_ptr<Planned>& planned) {
     for (std::size_t i = 0; i < arguments.size(); ++i)
-      if (!(planned.arguments[i].shape == *arguments[i].shape)) return false;
+      if (!(planned->arguments[i].shape == *arguments[i].shape)) return false;
     return true;
   };
   const auto found = std::find_if(plans_.begin(), plans_.end(), same);
-  if (found != plans_.end()) return *found->program;
-  Planned made;
+  if (found != plans_.end()) {
+    std::rotate(plans_.begin(), found, found + 1);
+    return plans_.front();
+  }
+  auto made = std::make_shared<Planned>();
   std::vector<Feed> feeds;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
-    made.arguments.push_back({*arguments[i].shape, arguments[i].dtype});
-    feeds.push_back({feeds_[i], made.arguments.back()});
+    made->arguments.push_back({*arguments[i].shape, arguments[i].dtype});
+    feeds.push_back({feeds_[i], made->arguments.back()});
   }
   const Passes passes;
   const TraceWith nobody(nullptr);
   Rewritten rewritten = rewrite(*graph_, feeds, fetches_, false, passes);
   separate_results(rewritten);
-  made.program = std::make_unique<Program>(std::move(rewritten), passes);
-  plans_.push_back(std::move(made));
-  return *plans_.back().program;
+  made->program = std::make_unique<Program>(std::move(rewritten), passes);
+  plans_.insert(plans_.begin(), made);
+  if (plans_.size() > kMostPlans) plans_.pop_back();
+  return made;
 }
 
-Program* Body::find(std::span<const ConstTensorView> arguments) noexcept {
+Program& BoundBody::plan(std::span<const SpecRef> arguments) const {
+  std::shared_ptr<Body::Planned> planned = body_->plan(arguments);
+  Program& program = *planned->program;
   const std::lock_guard lock(mutex_);
-  for (const Planned& planned : plans_) {
-    bool same = true;
-    for (std::size_t i = 0; same && i < arguments.size(); ++i)
-      same = planned.arguments[i].shape == arguments[i].shape();
-    if (same) return planned.program.get();
+  bound_ = std::move(planned);
+  return program;
+}
+
+void BoundBody::run(std::span<const ConstTensorView> feeds, std::span<const TensorView> results,
+                    std::byte* extent) const noexcept {
+  try {
+    std::shared_ptr<Body::Planned> planned = bound();
+    if (!planned || !planned->is_for(feeds)) {  // Another thread asked about other sizes meanwhile.
+      std::vector<SpecRef> specs;
+      for (const ConstTensorView& feed : feeds) specs.push_back({&feed.shape(), feed.dtype()});
+      planned = body_->plan(specs);
+    }
+    planned->program->run_inside(feeds, results, extent);
+  } catch (...) {
+    pending_error() = std::current_exception();
   }
-  return nullptr;
 }
 
 std::vector<Tensor> Body::replay(std::span<const Tensor> arguments) const {
@@ -107,6 +134,32 @@ std::vector<Tensor> Body::replay(std::span<const Tensor> arguments) const {
   std::vector<Tensor> results;
   for (const ValueId& fetch : fetches_) results.push_back(values[fetch.node][fetch.output]);
   return results;
+}
+
+std::vector<Tensor> replayed_gradients(const Body& body, const std::vector<Tensor>& arguments,
+                                       const std::vector<Tensor>& upstream) {
+  GradientTape tape;
+  std::vector<Tensor> watched;
+  std::vector<Tensor> operands;
+  for (const Tensor& argument : arguments) {
+    // A handle of its own: what is watched is this use of the value.
+    operands.push_back(is_floating(argument.dtype()) ? argument.reshape(argument.shape()) : argument);
+    if (!is_floating(argument.dtype())) continue;
+    tape.watch(operands.back());
+    watched.push_back(operands.back());
+  }
+  const std::vector<Tensor> results = body.replay(operands);
+  Tensor sum;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (upstream[i].is_empty_handle() || !is_floating(results[i].dtype())) continue;
+    const Tensor product = (results[i] * upstream[i]).sum();
+    sum = sum.is_empty_handle() ? product : sum + product;
+  }
+  std::vector<Tensor> gradients(watched.size());
+  if (!sum.is_empty_handle()) gradients = tape.gradient(sum, watched);
+  for (std::size_t i = 0; i < gradients.size(); ++i)
+    if (gradients[i].is_empty_handle()) gradients[i] = zeros_like(watched[i]);
+  return gradients;
 }
 
 }  // namespace plimsoll

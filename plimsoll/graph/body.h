@@ -1,4 +1,6 @@
 // Body: a branch, or the condition or body of a loop: a graph inside of an op, with plans for the sizes it is given.
+//
+// The plans used lately are kept, few of them; an op that is part of a program holds its own (BoundBody).
 #pragma once
 
 #include <memory>
@@ -23,24 +25,57 @@ class Body {
   std::size_t num_results() const noexcept { return fetches_.size(); }
   const TensorSpec& result_spec(std::size_t result) const { return graph_->output(fetches_[result]).spec; }
 
+  struct Planned {
+    std::vector<TensorSpec> arguments;
+    std::unique_ptr<Program> program;
+    bool is_for(std::span<const ConstTensorView> given) const noexcept;
+  };
   // The plan for arguments of these sizes; made if need be.
-  Program& plan(std::span<const SpecRef> arguments);
-  Program* find(std::span<const ConstTensorView> arguments) noexcept;  // One that was made.
+  std::shared_ptr<Planned> plan(std::span<const SpecRef> arguments);
 
   // The same operations, done or traced again one by one.
   std::vector<Tensor> replay(std::span<const Tensor> arguments) const;
 
  private:
   Body() = default;
-  struct Planned {
-    std::vector<TensorSpec> arguments;
-    std::unique_ptr<Program> program;
-  };
 
   std::shared_ptr<GraphState> graph_;
   std::vector<ValueId> feeds_, fetches_;
   std::mutex mutex_;
-  std::vector<Planned> plans_;  // Guarded by mutex_.
+  std::vector<std::shared_ptr<Planned>> plans_;  // Used last comes first. Guarded by mutex_.
 };
+
+// A body as part of an op, with the plan for the sizes the op was last asked about.
+class BoundBody {
+ public:
+  explicit BoundBody(std::shared_ptr<Body> body) : body_(std::move(body)) {}
+  BoundBody(const BoundBody& other) : body_(other.body_), bound_(other.bound()) {}
+  BoundBody& operator=(const BoundBody&) = delete;
+
+  const Body& operator*() const noexcept { return *body_; }
+  const Body* operator->() const noexcept { return body_.get(); }
+  const std::shared_ptr<Body>& shared() const noexcept { return body_; }
+
+  // The plan for these; remembered for run().
+  Program& plan(std::span<const SpecRef> arguments) const;
+  std::size_t extent_bytes() const { return bound()->program->extent_bytes(); }  // Of the plan remembered.
+  // What it throws is kept in pending_error(), for the program around.
+  void run(std::span<const ConstTensorView> feeds, std::span<const TensorView> results,
+           std::byte* extent) const noexcept;
+
+ private:
+  std::shared_ptr<Body::Planned> bound() const {
+    const std::lock_guard lock(mutex_);
+    return bound_;
+  }
+
+  std::shared_ptr<Body> body_;
+  mutable std::mutex mutex_;
+  mutable std::shared_ptr<Body::Planned> bound_;  // Guarded by mutex_.
+};
+
+// The gradients of sum(results * upstream) with respect to those of `arguments` that are floats; zeros where none.
+std::vector<Tensor> replayed_gradients(const Body& body, const std::vector<Tensor>& arguments,
+                                       const std::vector<Tensor>& upstream);
 
 }  // namespace plimsoll

@@ -4,9 +4,9 @@
 
 #include <cstring>
 
-#include "plimsoll/autograd/tape.h"
 #include "plimsoll/base/error.h"
 #include "plimsoll/graph/body.h"
+#include "plimsoll/graph/loop_gradient.h"
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/elementwise.h"
 #include "plimsoll/ops/execute.h"
@@ -45,43 +45,6 @@ void require_agreement(const char* where, std::size_t index, const TensorSpec& a
                                     b.shape.to_string(), b_name));
 }
 
-// Runs a program inside of an op; what it throws is kept for the program around.
-void run_body(Program& program, std::span<const ConstTensorView> feeds, std::span<const TensorView> results,
-              std::byte* extent) noexcept {
-  try {
-    program.run_inside(feeds, results, extent);
-  } catch (...) {
-    pending_error() = std::current_exception();
-  }
-}
-
-// The gradients of sum(results * upstream) with respect to those of `arguments` that are floats; zeros where none.
-std::vector<Tensor> replayed_gradients(const Body& body, const std::vector<Tensor>& arguments,
-                                       const std::vector<Tensor>& upstream) {
-  GradientTape tape;
-  std::vector<Tensor> watched;
-  std::vector<Tensor> operands;
-  for (const Tensor& argument : arguments) {
-    // A handle of its own: what is watched is this use of the value.
-    operands.push_back(is_floating(argument.dtype()) ? argument.reshape(argument.shape()) : argument);
-    if (!is_floating(argument.dtype())) continue;
-    tape.watch(operands.back());
-    watched.push_back(operands.back());
-  }
-  const std::vector<Tensor> results = body.replay(operands);
-  Tensor sum;
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    if (upstream[i].is_empty_handle() || !is_floating(results[i].dtype())) continue;
-    const Tensor product = (results[i] * upstream[i]).sum();
-    sum = sum.is_empty_handle() ? product : sum + product;
-  }
-  std::vector<Tensor> gradients(watched.size());
-  if (!sum.is_empty_handle()) gradients = tape.gradient(sum, watched);
-  for (std::size_t i = 0; i < gradients.size(); ++i)
-    if (gradients[i].is_empty_handle()) gradients[i] = zeros_like(watched[i]);
-  return gradients;
-}
-
 // Operands: the predicate, what the first branch captured, what the second captured.
 class CondOp final : public OpOf<CondOp> {
  public:
@@ -106,9 +69,9 @@ class CondOp final : public OpOf<CondOp> {
   void run(const OpRun& run) const noexcept override {
     const bool taken = *reinterpret_cast<const bool*>(run.in[0].bytes());
     const std::size_t begin = taken ? 1 : 1 + then_->num_arguments();
-    Body& body = taken ? *then_ : *otherwise_;
-    const std::span<const ConstTensorView> feeds = run.in.subspan(begin, body.num_arguments());
-    run_body(*body.find(feeds), feeds, run.out, run.scratch.data());
+    const BoundBody& body = taken ? then_ : otherwise_;
+    const std::span<const ConstTensorView> feeds = run.in.subspan(begin, body->num_arguments());
+    body.run(feeds, run.out, run.scratch.data());
   }
   SavedSlots saved(SlotMask) const override { return {.inputs = ~SlotMask{0}}; }
   void gradient(GradientContext& c) const override;
@@ -118,10 +81,11 @@ class CondOp final : public OpOf<CondOp> {
  private:
   Program& plan(const Specs& in, bool first) const {
     const std::size_t begin = first ? 1 : 1 + then_->num_arguments();
-    return (first ? *then_ : *otherwise_).plan(part(in, begin, (first ? *then_ : *otherwise_).num_arguments()));
+    const BoundBody& body = first ? then_ : otherwise_;
+    return body.plan(part(in, begin, body->num_arguments()));
   }
 
-  std::shared_ptr<Body> then_, otherwise_;
+  BoundBody then_, otherwise_;
 };
 
 void CondOp::gradient(GradientContext& c) const {
@@ -190,16 +154,16 @@ class WhileOp final : public OpOf<WhileOp> {
   std::size_t condition_captures() const noexcept { return condition_->num_arguments() - num_state(); }
   std::size_t body_captures() const noexcept { return body_->num_arguments() - num_state(); }
   Program& condition_plan(const Specs& in) const {
-    return condition_->plan(part(in, 0, num_state() + condition_captures()));
+    return condition_.plan(part(in, 0, num_state() + condition_captures()));
   }
   Program& body_plan(const Specs& in) const {
     std::vector<SpecRef> refs = part(in, 0, num_state());
     for (const SpecRef& captured : part(in, num_state() + condition_captures(), body_captures()))
       refs.push_back(captured);
-    return body_->plan(refs);
+    return body_.plan(refs);
   }
 
-  std::shared_ptr<Body> condition_, body_;
+  BoundBody condition_, body_;
 };
 
 void WhileOp::run(const OpRun& run) const noexcept {
@@ -216,12 +180,11 @@ void WhileOp::run(const OpRun& run) const noexcept {
   std::vector<ConstTensorView> tested(now.begin(), now.end()), stepped(now.begin(), now.end());
   for (std::size_t i = 0; i < condition_captures(); ++i) tested.push_back(run.in[states + i]);
   for (std::size_t i = 0; i < body_captures(); ++i) stepped.push_back(run.in[states + condition_captures() + i]);
-  Program &condition = *condition_->find(tested), &body = *body_->find(stepped);
   for (;;) {
     for (std::size_t i = 0; i < states; ++i) tested[i] = stepped[i] = now[i];
-    run_body(condition, tested, {&test, 1}, scratch);
+    condition_.run(tested, {&test, 1}, scratch);
     if (pending_error() || !*reinterpret_cast<const bool*>(test.bytes())) break;
-    run_body(body, stepped, next, scratch);
+    body_.run(stepped, next, scratch);
     if (pending_error()) break;
     std::swap(now, next);
   }
@@ -230,53 +193,22 @@ void WhileOp::run(const OpRun& run) const noexcept {
       std::memcpy(run.out[i].bytes(), now[i].bytes(), now[i].nbytes());
 }
 
-// Backwards through the iterations, the state of each computed anew from the first.
 void WhileOp::gradient(GradientContext& c) const {
   const std::size_t states = num_state();
-  std::vector<Tensor> initial, tested, captured;
-  for (std::size_t i = 0; i < states; ++i) initial.push_back(c.input(i));
-  for (std::size_t i = 0; i < condition_captures(); ++i) tested.push_back(c.input(states + i));
-  for (std::size_t i = 0; i < body_captures(); ++i) captured.push_back(c.input(states + condition_captures() + i));
-  using Tensors = std::vector<Tensor>;
-  const auto with = [](const Tensors& state, const Tensors& more) {
-    Tensors all(state.begin(), state.end());
-    all.insert(all.end(), more.begin(), more.end());
-    return all;
-  };
-  const auto state_of = [&](const Tensors& counted) { return Tensors(counted.begin() + 1, counted.end()); };
-  const auto step = [&](const Tensors& counted) {
-    return with({counted[0] + 1}, body_->replay(with(state_of(counted), captured)));
-  };
-  const Tensors start = with({zeros({}, i64)}, initial);
-  const Tensor count = plimsoll::while_loop(
-      [&](const Tensors& counted) { return condition_->replay(with(state_of(counted), tested))[0]; }, step, start)[0];
-  Tensors adjoint = {count - 1};  // The iteration, then gradients of the floats: state, captured.
+  LoopOperands operands;
+  for (std::size_t i = 0; i < states; ++i) operands.initial.push_back(c.input(i));
+  for (std::size_t i = 0; i < condition_captures(); ++i) operands.tested.push_back(c.input(states + i));
+  for (std::size_t i = 0; i < body_captures(); ++i)
+    operands.captured.push_back(c.input(states + condition_captures() + i));
   for (std::size_t i = 0; i < states; ++i)
-    if (is_floating(initial[i].dtype())) adjoint.push_back(c.grad(i));
-  for (const Tensor& value : captured)
-    if (is_floating(value.dtype())) adjoint.push_back(zeros_like(value));
-  std::size_t floats = 0;
-  for (const Tensor& value : initial) floats += is_floating(value.dtype());
-  const Tensors end =
-      plimsoll::while_loop([](const Tensors& now) { return now[0] >= 0; },
-                           [&](const Tensors& now) {
-                             const Tensors before = plimsoll::while_loop(
-                                 [&](const Tensors& counted) { return counted[0] < now[0]; }, step, start);
-                             Tensors upstream(states);
-                             for (std::size_t i = 0, next = 1; i < states; ++i)
-                               if (is_floating(initial[i].dtype())) upstream[i] = now[next++];
-                             Tensors gradients = replayed_gradients(*body_, with(state_of(before), captured), upstream);
-                             for (std::size_t i = floats; i < gradients.size(); ++i)
-                               gradients[i] = gradients[i] + now[1 + i];
-                             return with({now[0] - 1}, gradients);
-                           },
-                           adjoint);
-  std::size_t next = 1;
+    if (is_floating(c.input_dtype(i))) operands.upstream.push_back(c.grad(i));
+  std::vector<Tensor> gradients = loop_gradients(condition_.shared(), body_.shared(), operands);
+  std::size_t next = 0;
   for (std::size_t i = 0; i < states; ++i)
-    if (is_floating(c.input_dtype(i))) c.give(i, end[next++]);
+    if (is_floating(c.input_dtype(i))) c.give(i, std::move(gradients[next++]));
   for (std::size_t i = 0; i < body_captures(); ++i) {
     const std::size_t input = states + condition_captures() + i;
-    if (is_floating(c.input_dtype(input))) c.give(input, end[next++]);
+    if (is_floating(c.input_dtype(input))) c.give(input, std::move(gradients[next++]));
   }
 }
 

@@ -94,7 +94,8 @@ const Tensor& input(int which) {
 RC_GTEST_PROP(Equality, AFunctionGivesTheBitsOfEager, (std::vector<Instruction> program)) {
   const auto eager = elements(run_program(program, input(0), input(1)));
   for (const Passes& passes : {Passes{}, Passes{.fold = false}, Passes{.merge = false}, Passes{.in_place = false},
-                               Passes{.reorder = false}, Passes{false, false, false, false}}) {
+                               Passes{.reorder = false}, Passes{.fuse_elementwise = false}, Passes{.fuse_dense = false},
+                               Passes{false, false, false, false, false, false, false}}) {
     const auto f = function([&](Tensor x, Tensor y) { return run_program(program, x, y); }, {.passes = passes});
     RC_ASSERT(same_bits(elements(f(input(0), input(1))), eager));
     RC_ASSERT(same_bits(elements(f(input(0), input(1))), eager));

@@ -55,6 +55,9 @@ struct FunctionCore::State {
 
   std::shared_ptr<Trace> trace(const CallSignature& arguments, Body body);
   void warn_of_retracing(const CallSignature& arguments);
+  std::string where() const {
+    return options.name.empty() ? std::string("function") : fmt::format("function \"{}\"", options.name);
+  }
 
   const FunctionOptions options;
   std::optional<Budget> budget;
@@ -120,6 +123,7 @@ std::shared_ptr<FunctionCore::Trace> FunctionCore::trace_for(const CallSignature
 void FunctionCore::call(Trace& trace, const CallSignature& arguments, std::span<Tensor> results) {
   state_->called.fetch_add(1, std::memory_order_relaxed);
   if (!state_->budget) return trace.call->call(arguments.tensors(), results);
+  trace.call->require_room(*state_->budget, state_->where());
   const BudgetScope charged(*state_->budget);
   trace.call->call(arguments.tensors(), results);
 }

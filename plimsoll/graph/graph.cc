@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/device/device.h"
 #include "plimsoll/graph/gradient_nodes.h"
 #include "plimsoll/graph/graph_state.h"
 #include "plimsoll/tensor/make_tensor.h"
@@ -124,6 +125,14 @@ std::vector<Tensor> GraphState::add_gradients(const Tensor& target, std::span<co
   for (std::size_t i = 0; i < values.size(); ++i)
     if (connected[i]) result[i] = tensor({made, next++});
   return result;
+}
+
+std::string Graph::placement() const {
+  const auto locked = state_->lock();
+  std::string text;
+  for (const Node& node : state_->nodes())
+    text += fmt::format("{}: ({}): {}\n", node.name, kind_name(node), node.device->name());
+  return text;
 }
 
 std::string Graph::to_dot() const {

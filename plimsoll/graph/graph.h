@@ -43,7 +43,8 @@ class PLIMSOLL_API Graph {
   std::size_t size() const;  // Nodes.
   void finalize() const;     // From now on adding a node throws FailedPrecondition.
   bool is_finalized() const;
-  std::string to_dot() const;  // For Graphviz.
+  std::string to_dot() const;     // For Graphviz.
+  std::string placement() const;  // A line for each node: its name, operation and device.
 
   friend bool operator==(const Graph& a, const Graph& b) noexcept { return a.state_ == b.state_; }
   const std::shared_ptr<GraphState>& state() const noexcept { return state_; }

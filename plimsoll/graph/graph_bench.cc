@@ -1,101 +1,179 @@
-// A tiny MLP's training step and inference: as a function, in a session, and run one by one; and the cost of tracing.
-#include <benchmark/benchmark.h>
+// Training steps as functions beside the same steps run op by op, interleaved in one process: time and peak bytes; what
+// tracing costs; and what many runs leave behind.
+//
+//   build-bench/graph_bench [--rounds N] [--only PART] [--long]    # --long: 10^5 calls and runs, 10^5 nodes
+#include <unistd.h>
 
-#include "plimsoll/autograd/tape.h"
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "plimsoll/autograd/step_models_testing.h"
+#include "plimsoll/base/clock.h"
 #include "plimsoll/graph/function.h"
 #include "plimsoll/graph/graph.h"
 #include "plimsoll/graph/session.h"
 #include "plimsoll/graph/train.h"
-#include "plimsoll/ops/creation.h"
-#include "plimsoll/ops/elementwise.h"
 #include "plimsoll/ops/matmul.h"
-#include "plimsoll/ops/random.h"
+#include "plimsoll/tensor/memory_info.h"
 #include "plimsoll/tensor/profile.h"
 
 namespace plimsoll {
 namespace {
 
-struct Mlp {
-  Variable w1{random_normal({8, 16}, {.seed = 1}), {.name = "w1"}};
-  Variable b1{zeros({16}), {.name = "b1"}};
-  Variable w2{random_normal({16, 1}, {.seed = 2}), {.name = "w2"}};
-  Variable b2{zeros({1}), {.name = "b2"}};
-  Tensor x, y;
+using step_bench::OurModel;
 
-  explicit Mlp(std::int64_t batch)
-      : x(random_normal({batch, 8}, {.seed = 3})), y(random_normal({batch, 1}, {.seed = 4})) {}
-  Tensor predict(const Tensor& in) const { return matmul(relu(matmul(in, w1) + b1), w2) + b2; }
-  Tensor step(const Tensor& in, const Tensor& wanted) const {
-    GradientTape tape;
-    const Tensor loss = square(predict(in) - wanted).mean();
-    const std::vector<Variable> variables = {w1, b1, w2, b2};
-    const std::vector<Tensor> gradients = tape.gradient(loss, variables);
-    for (std::size_t i = 0; i < variables.size(); ++i) variables[i].assign_sub(gradients[i] * 0.01f);
-    return loss;
-  }
+struct Options {
+  int rounds = 15;
+  std::string only;
+  bool is_long = false;
 };
 
-void BM_TinyMlpStep_eager(benchmark::State& state) {
-  const Mlp mlp(state.range(0));
-  for (auto _ : state) benchmark::DoNotOptimize(mlp.step(mlp.x, mlp.y));
-  state.counters["peak_bytes"] =
-      static_cast<double>(profile([&] { return mlp.step(mlp.x, mlp.y); }).relative_peak_bytes);
-}
-BENCHMARK(BM_TinyMlpStep_eager)->Arg(1)->Arg(32);
+struct Case {
+  const char* name;
+  std::function<std::unique_ptr<OurModel>()> make;
+};
 
-void BM_TinyMlpStep_function(benchmark::State& state) {
-  const Mlp mlp(state.range(0));
-  const auto f = function([&](Tensor x, Tensor y) { return mlp.step(x, y); });
-  f(mlp.x, mlp.y);
-  for (auto _ : state) benchmark::DoNotOptimize(f(mlp.x, mlp.y));
-  state.counters["peak_bytes"] = static_cast<double>(profile([&] { return f(mlp.x, mlp.y); }).relative_peak_bytes);
-  state.counters["planned_bytes"] = static_cast<double>(f.memory_plan(mlp.x, mlp.y).peak_bytes);
-  state.counters["bound_bytes"] = static_cast<double>(f.memory_plan(mlp.x, mlp.y).lower_bound_bytes);
+template <class Model, class... Arguments>
+Case make_case(const char* name, Arguments... arguments) {
+  return {name, [=] { return std::make_unique<Model>(arguments...); }};
 }
-BENCHMARK(BM_TinyMlpStep_function)->Arg(1)->Arg(32);
 
-void BM_TinyMlpPredict_eager(benchmark::State& state) {
-  const Mlp mlp(state.range(0));
-  for (auto _ : state) benchmark::DoNotOptimize(mlp.predict(mlp.x));
+std::vector<Case> all_cases() {
+  using Sizes = std::vector<std::int64_t>;
+  using namespace step_bench;
+  return {
+      make_case<OurMlp>("MLP 10-16-1, batch 32", Sizes{10, 16, 1}, 32),
+      make_case<OurMlp>("MLP 784-512-512-10, batch 128", Sizes{784, 512, 512, 10}, 128),
+      make_case<OurLenet>("LeNet 32x32x3, batch 64", 64),
+      make_case<OurResnet>("small ResNet 3-32-32-64, 32x32, batch 64", 64),
+      make_case<OurLstm>("LSTM 32-64, 50 steps, batch 32", 32, 64, 50, 32),
+      make_case<OurLstm>("LSTM 32-128, 50 steps, batch 32", 32, 128, 50, 32),
+      make_case<OurTransformer>("transformer, 2 layers d256 h4 ff1024 seq 128, batch 8", 2, 256, 4, 1024, 128, 8),
+  };
 }
-BENCHMARK(BM_TinyMlpPredict_eager)->Arg(1)->Arg(32);
 
-void BM_TinyMlpPredict_function(benchmark::State& state) {
-  const Mlp mlp(state.range(0));
-  const auto f = function([&](Tensor x) { return mlp.predict(x); });
-  f(mlp.x);
-  for (auto _ : state) benchmark::DoNotOptimize(f(mlp.x));
+double median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+  return values[values.size() / 2];
 }
-BENCHMARK(BM_TinyMlpPredict_function)->Arg(1)->Arg(32);
 
-void BM_TinyMlpPredict_session(benchmark::State& state) {
-  const Mlp mlp(state.range(0));
-  Graph g;
-  Tensor x, y;
-  {
-    const GraphScope in(g);
-    x = placeholder(f32, {-1, 8}, "x");
-    y = mlp.predict(x);
+template <class F>
+double time_of(F&& f, int steps) {
+  const Stopwatch watch;
+  for (int i = 0; i < steps; ++i) f();
+  return static_cast<double>(watch.ns()) / steps / 1000;
+}
+
+void compare(const Options& options) {
+  std::printf(
+      "| step | run op by op, us | function, us | ratio | peak op by op | planned | measured | lower bound |\n");
+  std::printf("|---|---|---|---|---|---|---|---|\n");
+  for (const Case& which : all_cases()) {
+    if (std::string(which.name).find(options.only) == std::string::npos) continue;
+    const auto eager = which.make(), traced = which.make();
+    const auto f = function([&] { return traced->traced_step(); });
+    const auto run_eager = [&] { return eager->traced_step().item<float>(); };
+    const auto run_traced = [&] { return f().item<float>(); };
+    for (int i = 0; i < 3; ++i)
+      if (run_eager() != run_traced()) std::printf("DIFFERENT RESULTS in %s\n", which.name);
+    const int steps = std::max(1, static_cast<int>(10e3 / std::max(1.0, time_of(run_eager, 2))));
+    std::vector<double> a, b, ratios;
+    for (int round = 0; round < options.rounds; ++round) {
+      a.push_back(time_of(run_eager, steps));
+      b.push_back(time_of(run_traced, steps));
+      ratios.push_back(b.back() / a.back());
+    }
+    const std::size_t peak = profile([&] { return eager->traced_step(); }).relative_peak_bytes;
+    const std::size_t measured = profile([&] { return f(); }).relative_peak_bytes;
+    const MemoryPlan plan = f.memory_plan();
+    std::printf("| %s | %.1f | %.1f | %.3f | %zu | %zu | %zu | %zu |\n", which.name, median(a), median(b),
+                median(ratios), peak, plan.peak_bytes, measured, plan.lower_bound_bytes);
+    std::fflush(stdout);
   }
-  Session session(g);
-  const Feeds feeds{{x, mlp.x}};
-  for (auto _ : state) benchmark::DoNotOptimize(session.run(y, feeds));
 }
-BENCHMARK(BM_TinyMlpPredict_session)->Arg(1)->Arg(32);
 
-// Building, planning and running once.
-void BM_Trace(benchmark::State& state) {
+void time_tracing(const Options& options) {
+  std::printf("\n| nodes | traced, planned and run once, ms |\n|---|---|\n");
   const Tensor x = zeros({4});
-  for (auto _ : state) {
+  for (const int nodes : {1000, 10'000, 100'000}) {
+    if (nodes > 10'000 && !options.is_long) continue;
+    const Stopwatch watch;
     const auto f = function([&](Tensor v) {
-      for (std::int64_t i = 0; i < state.range(0); ++i) v = tanh(v) + x;
+      for (int i = 0; i < nodes / 2; ++i) v = tanh(v) + x;
       return v;
     });
-    benchmark::DoNotOptimize(f(x));
+    f(x);
+    std::printf("| %d | %.1f |\n", nodes, static_cast<double>(watch.ns()) / 1e6);
   }
-  state.counters["nodes"] = static_cast<double>(2 * state.range(0));
 }
-BENCHMARK(BM_Trace)->Arg(500)->Arg(5000)->Arg(50000)->Unit(benchmark::kMillisecond)->Iterations(1);
+
+std::size_t resident_kib() {
+  std::ifstream file("/proc/self/statm");
+  std::size_t size = 0, resident = 0;
+  file >> size >> resident;
+  return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) / 1024;
+}
+
+// What `count` runs leave behind.
+template <class F>
+void watch_runs(const char* name, int count, F&& f) {
+  for (int i = 0; i < count / 10; ++i) f();
+  const MemoryInfo before = memory();
+  const std::size_t resident = resident_kib();
+  const Stopwatch watch;
+  for (int i = 0; i < count; ++i) f();
+  const MemoryInfo after = memory();
+  std::printf("| %s | %d | %.2f | %+lld | %+lld | %+lld |\n", name, count,
+              static_cast<double>(watch.ns()) / 1000 / count,
+              static_cast<long long>(after.num_tensors) - static_cast<long long>(before.num_tensors),
+              static_cast<long long>(after.num_bytes) - static_cast<long long>(before.num_bytes),
+              static_cast<long long>(resident_kib()) - static_cast<long long>(resident));
+}
+
+void watch_all(const Options& options) {
+  const int count = options.is_long ? 100'000 : 2'000;
+  std::printf("\n| runs of | number | us each | tensors | bytes | resident KiB |\n|---|---|---|---|---|---|\n");
+  const auto model = all_cases()[0].make();
+  const auto f = function([&] { return model->traced_step(); });
+  watch_runs("a training step as a function", count, [&] { f(); });
+  Graph g;
+  Tensor x, y, train;
+  {
+    const GraphScope in(g);
+    x = placeholder(f32, {-1, 10}, "x");
+    const Variable w(random_normal({10, 1}, {.seed = 1}), {.name = "w"});
+    y = square(matmul(x, w)).mean();
+    train = train::AdamOptimizer(0.01).minimize(y);
+  }
+  Session session(g);
+  session.initialize_variables();
+  const Feeds feeds{{x, random_normal({32, 10}, {.seed = 2})}};
+  const std::size_t nodes = g.size();
+  watch_runs("a session's training step", count, [&] { session.run({train, y}, feeds); });
+  std::printf("\nThe graph has %zu nodes, as before: %s.\n", g.size(), g.size() == nodes ? "yes" : "NO");
+}
+
+int run(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i < argc; ++i) {
+    if (std::strcmp(argv[i], "--rounds") == 0 && i + 1 < argc) options.rounds = std::atoi(argv[++i]);
+    if (std::strcmp(argv[i], "--only") == 0 && i + 1 < argc) options.only = argv[++i];
+    if (std::strcmp(argv[i], "--long") == 0) options.is_long = true;
+  }
+  compare(options);
+  if (!options.only.empty()) return 0;
+  time_tracing(options);
+  watch_all(options);
+  return 0;
+}
 
 }  // namespace
 }  // namespace plimsoll
+
+int main(int argc, char** argv) { return plimsoll::run(argc, argv); }

@@ -119,6 +119,7 @@ std::uint32_t GraphState::push(Node node, std::string_view base_name, std::strin
   for (NodeOutput& output : node.outputs)
     if (output.id == 0) output.id = new_value_id();
   if (!waiting_for.empty()) node.controls.insert(node.controls.end(), waiting_for.begin(), waiting_for.end());
+  node.category = ThreadContext::current().category;
   has_effects_ |= node.kind == NodeKind::kAssign || node.kind == NodeKind::kUpdate;
   nodes_.push_back(std::move(node));
   return index;
@@ -265,6 +266,28 @@ std::uint32_t GraphState::append_op(const Op& op, std::vector<ValueId> inputs, D
     node.op->~Op();
     throw;
   }
+}
+
+std::uint32_t GraphState::append_move(const Op& copy, ValueId value, Device* to) {
+  const auto locked = lock();
+  Node node;
+  node.device = to;
+  node.outputs = {{output(value).spec, 0}};
+  node.inputs = {value};
+  if (nodes_.size() == nodes_.capacity()) nodes_.reserve(std::max<std::size_t>(16, 2 * nodes_.size()));
+  node.op = keep(copy);
+  try {
+    return push(std::move(node), copy.name());
+  } catch (...) {
+    node.op->~Op();
+    throw;
+  }
+}
+
+Tensor GraphState::move(const Op& copy, const Tensor& value, Device& to) {
+  const auto locked = lock();
+  require_open(copy.name());
+  return tensor({append_move(copy, resolve(value, copy.name(), "x"), &to), 0});
 }
 
 std::uint32_t GraphState::append(Node node) {

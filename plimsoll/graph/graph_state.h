@@ -37,6 +37,7 @@ class GraphState final : public GraphVariables, public Holder {
   Tensor assign(std::uint32_t declared, const Tensor& value, AssignKind kind) override;
   Tensor assign(const Variable& eager, const Tensor& value, AssignKind kind) override;
   void update(const Op& op, std::span<const Tensor> operands, std::span<const Variable> changed) override;
+  Tensor move(const Op& copy, const Tensor& value, Device& to) override;
   std::size_t add_effect(const RunEffect& effect) override;
   std::uint64_t defer_seed(const std::shared_ptr<SeedStream>& stream, std::uint64_t base) override;
   // `op` changes these variables; its first operands are their values, as it says.
@@ -55,6 +56,7 @@ class GraphState final : public GraphVariables, public Holder {
   std::uint32_t append(Node node);
   std::uint32_t append_op(const Op& op, std::vector<ValueId> inputs, Device* device,
                           std::vector<std::uint32_t> updates = {}, std::string_view name = {});  // `name`: in full.
+  std::uint32_t append_move(const Op& copy, ValueId value, Device* to);
   std::uint32_t variable_number(const Variable& eager);      // Captures it when it is new.
   std::uint32_t add_variable(const NodeVariable& variable);  // As it is.
   ValueId read_value(std::uint32_t variable);

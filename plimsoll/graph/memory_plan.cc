@@ -2,10 +2,39 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/plan/lifetimes_csv.h"
 
 namespace plimsoll {
+
+std::array<std::size_t, kCategories> MemoryPlan::extent_by_category() const {
+  constexpr std::size_t kAlignment = 64;
+  const std::size_t count = order.size() + 2;
+  std::vector<std::int64_t> change(count, 0);
+  for (const PlannedBuffer& buffer : buffers) {
+    if (buffer.is_result) continue;
+    const auto bytes = static_cast<std::int64_t>((buffer.bytes + kAlignment - 1) / kAlignment * kAlignment);
+    change[static_cast<std::size_t>(buffer.first)] += bytes;
+    change[std::min(count - 1, static_cast<std::size_t>(buffer.end))] -= bytes;
+  }
+  std::int64_t live = 0, most = -1;
+  std::int64_t at = 0;
+  for (std::size_t step = 0; step < count; ++step) {
+    live += change[step];
+    if (live > most) most = live, at = static_cast<std::int64_t>(step);
+  }
+  std::array<std::size_t, kCategories> bytes{};
+  std::size_t named = 0;
+  for (const PlannedBuffer& buffer : buffers) {
+    if (buffer.is_result || buffer.first > at || buffer.end <= at) continue;
+    bytes[static_cast<std::size_t>(buffer.category)] += buffer.bytes;
+    named += buffer.bytes;
+  }
+  bytes[static_cast<std::size_t>(Category::kWorkspace)] += extent_bytes - named;
+  return bytes;
+}
 
 std::string MemoryPlan::to_csv() const {
   Lifetimes lifetimes;

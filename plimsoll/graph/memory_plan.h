@@ -6,12 +6,14 @@
 //   plan.to_csv();                // as `plimsoll plan` reads it: id,lower,upper,size,...,offset
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "plimsoll/base/api.h"
+#include "plimsoll/memory/label.h"
 
 namespace plimsoll {
 
@@ -23,6 +25,7 @@ struct PlannedBuffer {
   std::int64_t end = 0;    // The step after the last that reads it.
   bool is_result = false;
   bool is_scratch = false;
+  Category category = Category::kActivations;
 };
 
 struct PLIMSOLL_API MemoryPlan {
@@ -33,6 +36,8 @@ struct PLIMSOLL_API MemoryPlan {
   std::vector<PlannedBuffer> buffers;
   std::vector<std::string> order;  // Operations, in the order they run.
 
+  // The extent by what lies in it at the step where most is alive; the rest of it counts as workspace.
+  std::array<std::size_t, kCategories> extent_by_category() const;
   std::string to_csv() const;
   std::string to_string() const;  // For people: the order, what lies where, peak and bound.
 };

@@ -49,9 +49,17 @@ struct Node {
   std::vector<NodeOutput> outputs;
   Storage* constant = nullptr;  // Of kConstant, from `offset` on; the graph holds it.
   std::size_t offset = 0;
-  std::string name;  // Empty in graphs that nobody sees.
+  std::string name;                            // Empty in graphs that nobody sees.
+  Category category = Category::kActivations;  // Of what it makes.
   Device* device = nullptr;
 };
+
+// What a node is called in reports: its op's name, or what it is.
+inline const char* kind_name(const Node& node) noexcept {
+  constexpr const char* kNames[] = {"op",     "placeholder", "constant", "variable",
+                                    "assign", "update",      "group",    "gradients"};
+  return node.op ? node.op->name() : kNames[static_cast<std::size_t>(node.kind)];
+}
 
 // A variable as a graph knows it: declared in it, or eager and captured.
 struct NodeVariable {

@@ -10,6 +10,9 @@ struct Passes {
   bool merge = true;     // The same operation on the same operands is done once.
   bool in_place = true;  // Results take the place of operands that nobody needs any more.
   bool reorder = true;   // Another order, when it needs less memory.
+  // Elementwise operations that follow each other are done block by block, in one pass.
+  bool fuse_elementwise = true;
+  bool fuse_dense = true;  // A product, its bias and activation are one operation.
 };
 
 }  // namespace plimsoll

@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "plimsoll/base/bytes.h"
 #include "plimsoll/base/clock.h"
 #include "plimsoll/base/error.h"
 #include "plimsoll/device/device.h"
@@ -284,6 +285,38 @@ void Program::run_inside(std::span<const ConstTensorView> feeds, std::span<const
   running.obtain_inside(feeds, results, extent);
   running.execute();
   running.finish();
+}
+
+std::size_t Program::block_bytes() const noexcept {
+  constexpr std::size_t kBlock = 64;
+  std::size_t total = plan_.extent_bytes;
+  for (const ResultStorage& result : storages_) total += (result.bytes + kBlock - 1) / kBlock * kBlock;
+  return total;
+}
+
+void Program::require_room(const Budget& budget, std::span<const Variable> variables, const std::string& where) const {
+  const std::size_t used = budget.used();
+  std::size_t needed = block_bytes();
+  for (const std::uint32_t changed : write_order_) {
+    const StorageRef bytes = variables[changed].share_bytes();
+    if (bytes->references() > 2) needed += (bytes->bytes() + 63) / 64 * 64;
+  }
+  if (used + needed <= budget.limit()) return;
+  const PlannedBuffer* largest = nullptr;
+  for (const PlannedBuffer& buffer : plan_.buffers)
+    if (!largest || buffer.bytes > largest->bytes) largest = &buffer;
+  OutOfMemoryDetails details;
+  details.requested = needed;
+  details.limit = budget.limit();
+  details.in_use = used;
+  details.smallest_sufficient_limit = used + needed;
+  details.what = fmt::format(
+      "{}: the plan needs {}, the budget of {} has {} in use; the largest buffer is that of {} with {}; give it {} "
+      "bytes",
+      where, format_bytes_exactly(needed), format_bytes_exactly(budget.limit()), format_bytes(used),
+      largest ? largest->name.substr(0, largest->name.find('#')) : "nothing",
+      format_bytes(largest ? largest->bytes : 0), used + needed);
+  throw OutOfMemory(std::move(details));
 }
 
 std::size_t Program::bytes() const noexcept {

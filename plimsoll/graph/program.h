@@ -15,6 +15,7 @@
 #include "plimsoll/base/function_ref.h"
 #include "plimsoll/graph/memory_plan.h"
 #include "plimsoll/graph/rewrite.h"
+#include "plimsoll/memory/budget.h"
 #include "plimsoll/ops/random.h"
 
 namespace plimsoll {
@@ -54,6 +55,10 @@ class Program {
   // extent_bytes() of memory; throws what an op's check throws.
   void run_inside(std::span<const ConstTensorView> feeds, std::span<const TensorView> results, std::byte* extent);
   std::size_t extent_bytes() const noexcept { return plan_.extent_bytes; }
+  // What a run takes of a budget, in blocks. Throws OutOfMemory in the name of `where` when the budget has less left; a
+  // variable that is to be changed and whose bytes are held elsewhere too needs them once more.
+  std::size_t block_bytes() const noexcept;
+  void require_room(const Budget& budget, std::span<const Variable> variables, const std::string& where) const;
 
   struct VariableUse {
     std::uint32_t number = 0;  // In the graph.

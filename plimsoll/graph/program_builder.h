@@ -24,6 +24,7 @@ class ProgramBuilder {
     Device* device = nullptr;
     const char* op = "";
     TensorSpec spec;
+    Category category = Category::kActivations;
     std::size_t offset = 0;             // When planned.
     std::uint32_t merged = UINT32_MAX;  // Lies in another's bytes: that one.
   };
@@ -61,6 +62,20 @@ class ProgramBuilder {
   std::uint32_t variable_root(std::uint32_t variable, bool writes);
   bool read_outlives_change(std::uint32_t index) const;
   void find_read_ends();
+  std::vector<std::uint32_t> count_uses();
+  bool may_be_link(const BuildStep& step) const;
+  bool continues(const BuildStep& before, const BuildStep& step, const std::vector<std::uint32_t>& uses);
+  BuildStep joined(std::size_t begin, std::size_t end);
+  struct Fusion {
+    std::unique_ptr<Op> op;
+    std::size_t end = 0;  // After the last step it stands for.
+    std::vector<ValueId> in;
+  };
+  bool is_plain_product(const BuildStep& step) const;
+  Fusion dense_from(std::size_t begin, const std::vector<std::uint32_t>& uses);
+  void fuse_dense();
+  void forget(ValueId id);
+  void fuse_chains();
   void choose_order();
   void change_early();
   void reorder();

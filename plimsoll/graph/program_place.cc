@@ -71,7 +71,8 @@ void ProgramBuilder::describe_plan(const std::vector<std::uint32_t>& planned, st
                             .offset = root.offset,
                             .first = std::max<std::int64_t>(root.first, 0),
                             .end = root.last + 1,
-                            .is_result = is_result});
+                            .is_result = is_result,
+                            .category = root.category});
   };
   for (const std::uint32_t root : planned) add(roots_[root], false);
   for (const Root& root : roots_)
@@ -85,7 +86,8 @@ void ProgramBuilder::describe_plan(const std::vector<std::uint32_t>& planned, st
                             .offset = steps_[i].scratch_offset,
                             .first = position,
                             .end = position + 1,
-                            .is_scratch = true});
+                            .is_scratch = true,
+                            .category = Category::kWorkspace});
   }
   for (const Program::Extent& extent : program_.extents_) plan.extent_bytes += extent.bytes;
   for (const Program::ResultStorage& storage : program_.storages_) plan.result_bytes += storage.bytes;

@@ -5,19 +5,32 @@
 #include <cstddef>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <string>
 #include <unordered_map>
 
 #include "plimsoll/base/error.h"
 #include "plimsoll/graph/gradient_nodes.h"
-#include "plimsoll/ops/execute.h"
 #include "plimsoll/tensor/make_tensor.h"
 
 namespace plimsoll {
 namespace {
 
-constexpr std::size_t kFoldedBytes = 65536;  // Larger results are computed at each run: constants are held for good.
-constexpr std::size_t kFilledBytes = 1024;   // The same for results that have no operands.
+constexpr std::size_t kFoldedBytes = 4096;  // Larger results are computed at each run: constants are held for good.
+constexpr std::size_t kFilledBytes = 1024;  // The same for results that have no operands.
+
+// Nodes that are added are of the thread's category; this puts it back.
+struct KeepCategory {
+  const Category category = ThreadContext::current().category;
+  ~KeepCategory() { ThreadContext::current().category = category; }
+};
+
+// The bytes of a constant, beside the arena: they are few, and part of a plan's bookkeeping.
+StorageRef take_small(Device& device, std::size_t bytes) {
+  constexpr std::align_val_t kAlignment{64};
+  void* const memory = ::operator new(std::max<std::size_t>(bytes, 1), kAlignment);
+  return Storage::wrap(device, memory, bytes, [](void* done) { ::operator delete(done, kAlignment); });
+}
 
 class Rewriter {
  public:
@@ -38,7 +51,9 @@ class Rewriter {
     mark(fetches, with_effects);
     Rewritten result;
     result.feeds.resize(feeds_.size());
+    const KeepCategory kept;
     for (std::uint32_t i = 0; i < from_.nodes().size(); ++i) {
+      ThreadContext::current().category = from_.node(i).category;
       feed_outputs(i, result.feeds);
       if (needed_[i]) copy(i);
     }
@@ -180,11 +195,13 @@ class Rewriter {
     const Node& node = from_.node(index);
     std::string key;
     if (passes_.merge && op.facts().is_pure) {
-      key = key_of(op, inputs);
+      key = key_of(op, inputs, node.device);
       if (const auto found = done_.find(key); found != done_.end()) return keep_outputs(index, found->second, outputs);
     }
     std::uint32_t made = passes_.fold ? fold(node, inputs) : kNoNode;
-    if (made == kNoNode) made = to_->append_op(op, std::move(inputs), node.device);
+    const bool moves = inputs.size() == 1 && to_->node(inputs[0].node).device != node.device;
+    if (made == kNoNode)
+      made = moves ? to_->append_move(op, inputs[0], node.device) : to_->append_op(op, std::move(inputs), node.device);
     keep_outputs(index, made, outputs);
     if (!key.empty()) done_.emplace(std::move(key), made);
   }
@@ -198,40 +215,44 @@ class Rewriter {
   }
 
   // Ops of one type with the same bytes are the same. (Equal ones may differ in bytes; then nothing is gained.)
-  static std::string key_of(const Op& op, const std::vector<ValueId>& inputs) {
-    std::string key(op.object_bytes() + inputs.size() * sizeof(ValueId), '\0');
-    std::memcpy(key.data(), static_cast<const void*>(&op), op.object_bytes());
-    if (!inputs.empty()) std::memcpy(key.data() + op.object_bytes(), inputs.data(), inputs.size() * sizeof(ValueId));
+  static std::string key_of(const Op& op, const std::vector<ValueId>& inputs, const Device* device) {
+    std::string key(op.object_bytes() + inputs.size() * sizeof(ValueId) + sizeof(device), '\0');
+    char* to = key.data();
+    std::memcpy(to, static_cast<const void*>(&op), op.object_bytes());
+    std::memcpy(to += op.object_bytes(), &device, sizeof(device));
+    if (!inputs.empty()) std::memcpy(to + sizeof(device), inputs.data(), inputs.size() * sizeof(ValueId));
     return key;
   }
 
   std::uint32_t fold(const Node& node, const std::vector<ValueId>& inputs) {
     const OpFacts facts = node.op->facts();
     if (!facts.is_pure || facts.is_random || facts.checks || node.outputs.size() != 1) return kNoNode;
-    if (facts.is_view && !node.op->facts().has_gradient) return kNoNode;
+    if (facts.is_view) return kNoNode;
     for (const ValueId& input : inputs)
       if (to_->node(input.node).kind != NodeKind::kConstant) return kNoNode;
     const Shape& shape = node.outputs[0].spec.shape;
     if (!shape.is_known() || node.outputs[0].spec.bytes() > (inputs.empty() ? kFilledBytes : kFoldedBytes))
       return kNoNode;
-    const TraceWith nobody(nullptr);
-    std::vector<Tensor> constants;
-    std::vector<const Tensor*> operands;
-    constants.reserve(inputs.size());
+    std::vector<SpecRef> refs;
+    std::vector<ConstTensorView> operands;
     for (const ValueId& input : inputs) {
       const Node& constant = to_->node(input.node);
-      constants.push_back(make_tensor_on(StorageRef::share(constant.constant), constant.offset,
-                                         constant.outputs[0].spec.shape, constant.outputs[0].spec.dtype,
-                                         {.op = "constant", .category = Category::kCache}, TensorRecord::kView));
-      operands.push_back(&constants.back());
+      const TensorSpec& spec = constant.outputs[0].spec;
+      refs.push_back({&spec.shape, spec.dtype});
+      operands.emplace_back(constant.constant->resident(), constant.offset, spec.dtype, spec.shape);
     }
-    const Tensor value = execute_on(*node.op, operands);
+    SpecList specs;
+    node.op->infer(Specs(refs), specs);
+    const StorageRef value = take_small(*node.device, specs[0].bytes());
+    const TensorView out(value->resident(), 0, specs[0].dtype, specs[0].shape);
+    const std::size_t scratch_bytes = node.op->workspace_bytes(Specs(refs), specs);
+    const StorageRef scratch = take_small(*node.device, scratch_bytes);
+    node.op->run({operands, {&out, 1}, {static_cast<std::byte*>(scratch->resident()), scratch_bytes}});
     Node folded;
     folded.kind = NodeKind::kConstant;
-    folded.constant = value.record()->storage.load(std::memory_order_acquire);
-    folded.offset = value.record()->offset;
+    folded.constant = value.get();
     folded.device = node.device;
-    folded.outputs = {{{value.shape(), value.dtype()}, 0}};
+    folded.outputs = {{specs[0], 0}};
     return to_->append(std::move(folded));
   }
 

@@ -52,7 +52,10 @@ class Session::State {
     std::vector<Tensor> results(fetches.size());
     const TraceWith nobody(nullptr);
     std::optional<BudgetScope> charged;
-    if (budget_) charged.emplace(*budget_);
+    if (budget_) {
+      program->require_room(*budget_, variables, "session");
+      charged.emplace(*budget_);
+    }
     program->run({.feeds = values, .variables = variables, .results = results});
     return results;
   }
@@ -297,6 +300,7 @@ class Session::State {
     for (std::size_t i = 0; i < fed.size(); ++i) again.push_back({expanded.feeds[i], fed[i].spec});
     Rewritten merged = rewrite(*expanded.graph, again, expanded.fetches, true, passes);  // All in it is needed.
     auto program = std::make_shared<Program>(std::move(merged), passes);
+    if (log_enabled(LogLevel::debug)) log_message(LogLevel::debug, "session: placement\n" + graph_.placement());
     const std::size_t bytes = program->bytes();
     return plans_.insert(signature, std::move(program), bytes);
   }
@@ -345,11 +349,14 @@ class Session::State {
     seen_size_ = size;
     if (growing_ < kGrowingRuns || warned_) return;
     warned_ = true;
+    const Node& last = graph.nodes().back();
+    const std::size_t cut = last.name.rfind('/');
+    const std::string scope = cut == std::string::npos ? "" : last.name.substr(0, cut);
     log_message(
         LogLevel::warning,
-        fmt::format("session: the graph grew before each of the last {} runs, to {} nodes, lastly by \"{}\"; build "
-                    "it before the loop, and finalize() it to find the place",
-                    growing_, size, graph.nodes().back().name));
+        fmt::format("session: the graph grew before each of the last {} runs, to {} nodes, lastly by \"{}\" (operation "
+                    "{}, scope \"{}\"); build it before the loop, and finalize() it to find the place",
+                    growing_, size, last.name, kind_name(last), scope));
   }
 
   const Graph graph_;

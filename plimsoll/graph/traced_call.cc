@@ -112,6 +112,9 @@ Program& TracedCall::program() {
 }
 
 const MemoryPlan& TracedCall::memory_plan() { return program().memory_plan(); }
+void TracedCall::require_room(const Budget& budget, const std::string& where) {
+  program().require_room(budget, variables_, where);
+}
 std::size_t TracedCall::bytes() { return program().bytes() + graph_->nodes().size() * sizeof(Node); }
 
 void TracedCall::call(std::span<const Tensor* const> feeds, std::span<Tensor> results, const Draws* draws) {

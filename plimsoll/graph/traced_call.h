@@ -28,7 +28,8 @@ class TracedCall : public std::enable_shared_from_this<TracedCall> {
   void call(std::span<const Tensor* const> feeds, std::span<Tensor> results, const Draws* draws = nullptr);
   std::vector<Tensor> call(std::span<const Tensor* const> feeds, const Draws* draws = nullptr);
   const MemoryPlan& memory_plan();
-  std::size_t bytes();  // Of its bookkeeping.
+  void require_room(const Budget& budget, const std::string& where);  // As Program's.
+  std::size_t bytes();                                                // Of its bookkeeping.
 
   std::size_t num_feeds() const noexcept { return feeds_.size(); }
   std::size_t num_fetches() const noexcept { return fetches_.size(); }

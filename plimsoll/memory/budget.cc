@@ -36,6 +36,12 @@ Budget::Budget(std::string name, std::size_t limit, const BudgetOptions& options
 Budget::Budget(std::string name, std::size_t limit, const Budget& parent, const BudgetOptions& options)
     : node_(make_node(std::move(name), limit, parent.node_, options)) {}
 
+std::optional<Budget> Budget::current() {
+  const Meter* const meter = ThreadMemory::current().budget;
+  if (!meter) return std::nullopt;
+  return Budget(static_cast<BudgetNode*>(meter->center)->shared_from_this());
+}
+
 const std::string& Budget::name() const noexcept { return node_->name(); }
 std::size_t Budget::limit() const noexcept { return node_->limit(); }
 std::size_t Budget::used() const { return node_->used(); }

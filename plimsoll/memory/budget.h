@@ -16,6 +16,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "plimsoll/base/api.h"
@@ -35,6 +36,9 @@ class PLIMSOLL_API Budget {
   Budget(std::string name, std::size_t limit, const BudgetOptions& options = {});
   Budget(std::string name, std::size_t limit, const Budget& parent, const BudgetOptions& options = {});
 
+  // That of the calling thread's innermost BudgetScope, for those who open one inside of it.
+  static std::optional<Budget> current();
+
   const std::string& name() const noexcept;
   std::size_t limit() const noexcept;
   std::size_t used() const;    // Of this budget and those below it.
@@ -45,6 +49,7 @@ class PLIMSOLL_API Budget {
   const std::shared_ptr<BudgetNode>& node() const noexcept { return node_; }
 
  private:
+  explicit Budget(std::shared_ptr<BudgetNode> node) noexcept : node_(std::move(node)) {}
   std::shared_ptr<BudgetNode> node_;
 };
 

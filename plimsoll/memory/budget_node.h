@@ -9,7 +9,7 @@
 
 namespace plimsoll {
 
-class BudgetNode final : public MeterCenter {
+class BudgetNode final : public MeterCenter, public std::enable_shared_from_this<BudgetNode> {
  public:
   // A new node, kept alive by the result and by what is charged to it.
   static std::shared_ptr<BudgetNode> make(std::string name, std::size_t limit, std::shared_ptr<BudgetNode> parent);

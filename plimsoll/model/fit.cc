@@ -8,6 +8,7 @@
 #include "plimsoll/memory/trace_recorder.h"
 #include "plimsoll/model/internal/growth_watch.h"
 #include "plimsoll/model/internal/network.h"
+#include "plimsoll/model/internal/planned_budget.h"
 #include "plimsoll/model/internal/progress.h"
 #include "plimsoll/model/internal/rows.h"
 #include "plimsoll/model/internal/targets.h"
@@ -54,6 +55,13 @@ StepMeans run_test(Network& network, const Dataset& data) {
   return means;
 }
 
+// The next batch of a pass, charged to the budget, when the one before has gone.
+bool load_next(ExampleStream& stream, Example& batch, const PlannedBudget& memory) {
+  batch = {};
+  const BudgetScope charged(memory.loading());
+  return stream.next(batch);
+}
+
 // One fit: epochs, callbacks, history.
 class Fit {
  public:
@@ -63,6 +71,7 @@ class Fit {
         data_(data),
         options_(options),
         device_(device_of_new_tensors()),
+        memory_(network_, options.budget),
         progress_({.verbose = options.verbose, .epochs = options.epochs, .batches = data.size(), .device = device_}) {}
 
   History run() {
@@ -76,7 +85,7 @@ class Fit {
       throw;
     }
     tell([&](CallbackBase& callback) { callback.on_train_end(model_); });
-    history_.set_peak_bytes(memory_stats(device_).peak_bytes_in_use);
+    history_.set_peak_bytes(memory_.peak_bytes());
     return history_;
   }
 
@@ -99,14 +108,24 @@ class Fit {
     }
   }
 
+  template <class F>
+  auto charged(F&& f) {
+    const BudgetScope scope(memory_.running());
+    return f();
+  }
+
   void run_epoch(int epoch) {
     tell([&](CallbackBase& callback) { callback.on_epoch_begin(model_, epoch); });
     progress_.begin_epoch(epoch);
     StepMeans means(network_);
     std::size_t number = 0;
-    for (const Example& batch : data_) {
+    Example batch;
+    for (const auto pass = data_.open(); load_next(*pass, batch, memory_);) {
+      if (!options_.class_weights.empty()) batch.weights = weights_of(batch);
+      memory_.admit(StepKind::kTrain, batch);
+      if (epoch == 0 && number == 0) admit_validation();
       trace_step(static_cast<std::uint64_t>(network_.training.optimizer->step()));
-      means.add(train_step(network_, weighted(batch)));
+      means.add(charged([&] { return train_step(network_, batch); }));
       if (!options_.callbacks.empty() || progress_.wants_batches()) {
         const Logs logs = means.logs();
         tell([&](CallbackBase& callback) { callback.on_batch_end(model_, number, logs); });
@@ -119,7 +138,7 @@ class Fit {
     if (number == 0) throw InvalidArgument("fit: the dataset has no batches; give it some");
     Logs logs = means.logs();
     if (options_.validation_data.is_set())
-      for (const auto& [name, value] : run_test(network_, options_.validation_data).logs("val_")) logs.set(name, value);
+      for (const auto& [name, value] : run_validation().logs("val_")) logs.set(name, value);
     progress_.end_epoch(number, logs);
     tell([&](CallbackBase& callback) { callback.on_epoch_end(model_, epoch, logs); });
     history_.add(logs);
@@ -134,11 +153,24 @@ class Fit {
     log_message(LogLevel::warning, *found);
   }
 
-  Example weighted(const Example& batch) const {
-    if (options_.class_weights.empty()) return batch;
-    Example result = batch;
-    result.weights = class_weights_of(batch, options_.class_weights);
-    return result;
+  Tensor weights_of(const Example& batch) {
+    return charged([&] { return class_weights_of(batch, options_.class_weights); });
+  }
+
+  // A validation that would not fit is refused before the first step too.
+  void admit_validation() {
+    if (!options_.budget || !options_.validation_data.is_set()) return;
+    Example batch;
+    if (load_next(*options_.validation_data.open(), batch, memory_)) memory_.admit(StepKind::kTest, batch);
+  }
+  StepMeans run_validation() {
+    StepMeans means(network_);
+    Example batch;
+    for (const auto pass = options_.validation_data.open(); load_next(*pass, batch, memory_);) {
+      memory_.admit(StepKind::kTest, batch);
+      means.add(charged([&] { return test_step(network_, batch); }));
+    }
+    return means;
   }
 
   Model model_;
@@ -146,6 +178,7 @@ class Fit {
   const Dataset data_;
   const FitOptions& options_;
   const std::string device_;
+  PlannedBudget memory_;
   Progress progress_;
   History history_;
   GrowthWatch steps_{"step", 16, 16}, epochs_{"epoch", 2, 1};

@@ -35,7 +35,9 @@ class PLIMSOLL_API History {
   bool contains(std::string_view name) const noexcept;
   std::vector<std::string> names() const;
   std::size_t num_epochs() const noexcept { return num_epochs_; }
-  std::size_t peak_bytes() const noexcept { return peak_bytes_; }  // Most that was in use on the device meanwhile.
+  std::size_t peak_bytes() const noexcept {
+    return peak_bytes_;
+  }  // Most that the fit had at once, as a forecast counts.
 
   // When live memory rose from step to step or from epoch to epoch: how much, and what made it. Else "".
   const std::string& growth() const noexcept { return growth_; }

@@ -61,6 +61,8 @@ void Model::compile(const CompileOptions& options) const {
   training.metrics = std::move(metrics);
   training.given_metrics = options.metrics;
   training.clipping = {options.clip_norm, options.clip_value, options.global_clip_norm};
+  training.run_eagerly = options.run_eagerly;
+  training.planned.clear();
 }
 
 Logs Model::train_on_batch(const Example& batch) const {
@@ -98,10 +100,7 @@ std::vector<Tensor> Model::predict_all(const std::vector<Tensor>& inputs, const 
       std::vector<Tensor> results = tidy([&] {
         std::vector<Tensor> batch;
         for (const Tensor& input : inputs) batch.push_back(rows_of(input, begin, std::min(size, count - begin)));
-        CallContext context(false);
-        std::vector<Tensor> outputs = network_->call_all(batch, context);
-        context.commit();
-        return outputs;
+        return predict_step(*network_, batch);
       });
       for (std::size_t i = 0; i < results.size(); ++i) parts[i].push_back(own(results[i], inputs));
     }

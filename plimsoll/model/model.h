@@ -19,6 +19,7 @@
 #include <initializer_list>
 #include <iosfwd>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,7 @@
 #include "plimsoll/base/api.h"
 #include "plimsoll/model/callback.h"
 #include "plimsoll/model/dataset.h"
+#include "plimsoll/model/forecast.h"
 #include "plimsoll/model/layer.h"
 #include "plimsoll/model/logs.h"
 #include "plimsoll/model/losses.h"
@@ -44,6 +46,7 @@ struct CompileOptions {
   double clip_norm = 0;                   // Of each gradient; 0: as it is.
   double clip_value = 0;                  // Of each element of one.
   double global_clip_norm = 0;            // Of all gradients together.
+  bool run_eagerly = false;               // Steps and predictions run op by op, without a plan.
 };
 
 struct FitOptions {
@@ -54,6 +57,8 @@ struct FitOptions {
   int verbose = 1;              // 0: silent; 1: a bar on terminals; 2: a line for each epoch.
   bool shuffle = true;          // Of tensors.
   std::vector<Callback> callbacks = {};
+  std::optional<std::size_t> budget = {};  // Bytes, as a forecast counts them; refused (OutOfMemory) before the first
+                                           // step when a step needs more.
   std::map<std::int64_t, double> class_weights = {};  // By label; others count 1.
 };
 
@@ -89,6 +94,12 @@ class PLIMSOLL_API Model : public Layer {
   // In batches; the result is the caller's. Throws Disposed and InvalidArgument.
   Tensor predict(const Tensor& x, const BatchSizeOptions& options = {}) const;
   std::vector<Tensor> predict_all(const std::vector<Tensor>& inputs, const BatchSizeOptions& options = {}) const;
+
+  // What a step of training takes with batches of this size, or of this kind: forecast.h. Throw FailedPrecondition
+  // before compile(), and when the input's sizes are not known.
+  MemoryForecast forecast(const ForecastOptions& options = {}) const;
+  MemoryForecast forecast(const Example& batch) const;
+  std::size_t max_batch_size(std::size_t bytes) const;  // The largest that fits; 0 when none does.
 
   // Layers, shapes, parameters and the bytes they take. Throws FailedPrecondition before shapes are known.
   void summary() const;  // To standard output.

@@ -7,6 +7,7 @@
 #include "plimsoll/device/runtime.h"
 #include "plimsoll/kernels/elementwise.h"
 #include "plimsoll/ops/execute.h"
+#include "plimsoll/ops/graph_variables.h"
 #include "plimsoll/tensor/interceptor.h"
 #include "plimsoll/tensor/make_tensor.h"
 #include "plimsoll/tensor/tracer.h"
@@ -41,9 +42,8 @@ Tensor Tensor::to(std::string_view device) const {
   if (is_empty_handle() || is_disposed()) refuse_disposed(*this, "to", "x");
   Device &from = device_of(*this), &target = Runtime::instance().device(device);
   if (&from == &target) return *this;
-  if (is_symbolic(*this))
-    throw Unsupported("to: a graph stays on one device; move what is fed to it, or run two sessions");
   const DeviceCopy op(from.name());
+  if (is_symbolic(*this)) return static_cast<GraphVariables&>(*tracer_of(*this)).move(op, *this, target);
   const ConstTensorView in = view();
   const ThreadContext& context = ThreadContext::current();
   Tensor result = make_tensor({.op = op.name(), .category = context.category}, shape(), dtype(), target);

@@ -42,6 +42,8 @@ class PLIMSOLL_API GraphVariables : public Tracer {
 
   // `op` changes these in place: operand 0 and those after operand 1 are their values, the outputs their new ones.
   virtual void update(const Op& op, std::span<const Tensor> operands, std::span<const Variable> changed) = 0;
+  // A copy on another device, as a node.
+  virtual Tensor move(const Op& copy, const Tensor& value, Device& to) = 0;
   // How often the graph had this effect before. Throws Unsupported where effects cannot happen.
   virtual std::size_t add_effect(const RunEffect& effect) = 0;
   // A number that stands for the seed a run takes from the stream.

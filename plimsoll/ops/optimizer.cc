@@ -8,6 +8,7 @@
 
 #include "plimsoll/base/error.h"
 #include "plimsoll/kernels/elementwise.h"
+#include "plimsoll/memory/chunk.h"
 #include "plimsoll/ops/inline_array.h"
 #include "plimsoll/ops/optimizer_update.h"
 #include "plimsoll/tensor/make_tensor.h"
@@ -258,6 +259,17 @@ void Optimizer::set_learning_rate(double rate) const {
   require_factor("learning_rate", rate);
   const std::lock_guard lock(state_->mutex);
   std::visit([&](auto& o) { o.learning_rate = rate; }, state_->options);
+}
+
+std::size_t Optimizer::state_bytes() const {
+  const std::lock_guard lock(state_->mutex);
+  std::size_t bytes = 0;
+  for (const Entry& entry : state_->entries)
+    for (const Variable& slot : entry.slots) {
+      const StorageRef storage = slot.share_bytes();
+      if (storage->chunk()) bytes += storage->chunk()->size;
+    }
+  return bytes;
 }
 
 std::vector<Optimizer::Slot> Optimizer::slots(const Variable& parameter) const {

@@ -86,6 +86,8 @@ class PLIMSOLL_API Optimizer {
   double learning_rate() const noexcept;
   void set_learning_rate(double rate) const;  // From the next step on. Throws InvalidArgument as the constructor.
 
+  std::size_t state_bytes() const;  // Of memory, what is kept for all parameters takes.
+
   // For checkpoints: what is kept for `parameter`, named "m", "v", "velocity" and so on; nothing before its first step.
   struct Slot {
     std::string name;

@@ -121,6 +121,7 @@ void Network::add(const std::shared_ptr<LayerBase>& layer) {
     throw InvalidArgument(
         fmt::format("model \"{}\": layer \"{}\" is in it already; a chain has each once", name(), layer->name()));
   layers_.push_back(layer);
+  note_change();
   try {
     name_layers(layers_.size() - 1);
     if (is_connected())

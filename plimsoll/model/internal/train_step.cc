@@ -5,7 +5,8 @@
 #include "plimsoll/autograd/tape.h"
 #include "plimsoll/base/error.h"
 #include "plimsoll/memory/trace_recorder.h"
-#include "plimsoll/ops/clip.h"
+#include "plimsoll/model/internal/forward.h"
+#include "plimsoll/model/internal/planned_step.h"
 #include "plimsoll/tensor/make_tensor.h"
 #include "plimsoll/tensor/thread_context.h"
 #include "plimsoll/tensor/tidy.h"
@@ -45,29 +46,6 @@ void check_targets(const Network& network, const Example& example, const char* w
       refuse_disposed(example.targets[i], where, "y");
 }
 
-struct Forward {
-  std::vector<Tensor> outputs;
-  std::vector<Tensor> losses;
-  Tensor loss;
-};
-
-Forward run_forward(Network& network, const Example& example, CallContext& context) {
-  const Training& training = network.training;
-  Forward forward;
-  forward.outputs = network.call_all(example.inputs, context);
-  for (std::size_t i = 0; i < forward.outputs.size(); ++i) {
-    const Tensor loss = training.losses[i](example.targets[i], forward.outputs[i], example.weights);
-    const double weight = training.loss_weights[i];
-    forward.losses.push_back(loss);
-    const Tensor weighted = weight == 1 ? loss : loss * weight;
-    forward.loss = i == 0 ? weighted : forward.loss + weighted;
-  }
-  for (const LayerBase::Weight& weight : network.unique_weights())
-    if (weight.regularizer.is_set()) forward.loss = forward.loss + weight.regularizer(weight.variable);
-  for (const Tensor& loss : context.losses()) forward.loss = forward.loss + loss;
-  return forward;
-}
-
 StepResult measure(const Network& network, const Example& example, const Forward& forward) {
   StepResult result;
   result.examples = static_cast<std::size_t>(example.x().shape()[0]);
@@ -80,15 +58,6 @@ StepResult measure(const Network& network, const Example& example, const Forward
     result.metrics.push_back(std::move(sums));
   }
   return result;
-}
-
-void clip(std::vector<Tensor>& gradients, const GradientClipping& clipping) {
-  if (clipping.global_norm > 0) gradients = clip_by_global_norm(gradients, clipping.global_norm).tensors;
-  for (Tensor& gradient : gradients) {
-    if (gradient.is_empty_handle()) continue;
-    if (clipping.norm > 0) gradient = clip_by_norm(gradient, clipping.norm);
-    if (clipping.value > 0) gradient = clip_by_value(gradient, -clipping.value, clipping.value);
-  }
 }
 
 }  // namespace
@@ -112,9 +81,9 @@ void prepare(Network& network, const std::vector<Tensor>& inputs, const char* wh
   }
 }
 
-StepResult train_step(Network& network, const Example& example) {
-  prepare(network, example.inputs, "train_on_batch");
-  check_targets(network, example, "train_on_batch");
+namespace {
+
+StepResult train_directly(Network& network, const Example& example) {
   const TidyScope scope;
   DrawsBefore draws(network);
   std::vector<Variable> parameters;
@@ -132,17 +101,11 @@ StepResult train_step(Network& network, const Example& example) {
   {
     GradientTape tape;
     forward = run_forward(network, example, context);
-    ThreadContext& thread = ThreadContext::current();
-    const Category before = std::exchange(thread.category, Category::kGradients);
-    struct Restore {
-      Category category;
-      ~Restore() { ThreadContext::current().category = category; }
-    } restore{before};
     trace_phase("backward");
     gradients = tape.gradient(forward.loss, parameters);
   }
   StepResult result = measure(network, example, forward);
-  clip(gradients, network.training.clipping);
+  clip_gradients(gradients, network.training.clipping);
   trace_phase("update");
   network.training.optimizer->apply(parameters, gradients);
   trace_phase("between steps");
@@ -153,15 +116,73 @@ StepResult train_step(Network& network, const Example& example) {
   return result;
 }
 
-StepResult test_step(Network& network, const Example& example) {
-  prepare(network, example.inputs, "test_on_batch");
-  check_targets(network, example, "test_on_batch");
+StepResult test_directly(Network& network, const Example& example) {
   const TidyScope scope;
   CallContext context(false);
   const Forward forward = run_forward(network, example, context);
   StepResult result = measure(network, example, forward);
   context.commit();
   return result;
+}
+
+// The plan for the example, and the tensors that it is fed with.
+struct Fed {
+  CallSignature signature;
+  std::shared_ptr<PlannedStep> step;
+
+  Fed(Network& network, StepKind kind, const Example& example) {
+    signature.add(kind);
+    signature.add(reinterpret_cast<std::uintptr_t>(&current_device()));
+    for (const Tensor& input : example.inputs) signature.add(input);
+    for (const Tensor& target : example.targets) signature.add(target);
+    if (!example.weights.is_empty_handle()) signature.add(example.weights);
+    step = network.training.planned.find(network, kind, example, signature);
+  }
+  // What a plan holds that never ran, the optimizer's state above all, goes when it is refused.
+  template <class F>
+  auto run(Network& network, F&& f) {
+    try {
+      return f(*step, signature.tensors());
+    } catch (...) {
+      if (!step->has_run()) network.training.planned.clear();
+      throw;
+    }
+  }
+};
+
+}  // namespace
+
+StepResult train_step(Network& network, const Example& example) {
+  prepare(network, example.inputs, "train_on_batch");
+  check_targets(network, example, "train_on_batch");
+  Fed fed(network, StepKind::kTrain, example);
+  if (!fed.step) return train_directly(network, example);
+  return fed.run(network, [](PlannedStep& step, auto feeds) { return step.run(feeds); });
+}
+
+StepResult test_step(Network& network, const Example& example) {
+  prepare(network, example.inputs, "test_on_batch");
+  check_targets(network, example, "test_on_batch");
+  Fed fed(network, StepKind::kTest, example);
+  if (!fed.step) return test_directly(network, example);
+  return fed.run(network, [](PlannedStep& step, auto feeds) { return step.run(feeds); });
+}
+
+std::shared_ptr<PlannedStep> plan_step(Network& network, StepKind kind, const Example& example) {
+  const char* const where = kind == StepKind::kTrain ? "train_on_batch" : "test_on_batch";
+  prepare(network, example.inputs, where);
+  check_targets(network, example, where);
+  return Fed(network, kind, example).step;
+}
+
+std::vector<Tensor> predict_step(Network& network, const std::vector<Tensor>& inputs) {
+  const Example example{.inputs = inputs, .targets = {}};  // What is fed lies here.
+  Fed fed(network, StepKind::kPredict, example);
+  if (fed.step) return fed.run(network, [](PlannedStep& step, auto feeds) { return step.predict(feeds); });
+  CallContext context(false);
+  std::vector<Tensor> outputs = network.call_all(inputs, context);
+  context.commit();
+  return outputs;
 }
 
 StepMeans::StepMeans(Network& network) : network_(network), losses_(network.training.losses.size()) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "plimsoll/model/internal/planned_step.h"
 #include "plimsoll/model/losses.h"
 #include "plimsoll/model/metrics.h"
 #include "plimsoll/ops/optimizer.h"
@@ -24,7 +25,9 @@ struct Training {
   std::vector<std::vector<Metric>> metrics;  // For each output.
   std::vector<Metric> given_metrics;         // As compile() got them.
   GradientClipping clipping;
+  bool run_eagerly = false;
   std::atomic<bool> stop{false};
+  PlannedSteps planned;
 
   bool is_compiled() const noexcept { return optimizer.has_value(); }
 };

@@ -1,4 +1,5 @@
-// The models of step_bench in Plimsoll: each takes one training step, forward, backward and Adam, per call.
+// The models of step_bench and graph_bench in Plimsoll: each takes one training step, forward, backward and Adam, per
+// call.
 #pragma once
 
 #include <cmath>
@@ -28,7 +29,7 @@ class OurModel {
   virtual double step() const { return traced_step().item<float>(); }
   Tensor traced_step() const {  // Also part of a function.
     GradientTape tape;
-    const Tensor value = loss();
+    Tensor value = loss();
     adam_.apply(parameters_, tape.gradient(value, parameters_));
     return value;
   }

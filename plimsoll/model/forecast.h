@@ -1,0 +1,40 @@
+// MemoryForecast: what training a model takes, known before it runs, to the byte.
+//
+//   MemoryForecast f = model.forecast({.batch_size = 64});
+//   f.peak_bytes; f.by_category["activations"]; f.fits(32_MiB);
+//   model.fit(data, {.budget = f.smallest_budget});              // Runs; with one byte less it is refused.
+//   model.max_batch_size(256_MiB);                               // The largest batch that fits.
+//
+// Counted are the model's parameters, gradients, optimizer state, activations, workspaces and one batch (whether or not
+// it shares bytes with the tensors it was cut from), in blocks of the allocator: multiples of 64 bytes. Not counted are
+// the caller's own tensors, and a dataset's: the order of a shuffle, prefetched batches.
+// A forecast makes the plan that training would use and runs nothing. It takes no tensor memory.
+#pragma once
+
+#include <cstddef>
+#include <iosfwd>
+#include <map>
+#include <string>
+
+#include "plimsoll/base/api.h"
+
+namespace plimsoll {
+
+struct ForecastOptions {
+  std::size_t batch_size = 32;
+};
+
+struct PLIMSOLL_API MemoryForecast {
+  std::size_t peak_bytes = 0;
+  std::map<std::string, std::size_t> by_category;  // At the peak; they add up to it.
+  std::size_t smallest_budget = 0;                 // The gate of fit: at it training runs, below it is refused.
+  std::size_t lower_bound_bytes = 0;               // No placement of the step's buffers, in its order, needs less.
+  std::string largest_op;                          // The operation that makes the largest buffer of the step,
+  std::size_t largest_op_bytes = 0;                // and what that takes.
+
+  bool fits(std::size_t bytes) const noexcept { return bytes >= smallest_budget; }
+  std::string to_string() const;  // A table for people.
+  friend PLIMSOLL_API std::ostream& operator<<(std::ostream& out, const MemoryForecast& forecast);
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,155 @@
+#include "plimsoll/model/internal/planned_memory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "plimsoll/base/bytes.h"
+#include "plimsoll/base/error.h"
+#include "plimsoll/graph/graph_state.h"
+#include "plimsoll/model/internal/network.h"
+#include "plimsoll/model/internal/recurrent_layer.h"
+#include "plimsoll/tensor/make_tensor.h"
+
+namespace plimsoll {
+namespace {
+
+Shape with_batch(const Shape& shape, std::size_t batch_size, const std::string& name) {
+  std::vector<std::int64_t> sizes(shape.begin(), shape.end());
+  const auto batch = static_cast<std::int64_t>(batch_size);
+  if (sizes.empty()) sizes.push_back(kUnknownSize);
+  if (sizes[0] != kUnknownSize && sizes[0] != batch)
+    throw InvalidArgument(
+        fmt::format("forecast: model \"{}\" takes batches of {}, was asked for {}", name, sizes[0], batch));
+  sizes[0] = batch;
+  const Shape result(sizes);
+  if (!result.is_known())
+    throw FailedPrecondition(
+        fmt::format("forecast: model \"{}\" takes inputs of shape {}; give a batch, so that all sizes are known", name,
+                    shape.to_string()));
+  return result;
+}
+
+// Puts states back to none that tracing gave to recurrent layers.
+class StatesBefore {
+ public:
+  explicit StatesBefore(Network& network) {
+    network.visit_layers([this](LayerBase& layer) {
+      if (auto* recurrent = dynamic_cast<RecurrentLayer*>(&layer)) before_.emplace_back(recurrent, layer.changes());
+    });
+  }
+  ~StatesBefore() {
+    for (const auto& [layer, changes] : before_)
+      if (layer->changes() != changes) layer->reset_states();
+  }
+  StatesBefore(const StatesBefore&) = delete;
+  StatesBefore& operator=(const StatesBefore&) = delete;
+
+ private:
+  std::vector<std::pair<RecurrentLayer*, std::uint64_t>> before_;
+};
+
+// Variables of the step that are no weights: the optimizer's, and states.
+struct Others {
+  std::size_t optimizer = 0, states = 0;
+};
+
+Others others_of(const Network& network, const PlannedStep& step) {
+  std::set<std::uint64_t> weights, slots;
+  for (const LayerBase::Weight& weight : network.unique_weights()) weights.insert(weight.variable.id());
+  const GraphState& graph = step.program().graph();
+  for (const Node& node : graph.nodes())
+    for (std::size_t i = 1; i < node.updates.size(); ++i) slots.insert(graph.variables()[node.updates[i]].id);
+  Others others;
+  for (const Variable& variable : step.variables()) {
+    if (weights.count(variable.id()) > 0) continue;
+    (slots.count(variable.id()) > 0 ? others.optimizer : others.states) += block_bytes(variable.nbytes());
+  }
+  return others;
+}
+
+}  // namespace
+
+std::size_t parameter_bytes(const Network& network) {
+  std::size_t bytes = 0;
+  for (const LayerBase::Weight& weight : network.unique_weights()) bytes += block_bytes(weight.variable.nbytes());
+  return bytes;
+}
+
+BatchSpec assumed_batch(const Network& network, std::size_t batch_size) {
+  if (batch_size == 0) throw InvalidArgument("forecast: batch_size is 0; give 1 or more");
+  if (!network.is_connected())
+    throw FailedPrecondition(fmt::format(
+        "forecast: model \"{}\" does not know its input's shape; give its first layer an input_shape", network.name()));
+  BatchSpec batch;
+  batch.device = &current_device();
+  Shapes inputs;
+  for (const std::size_t slot : network.input_slots()) {
+    const Network::Call& call = network.call_of(slot);
+    inputs.push_back(with_batch(call.shapes[0], batch_size, network.name()));
+    batch.inputs.push_back({inputs.back(), call.layer->input_dtype()});
+  }
+  const Shapes outputs = network.output_shapes(inputs);
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const bool labels = network.training.losses.at(i).takes_labels();
+    if (labels)
+      batch.targets.push_back({Shape(std::vector<std::int64_t>(outputs[i].begin(), outputs[i].end() - 1)), i32});
+    else
+      batch.targets.push_back({outputs[i], f32});
+  }
+  return batch;
+}
+
+MemoryForecast forecast_of(const Network& network, const PlannedStep& step, const BatchSpec& batch) {
+  const MemoryPlan& plan = step.program().memory_plan();
+  const Others others = others_of(network, step);
+  const std::size_t parameters = parameter_bytes(network);
+  MemoryForecast forecast;
+  const std::array<std::size_t, kCategories> inside = plan.extent_by_category();
+  for (std::size_t i = 0; i < kCategories; ++i)
+    forecast.by_category[category_name(static_cast<Category>(i))] = inside[i];
+  forecast.by_category["parameters"] += parameters;
+  forecast.by_category["optimizer"] += others.optimizer;
+  forecast.by_category["other"] += others.states;
+  forecast.by_category["inputs"] += batch.block_bytes();
+  const std::size_t held = parameters + others.optimizer + others.states + batch.block_bytes();
+  forecast.peak_bytes = held + plan.extent_bytes;
+  forecast.lower_bound_bytes = held + plan.lower_bound_bytes;
+  forecast.smallest_budget = forecast.peak_bytes;
+  for (const PlannedBuffer& buffer : plan.buffers) {
+    if (buffer.bytes <= forecast.largest_op_bytes) continue;
+    forecast.largest_op_bytes = buffer.bytes;
+    forecast.largest_op = buffer.name.substr(0, buffer.name.find('#'));
+  }
+  return forecast;
+}
+
+MemoryForecast forecast_training(Network& network, const BatchSpec& batch) {
+  const StatesBefore states(network);
+  const Optimizer fresh(network.training.optimizer->options());
+  const PlannedStep step(network, StepKind::kTrain, batch, &fresh);
+  return forecast_of(network, step, batch);
+}
+
+void refuse_budget(const Network& network, const MemoryForecast& needed, std::size_t budget, const BatchSpec& batch) {
+  OutOfMemoryDetails details;
+  details.requested = needed.smallest_budget;
+  details.limit = budget;
+  details.smallest_sufficient_limit = needed.smallest_budget;
+  std::vector<std::pair<std::string, std::size_t>> rows(needed.by_category.begin(), needed.by_category.end());
+  std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  for (const auto& [category, bytes] : rows)
+    if (bytes > 0)
+      details.holders.push_back(
+          {.op = "step", .scope = network.name(), .category = category, .shape = "", .bytes = bytes, .count = 1});
+  details.what = fmt::format(
+      "fit: model \"{}\" needs {} for a step with a batch of {}, its budget is {}; most of it {} {}, the largest "
+      "buffer that of {} with {}; give it a budget of {} bytes, or smaller batches",
+      network.name(), format_bytes_exactly(needed.smallest_budget), batch.inputs.at(0).shape[0],
+      format_bytes_exactly(budget), rows[0].first, format_bytes(rows[0].second), needed.largest_op,
+      format_bytes(needed.largest_op_bytes), needed.smallest_budget);
+  throw OutOfMemory(std::move(details));
+}
+
+}  // namespace plimsoll
