@@ -9,11 +9,13 @@ help:
 	@echo "make demo     build, then see it work"
 	@echo "make test     build and run all tests"
 	@echo "make bench    measurements against peers (installs them)"
-	@echo "make full     tests, checks, clang, clang-tidy, all sanitizers"
+	@echo "make full     tests, checks, clang, clang-tidy, all sanitizers, reports in a browser"
 	@echo "make build | lint | golden | format | asan | tsan | clang | fuzz | interop | install PREFIX=dir | clean"
 
+# Without Node and npm all but the page of reports is built.
 build:
 	@tools/setup build test
+	@tools/setup page || echo "make: building without the page of reports"
 	@cmake --preset default >/dev/null
 	@$(BUILD) build -j$(JOBS)
 
@@ -22,9 +24,10 @@ test: build
 
 demo:
 	@tools/setup build test
+	@tools/setup page || echo "make: building without the page of reports"
 	@cmake --preset default >/dev/null
 	@$(BUILD) build -j$(JOBS) --target plimsoll_program
-	@build/plimsoll demo
+	@build/plimsoll demo --out build/demo
 
 bench:
 	@tools/setup build bench
@@ -65,6 +68,7 @@ golden:
 
 full: lint test asan tsan clang
 	@tools/check_tidy
+	@tools/check_report
 
 install: build
 	@cmake --install build --prefix $(or $(PREFIX),/usr/local)

@@ -20,3 +20,6 @@ find_library(OPENBLAS_PTHREAD NAMES libopenblas.so.0 PATH_SUFFIXES openblas-pthr
 find_library(DNNL dnnl REQUIRED)
 target_compile_definitions(matmul_bench PRIVATE OPENBLAS_SERIAL="${OPENBLAS_SERIAL}" OPENBLAS_PTHREAD="${OPENBLAS_PTHREAD}")
 target_link_libraries(matmul_bench PRIVATE ${DNNL})
+
+# Eigen is compiled with its bench: give it what the machine has, as our kernels have.
+target_compile_options(sparse_bench PRIVATE -O3 -march=native)

@@ -31,14 +31,14 @@ def enter(*packages):
         os.execv(python, [str(python), *sys.argv])
 
 
-def build_program():
-    """Builds tools/interop_files.cc against the library of build/; gives its path."""
+def build_program(name="interop_files"):
+    """Builds tools/NAME.cc against the library of build/; gives its path."""
     jobs = os.environ.get("JOBS", str(os.cpu_count()))
     if not (ROOT / "build" / "build.ninja").exists():
         subprocess.run(["cmake", "--preset", "default"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
     subprocess.run(["cmake", "--build", "build", f"-j{jobs}", "--target", "libplimsoll.so"], cwd=ROOT, check=True,
                    stdout=subprocess.DEVNULL)
-    program = ROOT / "build" / "interop_files"
-    subprocess.run(["c++", "-std=c++20", "-O1", "-Wall", "-Wextra", "-Werror", "-I.", "tools/interop_files.cc", "-o",
+    program = ROOT / "build" / name
+    subprocess.run(["c++", "-std=c++20", "-O1", "-Wall", "-Wextra", "-Werror", "-I.", f"tools/{name}.cc", "-o",
                     program, "-Lbuild", "-lplimsoll", f"-Wl,-rpath,{ROOT / 'build'}"], cwd=ROOT, check=True)
     return program

@@ -32,8 +32,13 @@ Tensor saved_tensor(const TapeValue& value, const Shape& shape, const char* op) 
 
 class NodeGradient final : public GradientContext {
  public:
-  NodeGradient(TapeRecord& record, const TapeNode& node, std::vector<Slot>& slots)
-      : record_(record), op_(*node.op), inputs_(record.inputs(node)), outputs_(record.outputs(node)), slots_(slots) {}
+  NodeGradient(TapeRecord& record, const TapeNode& node, std::vector<Slot>& slots, bool keep)
+      : record_(record),
+        op_(*node.op),
+        inputs_(record.inputs(node)),
+        outputs_(record.outputs(node)),
+        slots_(slots),
+        keep_(keep) {}
 
   std::size_t num_inputs() const noexcept override { return inputs_.size(); }
   bool wants(std::size_t input) const noexcept override {
@@ -51,6 +56,14 @@ class NodeGradient final : public GradientContext {
     if (gradient.is_empty_handle()) gradient = zeros(record_.shape(outputs_[output]), outputs_[output].dtype);
     return gradient;
   }
+  Tensor take_grad() override {
+    const Tensor& gradient = grad(0);
+    return slots_[outputs_[0].slot].source ? gradient : std::move(slots_[outputs_[0].slot].gradient);
+  }
+  void done_with(std::size_t input) override {
+    if (input < tensors_.size()) tensors_[input] = Tensor();
+    if (!keep_) TapeRecord::drop(inputs_[input]);
+  }
   void give(std::size_t input, Tensor gradient) override {
     if (!wants(input)) return;
     const TapeValue& value = inputs_[input];
@@ -60,26 +73,44 @@ class NodeGradient final : public GradientContext {
                                         op_.input_name(input), dtype_name(gradient.dtype()),
                                         gradient.shape().to_string(), dtype_name(value.dtype), shape.to_string()));
     Tensor& sum = slots_[value.slot].gradient;
-    sum = sum.is_empty_handle() ? std::move(gradient) : sum + gradient;
+    sum = sum.is_empty_handle() ? std::move(gradient) : std::move(sum) + std::move(gradient);
   }
 
  private:
   const Tensor& saved(std::span<TapeValue> values, std::size_t index, std::size_t base, const char* what) {
     if (tensors_.empty()) tensors_.resize(inputs_.size() + outputs_.size());
     Tensor& tensor = tensors_[base + index];
-    if (tensor.is_empty_handle()) {
-      if (!values[index].saved)
-        throw FailedPrecondition(
-            fmt::format("{}: its gradient reads {} {}, which it did not ask to be saved", op_.name(), what, index));
-      tensor = saved_tensor(values[index], record_.shape(values[index]), op_.name());
+    if (!tensor.is_empty_handle()) return tensor;
+    const TapeValue& value = values[index];
+    if (value.maker != kNoNodeOfTape) return tensor = made_again(value);
+    if (!value.saved)
+      throw FailedPrecondition(
+          fmt::format("{}: its gradient reads {} {}, which it did not ask to be saved", op_.name(), what, index));
+    return tensor = saved_tensor(value, record_.shape(value), op_.name());
+  }
+
+  // An input that was not saved. Kept for those who read it after this node; the last one has it for itself.
+  Tensor made_again(const TapeValue& value) {
+    const TapeNode& maker = record_.node(value.maker);
+    TapeValue& output = record_.outputs(maker)[0];
+    const bool is_last = !keep_ && --output.makings == 0;
+    Tensor tensor;
+    if (output.saved) {
+      tensor = saved_tensor(output, record_.shape(output), maker.op->name());
+      if (is_last) TapeRecord::drop(output);
+      return tensor;
     }
+    NodeGradient context(record_, maker, slots_, true);
+    tensor = maker.op->remake(context);
+    if (!keep_ && !is_last) TapeRecord::save(output, tensor);
     return tensor;
   }
 
-  const TapeRecord& record_;
+  TapeRecord& record_;
   const Op& op_;
   const std::span<TapeValue> inputs_, outputs_;
   std::vector<Slot>& slots_;
+  const bool keep_;
   std::vector<Tensor> tensors_;
 };
 
@@ -113,7 +144,7 @@ std::vector<Tensor> run_backward(TapeRecord& record, std::span<const BackwardSee
     if (last == kNoSlot || !slots[last].asked) continue;
     const Tensor gradient = seed.gradient.is_empty_handle() ? ones_like(seed.target) : seed.gradient;
     Tensor& sum = slots[last].gradient;
-    sum = sum.is_empty_handle() ? gradient : sum + gradient;
+    sum = sum.is_empty_handle() ? gradient : std::move(sum) + gradient;
   }
   for (std::size_t i = record.size(); i-- > 0;) {
     const TapeNode& node = record.node(i);
@@ -121,7 +152,7 @@ std::vector<Tensor> run_backward(TapeRecord& record, std::span<const BackwardSee
     for (const TapeValue& output : record.outputs(node))
       reached |= slots[output.slot].asked && !slots[output.slot].gradient.is_empty_handle();
     if (reached) {
-      NodeGradient context(record, node, slots);
+      NodeGradient context(record, node, slots, keep);
       node.op->gradient(context);
     }
     for (const TapeValue& output : record.outputs(node))

@@ -9,7 +9,7 @@ namespace {
 
 struct UnaryCase {
   const char* name;
-  Tensor (*function)(const Tensor&);
+  Tensor (*function)(Tensor);
   double low, high;
   bool smooth = true;
 };

@@ -5,6 +5,7 @@
 #include "plimsoll/autograd/backward.h"
 #include "plimsoll/autograd/tape_record.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/memory/trace_recorder.h"
 #include "plimsoll/tensor/make_tensor.h"
 #include "plimsoll/tensor/tidy.h"
 
@@ -14,10 +15,12 @@ GradientTape::GradientTape(TapeOptions options) : options_(options), record_(Tap
   ThreadContext& context = ThreadContext::current();
   outer = std::exchange(context.interceptor, this);
   enrol();
+  if (options_.persistent) trace_opened("tape", this, true);
 }
 
 GradientTape::~GradientTape() {
   retire();
+  if (options_.persistent) trace_closed("tape", this);
   Interceptor** place = &ThreadContext::current().interceptor;
   while (*place && *place != this) place = &(*place)->outer;
   if (!*place) [[unlikely]]

@@ -10,7 +10,8 @@ namespace plimsoll {
 namespace {
 
 constexpr std::size_t kBlock = 16384;
-constexpr std::size_t kKeptNodes = 1 << 16;  // Larger records are not kept for the next tape.
+constexpr std::size_t kRemadeBytes = 256 << 10;  // Less is kept: making it again costs more than it saves.
+constexpr std::size_t kKeptNodes = 1 << 16;      // Larger records are not kept for the next tape.
 thread_local std::unique_ptr<TapeRecord> spare;
 
 constexpr std::size_t rounded(std::size_t bytes) {
@@ -61,6 +62,12 @@ SlotMask TapeRecord::find_wanted(std::span<const Tensor* const> inputs) {
   return wanted;
 }
 
+// The node that can make this input again, when that pays.
+std::uint32_t TapeRecord::maker_of(const Tensor& input, std::uint32_t slot) const noexcept {
+  if (slot >= makers_.size() || makers_[slot] == kNoNodeOfTape) return kNoNodeOfTape;
+  return input.shape().is_known() && input.nbytes() >= kRemadeBytes ? makers_[slot] : kNoNodeOfTape;
+}
+
 std::uint32_t TapeRecord::shape_number(const Shape& shape) {
   if (shapes_.empty() || !(shapes_.back() == shape)) shapes_.push_back(shape);
   return static_cast<std::uint32_t>(shapes_.size() - 1);
@@ -73,6 +80,8 @@ void TapeRecord::add(const Op& op, std::span<const Tensor* const> inputs, std::s
   make_room(nodes_, 1);
   make_room(values_, inputs.size() + outputs.size());
   make_room(shapes_, inputs.size() + outputs.size());
+  const bool remakes = op.facts().remakes && (saved.outputs & slot(0)) == 0;
+  if (remakes) make_room(makers_, slots_.size() + outputs.size() - makers_.size());
   const std::size_t bytes = op.object_bytes();
   void* const memory = op_memory(bytes);
   slots_.make_room(outputs.size());
@@ -81,25 +90,47 @@ void TapeRecord::add(const Op& op, std::span<const Tensor* const> inputs, std::s
   const EnterThread inside(ThreadMemory::current());
   nodes_.push_back({kept, static_cast<std::uint32_t>(values_.size()), static_cast<std::uint32_t>(inputs.size()),
                     static_cast<std::uint32_t>(outputs.size())});
-  const auto add_value = [&](const Tensor& tensor, std::uint32_t slot_number, bool save) {
+  const auto add_value = [&](const Tensor& tensor, std::uint32_t slot_number, bool save) -> TapeValue& {
     const TensorRecord& record = *tensor.record();
     StorageRef bytes = save ? StorageRef::share(record.storage.load(std::memory_order_relaxed)) : StorageRef();
-    values_.push_back(
-        {record.id, std::move(bytes), record.offset, slot_number, shape_number(record.shape), record.dtype});
+    return values_.emplace_back(TapeValue{.id = record.id,
+                                          .saved = std::move(bytes),
+                                          .offset = record.offset,
+                                          .slot = slot_number,
+                                          .shape = shape_number(record.shape),
+                                          .dtype = record.dtype});
   };
-  for (std::size_t i = 0; i < inputs.size(); ++i) add_value(*inputs[i], found_[i], (saved.inputs & slot(i)) != 0);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const bool save = (saved.inputs & slot(i)) != 0;
+    const std::uint32_t maker = save && (saved.remade & slot(i)) ? maker_of(*inputs[i], found_[i]) : kNoNodeOfTape;
+    add_value(*inputs[i], found_[i], save && maker == kNoNodeOfTape).maker = maker;
+    if (maker != kNoNodeOfTape) ++this->outputs(nodes_[maker])[0].makings;
+  }
   for (std::size_t i = 0; i < outputs.size(); ++i)
     add_value(outputs[i], slots_.add(outputs[i].record()->id), (saved.outputs & slot(i)) != 0);
+  if (!remakes) return;
+  const std::uint32_t made = this->outputs(nodes_.back())[0].slot;
+  if (makers_.size() <= made) makers_.resize(made + 1, kNoNodeOfTape);
+  makers_[made] = static_cast<std::uint32_t>(nodes_.size() - 1);
 }
 
 void TapeRecord::release(const TapeNode& node) noexcept {
   for (std::uint32_t i = 0; i < node.inputs + node.outputs; ++i) {
     TapeValue& value = values_[node.first_value + i];
-    if (!value.saved) continue;
-    StorageRef dropped;  // Goes outside of the gate.
-    const EnterThread inside(ThreadMemory::current());
-    dropped = std::move(value.saved);
+    if (value.saved) drop(value);
   }
+}
+
+void TapeRecord::drop(TapeValue& value) noexcept {
+  StorageRef dropped;  // Goes outside of the gate.
+  const EnterThread inside(ThreadMemory::current());
+  dropped = std::move(value.saved);
+}
+
+void TapeRecord::save(TapeValue& value, const Tensor& tensor) noexcept {
+  const EnterThread inside(ThreadMemory::current());
+  value.saved = StorageRef::share(tensor.record()->storage.load(std::memory_order_relaxed));
+  value.offset = tensor.record()->offset;
 }
 
 void TapeRecord::clear() noexcept {
@@ -111,6 +142,7 @@ void TapeRecord::clear() noexcept {
   nodes_.clear();
   values_.clear();
   shapes_.clear();
+  makers_.clear();
   slots_.clear();
   block_ = used_ = 0;
 }

@@ -1,7 +1,8 @@
 // TapeRecord: what a tape has seen: nodes in order, each an op with its inputs and outputs and what it saved.
 //
 // Values are numbered: a slot is a value that depends on something watched. Nothing here is a tensor: buffers that a
-// gradient will read are held as storages. The memory of a finished record is kept by its thread for the next tape.
+// gradient will read are held as storages, but for large ones that the op that made them can cheaply make again. The
+// memory of a finished record is kept by its thread for the next tape.
 #pragma once
 
 #include <cstddef>
@@ -18,13 +19,18 @@ namespace plimsoll {
 
 inline constexpr std::uint32_t kNoSlot = UINT32_MAX;
 
+inline constexpr std::uint32_t kNoNodeOfTape = UINT32_MAX;
+
 // An input or output of a node.
 struct TapeValue {
   std::uint64_t id = 0;
-  StorageRef saved;  // Set when the gradient reads it.
+  StorageRef saved;  // Set when the gradient reads it, and it is not made again.
   std::size_t offset = 0;
   std::uint32_t slot = kNoSlot;
   std::uint32_t shape = 0;  // Its number in the record.
+  // Of an input that is not saved, but read: the node that makes it again. Of an output: how many such there are.
+  std::uint32_t maker = kNoNodeOfTape;
+  std::uint32_t makings = 0;
   DType dtype = f32;
 };
 
@@ -63,18 +69,22 @@ class TapeRecord {
   std::span<const TapeNode> nodes() const noexcept { return nodes_; }
 
   void release(const TapeNode& node) noexcept;  // Drops what it saved.
+  static void drop(TapeValue& value) noexcept;  // The same for one value.
+  static void save(TapeValue& value, const Tensor& tensor) noexcept;
   void clear() noexcept;
 
  private:
   void* op_memory(std::size_t bytes);
   SlotMask find_wanted(std::span<const Tensor* const> inputs);
+  std::uint32_t maker_of(const Tensor& input, std::uint32_t slot) const noexcept;
   std::uint32_t shape_number(const Shape& shape);
 
   SlotMap slots_;
   std::vector<TapeNode> nodes_;
   std::vector<TapeValue> values_;
-  std::vector<Shape> shapes_;         // Of values; those in a row that are the same are one.
-  std::vector<std::uint32_t> found_;  // Slots of the inputs of the node that is being added.
+  std::vector<Shape> shapes_;          // Of values; those in a row that are the same are one.
+  std::vector<std::uint32_t> found_;   // Slots of the inputs of the node that is being added.
+  std::vector<std::uint32_t> makers_;  // By slot, as far as there are any: the node that can make it again.
   struct Block {
     std::unique_ptr<std::byte[]> bytes;
     std::size_t size;

@@ -19,6 +19,8 @@ void add_replay_command(CLI::App& app);
 void add_devices_command(CLI::App& app);
 void add_demo_command(CLI::App& app);
 void add_inspect_command(CLI::App& app);
+void add_report_command(CLI::App& app);
+void add_doctor_command(CLI::App& app);
 void add_train_command(CLI::App& app);
 void add_predict_command(CLI::App& app);
 

@@ -1,58 +1,73 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "plimsoll/cli/command.h"
-#include "plimsoll/cli/replay_synthetic.h"
+#include "plimsoll/cli/demo_series.h"
+#include "plimsoll/observe/report_page.h"
 
 namespace plimsoll {
 namespace {
 
 using testing::HasSubstr;
 
-int run(std::vector<const char*> arguments, std::string& out) {
-  arguments.insert(arguments.begin(), "plimsoll");
-  testing::internal::CaptureStdout();
-  const int code = run_program(static_cast<int>(arguments.size()), arguments.data());
-  out = testing::internal::GetCapturedStdout();
-  return code;
+class DemoCommand : public testing::Test {
+ protected:
+  ~DemoCommand() override { std::filesystem::remove_all(folder_); }
+
+  int run(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"plimsoll", "demo", "--out", folder_, "--epochs", "1"});
+    std::vector<const char*> pointers;
+    for (const std::string& argument : arguments) pointers.push_back(argument.c_str());
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    const int code = run_program(static_cast<int>(pointers.size()), pointers.data());
+    out_ = testing::internal::GetCapturedStdout();
+    error_ = testing::internal::GetCapturedStderr();
+    return code;
+  }
+
+  const std::string folder_ = testing::TempDir() + "/plimsoll_demo_" + std::to_string(getpid());
+  std::string out_, error_;
+};
+
+TEST(HarbourLevels, AreTheSameEveryTimeAndLookLikeTides) {
+  const std::vector<float> levels = harbour_levels(1000);
+  EXPECT_EQ(levels, harbour_levels(1000));
+  for (const float level : levels) EXPECT_LT(std::abs(level), 2.1f);
+  EXPECT_NEAR(levels[100], levels[125], 0.6);  // Two tides later.
 }
 
-TEST(SyntheticTraining, IsTheSameEveryTimeAndFreesEverything) {
-  const std::string text = synthetic_training({});
-  EXPECT_EQ(text, synthetic_training({}));
-  EXPECT_NE(text, synthetic_training({.seed = 8}));
-  const Trace trace = parse_trace("demo", text);
-  EXPECT_EQ(trace.never_freed, 0u);
-  EXPECT_GT(trace.allocations, 1000u);
+TEST_F(DemoCommand, TrainsInsideItsBudgetAndLeavesItsFiles) {
+  ASSERT_EQ(run({"--json"}), 0) << error_;
+  const auto json = nlohmann::json::parse(out_);
+  EXPECT_EQ(json["epochs"], 1);
+  EXPECT_LE(json["peak_bytes"].get<std::size_t>(), json["budget_bytes"].get<std::size_t>());
+  EXPECT_GT(json["peak_bytes"].get<std::size_t>(), 1u << 20);
+  EXPECT_TRUE(std::filesystem::exists(json["trace"].get<std::string>()));
+  EXPECT_TRUE(std::filesystem::exists(json["logs"].get<std::string>()));
+  EXPECT_TRUE(std::filesystem::exists(json["checkpoint"].get<std::string>() + ".index")) << json["checkpoint"];
+  if (has_report_page()) {
+    EXPECT_TRUE(std::filesystem::exists(json["report"].get<std::string>()));
+  }
 }
 
-TEST(DemoCommand, FitsItsBudgetWhereTensorFlowsPolicyDoesNot) {
-  std::string out;
-  ASSERT_EQ(run({"demo", "--json"}, out), 0);
-  const auto json = nlohmann::json::parse(out);
-  EXPECT_EQ(json["arena"]["refusals"], 0);
-  EXPECT_GT(json["bfc"]["refusals"].get<int>(), 0);
-  EXPECT_LE(json["arena"]["peak_reserved"].get<std::size_t>(), json["budget_bytes"].get<std::size_t>());
-  EXPECT_LT(json["peak_bytes"].get<std::size_t>(), json["budget_bytes"].get<std::size_t>());
+TEST_F(DemoCommand, TellsItsStoryWithoutColoursWhereNobodyLooks) {
+  ASSERT_EQ(run({}), 0) << error_;
+  EXPECT_THAT(out_, HasSubstr("real peak"));
+  EXPECT_THAT(out_, HasSubstr("s per epoch"));
+  EXPECT_THAT(out_, HasSubstr("tensorboard --logdir"));
+  EXPECT_EQ(out_.find('\033'), std::string::npos);
 }
 
-TEST(DemoCommand, ShowsBothPoliciesAndLeavesTheTraceWhereAsked) {
-  const std::string folder = testing::TempDir() + "/plimsoll_demo_out";
-  std::string out;
-  EXPECT_EQ(run({"demo", "--out", folder.c_str()}, out), 0);
-  EXPECT_THAT(out, HasSubstr("TensorFlow's policy"));
-  EXPECT_THAT(out, HasSubstr("####"));
-  EXPECT_GT(read_trace(folder + "/demo.csv").allocations, 1000u);
-  std::filesystem::remove_all(folder);
-}
-
-TEST(DemoCommand, EndsWith3WhenTheBudgetIsTooSmall) {
-  std::string out;
-  EXPECT_EQ(run({"demo", "--budget", "8MiB", "--json"}, out), 3);
-  EXPECT_EQ(run({"demo", "--budget", "nothing"}, out), 2);
+TEST_F(DemoCommand, EndsWith3WhenTheBudgetIsTooSmall) {
+  EXPECT_EQ(run({"--budget", "1MiB", "--json"}), 3);
+  EXPECT_THAT(error_, HasSubstr("cannot allocate"));
+  EXPECT_EQ(run({"--budget", "nothing"}), 2);
+  EXPECT_EQ(run({"--budget", "1"}), 2);
 }
 
 }  // namespace

@@ -14,10 +14,12 @@ int run_program(int argc, const char* const* argv) {
       "fit.");
   add_demo_command(app);
   add_devices_command(app);
+  add_doctor_command(app);
   add_inspect_command(app);
   add_plan_command(app);
   add_predict_command(app);
   add_replay_command(app);
+  add_report_command(app);
   add_train_command(app);
   const CLI::App& known = app;
   const auto is_asked = [&](const CLI::App* command) { return command->get_name() == argv[1]; };

@@ -36,6 +36,9 @@ class GraphState final : public GraphVariables, public Holder {
   Tensor read(const Variable& eager) override;
   Tensor assign(std::uint32_t declared, const Tensor& value, AssignKind kind) override;
   Tensor assign(const Variable& eager, const Tensor& value, AssignKind kind) override;
+  void update(const Op& op, std::span<const Tensor> operands, std::span<const Variable> changed) override;
+  std::size_t add_effect(const RunEffect& effect) override;
+  std::uint64_t defer_seed(const std::shared_ptr<SeedStream>& stream, std::uint64_t base) override;
   // `op` changes these variables; its first operands are their values, as it says.
   Tensor add_update(const Op& op, std::span<const Tensor> inputs, std::span<const std::uint32_t> variables,
                     std::string_view name);
@@ -63,6 +66,17 @@ class GraphState final : public GraphVariables, public Holder {
   const Node& node(std::uint32_t index) const noexcept { return nodes_[index]; }
   const NodeOutput& output(ValueId value) const noexcept { return nodes_[value.node].outputs[value.output]; }
   const std::vector<NodeVariable>& variables() const noexcept { return variables_; }
+
+  // What the numbers stand for that defer_seed() gave: those of a graph and of its rewritten copies are one table.
+  struct DeferredSeed {
+    std::uint64_t stands_for = 0;
+    std::shared_ptr<SeedStream> stream;
+    std::uint64_t base = 0;
+    std::uint64_t number = 0;  // Among those a run takes from the stream.
+  };
+  using SeedTable = std::vector<DeferredSeed>;
+  const std::shared_ptr<SeedTable>& seeds() const noexcept { return seeds_; }  // nullptr: none.
+  void share_seeds(const GraphState& from) { seeds_ = from.seeds_; }
 
   struct Capture {
     ValueId inside;  // A placeholder.
@@ -110,6 +124,8 @@ class GraphState final : public GraphVariables, public Holder {
   std::unordered_map<std::uint64_t, ValueId> constants_by_bytes_;    // By address and offset.
   std::unordered_map<std::uint64_t, ValueId> captured_values_;       // By their number outside.
   std::vector<StorageRef> constants_;                                // Changed inside of the thread's gate.
+  std::unordered_map<const RunEffect*, std::size_t> effects_;        // How often each was added.
+  std::shared_ptr<SeedTable> seeds_;
   struct Block {
     std::unique_ptr<std::byte[]> bytes;
     std::size_t size, used;

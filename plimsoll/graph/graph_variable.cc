@@ -1,6 +1,8 @@
 // Variables as nodes: declared in a graph, or eager and captured by reference.
 #include <fmt/format.h>
 
+#include <atomic>
+
 #include "plimsoll/base/error.h"
 #include "plimsoll/device/device.h"
 #include "plimsoll/graph/graph_state.h"
@@ -131,6 +133,33 @@ Tensor GraphState::add_update(const Op& op, std::span<const Tensor> inputs, std:
       append_op(op, std::move(values), nullptr, std::vector<std::uint32_t>(variables.begin(), variables.end()), name);
   for (const std::uint32_t variable : variables) variables_[variable].last_read = {};
   return tensor({made, 0});
+}
+
+void GraphState::update(const Op& op, std::span<const Tensor> operands, std::span<const Variable> changed) {
+  const auto locked = lock();
+  std::vector<std::uint32_t> numbers;
+  for (const Variable& variable : changed) numbers.push_back(variable_number(variable));
+  add_update(op, operands, numbers, "");
+}
+
+std::size_t GraphState::add_effect(const RunEffect& effect) {
+  const auto locked = lock();
+  if (role_ != Role::kTrace)
+    throw Unsupported(
+        "optimizer: a step inside of a branch, a loop or a Graph; in functions take it outside of them, in graphs use "
+        "one of train::");
+  return effects_[&effect]++;
+}
+
+std::uint64_t GraphState::defer_seed(const std::shared_ptr<SeedStream>& stream, std::uint64_t base) {
+  static std::atomic<std::uint64_t> next{0};
+  constexpr std::uint64_t kMark = 0x73656564736C6F74;
+  const auto locked = lock();
+  if (!seeds_) seeds_ = std::make_shared<SeedTable>();
+  DeferredSeed made{.stands_for = seed_at(kMark, next.fetch_add(1)), .stream = stream, .base = base, .number = 0};
+  for (const DeferredSeed& known : *seeds_) made.number += known.stream == stream;
+  seeds_->push_back(made);
+  return made.stands_for;
 }
 
 Tensor GraphState::assign_number(std::uint32_t number, const Tensor& value, AssignKind kind) {

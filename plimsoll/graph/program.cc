@@ -25,9 +25,10 @@ struct Program::Context {
   std::vector<void*> bases;
   std::vector<const Op*> ops;
   std::vector<std::unique_ptr<std::byte[]>> drawing;  // Where the copies lie.
-  std::vector<Op*> drawing_ops;                       // One for each random step.
+  std::vector<Op*> drawing_ops;                       // One for each random step, then for each seeded one.
   std::vector<StorageRef> taken;                      // Extents, then results.
   std::vector<StorageRef> read;                       // Of variables.
+  std::vector<Storage*> written;                      // The same, of those that are changed.
   std::vector<std::unique_lock<std::mutex>> locks;
   Draws draws;
 
@@ -36,7 +37,7 @@ struct Program::Context {
   }
 };
 
-Program::Program(Rewritten rewritten, const Passes& passes) : graph_(rewritten.graph) {
+Program::Program(Rewritten rewritten, const Passes& passes, bool inside) : graph_(rewritten.graph), inside_(inside) {
   ProgramBuilder(*this, std::move(rewritten), passes).build();
 }
 Program::~Program() = default;
@@ -56,14 +57,17 @@ std::unique_ptr<Program::Context> Program::obtain_context() {
   for (const View& view : out_) context->out.emplace_back(nullptr, view.offset, view.spec.dtype, view.spec.shape);
   context->bases.assign(num_bases_, nullptr);
   for (const Step& step : steps_) context->ops.push_back(step.op);
-  for (const RandomStep& random : random_steps_) {
-    const Op& op = *steps_[random.step].op;
+  const auto copy_op = [&](std::uint32_t step) {
+    const Op& op = *steps_[step].op;
     context->drawing.push_back(std::make_unique<std::byte[]>(op.object_bytes()));
     context->drawing_ops.push_back(op.copy_to(context->drawing.back().get()));
-    context->ops[random.step] = context->drawing_ops.back();
-  }
+    context->ops[step] = context->drawing_ops.back();
+  };
+  for (const RandomStep& random : random_steps_) copy_op(random.step);
+  for (const SeededStep& seeded : seeded_steps_) copy_op(seeded.step);
   context->taken.resize(extents_.size() + storages_.size());
   context->read.resize(variables_.size());
+  context->written.resize(variables_.size());
   context->locks.resize(write_order_.size());
   return context;
 }
@@ -82,10 +86,12 @@ class Program::Running {
     for (StorageRef& storage : c_->read) storage = StorageRef();
     for (auto& lock : c_->locks)
       if (lock.owns_lock()) lock.unlock();
+    while (begun_ > 0) p_.effects_[--begun_].effect->end();
     p_.give_back(std::move(c_));
   }
 
   void obtain() {
+    for (; begun_ < p_.effects_.size(); ++begun_) p_.effects_[begun_].effect->begin();
     obtain_variables();
     for (std::uint32_t i = 0; i < p_.feed_base_.size(); ++i)
       if (p_.feed_base_[i] != kNoBase) {
@@ -136,8 +142,20 @@ class Program::Running {
     }
   }
 
+  // Handles to the results, before they are there: so that making them cannot fail a step that has happened.
   void hand_out() {
+    if (p_.inside_) return;
     for (std::size_t i = 0; i < p_.fetches_.size(); ++i) call_.results[i] = result(i);
+  }
+  void take_back() noexcept {
+    for (Tensor& result : call_.results) result = Tensor();
+  }
+
+  void finish() {
+    if (call_.read) (*call_.read)({c_->in.data() + p_.first_fetched_, p_.fetches_.size()});
+    for (const Effect& effect : p_.effects_) effect.effect->commit(effect.times);
+    if (call_.given_draws) return;
+    for (const Advance& advance : p_.advances_) advance.stream->taken += advance.count;
   }
 
  private:
@@ -168,7 +186,8 @@ class Program::Running {
     for (std::size_t i = 0; i < p_.write_order_.size(); ++i) c_->locks[i] = call_.variables[p_.write_order_[i]].lock();
     for (std::uint32_t i = 0; i < p_.variables_.size(); ++i) {
       if (p_.variables_[i].writes) {
-        set_base(p_.first_variable_ + i, call_.variables[i].own_bytes().resident());
+        c_->written[i] = &call_.variables[i].own_bytes();
+        set_base(p_.first_variable_ + i, c_->written[i]->resident());
       } else {
         c_->read[i] = call_.variables[i].share_bytes();
         set_base(p_.first_variable_ + i, c_->read[i]->resident());
@@ -176,20 +195,31 @@ class Program::Running {
     }
   }
 
+  const RandomDraw* given_draw(std::uint64_t ticket) const {
+    if (call_.given_draws)
+      for (const RandomDraw& candidate : *call_.given_draws)
+        if (candidate.ticket == ticket) return &candidate;
+    return nullptr;
+  }
+
   void draw() {
-    if (p_.tickets_.empty()) return;
+    if (p_.tickets_.empty() && p_.seeded_steps_.empty()) return;
     Draws& draws = c_->draws;
     draws.clear();
     for (const Ticket& ticket : p_.tickets_) {
-      const RandomDraw* given = nullptr;
-      if (call_.given_draws)
-        for (const RandomDraw& candidate : *call_.given_draws)
-          if (candidate.ticket == ticket.number) given = &candidate;
+      const RandomDraw* const given = given_draw(ticket.number);
       draws.push_back(given ? *given : draw_random(std::nullopt, ticket.elements));
       draws.back().ticket = ticket.number;
     }
     for (std::size_t i = 0; i < p_.random_steps_.size(); ++i)
       *c_->drawing_ops[i]->draw() = draws[p_.random_steps_[i].ticket];
+    for (std::size_t i = 0; i < p_.seeded_steps_.size(); ++i) {
+      const GraphState::DeferredSeed& seed = (*p_.graph_->seeds())[p_.seeded_steps_[i].seed];
+      const RandomDraw* const given = given_draw(seed.stands_for);
+      RandomDraw& to = *c_->drawing_ops[p_.random_steps_.size() + i]->draw();
+      to.key = given ? given->key : seed_at(seed.base, seed.stream->taken + seed.number);
+      if (call_.drawn) call_.drawn->push_back({.key = to.key, .offset = 0, .ticket = seed.stands_for});
+    }
     if (call_.drawn) call_.drawn->insert(call_.drawn->end(), draws.begin(), draws.end());
   }
 
@@ -219,8 +249,8 @@ class Program::Running {
       case Result::Kind::kConstant:
         return on(StorageRef::share(p_.constants_[result.number]), result.offset, "constant", TensorRecord::kView);
       case Result::Kind::kVariable: {
-        StorageRef bytes = c_->read[result.number] ? c_->read[result.number]
-                                                   : StorageRef::share(&call_.variables[result.number].own_bytes());
+        StorageRef bytes =
+            c_->read[result.number] ? c_->read[result.number] : StorageRef::share(c_->written[result.number]);
         return on(std::move(bytes), result.offset, "variable", TensorRecord::kView);
       }
       case Result::Kind::kNothing:
@@ -232,13 +262,20 @@ class Program::Running {
   Program& p_;
   const ProgramCall call_;
   std::unique_ptr<Context> c_;
+  std::size_t begun_ = 0;  // Of the effects.
 };
 
 void Program::run(const ProgramCall& call) {
   Running running(*this, call);
   running.obtain();
-  running.execute();
-  running.hand_out();
+  try {
+    running.hand_out();
+    running.execute();
+  } catch (...) {
+    running.take_back();
+    throw;
+  }
+  running.finish();
 }
 
 void Program::run_inside(std::span<const ConstTensorView> feeds, std::span<const TensorView> results,
@@ -246,6 +283,7 @@ void Program::run_inside(std::span<const ConstTensorView> feeds, std::span<const
   Running running(*this, {});
   running.obtain_inside(feeds, results, extent);
   running.execute();
+  running.finish();
 }
 
 std::size_t Program::bytes() const noexcept {

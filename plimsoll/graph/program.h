@@ -12,19 +12,25 @@
 #include <span>
 #include <vector>
 
+#include "plimsoll/base/function_ref.h"
 #include "plimsoll/graph/memory_plan.h"
 #include "plimsoll/graph/rewrite.h"
 #include "plimsoll/ops/random.h"
 
 namespace plimsoll {
 
-// The numbers that calls without a seed drew, by their tickets: what a gradient needs to draw the same.
+// The numbers that calls without a seed drew, by their tickets, and those that seeds of a stream stood for: what a
+// gradient needs to draw the same.
 using Draws = std::vector<RandomDraw>;
+
+// Called with the fetched values, which lie in the extent.
+using ReadInside = FunctionRef<void(std::span<const ConstTensorView> fetched)>;
 
 struct ProgramCall {
   std::span<const Tensor* const> feeds;
   std::span<const Variable> variables;  // One for each of variables().
-  std::span<Tensor> results;            // One for each fetch.
+  std::span<Tensor> results;            // One for each fetch, unless they stay inside.
+  const ReadInside* read = nullptr;     // Of a program whose fetches stay inside.
   const Draws* given_draws = nullptr;   // Used where they have the ticket.
   Draws* drawn = nullptr;               // Added to, when asked for.
 };
@@ -34,7 +40,8 @@ std::exception_ptr& pending_error() noexcept;
 
 class Program {
  public:
-  Program(Rewritten rewritten, const Passes& passes);
+  // `inside`: what is fetched stays in the extent, for a reader, and takes no memory of its own.
+  Program(Rewritten rewritten, const Passes& passes, bool inside = false);
   ~Program();
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
@@ -100,6 +107,19 @@ class Program {
     std::uint64_t number;
     std::size_t elements;
   };
+  // A step with a seed that a stream gives.
+  struct SeededStep {
+    std::uint32_t step;
+    std::uint32_t seed;  // Among the graph's.
+  };
+  struct Effect {
+    std::shared_ptr<RunEffect> effect;
+    std::size_t times;
+  };
+  struct Advance {  // How many seeds a run takes of a stream.
+    std::shared_ptr<SeedStream> stream;
+    std::uint64_t count;
+  };
   struct Context;
   class Running;
 
@@ -121,9 +141,14 @@ class Program {
   std::vector<ValueId> fetch_values_;
   std::vector<RandomStep> random_steps_;
   std::vector<Ticket> tickets_;
+  std::vector<SeededStep> seeded_steps_;
+  std::vector<Advance> advances_;
+  std::vector<Effect> effects_;  // By address: the order they begin in.
   std::vector<std::unique_ptr<Op>> own_ops_;
   std::vector<std::uint32_t> write_order_;  // Of variables_, by id: the order locks are taken in.
   MemoryPlan plan_;
+  const bool inside_;
+  std::uint32_t first_fetched_ = 0;  // Among in_: views of the fetches that stay inside.
 
   std::mutex mutex_;
   std::vector<std::unique_ptr<Context>> spare_;  // Guarded by mutex_.

@@ -203,7 +203,7 @@ void ProgramBuilder::place_results() {
     if (fetch.node == kNoNode) continue;
     Root& root = roots_[root_of(fetch)];
     if (root.place != Place::kPlanned) continue;
-    root.place = Place::kResult;
+    if (!program_.inside_) root.place = Place::kResult;
     root.last = static_cast<std::int64_t>(steps_.size());
   }
 }

@@ -73,6 +73,8 @@ class ProgramBuilder {
   void emit_bases();
   Program::View view_of(ValueId id);
   void emit_random();
+  void emit_seeds();
+  void emit_effects();
   void emit_results();
   void describe_plan(const std::vector<std::uint32_t>& planned, std::size_t lower_bound);
 

@@ -6,6 +6,7 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/device/device.h"
 #include "plimsoll/graph/program_builder.h"
+#include "plimsoll/ops/optimizer_update.h"
 
 namespace plimsoll {
 namespace {
@@ -150,7 +151,12 @@ void ProgramBuilder::emit() {
     made.num_out = static_cast<std::uint32_t>(p.out_.size()) - made.first_out;
     p.steps_.push_back(made);
   }
+  p.first_fetched_ = static_cast<std::uint32_t>(p.in_.size());
+  if (p.inside_)
+    for (const ValueId& fetch : rewritten_.fetches) p.in_.push_back(view_of(fetch));
   emit_random();
+  emit_seeds();
+  emit_effects();
   emit_results();
   emit_bases();
 }
@@ -174,6 +180,39 @@ void ProgramBuilder::emit_random() {
         std::lower_bound(tickets.begin(), tickets.end(), Program::Ticket{ticket_of(steps_[i]), 0}, before);
     program_.random_steps_.push_back({i, static_cast<std::uint32_t>(found - tickets.begin())});
   }
+}
+
+// Seeds of a stream: which steps have which, and how many a run takes, also for steps that were left out.
+void ProgramBuilder::emit_seeds() {
+  if (!graph_.seeds()) return;
+  const GraphState::SeedTable& seeds = *graph_.seeds();
+  for (std::uint32_t i = 0; i < steps_.size(); ++i) {
+    const RandomDraw* draw = steps_[i].op->facts().is_random ? const_cast<Op*>(steps_[i].op)->draw() : nullptr;
+    if (!draw || draw->ticket != 0) continue;
+    for (std::uint32_t seed = 0; seed < seeds.size(); ++seed)
+      if (seeds[seed].stands_for == draw->key) program_.seeded_steps_.push_back({i, seed});
+  }
+  for (const GraphState::DeferredSeed& seed : seeds) {
+    auto& advances = program_.advances_;
+    const auto same = [&](const Program::Advance& known) { return known.stream == seed.stream; };
+    auto found = std::find_if(advances.begin(), advances.end(), same);
+    if (found == advances.end()) found = advances.insert(advances.end(), {seed.stream, 0});
+    ++found->count;
+  }
+}
+
+void ProgramBuilder::emit_effects() {
+  auto& effects = program_.effects_;
+  for (const BuildStep& step : steps_) {
+    const auto* update = dynamic_cast<const ScheduledUpdate*>(step.op);
+    if (!update) continue;
+    const auto same = [&](const Program::Effect& known) { return known.effect == update->effect(); };
+    auto found = std::find_if(effects.begin(), effects.end(), same);
+    if (found == effects.end()) found = effects.insert(effects.end(), {update->effect(), 0});
+    found->times = std::max(found->times, update->nth() + 1);
+  }
+  std::sort(effects.begin(), effects.end(),
+            [](const Program::Effect& a, const Program::Effect& b) { return a.effect < b.effect; });
 }
 
 void ProgramBuilder::emit_results() {

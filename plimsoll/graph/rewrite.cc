@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <cstddef>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <unordered_map>
 
@@ -21,6 +23,7 @@ class Rewriter {
  public:
   Rewriter(GraphState& from, std::span<const Feed> feeds, const Passes& passes)
       : from_(from), feeds_(feeds), passes_(passes), to_(GraphState::make(GraphState::Role::kPlan)) {
+    to_->share_seeds(from);
     first_.reserve(from.nodes().size() + 1);
     first_.push_back(0);
     for (const Node& node : from.nodes())
@@ -59,6 +62,7 @@ class Rewriter {
       const Node& node = from_.node(i);
       if (with_effects && (node.kind == NodeKind::kAssign || node.kind == NodeKind::kUpdate)) needed_[i] = true;
       if (!needed_[i]) continue;
+      has_gradients_ |= node.kind == NodeKind::kGradients;
       for (const ValueId& input : node.inputs) need(input);
       for (const std::uint32_t before : node.controls) needed_[before] = true;
     }
@@ -140,24 +144,57 @@ class Rewriter {
     return found->second;
   }
 
+  // An op of our own.
+  struct OwnOp {
+    explicit OwnOp(const Op& of) : memory(new std::max_align_t[of.object_bytes() / sizeof(std::max_align_t) + 1]) {
+      op = of.copy_to(memory.get());
+    }
+    ~OwnOp() { op->~Op(); }
+    OwnOp(const OwnOp&) = delete;
+    OwnOp& operator=(const OwnOp&) = delete;
+    std::unique_ptr<std::max_align_t[]> memory;
+    Op* op;
+  };
+
+  // How many outputs a copy of the node's op still has, without what only a gradient reads; 0: nothing can be left out.
+  std::uint32_t make_lean(std::uint32_t index, Op& copy) const {
+    const auto outputs = static_cast<std::uint32_t>(copy.make_lean());
+    for (std::uint32_t output = outputs; output < from_.node(index).outputs.size(); ++output)
+      if (used_[place({index, output})]) return 0;
+    return outputs;
+  }
+
   void copy_op(std::uint32_t index) {
     const Node& node = from_.node(index);
     std::vector<ValueId> inputs = node.inputs;
     for (ValueId& input : inputs) input = mapped_[place(input)];
+    if (passes_.lean && !has_gradients_ && node.outputs.size() > 1) {
+      const OwnOp lean(*node.op);
+      if (const std::uint32_t outputs = make_lean(index, *lean.op); outputs > 0)
+        return add_op(index, *lean.op, std::move(inputs), outputs);
+    }
+    add_op(index, *node.op, std::move(inputs), static_cast<std::uint32_t>(node.outputs.size()));
+  }
+
+  void add_op(std::uint32_t index, const Op& op, std::vector<ValueId> inputs, std::uint32_t outputs) {
+    const Node& node = from_.node(index);
     std::string key;
-    if (passes_.merge && node.op->facts().is_pure) {
-      key = key_of(*node.op, inputs);
-      if (const auto found = done_.find(key); found != done_.end()) return keep_all(index, found->second);
+    if (passes_.merge && op.facts().is_pure) {
+      key = key_of(op, inputs);
+      if (const auto found = done_.find(key); found != done_.end()) return keep_outputs(index, found->second, outputs);
     }
     std::uint32_t made = passes_.fold ? fold(node, inputs) : kNoNode;
-    if (made == kNoNode) made = to_->append_op(*node.op, std::move(inputs), node.device);
-    keep_all(index, made);
+    if (made == kNoNode) made = to_->append_op(op, std::move(inputs), node.device);
+    keep_outputs(index, made, outputs);
     if (!key.empty()) done_.emplace(std::move(key), made);
   }
 
+  void keep_outputs(std::uint32_t index, std::uint32_t made, std::uint32_t outputs) {
+    for (std::uint32_t output = 0; output < outputs; ++output) keep({index, output}, {made, output});
+  }
+
   void keep_all(std::uint32_t index, std::uint32_t made) {
-    for (std::uint32_t output = 0; output < from_.node(index).outputs.size(); ++output)
-      keep({index, output}, {made, output});
+    keep_outputs(index, made, static_cast<std::uint32_t>(from_.node(index).outputs.size()));
   }
 
   // Ops of one type with the same bytes are the same. (Equal ones may differ in bytes; then nothing is gained.)
@@ -215,6 +252,7 @@ class Rewriter {
   std::vector<int> fed_;              // By output: which feed, or -1.
   std::vector<bool> used_;            // By output.
   std::vector<bool> needed_;          // By node.
+  bool has_gradients_ = false;        // A needed node asks for gradients, which may read any output.
   std::unordered_map<std::uint32_t, std::uint32_t> variables_;
   std::unordered_map<std::string, std::uint32_t> done_;
 };

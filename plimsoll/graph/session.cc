@@ -13,6 +13,7 @@
 #include "plimsoll/graph/plan_cache.h"
 #include "plimsoll/graph/program.h"
 #include "plimsoll/memory/budget.h"
+#include "plimsoll/memory/trace_recorder.h"
 #include "plimsoll/tensor/make_tensor.h"
 
 namespace plimsoll {
@@ -127,9 +128,63 @@ class Session::State {
     return names;
   }
 
+  std::vector<NamedTensor> variable_values(Wanted wanted) {
+    const std::unique_lock alone(use_);
+    require_open();
+    const TraceWith nobody(nullptr);
+    GraphState& graph = *graph_.state();
+    const auto locked = graph.lock();
+    const std::lock_guard lock(mutex_);
+    std::vector<NamedTensor> values;
+    std::string missing;
+    for (std::uint32_t i = 0; i < graph.variables().size(); ++i) {
+      const NodeVariable& variable = graph.variables()[i];
+      if (!wanted(variable.name)) continue;
+      if (const std::optional<Variable> held = holder_of(variable, i))
+        values.push_back({variable.name, held->value()});
+      else
+        missing += fmt::format("{}\"{}\"", missing.empty() ? "" : ", ", variable.name);
+    }
+    if (!missing.empty())
+      throw FailedPrecondition(fmt::format(
+          "save: no value in this session for variable {}; call initialize_variables(), or restore them", missing));
+    return values;
+  }
+
+  void fill_variables(Wanted wanted, FunctionRef<void(std::span<const RestoreTarget>)> fill) {
+    const std::unique_lock alone(use_);
+    require_open();
+    const TraceWith nobody(nullptr);
+    std::optional<BudgetScope> charged;
+    if (budget_) charged.emplace(*budget_);
+    GraphState& graph = *graph_.state();
+    const auto locked = graph.lock();
+    const std::lock_guard lock(mutex_);
+    values_.resize(std::max(values_.size(), graph.variables().size()));
+    std::vector<std::pair<std::uint32_t, Variable>> fresh;
+    std::vector<RestoreTarget> targets;
+    std::vector<std::unique_ptr<Pin>> pins;
+    for (std::uint32_t i = 0; i < graph.variables().size(); ++i) {
+      const NodeVariable& variable = graph.variables()[i];
+      if (!wanted(variable.name)) continue;
+      std::optional<Variable> held = holder_of(variable, i);
+      const bool has_value = held.has_value();
+      if (!held) {
+        held.emplace(make_tensor({.op = "LoadCheckpoint", .category = Category::kParameters}, variable.spec.shape,
+                                 variable.spec.dtype, *variable.device),
+                     VariableOptions{.name = variable.name, .trainable = variable.trainable});
+        fresh.emplace_back(i, *held);
+      }
+      targets.push_back({variable.name, held->writable_value(), has_value});
+      pins.push_back(std::make_unique<Pin>(*held));
+    }
+    fill(targets);
+    for (const auto& [number, variable] : fresh) values_[number].emplace(variable);
+  }
+
   void close() {
     const std::unique_lock alone(use_);
-    closed_ = true;
+    if (!closed_.exchange(true)) trace_closed("session", this);
     plans_.clear();
     std::vector<std::optional<Variable>> dropped;
     const std::lock_guard lock(mutex_);
@@ -155,6 +210,25 @@ class Session::State {
   }
 
  private:
+  // Keeps a variable's bytes where they are.
+  class Pin {
+   public:
+    explicit Pin(const Variable& variable) : storage_(variable.share_bytes()) { storage_->pin(); }
+    ~Pin() { storage_->unpin(); }
+    Pin(const Pin&) = delete;
+    Pin& operator=(const Pin&) = delete;
+
+   private:
+    const StorageRef storage_;
+  };
+
+  // Who holds the value of the graph's variable of that number, if it has one. Requires mutex_.
+  std::optional<Variable> holder_of(const NodeVariable& variable, std::uint32_t number) const {
+    if (variable.eager) return variable.eager;
+    if (number < values_.size()) return values_[number];
+    return std::nullopt;
+  }
+
   void require_open() const {
     if (closed_) throw FailedPrecondition("session: it is closed; make another one to run the graph again");
   }
@@ -214,6 +288,7 @@ class Session::State {
       append(signature, fed.back().spec);
     }
     if (std::shared_ptr<Program> known = plans_.find(signature)) return known;
+    trace_size("graph", &graph, graph.nodes().size());
     const Passes passes;
     Passes expanding;
     expanding.merge = false;  // Gradients of what is merged would add up in another order.
@@ -290,7 +365,9 @@ class Session::State {
 };
 
 Session::Session(SessionOptions options) : Session(default_graph(), options) {}
-Session::Session(const Graph& graph, SessionOptions options) : state_(std::make_unique<State>(graph, options)) {}
+Session::Session(const Graph& graph, SessionOptions options) : state_(std::make_unique<State>(graph, options)) {
+  trace_opened("session", state_.get());
+}
 Session::~Session() { state_->close(); }
 
 Tensor Session::run(const Tensor& fetch, const Feeds& feeds) {
@@ -306,6 +383,10 @@ void Session::initialize_variables() { state_->initialize(); }
 std::vector<Variable> Session::variables() const { return state_->variables(); }
 void Session::set_variable(const std::string& name, const Tensor& value) { state_->set_by_name(name, value); }
 std::vector<std::string> Session::uninitialized_variables() const { return state_->uninitialized(); }
+std::vector<NamedTensor> Session::variable_values(Wanted wanted) const { return state_->variable_values(wanted); }
+void Session::fill_variables(Wanted wanted, FunctionRef<void(std::span<const RestoreTarget>)> fill) {
+  state_->fill_variables(wanted, fill);
+}
 void Session::close() { state_->close(); }
 bool Session::is_closed() const noexcept { return state_->is_closed(); }
 const Graph& Session::graph() const noexcept { return state_->graph(); }

@@ -20,13 +20,16 @@
 #include <iosfwd>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "plimsoll/base/api.h"
+#include "plimsoll/base/function_ref.h"
 #include "plimsoll/graph/graph.h"
 #include "plimsoll/graph/memory_plan.h"
+#include "plimsoll/io/checkpoint.h"
 
 namespace plimsoll {
 
@@ -78,6 +81,14 @@ class PLIMSOLL_API Session {
   // For loaders: gives the variable of that name a value. Throws NotFound, InvalidArgument.
   void set_variable(const std::string& name, const Tensor& value);
   std::vector<std::string> uninitialized_variables() const;
+
+  using Wanted = FunctionRef<bool(const std::string& name)>;
+  // For savers: the graph's variables, eager ones included, all as they are between two runs; the tensors share their
+  // bytes. Throws FailedPrecondition for those without a value, naming them.
+  std::vector<NamedTensor> variable_values(Wanted wanted) const;
+  // For loaders: calls `fill` with the memory of these variables, to be written in place, while nothing runs. Those
+  // without a value get memory, which is theirs when `fill` has returned; when it throws they still have no value.
+  void fill_variables(Wanted wanted, FunctionRef<void(std::span<const RestoreTarget>)> fill);
 
   void close();  // A second time does nothing. Waits for runs of other threads.
   bool is_closed() const noexcept;

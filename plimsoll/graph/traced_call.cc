@@ -190,6 +190,7 @@ TracedCall::Differentiated& TracedCall::differentiated() {
   const TraceWith nobody(nullptr);
   Passes unmerged = passes_;
   unmerged.merge = false;  // Gradients of what is merged would add up in another order.
+  unmerged.lean = false;
   Rewritten joint = rewrite(*graph_, feed_specs(), fetches_, effects_, unmerged);
   made->joint = joint.graph;
   GraphState& graph = *made->joint;
@@ -253,7 +254,7 @@ TracedCall& TracedCall::whole() {
   if (made.whole) return *made.whole;
   const TraceWith nobody(nullptr);
   Passes unmerged = passes_;
-  unmerged.merge = false;
+  unmerged.merge = unmerged.lean = false;
   Rewritten copy = rewrite(*made.joint, specs_of(*made.joint, made.operands), made.outputs, false, unmerged);
   GraphState& graph = *copy.graph;
   std::vector<ValueId> call_feeds(copy.feeds), sources;

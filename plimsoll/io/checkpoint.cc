@@ -37,16 +37,33 @@ std::string relative_name(const fs::path& directory, const fs::path& prefix) {
 }  // namespace
 
 void save_checkpoint(const fs::path& prefix, std::span<const NamedTensor> tensors) {
-  std::vector<const NamedTensor*> order;
-  for (const NamedTensor& tensor : tensors) order.push_back(&tensor);
-  std::sort(order.begin(), order.end(), [](const NamedTensor* a, const NamedTensor* b) { return a->name < b->name; });
+  save_checkpoint(prefix, std::vector<NamedTensor>(tensors.begin(), tensors.end()));
+}
+
+void save_checkpoint(const fs::path& prefix, std::vector<NamedTensor>&& tensors) {
+  std::sort(tensors.begin(), tensors.end(), [](const NamedTensor& a, const NamedTensor& b) { return a.name < b.name; });
   BundleWriter writer(prefix);
-  for (const NamedTensor* tensor : order) writer.add(tensor->name, tensor->tensor);
+  for (NamedTensor& tensor : tensors) {
+    writer.add(tensor.name, tensor.tensor);
+    tensor.tensor = Tensor();
+  }
   writer.commit();
 }
 
 std::string CheckpointKeeper::save(const fs::path& prefix, std::optional<std::int64_t> step,
                                    std::span<const NamedTensor> tensors) {
+  return save(prefix, step, std::vector<NamedTensor>(tensors.begin(), tensors.end()));
+}
+
+std::string CheckpointKeeper::save(const fs::path& prefix, std::optional<std::int64_t> step,
+                                   std::vector<NamedTensor>&& tensors) {
+  const std::string path = begin(prefix, step);
+  save_checkpoint(path, std::move(tensors));
+  keep(path);
+  return path;
+}
+
+std::string CheckpointKeeper::begin(const fs::path& prefix, std::optional<std::int64_t> step) const {
   fs::path path = prefix;
   if (step) path += fmt::format("-{}", *step);
   if (path.filename() == "checkpoint")
@@ -55,23 +72,25 @@ std::string CheckpointKeeper::save(const fs::path& prefix, std::optional<std::in
                     "another",
                     path.native()));
   remove_stale_temporaries(path.parent_path(), prefix.filename().native());  // Of other steps, too.
-  save_checkpoint(path, tensors);
+  return path.native();
+}
 
+void CheckpointKeeper::keep(const std::string& path) {
   std::vector<std::string> kept = kept_;
-  std::erase(kept, path.native());
-  kept.push_back(path.native());
+  std::erase(kept, path);
+  kept.push_back(path);
   const std::size_t surplus =
       options_.max_to_keep > 0 && kept.size() > options_.max_to_keep ? kept.size() - options_.max_to_keep : 0;
   const std::vector<std::string> gone(kept.begin(), kept.begin() + static_cast<std::ptrdiff_t>(surplus));
   kept.erase(kept.begin(), kept.begin() + static_cast<std::ptrdiff_t>(surplus));
 
+  const fs::path directory = fs::path(path).parent_path();
   CheckpointState state;
-  for (const std::string& one : kept) state.all.push_back(relative_name(path.parent_path(), one));
+  for (const std::string& one : kept) state.all.push_back(relative_name(directory, one));
   state.latest = state.all.back();
-  write_checkpoint_state(path.parent_path(), state);
+  write_checkpoint_state(directory, state);
   kept_ = std::move(kept);
   for (const std::string& one : gone) remove_bundle(one);
-  return path.native();
 }
 
 void CheckpointKeeper::recover(const fs::path& directory) {
@@ -87,7 +106,8 @@ void CheckpointKeeper::recover(const fs::path& directory) {
     if (const fs::path path = directory / name; fs::exists(bundle_index_path(path))) kept_.push_back(path.native());
 }
 
-void check_checkpoint_fits(const BundleReader& reader, std::span<const CheckpointSpec> wanted) {
+std::vector<std::string> check_checkpoint_fits(const BundleReader& reader, std::span<const CheckpointSpec> wanted,
+                                               const CheckpointFitOptions& options) {
   std::vector<std::string> missing, differ, extra, asked;
   for (const CheckpointSpec& spec : wanted) {
     asked.push_back(spec.name);
@@ -100,11 +120,11 @@ void check_checkpoint_fits(const BundleReader& reader, std::span<const Checkpoin
       differ.push_back(fmt::format("\"{}\" ({} {} in the checkpoint, {} {} wanted)", spec.name, entry.dtype_name,
                                    entry.shape.to_string(), dtype_name(spec.dtype), spec.shape.to_string()));
   }
-  if (missing.empty() && differ.empty()) return;
   std::sort(asked.begin(), asked.end());
   for (const BundleEntry& entry : reader.entries())
     if (!is_bookkeeping(entry) && !std::binary_search(asked.begin(), asked.end(), entry.key))
       extra.push_back(fmt::format("\"{}\"", entry.key));
+  if (missing.empty() && differ.empty() && (extra.empty() || !options.exact)) return extra;
   std::string text = fmt::format("checkpoint \"{}\": does not fit; nothing was restored", reader.prefix());
   append_names(text, "missing", missing);
   append_names(text, "of another dtype or shape", differ);
@@ -118,8 +138,10 @@ void restore_checkpoint(const BundleReader& reader, std::span<const RestoreTarge
   for (const RestoreTarget& target : targets)
     wanted.push_back({target.name, target.destination.dtype(), target.destination.shape()});
   check_checkpoint_fits(reader, wanted);
-  for (const RestoreTarget& target : targets) reader.verify(target.name);
-  for (const RestoreTarget& target : targets) reader.read_into(target.name, target.destination);
+  for (const RestoreTarget& target : targets)
+    target.has_value ? reader.verify(target.name) : reader.read_into(target.name, target.destination);
+  for (const RestoreTarget& target : targets)
+    if (target.has_value) reader.read_into(target.name, target.destination);
 }
 
 void restore_checkpoint(const fs::path& prefix, std::span<const RestoreTarget> targets) {

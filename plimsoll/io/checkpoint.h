@@ -30,6 +30,8 @@ struct NamedTensor {
 
 // Writes a bundle of these tensors, in the order of their names. Throws as BundleWriter does.
 PLIMSOLL_API void save_checkpoint(const std::filesystem::path& prefix, std::span<const NamedTensor> tensors);
+// The same; lets go of each tensor when it is written.
+PLIMSOLL_API void save_checkpoint(const std::filesystem::path& prefix, std::vector<NamedTensor>&& tensors);
 
 struct KeeperOptions {
   std::size_t max_to_keep = 5;  // 0: all.
@@ -44,6 +46,8 @@ class PLIMSOLL_API CheckpointKeeper {
   // a path that is the `checkpoint` file itself, else as BundleWriter; then the state is what it was.
   std::string save(const std::filesystem::path& prefix, std::optional<std::int64_t> step,
                    std::span<const NamedTensor> tensors);
+  std::string save(const std::filesystem::path& prefix, std::optional<std::int64_t> step,
+                   std::vector<NamedTensor>&& tensors);
 
   // Goes on with what the folder's `checkpoint` file lists, after a restart. Nothing there is fine.
   void recover(const std::filesystem::path& directory);
@@ -51,6 +55,9 @@ class PLIMSOLL_API CheckpointKeeper {
   const std::vector<std::string>& kept() const noexcept { return kept_; }  // Oldest first.
 
  private:
+  std::string begin(const std::filesystem::path& prefix, std::optional<std::int64_t> step) const;  // Gives the path.
+  void keep(const std::string& path);
+
   KeeperOptions options_;
   std::vector<std::string> kept_;
 };
@@ -59,12 +66,13 @@ class PLIMSOLL_API CheckpointKeeper {
 struct RestoreTarget {
   std::string name;
   TensorView destination;
+  bool has_value = true;  // False: what is there is of no use, so that it may be left half written.
 };
 
 // Fills all targets or none: first it looks whether every name is there with its dtype and shape, and throws NotFound
 // (names are missing) or InvalidArgument (only dtypes or shapes differ), with all of them and the names that nobody
-// asked for in one message; then it verifies all checksums (Corruption); only then it writes. What the checkpoint has
-// beyond the targets is fine.
+// asked for in one message; then it reads the targets that have no value and verifies the checksums of all others
+// (Corruption); only then it writes these. What the checkpoint has beyond the targets is fine.
 PLIMSOLL_API void restore_checkpoint(const BundleReader& reader, std::span<const RestoreTarget> targets);
 PLIMSOLL_API void restore_checkpoint(const std::filesystem::path& prefix, std::span<const RestoreTarget> targets);
 
@@ -74,7 +82,13 @@ struct CheckpointSpec {
   DType dtype = f32;
   Shape shape;
 };
-// Throws as restore_checkpoint() does when they do not fit.
-PLIMSOLL_API void check_checkpoint_fits(const BundleReader& reader, std::span<const CheckpointSpec> wanted);
+struct CheckpointFitOptions {
+  bool exact = false;  // What nobody asked for is InvalidArgument, too.
+};
+// Throws as restore_checkpoint() does when they do not fit. Gives the names of the tensors that nobody asked for, but
+// those that only say how an object-based checkpoint is made up.
+PLIMSOLL_API std::vector<std::string> check_checkpoint_fits(const BundleReader& reader,
+                                                            std::span<const CheckpointSpec> wanted,
+                                                            const CheckpointFitOptions& options = {});
 
 }  // namespace plimsoll

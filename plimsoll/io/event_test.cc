@@ -59,7 +59,7 @@ TEST_F(Events, AreReadAsWritten) {
   EXPECT_THAT(path.filename().string(), StartsWith("events.out.tfevents."));
   const std::vector<SummaryEvent> events = all(path);
   ASSERT_EQ(events.size(), 8u);
-  EXPECT_EQ(events[0].file_version, "brain.SummaryEvent:2");
+  EXPECT_EQ(events[0].file_version, "brain.Event:2");
   EXPECT_GT(events[0].wall_time, 1.6e9);
   EXPECT_EQ(events[1].values.at(0).tag, "loss");
   EXPECT_EQ(events[1].values[0].scalar, 0.25f);

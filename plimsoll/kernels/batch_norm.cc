@@ -33,7 +33,7 @@ struct Extent {
   }
 };
 
-// Two sums per channel and piece, then three factors per channel.
+// Two sums per channel and piece, then five factors per channel.
 template <class T>
 struct Scratch {
   const Extent& extent;
@@ -47,7 +47,7 @@ struct Scratch {
   }
   static std::size_t bytes(const Extent& e) noexcept {
     return static_cast<std::size_t>(e.channels) *
-           (static_cast<std::size_t>(e.pieces) * 2 * sizeof(double) + 3 * sizeof(T));
+           (static_cast<std::size_t>(e.pieces) * 2 * sizeof(double) + 5 * sizeof(T));
   }
 
   // Zeroes each piece's sums and calls visit(first row, rows, sums, sums) for it, in parallel.
@@ -92,14 +92,21 @@ void join_moments(const Extent& extent, const Scratch<T>& scratch) noexcept {
   }
 }
 
+// What makes y of x - mean.
 template <class T>
-void apply(const Extent& extent, const ConstTensorView& x, const TensorView& y, const T* mean, const T* rstd,
-           const BatchNormParameters& parameters, bool relu, const Scratch<T>& scratch) noexcept {
-  T *scale = scratch.factors(0), *shift = scratch.factors(1);
+void fill_scale_and_shift(const Extent& extent, const T* rstd, const BatchNormParameters& parameters, T* scale,
+                          T* shift) noexcept {
   for (std::int64_t c = 0; c < extent.channels; ++c) {
     scale[c] = value_or(parameters.gamma, c, T(1)) * rstd[c];
     shift[c] = value_or(parameters.beta, c, T(0));
   }
+}
+
+template <class T>
+void apply(const Extent& extent, const ConstTensorView& x, const TensorView& y, const T* mean, const T* rstd,
+           const BatchNormParameters& parameters, bool relu, const Scratch<T>& scratch) noexcept {
+  T *scale = scratch.factors(0), *shift = scratch.factors(1);
+  fill_scale_and_shift(extent, rstd, parameters, scale, shift);
   const BatchNormLoops& loops = batch_norm_loops().of(x.dtype());
   extent.each_chunk([&](std::int64_t row, std::int64_t rows) {
     const std::int64_t at = row * extent.channels;
@@ -140,17 +147,24 @@ void infer(const ConstTensorView& x, const ConstTensorView& mean, const ConstTen
 }
 
 template <class T>
+void apply_again(const ConstTensorView& x, const ConstTensorView& mean, const ConstTensorView& rstd,
+                 const BatchNormParameters& parameters, bool relu, const TensorView& y, std::byte* memory) noexcept {
+  const Extent extent(x.shape());
+  apply(extent, x, y, elements<T>(mean), elements<T>(rstd), parameters, relu, Scratch<T>{extent, memory});
+}
+
+template <class T>
 void differentiate(const ConstTensorView& x, const ConstTensorView& dy, const ConstTensorView& mean,
-                   const ConstTensorView& rstd, const ConstTensorView* gamma, const ConstTensorView* y,
+                   const ConstTensorView& rstd, const BatchNormParameters& parameters, bool relu,
                    const BatchNormGradients& gradients, std::byte* memory) noexcept {
   const Extent extent(x.shape());
   const Scratch<T> scratch = {extent, memory};
   const BatchNormLoops& loops = batch_norm_loops().of(x.dtype());
-  const auto rows_of_y = [&](std::int64_t at) { return y ? elements<T>(*y) + at : nullptr; };
+  fill_scale_and_shift(extent, elements<T>(rstd), parameters, scratch.factors(3), scratch.factors(4));
+  const BatchNormForward forward = {elements<T>(mean), relu ? scratch.factors(3) : nullptr, scratch.factors(4)};
   scratch.each_piece([&](std::int64_t row, std::int64_t rows, double* sum, double* product) {
     const std::int64_t at = row * extent.channels;
-    loops.gradient_sums(elements<T>(x) + at, elements<T>(dy) + at, rows_of_y(at), rows, extent.channels,
-                        elements<T>(mean), sum, product);
+    loops.gradient_sums(elements<T>(x) + at, elements<T>(dy) + at, forward, rows, extent.channels, sum, product);
   });
   double *sum = scratch.sums(0, 0), *product = scratch.sums(0, 1);
   for (std::int64_t p = 1; p < extent.pieces; ++p)
@@ -159,7 +173,7 @@ void differentiate(const ConstTensorView& x, const ConstTensorView& dy, const Co
   const double n = static_cast<double>(std::max<std::int64_t>(extent.rows, 1));
   for (std::int64_t c = 0; c < extent.channels; ++c) {
     const double r = static_cast<double>(elements<T>(rstd)[c]),
-                 factor = static_cast<double>(value_or(gamma, c, T(1))) * r;
+                 factor = static_cast<double>(value_or(parameters.gamma, c, T(1))) * r;
     elements<T>(gradients.dgamma)[c] = static_cast<T>(product[c] * r);
     elements<T>(gradients.dbeta)[c] = static_cast<T>(sum[c]);
     scale[c] = static_cast<T>(factor);
@@ -168,8 +182,8 @@ void differentiate(const ConstTensorView& x, const ConstTensorView& dy, const Co
   }
   extent.each_chunk([&](std::int64_t row, std::int64_t rows) {
     const std::int64_t at = row * extent.channels;
-    loops.gradient(elements<T>(x) + at, elements<T>(dy) + at, rows_of_y(at), elements<T>(gradients.dx) + at, rows,
-                   extent.channels, elements<T>(mean), scale, slope, shift);
+    loops.gradient(elements<T>(x) + at, elements<T>(dy) + at, forward, elements<T>(gradients.dx) + at, rows,
+                   extent.channels, scale, slope, shift);
   });
 }
 
@@ -198,12 +212,20 @@ void batch_norm_inference(const ConstTensorView& x, const ConstTensorView& mean,
   (x.dtype() == f32 ? infer<float> : infer<double>)(x, mean, variance, parameters, y, options, scratch.data());
 }
 
+void batch_norm_apply(const ConstTensorView& x, const ConstTensorView& mean, const ConstTensorView& rstd,
+                      const BatchNormParameters& parameters, bool relu, const TensorView& y,
+                      std::span<std::byte> scratch) noexcept {
+  PLIMSOLL_CHECK(is_batch_norm_supported(x.dtype()) && x.shape() == y.shape() &&
+                 scratch.size() >= batch_norm_scratch_bytes(x.shape(), x.dtype()));
+  (x.dtype() == f32 ? apply_again<float> : apply_again<double>)(x, mean, rstd, parameters, relu, y, scratch.data());
+}
+
 void batch_norm_gradient(const ConstTensorView& x, const ConstTensorView& dy, const ConstTensorView& mean,
-                         const ConstTensorView& rstd, const ConstTensorView* gamma, const ConstTensorView* y,
+                         const ConstTensorView& rstd, const BatchNormParameters& parameters, bool relu,
                          const BatchNormGradients& gradients, std::span<std::byte> scratch) noexcept {
   PLIMSOLL_CHECK(is_batch_norm_supported(x.dtype()) && x.shape() == dy.shape() &&
                  scratch.size() >= batch_norm_scratch_bytes(x.shape(), x.dtype()));
-  (x.dtype() == f32 ? differentiate<float> : differentiate<double>)(x, dy, mean, rstd, gamma, y, gradients,
+  (x.dtype() == f32 ? differentiate<float> : differentiate<double>)(x, dy, mean, rstd, parameters, relu, gradients,
                                                                     scratch.data());
 }
 

@@ -1,11 +1,13 @@
 // Batch normalisation over all axes but the last, of f32 and f64, and its gradient.
 //
 //   batch_norm_training(x, {&gamma, &beta}, y, {mean, variance, rstd}, {.epsilon = 1e-3, .relu = true}, scratch);
-//   batch_norm_gradient(x, dy, mean, rstd, &gamma, &y, {dx, dgamma, dbeta}, scratch);  // y: relu was fused; else null
+//   batch_norm_gradient(x, dy, mean, rstd, {&gamma, &beta}, true, {dx, dgamma, dbeta}, scratch);  // relu was fused
+//   batch_norm_apply(x, mean, rstd, {&gamma, &beta}, true, y, scratch);                          // y again, to the bit
 //   batch_norm_inference(x, mean, variance, {&gamma, &beta}, y, {}, scratch);
 //
 // y = (x - mean) * (gamma / sqrt(variance + epsilon)) + beta, per channel; the variance is that of the batch itself
-// (divided by n). A fused relu gives the bits of relu() of the unfused result. The gradient needs x, mean and rstd.
+// (divided by n). A fused relu gives the bits of relu() of the unfused result. The gradient needs x, mean and
+// rstd; where a fused relu was above zero it works out again.
 // Means and variances are taken in two steps per block of 64 rows, and joined in f64: no cancellation, one pass over
 // memory. Thread safety: any thread, with its own scratch. Cost: no allocation, never throws; cut by shape alone, so
 // results do not depend on the number of threads.
@@ -42,7 +44,7 @@ struct BatchNormGradients {
 // f32 and f64; other dtypes are converted by the caller.
 PLIMSOLL_API bool is_batch_norm_supported(DType dtype) noexcept;
 
-// Bytes of scratch for all three: some 300 per channel.
+// Bytes of scratch for all of them: some 300 per channel.
 PLIMSOLL_API std::size_t batch_norm_scratch_bytes(const Shape& x, DType dtype) noexcept;
 
 // All require rank > 0, one dtype, and scratch of batch_norm_scratch_bytes() aligned to 64 bytes. y may be x.
@@ -54,10 +56,14 @@ PLIMSOLL_API void batch_norm_inference(const ConstTensorView& x, const ConstTens
                                        const TensorView& y, const BatchNormSettings& options,
                                        std::span<std::byte> scratch) noexcept;
 
-// The gradient of batch_norm_training(). `y` is its result when relu was fused, else null. dx may be dy.
+// What batch_norm_training() gave, from the moments it gave.
+PLIMSOLL_API void batch_norm_apply(const ConstTensorView& x, const ConstTensorView& mean, const ConstTensorView& rstd,
+                                   const BatchNormParameters& parameters, bool relu, const TensorView& y,
+                                   std::span<std::byte> scratch) noexcept;
+
+// The gradient of batch_norm_training(). Without relu beta is not read. dx may be x or dy.
 PLIMSOLL_API void batch_norm_gradient(const ConstTensorView& x, const ConstTensorView& dy, const ConstTensorView& mean,
-                                      const ConstTensorView& rstd, const ConstTensorView* gamma,
-                                      const ConstTensorView* y, const BatchNormGradients& gradients,
-                                      std::span<std::byte> scratch) noexcept;
+                                      const ConstTensorView& rstd, const BatchNormParameters& parameters, bool relu,
+                                      const BatchNormGradients& gradients, std::span<std::byte> scratch) noexcept;
 
 }  // namespace plimsoll

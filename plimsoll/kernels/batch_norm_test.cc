@@ -33,11 +33,11 @@ struct Step {
 
   void run() {
     TestScratch scratch(batch_norm_scratch_bytes(x.shape(), x.dtype()));
-    const ConstTensorView gamma_view = gamma.view(), beta_view = beta.view(), y_view = y.view();
+    const ConstTensorView gamma_view = gamma.view(), beta_view = beta.view();
     const std::size_t before = heap_allocations();
     batch_norm_training(x.view(), {&gamma_view, &beta_view}, y.view(), {mean.view(), variance.view(), rstd.view()},
                         options, scratch);
-    batch_norm_gradient(x.view(), dy.view(), mean.view(), rstd.view(), &gamma_view, options.relu ? &y_view : nullptr,
+    batch_norm_gradient(x.view(), dy.view(), mean.view(), rstd.view(), {&gamma_view, &beta_view}, options.relu,
                         {dx.view(), dgamma.view(), dbeta.view()}, scratch);
     allocations = heap_allocations() - before;
     EXPECT_TRUE(scratch.is_kept());
@@ -158,6 +158,18 @@ TEST(BatchNorm, OfNothingHasMomentsOfZero) {
   }
 }
 
+TEST(BatchNorm, IsAppliedAgainToTheBit) {
+  for (const bool relu : {false, true}) {
+    Step s = Step::of<float>({700, 37}, {.relu = relu});
+    s.run();
+    TestTensor again(f32, s.x.shape());
+    TestScratch scratch(batch_norm_scratch_bytes(s.x.shape(), f32));
+    const ConstTensorView gamma = s.gamma.view(), beta = s.beta.view();
+    batch_norm_apply(s.x.view(), s.mean.view(), s.rstd.view(), {&gamma, &beta}, relu, again.view(), scratch);
+    EXPECT_TRUE(same_bits(again, s.y));
+  }
+}
+
 TEST(BatchNorm, WorksInPlace) {
   Step apart = Step::of<float>({50, 9}), within = apart;
   apart.run();
@@ -166,7 +178,7 @@ TEST(BatchNorm, WorksInPlace) {
   TestTensor y = within.x, dx = within.dy;
   batch_norm_training(y.view(), {&gamma, &beta}, y.view(),
                       {within.mean.view(), within.variance.view(), within.rstd.view()}, {}, scratch);
-  batch_norm_gradient(within.x.view(), dx.view(), within.mean.view(), within.rstd.view(), &gamma, nullptr,
+  batch_norm_gradient(within.x.view(), dx.view(), within.mean.view(), within.rstd.view(), {&gamma}, false,
                       {dx.view(), within.dgamma.view(), within.dbeta.view()}, scratch);
   EXPECT_TRUE(same_bits(y, apart.y));
   EXPECT_TRUE(same_bits(dx, apart.dx));

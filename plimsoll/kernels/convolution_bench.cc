@@ -160,7 +160,7 @@ void add_batch_norm(const char* name, std::int64_t size, std::int64_t channels) 
   Row back = {fmt::format("batch norm {}: gradients", name),
               [=] {
                 const ConstTensorView scale = view(gamma);
-                batch_norm_gradient(view(x), view(dy), view(mean), view(rstd), &scale, nullptr,
+                batch_norm_gradient(view(x), view(dy), view(mean), view(rstd), {&scale}, false,
                                     {view(dx), view(dgamma), view(dbeta)}, *scratch);
               },
               {}};

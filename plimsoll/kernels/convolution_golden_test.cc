@@ -112,7 +112,7 @@ TEST(GoldenNetwork, BatchNormsAreThoseOfNumPy) {
     const ConstTensorView scale = gamma.view(), shift = beta.view();
     batch_norm_training(x.view(), {&scale, &shift}, y.view(), {mean.view(), variance.view(), rstd.view()},
                         {.epsilon = static_cast<double>(c.numbers[2]) / 1000}, scratch);
-    batch_norm_gradient(x.view(), dy.view(), mean.view(), rstd.view(), &scale, nullptr,
+    batch_norm_gradient(x.view(), dy.view(), mean.view(), rstd.view(), {&scale}, false,
                         {dx.view(), dgamma.view(), dbeta.view()}, scratch);
     expect_golden(c, "y", y);
     expect_golden(c, "mean", mean);

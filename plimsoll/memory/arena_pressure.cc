@@ -101,6 +101,8 @@ Chunk* Arena::take_slowly(std::size_t bytes, const BlockLabel& label, std::size_
   Refusal refusal;
   for (std::size_t rung = 0;;) {
     if (Chunk* chunk = try_slowly(thread, request, label, refusal)) {
+      if (refusal.emptied > 0 && committed_pages_.load(std::memory_order_relaxed) >= page_limit_ - page_limit_ / 64)
+        trace_ladder("empty caches", refusal.emptied);
       if (center_.passed_mark()) [[unlikely]]
         AlertList::instance().check(*this);
       return chunk;
@@ -115,6 +117,7 @@ bool Arena::climb(std::size_t& rung, const Request& request, Refusal& refusal) {
     if (rung == 0) {
       freed = flush_deferred();
       refusal.tried.push_back({"flush deferred releases", freed});
+      if (freed > 0) trace_ladder("flush deferred releases", freed);
       continue;
     }
     if (request.size > limit()) return false;
@@ -122,6 +125,7 @@ bool Arena::climb(std::size_t& rung, const Request& request, Refusal& refusal) {
     if (!name) return false;
     flush_deferred();  // What it freed is to be had now.
     refusal.tried.push_back({name, freed});
+    if (freed > 0) trace_ladder(name, freed);
   }
   return true;
 }

@@ -5,6 +5,8 @@
 
 #include "plimsoll/base/names.h"
 #include "plimsoll/memory/thread_memory.h"
+#include "plimsoll/memory/trace_recorder.h"
+#include "plimsoll/memory/trace_words.h"
 
 namespace plimsoll {
 namespace {
@@ -13,6 +15,7 @@ namespace {
 struct NodeList {
   std::mutex mutex;
   std::vector<bool> taken;
+  std::vector<BudgetNode*> nodes;  // By number, where it is taken.
   std::vector<BudgetNode*> released;
 
   static NodeList& instance() {
@@ -29,11 +32,16 @@ BudgetNode::BudgetNode(std::string name, std::size_t limit, std::shared_ptr<Budg
 std::shared_ptr<BudgetNode> BudgetNode::make(std::string name, std::size_t limit, std::shared_ptr<BudgetNode> parent) {
   sweep();
   std::shared_ptr<BudgetNode> node(new BudgetNode(std::move(name), limit, std::move(parent)), &BudgetNode::release);
+  trace_budget(node->name_, node->parent_ ? node->parent_->name_ : "", limit);
   NodeList& list = NodeList::instance();
   const std::lock_guard lock(list.mutex);
   node->number_ = static_cast<std::size_t>(std::find(list.taken.begin(), list.taken.end(), false) - list.taken.begin());
-  if (node->number_ == list.taken.size()) list.taken.push_back(true);
+  if (node->number_ == list.taken.size()) {
+    list.taken.push_back(true);
+    list.nodes.push_back(nullptr);
+  }
   list.taken[node->number_] = true;
+  list.nodes[node->number_] = node.get();
   if (node->parent_) {
     auto& siblings = node->parent_->children_;
     std::erase_if(siblings, [](const auto& sibling) { return sibling.expired(); });
@@ -70,6 +78,18 @@ void BudgetNode::sweep() {
     }
   }
   for (BudgetNode* node : done) delete node;  // May release the parent in turn.
+}
+
+std::vector<std::string> BudgetNode::trace_records() {
+  const NodeList& list = NodeList::instance();
+  const std::lock_guard lock(NodeList::instance().mutex);
+  std::vector<std::string> records;
+  for (std::size_t i = 0; i < list.nodes.size(); ++i) {
+    if (!list.taken[i]) continue;
+    const BudgetNode& node = *list.nodes[i];
+    records.push_back(budget_record(node.name(), node.parent() ? node.parent()->name() : "", node.limit()));
+  }
+  return records;
 }
 
 void BudgetNode::before_fork() { NodeList::instance().mutex.lock(); }

@@ -20,6 +20,9 @@ class BudgetNode final : public MeterCenter {
   std::size_t number() const noexcept { return number_; }  // Small; reused after the node is gone.
   std::vector<std::shared_ptr<BudgetNode>> children() const;
 
+  // A record (trace_words.h) of each one there is.
+  static std::vector<std::string> trace_records();
+
   // Hold the list of nodes still while a process forks.
   static void before_fork();
   static void after_fork();

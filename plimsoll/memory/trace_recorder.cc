@@ -186,7 +186,7 @@ void TraceHooks::watch(TraceSession& session, Arena& arena) {
 }
 
 // Blocks that live already. Those allocated since their arena is watched may be among them.
-void TraceHooks::record_existing(TraceSession& session) {
+void TraceHooks::record_existing(TraceSession& session, const std::vector<std::string>& texts) {
   struct Existing {
     std::uint32_t arena;
     Chunk chunk;
@@ -199,6 +199,10 @@ void TraceHooks::record_existing(TraceSession& session) {
     });
   });
   TraceSession::ThreadBuffer* buffer = session.attach(0);
+  for (const std::string& text : texts) {
+    if (!buffer->events.has_room()) session.flush(*buffer);
+    buffer->events.add_text(TraceEventKind::kText, 0, text);
+  }
   for (const Existing& block : existing) {
     if (!buffer->events.has_room()) session.flush(*buffer);
     buffer->events.add_block(TraceEventKind::kExisting, 0, place_of(block.arena, block.chunk),
@@ -209,6 +213,7 @@ void TraceHooks::record_existing(TraceSession& session) {
 
 TraceRecorder::TraceRecorder(TraceOptions options) {
   Recording& recording = Recording::instance();
+  const std::vector<std::string> budgets = BudgetNode::trace_records();
   const std::lock_guard lock(recording.mutex);
   if (recording.number != 0)
     throw FailedPrecondition(fmt::format("trace \"{}\": \"{}\" is being recorded; finish it first",
@@ -218,7 +223,7 @@ TraceRecorder::TraceRecorder(TraceOptions options) {
   recording.start_ns = session_->start_ns();
   recording.number = ++recording.last_number;
   ArenaList::instance().for_each([&](Arena& arena) { TraceHooks::watch(*session_, arena); });
-  TraceHooks::record_existing(*session_);
+  TraceHooks::record_existing(*session_, budgets);
 }
 
 TraceRecorder::~TraceRecorder() {
@@ -275,5 +280,7 @@ void trace_text(std::string_view text) noexcept {
   if (Recording::instance().number.load(std::memory_order_relaxed) == 0) return;
   record([&](TraceBuffer& buffer, std::int64_t time) { buffer.add_text(TraceEventKind::kText, time, text); });
 }
+
+bool trace_is_recording() noexcept { return Recording::instance().number.load(std::memory_order_relaxed) != 0; }
 
 }  // namespace plimsoll

@@ -23,7 +23,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "plimsoll/base/api.h"
 
@@ -71,10 +73,19 @@ class PLIMSOLL_API TraceRecorder {
   std::unique_ptr<TraceSession> session_;
 };
 
-// Markers, on the calling thread; nothing happens while nothing records. Text is cut at 1 KiB.
+// Markers, on the calling thread; nothing happens while nothing records. Text is cut at 1 KiB. Text of the form
+// "@word {json}" is for programs: docs/trace_format.md lists the words.
 PLIMSOLL_API void trace_step(std::uint64_t number) noexcept;
 PLIMSOLL_API void trace_phase(std::string_view name) noexcept;
 PLIMSOLL_API void trace_text(std::string_view text) noexcept;
+PLIMSOLL_API bool trace_is_recording() noexcept;  // For those who would have to make the text first.
+
+// Records for programs: something that holds tensors was opened ("session", "tape"), closed, or has now `count` parts.
+PLIMSOLL_API void trace_opened(const char* kind, const void* id, bool persistent = false) noexcept;
+PLIMSOLL_API void trace_closed(const char* kind, const void* id) noexcept;
+PLIMSOLL_API void trace_size(const char* kind, const void* id, std::size_t count) noexcept;
+PLIMSOLL_API void trace_ladder(std::string_view rung, std::size_t freed_bytes) noexcept;
+PLIMSOLL_API void trace_budget(std::string_view name, std::string_view parent, std::size_t limit) noexcept;
 
 // What arenas call.
 class TraceHooks {
@@ -89,7 +100,7 @@ class TraceHooks {
   friend class TraceRecorder;
   static void watch(TraceSession& session, Arena& arena);
   static void unwatch(Arena& arena) noexcept;
-  static void record_existing(TraceSession& session);
+  static void record_existing(TraceSession& session, const std::vector<std::string>& texts);
   static void note_committed(Arena& arena, std::uint32_t index) noexcept;
 };
 

@@ -1,6 +1,7 @@
 #include "plimsoll/model/callbacks.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <filesystem>
@@ -41,6 +42,7 @@ TEST(Callbacks, EarlyStoppingEndsAndRestoresTheBest) {
 
 TEST(Callbacks, EarlyStoppingHoldsNothingAfterwards) {
   const Sequential model = make_model(0.1);
+  data();  // Makes its tensors now.
   LeakCheck check;
   const Callback stop = callbacks::EarlyStopping({.monitor = "loss", .restore_best_weights = true});
   model.fit(data(), {.epochs = 4, .verbose = 0, .callbacks = {stop}});
@@ -69,7 +71,8 @@ TEST(Callbacks, SchedulesTheRate) {
 }
 
 TEST(Callbacks, WritesCsv) {
-  const auto path = std::filesystem::temp_directory_path() / "plimsoll_callbacks_test.csv";
+  const auto path =
+      std::filesystem::temp_directory_path() / ("plimsoll_callbacks_test_" + std::to_string(getpid()) + ".csv");
   make_model(0.5).fit(data(), {.epochs = 2, .verbose = 0, .callbacks = {callbacks::CSVLogger(path.string())}});
   std::ifstream in(path);
   const std::string text((std::istreambuf_iterator<char>(in)), {});

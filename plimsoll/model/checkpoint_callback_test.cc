@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 
@@ -38,7 +39,7 @@ class Recording : public testing::Test {
     return model;
   }
 
-  fs::path directory_ = fs::temp_directory_path() / "plimsoll_checkpoint_callback_test";
+  fs::path directory_ = fs::temp_directory_path() / ("plimsoll_checkpoint_callback_test_" + std::to_string(getpid()));
 };
 
 using ModelCheckpointTest = Recording;

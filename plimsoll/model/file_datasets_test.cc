@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include <cmath>
@@ -35,7 +36,7 @@ class Files : public testing::Test {
     return path(name);
   }
 
-  fs::path directory_ = fs::temp_directory_path() / "plimsoll_file_datasets_test";
+  fs::path directory_ = fs::temp_directory_path() / ("plimsoll_file_datasets_test_" + std::to_string(getpid()));
 };
 
 using Csv = Files;

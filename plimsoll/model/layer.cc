@@ -6,20 +6,13 @@
 #include "plimsoll/model/internal/input_layer.h"
 #include "plimsoll/model/internal/layer_names.h"
 #include "plimsoll/model/internal/weights_follow.h"
-#include "plimsoll/ops/random.h"
 #include "plimsoll/tensor/name_scope.h"
 #include "plimsoll/tensor/thread_context.h"
 #include "plimsoll/tensor/tidy.h"
+#include "plimsoll/tensor/tracer.h"
 
 namespace plimsoll {
 namespace {
-
-std::uint64_t mix(std::uint64_t a, std::uint64_t b) noexcept {  // SplitMix64 over both.
-  std::uint64_t z = a + 0x9E3779B97F4A7C15 * (b + 1);
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
-  return z ^ (z >> 31);
-}
 
 // Weights are made in no tidy scope's account and in the category `parameters`.
 class MakingWeights {
@@ -55,7 +48,8 @@ void CallContext::assign_later(const Variable& variable, const Tensor& value) {
                                       variable.name(), dtype_name(variable.dtype()), variable.shape().to_string(),
                                       dtype_name(value.dtype()), value.shape().to_string()));
   // A part of a larger buffer would have to be copied then.
-  later_.emplace_back(variable, value.record()->offset == 0 && is_whole(value) ? value : value.clone());
+  const bool as_it_is = is_symbolic(value) || (value.record()->offset == 0 && is_whole(value));
+  later_.emplace_back(variable, as_it_is ? value : value.clone());
 }
 
 void CallContext::commit() {
@@ -104,6 +98,7 @@ void LayerBase::ensure_built(const Shapes& inputs) {
   if (name_.empty()) set_name(snake_case(class_name()));
   output_shapes(inputs);  // Refuses what the layer cannot take, before there are weights.
   try {
+    const TraceWith nobody(nullptr);  // Weights have values, whoever makes the layer build them.
     const MakingWeights category;
     const TidyScope scope;
     build(inputs);
@@ -112,10 +107,12 @@ void LayerBase::ensure_built(const Shapes& inputs) {
     throw;
   }
   built_ = true;
+  ++changes_;
 }
 
 void LayerBase::set_trainable(bool trainable) {
   trainable_ = trainable;
+  ++changes_;
   for (LayerBase* inner : inner_layers()) inner->set_trainable(trainable);
 }
 
@@ -141,7 +138,7 @@ Variable LayerBase::add_weight(std::string_view name, const Shape& shape, const 
         fmt::format("layer \"{}\": weight \"{}\" of shape {} has unknown sizes; give the input's shape", name_, name,
                     shape.to_string()));
   const std::optional<std::uint64_t> seed =
-      options.seed ? std::optional(mix(*options.seed, weights_.size())) : std::nullopt;
+      options.seed ? std::optional(seed_at(*options.seed, weights_.size())) : std::nullopt;
   const Initializer& initializer = WeightsFollow::is_on() ? WeightsFollow::zeros() : options.initializer;
   const Variable variable(initializer.make(shape, seed), {.name = full_name, .trainable = options.trainable});
   weights_.push_back({variable, options.trainable, options.regularizer, options.constraint});
@@ -150,10 +147,11 @@ Variable LayerBase::add_weight(std::string_view name, const Shape& shape, const 
 
 std::uint64_t LayerBase::next_seed(const std::optional<std::uint64_t>& seed) {
   if (!seed && !own_seed_) {
+    const TraceWith nobody(nullptr);
     const RandomDraw drawn = draw_random({}, 4);
-    own_seed_ = mix(drawn.key, drawn.offset);
+    own_seed_ = seed_at(drawn.key, drawn.offset);
   }
-  return mix(seed ? *seed : *own_seed_, draws_++);
+  return take_seed(seeds_, seed ? *seed : *own_seed_);
 }
 
 void LayerBase::set_input_shape(const Shape& without_batch) {

@@ -30,6 +30,7 @@
 #include "plimsoll/base/api.h"
 #include "plimsoll/model/initializer.h"
 #include "plimsoll/model/regularizer.h"
+#include "plimsoll/ops/random.h"
 #include "plimsoll/ops/variable.h"
 #include "plimsoll/tensor/tensor.h"
 
@@ -120,8 +121,10 @@ class PLIMSOLL_API LayerBase {
   std::vector<Weight> weights() const;  // With those of inner layers; not trainable where a layer is not.
 
   // What a layer draws is a function of its seed and of how often it has drawn; a step that fails puts this back.
-  std::uint64_t draws() const noexcept { return draws_; }
-  void set_draws(std::uint64_t draws) noexcept { draws_ = draws; }
+  std::uint64_t draws() const noexcept { return seeds_->taken; }
+  void set_draws(std::uint64_t draws) noexcept { seeds_->taken = draws; }
+  // Moves whenever calls may do something else than before: trainable or not, new weights, new states.
+  std::uint64_t changes() const noexcept { return changes_; }
 
  protected:
   // Throws InvalidArgument for a name the layer has already.
@@ -129,6 +132,7 @@ class PLIMSOLL_API LayerBase {
   std::uint64_t next_seed(const std::optional<std::uint64_t>& seed);  // For one random operation.
   void set_input_shape(const Shape& without_batch);                   // An unset one is ignored.
   Tensor activity_loss(const Regularizer& regularizer, const Tensor& output) const;
+  void note_change() noexcept { ++changes_; }
 
  private:
   std::string name_;
@@ -139,7 +143,8 @@ class PLIMSOLL_API LayerBase {
   DType input_dtype_ = f32;
   std::vector<Weight> weights_;
   std::optional<std::uint64_t> own_seed_;
-  std::uint64_t draws_ = 0;
+  std::shared_ptr<SeedStream> seeds_ = std::make_shared<SeedStream>();
+  std::uint64_t changes_ = 0;
 };
 
 // A place in a model that is being described: what a layer will give.

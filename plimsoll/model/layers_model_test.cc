@@ -1,6 +1,7 @@
 #include "plimsoll/model/layers_model.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
@@ -69,7 +70,7 @@ TEST(LayersModel, PredictsWhatTensorFlowJsPredicts) {
 }
 
 TEST(LayersModel, SavesWhatItLoadsAgain) {
-  const fs::path directory = fs::temp_directory_path() / "plimsoll_layers_model_test";
+  const fs::path directory = fs::temp_directory_path() / ("plimsoll_layers_model_test_" + std::to_string(getpid()));
   for (const fs::path& fixture : fixtures()) {
     if (is_graph_model(fixture)) continue;
     SCOPED_TRACE(fixture.filename().string());
@@ -86,7 +87,8 @@ TEST(LayersModel, SavesWhatItLoadsAgain) {
 
 TEST(LayersModel, GoesOnTrainingWhereItStood) {
   const fs::path fixture = fs::path(TEST_DATA) / "tfjs/iris-dense-with-optimizer";
-  const fs::path directory = fs::temp_directory_path() / "plimsoll_layers_model_optimizer_test";
+  const fs::path directory =
+      fs::temp_directory_path() / ("plimsoll_layers_model_optimizer_test_" + std::to_string(getpid()));
   const Model first = load_layers_model((fixture / "model.json").string());
   EXPECT_GT(first.optimizer().step(), 0);
   EXPECT_EQ(first.optimizer().slots(first.trainable_weights()[0]).size(), 2u);
@@ -154,7 +156,7 @@ TEST(LayersModel, NestedModelsComeBack) {
 class Damaged : public testing::Test {
  protected:
   void SetUp() override {
-    directory_ = fs::temp_directory_path() / "plimsoll_damaged_model_test";
+    directory_ = fs::temp_directory_path() / ("plimsoll_damaged_model_test_" + std::to_string(getpid()));
     fs::create_directories(directory_);
     const Sequential model({layers::Dense(2, {.input_shape = {3}, .name = "only"})});
     save_layers_model(model, directory_.string());

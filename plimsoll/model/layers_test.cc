@@ -1,5 +1,6 @@
 // Every layer: the shape it says is the shape it gives, a step trains it, files give it back, nothing is left over.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 
@@ -123,7 +124,7 @@ void check_case(const Case& test) {
     ASSERT_EQ(outputs.size(), said.size());
     for (std::size_t i = 0; i < said.size(); ++i) EXPECT_EQ(outputs[i].shape(), said[i]);
 
-    const fs::path directory = fs::temp_directory_path() / "plimsoll_layers_test";
+    const fs::path directory = fs::temp_directory_path() / ("plimsoll_layers_test_" + std::to_string(getpid()));
     save_layers_model(model, directory.string());
     const Model again = load_layers_model((directory / "model.json").string());
     fs::remove_all(directory);

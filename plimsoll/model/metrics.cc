@@ -18,7 +18,8 @@ class MetricBase {
  public:
   explicit MetricBase(std::string name) : name_(std::move(name)) {}
   virtual ~MetricBase() = default;
-  virtual Metric::Sums measure(const Tensor& targets, const Tensor& predictions, const Tensor& weights) const = 0;
+  virtual Metric::Parts parts(const Tensor& targets, const Tensor& predictions, const Tensor& weights) const = 0;
+  virtual Metric::Sums sums_of(std::span<const ConstTensorView> parts, double count) const = 0;
   virtual double result(const Metric::Sums& sums) const = 0;
   virtual std::shared_ptr<MetricBase> clone() const = 0;
   const std::string& name() const noexcept { return name_; }
@@ -36,13 +37,14 @@ class MeanMetric : public MetricBase {
  public:
   MeanMetric(std::string name, Metric::Function per_example, bool root = false)
       : MetricBase(std::move(name)), per_example_(std::move(per_example)), root_(root) {}
-  Metric::Sums measure(const Tensor& targets, const Tensor& predictions, const Tensor& weights) const override {
-    return tidy([&] {
-      const Tensor each = per_example_(targets, predictions).cast(f32);
-      if (weights.is_empty_handle()) return Metric::Sums{each.sum().item<double>(), static_cast<double>(each.size())};
-      const Tensor scale = broadcast_to(fit_weights(weights, each.shape(), name()), each.shape());
-      return Metric::Sums{(each * scale).sum().item<double>(), scale.sum().item<double>()};
-    });
+  Metric::Parts parts(const Tensor& targets, const Tensor& predictions, const Tensor& weights) const override {
+    const Tensor each = per_example_(targets, predictions).cast(f32);
+    if (weights.is_empty_handle()) return {.tensors = {each.sum()}, .count = static_cast<double>(each.size())};
+    const Tensor scale = broadcast_to(fit_weights(weights, each.shape(), name()), each.shape());
+    return {.tensors = {(each * scale).sum(), scale.sum()}};
+  }
+  Metric::Sums sums_of(std::span<const ConstTensorView> parts, double count) const override {
+    return {*parts[0].data<float>(), parts.size() > 1 ? *parts[1].data<float>() : count};
   }
   std::shared_ptr<MetricBase> clone() const override { return std::make_shared<MeanMetric>(*this); }
   double result(const Metric::Sums& sums) const override {
@@ -92,15 +94,19 @@ class ThresholdMetric : public MetricBase {
  public:
   ThresholdMetric(std::string name, std::vector<double> thresholds)
       : MetricBase(std::move(name)), thresholds_(std::move(thresholds)) {}
-  Metric::Sums measure(const Tensor& targets, const Tensor& predictions, const Tensor& weights) const override {
-    return tidy([&] {
-      const Tensor p = predictions.dtype() == f32 ? predictions : predictions.cast(f32);
-      const Tensor t = fit_targets(targets, p, name());
-      Tensor w;
-      if (!weights.is_empty_handle()) w = broadcast_to(fit_weights(weights, p.shape(), name()), p.shape());
-      return count(t.data<float>().span(), p.data<float>().span(),
-                   w.is_empty_handle() ? std::span<const float>() : w.data<float>().span());
-    });
+  Metric::Parts parts(const Tensor& targets, const Tensor& predictions, const Tensor& weights) const override {
+    const Tensor p = predictions.dtype() == f32 ? predictions : predictions.cast(f32);
+    Metric::Parts parts{.tensors = {fit_targets(targets, p, name()), p}};
+    if (!weights.is_empty_handle())
+      parts.tensors.push_back(broadcast_to(fit_weights(weights, p.shape(), name()), p.shape()));
+    return parts;
+  }
+  Metric::Sums sums_of(std::span<const ConstTensorView> parts, double) const override {
+    const auto elements = [&](std::size_t part) -> std::span<const float> {
+      if (part >= parts.size()) return {};
+      return {parts[part].data<float>(), parts[part].size()};
+    };
+    return count(elements(0), elements(1), elements(2));
   }
 
  protected:
@@ -197,7 +203,18 @@ Metric::Metric(std::string name, Function per_example) : base_(mean_of(std::move
 
 const std::string& Metric::name() const noexcept { return base_->name(); }
 Metric::Sums Metric::measure(const Tensor& targets, const Tensor& predictions, const Tensor& weights) const {
-  return base_->measure(targets, predictions, weights);
+  return tidy([&] {
+    const Parts made = parts(targets, predictions, weights);
+    std::vector<ConstTensorView> views;
+    for (const Tensor& tensor : made.tensors) views.push_back(tensor.view());
+    return sums(views, made.count);
+  });
+}
+Metric::Parts Metric::parts(const Tensor& targets, const Tensor& predictions, const Tensor& weights) const {
+  return base_->parts(targets, predictions, weights);
+}
+Metric::Sums Metric::sums(std::span<const ConstTensorView> parts, double count) const {
+  return base_->sums_of(parts, count);
 }
 void Metric::add(const Sums& sums) const {
   if (base_->sums.empty()) base_->sums.resize(sums.size());

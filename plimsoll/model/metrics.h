@@ -10,6 +10,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,6 +40,13 @@ class PLIMSOLL_API Metric {
   const std::string& name() const noexcept;
   // Of one batch; changes nothing.
   Sums measure(const Tensor& targets, const Tensor& predictions, const Tensor& weights = {}) const;
+  // The same in two halves, for steps that are planned: the tensors that sums are made of, and their sums.
+  struct Parts {
+    std::vector<Tensor> tensors;
+    double count = 0;  // Of examples, when none is weighted.
+  };
+  Parts parts(const Tensor& targets, const Tensor& predictions, const Tensor& weights = {}) const;
+  Sums sums(std::span<const ConstTensorView> parts, double count) const;
   void add(const Sums& sums) const;
   void update(const Tensor& targets, const Tensor& predictions, const Tensor& weights = {}) const {
     add(measure(targets, predictions, weights));

@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -26,7 +27,9 @@ namespace fs = std::filesystem;
 
 class Weights : public testing::Test {
  protected:
-  void SetUp() override { directory_ = fs::temp_directory_path() / "plimsoll_model_weights_test"; }
+  void SetUp() override {
+    directory_ = fs::temp_directory_path() / ("plimsoll_model_weights_test_" + std::to_string(getpid()));
+  }
   void TearDown() override { fs::remove_all(directory_); }
   std::string path(const char* name) const { return (directory_ / name).string(); }
 

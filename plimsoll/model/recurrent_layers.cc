@@ -10,6 +10,7 @@
 #include "plimsoll/ops/dropout.h"
 #include "plimsoll/ops/movement.h"
 #include "plimsoll/ops/recurrent.h"
+#include "plimsoll/tensor/tracer.h"
 
 namespace plimsoll {
 namespace {
@@ -87,6 +88,8 @@ void RecurrentLayer::build(const Shapes& in) {
 void RecurrentLayer::check_state(const Tensor& x, const std::vector<Tensor>& inputs) {
   if (!options_.stateful || inputs.size() > 1) return;
   const Shape shape = {x.shape()[0], units_};
+  const TraceWith nobody(nullptr);
+  if (states_.empty()) note_change();
   if (states_.empty())
     for (std::size_t i = 0; i < num_states(); ++i)
       states_.emplace_back(zeros(shape, x.dtype()),
@@ -137,7 +140,10 @@ std::shared_ptr<RecurrentLayer> RecurrentLayer::copy(bool go_backwards) const {
   return std::make_shared<RecurrentLayer>(kind_, units_, options, recurrent_dropout_);
 }
 
-void RecurrentLayer::reset_states() { states_.clear(); }
+void RecurrentLayer::reset_states() {
+  states_.clear();
+  note_change();
+}
 
 void RecurrentLayer::config(ConfigWriter& out) const {
   out.put("units", units_);

@@ -4,6 +4,8 @@
 
 namespace plimsoll {
 
+RunEffect::~RunEffect() = default;
+
 const char* AssignOp::name() const noexcept {
   constexpr const char* kNames[] = {"assign", "assign_add", "assign_sub"};
   return kNames[static_cast<std::size_t>(kind_)];

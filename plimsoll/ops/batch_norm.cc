@@ -30,10 +30,6 @@ void require_input(const Op& op, const Specs& in) {
   require_rank_at_least(op, in.shape(0), 1);
 }
 
-BatchNormParameters parameters_of(const OpRun& run, const NormInputs& inputs) noexcept {
-  return {inputs.has_gamma ? &run.in[inputs.gamma()] : nullptr, inputs.has_beta ? &run.in[inputs.beta()] : nullptr};
-}
-
 bool is_half_tensor(const Tensor& x) { return !x.is_empty_handle() && is_half(x.dtype()); }
 
 // That the average can be moved, before anything is computed.
@@ -91,8 +87,17 @@ void BatchNormTrain::run(const OpRun& run) const noexcept {
 }
 
 SavedSlots BatchNormTrain::saved(SlotMask) const {
-  return {.inputs = slot(0) | (inputs_.has_gamma ? slot(inputs_.gamma()) : 0),
-          .outputs = slot(1) | slot(3) | (relu_ ? slot(0) : 0)};
+  return {.inputs =
+              slot(0) | (inputs_.has_gamma ? slot(inputs_.gamma()) : 0) | (inputs_.has_beta ? slot(inputs_.beta()) : 0),
+          .outputs = slot(1) | slot(3)};
+}
+
+std::size_t BatchNormAgain::workspace_bytes(const Specs& in, const SpecList&) const {
+  return batch_norm_scratch_bytes(in.shape(0), in.dtype(0));
+}
+
+void BatchNormAgain::run(const OpRun& run) const noexcept {
+  batch_norm_apply(run.in[0], run.in[1], run.in[2], parameters_of(run, inputs_), relu_, run.out[0], run.scratch);
 }
 
 std::string BatchNormInfer::input_name(std::size_t input) const {

@@ -19,12 +19,23 @@ Tensor through_relu(const Tensor& y, const Tensor& g) { return execute(Binary(Bi
 
 }  // namespace
 
+Tensor BatchNormTrain::remake(GradientContext& c) const {
+  NormInputs inputs = inputs_;
+  inputs.first = 3;
+  NormList operands = {&c.input(0), &c.output(1), &c.output(3)};
+  if (inputs_.has_gamma) operands.add_if_any(c.input(inputs_.gamma()));
+  if (inputs_.has_beta) operands.add_if_any(c.input(inputs_.beta()));
+  return execute_on(BatchNormAgain(relu_, inputs), operands.span());
+}
+
 void BatchNormTrain::gradient(GradientContext& c) const {
   if (c.has_grad(0)) {
-    NormList operands = {&c.input(0), &c.grad(0), &c.output(1), &c.output(3)};
-    if (inputs_.has_gamma) operands.add_if_any(c.input(inputs_.gamma()));
-    if (relu_) operands.add_if_any(c.output(0));
-    std::vector<Tensor> gradients = execute_all(BatchNormBack(inputs_.has_gamma, relu_), operands.span());
+    Tensor dy = c.take_grad();
+    NormList operands = {&c.input(0), &dy, &c.output(1), &c.output(3)};
+    const NormInputs read = {inputs_.has_gamma, relu_ && inputs_.has_beta};
+    if (read.has_gamma) operands.add_if_any(c.input(inputs_.gamma()));
+    if (read.has_beta) operands.add_if_any(c.input(inputs_.beta()));
+    std::vector<Tensor> gradients = execute_all_over(BatchNormBack(relu_, read), std::move(dy), operands.span());
     c.give(0, std::move(gradients[0]));
     if (inputs_.has_gamma) c.give(inputs_.gamma(), std::move(gradients[1]));
     if (inputs_.has_beta) c.give(inputs_.beta(), std::move(gradients[2]));
@@ -52,18 +63,48 @@ std::size_t BatchNormBack::workspace_bytes(const Specs& in, const SpecList&) con
 }
 
 void BatchNormBack::run(const OpRun& run) const noexcept {
-  batch_norm_gradient(run.in[0], run.in[1], run.in[2], run.in[3], has_gamma_ ? &run.in[4] : nullptr,
-                      relu_ ? &run.in[y()] : nullptr, {run.out[0], run.out[1], run.out[2]}, run.scratch);
+  batch_norm_gradient(run.in[0], run.in[1], run.in[2], run.in[3], parameters_of(run, inputs_), relu_,
+                      {run.out[0], run.out[1], run.out[2]}, run.scratch);
 }
 
 void BatchNormBack::gradient(GradientContext& c) const {
-  const Tensor dy = relu_ ? through_relu(c.input(y()), c.input(1)) : c.input(1);
-  const NormSecondOrder result = norm_second_order(
-      grid_of(c.input_shape(0)), {c.input(0), dy, c.input(2), c.input(3), has_gamma_ ? c.input(4) : Tensor()},
-      {upstream(c, 0), upstream(c, 1), upstream(c, 2)});
+  const Tensor gamma = inputs_.has_gamma ? c.input(inputs_.gamma()) : Tensor();
+  Tensor dy = c.input(1), y;
+  if (relu_) {
+    NormInputs inputs = inputs_;
+    inputs.first = 3;
+    NormList operands = {&c.input(0), &c.input(2), &c.input(3)};
+    operands.add_if_any(gamma);
+    if (inputs_.has_beta) operands.add_if_any(c.input(inputs_.beta()));
+    y = execute_on(BatchNormAgain(true, inputs), operands.span());
+    dy = through_relu(y, dy);
+  }
+  const NormSecondOrder result =
+      norm_second_order(grid_of(c.input_shape(0)), {c.input(0), dy, c.input(2), c.input(3), gamma},
+                        {upstream(c, 0), upstream(c, 1), upstream(c, 2)});
   if (!result.x.is_empty_handle()) c.give(0, result.x);
-  if (!result.dy.is_empty_handle()) c.give(1, relu_ ? through_relu(c.input(y()), result.dy) : result.dy);
-  if (!result.gamma.is_empty_handle()) c.give(4, result.gamma);
+  if (!result.dy.is_empty_handle()) c.give(1, relu_ ? through_relu(y, result.dy) : result.dy);
+  if (!result.gamma.is_empty_handle()) c.give(inputs_.gamma(), result.gamma);
+}
+
+SavedSlots BatchNormAgain::saved(SlotMask) const {
+  return {.inputs = slot(0) | slot(1) | slot(2) | (inputs_.has_gamma ? slot(inputs_.gamma()) : 0),
+          .outputs = relu_ ? slot(0) : 0};
+}
+
+void BatchNormAgain::gradient(GradientContext& c) const {
+  const Shape& x = c.input_shape(0);
+  const std::int64_t rows = rows_of(x, x.rank() - 1);
+  const Tensor dy = (relu_ ? through_relu(c.output(0), c.grad()) : c.grad()).reshape({rows, x.back()});
+  const Tensor& rstd = c.input(2);
+  const Tensor scale = inputs_.has_gamma ? rstd * c.input(inputs_.gamma()) : rstd;
+  if (c.wants(0)) c.give(0, (dy * scale).reshape(x));
+  const Tensor sum = dy.sum(Axes(0));
+  if (c.wants(1)) c.give(1, -(sum * scale));
+  if (inputs_.has_beta) c.give(inputs_.beta(), sum);
+  const Tensor product = (dy * (c.input(0).reshape({rows, x.back()}) - c.input(1))).sum(Axes(0));
+  if (inputs_.has_gamma) c.give(inputs_.gamma(), product * rstd);
+  if (c.wants(2)) c.give(2, inputs_.has_gamma ? product * c.input(inputs_.gamma()) : product);
 }
 
 SavedSlots BatchNormInfer::saved(SlotMask wanted) const {

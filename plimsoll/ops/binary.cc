@@ -73,19 +73,42 @@ Tensor pair(BinaryOp which, const Tensor& a, const Tensor& b) {
   return execute(op, a, b);
 }
 
+// Of which `over` is one.
+Tensor pair_over(BinaryOp which, const Tensor& a, const Tensor& b, Tensor& over) {
+  const Binary op(which);
+  if (is_supported(which, a.dtype())) [[likely]] {
+    Tensor quick = execute_alike(op, a, &b, result_dtype(which, a.dtype()), run_pair, &over);
+    if (!quick.is_empty_handle()) [[likely]] {
+      over = Tensor();
+      return quick;
+    }
+  }
+  const Tensor* const inputs[] = {&a, &b};
+  return execute_over(op, std::move(over), inputs);
+}
+
+// The one whose size is the result's.
+Tensor& larger(Tensor& a, Tensor& b) {
+  const bool known = a.shape().is_known() && b.shape().is_known();
+  return known && a.size() < b.size() ? b : a;
+}
+
 [[noreturn, gnu::cold]] void refuse_number(BinaryOp which, const Number& number, DType dtype) {
   throw InvalidArgument(fmt::format("{}: {} is no {}; cast the tensor first, or give a number that is one",
                                     op_name(which), number.as_double(), dtype_name(dtype)));
 }
 
-Tensor pair(BinaryOp which, const Tensor& x, const Number& number, bool number_first) {
+// `over`: x, or nullptr.
+Tensor pair(BinaryOp which, const Tensor& x, const Number& number, bool number_first, Tensor* over = nullptr) {
   if (const DType dtype = x.dtype(); !is_floating(dtype) && !number.fits(dtype)) [[unlikely]]
     refuse_number(which, number, dtype);
   const BinaryWithNumber op(which, number, number_first);
   if (is_supported(which, x.dtype())) [[likely]] {
-    Tensor quick = execute_alike(op, x, nullptr, result_dtype(which, x.dtype()), run_number);
-    if (!quick.is_empty_handle()) [[likely]]
+    Tensor quick = execute_alike(op, x, nullptr, result_dtype(which, x.dtype()), run_number, over);
+    if (!quick.is_empty_handle()) [[likely]] {
+      if (over) *over = Tensor();
       return quick;
+    }
   }
   return execute(op, x);
 }
@@ -134,6 +157,18 @@ PLIMSOLL_TENSOR_OPERATOR(>, greater)
 PLIMSOLL_TENSOR_OPERATOR(>=, greater_equal)
 PLIMSOLL_TENSOR_OPERATOR(&&, logical_and)
 PLIMSOLL_TENSOR_OPERATOR(||, logical_or)
+#undef PLIMSOLL_TENSOR_OPERATOR
+
+#define PLIMSOLL_TENSOR_OPERATOR(symbol, name)                                                             \
+  Tensor operator symbol(Tensor&& a, const Tensor& b) { return pair_over(BinaryOp::name, a, b, a); }       \
+  Tensor operator symbol(const Tensor& a, Tensor&& b) { return pair_over(BinaryOp::name, a, b, b); }       \
+  Tensor operator symbol(Tensor&& a, Tensor&& b) { return pair_over(BinaryOp::name, a, b, larger(a, b)); } \
+  Tensor operator symbol(Tensor&& a, const Number& b) { return pair(BinaryOp::name, a, b, false, &a); }    \
+  Tensor operator symbol(const Number& a, Tensor&& b) { return pair(BinaryOp::name, b, a, true, &b); }
+PLIMSOLL_TENSOR_OPERATOR(+, add)
+PLIMSOLL_TENSOR_OPERATOR(-, subtract)
+PLIMSOLL_TENSOR_OPERATOR(*, multiply)
+PLIMSOLL_TENSOR_OPERATOR(/, divide)
 #undef PLIMSOLL_TENSOR_OPERATOR
 
 }  // namespace plimsoll

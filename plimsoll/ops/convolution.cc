@@ -89,18 +89,22 @@ SavedSlots Convolve::saved(SlotMask wanted) const {
   return {.inputs = (wanted & slot(0) ? slot(1) : 0) | (wanted & slot(1) ? slot(0) : 0),
           .outputs = with_mask_    ? slot(1)
                      : activation_ ? slot(0)
-                                   : 0};
+                                   : 0,
+          .remade = slot(0)};
 }
 
 void Convolve::gradient(GradientContext& c) const {
-  Tensor dy = c.grad();
-  if (with_mask_)
-    dy = execute(MaskSlope(), dy, c.output(1));
-  else if (activation_)
+  Tensor dy = c.take_grad();
+  if (with_mask_) {
+    const Tensor* const operands[] = {&dy, &c.output(1)};
+    dy = execute_over(MaskSlope(), std::move(dy), operands);
+  } else if (activation_) {
     dy = through_activation(*activation_, c.output(0), dy);
-  if (c.wants(0)) c.give(0, execute(ConvolveBack(rule_, c.input_shape(0)), dy, c.input(1)));
+  }
   if (c.wants(1)) c.give(1, execute(ConvolveFilter(rule_, c.input_shape(1)), c.input(0), dy));
+  c.done_with(0);
   if (has_bias_ && c.wants(2)) c.give(2, dy.sum(pixels(dy.rank())));
+  if (c.wants(0)) c.give(0, execute(ConvolveBack(rule_, c.input_shape(0)), std::move(dy), c.input(1)));
 }
 
 Tensor conv1d(const Tensor& x, const Tensor& filter, const Conv1dOptions& options) {

@@ -5,9 +5,12 @@
 #include <algorithm>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/kernels/convolution_mask.h"
 #include "plimsoll/kernels/matmul.h"
 #include "plimsoll/ops/check_operands.h"
 #include "plimsoll/ops/execute.h"
+#include "plimsoll/ops/internal/convolution_ops.h"
+#include "plimsoll/ops/internal/convolution_recorded.h"
 #include "plimsoll/ops/internal/elementwise_ops.h"
 #include "plimsoll/ops/matmul.h"
 
@@ -37,7 +40,7 @@ bool fuses(Activation activation) noexcept {
 // The gradient of what went into an activation, from its result and that one's gradient, as the activation has it.
 class ThroughActivation final : public GradientContext {
  public:
-  ThroughActivation(const Tensor& y, const Tensor& g) noexcept : y_(y), g_(g) {}
+  ThroughActivation(const Tensor& y, Tensor g) noexcept : y_(y), g_(std::move(g)) {}
   Tensor of(Activation activation) {
     Unary(unary_of(activation)).gradient(*this);
     return std::move(result_);
@@ -50,12 +53,13 @@ class ThroughActivation final : public GradientContext {
   const Tensor& input(std::size_t) override { return y_; }  // Never read by those that fuse.
   const Tensor& output(std::size_t) override { return y_; }
   const Tensor& grad(std::size_t) override { return g_; }
+  Tensor take_grad() override { return std::move(g_); }
   bool has_grad(std::size_t) const noexcept override { return true; }
   void give(std::size_t, Tensor gradient) override { result_ = std::move(gradient); }
 
  private:
-  const Tensor &y_, &g_;
-  Tensor result_;
+  const Tensor& y_;
+  Tensor g_, result_;
 };
 
 // All but the last axis as one.
@@ -67,9 +71,12 @@ Shape as_matrix(const Shape& shape) {
 
 Tensor matrix(const Tensor& x) { return x.rank() == 2 ? x : x.reshape(as_matrix(x.shape())); }
 
+// With a mask, output 1 tells where a relu's result is above zero, in bits, and the gradient reads it in place of the
+// result, which others may then let go of.
 class Dense final : public OpOf<Dense> {
  public:
-  explicit Dense(Activation activation) noexcept : activation_(activation) {}
+  explicit Dense(Activation activation, bool with_mask = false) noexcept
+      : activation_(activation), with_mask_(with_mask) {}
   const char* name() const noexcept override { return "dense"; }
   void infer(const Specs& in, SpecList& out) const override;
   std::size_t workspace_bytes(const Specs& in, const SpecList& out) const override {
@@ -83,26 +90,44 @@ class Dense final : public OpOf<Dense> {
     if (activation_ != Activation::linear) epilogue.activation = unary_of(activation_);
     const ConstTensorView& x = run.in[0];
     const TensorView& out = run.out[0];
-    if (x.rank() == 2) return plimsoll::matmul(x, run.in[1], out, {}, run.scratch, epilogue);
-    if (out.size() == 0) return;
-    plimsoll::matmul(x.reshaped(as_matrix(x.shape())), run.in[1], out.reshaped(as_matrix(out.shape())), {}, run.scratch,
-                     epilogue);
+    if (x.rank() == 2)
+      plimsoll::matmul(x, run.in[1], out, {}, run.scratch, epilogue);
+    else if (out.size() > 0)
+      plimsoll::matmul(x.reshaped(as_matrix(x.shape())), run.in[1], out.reshaped(as_matrix(out.shape())), {},
+                       run.scratch, epilogue);
+    if (with_mask_) relu_mask(out, run.out[1].bytes());
   }
   SavedSlots saved(SlotMask wanted) const override {
     return {.inputs = (wanted & slot(0) ? slot(1) : 0) | (wanted & slot(1) ? slot(0) : 0),
-            .outputs = activation_ == Activation::linear ? 0 : slot(0)};
+            .outputs = with_mask_                          ? slot(1)
+                       : activation_ == Activation::linear ? 0
+                                                           : slot(0),
+            .remade = slot(0)};
   }
   void gradient(GradientContext& c) const override {
-    const Tensor g =
-        activation_ == Activation::linear ? c.grad() : ThroughActivation(c.output(0), c.grad()).of(activation_);
+    Tensor g = c.take_grad();
+    if (with_mask_) {
+      const Tensor* const operands[] = {&g, &c.output(1)};
+      g = execute_over(MaskSlope(), std::move(g), operands);
+    } else if (activation_ != Activation::linear) {
+      g = ThroughActivation(c.output(0), std::move(g)).of(activation_);
+    }
     if (c.num_inputs() > 2 && c.wants(2)) c.give(2, matrix(g).sum({0}));
     if (c.wants(1)) c.give(1, matmul(matrix(c.input(0)), matrix(g), {.transpose_a = true}));
+    c.done_with(0);
     if (c.wants(0)) c.give(0, matmul(g, c.input(1), {.transpose_b = true}));
   }
   std::string input_name(std::size_t input) const override { return input == 0 ? "x" : input == 1 ? "w" : "bias"; }
+  std::size_t make_lean() noexcept override { return std::exchange(with_mask_, false) ? 1 : 0; }
 
  private:
+  void add_output(const Shape& y, DType dtype, SpecList& out) const {
+    out.add(y, dtype);
+    if (with_mask_) out.add({y.is_known() ? static_cast<std::int64_t>(relu_mask_bytes(y.size())) : kUnknownSize}, u8);
+  }
+
   Activation activation_;
+  bool with_mask_;
 };
 
 void Dense::infer(const Specs& in, SpecList& out) const {
@@ -118,11 +143,20 @@ void Dense::infer(const Specs& in, SpecList& out) const {
       throw InvalidArgument(fmt::format("dense: bias {} does not go with w {}; give one number for each column",
                                         bias.to_string(), w.to_string()));
   }
-  if (x.rank() == 2) return out.add({x[0], w[1]}, in.dtype(0));
+  if (x.rank() == 2) return add_output({x[0], w[1]}, in.dtype(0), out);
   std::int64_t sizes[kMaxRank];
   std::copy(x.begin(), x.end(), sizes);
   sizes[x.rank() - 1] = w[1];
-  out.add(Shape(std::span<const std::int64_t>(sizes, x.rank())), in.dtype(0));
+  add_output(Shape(std::span<const std::int64_t>(sizes, x.rank())), in.dtype(0), out);
+}
+
+// Whether a mask in bits is worth its pass over the result: a gradient is asked for, and what it would read is large.
+bool wants_mask(const Tensor& x, const Tensor& w, Activation activation) {
+  constexpr std::size_t kLarge = 256 << 10;
+  if (activation != Activation::relu || !is_recorded(x) || x.rank() == 0 || w.rank() != 2) return false;
+  if (!x.shape().is_known() || !w.shape().is_known() || (x.dtype() != f32 && x.dtype() != f64)) return false;
+  const std::size_t rows = x.shape().back() == 0 ? 0 : x.size() / static_cast<std::size_t>(x.shape().back());
+  return rows * static_cast<std::size_t>(w.shape()[1]) * size_of(x.dtype()) >= kLarge;
 }
 
 }  // namespace
@@ -148,6 +182,11 @@ Tensor activate(const Tensor& x, Activation activation) {
 
 Tensor dense(const Tensor& x, const Tensor& w, const Tensor& bias, Activation activation) {
   const bool is_fused = fuses(activation);
+  if (is_fused && wants_mask(x, w, activation)) {
+    const Tensor* const inputs[] = {&x, &w, &bias};
+    const std::span<const Tensor* const> given(inputs, bias.is_empty_handle() ? 2 : 3);
+    return std::move(execute_all(Dense(activation, true), given)[0]);
+  }
   const Dense op(is_fused ? activation : Activation::linear);
   const Tensor y = bias.is_empty_handle() ? execute(op, x, w) : execute(op, x, w, bias);
   return is_fused ? y : activate(y, activation);

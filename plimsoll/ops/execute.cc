@@ -92,8 +92,31 @@ void run_kernel(const Op& op, std::span<const Tensor* const> inputs, std::span<c
     *many = std::move(outputs);
 }
 
-// One output needs no list; more are in `many`.
-void execute_into(const Op& op, std::span<const Tensor* const> inputs, Tensor* one, std::vector<Tensor>* many) {
+// Whether output 0 may take the memory of this operand.
+bool may_take_over(const Op& op, std::span<const Tensor* const> inputs, const Tensor& over, std::size_t bytes,
+                   const ThreadContext& context) noexcept {
+  constexpr std::uint8_t kOthers = TensorRecord::kKept | TensorRecord::kReturned | TensorRecord::kVariable;
+  const TensorRecord& record = *over.record();
+  const Storage& storage = *record.storage.load(std::memory_order_relaxed);
+  if ((record.references.load(std::memory_order_acquire) & TensorRecord::kStrongMask) != 1 ||
+      storage.references() != 1 || !storage.chunk() || storage.is_pinned() || record.offset != 0 ||
+      storage.bytes() != bytes || (record.flags.load(std::memory_order_relaxed) & kOthers) != 0)
+    return false;
+  SlotMask places = 0;
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (inputs[i]->record() == &record) places |= slot(i);
+  if ((op.facts().overwrites & places) != places) return false;
+  return !context.interceptor || (op.saved(~SlotMask{0}).inputs & places) == 0;
+}
+
+Tensor take_over(const Op& op, const Tensor& over, const Shape& shape, DType dtype, Category category) {
+  Storage* const storage = over.record()->storage.load(std::memory_order_relaxed);
+  return make_tensor_on(StorageRef::share(storage), 0, shape, dtype, {.op = op.name(), .category = category});
+}
+
+// One output needs no list; more are in `many`. `over`: one of the inputs, or nullptr.
+void execute_into(const Op& op, std::span<const Tensor* const> inputs, Tensor* one, std::vector<Tensor>* many,
+                  const Tensor* over = nullptr) {
   const ThreadContext& context = ThreadContext::current();
   if (context.observer && context.tracer) [[unlikely]]
     return trace_into(op, inputs, one, many);
@@ -112,15 +135,22 @@ void execute_into(const Op& op, std::span<const Tensor* const> inputs, Tensor* o
   }
   if (many) many->resize(out.size());
   const std::span<Tensor> outputs = many ? std::span<Tensor>(*many) : std::span<Tensor>(one, 1);
-  for (std::size_t i = 0; i < outputs.size(); ++i)
+  const bool takes_over = over && may_take_over(op, inputs, *over, out[0].bytes(), context);
+  for (std::size_t i = takes_over ? 1 : 0; i < outputs.size(); ++i)
     outputs[i] = make_tensor({.op = op.name(), .category = context.category}, out[i].shape, out[i].dtype, device);
   const Scratch scratch(op, device, op.workspace_bytes(specs, out));
+  if (takes_over) outputs[0] = take_over(op, *over, out[0].shape, out[0].dtype, context.category);
   if (context.observer) [[unlikely]]
     run_observed(op, inputs, outputs, scratch.bytes());
   else
     run_kernel(op, inputs, outputs, scratch.bytes());
   if (context.interceptor) context.interceptor->executed(op, inputs, outputs);
 }
+
+struct EmptyAfterwards {
+  Tensor& handle;
+  ~EmptyAfterwards() { handle = Tensor(); }
+};
 
 }  // namespace
 
@@ -130,7 +160,22 @@ Tensor execute_on(const Op& op, std::span<const Tensor* const> inputs) {
   return output;
 }
 
-Tensor execute_alike(const Op& op, const Tensor& a, const Tensor* b, DType result, FlatKernel kernel) {
+Tensor execute_over(const Op& op, Tensor&& over, std::span<const Tensor* const> inputs) {
+  Tensor output;
+  const EmptyAfterwards empty{over};
+  execute_into(op, inputs, &output, nullptr, &over);
+  return output;
+}
+
+std::vector<Tensor> execute_all_over(const Op& op, Tensor&& over, std::span<const Tensor* const> inputs) {
+  std::vector<Tensor> outputs;
+  const EmptyAfterwards empty{over};
+  execute_into(op, inputs, nullptr, &outputs, &over);
+  return outputs;
+}
+
+Tensor execute_alike(const Op& op, const Tensor& a, const Tensor* b, DType result, FlatKernel kernel,
+                     const Tensor* over) {
   const ThreadContext& context = ThreadContext::current();
   const TensorRecord* const x = a.record();
   const TensorRecord* const y = b ? b->record() : x;
@@ -141,14 +186,15 @@ Tensor execute_alike(const Op& op, const Tensor& a, const Tensor* b, DType resul
   if (!left || !right || !left->is_resident() || !right->is_resident() || &left->device() != &right->device() ||
       x->dtype != y->dtype || !(x->shape == y->shape)) [[unlikely]]
     return {};
-  Tensor output = make_tensor({.op = op.name(), .category = context.category}, x->shape, result, left->device());
+  const Tensor* const inputs[2] = {&a, b};
+  const std::span<const Tensor* const> operands(inputs, b ? std::size_t{2} : std::size_t{1});
+  Tensor output = over && may_take_over(op, operands, *over, x->shape.size() * size_of(result), context)
+                      ? take_over(op, *over, x->shape, result, context.category)
+                      : make_tensor({.op = op.name(), .category = context.category}, x->shape, result, left->device());
   kernel(op, x->dtype, static_cast<const std::byte*>(left->base()) + x->offset,
          static_cast<const std::byte*>(right->base()) + y->offset,
          output.record()->storage.load(std::memory_order_relaxed)->base(), x->shape.size());
-  if (context.interceptor) {
-    const Tensor* const inputs[2] = {&a, b};
-    context.interceptor->executed(op, {inputs, b ? std::size_t{2} : std::size_t{1}}, {&output, 1});
-  }
+  if (context.interceptor) context.interceptor->executed(op, operands, {&output, 1});
   return output;
 }
 

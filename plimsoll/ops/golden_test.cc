@@ -56,7 +56,7 @@ double tolerance_of(DType dtype, const std::string& op) {
 std::vector<std::int64_t> list(const Json& json) { return json.get<std::vector<std::int64_t>>(); }
 
 using Pair = Tensor (*)(const Tensor&, const Tensor&);
-using Single = Tensor (*)(const Tensor&);
+using Single = Tensor (*)(Tensor);
 using Reduction = Tensor (Tensor::*)(const Axes&, ReduceOptions) const;
 
 std::map<std::string, Case> all_cases() {

@@ -2,15 +2,27 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
 
 #include "plimsoll/base/api.h"
+#include "plimsoll/ops/random.h"
 #include "plimsoll/ops/variable.h"
 #include "plimsoll/tensor/tracer.h"
 
 namespace plimsoll {
 
 enum class AssignKind : std::uint8_t { kSet, kAdd, kSubtract };
+
+// What a run changes beside variables, once it has succeeded: an optimizer's count of steps.
+class PLIMSOLL_API RunEffect {
+ public:
+  virtual ~RunEffect();
+  virtual void begin() = 0;  // Keeps others out until end(); obtains what commit() needs. If it throws, no end() comes.
+  virtual void commit(std::size_t times) noexcept = 0;
+  virtual void end() noexcept = 0;
+};
 
 class PLIMSOLL_API GraphVariables : public Tracer {
  public:
@@ -27,6 +39,13 @@ class PLIMSOLL_API GraphVariables : public Tracer {
   virtual Tensor read(const Variable& eager) = 0;
   virtual Tensor assign(std::uint32_t declared, const Tensor& value, AssignKind kind) = 0;
   virtual Tensor assign(const Variable& eager, const Tensor& value, AssignKind kind) = 0;
+
+  // `op` changes these in place: operand 0 and those after operand 1 are their values, the outputs their new ones.
+  virtual void update(const Op& op, std::span<const Tensor> operands, std::span<const Variable> changed) = 0;
+  // How often the graph had this effect before. Throws Unsupported where effects cannot happen.
+  virtual std::size_t add_effect(const RunEffect& effect) = 0;
+  // A number that stands for the seed a run takes from the stream.
+  virtual std::uint64_t defer_seed(const std::shared_ptr<SeedStream>& stream, std::uint64_t base) = 0;
 };
 
 }  // namespace plimsoll

@@ -85,6 +85,7 @@ class GroupNorm final : public OpOf<GroupNorm> {
   }
   void gradient(GradientContext& c) const override;
   OpFacts facts() const noexcept override { return {.has_gradient = with_moments_}; }
+  std::size_t make_lean() noexcept override { return std::exchange(with_moments_, false) ? 1 : 0; }
 
  private:
   std::int64_t groups_;

@@ -50,6 +50,7 @@ class LayerNormBack final : public OpOf<LayerNormBack> {
                         run.in[3], run.in[1], {run.out[0], dgamma, dbeta}, run.scratch);
   }
   SavedSlots saved(SlotMask) const override { return {.inputs = slot(5) - 1}; }
+  OpFacts facts() const noexcept override { return {.overwrites = slot(1)}; }
   void gradient(GradientContext& c) const override {
     const auto upstream = [&](std::size_t output) { return c.has_grad(output) ? c.grad(output) : Tensor(); };
     const NormSecondOrder result =
@@ -66,11 +67,12 @@ class LayerNormBack final : public OpOf<LayerNormBack> {
   bool has_gamma_;
 };
 
-// Inputs x and what it has of gamma and beta. Outputs y and, for the gradient, mean and rstd.
+// Inputs x and what it has of gamma and beta. Outputs y and, for the gradient, mean and rstd. `is_again`: what was
+// computed before, and is not to be taken from there.
 class LayerNorm final : public OpOf<LayerNorm> {
  public:
-  LayerNorm(std::size_t axis, double epsilon, NormInputs inputs, bool with_moments) noexcept
-      : axis_(axis), epsilon_(epsilon), inputs_(inputs), with_moments_(with_moments) {}
+  LayerNorm(std::size_t axis, double epsilon, NormInputs inputs, bool with_moments, bool is_again = false) noexcept
+      : axis_(axis), epsilon_(epsilon), inputs_(inputs), with_moments_(with_moments), is_again_(is_again) {}
   const char* name() const noexcept override { return "layer_norm"; }
   std::string input_name(std::size_t input) const override { return input == 0 ? "x" : inputs_.name(input); }
   void infer(const Specs& in, SpecList& out) const override {
@@ -93,23 +95,38 @@ class LayerNorm final : public OpOf<LayerNorm> {
                          inputs_.has_beta ? run.in[inputs_.beta()] : ConstTensorView(), epsilon_, outputs);
   }
   SavedSlots saved(SlotMask) const override {
-    return {.inputs = slot(0) | (inputs_.has_gamma ? slot(inputs_.gamma()) : 0), .outputs = slot(1) | slot(2)};
+    return {.inputs = slot(0) | (inputs_.has_gamma ? slot(inputs_.gamma()) : 0) |
+                      (inputs_.has_beta ? slot(inputs_.beta()) : 0),
+            .outputs = slot(1) | slot(2)};
   }
   void gradient(GradientContext& c) const override;
-  OpFacts facts() const noexcept override { return {.has_gradient = with_moments_}; }
+  Tensor remake(GradientContext& c) const override;
+  OpFacts facts() const noexcept override { return {.has_gradient = with_moments_, .remakes = with_moments_}; }
+  std::size_t make_lean() noexcept override { return std::exchange(with_moments_, false) ? 1 : 0; }
 
  private:
   std::size_t axis_;
   double epsilon_;
   NormInputs inputs_;
-  bool with_moments_;
+  bool with_moments_, is_again_;
 };
+
+Tensor LayerNorm::remake(GradientContext& c) const {
+  const bool recorded = is_recorded(c.input(0));
+  NormList operands = {&c.input(0)};
+  if (inputs_.has_gamma) operands.add_if_any(c.input(inputs_.gamma()));
+  if (inputs_.has_beta) operands.add_if_any(c.input(inputs_.beta()));
+  const LayerNorm op(axis_, epsilon_, inputs_, recorded, true);
+  return recorded ? std::move(execute_all(op, operands.span())[0]) : execute_on(op, operands.span());
+}
 
 void LayerNorm::gradient(GradientContext& c) const {
   if (c.has_grad(0)) {
-    NormList operands = {&c.input(0), &c.grad(0), &c.output(1), &c.output(2)};
+    Tensor dy = c.take_grad();
+    NormList operands = {&c.input(0), &dy, &c.output(1), &c.output(2)};
     if (inputs_.has_gamma) operands.add_if_any(c.input(inputs_.gamma()));
-    std::vector<Tensor> gradients = execute_all(LayerNormBack(axis_, inputs_.has_gamma), operands.span());
+    std::vector<Tensor> gradients =
+        execute_all_over(LayerNormBack(axis_, inputs_.has_gamma), std::move(dy), operands.span());
     c.give(0, std::move(gradients[0]));
     if (inputs_.has_gamma) c.give(inputs_.gamma(), std::move(gradients[1]));
     if (inputs_.has_beta) c.give(inputs_.beta(), std::move(gradients[2]));

@@ -30,7 +30,7 @@ class Matmul final : public OpOf<Matmul> {
   std::size_t workspace_bytes(const Specs& in, const SpecList& out) const override;
   void run(const OpRun& run) const noexcept override;
   SavedSlots saved(SlotMask wanted) const override {
-    return {.inputs = (wanted & slot(0) ? slot(1) : 0) | (wanted & slot(1) ? slot(0) : 0)};
+    return {.inputs = (wanted & slot(0) ? slot(1) : 0) | (wanted & slot(1) ? slot(0) : 0), .remade = slot(0)};
   }
   void gradient(GradientContext& c) const override;
   std::string input_name(std::size_t input) const override { return input == 0 ? "left" : "right"; }
@@ -123,8 +123,9 @@ Tensor Matmul::gradient_of_b(GradientContext& c) const {
 }
 
 void Matmul::gradient(GradientContext& c) const {
-  if (c.wants(0)) c.give(0, sum_to(gradient_of_a(c), c.input_shape(0)));
   if (c.wants(1)) c.give(1, sum_to(gradient_of_b(c), c.input_shape(1)));
+  c.done_with(0);
+  if (c.wants(0)) c.give(0, sum_to(gradient_of_a(c), c.input_shape(0)));
 }
 
 void require_vectors(const char* where, const Tensor& a, const Tensor& b) {

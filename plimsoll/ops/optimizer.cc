@@ -2,17 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <mutex>
 
 #include "plimsoll/base/error.h"
 #include "plimsoll/kernels/elementwise.h"
 #include "plimsoll/ops/inline_array.h"
 #include "plimsoll/ops/optimizer_update.h"
-#include "plimsoll/tensor/holder.h"
-#include "plimsoll/tensor/interceptor.h"
 #include "plimsoll/tensor/make_tensor.h"
+#include "plimsoll/tensor/tracer.h"
 
 namespace plimsoll {
 namespace {
@@ -43,59 +42,73 @@ void check_options(const OptimizerOptions& options) {
       options);
 }
 
-// What operations make meanwhile belongs to no scope.
-class OutsideScopes {
- public:
-  OutsideScopes() noexcept : scope_(std::exchange(ThreadContext::current().scope, nullptr)) {}
-  ~OutsideScopes() { ThreadContext::current().scope = scope_; }
-  OutsideScopes(const OutsideScopes&) = delete;
-  OutsideScopes& operator=(const OutsideScopes&) = delete;
-
- private:
-  ScopeList* scope_;
-};
-
 // The state of one parameter.
 struct Entry {
   std::uint64_t parameter = 0;
   Device* device = nullptr;
-  std::size_t size = 0;
-  Tensor slots[kMaxOptimizerSlots];
+  std::vector<Variable> slots;
 };
 
-void fill(const Tensor& tensor, double value) {
-  const TensorView to = writable(tensor);
-  copy(ConstTensorView(&value, 0, f64, Shape::scalar()), to);
-}
+// The same of one that functions know and no step has used yet: what holds the slots are the functions.
+struct Pending {
+  std::uint64_t parameter = 0;
+  Device* device = nullptr;
+  std::vector<std::uint64_t> slots;
+
+  std::optional<Entry> find() const {
+    Entry entry{.parameter = parameter, .device = device, .slots = {}};
+    entry.slots.reserve(slots.size());
+    for (const std::uint64_t id : slots) {
+      std::optional<Variable> slot = Variable::find(id);
+      if (!slot) return std::nullopt;
+      entry.slots.push_back(*std::move(slot));
+    }
+    return entry;
+  }
+};
 
 Entry make_entry(const OptimizerOptions& options, const char* name, const Variable& parameter, Device& device) {
-  const OutsideScopes outside;
-  Entry entry;
-  entry.parameter = parameter.id();
-  entry.device = &device;
-  entry.size = OptimizerUpdate::num_slots(options);
-  for (std::size_t i = 0; i < entry.size; ++i) {
+  Entry entry{.parameter = parameter.id(), .device = &device, .slots = {}};
+  for (std::size_t i = 0; i < OptimizerUpdate::num_slots(options); ++i) {
     const OptimizerUpdate::SlotSpec spec = OptimizerUpdate::slot_spec(options, i);
-    entry.slots[i] =
-        make_tensor({.op = name, .category = Category::kOptimizer}, parameter.shape(), parameter.dtype(), device);
-    set_name(entry.slots[i], fmt::format("{}/{}", parameter.name(), spec.name));
-    fill(entry.slots[i], spec.initial);
+    entry.slots.emplace_back(LateVariable{.shape = parameter.shape(),
+                                          .dtype = parameter.dtype(),
+                                          .device = device,
+                                          .value = spec.initial,
+                                          .op = name},
+                             fmt::format("{}/{}", parameter.name(), spec.name));
   }
   return entry;
 }
 
 }  // namespace
 
-struct Optimizer::State final : Holder {
-  explicit State(const OptimizerOptions& given) : options(given) { enrol(); }
-  ~State() override { retire(); }
+struct Optimizer::State final : OptimizerNow, std::enable_shared_from_this<State> {
+  explicit State(const OptimizerOptions& given) { options = given; }
 
-  std::string describe() const override { return fmt::format("optimizer \"{}\"", op(1).name()); }
-  void visit_held(Visit f) const override {
-    const std::lock_guard lock(entries_mutex);
-    for (const Entry& entry : entries)
-      for (std::size_t i = 0; i < entry.size; ++i)
-        if (Storage* storage = entry.slots[i].record()->storage.load(std::memory_order_acquire)) f(*storage, "a slot");
+  // A run of a graph with updates of this optimizer: nobody else changes it meanwhile.
+  void begin() override {
+    mutex.lock();
+    try {
+      obtained.clear();
+      if (pending.empty()) return;
+      for (const Pending& one : pending)
+        if (std::optional<Entry> entry = one.find()) obtained.push_back(*std::move(entry));
+      entries.reserve(entries.size() + obtained.size());
+    } catch (...) {
+      mutex.unlock();
+      throw;
+    }
+  }
+  void commit(std::size_t times) noexcept override {
+    step += static_cast<std::int64_t>(times);
+    if (obtained.empty()) return;
+    for (Entry& entry : obtained) entries.push_back(std::move(entry));
+    pending.clear();
+  }
+  void end() noexcept override {
+    obtained.clear();
+    mutex.unlock();
   }
 
   OptimizerUpdate op(std::int64_t number) const noexcept { return {options, number}; }
@@ -107,15 +120,15 @@ struct Optimizer::State final : Holder {
       if (entry.parameter == id) return &entry;
     return nullptr;
   }
+  Entry known_or_new(const Variable& parameter, std::size_t guess, Device& device);
   void check(const Variable& parameter, const Tensor& gradient, std::size_t index, const Entry* entry) const;
-  void run(const Entry& entry, const TensorView& parameter, const ConstTensorView& gradient) const noexcept;
   void apply(std::span<const Variable> parameters, std::span<const Tensor> gradients);
+  void trace(GraphVariables& graph, std::span<const Variable> parameters, std::span<const Tensor> gradients);
 
-  mutable std::mutex mutex;          // Of whole calls.
-  mutable std::mutex entries_mutex;  // Of changes to the list, for those who walk it meanwhile.
-  OptimizerOptions options;
-  std::int64_t step = 0;
+  mutable std::mutex mutex;  // Of all of it.
   std::vector<Entry> entries;
+  std::vector<Pending> pending;
+  std::vector<Entry> obtained;  // By begin(), of pending.
 };
 
 void Optimizer::State::check(const Variable& parameter, const Tensor& gradient, std::size_t index,
@@ -138,25 +151,14 @@ void Optimizer::State::check(const Variable& parameter, const Tensor& gradient, 
                                       parameter.device()));
 }
 
-void Optimizer::State::run(const Entry& entry, const TensorView& parameter,
-                           const ConstTensorView& gradient) const noexcept {
-  ConstTensorView in[2 + kMaxOptimizerSlots] = {parameter, gradient};
-  TensorView out[1 + kMaxOptimizerSlots] = {parameter};
-  for (std::size_t s = 0; s < entry.size; ++s) {
-    in[2 + s] = out[1 + s] = writable(entry.slots[s]);
-    entry.slots[s].record()->storage.load(std::memory_order_relaxed)->note_write();
-  }
-  op(step).run({{in, 2 + entry.size}, {out, 1 + entry.size}, {}});
-}
-
 void Optimizer::State::apply(std::span<const Variable> parameters, std::span<const Tensor> gradients) {
   struct Place {
-    TensorView parameter;
     ConstTensorView gradient;
-    const Entry* entry;
+    TensorView out[1 + kMaxOptimizerSlots];
+    std::size_t slots;
   };
   InlineArray<Place, 16> places(parameters.size());
-  std::vector<Entry> fresh, all;
+  std::vector<Entry> fresh;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     if (gradients[i].is_empty_handle()) continue;
     Entry* entry = find(parameters[i].id(), i);
@@ -165,20 +167,59 @@ void Optimizer::State::apply(std::span<const Variable> parameters, std::span<con
       if (made.parameter == parameters[i].id()) entry = &made;
     if (!entry) {
       fresh.reserve(parameters.size());  // So that entries stay where they are.
-      entry = &fresh.emplace_back(make_entry(options, op(1).name(), parameters[i], device_of(gradients[i])));
+      entry = &fresh.emplace_back(known_or_new(parameters[i], i, device_of(gradients[i])));
     }
-    places.add(parameters[i].writable_value(), gradients[i].view(), entry);
+    Place place{.gradient = gradients[i].view(), .out = {}, .slots = entry->slots.size()};
+    place.out[0] = parameters[i].writable_value();
+    for (std::size_t s = 0; s < place.slots; ++s) place.out[1 + s] = entry->slots[s].writable_value();
+    places.add(place);
   }
-  if (!fresh.empty()) all.reserve(entries.size() + fresh.size());
+  if (!fresh.empty()) entries.reserve(entries.size() + fresh.size());
 
   // Nothing fails from here on.
   ++step;
-  for (const Place& place : places.span()) run(*place.entry, place.parameter, place.gradient);
-  if (fresh.empty()) return;
-  const std::lock_guard lock(entries_mutex);
-  std::move(entries.begin(), entries.end(), std::back_inserter(all));
-  std::move(fresh.begin(), fresh.end(), std::back_inserter(all));
-  entries.swap(all);
+  for (const Place& place : places.span()) {
+    ConstTensorView in[2 + kMaxOptimizerSlots] = {place.out[0], place.gradient};
+    for (std::size_t s = 0; s < place.slots; ++s) in[2 + s] = place.out[1 + s];
+    op(step).run({{in, 2 + place.slots}, {place.out, 1 + place.slots}, {}});
+  }
+  for (Entry& entry : fresh) entries.push_back(std::move(entry));
+}
+
+Entry Optimizer::State::known_or_new(const Variable& parameter, std::size_t guess, Device& device) {
+  if (const Entry* known = find(parameter.id(), guess)) return *known;
+  for (const Pending& one : pending)
+    if (one.parameter == parameter.id())
+      if (std::optional<Entry> entry = one.find()) return *std::move(entry);
+  return make_entry(options, op(1).name(), parameter, device);
+}
+
+// Nodes that change everything in place at each run, by the options and the number of steps of then.
+void Optimizer::State::trace(GraphVariables& graph, std::span<const Variable> parameters,
+                             std::span<const Tensor> gradients) {
+  const std::size_t nth = graph.add_effect(*this);
+  std::erase_if(pending, [](const Pending& one) { return !one.find(); });
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const Variable& parameter = parameters[i];
+    if (gradients[i].is_empty_handle()) continue;
+    if (parameter.graph_index())
+      throw InvalidArgument(fmt::format("{}: variable \"{}\" belongs to a graph; use one of train:: for it",
+                                        op(1).name(), parameter.name()));
+    check(parameter, gradients[i], i, nullptr);
+    const Entry entry = known_or_new(parameter, i, device_of(gradients[i]));
+    const auto same = [&](const Pending& one) { return one.parameter == entry.parameter; };
+    if (!find(entry.parameter, i) && std::none_of(pending.begin(), pending.end(), same)) {
+      Pending& made = pending.emplace_back(Pending{entry.parameter, entry.device, {}});
+      for (const Variable& slot : entry.slots) made.slots.push_back(slot.id());
+    }
+    std::vector<Tensor> operands = {graph.read(parameter), gradients[i]};
+    std::vector<Variable> changed = {parameter};
+    for (const Variable& slot : entry.slots) {
+      operands.push_back(graph.read(slot));
+      changed.push_back(slot);
+    }
+    graph.update(ScheduledUpdate(shared_from_this(), nth), operands, changed);
+  }
 }
 
 Optimizer::Optimizer(const OptimizerOptions& options) {
@@ -191,6 +232,10 @@ void Optimizer::apply(std::span<const Variable> parameters, std::span<const Tens
     throw InvalidArgument(fmt::format("{}: {} parameters and {} gradients; give one for each", state_->op(1).name(),
                                       parameters.size(), gradients.size()));
   const std::lock_guard lock(state_->mutex);
+  Tracer* tracer = ThreadContext::current().tracer;
+  for (std::size_t i = 0; !tracer && i < gradients.size(); ++i)
+    if (!gradients[i].is_empty_handle() && is_symbolic(gradients[i])) tracer = tracer_of(gradients[i]).get();
+  if (tracer) return state_->trace(static_cast<GraphVariables&>(*tracer), parameters, gradients);
   state_->apply(parameters, gradients);
 }
 void Optimizer::apply(const std::vector<Variable>& parameters, const std::vector<Tensor>& gradients) const {
@@ -220,8 +265,8 @@ std::vector<Optimizer::Slot> Optimizer::slots(const Variable& parameter) const {
   std::vector<Slot> slots;
   const Entry* entry = state_->find(parameter.id(), 0);
   if (!entry) return slots;
-  for (std::size_t i = 0; i < entry->size; ++i) {
-    const Tensor& slot = entry->slots[i];
+  for (std::size_t i = 0; i < entry->slots.size(); ++i) {
+    const Tensor slot = entry->slots[i].value();
     Tensor value = make_tensor({.op = "optimizer_slot", .category = Category::kOther}, slot.shape(), slot.dtype(),
                                device_of(slot));
     copy(slot.view(), writable(value));
@@ -244,8 +289,8 @@ void Optimizer::restore(const Variable& parameter, std::span<const Slot> slots) 
   Entry made = make_entry(state_->options, where, parameter, device_of(parameter.value()));
   for (const Slot& slot : slots) {
     std::size_t at = 0;
-    while (at < made.size && slot.name != OptimizerUpdate::slot_spec(state_->options, at).name) ++at;
-    if (at == made.size)
+    while (at < made.slots.size() && slot.name != OptimizerUpdate::slot_spec(state_->options, at).name) ++at;
+    if (at == made.slots.size())
       throw InvalidArgument(
           fmt::format("{}: has no slot \"{}\" for variable \"{}\"", where, slot.name, parameter.name()));
     if (slot.value.is_empty_handle() || slot.value.is_disposed()) refuse_disposed(slot.value, where, slot.name);
@@ -254,14 +299,13 @@ void Optimizer::restore(const Variable& parameter, std::span<const Slot> slots) 
                                         slot.name, dtype_name(slot.value.dtype()), slot.value.shape().to_string(),
                                         parameter.name(), dtype_name(parameter.dtype()),
                                         parameter.shape().to_string()));
-    copy(slot.value.view(), writable(made.slots[at]));
+    copy(slot.value.view(), made.slots[at].writable_value());
   }
-  Entry* entry = state_->find(parameter.id(), 0);
-  const std::lock_guard change(state_->entries_mutex);
-  if (entry)
-    *entry = std::move(made);
-  else
-    state_->entries.push_back(std::move(made));
+  // Functions that have the slots keep them: they get the values.
+  const Entry kept = state_->known_or_new(parameter, 0, *made.device);
+  if (!state_->find(parameter.id(), 0)) state_->entries.push_back(kept);
+  for (std::size_t i = 0; i < made.slots.size(); ++i) kept.slots[i].assign(made.slots[i].value());
+  std::erase_if(state_->pending, [&](const Pending& one) { return one.parameter == kept.parameter; });
 }
 
 }  // namespace plimsoll

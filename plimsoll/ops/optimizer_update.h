@@ -6,8 +6,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "plimsoll/base/api.h"
+#include "plimsoll/ops/graph_variables.h"
 #include "plimsoll/ops/optimizer.h"
 #include "plimsoll/tensor/op.h"
 
@@ -39,6 +41,32 @@ class PLIMSOLL_API OptimizerUpdate final : public OpOf<OptimizerUpdate> {
  private:
   OptimizerOptions options_;
   std::int64_t step_;
+};
+
+// What updates in a graph read when they run: the options as they are then, and how many steps were taken before.
+struct OptimizerNow : RunEffect {
+  OptimizerOptions options;
+  std::int64_t step = 0;
+};
+
+// OptimizerUpdate by an optimizer as it is when a graph runs; the `nth` of its steps in that run, from 0 on.
+class PLIMSOLL_API ScheduledUpdate final : public OpOf<ScheduledUpdate> {
+ public:
+  ScheduledUpdate(std::shared_ptr<OptimizerNow> now, std::size_t nth) : now_(std::move(now)), nth_(nth) {}
+  const std::shared_ptr<OptimizerNow>& effect() const noexcept { return now_; }
+  std::size_t nth() const noexcept { return nth_; }
+
+  const char* name() const noexcept override { return at(0).name(); }
+  void infer(const Specs& in, SpecList& out) const override { at(0).infer(in, out); }
+  void run(const OpRun& run) const noexcept override { at(now_->step + static_cast<std::int64_t>(nth_) + 1).run(run); }
+  OpFacts facts() const noexcept override { return {.is_pure = false, .has_gradient = false}; }
+  std::string input_name(std::size_t input) const override { return at(0).input_name(input); }
+
+ private:
+  OptimizerUpdate at(std::int64_t step) const noexcept { return {now_->options, step}; }
+
+  std::shared_ptr<OptimizerNow> now_;
+  std::size_t nth_;
 };
 
 }  // namespace plimsoll

@@ -63,11 +63,11 @@ TEST_F(ProfileOps, SeesWhatIsNotDisposedOf) {
 
 TEST_F(ProfileOps, SeesTemporariesOfATidyInItsPeak) {
   const Tensor x = ones({100});
-  const auto info = profile([&] { return tidy([&] { return exp(negative(square(x))); }); });
+  const auto info = profile([&] { return tidy([&] { return exp(negative(square(x)).reshape({10, 10})); }); });
   EXPECT_THAT(info.kernel_names(), ElementsAre("square", "negative", "exp"));
   EXPECT_EQ(info.new_tensors, 1);
   EXPECT_EQ(info.new_bytes, 400);
-  EXPECT_EQ(info.relative_peak_bytes, 1200u) << "C++ keeps temporaries until the end of the expression.";
+  EXPECT_EQ(info.relative_peak_bytes, 800u) << "square gives its memory to negative; what the view shows stays.";
 }
 
 TEST_F(ProfileOps, CountsAViewAsNoKernel) {

@@ -12,6 +12,7 @@
 #include "plimsoll/device/config.h"
 #include "plimsoll/kernels/random.h"
 #include "plimsoll/ops/execute.h"
+#include "plimsoll/ops/graph_variables.h"
 #include "plimsoll/tensor/thread_context.h"
 
 namespace plimsoll {
@@ -174,6 +175,19 @@ Tensor random_bernoulli(const Shape& shape, double probability, const RandomOpti
   if (!(probability >= 0 && probability <= 1))
     throw InvalidArgument(fmt::format("random_bernoulli: the probability is {}; give 0 to 1", probability));
   return drawn(Distribution::kBernoulli, shape, probability, 0, options);
+}
+
+std::uint64_t seed_at(std::uint64_t base, std::uint64_t number) noexcept {  // SplitMix64 over both.
+  std::uint64_t z = base + 0x9E3779B97F4A7C15 * (number + 1);
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
+  return z ^ (z >> 31);
+}
+
+std::uint64_t take_seed(const std::shared_ptr<SeedStream>& stream, std::uint64_t base) {
+  if (Tracer* const tracer = ThreadContext::current().tracer)
+    return static_cast<GraphVariables&>(*tracer).defer_seed(stream, base);
+  return seed_at(base, stream->taken++);
 }
 
 }  // namespace plimsoll

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include "plimsoll/base/api.h"
@@ -46,5 +47,14 @@ struct RandomDraw {
 };
 // With a seed its beginning; else the next part of the process's stream, for so many elements. `later`: only a ticket.
 PLIMSOLL_API RandomDraw draw_random(const std::optional<std::uint64_t>& seed, std::size_t elements, bool later = false);
+
+// Seeds one after the other, each a function of a base and of how many were taken. Functions take one of a stream anew
+// at each run.
+struct SeedStream {
+  std::uint64_t taken = 0;
+};
+PLIMSOLL_API std::uint64_t seed_at(std::uint64_t base, std::uint64_t number) noexcept;
+// The next of the stream. While a function is traced: a number that stands for the one that each run will take.
+PLIMSOLL_API std::uint64_t take_seed(const std::shared_ptr<SeedStream>& stream, std::uint64_t base);
 
 }  // namespace plimsoll

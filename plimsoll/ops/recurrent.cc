@@ -4,8 +4,8 @@
 
 #include "plimsoll/base/error.h"
 #include "plimsoll/ops/execute.h"
+#include "plimsoll/ops/internal/convolution_recorded.h"
 #include "plimsoll/ops/internal/recurrent_ops.h"
-#include "plimsoll/tensor/thread_context.h"
 
 namespace plimsoll {
 namespace {
@@ -41,7 +41,7 @@ Sequence run_sequence(RecurrentCell cell, const char* where, const Tensor& x, co
       .reset_after = options.reset_after,
       .reverse = options.go_backwards,
       .in_step_order = options.go_backwards,
-      .keep_for_gradient = ThreadContext::current().interceptor != nullptr,
+      .keep_for_gradient = is_recorded(x),
       .unmasked = options.mask.is_empty_handle(),
   };
   const Tensor* inputs[7] = {&x, &kernel, &recurrent_kernel};

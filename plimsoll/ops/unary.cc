@@ -19,20 +19,23 @@ void run_single(const Op& op, DType dtype, const void* x, const void*, void* out
   unary(static_cast<const Unary&>(op).op(), dtype, x, out, size);
 }
 
-Tensor single(UnaryOp which, const Tensor& x) {
+Tensor single(UnaryOp which, Tensor& x) {
   const Unary op(which);
   if (is_supported(which, x.dtype())) [[likely]] {
-    Tensor quick = execute_alike(op, x, nullptr, result_dtype(which, x.dtype()), run_single);
-    if (!quick.is_empty_handle()) [[likely]]
+    Tensor quick = execute_alike(op, x, nullptr, result_dtype(which, x.dtype()), run_single, &x);
+    if (!quick.is_empty_handle()) [[likely]] {
+      x = Tensor();  // An argument may live on until the end of the caller's expression.
       return quick;
+    }
   }
-  return execute(op, x);
+  const Tensor* const input = &x;
+  return execute_over(op, std::move(x), {&input, 1});
 }
 
 }  // namespace
 
 #define PLIMSOLL_SINGLE(name) \
-  Tensor name(const Tensor& x) { return single(UnaryOp::name, x); }
+  Tensor name(Tensor x) { return single(UnaryOp::name, x); }
 PLIMSOLL_SINGLE(negative)
 PLIMSOLL_SINGLE(abs)
 PLIMSOLL_SINGLE(sign)

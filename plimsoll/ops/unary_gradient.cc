@@ -36,26 +36,31 @@ Reads reads(UnaryOp op) {
 constexpr double kSeluScale = 1.0507009873554804934193349852946;
 constexpr double kSeluAlpha = 1.6732632423543772848170429916717;
 
-Tensor from_output(UnaryOp op, const Tensor& y, const Tensor& g) {
+Tensor slope(BinaryOp op, const Tensor& y, Tensor g) {
+  const Tensor* const inputs[] = {&y, &g};
+  return execute_over(Binary(op), std::move(g), inputs);
+}
+
+Tensor from_output(UnaryOp op, const Tensor& y, Tensor g) {
   switch (op) {
     case UnaryOp::relu:
-      return execute(Binary(BinaryOp::relu_grad), y, g);
+      return slope(BinaryOp::relu_grad, y, std::move(g));
     case UnaryOp::sqrt:
-      return g * 0.5 / y;
+      return std::move(g) * 0.5 / y;
     case UnaryOp::rsqrt:
-      return g * -0.5 * (y * y * y);
+      return std::move(g) * -0.5 * (y * y * y);
     case UnaryOp::reciprocal:
-      return -(g * y * y);
+      return -(std::move(g) * y * y);
     case UnaryOp::tan:
-      return g * (1 + y * y);
+      return std::move(g) * (1 + y * y);
     case UnaryOp::exp:
-      return g * y;
+      return std::move(g) * y;
     case UnaryOp::expm1:
-      return g * (y + 1);
+      return std::move(g) * (y + 1);
     case UnaryOp::tanh:
-      return execute(Binary(BinaryOp::tanh_grad), y, g);
+      return slope(BinaryOp::tanh_grad, y, std::move(g));
     case UnaryOp::sigmoid:
-      return execute(Binary(BinaryOp::sigmoid_grad), y, g);
+      return slope(BinaryOp::sigmoid_grad, y, std::move(g));
     case UnaryOp::hard_sigmoid:
       return where((y > 0) && (y < 1), g * 0.2, zeros_like(g));
     case UnaryOp::elu:
@@ -131,7 +136,7 @@ void Unary::gradient(GradientContext& c) const {
     case Reads::kInput:
       return c.give(0, from_input(op_, c.input(0), c.grad()));
     case Reads::kOutput:
-      return c.give(0, from_output(op_, c.output(0), c.grad()));
+      return c.give(0, from_output(op_, c.output(0), c.take_grad()));
     default:
       return c.give(0, -c.grad());
   }

@@ -27,7 +27,8 @@ std::string default_name() {
 }
 
 // Outside of every scope: variables end by themselves.
-Tensor make_outside_scopes(StorageRef storage, const Shape& shape, DType dtype) {
+Tensor make_outside_scopes(StorageRef storage, const Shape& shape, DType dtype,
+                           Category category = Category::kParameters) {
   ThreadContext& context = ThreadContext::current();
   ScopeList* const scope = std::exchange(context.scope, nullptr);
   struct Restore {
@@ -35,7 +36,14 @@ Tensor make_outside_scopes(StorageRef storage, const Shape& shape, DType dtype) 
     ScopeList* scope;
     ~Restore() { context.scope = scope; }
   } restore{context, scope};
-  return make_tensor_on(std::move(storage), 0, shape, dtype, {.op = "variable", .category = Category::kParameters});
+  return make_tensor_on(std::move(storage), 0, shape, dtype, {.op = "variable", .category = category});
+}
+
+StorageRef take_late(const LateVariable& late) {
+  const BlockLabel label = block_label({.op = late.op, .category = late.category}, late.shape, late.dtype);
+  return Storage::take_lazily(
+      late.device, late.shape.size() * size_of(late.dtype), label,
+      {.pattern = Number(late.value).to(late.dtype), .element_bytes = static_cast<std::uint8_t>(size_of(late.dtype))});
 }
 
 // The graph that an operation on the variable goes to; nullptr when it happens now.
@@ -92,6 +100,15 @@ struct Variable::State final : Holder {
     relabel();
     enrol();
   }
+  State(const LateVariable& late, const std::string& given_name)
+      : name(given_name),
+        trainable(false),
+        category(late.category),
+        tensor(make_outside_scopes(take_late(late), late.shape, late.dtype, late.category)) {
+    set_name(tensor, name);
+    tensor.record()->set(TensorRecord::kVariable);
+    enrol();
+  }
   // Of a graph.
   State(GraphVariables::Declared declared, bool is_trainable)
       : name(std::move(declared.name)),
@@ -120,7 +137,7 @@ struct Variable::State final : Holder {
     return *storage;
   }
   void relabel() {
-    if (Storage* storage = tensor.record()->storage.load()) storage->relabel(Category::kParameters, "");
+    if (Storage* storage = tensor.record()->storage.load()) storage->relabel(category, "");
   }
   void replace(StorageRef with) {  // The old bytes go after the gate.
     StorageRef old;
@@ -137,6 +154,7 @@ struct Variable::State final : Holder {
   mutable std::mutex mutex;
   const std::string name;
   const bool trainable;
+  const Category category = Category::kParameters;
   const std::optional<std::uint32_t> index = {};  // In its graph.
   const Tensor tensor;
 };
@@ -164,7 +182,7 @@ void Variable::State::own_bytes(const char* where) {
     held.resident();
     return;
   }
-  const Origin origin{.op = "variable", .category = Category::kParameters};
+  const Origin origin{.op = "variable", .category = category};
   StorageRef own = Storage::take(held.device(), tensor.nbytes(), block_label(origin, tensor.shape(), tensor.dtype()));
   copy(tensor.view(), TensorView(own->resident(), 0, tensor.dtype(), tensor.shape()));
   replace(std::move(own));
@@ -187,6 +205,10 @@ Variable::Variable(const Tensor& initial, const VariableOptions& options) {
     return;
   }
   state_ = std::make_shared<State>(initial, options);
+  Registry::instance().add(state_);
+}
+
+Variable::Variable(const LateVariable& late, const std::string& name) : state_(std::make_shared<State>(late, name)) {
   Registry::instance().add(state_);
 }
 

@@ -21,6 +21,7 @@
 #include <string>
 
 #include "plimsoll/base/api.h"
+#include "plimsoll/memory/label.h"
 #include "plimsoll/tensor/tensor.h"
 
 namespace plimsoll {
@@ -31,12 +32,24 @@ struct VariableOptions {
 };
 
 class Assigned;
+class Device;
+
+// A variable that takes its bytes at its first use, each element with this value.
+struct LateVariable {
+  const Shape& shape;
+  DType dtype;
+  Device& device;
+  double value = 0;
+  Category category = Category::kOptimizer;
+  const char* op = "variable";  // In reports. Text that lives as long as the program.
+};
 
 class PLIMSOLL_API Variable {
  public:
   // Shares the bytes of `initial` until one of the two changes.
   explicit Variable(const Tensor& initial, const VariableOptions& options = {});
-  Variable(const Variable&) = default;  // Moving copies too: a handle always has its variable.
+  Variable(const LateVariable& late, const std::string& name);  // Not trainable. Also while a function is traced.
+  Variable(const Variable&) = default;                          // Moving copies too: a handle always has its variable.
   Variable& operator=(const Variable&) = default;
 
   Tensor value() const;     // Throws Disposed.

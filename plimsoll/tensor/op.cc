@@ -18,6 +18,10 @@ SavedSlots Op::saved(SlotMask) const { return {}; }
 
 void Op::gradient(GradientContext&) const { throw Unsupported(fmt::format("{}: has no gradient", name())); }
 
+Tensor Op::remake(GradientContext&) const { throw Unsupported(fmt::format("{}: cannot be made again", name())); }
+
+std::size_t Op::make_lean() noexcept { return 0; }
+
 OpFacts Op::facts() const noexcept { return {}; }
 
 std::string Op::input_name(std::size_t input) const {

@@ -23,6 +23,7 @@
 #include <new>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "plimsoll/base/api.h"
@@ -91,6 +92,7 @@ struct OpFacts {
   bool is_random = false;        // Draws numbers; key and offset are among its attributes.
   bool has_gradient = true;      // Else tapes take its outputs for constants.
   bool checks = false;           // check() may throw.
+  bool remakes = false;          // remake() gives output 0 again, for a fraction of what its users cost.
   std::uint32_t overwrites = 0;  // Bit i: output 0 may take the place of input i, when their sizes are the same.
 };
 
@@ -102,6 +104,7 @@ constexpr SlotMask slot(std::size_t index) noexcept { return SlotMask{1} << (ind
 struct SavedSlots {
   SlotMask inputs = 0;
   SlotMask outputs = 0;
+  SlotMask remade = 0;  // Of the inputs: large ones need not be kept when the op that made them can do so again.
 };
 
 // Where gradient() finds its operands and puts its results.
@@ -114,6 +117,8 @@ class PLIMSOLL_API GradientContext {
   virtual const Tensor& input(std::size_t input) = 0;            // Requires that saved() named it.
   virtual const Tensor& output(std::size_t output) = 0;          // The same.
   virtual const Tensor& grad(std::size_t output = 0) = 0;        // Of output; zeros when nothing used it.
+  virtual Tensor take_grad() { return grad(0); }                 // The same, to be overwritten; grad(0) is gone then.
+  virtual void done_with(std::size_t) {}                         // An input that is not read again is let go now.
   virtual bool has_grad(std::size_t output) const noexcept = 0;  // Whether something used it.
   virtual void give(std::size_t input, Tensor gradient) = 0;     // Ignored when not wanted.
 
@@ -145,7 +150,13 @@ class PLIMSOLL_API Op {
   virtual SavedSlots saved(SlotMask wanted) const;
   // In terms of other ops, so that it can be differentiated again.
   virtual void gradient(GradientContext& context) const;
+  // Of an op that remakes: output 0 to the bit, from what saved() names.
+  virtual Tensor remake(GradientContext& context) const;
   virtual OpFacts facts() const noexcept;
+
+  // Of a copy that somebody owns: from now on it gives only what others than its gradient read: so many outputs, or 0
+  // when it has nothing to leave out.
+  virtual std::size_t make_lean() noexcept;
 
   // What error messages call an input: "x", "y", "z" and then numbers unless overridden.
   virtual std::string input_name(std::size_t input) const;

@@ -201,6 +201,18 @@ PLIMSOLL_TENSOR_OPERATOR(>=)
 PLIMSOLL_TENSOR_OPERATOR(&&)
 PLIMSOLL_TENSOR_OPERATOR(||)
 #undef PLIMSOLL_TENSOR_OPERATOR
+// Operands that nobody else holds, such as results inside of an expression, give their memory to the result.
+#define PLIMSOLL_TENSOR_OPERATOR(symbol)                            \
+  PLIMSOLL_API Tensor operator symbol(Tensor&& a, const Tensor& b); \
+  PLIMSOLL_API Tensor operator symbol(const Tensor& a, Tensor&& b); \
+  PLIMSOLL_API Tensor operator symbol(Tensor&& a, Tensor&& b);      \
+  PLIMSOLL_API Tensor operator symbol(Tensor&& a, const Number& b); \
+  PLIMSOLL_API Tensor operator symbol(const Number& a, Tensor&& b);
+PLIMSOLL_TENSOR_OPERATOR(+)
+PLIMSOLL_TENSOR_OPERATOR(-)
+PLIMSOLL_TENSOR_OPERATOR(*)
+PLIMSOLL_TENSOR_OPERATOR(/)
+#undef PLIMSOLL_TENSOR_OPERATOR
 inline Tensor operator&&(const Tensor& a, bool b) { return a && Number(b); }
 inline Tensor operator&&(bool a, const Tensor& b) { return Number(a) && b; }
 inline Tensor operator||(const Tensor& a, bool b) { return a || Number(b); }

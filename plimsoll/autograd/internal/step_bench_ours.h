@@ -25,11 +25,12 @@ class OurModel {
  public:
   virtual ~OurModel() = default;
   virtual Tensor loss() const = 0;
-  virtual double step() const {
+  virtual double step() const { return traced_step().item<float>(); }
+  Tensor traced_step() const {  // Also part of a function.
     GradientTape tape;
     const Tensor value = loss();
     adam_.apply(parameters_, tape.gradient(value, parameters_));
-    return value.item<float>();
+    return value;
   }
 
  protected:
@@ -140,10 +141,11 @@ class OurResnet final : public OurModel {
         across_(unit(1, 32, 64)),
         head_{parameter({64, 10}, 0.125), parameter({10}, 0.125)} {}
   Tensor loss() const override {
-    const Tensor a = stem_(x_, "relu");
-    const Tensor b = relu(first_[1](first_[0](a, "relu")) + a);
-    const Tensor c = relu(second_[1](second_[0](b, "relu")) + across_(b));
-    return sparse_categorical_cross_entropy(y_, head_(global_avg_pool(c)), {.from_logits = true});
+    Tensor h = stem_(x_, "relu");
+    h = relu(pair(first_, h) + h);
+    Tensor inner = pair(second_, h);
+    h = relu(std::move(inner) + across_(h));
+    return sparse_categorical_cross_entropy(y_, head_(global_avg_pool(h)), {.from_logits = true});
   }
 
  private:
@@ -155,6 +157,7 @@ class OurResnet final : public OurModel {
                         {.training = true, .epsilon = 1e-5, .activation = activation});
     }
   };
+  static Tensor pair(const Unit (&units)[2], const Tensor& x) { return units[1](units[0](x, "relu")); }
   Unit unit(std::int64_t size, std::int64_t in, std::int64_t out) {
     return {parameter({size, size, in, out}, 1 / std::sqrt(static_cast<double>(size * size * in))),
             ones_parameter({out}), parameter({out}, 0), Variable(zeros({out}), {.trainable = false}),

@@ -7,19 +7,25 @@
 
 namespace plimsoll {
 
+// What made y of x: (x - mean) * scale + shift, [channels] each. A gradient counts where that is above zero, or
+// everywhere when scale is null.
+struct BatchNormForward {
+  const void *mean, *scale, *shift;
+};
+
 struct BatchNormLoops {
   // Joins `rows` rows into the running means and sums of squared distances from them, which stand for `before` rows.
   void (*moments)(const void* x, std::int64_t rows, std::int64_t channels, std::int64_t before, double* mean,
                   double* squares);
-  // Adds the sums of dy and of dy * (x - mean); dy counts where y > 0, or everywhere when y is null.
-  void (*gradient_sums)(const void* x, const void* dy, const void* y, std::int64_t rows, std::int64_t channels,
-                        const void* mean, double* sum, double* product);
+  // Adds the sums of dy and of dy * (x - mean).
+  void (*gradient_sums)(const void* x, const void* dy, const BatchNormForward& forward, std::int64_t rows,
+                        std::int64_t channels, double* sum, double* product);
   // y = (x - mean) * scale + shift, then relu.
   void (*apply)(const void* x, void* y, std::int64_t rows, std::int64_t channels, const void* mean, const void* scale,
                 const void* shift, bool relu);
-  // dx = dy * scale + (x - mean) * slope + shift; dy as above.
-  void (*gradient)(const void* x, const void* dy, const void* y, void* dx, std::int64_t rows, std::int64_t channels,
-                   const void* mean, const void* scale, const void* slope, const void* shift);
+  // dx = dy * scale + (x - mean) * slope + shift.
+  void (*gradient)(const void* x, const void* dy, const BatchNormForward& forward, void* dx, std::int64_t rows,
+                   std::int64_t channels, const void* scale, const void* slope, const void* shift);
 };
 
 struct BatchNormTable {

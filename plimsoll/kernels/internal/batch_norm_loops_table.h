@@ -84,24 +84,28 @@ void moments(const void* data, std::int64_t rows, std::int64_t channels, std::in
 
 template <class T, bool kMasked>
 struct GradientSumsBlock {
-  const T *x, *dy, *y;
+  const T *x, *dy;
   std::int64_t rows, channels;
-  const T* mean;
+  const T *mean, *scale, *shift;
   double *sum, *product;
 
   template <class V, int kVectors>
   void run(std::int64_t c) const noexcept {
     constexpr std::int64_t kWidth = sizeof(V) / sizeof(T);
-    V sums[kVectors] = {}, products[kVectors] = {}, means[kVectors];
-    for (int i = 0; i < kVectors; ++i) means[i] = get<V>(mean + c + i * kWidth);
+    V sums[kVectors] = {}, products[kVectors] = {}, means[kVectors], scales[kVectors] = {}, shifts[kVectors] = {};
+    for (int i = 0; i < kVectors; ++i) {
+      means[i] = get<V>(mean + c + i * kWidth);
+      if constexpr (kMasked) scales[i] = get<V>(scale + c + i * kWidth), shifts[i] = get<V>(shift + c + i * kWidth);
+    }
     std::int64_t at = c;
     for (std::int64_t r = 0; r < rows; ++r, at += channels)
 #pragma GCC unroll 4
       for (int i = 0; i < kVectors; ++i) {
+        const V distance = get<V>(x + at + i * kWidth) - means[i];
         V d = get<V>(dy + at + i * kWidth);
-        if constexpr (kMasked) d = get<V>(y + at + i * kWidth) > V{} ? d : V{};
+        if constexpr (kMasked) d = distance * scales[i] + shifts[i] > V{} ? d : V{};
         sums[i] += d;
-        products[i] += d * (get<V>(x + at + i * kWidth) - means[i]);
+        products[i] += d * distance;
       }
     T first[kVectors * kWidth], second[kVectors * kWidth];
     std::memcpy(first, sums, sizeof first);
@@ -114,17 +118,17 @@ struct GradientSumsBlock {
 };
 
 template <class T>
-void gradient_sums(const void* x, const void* dy, const void* y, std::int64_t rows, std::int64_t channels,
-                   const void* mean, double* sum, double* product) {
+void gradient_sums(const void* x, const void* dy, const BatchNormForward& forward, std::int64_t rows,
+                   std::int64_t channels, double* sum, double* product) {
+  const T *mean = static_cast<const T*>(forward.mean), *scale = static_cast<const T*>(forward.scale),
+          *shift = static_cast<const T*>(forward.shift);
   for (std::int64_t r = 0; r < rows; r += kBlockRows) {
     const std::int64_t count = rows - r < kBlockRows ? rows - r : kBlockRows;
     const T *xs = static_cast<const T*>(x) + r * channels, *dys = static_cast<const T*>(dy) + r * channels;
-    const T* means = static_cast<const T*>(mean);
-    if (y)
-      each_group<T>(channels, GradientSumsBlock<T, true>{xs, dys, static_cast<const T*>(y) + r * channels, count,
-                                                         channels, means, sum, product});
+    if (scale)
+      each_group<T>(channels, GradientSumsBlock<T, true>{xs, dys, count, channels, mean, scale, shift, sum, product});
     else
-      each_group<T>(channels, GradientSumsBlock<T, false>{xs, dys, nullptr, count, channels, means, sum, product});
+      each_group<T>(channels, GradientSumsBlock<T, false>{xs, dys, count, channels, mean, scale, shift, sum, product});
   }
 }
 
@@ -148,23 +152,26 @@ void apply(const void* x, void* y, std::int64_t rows, std::int64_t channels, con
 }
 
 template <class T, bool kMasked>
-void gradient_rows(const T* x, const T* dy, const T* y, T* dx, std::int64_t rows, std::int64_t channels, const T* mean,
-                   const T* scale, const T* slope, const T* shift) noexcept {
+void gradient_rows(const T* x, const T* dy, const BatchNormForward& forward, T* dx, std::int64_t rows,
+                   std::int64_t channels, const T* scale, const T* slope, const T* shift) noexcept {
+  const T *mean = static_cast<const T*>(forward.mean), *y_scale = static_cast<const T*>(forward.scale),
+          *y_shift = static_cast<const T*>(forward.shift);
   for (std::int64_t i = 0; i < rows * channels; i += channels)
 #pragma GCC ivdep
     for (std::int64_t c = 0; c < channels; ++c) {
-      const T d = !kMasked || y[i + c] > T(0) ? dy[i + c] : T(0);
-      dx[i + c] = d * scale[c] + ((x[i + c] - mean[c]) * slope[c] + shift[c]);
+      const T distance = x[i + c] - mean[c];
+      const T d = !kMasked || distance * y_scale[c] + y_shift[c] > T(0) ? dy[i + c] : T(0);
+      dx[i + c] = d * scale[c] + (distance * slope[c] + shift[c]);
     }
 }
 
 template <class T>
-void gradient(const void* x, const void* dy, const void* y, void* dx, std::int64_t rows, std::int64_t channels,
-              const void* mean, const void* scale, const void* slope, const void* shift) {
-  (y ? gradient_rows<T, true> : gradient_rows<T, false>)(static_cast<const T*>(x), static_cast<const T*>(dy),
-                                                         static_cast<const T*>(y), static_cast<T*>(dx), rows, channels,
-                                                         static_cast<const T*>(mean), static_cast<const T*>(scale),
-                                                         static_cast<const T*>(slope), static_cast<const T*>(shift));
+void gradient(const void* x, const void* dy, const BatchNormForward& forward, void* dx, std::int64_t rows,
+              std::int64_t channels, const void* scale, const void* slope, const void* shift) {
+  (forward.scale ? gradient_rows<T, true>
+                 : gradient_rows<T, false>)(static_cast<const T*>(x), static_cast<const T*>(dy), forward,
+                                            static_cast<T*>(dx), rows, channels, static_cast<const T*>(scale),
+                                            static_cast<const T*>(slope), static_cast<const T*>(shift));
 }
 
 template <class T>

@@ -170,8 +170,56 @@ void multiply_rows_in_place(const MatmulBlock& x, const Column<T>& column, const
   }
 }
 
+constexpr std::int64_t kThinRows = 4;   // Of A, at most, when B is read once, row after row.
+constexpr std::int64_t kThinDepth = 8;  // Rows of B at once.
+
+// Some of a row of C: kDepth rows of B, each times an element of A, added to what is there, in the order of k.
+template <class T, int kDepth>
+void add_rows(const T* a, std::int64_t a_column, const T* b, std::int64_t b_row, std::int64_t n, T* c, bool is_first) {
+  using L = Lanes<T>;
+  using V = typename L::V;
+  V factor[kDepth];
+  for (int p = 0; p < kDepth; ++p) factor[p] = L::all(a[p * a_column]);
+  std::int64_t j = 0;
+  for (; j + L::kCount <= n; j += L::kCount) {
+    V sum = is_first ? V{} : L::get(c + j);
+#pragma GCC unroll 8
+    for (int p = 0; p < kDepth; ++p) sum += factor[p] * L::get(b + p * b_row + j);
+    L::put(c + j, sum);
+  }
+  if (j == n) return;
+  const auto mask = L::mask(n - j);
+  V sum = is_first ? V{} : L::get_some(c + j, mask);
+#pragma GCC unroll 8
+  for (int p = 0; p < kDepth; ++p) sum += factor[p] * L::get_some(b + p * b_row + j, mask);
+  L::put_some(c + j, sum, n - j);
+}
+
+// A few rows of A times a wide B, which is read from end to end: the memory that holds it is what takes the time.
+template <class T>
+void multiply_thin(const MatmulBlock& x) {
+  const T *a = static_cast<const T*>(x.a), *b = static_cast<const T*>(x.b);
+  T* const c = static_cast<T*>(x.c);
+  std::int64_t p = 0;
+  for (; p + kThinDepth <= x.k; p += kThinDepth)
+    for (std::int64_t i = 0; i < x.m; ++i)
+      add_rows<T, kThinDepth>(a + i * x.a_row + p * x.a_column, x.a_column, b + p * x.b_row, x.b_row, x.n,
+                              c + i * x.c_row, p == 0);
+  for (; p < x.k; ++p)
+    for (std::int64_t i = 0; i < x.m; ++i)
+      add_rows<T, 1>(a + i * x.a_row + p * x.a_column, x.a_column, b + p * x.b_row, x.b_row, x.n, c + i * x.c_row,
+                     p == 0);
+}
+
+template <class T>
+bool is_thin(const MatmulBlock& x) noexcept {
+  return x.m <= kThinRows && x.n >= 16 * Lanes<T>::kCount && x.k >= kThinDepth && x.b_column == 1 && !x.accumulate &&
+         !x.is_a_packed && !x.is_b_packed;
+}
+
 template <class T>
 void multiply(const MatmulBlock& x) {
+  if (is_thin<T>(x)) return multiply_thin<T>(x);
   constexpr std::int64_t kColumns = 2 * Lanes<T>::kCount;
   alignas(64) T panel[kMatmulStackDepth * kColumns];
   const T* b = static_cast<const T*>(x.b);

@@ -4,6 +4,7 @@
 
 #include "plimsoll/autograd/tape.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/memory/trace_recorder.h"
 #include "plimsoll/ops/clip.h"
 #include "plimsoll/tensor/make_tensor.h"
 #include "plimsoll/tensor/thread_context.h"
@@ -126,6 +127,8 @@ StepResult train_step(Network& network, const Example& example) {
   CallContext context(true);
   Forward forward;
   std::vector<Tensor> gradients;
+  trace_step(static_cast<std::uint64_t>(network.training.optimizer->step()));
+  trace_phase("forward");
   {
     GradientTape tape;
     forward = run_forward(network, example, context);
@@ -135,11 +138,14 @@ StepResult train_step(Network& network, const Example& example) {
       Category category;
       ~Restore() { ThreadContext::current().category = category; }
     } restore{before};
+    trace_phase("backward");
     gradients = tape.gradient(forward.loss, parameters);
   }
   StepResult result = measure(network, example, forward);
   clip(gradients, network.training.clipping);
+  trace_phase("update");
   network.training.optimizer->apply(parameters, gradients);
+  trace_phase("between steps");
   // From here on nothing fails: values are shared, constraints work in place.
   context.commit();
   for (const auto& [variable, constraint] : constrained) constraint.apply(variable.writable_value());

@@ -1,10 +1,15 @@
 // The ops behind batch_norm.h.
 #pragma once
 
+#include "plimsoll/kernels/batch_norm.h"
 #include "plimsoll/ops/internal/layer_norm_operands.h"
 #include "plimsoll/ops/internal/layer_norm_second_order.h"
 
 namespace plimsoll {
+
+inline BatchNormParameters parameters_of(const OpRun& run, const NormInputs& inputs) noexcept {
+  return {inputs.has_gamma ? &run.in[inputs.gamma()] : nullptr, inputs.has_beta ? &run.in[inputs.beta()] : nullptr};
+}
 
 // Inputs x and what it has of gamma and beta; outputs y, mean, variance, rstd.
 class BatchNormTrain final : public OpOf<BatchNormTrain> {
@@ -18,6 +23,8 @@ class BatchNormTrain final : public OpOf<BatchNormTrain> {
   void run(const OpRun& run) const noexcept override;
   SavedSlots saved(SlotMask wanted) const override;
   void gradient(GradientContext& context) const override;
+  Tensor remake(GradientContext& context) const override;
+  OpFacts facts() const noexcept override { return {.remakes = true}; }
 
  private:
   double epsilon_;
@@ -25,21 +32,37 @@ class BatchNormTrain final : public OpOf<BatchNormTrain> {
   bool relu_;
 };
 
-// Inputs x, dy, mean, rstd, then what it has of gamma and y (when relu was fused); outputs dx, dgamma, dbeta.
+// What BatchNormTrain gave, to the bit: inputs x, mean, rstd and what it has of gamma and beta.
+class BatchNormAgain final : public OpOf<BatchNormAgain> {
+ public:
+  BatchNormAgain(bool relu, NormInputs inputs) noexcept : inputs_(inputs), relu_(relu) {}
+  const char* name() const noexcept override { return "batch_norm"; }
+  void infer(const Specs& in, SpecList& out) const override { out.add(in.shape(0), in.dtype(0)); }
+  std::size_t workspace_bytes(const Specs& in, const SpecList& out) const override;
+  void run(const OpRun& run) const noexcept override;
+  SavedSlots saved(SlotMask wanted) const override;
+  void gradient(GradientContext& context) const override;
+
+ private:
+  NormInputs inputs_;
+  bool relu_;
+};
+
+// Inputs x, dy, mean, rstd, then what it has of gamma and, when relu was fused, of beta; outputs dx, dgamma, dbeta.
 class BatchNormBack final : public OpOf<BatchNormBack> {
  public:
-  BatchNormBack(bool has_gamma, bool relu) noexcept : has_gamma_(has_gamma), relu_(relu) {}
+  BatchNormBack(bool relu, NormInputs inputs) noexcept : inputs_(inputs), relu_(relu) { inputs_.first = 4; }
   const char* name() const noexcept override { return "batch_norm_gradient"; }
   void infer(const Specs& in, SpecList& out) const override;
   std::size_t workspace_bytes(const Specs& in, const SpecList& out) const override;
   void run(const OpRun& run) const noexcept override;
   SavedSlots saved(SlotMask) const override { return {.inputs = slot(6) - 1}; }
   void gradient(GradientContext& context) const override;
+  OpFacts facts() const noexcept override { return {.overwrites = slot(1)}; }
 
  private:
-  std::size_t y() const noexcept { return has_gamma_ ? 5 : 4; }
-
-  bool has_gamma_, relu_;
+  NormInputs inputs_;
+  bool relu_;
 };
 
 // Inputs x, mean, variance and what it has of gamma and beta.

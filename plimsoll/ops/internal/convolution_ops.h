@@ -22,6 +22,7 @@ class Convolve final : public OpOf<Convolve> {
   SavedSlots saved(SlotMask wanted) const override;
   void gradient(GradientContext& context) const override;
   std::string input_name(std::size_t input) const override;
+  std::size_t make_lean() noexcept override { return std::exchange(with_mask_, false) ? 1 : 0; }
 
  private:
   ConvolutionRule rule_;

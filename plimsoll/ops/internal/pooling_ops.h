@@ -29,6 +29,7 @@ class MaxPool final : public OpOf<MaxPool> {
   SavedSlots saved(SlotMask) const override { return {.outputs = slot(1)}; }
   void gradient(GradientContext& context) const override;
   OpFacts facts() const noexcept override { return {.has_gradient = with_positions_}; }
+  std::size_t make_lean() noexcept override { return std::exchange(with_positions_, false) ? 1 : 0; }
 
  private:
   PoolRule rule_;

@@ -23,6 +23,9 @@ class RecurrentOp final : public OpOf<RecurrentOp> {
   SavedSlots saved(SlotMask wanted) const override;
   void gradient(GradientContext& context) const override;
   OpFacts facts() const noexcept override { return {.has_gradient = options_.keep_for_gradient}; }
+  std::size_t make_lean() noexcept override {
+    return std::exchange(options_.keep_for_gradient, false) ? workspace_output() : 0;
+  }
   std::string input_name(std::size_t input) const override;
 
  private:

@@ -1,0 +1,88 @@
+#include "plimsoll/cli/demo_training.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+
+#include "plimsoll/cli/demo_series.h"
+#include "plimsoll/io/checkpoint_state.h"
+#include "plimsoll/memory/budget.h"
+#include "plimsoll/memory/trace_recorder.h"
+#include "plimsoll/model/callbacks.h"
+#include "plimsoll/model/core_layers.h"
+#include "plimsoll/model/model.h"
+#include "plimsoll/model/recurrent_layers.h"
+#include "plimsoll/observe/report_page.h"
+#include "plimsoll/ops/creation.h"
+#include "plimsoll/tensor/tidy.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr std::int64_t kHours = 4000, kLookBack = 48, kBatch = 128;
+
+Sequential make_model() {
+  Sequential model({layers::LSTM(64, {.return_sequences = true, .input_shape = {kLookBack, 1}, .seed = 1}),
+                    layers::LSTM(32, {.seed = 2}), layers::Dense(1, {.seed = 3})},
+                   {.name = "tides"});
+  model.compile({.optimizer = optimizers::Adam({.learning_rate = 4e-3f}),
+                 .loss = losses::MeanSquaredError(),
+                 .metrics = {"mae"}});
+  return model;
+}
+
+// The error of saying that the level will be what it was 25 hours before: two tides earlier.
+float simple_error(const std::vector<float>& levels, std::size_t first) {
+  double sum = 0;
+  for (std::size_t hour = first; hour < levels.size(); ++hour) sum += std::abs(levels[hour] - levels[hour - 25]);
+  return static_cast<float>(sum / static_cast<double>(levels.size() - first));
+}
+
+}  // namespace
+
+DemoResult run_demo(const DemoOptions& options) {
+  std::filesystem::create_directories(options.out);
+  DemoResult result;
+  const std::string checkpoints = (options.out / "checkpoints").string();
+  result.logs = (options.out / "logs").string();
+  result.trace = (options.out / "run.trace").string();
+  std::filesystem::create_directories(checkpoints);
+
+  const std::vector<float> levels = harbour_levels(kHours);
+  const Budget budget("demo", options.budget);
+  {
+    TraceRecorder recorder({.path = result.trace});
+    const BudgetScope inside(budget);
+    const TidyScope scope;
+    const Dataset windows =
+        timeseries_windows(from_vector(levels, {kHours, 1}), {.look_back = kLookBack, .horizon = 1});
+    const auto [train, validation, test] = windows.split({0.7, 0.15, 0.15});
+    const Sequential model = make_model();
+    const auto start = std::chrono::steady_clock::now();
+    const History history =
+        model.fit(train.shuffle(static_cast<std::size_t>(kHours), {.seed = 7}).batch(kBatch),
+                  {.epochs = options.epochs,
+                   .validation_data = validation.batch(kBatch),
+                   .verbose = options.verbose,
+                   .callbacks = {callbacks::ModelCheckpoint(checkpoints + "/cp-{epoch:04d}.ckpt",
+                                                            {.save_best_only = true, .save_weights_only = true}),
+                                 callbacks::TensorBoard(result.logs)}});
+    result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    result.epochs = static_cast<int>(history.num_epochs());
+    result.loss = history["loss"].back();
+    result.validation_loss = history["val_loss"].back();
+    result.error_metres = model.evaluate(test.batch(kBatch))["mae"];
+    result.checkpoint = latest_checkpoint(checkpoints);
+    recorder.finish();
+  }
+  result.simple_error_metres = simple_error(levels, static_cast<std::size_t>(kHours * 0.85));
+  result.peak_bytes = budget.peak();
+  if (has_report_page()) {
+    result.report = (options.out / "report.html").string();
+    write_report(result.trace, result.report);
+  }
+  return result;
+}
+
+}  // namespace plimsoll

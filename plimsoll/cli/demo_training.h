@@ -1,0 +1,30 @@
+// The demo's training: a recurrent network that learns to foresee the demo's series, inside a budget.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+
+namespace plimsoll {
+
+struct DemoOptions {
+  std::size_t budget = 0;
+  std::filesystem::path out;  // Where checkpoint, logs, trace and report go.
+  int epochs = 10;
+  int verbose = 1;  // As of fit.
+};
+
+struct DemoResult {
+  std::size_t forecast_bytes = 0, peak_bytes = 0;
+  int epochs = 0;
+  double seconds = 0;
+  float loss = 0, validation_loss = 0;
+  float error_metres = 0;         // Mean distance from the truth on the last part of the series, not seen before.
+  float simple_error_metres = 0;  // Of foreseeing what the tide was 25 hours ago.
+  std::string checkpoint, logs, trace, report;  // report is "" when the library has no page.
+};
+
+// Throws OutOfMemory when it does not fit the budget, and what files throw.
+DemoResult run_demo(const DemoOptions& options);
+
+}  // namespace plimsoll

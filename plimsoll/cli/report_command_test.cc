@@ -1,0 +1,128 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "plimsoll/autograd/tape.h"
+#include "plimsoll/cli/command.h"
+#include "plimsoll/graph/graph.h"
+#include "plimsoll/graph/session.h"
+#include "plimsoll/memory/trace_recorder.h"
+#include "plimsoll/observe/report_page.h"
+#include "plimsoll/ops/creation.h"
+#include "plimsoll/ops/elementwise.h"
+#include "plimsoll/tensor/name_scope.h"
+
+namespace plimsoll {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+// Runs the program over traces of little programs.
+class ReportCommand : public testing::Test {
+ protected:
+  ReportCommand() { std::filesystem::create_directories(folder_); }
+  ~ReportCommand() override { std::filesystem::remove_all(folder_); }
+
+  int run(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "plimsoll");
+    std::vector<const char*> pointers;
+    for (const std::string& argument : arguments) pointers.push_back(argument.c_str());
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    const int code = run_program(static_cast<int>(pointers.size()), pointers.data());
+    out_ = testing::internal::GetCapturedStdout();
+    error_ = testing::internal::GetCapturedStderr();
+    return code;
+  }
+  // Twenty steps of it.
+  template <class F>
+  void record(F&& step) {
+    TraceRecorder recorder({.path = trace_});
+    for (std::uint64_t i = 0; i < 20; ++i) {
+      trace_step(i);
+      step(i);
+    }
+    recorder.finish();
+  }
+  std::vector<std::string> kinds() {
+    EXPECT_EQ(run({"doctor", trace_, "--json"}), 0) << error_;
+    std::vector<std::string> result;
+    for (const auto& finding : nlohmann::json::parse(out_)["findings"]) result.push_back(finding["kind"]);
+    return result;
+  }
+
+  const std::string folder_ = testing::TempDir() + "/plimsoll_report_" + std::to_string(getpid());
+  const std::string trace_ = folder_ + "/run.trace";
+  std::string out_, error_;
+};
+
+TEST_F(ReportCommand, WritesAPageWhoseNumbersItCanPrint) {
+  record([](std::uint64_t) { ones({1000}) + 1.f; });
+  if (has_report_page()) {
+    ASSERT_EQ(run({"report", trace_, "-o", folder_ + "/page.html"}), 0) << error_;
+    EXPECT_THAT(out_, HasSubstr("page.html: "));
+    EXPECT_GT(std::filesystem::file_size(folder_ + "/page.html"), 50'000u);
+    ASSERT_EQ(run({"report", trace_}), 0);
+    EXPECT_TRUE(std::filesystem::exists(folder_ + "/run.html"));
+  }
+  ASSERT_EQ(run({"report", trace_, "--json"}), 0);
+  const auto json = nlohmann::json::parse(out_);
+  EXPECT_EQ(json["steps"], 20);
+  EXPECT_GE(json["peak_bytes"], 8000);
+}
+
+TEST_F(ReportCommand, FindsNothingInACleanLoop) {
+  record([](std::uint64_t) { ones({1000}) + 1.f; });
+  ASSERT_EQ(run({"doctor", trace_}), 0);
+  EXPECT_THAT(out_, HasSubstr("Nothing grows from step to step"));
+  EXPECT_THAT(out_, Not(HasSubstr("\033")));
+}
+
+TEST_F(ReportCommand, NamesAListOfLosses) {
+  std::vector<Tensor> losses;
+  record([&](std::uint64_t) {
+    const NameScope scope("my_loss");
+    losses.push_back(square(ones({16})));
+  });
+  ASSERT_EQ(run({"doctor", trace_}), 0);
+  EXPECT_THAT(out_, HasSubstr("in scope \"my_loss\""));
+  EXPECT_THAT(out_, testing::StartsWith(trace_));
+  EXPECT_THAT(kinds(), testing::Contains("growth"));
+}
+
+TEST_F(ReportCommand, NamesSessionsGraphsAndTapes) {
+  Graph graph;
+  std::vector<std::unique_ptr<Session>> sessions;
+  std::unique_ptr<GradientTape> tape;
+  record([&](std::uint64_t step) {
+    if (step == 0) tape = std::make_unique<GradientTape>(TapeOptions{.persistent = true});
+    const GraphScope inside(graph);
+    if (step % 4 == 0) sessions.push_back(std::make_unique<Session>(graph));
+    sessions.back()->run(constant(1.f) + static_cast<float>(step));
+  });
+  const std::vector<std::string> found = kinds();
+  for (const char* kind : {"session never closed", "graph grows", "persistent tape"})
+    EXPECT_THAT(found, testing::Contains(kind));
+}
+
+TEST_F(ReportCommand, SaysWhatIsWrongInOneLine) {
+  EXPECT_EQ(run({"report", folder_ + "/none.trace"}), 1);
+  EXPECT_THAT(error_, HasSubstr("none.trace"));
+  EXPECT_EQ(std::count(error_.begin(), error_.end(), '\n'), 1);
+  std::ofstream(folder_ + "/text.trace") << "not a trace at all, but text that is long enough to be one";
+  EXPECT_EQ(run({"doctor", folder_ + "/text.trace"}), 1);
+  EXPECT_EQ(std::count(error_.begin(), error_.end(), '\n'), 1) << error_;
+  EXPECT_EQ(run({"doctor"}), 2);
+  EXPECT_EQ(run({"report", trace_, "--colour"}), 2);
+  record([](std::uint64_t) {});
+  EXPECT_EQ(run({"report", trace_, "-o", folder_ + "/no/such/folder/page.html"}), 1);
+}
+
+}  // namespace
+}  // namespace plimsoll

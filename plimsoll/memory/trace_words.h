@@ -1,0 +1,12 @@
+// The texts of records in a trace: "@word {json}". docs/trace_format.md lists them.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace plimsoll {
+
+std::string budget_record(std::string_view name, std::string_view parent, std::size_t limit);
+
+}  // namespace plimsoll

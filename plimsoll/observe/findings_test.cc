@@ -1,0 +1,183 @@
+#include "plimsoll/observe/findings.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "plimsoll/observe/report_json.h"
+#include "plimsoll/observe/trace_maker_testing.h"
+
+namespace plimsoll {
+namespace {
+
+using testing::HasSubstr;
+
+std::vector<Finding> findings_of(const TraceMaker& trace) {
+  const TraceHistory history = make_trace_history(trace.file);
+  return diagnose(history, summarize(history));
+}
+
+const Finding* find(const std::vector<Finding>& findings, const std::string& kind) {
+  const auto found = std::find_if(findings.begin(), findings.end(), [&](const Finding& f) { return f.kind == kind; });
+  return found == findings.end() ? nullptr : &*found;
+}
+
+// Steps that allocate and free 1 MiB each; `in_step` may do more.
+template <class F>
+void steps(TraceMaker& trace, std::uint64_t count, F&& in_step) {
+  trace.allocate(4096, {.op = "variable", .category = Category::kParameters});
+  for (std::uint64_t step = 0; step < count; ++step) {
+    trace.step(step);
+    const auto block = trace.allocate(1 << 20, {.op = "matmul", .scope = "dense", .rows = 32});
+    in_step(step);
+    trace.free(block);
+  }
+}
+
+TEST(Findings, CleanStepsShowNoGrowth) {
+  TraceMaker trace;
+  steps(trace, 1000, [](std::uint64_t) {});
+  const std::vector<Finding> findings = findings_of(trace);
+  EXPECT_EQ(find(findings, "growth"), nullptr);
+  for (const Finding& finding : findings) EXPECT_EQ(finding.level, FindingLevel::kNote) << finding.title;
+}
+
+TEST(Findings, NameWhatGrowsFromStepToStep) {
+  TraceMaker trace;
+  steps(trace, 50, [&](std::uint64_t) { trace.allocate(640, {.op = "mean", .scope = "loss", .rows = 1}); });
+  const std::vector<Finding> findings = findings_of(trace);
+  ASSERT_FALSE(findings.empty());
+  EXPECT_EQ(findings[0].kind, "growth");
+  EXPECT_EQ(findings[0].level, FindingLevel::kProblem);
+  EXPECT_THAT(findings[0].title, HasSubstr("640 B per step: tensors of \"mean\" in scope \"loss\""));
+  EXPECT_THAT(findings[0].evidence, HasSubstr("47 more of them"));
+}
+
+TEST(Findings, AGrowingListThatIsClearedAtTheEndIsFound) {
+  TraceMaker trace;
+  std::vector<std::uint64_t> kept;
+  steps(trace, 40, [&](std::uint64_t) { kept.push_back(trace.allocate(64, {.op = "mean"})); });
+  for (const std::uint64_t block : kept) trace.free(block);
+  EXPECT_NE(find(findings_of(trace), "growth"), nullptr);
+}
+
+TEST(Findings, ACacheThatFillsAndStopsIsNoGrowth) {
+  TraceMaker trace;
+  steps(trace, 100, [&](std::uint64_t step) {
+    if (step < 6) trace.allocate(4096, {.op = "plan", .category = Category::kCache});
+  });
+  EXPECT_EQ(find(findings_of(trace), "growth"), nullptr);
+}
+
+TEST(Findings, ExplainARefusal) {
+  TraceMaker trace;
+  trace.text(R"(@budget {"name":"fit","limit_bytes":2097152})");
+  trace.allocate(1 << 20, {.op = "lstm", .budget = "fit"});
+  trace.refuse(3 << 20, "matmul");
+  trace.refuse(64, "add");
+  const std::vector<Finding> findings = findings_of(trace);
+  const Finding* refused = find(findings, "refused");
+  ASSERT_NE(refused, nullptr);
+  EXPECT_THAT(refused->title, HasSubstr("2 requests were refused, the largest for 3.0 MiB"));
+  EXPECT_THAT(refused->evidence, HasSubstr("\"matmul\" asked for 3.0 MiB"));
+  EXPECT_THAT(refused->evidence, HasSubstr("1.0 MiB were in use of 2.0 MiB"));
+  EXPECT_THAT(refused->remedy, HasSubstr("4.0 MiB"));
+}
+
+TEST(Findings, CountSessionsThatStayOpen) {
+  TraceMaker trace;
+  for (int id = 1; id <= 3; ++id) trace.text(R"(@opened {"kind":"session","id":)" + std::to_string(id) + "}");
+  trace.text(R"(@closed {"kind":"session","id":2})");
+  const std::vector<Finding> findings = findings_of(trace);
+  const Finding* open = find(findings, "session never closed");
+  ASSERT_NE(open, nullptr);
+  EXPECT_THAT(open->title, HasSubstr("2 of 3 sessions"));
+  TraceMaker one;
+  one.text(R"(@opened {"kind":"session","id":1})");
+  EXPECT_EQ(find(findings_of(one), "session never closed"), nullptr);
+}
+
+TEST(Findings, NoticeAGraphThatGrows) {
+  TraceMaker grows, stays;
+  for (int i = 0; i < 10; ++i) {
+    grows.text(R"(@size {"kind":"graph","id":1,"count":)" + std::to_string(10 + 2 * i) + "}");
+    stays.text(R"(@size {"kind":"graph","id":1,"count":30})");
+  }
+  const std::vector<Finding> findings = findings_of(grows);
+  const Finding* found = find(findings, "graph grows");
+  ASSERT_NE(found, nullptr);
+  EXPECT_THAT(found->evidence, HasSubstr("to 28 nodes"));
+  EXPECT_EQ(find(findings_of(stays), "graph grows"), nullptr);
+}
+
+TEST(Findings, NoticePersistentTapesThatAreKept) {
+  TraceMaker kept, brief;
+  kept.text(R"(@opened {"kind":"tape","id":1,"persistent":true})");
+  steps(kept, 5, [](std::uint64_t) {});
+  const std::vector<Finding> findings = findings_of(kept);
+  EXPECT_NE(find(findings, "persistent tape"), nullptr);
+  steps(brief, 5, [&](std::uint64_t) {
+    brief.text(R"(@opened {"kind":"tape","id":1,"persistent":true})");
+    brief.text(R"(@closed {"kind":"tape","id":1})");
+  });
+  EXPECT_EQ(find(findings_of(brief), "persistent tape"), nullptr);
+}
+
+TEST(Findings, EstimateTheBatchThatFits) {
+  TraceMaker trace;
+  trace.text(R"(@budget {"name":"fit","limit_bytes":1069056})");  // 1 MiB + 20 KiB.
+  trace.allocate(16384, {.op = "variable", .budget = "fit", .category = Category::kParameters});
+  trace.allocate(1 << 20, {.op = "matmul", .budget = "fit", .rows = 64});
+  const std::vector<Finding> findings = findings_of(trace);
+  const Finding* room = find(findings, "room");
+  ASSERT_NE(room, nullptr);
+  EXPECT_EQ(room->level, FindingLevel::kWarning);
+  EXPECT_THAT(room->remedy, HasSubstr("a batch of about 64 would still fit"));
+}
+
+TEST(Findings, CompareForecastAndMeasurement) {
+  TraceMaker trace;
+  trace.text(R"(@forecast {"peak_bytes":1048576})");
+  trace.allocate(1 << 19);
+  const std::vector<Finding> findings = findings_of(trace);
+  const Finding* forecast = find(findings, "forecast");
+  ASSERT_NE(forecast, nullptr);
+  EXPECT_THAT(forecast->title, HasSubstr("(-50.0 %)"));
+}
+
+TEST(Findings, SayWhatATraceLacks) {
+  TraceMaker trace;
+  trace.file.complete = false;
+  trace.file.dropped_events = 12;
+  const std::vector<Finding> findings = findings_of(trace);
+  ASSERT_EQ(findings.size(), 2u);
+  EXPECT_EQ(findings[0].kind, "incomplete trace");
+}
+
+TEST(Findings, SpeakOfFragmentationCachesAndRounding) {
+  TraceMaker trace;
+  trace.commit(64 << 20);
+  trace.allocate(1 << 20, {.op = "plan", .category = Category::kCache}, 0);
+  for (int i = 0; i < 4000; ++i) trace.allocate(1, {}, (2 << 20) + 64 * static_cast<std::uint64_t>(i));
+  const std::vector<Finding> findings = findings_of(trace);
+  for (const char* kind : {"fragmentation", "caches", "rounding", "peak"})
+    EXPECT_NE(find(findings, kind), nullptr) << kind;
+}
+
+TEST(ReportJson, HasTheNumbersOfTheSummary) {
+  TraceMaker trace;
+  steps(trace, 8, [](std::uint64_t) {});
+  const TraceHistory history = make_trace_history(trace.file);
+  const RunSummary run = summarize(history);
+  const auto json = nlohmann::json::parse(report_json(history, run, diagnose(history, run)));
+  EXPECT_EQ(json["peak_bytes"], run.peak_bytes);
+  EXPECT_EQ(json["steps"], 8);
+  EXPECT_EQ(json["peak_by_category"]["activations"], 1 << 20);
+  EXPECT_EQ(json["forecast"], nullptr);
+  EXPECT_FALSE(json["findings"].empty());
+}
+
+}  // namespace
+}  // namespace plimsoll

@@ -1,0 +1,44 @@
+// MemoryMonitor: calls back at even intervals with what the process and the machine hold.
+//
+//   MemoryMonitor monitor({.every = std::chrono::seconds(1)}, [](const MemorySample& now) {
+//     std::cerr << format_bytes(now.process.resident) << " of " << format_bytes(now.system.available) << " left\n";
+//   });
+//
+// The callback runs on the monitor's own thread, one at a time; what it throws goes to the log. A callback that takes
+// longer than the interval delays the next one. The destructor waits for one that runs, then nothing is called any
+// more: it must not be destroyed by its own callback. on_memory_alert() (alerts.h) is for thresholds of the arenas.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+
+#include "plimsoll/base/api.h"
+#include "plimsoll/observe/process_memory.h"
+
+namespace plimsoll {
+
+struct MemorySample {
+  std::chrono::steady_clock::time_point time;
+  ProcessMemory process;
+  SystemMemory system;
+};
+
+struct MemoryMonitorOptions {
+  std::chrono::milliseconds every{1000};
+};
+
+class PLIMSOLL_API MemoryMonitor {
+ public:
+  // Throws InvalidArgument for an interval below a millisecond and for no callback. The first call comes at once.
+  MemoryMonitor(const MemoryMonitorOptions& options, std::function<void(const MemorySample&)> callback);
+  ~MemoryMonitor();
+  MemoryMonitor(const MemoryMonitor&) = delete;
+  MemoryMonitor& operator=(const MemoryMonitor&) = delete;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,16 @@
+// The page without its data, deflated; made from web/ while building. Empty when that was not possible.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+namespace plimsoll {
+
+struct PageTemplate {
+  std::span<const unsigned char> deflated;
+  std::size_t bytes;  // When inflated.
+};
+
+PageTemplate page_template() noexcept;
+
+}  // namespace plimsoll

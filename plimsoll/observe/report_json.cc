@@ -1,0 +1,87 @@
+#include "plimsoll/observe/report_json.h"
+
+#include <nlohmann/json.hpp>
+
+namespace plimsoll {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <class Bytes>
+Json by_category(const Bytes& bytes) {
+  Json result = Json::object();
+  for (std::size_t i = 0; i < kCategories; ++i) result[category_name(static_cast<Category>(i))] = bytes[i];
+  return result;
+}
+
+Json devices_of(const TraceHistory& history, const RunSummary& run) {
+  Json devices = Json::array();
+  for (std::size_t i = 0; i < history.arenas.size(); ++i)
+    devices.push_back({{"name", history.arenas[i].name},
+                       {"limit_bytes", history.arenas[i].limit},
+                       {"page_bytes", history.arenas[i].page_bytes},
+                       {"peak_bytes", run.arenas[i].peak_bytes},
+                       {"peak_reserved_bytes", run.arenas[i].peak_reserved_bytes},
+                       {"live_at_end_bytes", run.arenas[i].live_at_end}});
+  return devices;
+}
+
+Json forecast_of(const TracedForecast& forecast) {
+  if (!forecast.known) return nullptr;
+  return {{"peak_bytes", forecast.peak_bytes},
+          {"smallest_budget_bytes", forecast.smallest_budget_bytes},
+          {"batch_size", forecast.batch_size},
+          {"by_category", by_category(forecast.by_category)}};
+}
+
+Json findings_of(const TraceHistory& history, const std::vector<Finding>& findings) {
+  Json result = Json::array();
+  for (const Finding& finding : findings)
+    result.push_back({{"kind", finding.kind},
+                      {"level", finding_level_name(finding.level)},
+                      {"title", finding.title},
+                      {"evidence", finding.evidence},
+                      {"remedy", finding.remedy},
+                      {"bytes", finding.bytes},
+                      {"moment", finding.moment},
+                      {"time_ns", finding.moment < history.times.size() ? history.times[finding.moment] : 0}});
+  return result;
+}
+
+}  // namespace
+
+std::string report_json(const TraceHistory& history, const RunSummary& run, const std::vector<Finding>& findings,
+                        int indent) {
+  Json document{{"complete", history.complete},
+                {"ring", history.ring},
+                {"process", history.process},
+                {"start_unix_ns", history.start_unix_ns},
+                {"duration_ns", history.duration_ns},
+                {"events", history.events},
+                {"dropped_events", history.dropped_events},
+                {"moments", history.times.size()},
+                {"blocks", history.blocks.size()},
+                {"steps", run.steps.size()},
+                {"refusals", run.refusals},
+                {"peak_bytes", run.peak_bytes},
+                {"peak_requested_bytes", run.peak_requested_bytes},
+                {"peak_time_ns", run.peak_ns},
+                {"peak_moment", run.peak_moment}};
+  document["peak_step"] = run.peak_step ? Json(*run.peak_step) : Json(nullptr);
+  document["peak_phase"] = run.peak_phase;
+  document["peak_by_category"] = by_category(run.peak_by_category);
+  document["reserved_at_peak_bytes"] = run.reserved_at_peak;
+  document["peak_reserved_bytes"] = run.peak_reserved_bytes;
+  document["live_at_start_bytes"] = run.live_at_start;
+  document["live_at_end_bytes"] = run.live_at_end;
+  document["limit"] = {{"name", run.limit_name}, {"bytes", run.limit_bytes}};
+  document["budgets"] = Json::array();
+  for (const TracedBudget& budget : history.budgets)
+    document["budgets"].push_back({{"name", budget.name}, {"parent", budget.parent}, {"limit_bytes", budget.limit}});
+  document["devices"] = devices_of(history, run);
+  document["forecast"] = forecast_of(history.forecast);
+  document["findings"] = findings_of(history, findings);
+  return document.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace plimsoll

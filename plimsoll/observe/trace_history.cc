@@ -1,0 +1,145 @@
+#include "plimsoll/observe/trace_history.h"
+
+#include <unordered_map>
+
+#include "plimsoll/observe/trace_records.h"
+
+namespace plimsoll {
+namespace {
+
+struct LabelHash {
+  std::size_t operator()(const TracedLabel& label) const noexcept {
+    std::size_t hash = 0;
+    const auto mix = [&](std::size_t value) { hash = (hash ^ value) * 0x9E3779B97F4A7C15u, hash ^= hash >> 29; };
+    for (const std::uint32_t value : {label.op, label.scope, label.name, label.budget, label.site}) mix(value);
+    mix(static_cast<std::size_t>(label.category) | static_cast<std::size_t>(label.dtype) << 8 |
+        static_cast<std::size_t>(label.rank) << 16 | static_cast<std::size_t>(label.has_shape) << 24);
+    for (const std::uint32_t size : label.sizes) mix(size);
+    return hash;
+  }
+};
+
+class Builder {
+ public:
+  explicit Builder(const TraceFile& trace) : trace_(trace) {
+    out_.names = trace.names;
+    if (out_.names.empty()) out_.names.emplace_back();
+    out_.arenas = trace.arenas;
+    out_.events = trace.events.size();
+    out_.dropped_events = trace.dropped_events;
+    out_.start_unix_ns = trace.start_unix_ns;
+    out_.ring = trace.ring;
+    out_.complete = trace.complete;
+    out_.process = trace.process;
+  }
+
+  TraceHistory run() && {
+    for (const TraceEvent& event : trace_.events) add(event);
+    return std::move(out_);
+  }
+
+ private:
+  std::uint32_t now() const { return static_cast<std::uint32_t>(out_.times.size()); }
+
+  void add(const TraceEvent& event) {
+    out_.duration_ns = std::max(out_.duration_ns, event.time_ns);
+    switch (event.kind) {
+      case TraceEventKind::kAllocate:
+      case TraceEventKind::kExisting:
+        return born(event);
+      case TraceEventKind::kFree:
+        return died(event.block, event.time_ns);
+      case TraceEventKind::kCommitted:
+        out_.commits.push_back({now(), event.arena, event.size});
+        return;
+      case TraceEventKind::kArenaEnded:
+        return arena_ended(event);
+      default:
+        mark(event);
+    }
+  }
+
+  void born(const TraceEvent& event) {
+    const auto [place, is_new] = live_.try_emplace(event.block, static_cast<std::uint32_t>(out_.blocks.size()));
+    if (!is_new) return;  // It was there and was told again.
+    out_.existing += event.kind == TraceEventKind::kExisting;
+    out_.blocks.push_back({.born = now(),
+                           .label = label_of(event),
+                           .arena = event.arena,
+                           .thread = event.thread,
+                           .size = event.size,
+                           .requested = std::min(event.requested, event.size),
+                           .offset = event.offset});
+    moment(event.time_ns, place->second);
+  }
+
+  void died(std::uint64_t id, std::int64_t time_ns) {
+    const auto place = live_.find(id);
+    if (place == live_.end()) {
+      ++out_.unknown_frees;
+      return;
+    }
+    out_.blocks[place->second].died = now();
+    moment(time_ns, place->second);
+    live_.erase(place);
+  }
+
+  void arena_ended(const TraceEvent& event) {
+    std::vector<std::pair<std::uint32_t, std::uint64_t>> gone;
+    for (const auto& [id, block] : live_)
+      if (out_.blocks[block].arena == event.arena) gone.emplace_back(block, id);
+    std::sort(gone.begin(), gone.end());
+    for (const auto& [block, id] : gone) died(id, event.time_ns);
+    out_.commits.push_back({now(), event.arena, 0});
+  }
+
+  void moment(std::int64_t time_ns, std::uint32_t block) {
+    out_.times.push_back(time_ns);
+    out_.owner.push_back(block);
+  }
+
+  std::uint32_t label_of(const TraceEvent& event) {
+    TracedLabel label{.op = event.op,
+                      .scope = event.scope,
+                      .name = event.name,
+                      .budget = event.budget,
+                      .site = event.site,
+                      .category = event.category,
+                      .dtype = event.dtype,
+                      .rank = event.rank,
+                      .has_shape = event.has_shape};
+    for (std::size_t i = 0; i < label.sizes.size(); ++i) label.sizes[i] = event.sizes[i];
+    const auto [place, is_new] = labels_.try_emplace(label, static_cast<std::uint32_t>(out_.labels.size()));
+    if (is_new) out_.labels.push_back(label);
+    return place->second;
+  }
+
+  void mark(const TraceEvent& event) {
+    TracedMark mark{.moment = now(), .arena = event.arena, .time_ns = event.time_ns};
+    if (event.kind == TraceEventKind::kStep) {
+      mark.kind = MarkKind::kStep;
+      mark.number = event.number;
+    } else if (event.kind == TraceEventKind::kRefused) {
+      mark.kind = MarkKind::kRefused;
+      mark.number = event.requested;
+      mark.op = event.op;
+      mark.scope = event.scope;
+    } else {
+      mark.kind = event.kind == TraceEventKind::kPhase ? MarkKind::kPhase : MarkKind::kText;
+      mark.text = event.text;
+      if (mark.kind == MarkKind::kText && read_trace_record(mark, out_)) return;
+    }
+    out_.marks.push_back(std::move(mark));
+  }
+
+  const TraceFile& trace_;
+  TraceHistory out_;
+  std::unordered_map<std::uint64_t, std::uint32_t> live_;  // Block ids to blocks.
+  std::unordered_map<TracedLabel, std::uint32_t, LabelHash> labels_;
+};
+
+}  // namespace
+
+TraceHistory make_trace_history(const TraceFile& trace) { return Builder(trace).run(); }
+
+}  // namespace plimsoll

@@ -1,0 +1,109 @@
+// TraceHistory: a trace told as the lives of its blocks. What reports and findings are made from.
+//
+//   const TraceHistory history = make_trace_history(read_trace_file("run.trace"));
+//   for (const TracedBlock& block : history.blocks)
+//     if (block.died == TracedBlock::kNever) std::cout << history.names[history.labels[block.label].op] << '\n';
+//
+// A moment is the position of an allocation or a free among all of them; what is live "at" it is live after it.
+// Plain data. Thread safety: that of plain data. Cost: about 30 bytes a moment.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "plimsoll/base/api.h"
+#include "plimsoll/memory/label.h"
+#include "plimsoll/memory/trace_file.h"
+
+namespace plimsoll {
+
+struct TracedBlock {
+  static constexpr std::uint32_t kNever = UINT32_MAX;
+  std::uint32_t born = 0;       // The moment of its allocation.
+  std::uint32_t died = kNever;  // That of its free.
+  std::uint32_t label = 0, arena = 0, thread = 0;
+  std::uint64_t size = 0, requested = 0, offset = 0;
+};
+
+// What many blocks have in common. Names are indices into the history's names.
+struct TracedLabel {
+  std::uint32_t op = 0, scope = 0, name = 0, budget = 0, site = 0;
+  Category category = Category::kOther;
+  std::uint8_t dtype = 0, rank = 0;
+  bool has_shape = false;
+  std::array<std::uint32_t, BlockLabel::kSizes> sizes{};
+
+  bool operator==(const TracedLabel&) const = default;
+};
+
+enum class MarkKind : std::uint8_t { kStep, kPhase, kText, kRefused, kLadder };
+
+struct TracedMark {
+  MarkKind kind = MarkKind::kText;
+  std::uint32_t moment = 0;  // The first one after it.
+  std::uint32_t arena = 0;
+  std::int64_t time_ns = 0;
+  std::uint64_t number = 0;         // A step's number; bytes asked for; bytes a rung freed.
+  std::uint32_t op = 0, scope = 0;  // Of a refused request.
+  std::string text;                 // A phase's name, a rung's, or any text.
+};
+
+struct TracedCommit {
+  std::uint32_t moment = 0, arena = 0;
+  std::uint64_t bytes = 0;
+};
+
+struct TracedBudget {
+  std::string name, parent;
+  std::uint64_t limit = 0;
+};
+
+struct TracedForecast {
+  bool known = false;
+  std::uint64_t peak_bytes = 0, smallest_budget_bytes = 0, batch_size = 0;
+  std::array<std::uint64_t, kCategories> by_category{};
+};
+
+// Something that holds tensors and was opened while recording: a session, a tape, a graph that grew.
+struct TracedHolder {
+  struct Size {
+    std::uint32_t moment;
+    std::uint64_t count;
+  };
+  std::string kind, name;
+  std::uint64_t id = 0;
+  std::size_t number = 1;  // Among those of its kind, in the order they appeared.
+  bool persistent = false;
+  bool opened = false, closed = false;
+  std::int64_t opened_ns = 0, closed_ns = 0;
+  std::uint32_t opened_moment = 0, closed_moment = 0;
+  std::vector<Size> sizes;  // What it was said to hold, in the order of time.
+};
+
+struct TraceHistory {
+  std::vector<std::string> names;
+  std::vector<TraceArena> arenas;
+  std::vector<TracedLabel> labels;
+  std::vector<TracedBlock> blocks;    // By birth.
+  std::vector<std::int64_t> times;    // Of each moment, nanoseconds since recording began.
+  std::vector<std::uint32_t> owner;   // Of each moment: its block.
+  std::vector<TracedCommit> commits;  // By moment.
+  std::vector<TracedMark> marks;      // By time.
+  std::vector<TracedBudget> budgets;
+  std::vector<TracedHolder> holders;
+  TracedForecast forecast;
+  std::uint64_t events = 0, dropped_events = 0, unknown_frees = 0;
+  std::size_t existing = 0;  // Blocks that were there when recording began.
+  std::int64_t duration_ns = 0, start_unix_ns = 0;
+  bool ring = false, complete = true;
+  std::uint32_t process = 0;
+
+  bool is_birth(std::uint32_t moment) const { return blocks[owner[moment]].born == moment; }
+};
+
+PLIMSOLL_API TraceHistory make_trace_history(const TraceFile& trace);
+
+}  // namespace plimsoll

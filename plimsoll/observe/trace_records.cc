@@ -1,0 +1,104 @@
+#include "plimsoll/observe/trace_records.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+namespace plimsoll {
+namespace {
+
+using Json = nlohmann::json;
+
+std::uint64_t number(const Json& record, const char* key) {
+  const auto found = record.find(key);
+  return found != record.end() && found->is_number_unsigned() ? found->get<std::uint64_t>() : 0;
+}
+std::string text(const Json& record, const char* key) {
+  const auto found = record.find(key);
+  return found != record.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+void read_budget(const Json& record, TraceHistory& history) {
+  TracedBudget budget{text(record, "name"), text(record, "parent"), number(record, "limit_bytes")};
+  const auto same = std::find_if(history.budgets.begin(), history.budgets.end(),
+                                 [&](const TracedBudget& known) { return known.name == budget.name; });
+  if (same == history.budgets.end())
+    history.budgets.push_back(std::move(budget));
+  else
+    *same = std::move(budget);
+}
+
+void read_forecast(const Json& record, TraceHistory& history) {
+  TracedForecast& forecast = history.forecast;
+  forecast = {.known = true,
+              .peak_bytes = number(record, "peak_bytes"),
+              .smallest_budget_bytes = number(record, "smallest_budget_bytes"),
+              .batch_size = number(record, "batch_size")};
+  const auto shares = record.find("by_category");
+  if (shares == record.end() || !shares->is_object()) return;
+  for (std::size_t i = 0; i < kCategories; ++i)
+    forecast.by_category[i] = number(*shares, category_name(static_cast<Category>(i)));
+}
+
+// The holder that is open under this kind and number; a new one when there is none.
+TracedHolder& holder_of(const Json& record, TraceHistory& history, bool fresh) {
+  const std::string kind = text(record, "kind");
+  const std::uint64_t id = number(record, "id");
+  if (!fresh)
+    for (auto it = history.holders.rbegin(); it != history.holders.rend(); ++it)
+      if (it->id == id && it->kind == kind && !it->closed) return *it;
+  TracedHolder holder;
+  holder.kind = kind;
+  holder.id = id;
+  holder.number = 1 + static_cast<std::size_t>(std::count_if(history.holders.begin(), history.holders.end(),
+                                                             [&](const TracedHolder& h) { return h.kind == kind; }));
+  history.holders.push_back(std::move(holder));
+  return history.holders.back();
+}
+
+void read_holder(std::string_view word, const Json& record, const TracedMark& mark, TraceHistory& history) {
+  TracedHolder& holder = holder_of(record, history, word == "opened");
+  if (holder.name.empty()) holder.name = text(record, "name");
+  if (word == "opened") {
+    holder.opened = true;
+    holder.opened_ns = mark.time_ns;
+    holder.opened_moment = mark.moment;
+    holder.persistent = record.value("persistent", false);
+  } else if (word == "closed") {
+    holder.closed = true;
+    holder.closed_ns = mark.time_ns;
+    holder.closed_moment = mark.moment;
+  } else {
+    holder.sizes.push_back({mark.moment, number(record, "count")});
+  }
+}
+
+}  // namespace
+
+bool read_trace_record(TracedMark& mark, TraceHistory& history) try {
+  const std::string_view all = mark.text;
+  const std::size_t space = all.find(" {");
+  if (!all.starts_with('@') || space == std::string_view::npos) return false;
+  const std::string_view word = all.substr(1, space - 1);
+  const Json record = Json::parse(all.substr(space + 1), nullptr, false);
+  if (!record.is_object()) return false;
+  if (word == "budget") {
+    read_budget(record, history);
+  } else if (word == "forecast") {
+    read_forecast(record, history);
+  } else if (word == "opened" || word == "closed" || word == "size") {
+    read_holder(word, record, mark, history);
+  } else if (word == "ladder") {
+    mark.kind = MarkKind::kLadder;
+    mark.number = number(record, "freed_bytes");
+    mark.text = text(record, "rung");
+    return false;
+  } else {
+    return false;
+  }
+  return true;
+} catch (const Json::exception&) {
+  return false;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,82 @@
+// Our side of tools/interop_training: training steps of the networks of step_bench, eager or planned.
+//
+//   interop_training THREADS       # answers lines: "NAME MODE STEPS" by nanoseconds of a step, MODE eager or planned;
+//                                  # "memory NAME MODE" by the most bytes of memory of the process above what it was
+#include <plimsoll/autograd/internal/step_bench_ours.h>
+#include <plimsoll/plimsoll.h>
+
+#include <fstream>
+#include <functional>
+#include <iostream>
+#include <map>
+#include <memory>
+
+namespace pl = plimsoll;
+namespace bench = plimsoll::step_bench;
+
+namespace {
+
+std::unique_ptr<bench::OurModel> make(const std::string& name) {
+  if (name == "tiny_mlp") return std::make_unique<bench::OurMlp>(std::vector<std::int64_t>{10, 16, 1}, 32);
+  if (name == "mlp") return std::make_unique<bench::OurMlp>(std::vector<std::int64_t>{784, 512, 512, 10}, 128);
+  if (name == "lenet") return std::make_unique<bench::OurLenet>(64);
+  if (name == "resnet") return std::make_unique<bench::OurResnet>(64);
+  if (name == "lstm64") return std::make_unique<bench::OurLstm>(32, 64, 50, 32);
+  if (name == "lstm128") return std::make_unique<bench::OurLstm>(32, 128, 50, 32);
+  return std::make_unique<bench::OurTransformer>(2, 256, 4, 1024, 128, 8);
+}
+
+std::function<void()> step_of(const std::string& name, const std::string& mode) {
+  const std::shared_ptr<bench::OurModel> model = make(name);
+  if (mode == "eager") return [model] { model->step(); };
+  const auto step = pl::function([model] { return model->traced_step(); });
+  return [step] { step().item<float>(); };
+}
+
+// Kilobytes of /proc/self/status.
+std::size_t status(const std::string& field) {
+  std::ifstream in("/proc/self/status");
+  for (std::string word; in >> word;)
+    if (word == field + ":") {
+      std::size_t kilobytes = 0;
+      in >> kilobytes;
+      return kilobytes;
+    }
+  return 0;
+}
+
+std::size_t memory_of(const std::string& name, const std::string& mode) {
+  const std::size_t before = status("VmRSS");
+  std::ofstream("/proc/self/clear_refs") << "5";  // The high-water mark begins anew.
+  {
+    const auto step = step_of(name, mode);
+    for (int i = 0; i < 5; ++i) step();
+  }
+  const std::size_t peak = status("VmHWM");
+  return (peak - std::min(peak, before)) * 1024;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  pl::config::set_threads(argc > 1 ? std::stoi(argv[1]) : 1);
+  std::map<std::string, std::function<void()>> ready;
+  for (std::string name, mode; std::cin >> name >> mode;) {
+    if (name == "memory") {
+      std::string which;
+      std::cin >> which;
+      std::cout << memory_of(mode, which) << std::endl;
+      continue;
+    }
+    int steps = 0;
+    std::cin >> steps;
+    auto& step = ready[name + " " + mode];
+    if (!step) {
+      step = step_of(name, mode);
+      for (int i = 0; i < 3; ++i) step();
+    }
+    const pl::Stopwatch watch;
+    for (int i = 0; i < steps; ++i) step();
+    std::cout << static_cast<double>(watch.ns()) / steps << std::endl;
+  }
+}

@@ -1,0 +1,138 @@
+// Writes traces for the tests of reports into a folder.   usage: make_traces FOLDER [EVENTS]
+//   training.trace  a recurrent network trained inside a budget
+//   leak.trace      losses kept in a list, a graph that grows, sessions never closed, a persistent tape that is kept
+//   million.trace   EVENTS (1,000,000) events of many steps: deep stacks of blocks of changing sizes, in one arena
+#include <plimsoll/plimsoll.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace pl = plimsoll;
+using namespace pl::literals;
+
+namespace {
+
+void write_training(const std::filesystem::path& path) {
+  std::vector<float> values(1200);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::sin(0.1f * static_cast<float>(i));
+  const pl::Dataset windows =
+      pl::timeseries_windows(pl::from_vector(values, {1200, 1}), {.look_back = 32, .horizon = 1});
+  const auto [train, test] = windows.split({0.8, 0.2});
+  pl::Budget budget("demo", 8_MiB);
+  const pl::BudgetScope inside(budget);
+  const pl::TraceRecorder recorder({.path = path});
+  pl::Sequential model({pl::layers::LSTM(48, {.return_sequences = true, .input_shape = {32, 1}, .seed = 1}),
+                        pl::layers::LSTM(32, {.seed = 2}), pl::layers::Dense(1, {.seed = 3})});
+  model.compile({.optimizer = pl::optimizers::Adam({.learning_rate = 3e-3f}), .loss = pl::losses::MeanSquaredError()});
+  model.fit(train.shuffle(900, {.seed = 7}).batch(64), {.epochs = 2, .validation_data = test.batch(64), .verbose = 0});
+}
+
+void write_leak(const std::filesystem::path& path) {
+  const pl::TraceRecorder recorder({.path = path});
+  const pl::Tensor x = pl::random_normal({256, 32}, {.seed = 1}), y = pl::random_normal({256, 1}, {.seed = 2});
+  pl::Variable w(pl::zeros({32, 1}), {.name = "w"});
+  std::vector<pl::Tensor> losses;
+  pl::GradientTape kept({.persistent = true});
+  pl::Graph graph;
+  std::vector<std::unique_ptr<pl::Session>> sessions;
+  for (std::uint64_t step = 0; step < 40; ++step) {
+    pl::trace_step(step);
+    {
+      const pl::NameScope scope("train/loss");
+      losses.push_back(pl::square(pl::matmul(x, w) - y));
+    }
+    const pl::GraphScope inside(graph);
+    const pl::Tensor added = pl::constant({1.f, 2.f}) * static_cast<float>(step);
+    if (step % 8 == 0) sessions.push_back(std::make_unique<pl::Session>(graph));
+    sessions.back()->run(added);
+  }
+  for (auto& session : sessions) session.release();  // As a program that forgets them.
+}
+
+// A step: activations pile up layer by layer, are let go in reverse while gradients come, then an update.
+void write_many(const std::filesystem::path& path, std::size_t events) {
+  pl::HostPageSource pages;
+  pl::Arena arena(pages, {.name = "CPU:0", .limit = 512_MiB, .growth = true});
+  const pl::TraceRecorder recorder({.path = path, .max_bytes = 256_MiB});
+  std::uint64_t state = 1;
+  const auto between = [&](std::size_t least, std::size_t most) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return least + static_cast<std::size_t>(state >> 33) % (most - least + 1);
+  };
+  constexpr std::size_t kLayers = 12;
+  static std::string scopes[kLayers], names[kLayers];
+  const char* const ops[] = {"matmul", "softmax", "gelu", "layer_norm", "add", "dropout"};
+  std::vector<pl::Block> fixed;
+  const auto take = [&](std::size_t bytes, const char* op, const char* scope, pl::Category category,
+                        std::uint32_t rows) {
+    pl::BlockLabel label;
+    label.op = op;
+    label.scope = scope;
+    label.category = category;
+    label.has_shape = 1;
+    label.rank = 2;
+    label.dtype = static_cast<std::uint8_t>(pl::f32);
+    label.sizes[0] = rows;
+    label.sizes[1] = static_cast<std::uint32_t>(bytes / 4 / rows);
+    return arena.allocate(bytes, 64, label);
+  };
+  for (std::size_t layer = 0; layer < kLayers; ++layer) {
+    scopes[layer] = "encoder/layer_" + std::to_string(layer);
+    names[layer] = "kernel_" + std::to_string(layer);
+    for (int moment = 0; moment < 3; ++moment)
+      fixed.push_back(take(1_MiB, moment == 0 ? "variable" : "adam", scopes[layer].c_str(),
+                           moment == 0 ? pl::Category::kParameters : pl::Category::kOptimizer, 512));
+  }
+  for (std::size_t step = 0, done = 0; done < events; ++step) {
+    pl::trace_step(step);
+    pl::trace_phase("forward");
+    const std::uint32_t rows = static_cast<std::uint32_t>(between(16, 64));
+    std::vector<std::pair<pl::Block, std::size_t>> kept;
+    for (std::size_t layer = 0; layer < kLayers; ++layer)
+      for (const char* op : ops) {
+        const pl::Block scratch =
+            take(rows * 4 * between(64, 512), "scratch", scopes[layer].c_str(), pl::Category::kWorkspace, rows);
+        kept.emplace_back(
+            take(rows * 4 * between(256, 2048), op, scopes[layer].c_str(), pl::Category::kActivations, rows), layer);
+        arena.deallocate(scratch);
+        done += 3;
+      }
+    pl::trace_phase("backward");
+    std::vector<pl::Block> gradients;
+    for (; !kept.empty(); kept.pop_back()) {
+      const char* scope = scopes[kept.back().second].c_str();
+      const pl::Block gradient = take(kept.back().first.size(), "gradient", scope, pl::Category::kGradients, rows);
+      arena.deallocate(kept.back().first);
+      if (kept.size() % 6 == 1) gradients.push_back(take(1_MiB, "matmul", scope, pl::Category::kGradients, 512));
+      arena.deallocate(gradient);
+      done += 3;
+    }
+    pl::trace_phase("update");
+    for (const pl::Block& gradient : gradients) arena.deallocate(gradient);
+    done += 2 * gradients.size();
+  }
+  for (const pl::Block& block : fixed) arena.deallocate(block);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  if (argc < 2) {
+    std::cerr << "usage: make_traces FOLDER [EVENTS]\n";
+    return 2;
+  }
+  const std::filesystem::path folder = argv[1];
+  std::filesystem::create_directories(folder);
+  write_many(folder / "million.trace", argc > 2 ? std::strtoul(argv[2], nullptr, 10) : 1'000'000);
+  write_training(folder / "training.trace");
+  write_leak(folder / "leak.trace");
+  return 0;
+} catch (const std::exception& error) {
+  std::cerr << "make_traces: " << error.what() << "\n";
+  return 1;
+}

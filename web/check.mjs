@@ -1,0 +1,201 @@
+// Opens reports in a browser, as a person would, and checks what they show.
+// usage: node check.mjs PACKAGES PROGRAM TRACES [PICTURES]
+//   PACKAGES   the folder in which npm installed package.json, with what is only needed for this
+//   PROGRAM    the plimsoll program;  TRACES  the folder that make_traces filled;  PICTURES  where to leave pictures
+import assert from 'node:assert/strict';
+import {execFileSync} from 'node:child_process';
+import {existsSync, mkdirSync, readFileSync} from 'node:fs';
+import {createRequire} from 'node:module';
+import path from 'node:path';
+import {pathToFileURL} from 'node:url';
+
+const [packages, program, traces, pictures] = process.argv.slice(2).map((name) => path.resolve(name));
+const require = createRequire(path.join(packages, 'package.json'));
+const puppeteer = require('puppeteer-core');
+const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
+const browser_path = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync);
+if (!browser_path) throw new Error('no browser; tools/setup browser installs one');
+
+const OPENS_MS = 3000, TASK_MS = 100, TRIES = 4;
+
+function make(name) {
+  const trace = path.join(traces, `${name}.trace`), html = path.join(traces, `${name}.html`);
+  const json = execFileSync(program, ['report', trace, '-o', html, '--json'], {encoding: 'utf8', maxBuffer: 1 << 28});
+  return {url: pathToFileURL(html).href, json: JSON.parse(json)};
+}
+
+const browser = await puppeteer.launch({executablePath: browser_path, args: ['--no-sandbox', '--disable-gpu', '--force-color-profile=srgb']});
+
+// A page that notes complaints, requests and long tasks. Returns how long it took until it was ready.
+async function open(url, {width = 1280, height = 900, scheme = 'light', scale = 1} = {}) {
+  const page = await browser.newPage();
+  const complaints = [];
+  page.on('console', (message) => ['error', 'warn', 'assert'].includes(message.type()) && complaints.push(message.text()));
+  page.on('pageerror', (error) => complaints.push(error.message));
+  page.on('request', (request) => !/^(file|data|blob):/.test(request.url()) && complaints.push(`asked for ${request.url()}`));
+  await page.emulateMediaFeatures([{name: 'prefers-color-scheme', value: scheme}]);
+  await page.setViewport({width, height, isMobile: width < 600, hasTouch: width < 600, deviceScaleFactor: scale});
+  await page.evaluateOnNewDocument(() => {
+    window.tasks = [];
+    new PerformanceObserver((list) => window.tasks.push(...list.getEntries().map(({startTime, duration}) => ({startTime, duration})))).observe({entryTypes: ['longtask']});
+  });
+  await page.goto(url);
+  await page.waitForSelector('html[data-ready=yes]', {timeout: 30000});
+  const ready = await page.evaluate(() => performance.now());
+  return {page, complaints, ready};
+}
+
+// Where an element is, once it is in sight.
+async function box_of(page, selector) {
+  await page.$eval(selector, (element) => element.scrollIntoView({block: 'center'}));
+  await settle(page);
+  return (await page.$(selector)).boundingBox();
+}
+
+const settle = (page) => page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 150)));
+
+// What the page shows equals what the program prints.
+async function check_numbers(page, json) {
+  const shown = await page.evaluate(() => {
+    const number = (name, key) => Number(document.querySelector(`[data-figure="${name}"]`).dataset[key]);
+    const {history, view} = window.report;
+    const parts = [...history.composition(history.peak, new Float64Array(8))].map((units) => units * history.unit);
+    const titles = [...document.querySelectorAll('.finding:not(.good) h3')].map((title) => title.textContent);
+    const about = document.getElementById('moment-about').dataset;
+    return {peak: number('peak', 'bytes'), limit: number('limit', 'bytes'), reserved: number('reserved', 'bytes'), events: number('events', 'count'),
+      refusals: number('refusals', 'count'), counted: history.total[history.peak] * history.unit, moment: history.peak, parts, titles, blocks: history.blocks,
+      moments: history.moments, live: Number(about.bytes), selected: view.selected, steps: history.steps.length, first: document.querySelector('#table-body .of-bytes')?.dataset.bytes};
+  });
+  assert.equal(shown.peak, json.peak_bytes);
+  assert.equal(shown.counted, json.peak_bytes, 'the peak that the page adds up itself');
+  assert.equal(shown.live, json.peak_bytes, 'what is live at the chosen moment');
+  assert.equal(shown.moment, json.peak_moment);
+  assert.equal(shown.limit, json.limit.bytes);
+  assert.equal(shown.reserved, json.peak_reserved_bytes);
+  assert.equal(shown.events, json.events);
+  assert.equal(shown.refusals, json.refusals);
+  assert.equal(shown.blocks, json.blocks);
+  assert.equal(shown.moments, json.moments);
+  assert.equal(shown.steps, json.steps);
+  assert.deepEqual(shown.parts, Object.values(json.peak_by_category));
+  assert.deepEqual(shown.titles, json.findings.map(({title}) => title));
+  // Any moment: the totals kept, the parts and the list of what is live agree.
+  const wrong = await page.evaluate(() => {
+    const {history} = window.report;
+    for (let i = 0; i <= 20; ++i) {
+      const moment = Math.floor((history.moments - 1) * i / 20);
+      const live = history.live(moment).reduce((sum, b) => sum + history.size[b], 0);
+      const parts = history.composition(moment, new Float64Array(8)).reduce((sum, units) => sum + units, 0);
+      const fullest = history.fullest(Math.max(moment - 5000, 0), moment + 1);
+      let most = fullest;
+      for (let m = Math.max(moment - 5000, 0); m <= moment; ++m) if (history.total[m] > history.total[most]) most = m;
+      if (live !== history.total[moment] || parts !== history.total[moment] || most !== fullest) return {moment, live, parts, total: history.total[moment], most, fullest};
+    }
+    return null;
+  });
+  assert.equal(wrong, null);
+}
+
+async function check_access(page, where) {
+  await page.evaluate(axe);
+  const {violations} = await page.evaluate(() => window.axe.run(document, {resultTypes: ['violations']}));
+  assert.deepEqual(violations.map(({id, nodes}) => `${id}: ${nodes.slice(0, 3).map(({html}) => html).join(' ')}`), [], `axe, ${where}`);
+}
+
+async function check_use(page) {
+  await page.focus('#charts');
+  const selected = () => page.evaluate(() => window.report.view.selected);
+  const peak = await selected();
+  await page.keyboard.press('ArrowLeft');
+  assert.notEqual(await selected(), peak, 'an arrow key moves');
+  await page.keyboard.press('p');
+  assert.equal(await selected(), peak, 'p goes to the peak');
+  await page.keyboard.press('+');
+  await settle(page);
+  assert.ok(await page.evaluate(() => window.report.view.to - window.report.view.from < window.report.view.end()), '+ zooms in');
+  await page.keyboard.press('0');
+  await page.click('[data-axis=moment]');
+  await settle(page);
+  assert.equal(await page.evaluate(() => window.report.view.to), await page.evaluate(() => window.report.history.moments - 1));
+  await page.click('[data-axis=time]');
+  const rows = () => page.$$eval('#table-body tr', (all) => all.length);
+  const all = await rows();
+  await page.type('#search', 'no such tensor anywhere');
+  assert.equal(await rows(), 0, 'a search that finds nothing');
+  await page.$eval('#search', (search) => { search.value = ''; search.dispatchEvent(new Event('input')); });
+  assert.equal(await rows(), all);
+  await page.click('th[data-key=op] button');
+  const ops = await page.$$eval('#table-body .of-op', (cells) => cells.map((cell) => cell.textContent.toLowerCase()));
+  assert.deepEqual(ops, [...ops].sort(), 'sorted by operation');
+  await page.click('th[data-key=bytes] button');
+  const box = await box_of(page, '#timeline .u-over');
+  await page.mouse.move(box.x + box.width * 0.7, box.y + 60);
+  await settle(page);
+  assert.match(await page.$eval('#tip', (tip) => tip.textContent), /in use/, 'pointing names what is there');
+  await page.mouse.move(10, 10);
+}
+
+// Pointing, choosing, moving and zooming; the longest task meanwhile, in milliseconds.
+async function scrub(page) {
+  const from = await page.evaluate(() => performance.now());
+  const box = await box_of(page, '#timeline .u-over');
+  for (let i = 0; i <= 40; ++i) await page.mouse.move(box.x + box.width * i / 40, box.y + 80);
+  for (let i = 1; i < 6; ++i) await page.mouse.click(box.x + box.width * i / 6, box.y + 80);
+  await page.focus('#charts');
+  for (let i = 0; i < 12; ++i) await page.keyboard.press(i % 3 === 2 ? '+' : 'ArrowRight');
+  const map = await box_of(page, '#map');
+  for (let i = 0; i <= 20; ++i) await page.mouse.move(map.x + map.width * (0.1 + 0.8 * i / 20), map.y + 90);
+  await page.keyboard.press('0');
+  await settle(page);
+  return page.evaluate((since) => Math.max(0, ...window.tasks.filter(({startTime}) => startTime >= since).map(({duration}) => duration)), from);
+}
+
+async function picture(page, name, options = {}) {
+  if (!pictures) return;
+  mkdirSync(pictures, {recursive: true});
+  await page.mouse.move(5, 5);
+  await settle(page);
+  await page.screenshot({path: path.join(pictures, name), ...options});
+}
+
+try {
+  const training = make('training'), leak = make('leak'), million = make('million');
+  assert.ok(million.json.events >= 1_000_000, `${million.json.events} events`);
+
+  for (const [name, options] of [['light', {}], ['dark', {scheme: 'dark'}], ['phone', {width: 390, height: 844, scale: 2}]]) {
+    const {page, complaints} = await open(training.url, options);
+    await check_numbers(page, training.json);
+    await check_access(page, name);
+    if (name !== 'phone') await check_use(page);
+    else assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth + 1), 'a phone needs no sideways scrolling');
+    await settle(page);
+    assert.deepEqual(complaints, [], name);
+    await page.close();
+    console.log(`training, ${name}: numbers, access${name === 'phone' ? '' : ', use'} as they should be`);
+  }
+
+  const leaking = await open(leak.url);
+  await check_numbers(leaking.page, leak.json);
+  await check_access(leaking.page, 'leak');
+  for (const kind of ['growth', 'session never closed', 'graph grows', 'persistent tape'])
+    assert.ok(await leaking.page.$(`[data-kind="${kind}"]`), `"${kind}" is found`);
+  assert.deepEqual(leaking.complaints, []);
+  await leaking.page.close();
+  console.log('leak: every injected fault is named');
+
+  let best = {ready: Infinity}, longest = Infinity;
+  for (let i = 0; i < TRIES && (best.ready > OPENS_MS || longest > TASK_MS); ++i) {  // Other work on the machine disturbs.
+    const opened = await open(million.url);
+    best.ready = Math.min(best.ready, opened.ready);
+    if (i === 0) await check_numbers(opened.page, million.json);
+    await settle(opened.page);
+    longest = Math.min(longest, await scrub(opened.page));
+    assert.deepEqual(opened.complaints, []);
+    await opened.page.close();
+  }
+  console.log(`million: ${million.json.events} events, ready after ${Math.round(best.ready)} ms, longest task while scrubbing ${Math.round(longest)} ms`);
+  assert.ok(best.ready < OPENS_MS, `opens within ${OPENS_MS} ms`);
+  assert.ok(longest <= TASK_MS, `no task over ${TASK_MS} ms`);
+} finally {
+  await browser.close();
+}

@@ -1,0 +1,67 @@
+// Marks over the timeline: steps, phases, rungs of the ladder, refusals, texts; and a list of those that matter.
+import {bytes, count, element, time} from './format.js';
+
+const LIST = 60;
+
+export class Marks {
+  constructor(history, view, timeline, go_to) {
+    Object.assign(this, {history, view, timeline});
+    this.host = document.getElementById('marks');
+    const notable = history.marks.filter(({kind}) => kind === 'refused' || kind === 'ladder' || kind === 'text');
+    const words = (mark) => mark.kind === 'refused' ? `Refused: ${bytes(mark.number)} for ${mark.text}` :
+        mark.kind === 'ladder' ? `Pressure: ${mark.text}, ${bytes(mark.number)} freed` : mark.text;
+    const shown = notable.length > LIST ? [...notable.filter(({kind}) => kind === 'refused'), ...notable.filter(({kind}) => kind !== 'refused')].slice(0, LIST) : notable;
+    const list = document.getElementById('events');
+    list.replaceChildren(...shown.map((mark) => element('li', {class: mark.kind},
+        element('button', {type: 'button', class: 'link', onclick: () => go_to(Math.max(mark.moment - 1, 0))}, time(mark.time, history.duration)), ` ${words(mark)}`)));
+    if (notable.length > shown.length) list.append(element('li', {}, `and ${count(notable.length - shown.length)} more like these`));
+    list.hidden = notable.length === 0;
+  }
+
+  // As many step numbers as there is room for; a flag for each rung and refusal.
+  refresh() {
+    const {history, view, timeline, host} = this;
+    const {left, width} = timeline;
+    const place = (mark) => view.axis === 'time' ? mark.time : mark.moment;
+    const at = (mark) => left + (place(mark) - view.from) / (view.to - view.from) * width;
+    const inside = (marks) => {
+      const first = lower(marks, view.from, place), last = lower(marks, view.to, place);
+      return marks.slice(first, last + (marks[last] && place(marks[last]) === view.to ? 1 : 0));
+    };
+    const steps = inside(history.steps), parts = [];
+    const every = nice(steps.length / Math.max(width / 64, 1));
+    for (let i = 0; i < steps.length; ++i)
+      if (every === 1 || steps[i].number % every === 0)
+        parts.push(element('span', {class: 'step', style: `left:${at(steps[i])}px`}, i === 0 || parts.length === 0 ? `step ${count(steps[i].number)}` : count(steps[i].number)));
+    const phases = inside(history.phases);
+    if (phases.length < width / 56)
+      for (const phase of phases) parts.push(element('span', {class: 'phase', style: `left:${at(phase)}px`}, phase.text));
+    let last = -10;
+    for (const mark of inside(history.marks.filter(({kind}) => kind === 'refused' || kind === 'ladder'))) {
+      const x = at(mark);
+      if (x - last < 4) continue;
+      last = x;
+      parts.push(element('span', {class: `flag ${mark.kind}`, style: `left:${x}px`}));
+    }
+    host.classList.toggle('has-phases', phases.length > 0 && phases.length < width / 56);
+    host.replaceChildren(...parts);
+    host.hidden = history.marks.length === 0;
+  }
+}
+
+function lower(marks, value, place) {
+  let low = 0, high = marks.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (place(marks[middle]) < value) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+// The next of 1, 2, 5, 10, 20, ... that is not smaller.
+function nice(value) {
+  for (let power = 1;; power *= 10)
+    for (const digit of [1, 2, 5])
+      if (digit * power >= value) return digit * power;
+}
