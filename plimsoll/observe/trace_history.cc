@@ -1,5 +1,6 @@
 #include "plimsoll/observe/trace_history.h"
 
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
@@ -136,6 +137,8 @@ class Builder {
   void mark(const TraceEvent& event) {
     TracedMark mark{.moment = now(), .arena = event.arena, .time_ns = event.time_ns};
     if (event.kind == TraceEventKind::kStep) {
+      if (std::exchange(last_step_, event.number) == event.number)
+        return;  // Said twice: by a loop and by what it calls.
       mark.kind = MarkKind::kStep;
       mark.number = event.number;
     } else if (event.kind == TraceEventKind::kRefused) {
@@ -155,6 +158,7 @@ class Builder {
   TraceHistory out_;
   std::unordered_map<std::uint64_t, std::uint32_t> live_;  // Block ids to blocks.
   std::unordered_map<TracedLabel, std::uint32_t, LabelHash> labels_;
+  std::optional<std::uint64_t> last_step_;
   std::vector<TracedName> named_;                         // Not yet applied.
   std::unordered_map<std::string, std::uint32_t> names_;  // Those that records brought.
 };

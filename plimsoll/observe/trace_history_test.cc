@@ -87,6 +87,12 @@ TEST(TraceHistory, GivesBlocksTheNamesThatCameLater) {
   EXPECT_TRUE(history.marks.empty());
 }
 
+TEST(TraceHistory, TakesAStepThatIsSaidTwiceAsOne) {
+  TraceMaker trace;
+  for (const int number : {0, 0, 1, 1, 1, 0}) trace.step(static_cast<std::uint64_t>(number));
+  EXPECT_EQ(make_trace_history(trace.file).marks.size(), 3u);
+}
+
 TEST(RunSummary, FindsThePeakAndWhatWasThere) {
   TraceMaker trace;
   const auto weights = trace.allocate(1024, {.op = "variable", .category = Category::kParameters});
