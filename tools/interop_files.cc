@@ -1,6 +1,6 @@
 // Our side of tools/interop_*: writes files for other programs to read, and reads what they wrote.
 //
-//   interop_files write FOLDER     interop_files read FOLDER
+//   interop_files write FOLDER     interop_files read FOLDER     interop_files convert CHECKPOINT FILE.npz
 //
 // Tensors are called by dtype and shape, "f32_2x3", and hold a pattern that every program can make by itself: byte i is
 // i * 37 + 11; elements of bool are true at multiples of 3.
@@ -204,6 +204,12 @@ void read_many(const fs::path& prefix) {
             << " bytes\n";
 }
 
+void read_partitioned(const fs::path& prefix) {
+  const pl::BundleReader reader(prefix);
+  for (const char* name : {"rows", "columns"}) check(name, reader.read(name), pl::f32, {300, 301});
+  std::cout << prefix.filename().string() << ": slices of rows and of columns\n";
+}
+
 void read_events(const fs::path& folder) {
   std::size_t scalars = 0, histograms = 0, texts = 0, images = 0, graphs = 0;
   for (const auto& file : fs::directory_iterator(folder)) {
@@ -242,6 +248,7 @@ void read(const fs::path& folder) {
   for (const char* name : {"all", "sharded"})
     if (fs::exists(pl::bundle_index_path(folder / name))) read_bundle(folder / name);
   if (fs::exists(folder / "many.index")) read_many(folder / "many");
+  if (fs::exists(folder / "partitioned.index")) read_partitioned(folder / "partitioned");
   if (fs::exists(folder / "named")) read_named(folder / "named");
   if (fs::exists(folder / "objects")) read_objects(folder / "objects");
   if (fs::exists(folder / "logs")) read_events(folder / "logs");
@@ -255,14 +262,25 @@ void read(const fs::path& folder) {
     if (fs::exists(folder / name)) check(name, pl::load_npy(folder / name), pl::f32, {2, 3});
 }
 
+// All tensors of a checkpoint that we have the dtype of and whose data are there.
+void convert(const fs::path& prefix, const fs::path& archive) {
+  const pl::BundleReader reader(prefix);
+  pl::TensorTree tensors;
+  for (const pl::BundleEntry& entry : reader.entries())
+    if (entry.dtype && fs::exists(pl::bundle_data_path(prefix, entry.shard, reader.num_shards())))
+      tensors.insert(entry.key, reader.read(entry.key));
+  pl::save_npz(archive, tensors);
+}
+
 }  // namespace
 
 int main(int count, char** words) {
   try {
-    const std::string verb = count == 3 ? words[1] : "";
-    if (verb == "write") return write(words[2]), 0;
-    if (verb == "read") return read(words[2]), 0;
-    std::cerr << "usage: interop_files write|read FOLDER\n";
+    const std::string verb = count > 1 ? words[1] : "";
+    if (verb == "write" && count == 3) return write(words[2]), 0;
+    if (verb == "read" && count == 3) return read(words[2]), 0;
+    if (verb == "convert" && count == 4) return convert(words[2], words[3]), 0;
+    std::cerr << "usage: interop_files write|read FOLDER, or convert CHECKPOINT FILE.npz\n";
     return 2;
   } catch (const std::exception& error) {
     std::cerr << "interop_files: " << error.what() << "\n";

@@ -1,15 +1,15 @@
 // Opens reports in a browser, as a person would, and checks what they show.
-// usage: node check.mjs PACKAGES PROGRAM TRACES [PICTURES]
+// usage: node check.mjs PACKAGES PROGRAM TRACES
 //   PACKAGES   the folder in which npm installed package.json, with what is only needed for this
-//   PROGRAM    the plimsoll program;  TRACES  the folder that make_traces filled;  PICTURES  where to leave pictures
+//   PROGRAM    the plimsoll program;  TRACES  the folder that make_traces filled
 import assert from 'node:assert/strict';
 import {execFileSync} from 'node:child_process';
-import {existsSync, mkdirSync, readFileSync} from 'node:fs';
+import {existsSync, readFileSync} from 'node:fs';
 import {createRequire} from 'node:module';
 import path from 'node:path';
 import {pathToFileURL} from 'node:url';
 
-const [packages, program, traces, pictures] = process.argv.slice(2).map((name) => path.resolve(name));
+const [packages, program, traces] = process.argv.slice(2).map((name) => path.resolve(name));
 const require = createRequire(path.join(packages, 'package.json'));
 const puppeteer = require('puppeteer-core');
 const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
@@ -148,14 +148,6 @@ async function scrub(page) {
   await page.keyboard.press('0');
   await settle(page);
   return page.evaluate((since) => Math.max(0, ...window.tasks.filter(({startTime}) => startTime >= since).map(({duration}) => duration)), from);
-}
-
-async function picture(page, name, options = {}) {
-  if (!pictures) return;
-  mkdirSync(pictures, {recursive: true});
-  await page.mouse.move(5, 5);
-  await settle(page);
-  await page.screenshot({path: path.join(pictures, name), ...options});
 }
 
 try {

@@ -1,5 +1,6 @@
 #include "plimsoll/base/atomic_file.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
@@ -109,6 +110,7 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
 void AtomicFile::commit() {
   require_open("commit");
   flush();
+  const std::filesystem::path directory = target_.parent_path();  // Nothing is allocated once the file has its name.
   if (fsync(file_) != 0) fail("sync");
   if (close(std::exchange(file_, -1)) != 0) {
     const int error = errno;
@@ -120,8 +122,7 @@ void AtomicFile::commit() {
     unlink(temporary_.c_str());
     throw_system_error("file", path_.native(), "replace", error);
   }
-  if (!sync_directory(target_.parent_path()))
-    throw_system_error("file", path_.native(), "sync the directory of", errno);
+  if (!sync_directory(directory)) throw_system_error("file", path_.native(), "sync the directory of", errno);
 }
 
 void AtomicFile::flush() {
@@ -156,15 +157,20 @@ void AtomicFile::fail(const char* verb) {
   throw_system_error("file", path_.native(), verb, error);
 }
 
+std::vector<std::string> list_directory(const std::filesystem::path& directory) {
+  std::vector<std::string> names;
+  const std::unique_ptr<DIR, int (*)(DIR*)> opened(opendir(directory.empty() ? "." : directory.c_str()), closedir);
+  if (!opened) return names;
+  while (const dirent* entry = readdir(opened.get()))
+    if (const std::string_view name = entry->d_name; name != "." && name != "..") names.emplace_back(name);
+  return names;
+}
+
 std::size_t remove_stale_temporaries(const std::filesystem::path& directory, std::string_view target_prefix) {
-  std::error_code error;
-  std::vector<std::filesystem::path> found;
-  for (std::filesystem::directory_iterator entry(directory.empty() ? "." : directory, error), end;
-       !error && entry != end; entry.increment(error)) {
-    const std::string name = entry->path().filename().native();
-    if (name.starts_with(target_prefix) && is_temporary(name)) found.push_back(entry->path());
-  }
-  return static_cast<std::size_t>(std::count_if(found.begin(), found.end(), remove_when_stale));
+  std::size_t removed = 0;
+  for (const std::string& name : list_directory(directory))
+    if (name.starts_with(target_prefix) && is_temporary(name)) removed += remove_when_stale(directory / name) ? 1 : 0;
+  return removed;
 }
 
 std::string read_file(const std::filesystem::path& path, std::size_t max_bytes) {

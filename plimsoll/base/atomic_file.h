@@ -65,6 +65,10 @@ class PLIMSOLL_API AtomicFile {
 PLIMSOLL_API std::size_t remove_stale_temporaries(const std::filesystem::path& directory,
                                                   std::string_view target_prefix);
 
+// The names in `directory` ("": the current one), in no order; none when it cannot be read. (The standard library's
+// iterators end the program when memory runs out.)
+PLIMSOLL_API std::vector<std::string> list_directory(const std::filesystem::path& directory);
+
 // The whole file. Throws NotFound when there is none, InvalidArgument when it has more than `max_bytes` (which is then
 // not read further), Error (with the path and the system's reason) when it cannot be read.
 PLIMSOLL_API std::string read_file(const std::filesystem::path& path, std::size_t max_bytes);

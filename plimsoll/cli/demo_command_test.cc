@@ -50,9 +50,7 @@ TEST_F(DemoCommand, TrainsInsideItsBudgetAndLeavesItsFiles) {
   EXPECT_TRUE(std::filesystem::exists(json["trace"].get<std::string>()));
   EXPECT_TRUE(std::filesystem::exists(json["logs"].get<std::string>()));
   EXPECT_TRUE(std::filesystem::exists(json["checkpoint"].get<std::string>() + ".index")) << json["checkpoint"];
-  if (has_report_page()) {
-    EXPECT_TRUE(std::filesystem::exists(json["report"].get<std::string>()));
-  }
+  EXPECT_EQ(has_report_page(), std::filesystem::exists(json["report"].get<std::string>()));
 }
 
 TEST_F(DemoCommand, TellsItsStoryWithoutColoursWhereNobodyLooks) {

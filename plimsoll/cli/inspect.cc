@@ -53,9 +53,13 @@ std::optional<fs::path> checkpoint_prefix(const fs::path& path) {
 Inspection inspect_checkpoint(const fs::path& prefix) {
   const BundleReader reader(prefix);
   Inspection result{.file = prefix.native(), .kind = "checkpoint"};
-  for (const BundleEntry& entry : reader.entries())
-    result.tensors.push_back({entry.key, entry.dtype_name, entry.shape, entry.size,
-                              entry.is_partitioned ? "none" : verdict([&] { reader.verify(entry.key); })});
+  for (const BundleEntry& entry : reader.entries()) {
+    if (entry.is_slice()) continue;  // Part of a tensor that is listed.
+    const std::uint64_t bytes =
+        entry.is_partitioned() && entry.dtype ? entry.shape.size() * size_of(*entry.dtype) : entry.size;
+    result.tensors.push_back(
+        {entry.key, entry.dtype_name, entry.shape, bytes, verdict([&] { reader.verify(entry.key); })});
+  }
   result.metadata.emplace_back("shards", std::to_string(reader.num_shards()));
   return result;
 }
@@ -88,9 +92,10 @@ Inspection inspect_npz(const fs::path& path) {
 }
 
 Inspection inspect_npy(const fs::path& path) {
-  const Tensor tensor = load_npy(path);
+  const NpyEntry entry = npy_entry(path);
   Inspection result{.file = path.native(), .kind = "npy"};
-  result.tensors.push_back({path.stem().native(), to_string(tensor.dtype()), tensor.shape(), tensor.nbytes(), "none"});
+  result.tensors.push_back(
+      {entry.name, entry.dtype ? to_string(*entry.dtype) : entry.descr, entry.shape, entry.size, "none"});
   return result;
 }
 

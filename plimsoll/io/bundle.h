@@ -34,6 +34,12 @@ namespace plimsoll {
 
 class InputFile;
 
+// A part of a partitioned tensor, which has an entry of its own.
+struct BundleSlice {
+  std::vector<std::int64_t> starts, sizes;  // On each axis.
+  std::vector<bool> is_whole;               // Axes of which it was said to have all.
+};
+
 struct BundleEntry {
   std::string key;
   std::optional<DType> dtype;  // None when it is not one of ours.
@@ -43,8 +49,10 @@ struct BundleEntry {
   std::uint64_t offset = 0;  // In the shard.
   std::uint64_t size = 0;    // Bytes there.
   std::uint32_t checksum = 0;
-  bool is_partitioned = false;  // Stored in slices under other keys; what is above but dtype and shape says nothing.
+  std::vector<BundleSlice> slices;  // Of a partitioned tensor, of which shard, offset, size and checksum say nothing.
 
+  bool is_partitioned() const noexcept { return !slices.empty(); }
+  bool is_slice() const noexcept { return key.starts_with('\0'); }  // Of a partitioned tensor; its key is not a name.
   bool is_string() const noexcept { return dtype_name == "string"; }
 };
 
@@ -70,8 +78,8 @@ class PLIMSOLL_API BundleReader {
   bool contains(std::string_view key) const noexcept { return find(key) != nullptr; }
   const BundleEntry& entry(std::string_view key) const;  // Throws NotFound.
 
-  // A new tensor. Throws NotFound, Corruption, OutOfMemory, and Unsupported for what is not one of our dtypes or is
-  // partitioned; then nothing is left behind.
+  // A new tensor. Throws NotFound, Corruption, OutOfMemory, and Unsupported for what is not one of our dtypes; then
+  // nothing is left behind.
   Tensor read(std::string_view key) const;
   // Into memory that is there. Throws InvalidArgument when dtype or shape differ; Corruption leaves it half written.
   void read_into(std::string_view key, const TensorView& destination) const;
@@ -87,6 +95,9 @@ class PLIMSOLL_API BundleReader {
   std::string where(const BundleEntry& entry) const;
   void check_crc(const BundleEntry& entry, std::uint32_t crc) const;
   std::vector<std::string> parse_strings(const BundleEntry& entry, std::string_view payload) const;
+  void check_slices(const BundleEntry& whole) const;
+  void read_slices(const BundleEntry& whole, std::byte* destination) const;
+  std::uint32_t read_bytes(const BundleEntry& entry, std::span<std::byte> bytes) const;
 
   std::string prefix_;
   BundleReadOptions options_;
@@ -125,6 +136,10 @@ class PLIMSOLL_API BundleWriter {
 
 // Removes a checkpoint: index first, so that it never exists by half. What is not there is fine.
 PLIMSOLL_API void remove_bundle(const std::filesystem::path& prefix);
+
+// Removes data files of "PREFIX-STEP", for any step, that have no index: a process was killed before it wrote that.
+// Requires that nobody is saving there.
+PLIMSOLL_API void remove_data_without_index(const std::filesystem::path& prefix);
 
 // "run/model.ckpt-7.data-00000-of-00002"
 PLIMSOLL_API std::filesystem::path bundle_data_path(const std::filesystem::path& prefix, std::size_t shard,

@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
     const plimsoll::BundleReader reader(bytes.first(index_bytes), {&shard, 1}, {.verify_checksums = false});
     for (const plimsoll::BundleEntry& entry : reader.entries()) try {
         reader.verify(entry.key);
-        if (entry.dtype && reader.read(entry.key).nbytes() > shard.size()) __builtin_trap();
+        if (entry.dtype && reader.read(entry.key).nbytes() > shard.size()) __builtin_trap();  // Slices, too.
       } catch (const plimsoll::Corruption&) {
       } catch (const plimsoll::NotFound&) {
       } catch (const plimsoll::Unsupported&) {

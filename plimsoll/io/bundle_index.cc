@@ -7,6 +7,7 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/io/bundle.h"
 #include "plimsoll/io/internal/input_file.h"
+#include "plimsoll/io/internal/slices.h"
 #include "plimsoll/io/internal/table.h"
 #include "plimsoll/io/internal/tensorflow_types.h"
 
@@ -40,6 +41,7 @@ BundleEntry parse_entry(std::string_view value) {
   BundleEntry entry;
   entry.shape = Shape::scalar();
   std::int64_t number = 0, shard = 0, offset = 0, size = 0;
+  std::vector<std::string_view> slices;
   for (WireReader in(value); in.next();) switch (in.field()) {
       case 1:
         number = in.integer();
@@ -60,9 +62,10 @@ BundleEntry parse_entry(std::string_view value) {
         entry.checksum = in.fixed32();
         break;
       case 7:
-        entry.is_partitioned = true;
+        slices.push_back(in.bytes());
         break;
     }
+  for (const std::string_view slice : slices) entry.slices.push_back(parse_slice(slice, entry.shape));
   entry.dtype = dtype_of_tensorflow(number);
   entry.dtype_name = tensorflow_dtype_name(number);
   if (shard < 0 || shard > kMaxShards || offset < 0 || size < 0)
@@ -71,14 +74,14 @@ BundleEntry parse_entry(std::string_view value) {
   entry.offset = static_cast<std::uint64_t>(offset);
   entry.size = static_cast<std::uint64_t>(size);
   const std::size_t element = tensorflow_element_bytes(number);
-  if (!entry.is_partitioned && element > 0 && entry.size != entry.shape.size() * element)
+  if (!entry.is_partitioned() && element > 0 && entry.size != entry.shape.size() * element)
     throw WireError(fmt::format("{} bytes for {} {}, which has {}", size, entry.dtype_name, entry.shape.to_string(),
                                 entry.shape.size() * element));
   return entry;
 }
 
 // Data of no bytes and partitioned tensors lie nowhere.
-bool has_place(const BundleEntry& entry) { return !entry.is_partitioned && entry.size > 0; }
+bool has_place(const BundleEntry& entry) { return !entry.is_partitioned() && entry.size > 0; }
 
 }  // namespace
 

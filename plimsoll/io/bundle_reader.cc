@@ -67,8 +67,6 @@ std::string BundleReader::where(const BundleEntry& entry) const {
 }
 
 const InputFile& BundleReader::shard_of(const BundleEntry& entry) const {
-  if (entry.is_partitioned)
-    throw Unsupported(where(entry) + ": it is partitioned into slices, which are not read here");
   if (entry.shard < shards_.size() && shards_[entry.shard]) return *shards_[entry.shard];
   throw NotFound(fmt::format("{}: its data file \"{}\" is missing", where(entry),
                              bundle_data_path(prefix_, entry.shard, shards_.size()).native()));
@@ -84,17 +82,30 @@ void BundleReader::check_crc(const BundleEntry& entry, std::uint32_t crc) const 
 
 Tensor BundleReader::read(std::string_view key) const {
   const BundleEntry& found = entry(key);
-  shard_of(found);  // Before memory is taken for what cannot be read.
+  // Before memory is taken for what cannot be read.
+  found.is_partitioned() ? check_slices(found) : void(shard_of(found));
   if (!found.dtype)
     throw Unsupported(fmt::format("{}: its dtype {} is none of ours{}", where(found), found.dtype_name,
                                   found.is_string() ? "; use read_strings" : ""));
   Tensor tensor = make_tensor({.op = "LoadCheckpoint", .category = Category::kParameters}, found.shape, *found.dtype,
                               current_device());
-  if (found.size > 0)
+  if (tensor.nbytes() > 0)
     read_into(key, writable(tensor));
-  else
+  else if (!found.is_partitioned())
     check_crc(found, 0);
   return tensor;
+}
+
+// Gives their checksum.
+std::uint32_t BundleReader::read_bytes(const BundleEntry& entry, std::span<std::byte> bytes) const {
+  std::uint32_t crc = 0;
+  if (bytes.empty()) return crc;
+  const InputFile& file = shard_of(entry);
+  for_each_piece(bytes.size(), kPieceBytes, [&](std::size_t at, std::size_t size) {
+    file.read(entry.offset + at, bytes.subspan(at, size));
+    crc = crc32c(bytes.subspan(at, size), crc);
+  });
+  return crc;
 }
 
 void BundleReader::read_into(std::string_view key, const TensorView& destination) const {
@@ -104,24 +115,23 @@ void BundleReader::read_into(std::string_view key, const TensorView& destination
                                       found.shape.to_string(), dtype_name(destination.dtype()),
                                       destination.shape().to_string()));
   const std::span<std::byte> bytes(destination.bytes(), destination.nbytes());
-  std::uint32_t crc = 0;
-  if (!bytes.empty()) {
-    const InputFile& file = shard_of(found);
-    for_each_piece(bytes.size(), kPieceBytes, [&](std::size_t at, std::size_t size) {
-      file.read(found.offset + at, bytes.subspan(at, size));
-      crc = crc32c(bytes.subspan(at, size), crc);
-    });
+  if (found.is_partitioned()) {
+    check_slices(found);
+    read_slices(found, bytes.data());
+  } else {
+    check_crc(found, read_bytes(found, bytes));
   }
-  check_crc(found, crc);
   if (big_endian_) swap_bytes(bytes, size_of(*found.dtype));
+  if (found.dtype == boolean) make_bools(bytes);
 }
 
 void BundleReader::verify(std::string_view key) const {
   const BundleEntry& found = entry(key);
-  if (found.is_string()) {
-    read_strings(key);
-    return;
+  if (found.is_partitioned()) {
+    check_slices(found);
+    return read_slices(found, nullptr);
   }
+  if (found.is_string()) return void(read_strings(key));
   std::uint32_t crc = 0;
   if (found.size > 0) {
     const InputFile& file = shard_of(found);
@@ -138,6 +148,7 @@ std::vector<std::string> BundleReader::read_strings(std::string_view key) const 
   const BundleEntry& found = entry(key);
   if (!found.is_string())
     throw InvalidArgument(fmt::format("{}: it has {} elements, not strings", where(found), found.dtype_name));
+  if (found.is_partitioned()) check_slices(found);  // Says that it cannot be read.
   if (found.size == 0 && found.shape.size() > 0)
     throw Corruption(fmt::format("{}: no bytes for {} strings", where(found), found.shape.size()));
   if (found.size == 0) return {};

@@ -2,7 +2,10 @@
 
 #include <unistd.h>
 
+#include "plimsoll/io/checkpoint.h"
+#include "plimsoll/io/internal/slices.h"
 #include "plimsoll/io/internal/table.h"
+#include "plimsoll/io/internal/tensorflow_types.h"
 #include "plimsoll/io/io_testing.h"
 #include "plimsoll/memory/budget.h"
 
@@ -137,6 +140,95 @@ TEST_F(Bundle, HoldsNoSecondCopy) {
   Budget(budget).reset_peak();
   BundleReader(prefix()).verify("w");
   EXPECT_LE(budget.peak(), 16_MiB + 64_KiB + 20_MiB / 16);
+}
+
+// Keys, and what is between them, are as TensorFlow has them: bytes that sort by name and place.
+TEST(BundleSlices, KeysAreThoseOfTensorflow) {
+  const BundleSlice rows{{2, 0}, {1, 2}, {false, true}};
+  EXPECT_EQ(slice_key("p", rows), std::string("\0p\0\1\1\2\x82\x81\x80\x7f", 10));
+  const BundleSlice far{{64}, {100000}, {false}};
+  EXPECT_EQ(slice_key("a\xff", far), std::string("\0a\xff\0\0\1\1\1\xc0\x40\xe1\x86\xa0", 13));
+  EXPECT_EQ(slice_key(std::string_view("\0", 1), {{}, {}, {}}), std::string("\0\0\xff\0\1\0", 6));
+  std::string last;
+  for (const long long start : {0LL, 1LL, 63LL, 64LL, 8191LL, 8192LL, 1LL << 40, 1LL << 62, (1LL << 62) + 1}) {
+    const std::string key = slice_key("v", {{start}, {1}, {false}});
+    EXPECT_LT(last, key) << start;
+    last = key;
+  }
+}
+
+TEST(BundleSlices, MustLieInsideAndCoverTheTensorOnce) {
+  const Shape shape{3, 2};
+  const auto slice = [](std::int64_t row, std::int64_t rows) {
+    return BundleSlice{{row, 0}, {rows, 2}, {false, true}};
+  };
+  EXPECT_EQ(fault_of_slices(shape, std::vector{slice(0, 2), slice(2, 1)}), "");
+  EXPECT_THAT(fault_of_slices(shape, std::vector{slice(0, 2), slice(1, 2)}), HasSubstr("overlap"));
+  EXPECT_THAT(fault_of_slices(shape, std::vector{slice(0, 2)}), HasSubstr("4 of its 6"));
+  EXPECT_EQ(fault_of_slices(shape, std::vector{slice(0, 3), slice(1, 0)}), "");
+  EXPECT_THROW(parse_slice(std::string_view("\x0a\x04\x08\x02\x10\x02\x0a\0", 8), shape), WireError) << "2 from 2 on";
+  EXPECT_THROW(parse_slice(std::string_view("\x0a\0", 2), shape), WireError) << "one axis";
+  EXPECT_THROW(parse_slice(std::string_view("\x0a\0\x0a\0\x0a\0", 6), shape), WireError) << "three";
+  EXPECT_EQ(parse_slice(std::string_view("\x0a\x04\x08\x02\x10\x01\x0a\0", 8), shape).sizes,
+            (std::vector<std::int64_t>{1, 2}));
+}
+
+// A bundle as TensorFlow 1 writes a partitioned variable: [3, 4], cut into columns [0, 1) and [1, 4) and so on.
+TEST_F(Bundle, ReadsPartitionedTensors) {
+  const Tensor whole = patterned({3, 4}, f32);
+  const auto part = [&](std::int64_t first, std::int64_t columns) {
+    Tensor made = patterned({3, columns}, f32);
+    for (std::int64_t row = 0; row < 3; ++row)
+      for (std::int64_t column = 0; column < columns; ++column)
+        writable(made).span<float>()[static_cast<std::size_t>(row * columns + column)] =
+            whole.view().span<float>()[static_cast<std::size_t>(row * 4 + first + column)];
+    return made;
+  };
+  const BundleSlice left{{0, 0}, {3, 1}, {true, false}}, right{{0, 1}, {3, 3}, {true, false}};
+  BundleWriter writer(prefix());
+  writer.add(slice_key("v", left), part(0, 1));
+  writer.add(slice_key("v", right), part(1, 3));
+  writer.add("plain", tensor_of<float>({1}, {7}));
+  writer.commit();
+  // The entry of the whole: dtype, shape and slices.
+  WireWriter entry;
+  entry.integer(1, 1);
+  entry.message(2, tensorflow_shape({3, 4}));
+  for (const BundleSlice& slice : {left, right}) {
+    WireWriter message, all, columns;
+    columns.integer(1, slice.starts[1]);
+    columns.integer(2, slice.sizes[1]);
+    message.message(1, all);
+    message.message(1, columns);
+    entry.message(7, message);
+  }
+  const auto rewrite = [&](std::string_view dropped) {
+    TableWriter table;
+    bool added = false;
+    for (const TableEntry& one : read_table(InputFile(bundle_index_path(prefix())))) {
+      if (one.key > "v" && !std::exchange(added, true)) table.add("v", entry.bytes());
+      if (one.key != dropped && one.key != "v") table.add(one.key, one.value);
+    }
+    if (!added) table.add("v", entry.bytes());
+    put(bundle_index_path(prefix()), table.finish());
+  };
+  rewrite("nothing");
+  {
+    const BundleReader reader(prefix());
+    expect_same(reader.read("v"), whole);
+    reader.verify("v");
+    EXPECT_TRUE(reader.entry("v").is_partitioned());
+    const Tensor target = patterned({3, 4}, f32);
+    writable(target).span<float>()[5] = 0;
+    restore_checkpoint(reader, std::vector<RestoreTarget>{{"v", writable(target)}});
+    expect_same(target, whole);
+  }
+  std::string data = get(bundle_data_path(prefix(), 0, 1));
+  data[14] = static_cast<char>(data[14] ^ 1);
+  put(bundle_data_path(prefix(), 0, 1), data);
+  EXPECT_THROW(BundleReader(prefix()).read("v"), Corruption);
+  rewrite(slice_key("v", right));
+  EXPECT_THAT(message_of<NotFound>([&] { BundleReader(prefix()).read("v"); }), HasSubstr("a slice of it is missing"));
 }
 
 TEST_F(Bundle, LeavesNothingWhenTheTensorDoesNotFit) {

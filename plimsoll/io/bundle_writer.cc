@@ -35,15 +35,10 @@ bool is_data_name(std::string_view name, std::string_view prefix_name) {
 }
 
 void remove_data(const fs::path& prefix, std::string_view except_end) {
-  std::error_code error;
-  const fs::path directory = prefix.parent_path().empty() ? "." : prefix.parent_path();
-  std::vector<fs::path> found;
-  for (fs::directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error)) {
-    const std::string name = entry->path().filename().native();
+  std::error_code ignored;
+  for (const std::string& name : list_directory(prefix.parent_path()))
     if (is_data_name(name, prefix.filename().native()) && (except_end.empty() || !name.ends_with(except_end)))
-      found.push_back(entry->path());
-  }
-  for (const fs::path& path : found) fs::remove(path, error);
+      fs::remove(prefix.parent_path() / name, ignored);
 }
 
 }  // namespace
@@ -75,6 +70,21 @@ struct BundleWriter::Inside {
     out.integer(5, static_cast<std::int64_t>(shards[shard]->bytes_written() - offset));
     out.fixed32(6, mask_crc32c(crc));
     entries.emplace(key, out.bytes());
+  }
+
+  // Data first; the index makes them a checkpoint.
+  void commit() {
+    for (const auto& shard : shards) shard->commit();
+    WireWriter header, version;
+    version.integer(1, 1);
+    header.integer(1, static_cast<std::int64_t>(num_shards));
+    header.message(3, version);
+    TableWriter table;
+    table.add("", header.bytes());
+    for (const auto& [key, value] : entries) table.add(key, value);
+    AtomicFile index(bundle_index_path(prefix));
+    index.write(table.finish());
+    index.commit();
   }
 };
 
@@ -139,18 +149,34 @@ void BundleWriter::add_strings(std::string_view key, const Shape& shape, std::sp
 void BundleWriter::commit() {
   if (std::exchange(inside_->committed, true))
     throw FailedPrecondition(fmt::format("checkpoint \"{}\": already committed", inside_->prefix.native()));
-  for (const auto& shard : inside_->shards) shard->commit();
-  WireWriter header, version;
-  version.integer(1, 1);
-  header.integer(1, static_cast<std::int64_t>(inside_->num_shards));
-  header.message(3, version);
-  TableWriter table;
-  table.add("", header.bytes());
-  for (const auto& [key, value] : inside_->entries) table.add(key, value);
-  AtomicFile index(bundle_index_path(inside_->prefix));
-  index.write(table.finish());
-  index.commit();
-  remove_data(inside_->prefix, fmt::format("-of-{:05}", inside_->num_shards));
+  try {
+    inside_->commit();
+  } catch (...) {  // Data that no index will ever name.
+    if (shards_there(inside_->prefix) != inside_->num_shards)
+      for (std::size_t shard = 0; shard < inside_->num_shards; ++shard) {
+        std::error_code ignored;
+        fs::remove(bundle_data_path(inside_->prefix, shard, inside_->num_shards), ignored);
+      }
+    throw;
+  }
+  try {
+    remove_data(inside_->prefix, fmt::format("-of-{:05}", inside_->num_shards));
+  } catch (const std::bad_alloc&) {  // The checkpoint is there all the same; the next one of this name removes them.
+  }
+}
+
+void remove_data_without_index(const fs::path& prefix) {
+  const std::string stem = prefix.filename().native();
+  for (const std::string& name : list_directory(prefix.parent_path())) {
+    const std::size_t end = name.rfind(".data-");
+    if (end == std::string::npos || !name.starts_with(stem)) continue;
+    const std::string own = name.substr(0, end);
+    const std::string_view step = std::string_view(own).substr(stem.size());
+    const bool is_step = step.size() > 1 && step[0] == '-' && step.find_first_not_of("0123456789", 1) == step.npos;
+    std::error_code ignored;
+    if (is_step && is_data_name(name, own) && !fs::exists(bundle_index_path(prefix.parent_path() / own), ignored))
+      fs::remove(prefix.parent_path() / name, ignored);
+  }
 }
 
 void remove_bundle(const fs::path& prefix) {

@@ -26,7 +26,7 @@ void append_names(std::string& text, const char* what, const std::vector<std::st
 
 // What every object-based checkpoint has beside its variables.
 bool is_bookkeeping(const BundleEntry& entry) {
-  return entry.is_string() || entry.key.starts_with('\0') || entry.key == "save_counter/.ATTRIBUTES/VARIABLE_VALUE";
+  return entry.is_string() || entry.is_slice() || entry.key == "save_counter/.ATTRIBUTES/VARIABLE_VALUE";
 }
 
 // As the state file has it: relative to its folder when it lies there.
@@ -57,9 +57,15 @@ std::string CheckpointKeeper::save(const fs::path& prefix, std::optional<std::in
 
 std::string CheckpointKeeper::save(const fs::path& prefix, std::optional<std::int64_t> step,
                                    std::vector<NamedTensor>&& tensors) {
-  const std::string path = begin(prefix, step);
+  std::string path = begin(prefix, step);
+  const bool is_new = !fs::exists(bundle_index_path(path));
   save_checkpoint(path, std::move(tensors));
-  keep(path);
+  try {
+    keep(path);
+  } catch (...) {
+    if (is_new) remove_bundle(path);  // Else nobody would ever.
+    throw;
+  }
   return path;
 }
 
@@ -72,25 +78,31 @@ std::string CheckpointKeeper::begin(const fs::path& prefix, std::optional<std::i
                     "another",
                     path.native()));
   remove_stale_temporaries(path.parent_path(), prefix.filename().native());  // Of other steps, too.
+  remove_data_without_index(prefix);
   return path.native();
 }
 
+// Throws only before the folder's state names the path.
 void CheckpointKeeper::keep(const std::string& path) {
-  std::vector<std::string> kept = kept_;
+  std::vector<std::string> kept = kept_, to_remove = to_remove_;
   std::erase(kept, path);
+  std::erase(to_remove, path);
   kept.push_back(path);
-  const std::size_t surplus =
-      options_.max_to_keep > 0 && kept.size() > options_.max_to_keep ? kept.size() - options_.max_to_keep : 0;
-  const std::vector<std::string> gone(kept.begin(), kept.begin() + static_cast<std::ptrdiff_t>(surplus));
-  kept.erase(kept.begin(), kept.begin() + static_cast<std::ptrdiff_t>(surplus));
-
+  while (options_.max_to_keep > 0 && kept.size() > options_.max_to_keep) {
+    to_remove.push_back(kept.front());
+    kept.erase(kept.begin());
+  }
   const fs::path directory = fs::path(path).parent_path();
   CheckpointState state;
   for (const std::string& one : kept) state.all.push_back(relative_name(directory, one));
   state.latest = state.all.back();
   write_checkpoint_state(directory, state);
-  kept_ = std::move(kept);
-  for (const std::string& one : gone) remove_bundle(one);
+  kept_.swap(kept);
+  to_remove_.swap(to_remove);
+  try {
+    for (; !to_remove_.empty(); to_remove_.pop_back()) remove_bundle(to_remove_.back());
+  } catch (const std::bad_alloc&) {  // The next save goes on with it.
+  }
 }
 
 void CheckpointKeeper::recover(const fs::path& directory) {

@@ -60,6 +60,7 @@ class PLIMSOLL_API CheckpointKeeper {
 
   KeeperOptions options_;
   std::vector<std::string> kept_;
+  std::vector<std::string> to_remove_;  // No longer kept; those that could not be removed are tried again.
 };
 
 // Where a tensor of a checkpoint is to go: memory of its dtype and shape.

@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 
+#include "plimsoll/base/clock.h"
 #include "plimsoll/base/log.h"
 #include "plimsoll/io/checkpoint_state.h"
 #include "plimsoll/io/io_testing.h"
@@ -121,24 +122,30 @@ TEST_F(Checkpoint, RestoresAllOrNothing) {
   EXPECT_EQ(fresh.to_vector<float>(), (std::vector<float>{0, 0}));
 }
 
+void save_some(CheckpointKeeper& keeper, const fs::path& directory, bool one_name, int round) {
+  std::vector<NamedTensor> tensors;
+  for (int i = 0; i < 4; ++i) {
+    Tensor tensor = patterned({20000}, f32);
+    for (float& element : writable(tensor).span<float>()) element = static_cast<float>(round);
+    tensors.push_back({"w" + std::to_string(i), tensor});
+  }
+  keeper.save(directory / "model.ckpt", one_name ? std::optional<std::int64_t>() : round, tensors);
+}
+
 // A child saves without end, to one name or to many; the parent kills it at some instant and looks.
 void save_until_killed(const fs::path& directory, bool one_name, int first) {
   CheckpointKeeper keeper({.max_to_keep = 2});
   keeper.recover(directory);
-  for (int round = first;; ++round) {
-    std::vector<NamedTensor> tensors;
-    for (int i = 0; i < 4; ++i) {
-      Tensor tensor = patterned({20000}, f32);
-      for (float& element : writable(tensor).span<float>()) element = static_cast<float>(round);
-      tensors.push_back({"w" + std::to_string(i), tensor});
-    }
-    keeper.save(directory / "model.ckpt", one_name ? std::optional<std::int64_t>() : round, tensors);
-  }
+  for (int round = first;; ++round) save_some(keeper, directory, one_name, round);
 }
 
 TEST_F(Checkpoint, IsAlwaysLoadableWhenKilled) {
   const char* wanted = std::getenv("PLIMSOLL_KILLS");
   const int kills = wanted ? std::atoi(wanted) : 50;
+  const Stopwatch watch;
+  CheckpointKeeper measured;
+  for (int round = 0; round < 3; ++round) save_some(measured, directory_ / "measured", true, round);
+  const double save_micros = watch.seconds() * 1e6 / 3;
   float last = 0;
   for (int kill_number = 0; kill_number < kills; ++kill_number) {
     const bool one_name = kill_number % 2 == 0;
@@ -151,7 +158,7 @@ TEST_F(Checkpoint, IsAlwaysLoadableWhenKilled) {
       }
       _exit(1);
     }
-    usleep(static_cast<useconds_t>(500 + (kill_number * 7919) % 25000));
+    usleep(static_cast<useconds_t>(save_micros * ((kill_number * 7919) % 1000) * 0.003));  // Up to three saves.
     kill(child, SIGKILL);
     int status = 0;
     ASSERT_EQ(waitpid(child, &status, 0), child);
@@ -168,12 +175,16 @@ TEST_F(Checkpoint, IsAlwaysLoadableWhenKilled) {
     last = std::max(last, value);
   }
   EXPECT_GT(last, 0.f) << "nothing was ever saved";
+  RecordProperty("kills", kills);
   for (const char* name : {"one", "many"}) {  // The next save tidies up.
     CheckpointKeeper keeper({.max_to_keep = 2});
     keeper.recover(directory_ / name);
     keeper.save(directory_ / name / "model.ckpt", {}, std::vector<NamedTensor>{{"w", tensor_of<float>({1}, {1})}});
-    for (const auto& entry : fs::directory_iterator(directory_ / name))
-      EXPECT_THAT(entry.path().string(), Not(HasSubstr(".tmp-")));
+    for (const std::string& file : list_directory(directory_ / name)) {
+      EXPECT_THAT(file, Not(HasSubstr(".tmp-")));
+      const std::size_t data = file.find(".data-");
+      EXPECT_TRUE(data == file.npos || fs::exists(directory_ / name / (file.substr(0, data) + ".index"))) << file;
+    }
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <limits>
 #include <map>
+#include <thread>
 
 #include "plimsoll/io/event_reader.h"
 #include "plimsoll/io/event_writer.h"
@@ -108,6 +109,19 @@ TEST_F(Events, RefuseWhatIsNoImage) {
   EXPECT_THROW(writer.add_image("i", patterned({2, 2, 2}, u8), 0), InvalidArgument);
   EXPECT_THROW(writer.add_image("i", patterned({2, 2}, u8), 0), InvalidArgument);
   EXPECT_THROW(writer.add_image("i", patterned({0, 2, 1}, u8), 0), InvalidArgument);
+}
+
+TEST_F(Events, TheDiskIsAskedOnATimerWhileOthersWrite) {
+  EventWriter writer(directory_, {.flush_seconds = 0.001});
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i)
+    threads.emplace_back([&writer] {
+      for (int step = 0; step < 50; ++step) writer.add_scalar("loss", 1, step);
+    });
+  for (std::thread& thread : threads) thread.join();
+  writer.close();
+  EXPECT_EQ(all(writer.path()).size(), 151u);
+  EventWriter idle(directory_, {.flush_seconds = 3600});  // Ends without waiting for its timer.
 }
 
 TEST_F(Events, WritersNeverShareAFile) {

@@ -7,10 +7,12 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <condition_variable>
 #include <mutex>
+#include <stop_token>
+#include <thread>
 #include <utility>
 
-#include "plimsoll/base/clock.h"
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/log.h"
 #include "plimsoll/base/system_error.h"
@@ -38,10 +40,31 @@ std::string host_name() {
 }  // namespace
 
 struct EventWriter::Inside {
+  ~Inside() {
+    if (file >= 0) ::close(file);
+  }
+
+  // Asks the disk some time after a record was written, whether or not another one comes.
+  void sync_now_and_then(const std::stop_token& stop) {
+    std::unique_lock lock(mutex);
+    while (changed.wait(lock, stop, [this] { return dirty; }) && !stop.stop_requested()) {
+      changed.wait_for(lock, stop, std::chrono::duration<double>(flush_seconds), [] { return false; });
+      if (stop.stop_requested() || file < 0 || !std::exchange(dirty, false)) continue;
+      const int handle = file;  // Open until this thread has ended.
+      lock.unlock();
+      const int error = fdatasync(handle) != 0 ? errno : 0;
+      lock.lock();
+      if (error != 0) background_error = error;
+    }
+  }
+
   std::mutex mutex;
+  std::condition_variable_any changed;
   int file = -1;
+  bool dirty = false;        // Records the disk was not yet asked for.
+  int background_error = 0;  // Of the timer; thrown by the next call.
   double flush_seconds = 0;
-  Stopwatch since_flush;
+  std::jthread timer;  // Last: it ends before the rest does.
 };
 
 EventWriter::EventWriter(const std::filesystem::path& directory, const EventWriterOptions& options)
@@ -56,6 +79,8 @@ EventWriter::EventWriter(const std::filesystem::path& directory, const EventWrit
   } while (inside_->file < 0 && errno == EEXIST);
   if (inside_->file < 0) throw_system_error("file", path_.native(), "create", errno);
   write_event(0, kFileVersion, "brain.Event:2");
+  inside_->timer =
+      std::jthread([inside = inside_.get()](const std::stop_token& stop) { inside->sync_now_and_then(stop); });
 }
 
 EventWriter::~EventWriter() {
@@ -70,15 +95,16 @@ void EventWriter::write_event(std::int64_t step, std::uint32_t field, std::strin
   const std::string record = frame_record(event_message(wall_time(), step, field, content));
   const std::lock_guard lock(inside_->mutex);
   if (inside_->file < 0) throw FailedPrecondition(fmt::format("file \"{}\": events after close()", path_.native()));
+  if (const int error = std::exchange(inside_->background_error, 0))
+    throw_system_error("file", path_.native(), "sync", error);
   for (std::size_t done = 0; done < record.size();) {
     const ssize_t wrote = write(inside_->file, record.data() + done, record.size() - done);
     if (wrote < 0 && errno == EINTR) continue;
     if (wrote < 0) throw_system_error("file", path_.native(), "write", errno);
     done += static_cast<std::size_t>(wrote);
   }
-  if (inside_->since_flush.seconds() < inside_->flush_seconds) return;
-  inside_->since_flush.restart();
-  if (fdatasync(inside_->file) != 0) throw_system_error("file", path_.native(), "sync", errno);
+  inside_->dirty = true;
+  inside_->changed.notify_one();
 }
 
 void EventWriter::write_value(std::int64_t step, std::string_view value) {
@@ -123,15 +149,27 @@ void EventWriter::add_run_metadata(std::string_view tag, const RunMetadata& meta
 
 void EventWriter::flush() {
   const std::lock_guard lock(inside_->mutex);
-  inside_->since_flush.restart();
+  const int error = std::exchange(inside_->background_error, 0);
+  inside_->dirty = false;
+  if (error != 0) throw_system_error("file", path_.native(), "sync", error);
   if (inside_->file >= 0 && fdatasync(inside_->file) != 0) throw_system_error("file", path_.native(), "sync", errno);
 }
 
 void EventWriter::close() {
-  const std::lock_guard lock(inside_->mutex);
-  if (inside_->file < 0) return;
-  const int file = std::exchange(inside_->file, -1);
-  const int error = fdatasync(file) != 0 ? errno : 0;
+  int file = -1, error = 0;
+  std::jthread timer;
+  {
+    const std::lock_guard lock(inside_->mutex);
+    file = std::exchange(inside_->file, -1);
+    error = std::exchange(inside_->background_error, 0);
+    timer.swap(inside_->timer);
+  }
+  if (timer.joinable()) {
+    timer.request_stop();
+    timer.join();
+  }
+  if (file < 0) return;
+  if (fdatasync(file) != 0) error = errno;
   if (::close(file) != 0 || error != 0) throw_system_error("file", path_.native(), "close", error ? error : errno);
 }
 

@@ -9,9 +9,10 @@
 //
 // One file `events.out.tfevents.<seconds>.<host>.<process>.<n>` in the folder, which is made. Every record reaches the
 // system in one piece at once, so a process that is killed loses the record it is writing and no other; the disk is
-// asked to keep them every `flush_seconds`, at flush() and at the end. Errors of the disk are thrown, as Error.
-// Thread safety: any thread may add. Cost: one system call for a scalar, some microseconds; a histogram and an image
-// also a pass over the tensor, in pieces: no copy of it is made.
+// asked to keep them `flush_seconds` after they came, by a thread of its own, at flush() and at the end. Errors of the
+// disk are thrown, as Error; those of the thread by the next call. Thread safety: any thread may add. Cost: one system
+// call for a scalar, some microseconds; a histogram and an image also a pass over the tensor, in pieces: no copy of it
+// is made.
 #pragma once
 
 #include <cstdint>

@@ -22,8 +22,8 @@ namespace plimsoll {
 
 class FileFixture : public testing::Test {
  protected:
-  FileFixture() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "plimsoll_io_XXXXXX").string();
+  explicit FileFixture(const std::filesystem::path& parent = std::filesystem::temp_directory_path()) {
+    std::string pattern = (parent / "plimsoll_io_XXXXXX").string();
     directory_ = mkdtemp(pattern.data());
   }
   ~FileFixture() override { std::filesystem::remove_all(directory_); }

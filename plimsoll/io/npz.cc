@@ -98,18 +98,23 @@ Tensor read_array(const NpySource& source) {
   else
     source.read(bytes);
   if (header.swapped) swap_bytes(bytes, header.element_bytes);
-  if (header.dtype == boolean)  // Any other byte would be no bool at all.
-    for (std::byte& byte : bytes) byte = byte == std::byte{0} ? byte : std::byte{1};
+  if (header.dtype == boolean) make_bools(bytes);
   return tensor;
 }
 
-Tensor read_whole(const InputFile& file) {
+// Calls `f` with the whole file as a source.
+template <class F>
+auto with_source(const InputFile& file, F&& f) {
   std::uint64_t at = 0;
   const auto read = [&](std::span<std::byte> bytes) {
     file.read(at, bytes);
     at += bytes.size();
   };
-  return read_array({fmt::format("file \"{}\"", file.name()), file.size(), read});
+  return f(NpySource{fmt::format("file \"{}\"", file.name()), file.size(), read}, at);
+}
+
+Tensor read_whole(const InputFile& file) {
+  return with_source(file, [](const NpySource& source, const std::uint64_t&) { return read_array(source); });
 }
 
 std::string array_name(const ZipMember& member) {
@@ -121,6 +126,15 @@ std::string array_name(const ZipMember& member) {
 Tensor load_npy(const std::filesystem::path& path) { return read_whole(InputFile(path)); }
 Tensor load_npy(std::span<const std::byte> bytes) { return read_whole(InputFile("memory", bytes)); }
 
+NpyEntry npy_entry(const std::filesystem::path& path) {
+  const InputFile file(path);
+  return with_source(file, [&](const NpySource& source, const std::uint64_t& at) {
+    const NpyHeader header = take_header(source);
+    const std::uint64_t size = header.dtype ? header.shape.size() * header.element_bytes : file.size() - at;
+    return NpyEntry{path.stem().native(), header.dtype, header.descr, header.shape, header.fortran_order, false, size};
+  });
+}
+
 void save_npy(const std::filesystem::path& path, const Tensor& tensor) {
   const PinnedBytes pinned(tensor);
   remove_stale_temporaries(path.parent_path(), path.filename().native() + ".");
@@ -131,11 +145,20 @@ void save_npy(const std::filesystem::path& path, const Tensor& tensor) {
 }
 
 NpzFile::NpzFile(const std::filesystem::path& path)
-    : file_(std::make_unique<InputFile>(path)), members_(read_zip_directory(*file_)) {}
+    : file_(std::make_unique<InputFile>(path)), members_(read_zip_directory(*file_)) {
+  number_members();
+}
 NpzFile::NpzFile(std::span<const std::byte> bytes)
-    : file_(std::make_unique<InputFile>("memory", bytes)), members_(read_zip_directory(*file_)) {}
+    : file_(std::make_unique<InputFile>("memory", bytes)), members_(read_zip_directory(*file_)) {
+  number_members();
+}
 NpzFile::NpzFile(NpzFile&&) noexcept = default;
 NpzFile::~NpzFile() = default;
+
+void NpzFile::number_members() {
+  for (std::size_t i = 0; i < members_.size(); ++i)
+    if (members_[i].name.ends_with(".npy")) positions_.emplace(array_name(members_[i]), i);
+}
 
 std::vector<std::string> NpzFile::names() const {
   std::vector<std::string> names;
@@ -145,10 +168,9 @@ std::vector<std::string> NpzFile::names() const {
 }
 
 const ZipMember& NpzFile::member(std::string_view name) const {
-  for (const ZipMember& member : members_)
-    if (member.name.ends_with(".npy") && array_name(member) == name) return member;
+  if (const auto found = positions_.find(name); found != positions_.end()) return members_[found->second];
   throw NotFound(
-      fmt::format("file \"{}\": there is no array \"{}\" among its {}", file_->name(), name, members_.size()));
+      fmt::format("file \"{}\": there is no array \"{}\" among its {}", file_->name(), name, positions_.size()));
 }
 
 NpyEntry NpzFile::entry(std::string_view name) const {

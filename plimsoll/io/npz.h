@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -48,9 +49,13 @@ struct NpyEntry {
   std::uint64_t size = 0;  // Bytes of the elements.
 };
 
+// Of an .npy file, which is named like it. Throws NotFound, Corruption, Unsupported for objects and structures.
+PLIMSOLL_API NpyEntry npy_entry(const std::filesystem::path& path);
+
 // One by one.
 class PLIMSOLL_API NpzFile {
  public:
+  // Throws NotFound, Corruption, also for two arrays of one name, and Unsupported for archives in several files.
   explicit NpzFile(const std::filesystem::path& path);
   explicit NpzFile(std::span<const std::byte> bytes);  // From memory, which must stay.
   NpzFile(NpzFile&&) noexcept;
@@ -63,8 +68,10 @@ class PLIMSOLL_API NpzFile {
 
  private:
   const ZipMember& member(std::string_view name) const;
+  void number_members();
   std::unique_ptr<InputFile> file_;
   std::vector<ZipMember> members_;
+  std::map<std::string, std::size_t, std::less<>> positions_;  // Of the arrays among the members.
 };
 
 }  // namespace plimsoll

@@ -152,6 +152,25 @@ TEST_F(Npz, RefusesObjectsAndOtherDtypes) {
   EXPECT_THROW(load_npz(directory_ / "a"), NotFound);
   save_npz(directory_ / "a", {{"x", x}});
   EXPECT_THROW(NpzFile(directory_ / "a").read("y"), NotFound);
+  save_npz(directory_ / "two", {{"xx", x}, {"xy", x}});
+  std::string twice = get(directory_ / "two");
+  for (std::size_t at = twice.find("xy.npy"); at != std::string::npos; at = twice.find("xy.npy", at))
+    twice[at + 1] = 'x';
+  EXPECT_THAT(message_of<Corruption>([&] { NpzFile(bytes_of(twice)).names(); }),
+              HasSubstr("\"xx.npy\" is there twice"));
+}
+
+TEST_F(Npz, TellsWhatAnArrayIsWithoutReadingIt) {
+  save_npy(directory_ / "x.npy", patterned({3, 5}, i16));
+  const NpyEntry entry = npy_entry(directory_ / "x.npy");
+  EXPECT_EQ(entry.name, "x");
+  EXPECT_EQ(entry.dtype, i16);
+  EXPECT_EQ(entry.shape, (Shape{3, 5}));
+  EXPECT_EQ(entry.size, 30u);
+  put(directory_ / "c.npy", npy("{'descr': '<c8', 'fortran_order': True, 'shape': (2,), }", std::string(16, 'x')));
+  EXPECT_EQ(npy_entry(directory_ / "c.npy").descr, "<c8");
+  EXPECT_EQ(npy_entry(directory_ / "c.npy").size, 16u);
+  EXPECT_THROW(npy_entry(directory_ / "absent.npy"), NotFound);
 }
 
 TEST_F(Npz, RefusesDamage) {

@@ -13,6 +13,7 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/system_error.h"
 #include "plimsoll/io/internal/input_file.h"
+#include "plimsoll/io/internal/pieces.h"
 #include "plimsoll/io/internal/pinned_bytes.h"
 #include "plimsoll/io/internal/safetensors_header.h"
 #include "plimsoll/io/internal/wire.h"
@@ -24,19 +25,27 @@ namespace {
 
 constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;  // The format's own bound.
 
+// As JSON has it. Of a string only: objects of that library end the program when memory runs out while they end.
+std::string in_quotes(const std::string& text) { return nlohmann::json(text).dump(); }
+
 std::string header_text(const std::vector<NamedLeaf>& leaves, const FileMetadata& metadata,
                         const std::filesystem::path& path) {
   std::string text = "{";
   std::uint64_t offset = 0;
   try {
-    if (!metadata.empty()) text += "\"__metadata__\":" + nlohmann::json(metadata).dump() + ",";
+    if (!metadata.empty()) {
+      text += "\"__metadata__\":{";
+      for (const auto& [key, value] : metadata) text += in_quotes(key) + ":" + in_quotes(value) + ",";
+      text.back() = '}';
+      text += ',';
+    }
     for (const auto& [name, tensor] : leaves) {
       if (name == "__metadata__")
         throw InvalidArgument("save_safetensors: the name \"__metadata__\" is the format's own; rename the tensor");
       tensor.view();  // Throws for what has no bytes, before anything is written.
-      text += fmt::format("{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}},",
-                          nlohmann::json(name).dump(), safetensors_dtype_name(tensor.dtype()),
-                          fmt::join(tensor.shape(), ","), offset, offset + tensor.nbytes());
+      text += fmt::format("{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}},", in_quotes(name),
+                          safetensors_dtype_name(tensor.dtype()), fmt::join(tensor.shape(), ","), offset,
+                          offset + tensor.nbytes());
       offset += tensor.nbytes();
     }
   } catch (const nlohmann::json::exception& error) {
@@ -97,13 +106,17 @@ Tensor SafetensorsFile::read(std::string_view name) const {
         fmt::format("file \"{}\": tensor \"{}\": its dtype {} is none of ours", file_->name(), name, found.dtype_name));
   Tensor tensor = make_tensor({.op = "LoadSafetensors", .category = Category::kParameters}, found.shape, *found.dtype,
                               current_device());
-  if (found.size > 0) file_->read(found.offset, {writable(tensor).bytes(), static_cast<std::size_t>(found.size)});
+  if (found.size == 0) return tensor;
+  const std::span<std::byte> bytes(writable(tensor).bytes(), static_cast<std::size_t>(found.size));
+  file_->read(found.offset, bytes);
+  if (found.dtype == boolean) make_bools(bytes);
   return tensor;
 }
 
 Tensor SafetensorsFile::map(std::string_view name) const {
   const SafetensorsEntry& found = entry(name);
-  if (!found.dtype || found.size == 0 || file_->handle() < 0 || found.offset % size_of(*found.dtype) != 0)
+  if (!found.dtype || found.size == 0 || file_->handle() < 0 || found.offset % size_of(*found.dtype) != 0 ||
+      found.dtype == boolean)  // Bytes of a file may be no bools.
     return read(name);
   const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   const std::uint64_t before = found.offset % page;

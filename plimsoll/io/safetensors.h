@@ -55,7 +55,7 @@ class PLIMSOLL_API SafetensorsFile {
   // A new tensor. Throws NotFound, OutOfMemory, and Unsupported for what is not one of our dtypes.
   Tensor read(std::string_view name) const;
   // A tensor on a private mapping of the file, which stays while the tensor does. The file must not be made shorter
-  // meanwhile: the system would end the program. Bytes that are not aligned for the dtype are read instead.
+  // meanwhile: the system would end the program. Bools, and bytes that are not aligned for the dtype, are read instead.
   Tensor map(std::string_view name) const;
 
  private:

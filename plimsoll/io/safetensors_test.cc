@@ -1,5 +1,7 @@
 #include "plimsoll/io/safetensors.h"
 
+#include <cmath>
+
 #include "plimsoll/io/internal/wire.h"
 #include "plimsoll/io/io_testing.h"
 #include "plimsoll/memory/budget.h"
@@ -113,6 +115,15 @@ TEST_F(Safetensors, RefuseWhatCannotBeWrittenOrRead) {
   EXPECT_THROW(read.read("b"), NotFound);
 }
 
+TEST_F(Safetensors, BytesThatAreNoBoolsBecomeBools) {
+  put(directory_ / "a",
+      file_of(R"({"a":{"dtype":"BOOL","shape":[8],"data_offsets":[0,8]}})", 0) + std::string("\0\1\2\377\0\1\0\0", 8));
+  const SafetensorsFile file(directory_ / "a");
+  for (const Tensor& tensor : {file.read("a"), file.map("a")})
+    for (std::size_t i = 0; i < 8; ++i)
+      EXPECT_EQ(tensor.view().bytes()[i], static_cast<std::byte>(i == 1 || i == 2 || i == 3 || i == 5));
+}
+
 TEST_F(Safetensors, ReadARealFile) {
   const fs::path path = fs::path(SHARED_DATA) /
                         "fetched/safetensors/burn/crates/burn-store/safetensors-tests/tests/multi_layer/"
@@ -121,6 +132,31 @@ TEST_F(Safetensors, ReadARealFile) {
   const TensorTree tree = load_safetensors(path);
   EXPECT_EQ(tree["conv1.weight"].tensor().shape(), (Shape{4, 3, 3, 3}));
   EXPECT_EQ(tree["fc1.weight"].tensor().shape(), (Shape{16, 256}));
+  // Convolution, normalization, relu and a linear layer on ones give what PyTorch gave.
+  const auto numbers = [&](const char* name) { return tree[name].tensor().to_vector<float>(); };
+  const auto kernel = numbers("conv1.weight"), bias = numbers("conv1.bias"), scale = numbers("norm1.weight"),
+             shift = numbers("norm1.bias"), mean = numbers("norm1.running_mean"),
+             variance = numbers("norm1.running_var"), weights = numbers("fc1.weight"), outputs = numbers("fc1.bias");
+  std::vector<float> hidden;
+  for (std::size_t channel = 0; channel < 4; ++channel)
+    for (int y = 0; y < 8; ++y)
+      for (int x = 0; x < 8; ++x) {
+        float sum = bias[channel];
+        for (std::size_t tap = 0; tap < 27; ++tap) {
+          const int row = y + static_cast<int>(tap / 3 % 3) - 1, column = x + static_cast<int>(tap % 3) - 1;
+          if (row >= 0 && row < 8 && column >= 0 && column < 8) sum += kernel[channel * 27 + tap];
+        }
+        const float deviation = std::sqrt(variance[channel] + 1e-5f);
+        hidden.push_back(std::max(0.f, (sum - mean[channel]) / deviation * scale[channel] + shift[channel]));
+      }
+  const float expected[] = {0.04971555f,  -0.16849735f, 0.05182848f,  -0.18032673f, 0.23138367f,  0.05041867f,
+                            0.13005908f,  -0.32202929f, -0.07915690f, -0.03232457f, -0.19790289f, -0.17476529f,
+                            -0.19627589f, -0.21757686f, -0.31376451f, 0.08377837f};
+  for (std::size_t i = 0; i < 16; ++i) {
+    float sum = outputs[i];
+    for (std::size_t j = 0; j < 256; ++j) sum += weights[i * 256 + j] * hidden[j];
+    EXPECT_NEAR(sum, expected[i], 1e-5f) << i;
+  }
   save_safetensors(directory_ / "again", tree);
   const TensorTree again = load_safetensors(directory_ / "again");
   ASSERT_TRUE(again.same_structure(tree));

@@ -84,6 +84,8 @@ PLIMSOLL_API bool trace_is_recording() noexcept;  // For those who would have to
 PLIMSOLL_API void trace_opened(const char* kind, const void* id, bool persistent = false) noexcept;
 PLIMSOLL_API void trace_closed(const char* kind, const void* id) noexcept;
 PLIMSOLL_API void trace_size(const char* kind, const void* id, std::size_t count) noexcept;
+// The block has become what `category` says, and has a name now.
+PLIMSOLL_API void trace_named(std::uint64_t block, const char* category, std::string_view name) noexcept;
 PLIMSOLL_API void trace_ladder(std::string_view rung, std::size_t freed_bytes) noexcept;
 PLIMSOLL_API void trace_budget(std::string_view name, std::string_view parent, std::size_t limit) noexcept;
 

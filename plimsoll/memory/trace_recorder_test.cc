@@ -79,9 +79,9 @@ TEST_F(TraceRecorderTest, KeepsEverythingThatIsKnownOfABlock) {
   EXPECT_EQ(file.process, static_cast<std::uint32_t>(getpid()));
   EXPECT_EQ(file.dropped_events, 0u);
   EXPECT_EQ(file.readable_bytes, std::filesystem::file_size(path_));
-  ASSERT_THAT(kinds_of(file),
-              ElementsAre(TraceEventKind::kCommitted, TraceEventKind::kAllocate, TraceEventKind::kFree));
-  const TraceEvent& event = file.events[1];
+  ASSERT_THAT(kinds_of(file), ElementsAre(TraceEventKind::kText, TraceEventKind::kCommitted, TraceEventKind::kAllocate,
+                                          TraceEventKind::kFree));
+  const TraceEvent& event = file.events[2];
   EXPECT_EQ(file.arenas[event.arena].name, "CPU:5");
   EXPECT_EQ(file.arenas[event.arena].limit, 16_MiB);
   EXPECT_EQ(file.arenas[event.arena].page_bytes, 4096u);
@@ -102,11 +102,11 @@ TEST_F(TraceRecorderTest, KeepsEverythingThatIsKnownOfABlock) {
   EXPECT_EQ(event.sizes[1], 3u);
   EXPECT_EQ(event.system_thread, static_cast<std::uint32_t>(gettid()));
   EXPECT_GE(event.time_ns, 0);
-  EXPECT_EQ(file.events[0].size, host->stats().bytes_reserved);
-  EXPECT_EQ(file.events[2].block, event.block);
-  EXPECT_EQ(file.events[2].size, event.size);
-  EXPECT_EQ(file.events[2].offset, event.offset);
-  EXPECT_GE(file.events[2].time_ns, event.time_ns);
+  EXPECT_EQ(file.events[1].size, host->stats().bytes_reserved);
+  EXPECT_EQ(file.events[3].block, event.block);
+  EXPECT_EQ(file.events[3].size, event.size);
+  EXPECT_EQ(file.events[3].offset, event.offset);
+  EXPECT_GE(file.events[3].time_ns, event.time_ns);
 }
 
 TEST_F(TraceRecorderTest, PutsMarkersBetweenTheEventsTheyStandBetween) {

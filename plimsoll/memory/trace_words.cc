@@ -51,6 +51,12 @@ void trace_size(const char* kind, const void* id, std::size_t count) noexcept {
   record([&] { return fmt::format(R"(@size {{"kind":{},"id":{},"count":{}}})", quoted(kind), number(id), count); });
 }
 
+void trace_named(std::uint64_t block, const char* category, std::string_view name) noexcept {
+  record([&] {
+    return fmt::format(R"(@named {{"block":{},"category":{},"name":{}}})", block, quoted(category), quoted(name));
+  });
+}
+
 void trace_ladder(std::string_view rung, std::size_t freed_bytes) noexcept {
   record([&] { return fmt::format(R"(@ladder {{"rung":{},"freed_bytes":{}}})", quoted(rung), freed_bytes); });
 }

@@ -51,13 +51,15 @@ TEST(TraceRecords, TellOfHolders) {
     trace_opened("tape", &holder, true);
     trace_size("graph", &holder, 12);
     trace_closed("tape", &holder);
+    trace_named(7, "parameters", "dense/kernel");
     trace_ladder("empty caches", 640);
   });
-  ASSERT_EQ(texts.size(), 4u);
+  ASSERT_EQ(texts.size(), 5u);
   EXPECT_THAT(texts[0], testing::MatchesRegex(R"(@opened \{"kind":"tape","id":[0-9]+,"persistent":true\})"));
   EXPECT_THAT(texts[1], HasSubstr(R"("count":12})"));
   EXPECT_THAT(texts[2], testing::StartsWith("@closed"));
-  EXPECT_EQ(texts[3], R"(@ladder {"rung":"empty caches","freed_bytes":640})");
+  EXPECT_EQ(texts[3], R"(@named {"block":7,"category":"parameters","name":"dense/kernel"})");
+  EXPECT_EQ(texts[4], R"(@ladder {"rung":"empty caches","freed_bytes":640})");
 }
 
 TEST(TraceRecords, TellOfRungsThatGaveSomething) {

@@ -23,6 +23,10 @@ namespace fs = std::filesystem;
 using Json = nlohmann::json;
 using OrderedJson = nlohmann::ordered_json;
 
+// TF.js refuses a model whose training configuration it does not know; then it has a name that it does not look at.
+constexpr const char* kTraining = "trainingConfig";
+constexpr const char* kOwnTraining = "plimsollTrainingConfig";
+
 void refuse_graph_models(const Json& document, const std::string& path) {
   const bool says_so = document.value("format", "") == "graph-model";
   const auto topology = document.find("modelTopology");
@@ -122,10 +126,9 @@ Model load_layers_model(const std::string& path) {
         read_weights(document["weightsManifest"], fs::path(path).parent_path().string(), path + ": weightsManifest");
     assign_weights(model.network(), weights.weights, path);
   }
-  const Json* training = nullptr;
-  if (document.contains("trainingConfig") && document["trainingConfig"].is_object())
-    training = &document["trainingConfig"];
-  if (training != nullptr) read_training(model, *training, weights.optimizer, path + ": trainingConfig");
+  for (const char* key : {kTraining, kOwnTraining})
+    if (document.contains(key) && document[key].is_object())
+      read_training(model, document[key], weights.optimizer, path + ": " + key);
   return model;
 }
 
@@ -152,7 +155,7 @@ void save_layers_model(const Model& model, const std::string& directory, const S
                           {"generatedBy", "Plimsoll"},
                           {"convertedBy", nullptr}};
   if (options.include_optimizer)
-    document["trainingConfig"] =
+    document[tfjs_takes_training(model) ? kTraining : kOwnTraining] =
         write_training(model, [&](const std::string& name, const Tensor& value) { manifest.add(name, value, true); });
   document["weightsManifest"] =
       OrderedJson::array({{{"paths", OrderedJson::array({"weights.bin"})}, {"weights", std::move(manifest.entries)}}});

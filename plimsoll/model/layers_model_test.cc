@@ -9,6 +9,7 @@
 
 #include "plimsoll/base/error.h"
 #include "plimsoll/model/core_layers.h"
+#include "plimsoll/ops/random.h"
 #include "plimsoll/tensor/leak_check.h"
 
 namespace plimsoll {
@@ -98,6 +99,57 @@ TEST(LayersModel, GoesOnTrainingWhereItStood) {
   const Tensor y = load_json_tensors((fixture / "outputs.json").string())[0];
   for (int step = 0; step < 3; ++step)
     EXPECT_EQ(first.train_on_batch(x, y)["loss"], second.train_on_batch(x, y)["loss"]);
+  fs::remove_all(directory);
+}
+
+TEST(LayersModel, EveryOptimizerLossAndClippingComesBack) {
+  const fs::path directory = fs::temp_directory_path() / "plimsoll_layers_model_training_test";
+  const Tensor x = random_normal({8, 3}, {.seed = 1}), y = random_normal({8, 2}, {.seed = 2});
+  const OptimizerChoice kinds[] = {"sgd",
+                                   "adam",
+                                   "adamw",
+                                   "adamax",
+                                   "adagrad",
+                                   "adadelta",
+                                   "rmsprop",
+                                   optimizers::SGD({.momentum = 0.9}),
+                                   optimizers::SGD({.momentum = 0.9, .tfjs = true}),
+                                   optimizers::RMSprop({.momentum = 0.5, .centered = true})};
+  for (const OptimizerChoice& kind : kinds) {
+    const Sequential first({layers::Dense(2, {.input_shape = {3}, .seed = 1})});
+    first.compile({.optimizer = kind, .loss = losses::Huber(0.7), .metrics = {"auc"}, .global_clip_norm = 0.5});
+    for (int i = 0; i < 3; ++i) first.train_on_batch(x, y);
+    save_layers_model(first, directory.string(), {.include_optimizer = true});
+    const Model second = load_layers_model((directory / "model.json").string());
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(second.train_on_batch(x, y)["loss"], first.train_on_batch(x, y)["loss"]);
+  }
+  const Sequential own({layers::Dense(2, {.input_shape = {3}})});
+  own.compile({.optimizer = "sgd", .loss = Loss("own", [](const Tensor& a, const Tensor& b) { return a - b; })});
+  EXPECT_THROW(save_layers_model(own, directory.string(), {.include_optimizer = true}), Unsupported);
+  fs::remove_all(directory);
+}
+
+TEST(LayersModel, BeginsAnewWithoutWeights) {
+  const fs::path directory = fs::temp_directory_path() / "plimsoll_layers_model_bare_test";
+  fs::create_directories(directory);
+  std::ofstream(directory / "model.json")
+      << R"({"class_name": "Sequential", "config": {"name": "s", "layers": [{"class_name": "Dense", "config":
+         {"units": 2, "batch_input_shape": [null, 3], "name": "d"}}]}, "keras_version": "2.15.0"})";
+  const Model model = load_layers_model((directory / "model.json").string());
+  EXPECT_NE(model.weights()[0].value().to_vector<float>(), std::vector<float>(6, 0.f));
+  fs::remove_all(directory);
+}
+
+TEST(LayersModel, NestedModelsComeBack) {
+  const fs::path directory = fs::temp_directory_path() / "plimsoll_layers_model_nested_test";
+  const Sequential inner({layers::Dense(3, {.input_shape = {4}, .seed = 1})});
+  const Input a({.shape = {4}}), b({.shape = {4}});
+  const Model first({a, b}, {layers::Dense(2, {.seed = 2})(inner(a)), inner(b)});
+  save_layers_model(first, directory.string());
+  const Model second = load_layers_model((directory / "model.json").string());
+  const Tensor x = random_normal({2, 4}, {.seed = 1}), z = random_normal({2, 4}, {.seed = 2});
+  const auto one = first.predict_all({x, z}), two = second.predict_all({x, z});
+  for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(one[i].to_vector<float>(), two[i].to_vector<float>());
   fs::remove_all(directory);
 }
 

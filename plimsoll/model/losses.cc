@@ -68,6 +68,12 @@ Tensor Loss::fitted(const Tensor& targets, const Tensor& predictions) const {
   return fit_targets(targets, predictions, name_);
 }
 
+Loss Loss::with(const LossOptions& options) const {
+  Loss result = *this;
+  result.options_ = options;
+  return result;
+}
+
 Tensor Loss::per_example(const Tensor& targets, const Tensor& predictions) const {
   if (function_) return function_(targets, predictions);
   LossOptions options = options_;

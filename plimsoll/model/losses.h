@@ -33,6 +33,9 @@ class PLIMSOLL_API Loss {
   Loss(const char* name, Standard function, const LossOptions& options, bool takes_labels = false);
 
   const std::string& name() const noexcept { return name_; }
+  bool is_standard() const noexcept { return standard_ != nullptr; }  // Not one of your own.
+  const LossOptions& options() const noexcept { return options_; }
+  Loss with(const LossOptions& options) const;  // The same loss with other options.
   bool takes_labels() const noexcept {
     return takes_labels_;
   }  // Numbers of classes rather than a row for each example.

@@ -33,7 +33,7 @@ PLIMSOLL_API ProcessMemory process_memory(const std::string& root = "");
 inline SystemMemory system_memory() { return read_system_memory(); }
 
 // The identity: resident == the sum of the others, to the byte.
-struct ResidentParts {
+struct PLIMSOLL_API ResidentParts {
   std::size_t resident = 0;
   std::size_t tensors = 0;     // Live blocks of arenas, but for those below.
   std::size_t workspaces = 0;  // Live blocks of category workspace.

@@ -1,6 +1,8 @@
 #include "plimsoll/observe/trace_history.h"
 
+#include <optional>
 #include <unordered_map>
+#include <utility>
 
 #include "plimsoll/observe/trace_records.h"
 
@@ -109,14 +111,34 @@ class Builder {
                       .rank = event.rank,
                       .has_shape = event.has_shape};
     for (std::size_t i = 0; i < label.sizes.size(); ++i) label.sizes[i] = event.sizes[i];
+    return number_of(label);
+  }
+
+  std::uint32_t number_of(const TracedLabel& label) {
     const auto [place, is_new] = labels_.try_emplace(label, static_cast<std::uint32_t>(out_.labels.size()));
     if (is_new) out_.labels.push_back(label);
     return place->second;
   }
 
+  // Names that came after their blocks; they count for all of the blocks' lives.
+  void apply_names() {
+    for (const TracedName& named : std::exchange(named_, {})) {
+      const auto block = live_.find(named.block);
+      if (block == live_.end()) continue;
+      TracedLabel label = out_.labels[out_.blocks[block->second].label];
+      label.category = named.category;
+      const auto [name, is_new] = names_.try_emplace(named.name, static_cast<std::uint32_t>(out_.names.size()));
+      if (is_new) out_.names.push_back(named.name);
+      label.name = name->second;
+      out_.blocks[block->second].label = number_of(label);
+    }
+  }
+
   void mark(const TraceEvent& event) {
     TracedMark mark{.moment = now(), .arena = event.arena, .time_ns = event.time_ns};
     if (event.kind == TraceEventKind::kStep) {
+      if (std::exchange(last_step_, event.number) == event.number)
+        return;  // Said twice: by a loop and by what it calls.
       mark.kind = MarkKind::kStep;
       mark.number = event.number;
     } else if (event.kind == TraceEventKind::kRefused) {
@@ -127,7 +149,7 @@ class Builder {
     } else {
       mark.kind = event.kind == TraceEventKind::kPhase ? MarkKind::kPhase : MarkKind::kText;
       mark.text = event.text;
-      if (mark.kind == MarkKind::kText && read_trace_record(mark, out_)) return;
+      if (mark.kind == MarkKind::kText && read_trace_record(mark, out_, named_)) return apply_names();
     }
     out_.marks.push_back(std::move(mark));
   }
@@ -136,6 +158,9 @@ class Builder {
   TraceHistory out_;
   std::unordered_map<std::uint64_t, std::uint32_t> live_;  // Block ids to blocks.
   std::unordered_map<TracedLabel, std::uint32_t, LabelHash> labels_;
+  std::optional<std::uint64_t> last_step_;
+  std::vector<TracedName> named_;                         // Not yet applied.
+  std::unordered_map<std::string, std::uint32_t> names_;  // Those that records brought.
 };
 
 }  // namespace

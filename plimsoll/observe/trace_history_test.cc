@@ -73,6 +73,26 @@ TEST(TraceHistory, ReadsRecordsAndLeavesOtherTextsAlone) {
   EXPECT_EQ(history.marks[6].text, "hello {}");
 }
 
+TEST(TraceHistory, GivesBlocksTheNamesThatCameLater) {
+  TraceMaker trace;
+  const auto a = trace.allocate(64, {.op = "random_uniform"}), b = trace.allocate(64, {.op = "random_uniform"});
+  trace.text(R"(@named {"block":)" + std::to_string(a) + R"(,"category":"parameters","name":"lstm/kernel"})");
+  trace.text(R"(@named {"block":99,"category":"parameters","name":"nobody"})");
+  const TraceHistory history = make_trace_history(trace.file);
+  const TracedLabel& label = history.labels[history.blocks[0].label];
+  EXPECT_EQ(history.names[label.name], "lstm/kernel");
+  EXPECT_EQ(history.names[label.op], "random_uniform");
+  EXPECT_EQ(label.category, Category::kParameters);
+  EXPECT_EQ(history.labels[history.blocks[b - 1].label].name, 0u);
+  EXPECT_TRUE(history.marks.empty());
+}
+
+TEST(TraceHistory, TakesAStepThatIsSaidTwiceAsOne) {
+  TraceMaker trace;
+  for (const int number : {0, 0, 1, 1, 1, 0}) trace.step(static_cast<std::uint64_t>(number));
+  EXPECT_EQ(make_trace_history(trace.file).marks.size(), 3u);
+}
+
 TEST(RunSummary, FindsThePeakAndWhatWasThere) {
   TraceMaker trace;
   const auto weights = trace.allocate(1024, {.op = "variable", .category = Category::kParameters});

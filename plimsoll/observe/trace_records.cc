@@ -56,6 +56,14 @@ TracedHolder& holder_of(const Json& record, TraceHistory& history, bool fresh) {
   return history.holders.back();
 }
 
+TracedName read_name(const Json& record) {
+  TracedName name{.block = number(record, "block"), .name = text(record, "name")};
+  const std::string category = text(record, "category");
+  for (std::size_t i = 0; i < kCategories; ++i)
+    if (category == category_name(static_cast<Category>(i))) name.category = static_cast<Category>(i);
+  return name;
+}
+
 void read_holder(std::string_view word, const Json& record, const TracedMark& mark, TraceHistory& history) {
   TracedHolder& holder = holder_of(record, history, word == "opened");
   if (holder.name.empty()) holder.name = text(record, "name");
@@ -75,7 +83,7 @@ void read_holder(std::string_view word, const Json& record, const TracedMark& ma
 
 }  // namespace
 
-bool read_trace_record(TracedMark& mark, TraceHistory& history) try {
+bool read_trace_record(TracedMark& mark, TraceHistory& history, std::vector<TracedName>& names) try {
   const std::string_view all = mark.text;
   const std::size_t space = all.find(" {");
   if (!all.starts_with('@') || space == std::string_view::npos) return false;
@@ -88,6 +96,8 @@ bool read_trace_record(TracedMark& mark, TraceHistory& history) try {
     read_forecast(record, history);
   } else if (word == "opened" || word == "closed" || word == "size") {
     read_holder(word, record, mark, history);
+  } else if (word == "named") {
+    names.push_back(read_name(record));
   } else if (word == "ladder") {
     mark.kind = MarkKind::kLadder;
     mark.number = number(record, "freed_bytes");

@@ -10,7 +10,9 @@
 #include "plimsoll/base/names.h"
 #include "plimsoll/device/device.h"
 #include "plimsoll/kernels/elementwise.h"
+#include "plimsoll/memory/chunk.h"
 #include "plimsoll/memory/thread_memory.h"
+#include "plimsoll/memory/trace_recorder.h"
 #include "plimsoll/ops/elementwise.h"
 #include "plimsoll/ops/graph_variables.h"
 #include "plimsoll/tensor/holder.h"
@@ -107,6 +109,7 @@ struct Variable::State final : Holder {
         tensor(make_outside_scopes(take_late(late), late.shape, late.dtype, late.category)) {
     set_name(tensor, name);
     tensor.record()->set(TensorRecord::kVariable);
+    if (const Storage* storage = tensor.record()->storage.load()) tell_trace(*storage);
     enrol();
   }
   // Of a graph.
@@ -137,7 +140,13 @@ struct Variable::State final : Holder {
     return *storage;
   }
   void relabel() {
-    if (Storage* storage = tensor.record()->storage.load()) storage->relabel(category, "");
+    if (Storage* storage = tensor.record()->storage.load()) {
+      storage->relabel(category, "");
+      tell_trace(*storage);
+    }
+  }
+  void tell_trace(const Storage& storage) const noexcept {
+    if (storage.chunk()) trace_named(storage.chunk()->label.id, category_name(category), name);
   }
   void replace(StorageRef with) {  // The old bytes go after the gate.
     StorageRef old;

@@ -11,7 +11,7 @@ export function bytes(value, digits = 1) {
 }
 
 // The same without needless digits, for axes.
-export const bytes_at = (value) => bytes(value, 2).replace(/\.?0+ /, ' ');
+export const bytes_at = (value) => bytes(value, 2).replace(/\.0+ |(\.\d*[1-9])0+ /, '$1 ');
 
 export const count = (value) => value.toLocaleString('en-US');
 

@@ -81,14 +81,14 @@ export class Timeline {
   }
 
   label_of(x, step) {
-    return this.view.axis === 'time' ? time_at(x, this.view.to - this.view.from, step) : count(Math.round(x));
+    return this.view.axis === 'time' ? time_at(x, this.view.to / (this.view.to - this.view.from) > 1000 ? this.view.to : this.view.to - this.view.from, step) : count(Math.round(x));
   }
 
   // Highest value of the vertical axis. The limit is shown when it is not far above what is used.
   #top() {
     const used = Math.max(this.most ?? 0, 64);
     const {bytes: limit} = this.view.limit;
-    return limit > 0 && limit < 2.2 * used ? Math.max(limit * 1.06, used * 1.06) : used * 1.08;
+    return limit > 0 && limit < 2.2 * used ? Math.max(limit * 1.1, used * 1.06) : used * 1.08;
   }
 
   #splits() {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 #include <variant>
 
 #include "plimsoll/base/error.h"
@@ -27,27 +28,28 @@ Optimizer read_optimizer(const std::string& name, const ConfigReader& in) {
   const double rate = number_of(in, "learningRate", "learning_rate", 0.001);
   const double epsilon = in.number("epsilon", 1e-7);
   const double beta_1 = number_of(in, "beta1", "beta_1", 0.9), beta_2 = number_of(in, "beta2", "beta_2", 0.999);
-  if (name == "Adam") return Optimizer(AdamOptions{rate, beta_1, beta_2, epsilon, 0, true});
+  const bool tfjs = in.text("formula", "tfjs") == "tfjs";
+  if (name == "Adam") return Optimizer(AdamOptions{rate, beta_1, beta_2, epsilon, in.number("weightDecay", 0), tfjs});
   if (name == "Adamax") return Optimizer(AdamaxOptions{rate, beta_1, beta_2, epsilon});
   if (name == "SGD" || name == "Momentum")
     return Optimizer(SGDOptions{.learning_rate = rate,
                                 .momentum = in.number("momentum", 0),
                                 .nesterov = in.flag("useNesterov", in.flag("nesterov", false)),
-                                .tfjs = true});
+                                .tfjs = tfjs});
   if (name == "RMSProp" || name == "RMSprop")
     return Optimizer(RMSpropOptions{.learning_rate = rate,
                                     .rho = number_of(in, "decay", "rho", 0.9),
                                     .momentum = in.number("momentum", 0),
                                     .epsilon = epsilon,
                                     .centered = in.flag("centered", false),
-                                    .tfjs = true});
+                                    .tfjs = tfjs});
   if (name == "Adagrad")
     return Optimizer(AdagradOptions{
         .learning_rate = rate,
         .initial_accumulator_value = number_of(in, "initialAccumulatorValue", "initial_accumulator_value", 0.1)});
   if (name == "Adadelta")
     return Optimizer(
-        AdadeltaOptions{.learning_rate = rate, .rho = in.number("rho", 0.95), .epsilon = epsilon, .tfjs = true});
+        AdadeltaOptions{.learning_rate = rate, .rho = in.number("rho", 0.95), .epsilon = epsilon, .tfjs = tfjs});
   throw Unsupported(fmt::format("{}: optimizer \"{}\" is not offered", in.path(), name));
 }
 
@@ -74,6 +76,50 @@ std::vector<Loss> read_losses(const Json& in, const std::vector<std::string>& ou
   return result;
 }
 
+// What TF.js does not know of, beside what it does: options of losses, their weights, clipping.
+OrderedJson details_of(const Training& training) {
+  OrderedJson losses = OrderedJson::array();
+  for (const Loss& loss : training.losses)
+    losses.push_back({{"from_logits", loss.options().from_logits},
+                      {"label_smoothing", loss.options().label_smoothing},
+                      {"delta", loss.options().delta}});
+  return {{"loss_options", std::move(losses)},
+          {"loss_weights", training.loss_weights},
+          {"clip_norm", training.clipping.norm},
+          {"clip_value", training.clipping.value},
+          {"global_clip_norm", training.clipping.global_norm}};
+}
+
+void read_details(CompileOptions& options, std::vector<Loss>& losses, const Json& in, const std::string& path) {
+  const ConfigReader reader(in, path);
+  options.clip_norm = reader.number("clip_norm", 0);
+  options.clip_value = reader.number("clip_value", 0);
+  options.global_clip_norm = reader.number("global_clip_norm", 0);
+  if (in.contains("loss_weights") && in["loss_weights"].is_array() && in["loss_weights"].size() == losses.size())
+    for (const Json& weight : in["loss_weights"])
+      options.loss_weights.push_back(weight.is_number() ? weight.get<double>() : 1);
+  if (!in.contains("loss_options") || !in["loss_options"].is_array()) return;
+  for (std::size_t i = 0; i < losses.size() && i < in["loss_options"].size(); ++i) {
+    const ConfigReader each(in["loss_options"][i], path + "/loss_options");
+    LossOptions given = losses[i].options();
+    given.from_logits = each.flag("from_logits", given.from_logits);
+    given.label_smoothing = each.number("label_smoothing", given.label_smoothing);
+    given.delta = each.number("delta", given.delta);
+    losses[i] = losses[i].with(given);
+  }
+}
+
+std::string loss_name_elsewhere(const std::string& ours) {
+  static const std::map<std::string, std::string> kNames = {{"mse", "mean_squared_error"},
+                                                            {"mae", "mean_absolute_error"},
+                                                            {"mape", "mean_absolute_percentage_error"},
+                                                            {"msle", "mean_squared_logarithmic_error"},
+                                                            {"log_cosh", "logcosh"},
+                                                            {"kl_divergence", "kullback_leibler_divergence"}};
+  const auto found = kNames.find(ours);
+  return found == kNames.end() ? ours : found->second;
+}
+
 std::vector<Metric> read_metrics(const Json& in, const std::string& path) {
   std::vector<Metric> result;
   if (!in.is_array()) return result;
@@ -88,6 +134,12 @@ std::vector<Metric> read_metrics(const Json& in, const std::string& path) {
   return result;
 }
 
+// TF.js keeps a momentum for every RMSprop.
+bool is_unused_momentum(const OptimizerOptions& options) {
+  const auto* rmsprop = std::get_if<RMSpropOptions>(&options);
+  return rmsprop != nullptr && rmsprop->momentum == 0;
+}
+
 void restore(const Model& model, const Optimizer& optimizer, const std::map<std::string, Tensor>& state,
              const std::string& path) {
   const auto step = state.find("iter");
@@ -95,9 +147,11 @@ void restore(const Model& model, const Optimizer& optimizer, const std::map<std:
   for (const Variable& parameter : model.trainable_weights()) {
     std::vector<Optimizer::Slot> slots;
     const std::string prefix = parameter.name() + "/";
-    for (const auto& [name, value] : state)
-      if (name.compare(0, prefix.size(), prefix) == 0)
-        slots.push_back({slot_name_here(optimizer.options(), name.substr(prefix.size())), value});
+    for (const auto& [name, value] : state) {
+      if (!name.starts_with(prefix)) continue;
+      const std::string slot = slot_name_here(optimizer.options(), name.substr(prefix.size()));
+      if (slot != "momentum" || !is_unused_momentum(optimizer.options())) slots.push_back({slot, value});
+    }
     if (slots.empty()) continue;
     try {
       optimizer.restore(parameter, slots);
@@ -127,10 +181,33 @@ OrderedJson config_of(const OptimizerOptions& options, std::string& class_name) 
           config["initialAccumulatorValue"] = o.initial_accumulator_value;
         }
         if constexpr (std::is_same_v<O, AdadeltaOptions>) class_name = "Adadelta", config["rho"] = o.rho;
+        if constexpr (requires { o.tfjs; }) {
+          if (!o.tfjs) config["formula"] = "keras";
+        }
+        if constexpr (requires { o.weight_decay; }) {
+          if (o.weight_decay != 0) config["weightDecay"] = o.weight_decay;
+        }
         if constexpr (requires { o.epsilon; } && !std::is_same_v<O, AdagradOptions>) config["epsilon"] = o.epsilon;
         return config;
       },
       options);
+}
+
+// All of one kind, then all of the next.
+void write_slots(const Optimizer& optimizer, const std::vector<Variable>& parameters,
+                 const std::function<void(const std::string&, const Tensor&)>& put) {
+  std::vector<std::vector<Optimizer::Slot>> slots;
+  for (const Variable& parameter : parameters) slots.push_back(optimizer.slots(parameter));
+  if (slots.empty() || slots[0].empty()) return;
+  const bool add_momentum = is_unused_momentum(optimizer.options());
+  for (std::size_t kind = 0; kind < slots[0].size(); ++kind) {
+    for (std::size_t i = 0; i < parameters.size(); ++i)
+      if (kind < slots[i].size())
+        put(parameters[i].name() + "/" + slot_name_elsewhere(optimizer.options(), slots[i][kind].name),
+            slots[i][kind].value);
+    if (kind == 0 && add_momentum)
+      for (const Variable& parameter : parameters) put(parameter.name() + "/momentum", zeros(parameter.shape()));
+  }
 }
 
 }  // namespace
@@ -144,37 +221,66 @@ void read_training(const Model& model, const Json& in, const std::map<std::strin
   try {
     const Optimizer optimizer =
         read_optimizer(given.text("class_name", ""), ConfigReader(config, path + "/optimizer_config/config"));
-    model.compile({.optimizer = optimizer,
-                   .loss = read_losses(in["loss"], model.network().output_names(), path + "/loss"),
-                   .metrics = read_metrics(in.contains("metrics") ? in["metrics"] : Json(), path + "/metrics")});
+    std::vector<Loss> losses = read_losses(in["loss"], model.network().output_names(), path + "/loss");
+    CompileOptions options{.optimizer = optimizer,
+                           .metrics = read_metrics(in.contains("metrics") ? in["metrics"] : Json(), path + "/metrics")};
+    if (in.contains("plimsoll") && in["plimsoll"].is_object())
+      read_details(options, losses, in["plimsoll"], path + "/plimsoll");
+    options.loss = losses;
+    model.compile(options);
     restore(model, optimizer, state, path);
   } catch (const InvalidArgument& error) {
     throw Corruption(fmt::format("{}: {}", path, error.what()));
   }
 }
 
+bool tfjs_takes_training(const Model& model) {
+  static const std::set<std::string> kLosses = {"mean_squared_error",
+                                                "mean_absolute_error",
+                                                "mean_absolute_percentage_error",
+                                                "mean_squared_logarithmic_error",
+                                                "squared_hinge",
+                                                "hinge",
+                                                "categorical_hinge",
+                                                "logcosh",
+                                                "categorical_crossentropy",
+                                                "sparse_categorical_crossentropy",
+                                                "binary_crossentropy",
+                                                "kullback_leibler_divergence",
+                                                "poisson"};
+  static const std::set<std::string> kMetrics = {
+      "accuracy", "acc", "mse", "mae", "mape", "binary_accuracy", "categorical_accuracy", "precision"};
+  const Training& training = model.network().training;
+  for (const Loss& loss : training.losses)
+    if (kLosses.count(loss_name_elsewhere(loss.name())) == 0 || loss.options().from_logits) return false;
+  for (const Metric& metric : training.given_metrics)
+    if (kMetrics.count(metric.name()) == 0) return false;
+  const OptimizerOptions& options = model.optimizer().options();
+  if (const auto* sgd = std::get_if<SGDOptions>(&options)) return sgd->momentum == 0 || sgd->tfjs;
+  if (const auto* rmsprop = std::get_if<RMSpropOptions>(&options)) return rmsprop->momentum == 0 || rmsprop->tfjs;
+  return !std::holds_alternative<AdamaxOptions>(options);
+}
+
 OrderedJson write_training(const Model& model, const std::function<void(const std::string&, const Tensor&)>& put) {
   const Optimizer& optimizer = model.optimizer();
   const Training& training = model.network().training;
+  OrderedJson losses = OrderedJson::array(), metrics = OrderedJson::array();
+  for (const Loss& loss : training.losses) {
+    if (!loss.is_standard())
+      throw Unsupported(
+          fmt::format("save_layers_model: loss \"{}\" is your own; save without the optimizer", loss.name()));
+    losses.push_back(loss_name_elsewhere(loss.name()));
+  }
+  for (const Metric& metric : training.given_metrics) metrics.push_back(metric.name());
   put("iter", constant(static_cast<std::int32_t>(optimizer.step())));
-  const std::vector<Variable> parameters = model.trainable_weights();
-  std::vector<std::vector<Optimizer::Slot>> slots;
-  for (const Variable& parameter : parameters) slots.push_back(optimizer.slots(parameter));
-  // All of one kind, then all of the next.
-  for (std::size_t kind = 0; !slots.empty() && kind < slots[0].size(); ++kind)
-    for (std::size_t i = 0; i < parameters.size(); ++i)
-      if (kind < slots[i].size())
-        put(parameters[i].name() + "/" + slot_name_elsewhere(optimizer.options(), slots[i][kind].name),
-            slots[i][kind].value);
+  write_slots(optimizer, model.trainable_weights(), put);
   std::string class_name;
   OrderedJson config = config_of(optimizer.options(), class_name);
   config["learningRate"] = optimizer.learning_rate();
-  OrderedJson losses = OrderedJson::array(), metrics = OrderedJson::array();
-  for (const Loss& loss : training.losses) losses.push_back(loss.name());
-  for (const Metric& metric : training.given_metrics) metrics.push_back(metric.name());
   return {{"loss", losses.size() == 1 ? losses[0] : losses},
           {"metrics", std::move(metrics)},
-          {"optimizer_config", {{"class_name", class_name}, {"config", std::move(config)}}}};
+          {"optimizer_config", {{"class_name", class_name}, {"config", std::move(config)}}},
+          {"plimsoll", details_of(training)}};
 }
 
 }  // namespace plimsoll

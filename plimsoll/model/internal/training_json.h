@@ -13,7 +13,10 @@ namespace plimsoll {
 // Compiles the model and restores the optimizer. Throws Corruption and Unsupported.
 void read_training(const Model& model, const nlohmann::json& in, const std::map<std::string, Tensor>& state,
                    const std::string& path);
-// Gives the state away tensor by tensor. Throws FailedPrecondition before compile().
+// Whether TF.js can take what write_training() gives: its losses, metrics and optimizers are fewer.
+bool tfjs_takes_training(const Model& model);
+// Gives the state away tensor by tensor. Throws FailedPrecondition before compile(), Unsupported for losses and metrics
+// of your own.
 nlohmann::ordered_json write_training(const Model& model,
                                       const std::function<void(const std::string& name, const Tensor& value)>& put);
 
