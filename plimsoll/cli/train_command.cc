@@ -13,7 +13,6 @@
 #include "plimsoll/cli/command.h"
 #include "plimsoll/cli/train_command_data.h"
 #include "plimsoll/device/config.h"
-#include "plimsoll/memory/budget.h"
 #include "plimsoll/memory/trace_recorder.h"
 #include "plimsoll/model/callbacks.h"
 #include "plimsoll/model/layers_model.h"
@@ -127,18 +126,14 @@ Outcome train(const Arguments& arguments) {
   Dataset validation;
   if (!arguments.validation.empty())
     validation = dataset_of(load_examples(arguments.validation, model, arguments.columns), arguments, false);
-  std::optional<Budget> budget;
-  std::optional<BudgetScope> scope;
-  if (!arguments.budget.empty()) {
-    outcome.budget = parse_bytes(arguments.budget);
-    budget.emplace("train", outcome.budget);
-    scope.emplace(*budget);
-  }
+  std::optional<std::size_t> budget;
+  if (!arguments.budget.empty()) budget = outcome.budget = parse_bytes(arguments.budget);
   const WatchInterrupt watch;
   outcome.history = model.fit(data, {.epochs = arguments.epochs,
                                      .validation_data = validation,
                                      .verbose = arguments.json ? 0 : 1,
-                                     .callbacks = callbacks_of(arguments)});
+                                     .callbacks = callbacks_of(arguments),
+                                     .budget = budget});
   if (!arguments.checkpoint.empty()) {
     const int epoch = static_cast<int>(outcome.history.num_epochs());
     outcome.checkpoint = (fs::path(arguments.checkpoint) / fmt::format("cp-{:04d}.ckpt", epoch)).string();
