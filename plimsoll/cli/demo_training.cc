@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "plimsoll/cli/demo_series.h"
 #include "plimsoll/io/checkpoint_state.h"
@@ -30,6 +31,17 @@ Sequential make_model() {
                  .loss = losses::MeanSquaredError(),
                  .metrics = {"mae"}});
   return model;
+}
+
+// What a step will take, known before it runs; the trace gets it too, for the report.
+std::size_t foresee(const Model& model) {
+  const MemoryForecast forecast = model.forecast({.batch_size = static_cast<std::size_t>(kBatch)});
+  const nlohmann::json record{{"peak_bytes", forecast.peak_bytes},
+                              {"smallest_budget_bytes", forecast.smallest_budget},
+                              {"batch_size", kBatch},
+                              {"by_category", forecast.by_category}};
+  trace_text("@forecast " + record.dump());
+  return forecast.peak_bytes;
 }
 
 // The error of saying that the level will be what it was 25 hours before: two tides earlier.
@@ -59,6 +71,7 @@ DemoResult run_demo(const DemoOptions& options) {
         timeseries_windows(from_vector(levels, {kHours, 1}), {.look_back = kLookBack, .horizon = 1});
     const auto [train, validation, test] = windows.split({0.7, 0.15, 0.15});
     const Sequential model = make_model();
+    result.forecast_bytes = foresee(model);
     const auto start = std::chrono::steady_clock::now();
     const History history =
         model.fit(train.shuffle(static_cast<std::size_t>(kHours), {.seed = 7}).batch(kBatch),
@@ -67,7 +80,8 @@ DemoResult run_demo(const DemoOptions& options) {
                    .verbose = options.verbose,
                    .callbacks = {callbacks::ModelCheckpoint(checkpoints + "/cp-{epoch:04d}.ckpt",
                                                             {.save_best_only = true, .save_weights_only = true}),
-                                 callbacks::TensorBoard(result.logs)}});
+                                 callbacks::TensorBoard(result.logs)},
+                   .budget = options.budget});
     result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     result.epochs = static_cast<int>(history.num_epochs());
     result.loss = history["loss"].back();

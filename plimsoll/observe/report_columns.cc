@@ -34,9 +34,15 @@ std::string pack_bytes(std::string_view bytes) {
   return base64(packed);
 }
 
-std::string pack_column(std::span<const std::uint32_t> numbers) {
-  std::string planes(numbers.size() * 4, '\0');
-  for (std::size_t plane = 0; plane < 4; ++plane)
+std::size_t planes_of(std::span<const std::uint32_t> numbers) {
+  std::uint32_t bits = 0;
+  for (const std::uint32_t number : numbers) bits |= number;
+  return bits >> 24 ? 4 : bits >> 16 ? 3 : bits >> 8 ? 2 : 1;
+}
+
+std::string pack_column(std::span<const std::uint32_t> numbers, std::size_t count) {
+  std::string planes(numbers.size() * count, '\0');
+  for (std::size_t plane = 0; plane < count; ++plane)
     for (std::size_t i = 0; i < numbers.size(); ++i)
       planes[plane * numbers.size() + i] = static_cast<char>(numbers[i] >> (8 * plane));
   return pack_bytes(planes);

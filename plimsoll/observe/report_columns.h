@@ -1,7 +1,7 @@
 // Columns: numbers packed for the page. Each becomes text that a browser unpacks in pieces.
 //
-// A column of n 32-bit numbers is n first bytes, n second bytes, ... (numbers that are alike then compress well),
-// deflated (zlib) and written in base64.
+// A column of n numbers is n lowest bytes, n second bytes, ... as many as the largest of them needs (numbers that are
+// alike then compress well), deflated (zlib) and written in base64.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,8 @@
 
 namespace plimsoll {
 
-std::string pack_column(std::span<const std::uint32_t> numbers);
-std::string pack_bytes(std::string_view bytes);  // Deflated, base64.
+std::string pack_column(std::span<const std::uint32_t> numbers, std::size_t planes);
+std::size_t planes_of(std::span<const std::uint32_t> numbers);  // 1 to 4: bytes that the largest needs.
+std::string pack_bytes(std::string_view bytes);                 // Deflated, base64.
 
 }  // namespace plimsoll

@@ -28,22 +28,24 @@ std::uint32_t clipped(std::uint64_t value) {
 class Writer {
  public:
   void head(const Json& json) {
-    element("head", 0, pack_bytes(json.dump(-1, ' ', false, Json::error_handler_t::replace)));
+    element("head", 0, 0, pack_bytes(json.dump(-1, ' ', false, Json::error_handler_t::replace)));
   }
   // In pieces of at most kPieceBytes, so that no one of them keeps a browser busy.
   void column(const char* name, const Column& numbers) {
     constexpr std::size_t kNumbers = kPieceBytes / 4;
     for (std::size_t at = 0; at < numbers.size(); at += kNumbers) {
       const std::span piece = std::span(numbers).subspan(at, std::min(kNumbers, numbers.size() - at));
-      element(name, piece.size(), pack_column(piece));
+      const std::size_t planes = planes_of(piece);
+      element(name, piece.size(), planes, pack_column(piece, planes));
     }
   }
   std::string text() && { return std::move(text_); }
 
  private:
-  void element(const char* name, std::size_t count, const std::string& packed) {
-    text_ += fmt::format("<script type=\"text/plain\" data-column=\"{}\" data-count=\"{}\">{}</script>\n", name, count,
-                         packed);
+  void element(const char* name, std::size_t count, std::size_t planes, const std::string& packed) {
+    text_ +=
+        fmt::format("<script type=\"text/plain\" data-column=\"{}\" data-count=\"{}\" data-planes=\"{}\">{}</script>\n",
+                    name, count, planes, packed);
   }
   std::string text_;
 };

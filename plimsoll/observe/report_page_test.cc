@@ -46,13 +46,14 @@ std::string unpacked(const std::string& text, std::size_t bytes) {
 // The numbers of a column in the data; empty when it is not there.
 std::vector<std::uint32_t> column(const std::string& data, const std::string& name) {
   std::vector<std::uint32_t> numbers;
-  const std::regex element("data-column=\"" + name + "\" data-count=\"([0-9]+)\">([^<]*)<");
+  const std::regex element("data-column=\"" + name + "\" data-count=\"([0-9]+)\" data-planes=\"([0-9])\">([^<]*)<");
   for (std::sregex_iterator it(data.begin(), data.end(), element), end; it != end; ++it) {
     const std::size_t count = std::stoul((*it)[1]);
-    const std::string planes = unpacked((*it)[2], count * 4);
+    const std::size_t width = std::stoul((*it)[2]);
+    const std::string planes = unpacked((*it)[3], count * width);
     for (std::size_t i = 0; i < count; ++i) {
       std::uint32_t number = 0;
-      for (std::size_t plane = 0; plane < 4; ++plane)
+      for (std::size_t plane = 0; plane < width; ++plane)
         number |= std::uint32_t{static_cast<unsigned char>(planes[plane * count + i])} << 8 * plane;
       numbers.push_back(number);
     }
@@ -78,10 +79,14 @@ std::string data_of(const TraceMaker& trace) {
 
 TEST(ReportColumns, PackNumbersAsPlanes) {
   const std::vector<std::uint32_t> numbers{0, 1, 255, 256, 0xDEADBEEF};
-  const std::string planes = unpacked(pack_column(numbers), 20);
+  const std::string planes = unpacked(pack_column(numbers, 4), 20);
   EXPECT_EQ(static_cast<unsigned char>(planes[4]), 0xEF);
   EXPECT_EQ(static_cast<unsigned char>(planes[19]), 0xDE);
   EXPECT_EQ(unpacked(pack_bytes("text"), 4), "text");
+  EXPECT_EQ(planes_of(numbers), 4u);
+  EXPECT_EQ(planes_of(std::span(numbers).first(3)), 1u);
+  EXPECT_EQ(planes_of(std::span(numbers).first(4)), 2u);
+  EXPECT_EQ(unpacked(pack_column(std::span(numbers).first(4), 2), 8).size(), 8u);
 }
 
 TEST(ReportData, HoldsEveryBlock) {
