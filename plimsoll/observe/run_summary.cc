@@ -93,8 +93,8 @@ class Walk {
     run_.peak_phase = phase_ ? phase_->text : "";
   }
 
-  // The line of the picture: the tightest of the outermost budgets that blocks were charged to, as far as they are
-  // tighter than the devices; else the devices' limit.
+  // The line of the picture: the tightest of the outermost budgets that blocks were charged to, as far as they are not
+  // wider than the devices; else the devices' limit.
   void choose_limit() {
     std::uint64_t devices = 0;
     for (const TraceArena& arena : history_.arenas) devices = std::max(devices, arena.limit);
@@ -110,7 +110,7 @@ class Walk {
       const TracedBudget* outermost = nullptr;
       std::size_t depth = 0;  // Names may be used twice: no endless walk.
       for (const TracedBudget* b = find(history_.names[name]); b && depth < 32; b = find(b->parent), ++depth)
-        if (b->limit < devices) outermost = b;
+        if (b->limit <= devices) outermost = b;
       if (!outermost || (run_.limit_bytes != 0 && outermost->limit >= run_.limit_bytes)) continue;
       run_.limit_bytes = outermost->limit;
       run_.limit_name = fmt::format("budget \"{}\"", outermost->name);
