@@ -37,7 +37,7 @@ async function look_closer(page) {  // At one step, with the pointer on it.
   await page.mouse.move(box.x + box.width * 0.36, box.y + 120);
 }
 
-await report('report_light', {width: 1240, height: 1180});
+await report('report_light', {width: 1240, height: 1240});
 await report('report_dark', {width: 1240, height: 900, scheme: 'dark', act: look_closer});
 await report('report_phone', {width: 390, height: 844, act: (page) => page.evaluate(() => document.querySelector('#timeline-title').scrollIntoView())});
 

@@ -93,16 +93,27 @@ class Walk {
     run_.peak_phase = phase_ ? phase_->text : "";
   }
 
-  // The line of the picture: the tightest budget that blocks were charged to, else the device's limit.
+  // The line of the picture: the tightest of the outermost budgets that blocks were charged to, as far as they are not
+  // wider than the devices; else the devices' limit.
   void choose_limit() {
+    std::uint64_t devices = 0;
+    for (const TraceArena& arena : history_.arenas) devices = std::max(devices, arena.limit);
+    const auto find = [&](const std::string& name) {
+      const auto found = std::find_if(history_.budgets.begin(), history_.budgets.end(),
+                                      [&](const TracedBudget& budget) { return budget.name == name; });
+      return found == history_.budgets.end() ? nullptr : &*found;
+    };
     std::vector<bool> charged(history_.names.size());
     for (const TracedLabel& label : history_.labels) charged[label.budget] = true;
-    for (const TracedBudget& budget : history_.budgets) {
-      const auto name = std::find(history_.names.begin(), history_.names.end(), budget.name);
-      if (name == history_.names.end() || !charged[static_cast<std::size_t>(name - history_.names.begin())]) continue;
-      if (run_.limit_bytes != 0 && budget.limit >= run_.limit_bytes) continue;
-      run_.limit_bytes = budget.limit;
-      run_.limit_name = fmt::format("budget \"{}\"", budget.name);
+    for (std::size_t name = 1; name < charged.size(); ++name) {
+      if (!charged[name]) continue;
+      const TracedBudget* outermost = nullptr;
+      std::size_t depth = 0;  // Names may be used twice: no endless walk.
+      for (const TracedBudget* b = find(history_.names[name]); b && depth < 32; b = find(b->parent), ++depth)
+        if (b->limit <= devices) outermost = b;
+      if (!outermost || (run_.limit_bytes != 0 && outermost->limit >= run_.limit_bytes)) continue;
+      run_.limit_bytes = outermost->limit;
+      run_.limit_name = fmt::format("budget \"{}\"", outermost->name);
     }
     if (run_.limit_bytes != 0) return;
     for (std::size_t arena = 0; arena < history_.arenas.size(); ++arena) {

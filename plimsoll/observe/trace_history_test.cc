@@ -132,6 +132,9 @@ TEST(RunSummary, DrawsItsLineAtTheTightestBudgetThatWasCharged) {
   const RunSummary run = summarize(make_trace_history(trace.file));
   EXPECT_EQ(run.limit_bytes, 5000u);
   EXPECT_EQ(run.limit_name, "budget \"fit\"");
+  trace.text(R"(@budget {"name":"step","parent":"fit","limit_bytes":100})");
+  trace.allocate(64, {.budget = "step"});  // Within "fit", which is what counts for all.
+  EXPECT_EQ(summarize(make_trace_history(trace.file)).limit_bytes, 5000u);
   TraceMaker without;
   without.allocate(64);
   EXPECT_EQ(summarize(make_trace_history(without.file)).limit_bytes, 1u << 30);
