@@ -1,5 +1,6 @@
 // Writes traces for the tests of reports into a folder.   usage: make_traces FOLDER [EVENTS]
 //   training.trace  a recurrent network trained inside a budget
+//   by_hand.trace   a network trained with a tape, operation by operation
 //   leak.trace      losses kept in a list, a graph that grows, sessions never closed, a persistent tape that is kept
 //   million.trace   EVENTS (1,000,000) events of many steps: deep stacks of blocks of changing sizes, in one arena
 #include <plimsoll/plimsoll.h>
@@ -52,6 +53,38 @@ void write_leak(const std::filesystem::path& path) {
     sessions.back()->run(added);
   }
   for (auto& session : sessions) session.release();  // As a program that forgets them.
+}
+
+// A network of three layers trained with a tape, operation by operation.
+void write_by_hand(const std::filesystem::path& path) {
+  const pl::Budget budget("training", 12_MiB);
+  const pl::BudgetScope inside(budget);
+  const pl::TraceRecorder recorder({.path = path});
+  const pl::Tensor x = pl::random_normal({512, 64}, {.seed = 1}), y = pl::random_normal({512, 8}, {.seed = 2});
+  std::vector<pl::Variable> weights;
+  const std::int64_t sizes[] = {64, 256, 384, 8};
+  for (std::size_t i = 0; i < 3; ++i)
+    weights.emplace_back(pl::random_normal({sizes[i], sizes[i + 1]}, {.seed = 3 + i}) * 0.05f,
+                         pl::VariableOptions{.name = "dense_" + std::to_string(i) + "/kernel"});
+  const pl::Optimizer adam(pl::AdamOptions{.learning_rate = 0.001});
+  for (std::uint64_t step = 0; step < 24; ++step)
+    pl::tidy([&] {
+      pl::trace_step(step);
+      pl::trace_phase("forward");
+      pl::GradientTape tape;
+      pl::Tensor h = x;
+      for (std::size_t i = 0; i < 3; ++i) {
+        const pl::NameScope scope("dense_" + std::to_string(i));
+        h = pl::matmul(h, weights[i]);
+        if (i < 2) h = pl::tanh(h);
+      }
+      const pl::NameScope scope("loss");
+      const pl::Tensor loss = pl::square(h - y).mean();
+      pl::trace_phase("backward");
+      const std::vector<pl::Tensor> gradients = tape.gradient(loss, weights);
+      pl::trace_phase("update");
+      adam.apply(weights, gradients);
+    });
 }
 
 // A step: activations pile up layer by layer, are let go in reverse while gradients come, then an update.
@@ -131,6 +164,7 @@ int main(int argc, char** argv) try {
   write_many(folder / "million.trace", argc > 2 ? std::strtoul(argv[2], nullptr, 10) : 1'000'000);
   write_training(folder / "training.trace");
   write_leak(folder / "leak.trace");
+  write_by_hand(folder / "by_hand.trace");
   return 0;
 } catch (const std::exception& error) {
   std::cerr << "make_traces: " << error.what() << "\n";

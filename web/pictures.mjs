@@ -1,5 +1,5 @@
 // Takes the pictures that the documentation shows.   usage: node pictures.mjs PACKAGES DEMO TERMINAL OUT
-//   DEMO  the folder that `plimsoll demo` left;  TERMINAL  what it printed on a terminal;  OUT  docs/images
+//   DEMO  a folder with report.html;  TERMINAL  what `plimsoll demo` printed on a terminal;  OUT  docs/images
 import {existsSync, mkdirSync, readFileSync} from 'node:fs';
 import {createRequire} from 'node:module';
 import path from 'node:path';
@@ -45,7 +45,7 @@ await report('report_phone', {width: 390, height: 844, act: (page) => page.evalu
 const lines = readFileSync(terminal, 'utf8').replace(/\x1b\[[0-9;?]*[a-zA-Z]/g, '').split('\n').map((line) => line.replace(/\r+$/, '').split('\r').pop().trimEnd());
 while (lines.length && !lines[lines.length - 1]) lines.pop();
 const page = await browser.newPage();
-await page.setViewport({width: 980, height: 100});
+await page.setViewport({width: 1140, height: 100});
 await page.setContent(`<body style="margin:0;background:#10161c"><pre style="margin:0;padding:18px 22px;color:#dfe7ee;font:13.5px/1.5 'DejaVu Sans Mono',monospace;white-space:pre-wrap"></pre>`);
 await page.$eval('pre', (pre, text) => { pre.textContent = text; }, ['$ make demo', ...lines].join('\n'));
 await (await page.$('pre')).screenshot({path: path.join(out, 'demo_terminal.png')});

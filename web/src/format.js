@@ -27,7 +27,9 @@ export function time(ns, span = ns) {
 // A place on an axis of times whose marks are `step` apart.
 export function time_at(ns, span, step) {
   const [unit, name] = span >= 1e9 ? [1e9, 's'] : span >= 1e6 ? [1e6, 'ms'] : span >= 1e3 ? [1e3, 'µs'] : [1, 'ns'];
-  return `${(ns / unit).toFixed(step > 0 ? Math.max(0, Math.ceil(-Math.log10(step / unit) - 1e-9)) : 0)} ${name}`;
+  let digits = 0;  // As many as tell the marks apart.
+  while (step > 0 && digits < 9 && Math.abs(step / unit * 10 ** digits - Math.round(step / unit * 10 ** digits)) > 1e-6) ++digits;
+  return `${(ns / unit).toFixed(digits)} ${name}`;
 }
 
 export const percent = (part, whole) => whole > 0 ? `${(100 * part / whole).toFixed(part / whole < 0.1 ? 1 : 0)} %` : '–';

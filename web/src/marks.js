@@ -35,7 +35,10 @@ export class Marks {
         parts.push(element('span', {class: 'step', style: `left:${at(steps[i])}px`}, i === 0 || parts.length === 0 ? `step ${count(steps[i].number)}` : count(steps[i].number)));
     const phases = inside(history.phases);
     if (phases.length < width / 56)
-      for (const phase of phases) parts.push(element('span', {class: 'phase', style: `left:${at(phase)}px`}, phase.text));
+      phases.forEach((phase, i) => {  // Named where the name has room.
+        const room = (i + 1 < phases.length ? at(phases[i + 1]) : left + width) - at(phase);
+        parts.push(element('span', {class: 'phase', style: `left:${at(phase)}px`}, room > 7 * phase.text.length + 8 ? phase.text : ''));
+      });
     let last = -10;
     for (const mark of inside(history.marks.filter(({kind}) => kind === 'refused' || kind === 'ladder'))) {
       const x = at(mark);
