@@ -2,7 +2,7 @@
 //
 //   interop_training THREADS       # answers lines: "NAME MODE STEPS" by nanoseconds of a step, MODE eager or planned;
 //                                  # "memory NAME MODE" by the most bytes of memory of the process above what it was
-#include <plimsoll/autograd/internal/step_bench_ours.h>
+#include <plimsoll/autograd/step_models_testing.h>
 #include <plimsoll/plimsoll.h>
 
 #include <fstream>

@@ -13,11 +13,11 @@
 #include "plimsoll/cli/command.h"
 #include "plimsoll/cli/train_command_data.h"
 #include "plimsoll/device/config.h"
-#include "plimsoll/memory/budget.h"
 #include "plimsoll/memory/trace_recorder.h"
 #include "plimsoll/model/callbacks.h"
 #include "plimsoll/model/layers_model.h"
 #include "plimsoll/model/model.h"
+#include "plimsoll/observe/report_page.h"
 
 namespace plimsoll {
 namespace {
@@ -106,7 +106,7 @@ std::vector<Callback> callbacks_of(const Arguments& arguments) {
 
 struct Outcome {
   History history;
-  std::string checkpoint, model, trace;
+  std::string checkpoint, model, trace, report;
   std::size_t budget = 0;
 };
 
@@ -126,18 +126,14 @@ Outcome train(const Arguments& arguments) {
   Dataset validation;
   if (!arguments.validation.empty())
     validation = dataset_of(load_examples(arguments.validation, model, arguments.columns), arguments, false);
-  std::optional<Budget> budget;
-  std::optional<BudgetScope> scope;
-  if (!arguments.budget.empty()) {
-    outcome.budget = parse_bytes(arguments.budget);
-    budget.emplace("train", outcome.budget);
-    scope.emplace(*budget);
-  }
+  std::optional<std::size_t> budget;
+  if (!arguments.budget.empty()) budget = outcome.budget = parse_bytes(arguments.budget);
   const WatchInterrupt watch;
   outcome.history = model.fit(data, {.epochs = arguments.epochs,
                                      .validation_data = validation,
                                      .verbose = arguments.json ? 0 : 1,
-                                     .callbacks = callbacks_of(arguments)});
+                                     .callbacks = callbacks_of(arguments),
+                                     .budget = budget});
   if (!arguments.checkpoint.empty()) {
     const int epoch = static_cast<int>(outcome.history.num_epochs());
     outcome.checkpoint = (fs::path(arguments.checkpoint) / fmt::format("cp-{:04d}.ckpt", epoch)).string();
@@ -149,7 +145,13 @@ Outcome train(const Arguments& arguments) {
     save_layers_model(model, arguments.out, {.include_optimizer = true});
     outcome.model = arguments.out;
   }
-  if (recorder) recorder->finish();
+  if (recorder) {
+    recorder->finish();
+    if (has_report_page()) {
+      write_report(outcome.trace, arguments.report);
+      outcome.report = arguments.report;
+    }
+  }
   return outcome;
 }
 
@@ -176,7 +178,8 @@ void print_json(const Arguments& arguments, const Outcome& outcome) {
       {"recomputed", 0},
       {"spilled_bytes", 0},
       {"checkpoint", text_or_null(outcome.checkpoint)},
-      {"report", text_or_null(outcome.trace)},
+      {"report", text_or_null(outcome.report)},
+      {"trace", text_or_null(outcome.trace)},
       {"model", text_or_null(outcome.model)},
       {"interrupted", interrupted != 0}};
   std::printf("%s\n", document.dump(2).c_str());
@@ -197,9 +200,8 @@ void run(const Arguments& arguments) {
     std::printf("Peak %s in use.\n", format_bytes_exactly(outcome.history.peak_bytes()).c_str());
     if (!outcome.checkpoint.empty()) std::printf("The weights are in %s.\n", outcome.checkpoint.c_str());
     if (!outcome.model.empty()) std::printf("The model is in %s.\n", outcome.model.c_str());
-    if (!outcome.trace.empty())
-      std::printf("The trace is in %s: plimsoll report %s -o %s\n", outcome.trace.c_str(), outcome.trace.c_str(),
-                  arguments.report.c_str());
+    if (!outcome.report.empty()) std::printf("The report is in %s.\n", outcome.report.c_str());
+    if (!outcome.trace.empty()) std::printf("The trace is in %s.\n", outcome.trace.c_str());
   }
   std::fflush(stdout);
   if (interrupted) {
@@ -281,7 +283,7 @@ void add_train_command(CLI::App& app) {
   command->add_option("--out", arguments->out, "Folder for the trained model: model.json and weights.bin")
       ->type_name("DIR");
   command->add_option("--logdir", arguments->logdir, "Folder for TensorBoard")->type_name("DIR");
-  command->add_option("--report", arguments->report, "Record the memory; the trace lies beside this file")
+  command->add_option("--report", arguments->report, "One HTML page about the memory; its trace lies beside it")
       ->type_name("FILE");
   command->add_flag("--json", arguments->json, "Print one JSON document and nothing else");
   command->footer("Ends with 3 when it does not fit the budget, with 130 after Ctrl-C, when the weights are saved.");

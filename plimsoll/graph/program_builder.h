@@ -86,6 +86,7 @@ class ProgramBuilder {
   void place_buffers();
   void emit();
   void emit_bases();
+  std::vector<bool> guarded_variables();
   Program::View view_of(ValueId id);
   void emit_random();
   void emit_seeds();

@@ -236,6 +236,21 @@ void ProgramBuilder::emit_results() {
   }
 }
 
+// Variables that only updates of one optimizer change: its state, which it keeps others from while the program runs.
+std::vector<bool> ProgramBuilder::guarded_variables() {
+  std::vector<bool> guarded(program_.variables_.size(), false), changed(program_.variables_.size(), false);
+  const auto number = [&](ValueId id) { return roots_[root_of(id)].number; };
+  for (const BuildStep& step : steps_) {
+    const bool scheduled = dynamic_cast<const ScheduledUpdate*>(step.op) != nullptr;
+    for (std::size_t i = 0; i < step.out.size(); ++i) {
+      if (roots_[root_of(step.out[i])].place != Place::kVariable) continue;
+      (scheduled && i > 0 ? guarded : changed)[number(step.out[i])] = true;
+    }
+  }
+  for (std::size_t i = 0; i < guarded.size(); ++i) guarded[i] = guarded[i] && !changed[i];
+  return guarded;
+}
+
 // Which views have each base.
 void ProgramBuilder::emit_bases() {
   Program& p = program_;
@@ -249,8 +264,9 @@ void ProgramBuilder::emit_bases() {
   p.base_views_.resize(p.in_.size() + p.out_.size());
   std::vector<std::uint32_t> next(p.base_views_begin_.begin(), p.base_views_begin_.end() - 1);
   each([&](std::uint32_t base, std::uint32_t view) { p.base_views_[next[base]++] = view; });
+  const std::vector<bool> guarded = guarded_variables();
   for (std::uint32_t i = 0; i < p.variables_.size(); ++i)
-    if (p.variables_[i].writes) p.write_order_.push_back(i);
+    if (p.variables_[i].writes && !guarded[i]) p.write_order_.push_back(i);
   std::sort(p.write_order_.begin(), p.write_order_.end(), [&](std::uint32_t a, std::uint32_t b) {
     return graph_.variables()[p.variables_[a].number].id < graph_.variables()[p.variables_[b].number].id;
   });

@@ -12,8 +12,9 @@
 // Tensors go directly between the file and their own memory, a piece at a time: there is no second copy of anything.
 // Killed at any instant, the checkpoint that was there under the same name before still loads: data are written first,
 // beside the old ones, then the index replaces the old index. Every byte that is read is checked against its checksum;
-// a damaged file is Corruption with the file, the key and the offset. Thread safety: a reader may be used on several
-// threads at once, a writer on one. Cost: the index is held in memory.
+// a damaged file is Corruption with the file, the key and the offset. Large tensors are read on all threads of the
+// pool. Thread safety: a reader may be used on several threads at once, a writer on one. Cost: the index is held in
+// memory.
 #pragma once
 
 #include <cstddef>
@@ -97,7 +98,6 @@ class PLIMSOLL_API BundleReader {
   std::vector<std::string> parse_strings(const BundleEntry& entry, std::string_view payload) const;
   void check_slices(const BundleEntry& whole) const;
   void read_slices(const BundleEntry& whole, std::byte* destination) const;
-  std::uint32_t read_bytes(const BundleEntry& entry, std::span<std::byte> bytes) const;
 
   std::string prefix_;
   BundleReadOptions options_;

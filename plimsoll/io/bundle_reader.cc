@@ -7,8 +7,8 @@
 #include "plimsoll/io/bundle.h"
 #include "plimsoll/io/internal/crc32c.h"
 #include "plimsoll/io/internal/input_file.h"
+#include "plimsoll/io/internal/parallel_read.h"
 #include "plimsoll/io/internal/pieces.h"
-#include "plimsoll/io/internal/staging.h"
 #include "plimsoll/io/internal/wire.h"
 #include "plimsoll/tensor/make_tensor.h"
 
@@ -96,18 +96,6 @@ Tensor BundleReader::read(std::string_view key) const {
   return tensor;
 }
 
-// Gives their checksum.
-std::uint32_t BundleReader::read_bytes(const BundleEntry& entry, std::span<std::byte> bytes) const {
-  std::uint32_t crc = 0;
-  if (bytes.empty()) return crc;
-  const InputFile& file = shard_of(entry);
-  for_each_piece(bytes.size(), kPieceBytes, [&](std::size_t at, std::size_t size) {
-    file.read(entry.offset + at, bytes.subspan(at, size));
-    crc = crc32c(bytes.subspan(at, size), crc);
-  });
-  return crc;
-}
-
 void BundleReader::read_into(std::string_view key, const TensorView& destination) const {
   const BundleEntry& found = entry(key);
   if (found.dtype != destination.dtype() || found.shape != destination.shape())
@@ -119,7 +107,7 @@ void BundleReader::read_into(std::string_view key, const TensorView& destination
     check_slices(found);
     read_slices(found, bytes.data());
   } else {
-    check_crc(found, read_bytes(found, bytes));
+    check_crc(found, bytes.empty() ? 0 : read_with_crc(shard_of(found), found.offset, bytes));
   }
   if (big_endian_) swap_bytes(bytes, size_of(*found.dtype));
   if (found.dtype == boolean) make_bools(bytes);
@@ -132,15 +120,7 @@ void BundleReader::verify(std::string_view key) const {
     return read_slices(found, nullptr);
   }
   if (found.is_string()) return void(read_strings(key));
-  std::uint32_t crc = 0;
-  if (found.size > 0) {
-    const InputFile& file = shard_of(found);
-    const Staging staging(kPieceBytes);
-    for_each_piece(found.size, staging.bytes().size(), [&](std::uint64_t at, std::size_t size) {
-      file.read(found.offset + at, staging.bytes().first(size));
-      crc = crc32c(staging.bytes().first(size), crc);
-    });
-  }
+  const std::uint32_t crc = found.size > 0 ? crc_of_file(shard_of(found), found.offset, found.size) : 0;
   if (found.dtype_name != "variant") check_crc(found, crc);  // Those have their checksums inside.
 }
 

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include "plimsoll/base/thread_pool.h"
 #include "plimsoll/io/checkpoint.h"
 #include "plimsoll/io/internal/slices.h"
 #include "plimsoll/io/internal/table.h"
@@ -229,6 +230,35 @@ TEST_F(Bundle, ReadsPartitionedTensors) {
   EXPECT_THROW(BundleReader(prefix()).read("v"), Corruption);
   rewrite(slice_key("v", right));
   EXPECT_THAT(message_of<NotFound>([&] { BundleReader(prefix()).read("v"); }), HasSubstr("a slice of it is missing"));
+}
+
+// More than one chunk for each thread, and a rest; threads make no difference.
+TEST_F(Bundle, ReadsLargeTensorsOnAllThreads) {
+  const Tensor large = patterned({9 * 1024 * 1024 + 77}, u8);
+  BundleWriter writer(prefix());
+  writer.add("large", large);
+  writer.commit();
+  const int before = num_threads();
+  for (const int threads : {1, 2, 4}) {
+    set_num_threads(threads);
+    const BundleReader reader(prefix());
+    expect_same(reader.read("large"), large);
+    reader.verify("large");
+    const Budget small("small", 2_MiB);  // Staging of less than a piece for each thread.
+    const BudgetScope use(small);
+    reader.verify("large");
+    EXPECT_LE(small.peak(), 2_MiB / 16);
+  }
+  std::string data = get(bundle_data_path(prefix(), 0, 1));
+  data[8'000'000] = static_cast<char>(data[8'000'000] ^ 1);
+  put(bundle_data_path(prefix(), 0, 1), data);
+  EXPECT_THROW(BundleReader(prefix()).verify("large"), Corruption);
+  EXPECT_THROW(BundleReader(prefix()).read("large"), Corruption);
+  const BundleReader reader(prefix());
+  fs::resize_file(bundle_data_path(prefix(), 0, 1), 5'000'000);  // Shorter while it is open.
+  EXPECT_THROW(reader.verify("large"), Corruption);
+  EXPECT_THROW(reader.read("large"), Corruption);
+  set_num_threads(before);
 }
 
 TEST_F(Bundle, LeavesNothingWhenTheTensorDoesNotFit) {

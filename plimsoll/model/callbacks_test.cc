@@ -113,6 +113,9 @@ TEST(Progress, ShowsABarNumbersAndMemory) {
   EXPECT_EQ(Progress::bar(5, 10), "5/10 [===============>..............]");
   EXPECT_EQ(Progress::bar(10, 10), "10/10 [==============================]");
   EXPECT_EQ(Progress::bar(3, std::nullopt), "3/?");
+  EXPECT_EQ(Progress::line(5, 10, " - loss 0.5", 200), Progress::bar(5, 10) + " - loss 0.5");
+  EXPECT_EQ(Progress::line(5, 10, " - loss 0.5", 28), "5/10 [=====>....] - loss 0.5");
+  EXPECT_EQ(Progress::line(5, 10, " - loss 0.5", 20), "5/10 [==>..] - loss ");
   Logs logs;
   logs.set("loss", 0.25f);
   EXPECT_EQ(Progress::numbers(logs), " - loss 0.2500");

@@ -135,7 +135,10 @@ class DotLayer final : public LayerBase {
     return {matmul(a, b, {.transpose_b = true}).reshape(result)};
   }
   void config(ConfigWriter& out) const override {
-    out.put("axes", axes_);
+    if (axes_.size() == 1)
+      out.put("axes", axes_[0]);
+    else
+      out.put("axes", axes_);
     out.put("normalize", normalize_);
   }
   static std::shared_ptr<LayerBase> read(const ConfigReader& in) {

@@ -143,7 +143,10 @@ const Optimizer& Model::optimizer() const {
 
 Sequential::Sequential(const ModelOptions& options) : Model(std::make_shared<Network>(options.name)) {}
 
-Sequential::Sequential(std::initializer_list<Layer> layers, const ModelOptions& options) : Sequential(options) {
+Sequential::Sequential(std::initializer_list<Layer> layers, const ModelOptions& options)
+    : Sequential(std::vector<Layer>(layers), options) {}
+
+Sequential::Sequential(const std::vector<Layer>& layers, const ModelOptions& options) : Sequential(options) {
   for (const Layer& layer : layers) add(layer);
 }
 

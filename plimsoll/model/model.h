@@ -140,6 +140,7 @@ class PLIMSOLL_API Sequential : public Model {
  public:
   explicit Sequential(const ModelOptions& options = {});
   Sequential(std::initializer_list<Layer> layers, const ModelOptions& options = {});
+  explicit Sequential(const std::vector<Layer>& layers, const ModelOptions& options = {});
   // Throws InvalidArgument for a layer that does not take what the last one gives; the model is then as before.
   void add(const Layer& layer) const;
 };

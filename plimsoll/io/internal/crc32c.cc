@@ -51,7 +51,6 @@ std::uint32_t crc32c_by_tables(std::span<const std::byte> bytes, std::uint32_t b
   return ~crc;
 }
 
-#if defined(__x86_64__)
 namespace {
 
 // A linear map of the 32 bits of a register: column i is what bit i becomes.
@@ -78,6 +77,11 @@ constexpr BitMatrix zeros_matrix(int doublings) {
   }
   return matrix;
 }
+
+}  // namespace
+
+#if defined(__x86_64__)
+namespace {
 
 // The same, by the four bytes of the register.
 using ShiftTable = std::array<std::array<std::uint32_t, 256>, 4>;
@@ -137,5 +141,16 @@ std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t before) noe
   return crc32c_by_tables(bytes, before);
 }
 #endif
+
+std::uint32_t combine_crc32c(std::uint32_t first, std::uint32_t second, std::uint64_t second_bytes) noexcept {
+  static const auto matrices = [] {  // For 1, 2, 4, ... zeros.
+    std::array<BitMatrix, 64> made{};
+    for (std::size_t i = 0; i < made.size(); ++i) made[i] = zeros_matrix(static_cast<int>(i));
+    return made;
+  }();
+  for (std::size_t i = 0; second_bytes != 0; ++i, second_bytes >>= 1)
+    if (second_bytes & 1) first = apply(matrices[i], first);
+  return first ^ second;
+}
 
 }  // namespace plimsoll

@@ -22,6 +22,9 @@ inline std::uint32_t crc32c(std::string_view text, std::uint32_t before = 0) noe
 }
 std::uint32_t crc32c_by_tables(std::span<const std::byte> bytes, std::uint32_t before = 0) noexcept;
 
+// Of two pieces together, out of the checksum of each.
+std::uint32_t combine_crc32c(std::uint32_t first, std::uint32_t second, std::uint64_t second_bytes) noexcept;
+
 constexpr std::uint32_t kCrcMaskDelta = 0xa282ead8u;
 constexpr std::uint32_t mask_crc32c(std::uint32_t crc) noexcept { return std::rotr(crc, 15) + kCrcMaskDelta; }
 constexpr std::uint32_t unmask_crc32c(std::uint32_t masked) noexcept { return std::rotl(masked - kCrcMaskDelta, 15); }

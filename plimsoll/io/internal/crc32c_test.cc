@@ -29,6 +29,8 @@ TEST(Crc32c, IsTheSameByInstructionAndByTablesInOneOrManyPieces) {
     EXPECT_EQ(whole, crc32c_by_tables(part)) << size;
     EXPECT_EQ(whole, crc32c(part.subspan(size / 3), crc32c(part.first(size / 3)))) << size;
     EXPECT_EQ(whole, crc32c_by_tables(part.subspan(size / 3), crc32c_by_tables(part.first(size / 3)))) << size;
+    const std::uint32_t first = crc32c(part.first(size / 3)), second = crc32c(part.subspan(size / 3));
+    EXPECT_EQ(whole, combine_crc32c(first, second, size - size / 3)) << size;
   }
 }
 

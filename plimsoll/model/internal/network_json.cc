@@ -257,9 +257,11 @@ OrderedJson write_layer(const LayerBase& layer, const std::string& name) {
   config["trainable"] = layer.trainable();
   if (layer.batch_shape().is_set()) {
     config["batch_input_shape"] = shape_json(layer.batch_shape());
-    config["dtype"] = layer.input_dtype() == i32 ? "int32" : "float32";
+    // Of other layers it is that of their weights.
+    const bool is_input = dynamic_cast<const InputLayer*>(&layer) != nullptr;
+    config["dtype"] = is_input && layer.input_dtype() == i32 ? "int32" : "float32";
+    if (is_input) config["sparse"] = false;
   }
-  if (dynamic_cast<const InputLayer*>(&layer)) config["sparse"] = false;
   return {{"class_name", layer.class_name()}, {"config", std::move(config)}};
 }
 
@@ -271,7 +273,7 @@ OrderedJson write_network_config(const Network& network) {
       const bool first_of_all = i == 0 && network.is_connected() && !layer["config"].contains("layers");
       if (first_of_all) {
         layer["config"]["batch_input_shape"] = shape_json(network.batch_shape());
-        layer["config"]["dtype"] = network.input_dtype() == i32 ? "int32" : "float32";
+        if (!layer["config"].contains("dtype")) layer["config"]["dtype"] = "float32";
       }
       config["layers"].push_back(std::move(layer));
     }

@@ -1,6 +1,7 @@
 #include "plimsoll/model/internal/progress.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -32,13 +33,36 @@ void write(std::FILE* to, const std::string& text) {
 Progress::Progress(const ProgressOptions& options)
     : options_(options), bar_(options.verbose == 1 && ::isatty(::fileno(options.to)) == 1) {}
 
-std::string Progress::bar(std::size_t done, std::optional<std::size_t> all) {
+std::string Progress::bar(std::size_t done, std::optional<std::size_t> all, std::size_t width) {
   if (!all) return fmt::format("{}/?", done);
-  constexpr std::size_t kWidth = 30;
-  const std::size_t filled = *all == 0 ? kWidth : std::min(kWidth, done * kWidth / *all);
+  const std::size_t filled = *all == 0 ? width : std::min(width, done * width / *all);
   std::string text(filled, '=');
-  if (filled < kWidth) text += '>' + std::string(kWidth - filled - 1, '.');
+  if (filled < width) text += '>' + std::string(width - filled - 1, '.');
   return fmt::format("{}/{} [{}]", done, *all, text);
+}
+
+std::string Progress::line(std::size_t done, std::optional<std::size_t> all, const std::string& text,
+                           std::size_t columns) {
+  constexpr std::size_t kShortest = 5, kLongest = 30;
+  const std::size_t rest = bar(done, all, 0).size() + text.size();
+  const std::size_t width = columns > rest ? std::clamp(columns - rest, kShortest, kLongest) : kShortest;
+  std::string line = bar(done, all, width) + text;
+  if (line.size() > columns) line.resize(columns);
+  return line;
+}
+
+std::size_t Progress::columns() const noexcept {
+  constexpr std::size_t kUsual = 80;
+  winsize size = {};
+  const bool is_known = ::ioctl(::fileno(options_.to), TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return is_known ? size.ws_col - 1u : kUsual - 1;  // The last column would begin a new line.
+}
+
+// In the place of the line before.
+void Progress::show(const std::string& line, const char* end) {
+  const std::size_t shorter = width_ > line.size() ? width_ - line.size() : 0;
+  width_ = line.size();
+  write(options_.to, "\r" + line + std::string(shorter, ' ') + end);
 }
 
 std::string Progress::numbers(const Logs& logs) {
@@ -79,14 +103,11 @@ void Progress::batch_ended(std::size_t done, const Logs& logs) {
   const double time = now();
   if (!bar_ || time - shown_ < 0.05) return;
   shown_ = time;
-  std::string text = bar(done, options_.batches);
+  std::string text;
   if (options_.batches && done > 0)
     text += fmt::format(" - eta {}", seconds((time - begun_) / static_cast<double>(done) *
                                              static_cast<double>(std::max(*options_.batches, done) - done)));
-  text += numbers(logs) + " - " + memory();
-  const std::size_t shorter = width_ > text.size() ? width_ - text.size() : 0;
-  width_ = text.size();
-  write(options_.to, "\r" + text + std::string(shorter, ' '));
+  show(line(done, options_.batches, text + numbers(logs) + " - " + memory(), columns()), "");
 }
 
 void Progress::end_epoch(std::size_t batches, const Logs& logs) {
@@ -96,9 +117,8 @@ void Progress::end_epoch(std::size_t batches, const Logs& logs) {
     const std::string epoch = fmt::format("Epoch {}/{}", epoch_ + 1, options_.epochs);
     return write(options_.to, epoch + tail + "\n");
   }
-  const std::string text = bar(batches, batches) + tail;
-  const std::size_t shorter = width_ > text.size() ? width_ - text.size() : 0;
-  write(options_.to, "\r" + text + std::string(shorter, ' ') + "\n");
+  // It stays: whole, with as much of a bar as there is room for.
+  show(line(batches, batches, tail, std::max(columns(), bar(batches, batches, 5).size() + tail.size())), "\n");
 }
 
 }  // namespace plimsoll

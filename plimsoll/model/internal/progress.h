@@ -30,12 +30,17 @@ class Progress {
   bool wants_batches() const noexcept { return bar_; }
 
   // The parts, for tests.
-  static std::string bar(std::size_t done, std::optional<std::size_t> all);
+  static std::string bar(std::size_t done, std::optional<std::size_t> all, std::size_t width = 30);
+  // Bar and text in one line of so many columns: first the bar gets shorter, then the text is cut.
+  static std::string line(std::size_t done, std::optional<std::size_t> all, const std::string& text,
+                          std::size_t columns);
   static std::string numbers(const Logs& logs);
   static std::string gauge(std::size_t used, std::size_t limit, std::size_t peak);
 
  private:
   std::string memory() const;
+  std::size_t columns() const noexcept;  // Of the terminal.
+  void show(const std::string& line, const char* end);
 
   const ProgressOptions options_;
   const bool bar_;
