@@ -73,7 +73,7 @@ std::string usual_loss(const std::string& path) {
 
 void compile(const Model& model, const Arguments& arguments) {
   if (model.is_compiled() && arguments.optimizer.empty() && arguments.loss.empty() && arguments.metrics.empty()) {
-    if (arguments.learning_rate > 0) model.optimizer().set_learning_rate(arguments.learning_rate);
+    if (arguments.learning_rate != 0) model.optimizer().set_learning_rate(arguments.learning_rate);
     return;
   }
   const std::string loss = arguments.loss.empty() ? usual_loss(arguments.model) : arguments.loss;
@@ -81,7 +81,7 @@ void compile(const Model& model, const Arguments& arguments) {
   for (const std::string& name : arguments.metrics) metrics.emplace_back(name);
   if (metrics.empty() && loss.find("crossentropy") != std::string::npos) metrics.emplace_back("accuracy");
   const Optimizer optimizer = optimizers::by_name(arguments.optimizer.empty() ? "adam" : arguments.optimizer);
-  if (arguments.learning_rate > 0) optimizer.set_learning_rate(arguments.learning_rate);
+  if (arguments.learning_rate != 0) optimizer.set_learning_rate(arguments.learning_rate);
   model.compile({.optimizer = optimizer, .loss = loss, .metrics = metrics});
 }
 

@@ -184,15 +184,18 @@ class Program::Running {
   void obtain_variables() {
     for (std::uint32_t i = 0; i < p_.constants_.size(); ++i)
       set_base(p_.first_constant_ + i, p_.constants_[i]->resident());
+    // What is read is locked for a moment only, and before what is written, which is locked in one order: so runs that
+    // each write what the other reads do not wait for each other for ever.
+    for (std::uint32_t i = 0; i < p_.variables_.size(); ++i) {
+      if (p_.variables_[i].writes) continue;
+      c_->read[i] = call_.variables[i].share_bytes();
+      set_base(p_.first_variable_ + i, c_->read[i]->resident());
+    }
     for (std::size_t i = 0; i < p_.write_order_.size(); ++i) c_->locks[i] = call_.variables[p_.write_order_[i]].lock();
     for (std::uint32_t i = 0; i < p_.variables_.size(); ++i) {
-      if (p_.variables_[i].writes) {
-        c_->written[i] = &call_.variables[i].own_bytes();
-        set_base(p_.first_variable_ + i, c_->written[i]->resident());
-      } else {
-        c_->read[i] = call_.variables[i].share_bytes();
-        set_base(p_.first_variable_ + i, c_->read[i]->resident());
-      }
+      if (!p_.variables_[i].writes) continue;
+      c_->written[i] = &call_.variables[i].own_bytes();
+      set_base(p_.first_variable_ + i, c_->written[i]->resident());
     }
   }
 

@@ -30,9 +30,9 @@ class PLIMSOLL_API CallbackBase {
   virtual void on_train_end(Model&) {}
 };
 
-class Callback {
+class PLIMSOLL_API Callback {
  public:
-  explicit Callback(std::shared_ptr<CallbackBase> base) : base_(std::move(base)) {}
+  explicit Callback(std::shared_ptr<CallbackBase> base);  // Throws InvalidArgument for none.
   CallbackBase& base() const noexcept { return *base_; }
 
  private:

@@ -49,9 +49,14 @@ Tensor class_weights_of(const Example& batch, const std::map<std::int64_t, doubl
   });
 }
 
-StepMeans run_test(Network& network, const Dataset& data) {
+StepMeans run_test(Network& network, const Dataset& data, const char* where) {
   StepMeans means(network);
-  for (const Example& batch : data) means.add(test_step(network, batch));
+  std::size_t batches = 0;
+  for (const Example& batch : data) {
+    means.add(test_step(network, batch));
+    ++batches;
+  }
+  if (batches == 0) throw InvalidArgument(fmt::format("{}: the dataset has no batches; give it some", where));
   return means;
 }
 
@@ -166,10 +171,13 @@ class Fit {
   StepMeans run_validation() {
     StepMeans means(network_);
     Example batch;
+    std::size_t batches = 0;
     for (const auto pass = options_.validation_data.open(); load_next(*pass, batch, memory_);) {
       memory_.admit(StepKind::kTest, batch);
       means.add(charged([&] { return test_step(network_, batch); }));
+      ++batches;
     }
+    if (batches == 0) throw InvalidArgument("fit: validation_data has no batches; give it some, or leave it out");
     return means;
   }
 
@@ -214,7 +222,7 @@ History Model::fit(const Tensor& x, const Tensor& y, const FitOptions& options) 
 
 Logs Model::evaluate(const Dataset& data) const {
   require_compiled(*network_, "evaluate");
-  return run_test(*network_, data).logs();
+  return run_test(*network_, data, "evaluate").logs();
 }
 
 Logs Model::evaluate(const Tensor& x, const Tensor& y, const BatchSizeOptions& options) const {

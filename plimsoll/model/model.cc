@@ -35,6 +35,10 @@ Tensor rows_of(const Tensor& tensor, std::int64_t begin, std::int64_t count) {
 
 CallbackBase::~CallbackBase() = default;
 
+Callback::Callback(std::shared_ptr<CallbackBase> base) : base_(std::move(base)) {
+  if (!base_) throw InvalidArgument("Callback: there is none behind it; give one, or leave it out");
+}
+
 Model::Model(const std::vector<LayerOutput>& inputs, const std::vector<LayerOutput>& outputs,
              const ModelOptions& options)
     : Model(std::make_shared<Network>(inputs, outputs, options.name)) {}

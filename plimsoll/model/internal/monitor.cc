@@ -26,6 +26,7 @@ std::optional<bool> Monitor::improves(const Logs& logs) {
     warned_ = true;
     return std::nullopt;
   }
+  if (std::isnan(*value)) return false;  // Never the best.
   const bool better = !best_ || (larger_ ? *value - delta_ > *best_ : *value + delta_ < *best_);
   if (better) best_ = *value;
   return better;

@@ -1,6 +1,7 @@
 // Monitor: the best value so far of one entry of the logs.
 //
-// Better is smaller, or larger when the name ends in acc, accuracy or auc. A name that is not there is said once.
+// Better is smaller, or larger when the name ends in acc, accuracy or auc. NaN is never the best. A
+// name that is not there is said once.
 #pragma once
 
 #include <optional>

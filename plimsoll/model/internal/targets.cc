@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/ops/elementwise.h"
 
 namespace plimsoll {
 namespace {
@@ -12,6 +13,11 @@ namespace {
 [[noreturn]] void refuse(std::string_view where, const char* what, const Tensor& given, const Shape& with) {
   throw InvalidArgument(fmt::format("{}: {} of shape {} do not go with predictions of shape {}", where, what,
                                     given.shape().to_string(), with.to_string()));
+}
+
+Tensor where_whole(const Tensor& labels) {
+  const Tensor whole = labels.cast(i32);
+  return where(labels == floor(labels), whole, whole * 0 - 1);
 }
 
 std::vector<std::int64_t> leading(const Shape& shape, std::size_t count) {
@@ -44,7 +50,10 @@ Tensor fit_labels(const Tensor& labels, const Tensor& predictions, std::string_v
     if (!column) refuse(where, "labels", labels, predictions.shape());
     result = labels.reshape(wanted);
   }
-  return result.dtype() == i32 || result.dtype() == i64 ? result : result.cast(i32);
+  if (result.dtype() == i32 || result.dtype() == i64) return result;
+  if (!is_floating(result.dtype())) return result.cast(i32);
+  // What is no whole number becomes a label that no class has, and is refused as one.
+  return where_whole(result);
 }
 
 Tensor fit_weights(const Tensor& weights, const Shape& losses, std::string_view where) {
