@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "plimsoll/base/make_directories.h"
 #include "plimsoll/cli/demo_series.h"
 #include "plimsoll/io/checkpoint_state.h"
 #include "plimsoll/memory/budget.h"
@@ -54,12 +55,12 @@ float simple_error(const std::vector<float>& levels, std::size_t first) {
 }  // namespace
 
 DemoResult run_demo(const DemoOptions& options) {
-  std::filesystem::create_directories(options.out);
+  make_directories(options.out);
   DemoResult result;
   const std::string checkpoints = (options.out / "checkpoints").string();
   result.logs = (options.out / "logs").string();
   result.trace = (options.out / "run.trace").string();
-  std::filesystem::create_directories(checkpoints);
+  make_directories(checkpoints);
 
   const std::vector<float> levels = harbour_levels(kHours);
   const Budget budget("demo", options.budget);

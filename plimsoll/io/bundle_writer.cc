@@ -5,6 +5,7 @@
 
 #include "plimsoll/base/atomic_file.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/make_directories.h"
 #include "plimsoll/io/bundle.h"
 #include "plimsoll/io/internal/crc32c.h"
 #include "plimsoll/io/internal/pieces.h"
@@ -93,7 +94,7 @@ BundleWriter::BundleWriter(const fs::path& prefix, const BundleWriteOptions& opt
   if (!prefix.has_filename() || options.num_shards == 0 || options.num_shards > 99'998)
     throw InvalidArgument(fmt::format("checkpoint \"{}\": needs a file name and 1 to 99998 shards, not {}",
                                       prefix.native(), options.num_shards));
-  if (prefix.has_parent_path()) fs::create_directories(prefix.parent_path());
+  if (prefix.has_parent_path()) make_directories(prefix.parent_path());
   remove_stale_temporaries(prefix.parent_path(), prefix.filename().native() + ".");
   inside_->prefix = prefix;
   inside_->num_shards = options.num_shards + (shards_there(prefix) == options.num_shards ? 1 : 0);

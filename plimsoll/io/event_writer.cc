@@ -15,6 +15,7 @@
 
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/log.h"
+#include "plimsoll/base/make_directories.h"
 #include "plimsoll/base/system_error.h"
 #include "plimsoll/io/internal/event_messages.h"
 #include "plimsoll/io/internal/pinned_bytes.h"
@@ -70,7 +71,7 @@ struct EventWriter::Inside {
 EventWriter::EventWriter(const std::filesystem::path& directory, const EventWriterOptions& options)
     : inside_(std::make_unique<Inside>()) {
   static std::atomic<unsigned> count{0};
-  std::filesystem::create_directories(directory);
+  make_directories(directory);
   inside_->flush_seconds = options.flush_seconds;
   do {  // A name that is taken belongs to another run: never added to.
     path_ = directory / fmt::format("events.out.tfevents.{:010}.{}.{}.{}{}", static_cast<std::int64_t>(wall_time()),

@@ -44,14 +44,14 @@ class EarlyStoppingCallback final : public CallbackBase {
   void keep(const Model& model) {
     const OutsideScopes outside;
     std::vector<Tensor> values;
-    for (const Variable& variable : model.weights()) values.push_back(variable.value());
+    for (const Variable& variable : model.weights()) values.push_back(variable.value().clone());
     best_ = std::move(values);
   }
 
   const EarlyStoppingOptions options_;
   Monitor monitor_;
   int waited_ = 0;
-  std::vector<Tensor> best_;  // Of the best epoch; shares the bytes until the next step.
+  std::vector<Tensor> best_;  // Of the best epoch: copies, so that no step inside of a budget has to make one.
 };
 
 class ReduceOnPlateauCallback final : public CallbackBase {

@@ -8,6 +8,7 @@
 
 #include "plimsoll/base/atomic_file.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/make_directories.h"
 #include "plimsoll/model/internal/json_file.h"
 #include "plimsoll/model/internal/network.h"
 #include "plimsoll/model/internal/network_json.h"
@@ -159,7 +160,7 @@ void save_layers_model(const Model& model, const std::string& directory, const S
         write_training(model, [&](const std::string& name, const Tensor& value) { manifest.add(name, value, true); });
   document["weightsManifest"] =
       OrderedJson::array({{{"paths", OrderedJson::array({"weights.bin"})}, {"weights", std::move(manifest.entries)}}});
-  fs::create_directories(directory);
+  make_directories(directory);
   AtomicFile weights(fs::path(directory) / "weights.bin");
   for (const Tensor& value : manifest.values) {
     const ConstTensorView view = value.view();

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/log.h"
 #include "plimsoll/io/bundle.h"
 #include "plimsoll/io/checkpoint.h"
 #include "plimsoll/io/checkpoint_state.h"
@@ -160,6 +161,23 @@ void Model::save_weights(const std::string& path) const {
   write_checkpoint_state(prefix.parent_path().empty() ? "." : prefix.parent_path(), {.latest = name, .all = {name}});
 }
 
+namespace {
+
+// Weights of layers that the model does not have: the checkpoint may be another model's.
+void warn_of_layers(const std::string& path, std::vector<std::string> extra) {
+  std::erase_if(extra, [](const std::string& key) {
+    return !key.starts_with("layer_with_weights-") || key.find(".OPTIMIZER_SLOT") != std::string::npos;
+  });
+  if (!extra.empty())
+    log_message(
+        LogLevel::warning,
+        fmt::format("load_weights: checkpoint \"{}\" has {} weights that the model has not, {} the first; is it "
+                    "another model's?",
+                    path, extra.size(), extra[0]));
+}
+
+}  // namespace
+
 void Model::load_weights(const std::string& path) const {
   require_built(*network_, "load_weights");
   refuse_hdf5(path, "load_weights");
@@ -171,7 +189,7 @@ void Model::load_weights(const std::string& path) const {
   std::vector<CheckpointSpec> wanted;
   for (std::size_t i = 0; i < keys.size(); ++i)
     wanted.push_back({keys[i], variables[i].variable.dtype(), variables[i].variable.shape()});
-  check_checkpoint_fits(reader, wanted);
+  warn_of_layers(path, check_checkpoint_fits(reader, wanted));
   for (const CheckpointSpec& spec : wanted) reader.verify(spec.name);
   std::vector<TensorView> destinations;  // A variable whose value is held elsewhere gets bytes of its own: may fail.
   for (const ModelVariable& each : variables) destinations.push_back(each.variable.writable_value());

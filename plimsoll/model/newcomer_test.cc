@@ -37,6 +37,18 @@ TEST(ModelNewcomer, IsToldOfDataWithoutBatches) {
   EXPECT_THROW(model.fit(x, y, {.validation_data = none, .verbose = 0}), InvalidArgument);
 }
 
+TEST(ModelNewcomer, TrainsAtTheSmallestBudgetBesideCallbacks) {
+  const Sequential model = classifier();
+  const Tensor x = random_normal({64, 4}, {.seed = 1}), y = zeros({64}, i32);
+  const History history = model.fit(
+      x, y,
+      {.epochs = 5,
+       .verbose = 0,
+       .callbacks = {callbacks::EarlyStopping({.monitor = "loss", .patience = 9, .restore_best_weights = true})},
+       .budget = model.forecast({.batch_size = 32}).smallest_budget});
+  EXPECT_EQ(history["loss"].size(), 5u);
+}
+
 TEST(ModelNewcomer, IsToldOfACallbackThatIsNone) { EXPECT_THROW(Callback(nullptr), InvalidArgument); }
 
 TEST(Monitor, TakesNaNForNoImprovement) {

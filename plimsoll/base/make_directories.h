@@ -1,0 +1,15 @@
+// make_directories: a folder, and those it lies in, whatever of them is there already.
+//
+//   make_directories("run/checkpoints");
+#pragma once
+
+#include <filesystem>
+
+#include "plimsoll/base/api.h"
+
+namespace plimsoll {
+
+// Throws Error, with the path and the system's reason; NotFound when the system says that.
+PLIMSOLL_API void make_directories(const std::filesystem::path& path);
+
+}  // namespace plimsoll
