@@ -77,7 +77,11 @@ class Fit {
         options_(options),
         device_(device_of_new_tensors()),
         memory_(network_, options.budget),
-        progress_({.verbose = options.verbose, .epochs = options.epochs, .batches = data.size(), .device = device_}) {}
+        progress_({.verbose = options.verbose,
+                   .epochs = options.epochs,
+                   .batches = data.size(),
+                   .device = device_,
+                   .budget = &memory_}) {}
 
   History run() {
     network_.training.stop = false;

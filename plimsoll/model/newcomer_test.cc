@@ -40,13 +40,17 @@ TEST(ModelNewcomer, IsToldOfDataWithoutBatches) {
 TEST(ModelNewcomer, TrainsAtTheSmallestBudgetBesideCallbacks) {
   const Sequential model = classifier();
   const Tensor x = random_normal({64, 4}, {.seed = 1}), y = zeros({64}, i32);
+  testing::internal::CaptureStdout();
   const History history = model.fit(
       x, y,
       {.epochs = 5,
-       .verbose = 0,
+       .verbose = 2,
        .callbacks = {callbacks::EarlyStopping({.monitor = "loss", .patience = 9, .restore_best_weights = true})},
        .budget = model.forecast({.batch_size = 32}).smallest_budget});
+  const std::string shown = testing::internal::GetCapturedStdout();
   EXPECT_EQ(history["loss"].size(), 5u);
+  EXPECT_NE(shown.find(" KiB, peak "), std::string::npos) << shown;
+  EXPECT_NE(shown.find(" of "), std::string::npos) << shown;  // Of its budget.
 }
 
 TEST(ModelNewcomer, IsToldOfACallbackThatIsNone) { EXPECT_THROW(Callback(nullptr), InvalidArgument); }

@@ -28,6 +28,8 @@ class PlannedBudget {
   // Before a step, when its batch has been loaded.
   void admit(StepKind kind, const Example& batch);
   std::size_t peak_bytes() const { return held_ + shared_batch_ + measured_.peak(); }
+  std::size_t used_bytes() const { return held_ + shared_batch_ + measured_.used(); }
+  const std::optional<std::size_t>& limit() const noexcept { return budget_; }
 
  private:
   void begin(const BatchSpec& batch);

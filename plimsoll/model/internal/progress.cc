@@ -10,6 +10,7 @@
 #include "plimsoll/device/device_memory.h"
 #include "plimsoll/memory/meter_center.h"
 #include "plimsoll/memory/thread_memory.h"
+#include "plimsoll/model/internal/planned_budget.h"
 
 namespace plimsoll {
 namespace {
@@ -84,8 +85,10 @@ std::string Progress::gauge(std::size_t used, std::size_t limit, std::size_t pea
   return fmt::format("{:.1f} of {:.1f} {}, peak {:.1f}", in_unit(used), in_unit(limit), kUnits[unit], in_unit(peak));
 }
 
-// Of the innermost budget; without one, of the device, whose limit is no news.
+// Of the fit's own budget, or the innermost one; without one, of the device, whose limit is no news.
 std::string Progress::memory() const {
+  if (options_.budget && options_.budget->limit())
+    return gauge(options_.budget->used_bytes(), *options_.budget->limit(), options_.budget->peak_bytes());
   if (const Meter* budget = ThreadMemory::current().budget)
     return gauge(budget->center->used(), budget->center->limit(), budget->center->peak());
   const MemoryStats stats = memory_stats(options_.device);

@@ -13,11 +13,14 @@
 
 namespace plimsoll {
 
+class PlannedBudget;
+
 struct ProgressOptions {
   int verbose = 1;  // 0: nothing; 1: a bar when `to` is a terminal, else as 2; 2: a line for each epoch.
   int epochs = 1;
   std::optional<std::size_t> batches = {};  // Of an epoch, when it is known.
   std::string device = {};                  // Whose memory is shown.
+  const PlannedBudget* budget = nullptr;    // Shown instead, when it has a limit.
   std::FILE* to = stdout;
 };
 
