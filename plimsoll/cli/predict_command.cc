@@ -55,7 +55,7 @@ void predict(const Arguments& arguments) {
   if (arguments.json)
     print_json(model, outputs, arguments);
   else if (arguments.out.empty())
-    std::fputs(tensors_as_csv(outputs).c_str(), stdout);
+    write_csv(outputs, [](std::string_view row) { std::fwrite(row.data(), 1, row.size(), stdout); });
   else
     std::printf("%lld predictions are in %s.\n", static_cast<long long>(outputs[0].shape()[0]), arguments.out.c_str());
   std::fflush(stdout);

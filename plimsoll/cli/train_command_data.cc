@@ -147,23 +147,22 @@ std::vector<Tensor> load_model_inputs(const std::string& path, const Model& mode
   return given;
 }
 
-std::string tensors_as_csv(const std::vector<Tensor>& tensors) {
+void write_csv(const std::vector<Tensor>& tensors, FunctionRef<void(std::string_view row)> write) {
+  const std::size_t rows =
+      tensors.empty() || tensors[0].rank() == 0 ? 0 : static_cast<std::size_t>(tensors[0].shape()[0]);
+  std::vector<TensorData<float>> values;
+  for (const Tensor& tensor : tensors) values.push_back(tensor.cast(f32).data<float>());
   std::string text;
-  const std::int64_t rows = tensors.empty() || tensors[0].rank() == 0 ? 0 : tensors[0].shape()[0];
-  std::vector<std::vector<float>> values;
-  for (const Tensor& tensor : tensors) values.push_back(tensor.cast(f32).to_vector<float>());
-  for (std::int64_t row = 0; row < rows; ++row) {
-    bool first = true;
-    for (const auto& column : values) {
-      const std::size_t width = column.size() / static_cast<std::size_t>(rows);
-      for (std::size_t i = 0; i < width; ++i) {
-        text += fmt::format("{}{}", first ? "" : ",", column[static_cast<std::size_t>(row) * width + i]);
-        first = false;
-      }
+  for (std::size_t row = 0; row < rows; ++row) {
+    text.clear();
+    for (const TensorData<float>& column : values) {
+      const std::size_t width = column.size() / rows;
+      for (std::size_t i = 0; i < width; ++i) text += fmt::format("{},", column[row * width + i]);
     }
-    text += "\n";
+    if (!text.empty()) text.pop_back();  // The last comma.
+    text += '\n';
+    write(text);
   }
-  return text;
 }
 
 void save_tensors(const std::string& path, const std::vector<std::string>& names, const std::vector<Tensor>& tensors) {
@@ -180,7 +179,7 @@ void save_tensors(const std::string& path, const std::vector<std::string>& names
   }
   AtomicFile file(path);
   if (form == ".csv") {
-    file.write(tensors_as_csv(tensors));
+    write_csv(tensors, [&](std::string_view row) { file.write(row); });
   } else if (form == ".json") {
     nlohmann::ordered_json document = nlohmann::ordered_json::array();
     for (std::size_t i = 0; i < tensors.size(); ++i)

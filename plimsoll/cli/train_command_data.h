@@ -2,8 +2,10 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "plimsoll/base/function_ref.h"
 #include "plimsoll/model/dataset.h"
 #include "plimsoll/model/model.h"
 
@@ -34,6 +36,6 @@ std::vector<Tensor> load_model_inputs(const std::string& path, const Model& mode
 
 // As the ending of the path says: .csv, .npy (one tensor), .npz, .json.
 void save_tensors(const std::string& path, const std::vector<std::string>& names, const std::vector<Tensor>& tensors);
-std::string tensors_as_csv(const std::vector<Tensor>& tensors);
+void write_csv(const std::vector<Tensor>& tensors, FunctionRef<void(std::string_view row)> write);
 
 }  // namespace plimsoll

@@ -5,7 +5,6 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/log.h"
 #include "plimsoll/device/device_memory.h"
-#include "plimsoll/memory/trace_recorder.h"
 #include "plimsoll/model/internal/growth_watch.h"
 #include "plimsoll/model/internal/network.h"
 #include "plimsoll/model/internal/planned_budget.h"
@@ -133,7 +132,6 @@ class Fit {
       if (!options_.class_weights.empty()) batch.weights = weights_of(batch);
       memory_.admit(StepKind::kTrain, batch);
       if (epoch == 0 && number == 0) admit_validation();
-      trace_step(static_cast<std::uint64_t>(network_.training.optimizer->step()));
       means.add(charged([&] { return train_step(network_, batch); }));
       if (!options_.callbacks.empty() || progress_.wants_batches()) {
         const Logs logs = means.logs();

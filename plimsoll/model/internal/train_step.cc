@@ -96,7 +96,6 @@ StepResult train_directly(Network& network, const Example& example) {
   CallContext context(true);
   Forward forward;
   std::vector<Tensor> gradients;
-  trace_step(static_cast<std::uint64_t>(network.training.optimizer->step()));
   trace_phase("forward");
   {
     GradientTape tape;
@@ -155,6 +154,7 @@ struct Fed {
 StepResult train_step(Network& network, const Example& example) {
   prepare(network, example.inputs, "train_on_batch");
   check_targets(network, example, "train_on_batch");
+  trace_step(static_cast<std::uint64_t>(network.training.optimizer->step()));
   Fed fed(network, StepKind::kTrain, example);
   if (!fed.step) return train_directly(network, example);
   return fed.run(network, [](PlannedStep& step, auto feeds) { return step.run(feeds); });
