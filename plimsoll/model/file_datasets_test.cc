@@ -146,7 +146,7 @@ TEST_F(Csv, StreamsStayWithinABudget) {
   std::size_t rows = 0;
   for (const auto& [x, y] : Dataset::from_csv(file, {.stream = true}).batch(100).prefetch(2)) rows += x.size() / 3;
   EXPECT_EQ(rows, 20000u);
-  EXPECT_GT(budget.peak(), 4000u);  // The prefetching thread is charged to it.
+  EXPECT_GE(budget.peak(), 1600u);  // A batch at least: the thread that prefetches, which makes them all, is charged.
   EXPECT_EQ(budget.used(), 0u);
 }
 
