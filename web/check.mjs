@@ -120,6 +120,17 @@ async function check_use(page) {
   await page.click('[data-axis=moment]');
   await settle(page);
   assert.equal(await page.evaluate(() => window.report.view.to), await page.evaluate(() => window.report.history.moments - 1));
+  // Between two steps of a plan much changes at once: what is shown is what is there afterwards.
+  const dips = await page.evaluate(() => {
+    const {history} = window.report;
+    let found = 0;
+    for (let m = 0; m < history.moments; ++m) {
+      const settled = history.settled[m];
+      if (history.time[settled] !== history.time[m] || (settled + 1 < history.moments && history.time[settled + 1] === history.time[m])) ++found;
+    }
+    return found;
+  });
+  assert.equal(dips, 0);
   await page.click('[data-axis=time]');
   const rows = () => page.$$eval('#table-body tr', (all) => all.length);
   const all = await rows();
@@ -154,7 +165,12 @@ async function scrub(page) {
 }
 
 try {
-  const training = make('training'), leak = make('leak'), million = make('million');
+  const training = make('training'), by_hand = make('by_hand'), leak = make('leak'), million = make('million');
+  assert.ok(training.json.plan_runs.all > 20, 'steps of the training are planned');
+  assert.equal(training.json.plan_runs.shown, training.json.plan_runs.all);
+  for (const category of ['parameters', 'gradients', 'optimizer', 'activations'])
+    assert.ok(training.json.peak_by_category[category] > 0, `${category} are told apart inside of a planned step`);
+  assert.ok(training.json.limit.own_peak_bytes <= training.json.limit.own_bytes, 'a budget is not passed');
   assert.ok(million.json.events >= 1_000_000, `${million.json.events} events`);
 
   for (const [name, options] of [['light', {}], ['dark', {scheme: 'dark'}], ['phone', {width: 390, height: 844, scale: 2}]]) {
@@ -168,6 +184,12 @@ try {
     await page.close();
     console.log(`training, ${name}: numbers, access${name === 'phone' ? '' : ', use'} as they should be`);
   }
+
+  const eager = await open(by_hand.url);
+  await check_numbers(eager.page, by_hand.json);
+  assert.deepEqual(eager.complaints, []);
+  await eager.page.close();
+  console.log('training by hand: numbers as they should be');
 
   const leaking = await open(leak.url);
   await check_numbers(leaking.page, leak.json);

@@ -9,7 +9,7 @@ namespace plimsoll {
 using namespace trace_format;
 
 std::byte* TraceBuffer::begin_event(TraceEventKind kind, std::int64_t time_ns) noexcept {
-  if (events_ == 0) base_time_ = last_time_ = time_ns;
+  if (events_ == 0) base_time_ = last_time_ = std::max(time_ns, last_time_);
   ++events_;
   std::byte* at = bytes_.data() + used_;
   *at++ = static_cast<std::byte>(kind);

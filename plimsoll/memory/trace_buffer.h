@@ -37,7 +37,7 @@ class TraceBuffer {
   bool empty() const noexcept { return events_ == 0; }
   std::uint32_t events() const noexcept { return events_; }
 
-  // Each requires has_room(). Times must not fall.
+  // Each requires has_room(). A time before that of the last event becomes that one.
   void add_place(TraceEventKind kind, std::int64_t time_ns, const TracePlace& place) noexcept;
   void add_block(TraceEventKind kind, std::int64_t time_ns, const TracePlace& place, const TraceLabel& label) noexcept;
   void add_committed(std::int64_t time_ns, std::uint32_t arena, std::uint64_t bytes) noexcept;

@@ -56,17 +56,20 @@ void TracePlanRun::tell(std::uint32_t steps) noexcept {
         buffer.add_plan_steps(time, blocks_[extent], known_.number, extent, steps, {durations_.data(), timed_});
       return true;
     };
-    record_event(
-        [&](TraceBuffer& buffer, std::int64_t time) {
-          return known_.recording == OwnTraceBuffer::current().number && add(buffer, time);
-        },
-        [&](TraceSession& session, TraceBuffer& buffer, std::int64_t time) {
-          if (const std::uint64_t now = Recording::instance().number; known_.recording != now) {
-            known_.number = session.add_plan(encoded(session, plan_));
-            known_.recording = now;
-          }
-          add(buffer, time);
-        });
+    const auto try_add = [&](TraceBuffer& buffer, std::int64_t time) {
+      return known_.recording == OwnTraceBuffer::current().number && add(buffer, time);
+    };
+    const auto add_new = [&](TraceSession& session, TraceBuffer& buffer, std::int64_t time) {
+      if (const std::uint64_t now = Recording::instance().number; known_.recording != now) {
+        known_.number = session.add_plan(encoded(session, plan_));
+        known_.recording = now;
+      }
+      add(buffer, time);
+    };
+    if (times_steps_)
+      record_event(try_add, add_new);
+    else
+      record_event<TraceTime::kSameAsBefore>(try_add, add_new);
   }
   told_ += steps;
   timed_ = 0;

@@ -64,19 +64,17 @@ bool find_label(const TraceBuffer& buffer, const Chunk& chunk, TraceLabel& label
 
 }  // namespace
 
-Recording& Recording::instance() {
-  static auto* recording = new Recording;
-  return *recording;
-}
+constinit Recording Recording::instance_;
 
-Recording::Recording() {
+void Recording::prepare() {
   ThreadRegistry::instance();  // Its fork handlers come first, so that ours takes its lock before theirs.
-  pthread_atfork([] { instance().mutex.lock(); }, [] { instance().mutex.unlock(); },
-                 [] {
-                   instance().number.store(0);
-                   instance().session = nullptr;
-                   instance().mutex.unlock();
-                 });
+  [[maybe_unused]] static const int done =
+      pthread_atfork([] { instance_.mutex.lock(); }, [] { instance_.mutex.unlock(); },
+                     [] {
+                       instance_.number.store(0);
+                       instance_.session = nullptr;
+                       instance_.mutex.unlock();
+                     });
 }
 
 constinit thread_local OwnTraceBuffer OwnTraceBuffer::current_;
@@ -187,6 +185,7 @@ TraceRecorder::TraceRecorder(TraceOptions options) {
 }
 
 void TraceRecorder::begin(TraceOptions options) {
+  Recording::prepare();
   Recording& recording = Recording::instance();
   const std::vector<std::string> budgets = BudgetNode::trace_records();
   const std::lock_guard lock(recording.mutex);

@@ -51,6 +51,9 @@ void PlanRuns::find_runs() {
       run.cut = &cut;
       run.steps.push_back(i);
       blocks_.emplace(event.block, begin);
+    } else if (event.kind == TraceEventKind::kFree) {
+      if (const auto found = blocks_.find(event.block); found != blocks_.end())
+        runs_.at(found->second).freed_ns = event.time_ns;
     }
   }
 }
@@ -134,7 +137,7 @@ void PlanRuns::tell_run(std::uint32_t event, const Run& run) {
       since = steps.time_ns;
       for (std::uint64_t i = 0; i < steps.size; ++i) since -= trace_.durations[steps.offset + i];
     }
-    const std::int64_t span = steps.time_ns - since;
+    const std::int64_t end = timed ? steps.time_ns : std::max(run.freed_ns, steps.time_ns), span = end - since;
     std::int64_t time = since;
     for (std::uint64_t i = 1; i <= steps.size && change != run.cut->changes.end(); ++i) {
       if (timed) {
@@ -145,10 +148,10 @@ void PlanRuns::tell_run(std::uint32_t event, const Run& run) {
       if (!timed)
         time = since + static_cast<std::int64_t>(static_cast<double>(span) * static_cast<double>(i) /
                                                  static_cast<double>(steps.size));
-      tell_until(done + i, std::min(time, steps.time_ns));
+      tell_until(done + i, std::min(time, end));
     }
     done += steps.size;
-    since = steps.time_ns;
+    since = end;
   }
 }
 

@@ -60,6 +60,7 @@ class PlanRuns {
   struct Run {  // In a block.
     const Cut* cut = nullptr;
     std::vector<std::uint32_t> steps;  // Events that tell of its steps.
+    std::int64_t freed_ns = -1;        // When its block was; -1: never.
     bool is_told = false;
   };
 

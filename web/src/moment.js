@@ -87,10 +87,8 @@ export class Moment {
     const node = (name, category = -1) => ({name, category, units: 0, blocks: 0, children: new Map()});
     const root = node('everything');
     for (const [label, {units, blocks}] of by_label) {
-      const [op, scope, name] = history.head.labels[label];
       const category = history.category[label];
-      const names = history.head.names;
-      const steps = names[scope] ? names[scope].split('/') : [];
+      const [steps, leaf] = this.#place_of(label);
       let at = root;
       const add = (child) => {
         at.units += units;
@@ -100,12 +98,21 @@ export class Moment {
         at = at.children.get(child);
       };
       for (const step of steps) add(step);
-      add(names[name] ? `${names[name]} (${names[op]})` : names[op]);
+      add(leaf);
       at.category = category;
       add(null);
     }
     this.tree = root;
     while (this.path.length && !this.#node_at(this.path)) this.path.pop();
+  }
+
+  // Scopes around a label, and what it is called there. A name without a scope says by itself where it belongs.
+  #place_of(label) {
+    const {names, labels} = this.history.head;
+    const [op, scope, name] = labels[label].map((value, i) => i < 3 ? names[value] : value);
+    const parts = name.split('/');
+    const steps = scope ? scope.split('/') : parts.slice(0, -1);
+    return [steps, name ? `${scope ? name : parts.at(-1)} (${op})` : op];
   }
 
   #node_at(path) {
@@ -186,11 +193,10 @@ export class Moment {
   // Which labels the search and the chosen scope let through.
   #wanted_labels() {
     const words = this.search.value.toLowerCase().split(/\s+/).filter(Boolean);
-    const scope = this.path.join('/');
+    const scope = this.path.join('/'), inside = `${scope}/`;
     const names = this.history.head.names;
     return this.history.head.labels.map(([op, of, name, budget, site, , shape, dtype], label) => {
-      if (scope && names[of] !== scope && !names[of].startsWith(`${scope}/`) &&
-          ![names[op], `${names[name]} (${names[op]})`].some((leaf) => [names[of], leaf].filter(Boolean).join('/') === scope)) return false;
+      if (scope && !`${this.#place_of(label).flat().join('/')}/`.startsWith(inside)) return false;
       if (!words.length) return true;
       const text = `${names[op]} ${names[of]} ${names[name]} ${names[budget]} ${names[site]} ${this.history.categories[this.history.category[label]]} ${shape} ${dtype}`.toLowerCase();
       return words.every((word) => text.includes(word));
