@@ -7,9 +7,12 @@
 namespace {
 
 constinit std::atomic<std::size_t> allocations{0};
+constexpr std::size_t kNever = ~std::size_t{0};
+constinit thread_local std::size_t served_before_failure = kNever;
 
 void* count_and_allocate(std::size_t bytes, std::size_t alignment) {
   allocations.fetch_add(1, std::memory_order_relaxed);
+  if (served_before_failure != kNever && served_before_failure-- == 0) throw std::bad_alloc();
   const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
   void* const result = std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
   if (!result) throw std::bad_alloc();
@@ -31,5 +34,8 @@ void operator delete(void* pointer, std::size_t, std::align_val_t) noexcept { st
 namespace plimsoll {
 
 std::size_t heap_allocations() noexcept { return allocations.load(); }
+
+FailHeapAllocation::FailHeapAllocation(std::size_t served) noexcept { served_before_failure = served; }
+FailHeapAllocation::~FailHeapAllocation() { served_before_failure = kNever; }
 
 }  // namespace plimsoll
