@@ -79,6 +79,10 @@ class BatchNormInfer final : public OpOf<BatchNormInfer> {
   void gradient(GradientContext& context) const override;
   OpFacts facts() const noexcept override { return {.overwrites = slot(0)}; }
 
+  double epsilon() const noexcept { return epsilon_; }
+  bool relu() const noexcept { return relu_; }
+  const NormInputs& inputs() const noexcept { return inputs_; }
+
  private:
   double epsilon_;
   NormInputs inputs_;

@@ -24,6 +24,9 @@ class Convolve final : public OpOf<Convolve> {
   std::string input_name(std::size_t input) const override;
   std::size_t make_lean() noexcept override { return std::exchange(with_mask_, false) ? 1 : 0; }
 
+  const ConvolutionRule& rule() const noexcept { return rule_; }
+  bool is_plain() const noexcept { return !has_bias_ && !activation_ && !with_mask_; }  // The convolution alone.
+
  private:
   ConvolutionRule rule_;
   std::optional<UnaryOp> activation_;  // relu, sigmoid or tanh: those whose gradient the output tells.
