@@ -73,6 +73,7 @@ class Rewriter {
       if (fed_[place(value)] < 0) needed_[value.node] = true;
     };
     for (const ValueId& fetch : fetches) need(fetch);
+    if (!passes_.prune) need_all();
     for (std::uint32_t i = static_cast<std::uint32_t>(from_.nodes().size()); i-- > 0;) {
       const Node& node = from_.node(i);
       if (with_effects && (node.kind == NodeKind::kAssign || node.kind == NodeKind::kUpdate)) needed_[i] = true;
@@ -80,6 +81,22 @@ class Rewriter {
       has_gradients_ |= node.kind == NodeKind::kGradients;
       for (const ValueId& input : node.inputs) need(input);
       for (const std::uint32_t before : node.controls) needed_[before] = true;
+    }
+  }
+
+  // Every operation without effects that can be computed from what is fed.
+  void need_all() {
+    std::vector<bool> possible(from_.nodes().size());
+    for (std::uint32_t i = 0; i < possible.size(); ++i) {
+      const Node& node = from_.node(i);
+      possible[i] = node.kind != NodeKind::kPlaceholder;
+      for (const ValueId& input : node.inputs)
+        possible[i] = possible[i] && (possible[input.node] || fed_[place(input)] >= 0);
+      for (const std::uint32_t before : node.controls) possible[i] = possible[i] && possible[before];
+      const bool changes = node.kind == NodeKind::kAssign || node.kind == NodeKind::kUpdate;
+      possible[i] = possible[i] && !changes;
+      if (possible[i] && node.kind == NodeKind::kOp && node.op->facts().is_pure && !node.op->facts().checks)
+        needed_[i] = true;
     }
   }
 
