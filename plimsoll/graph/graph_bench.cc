@@ -142,8 +142,8 @@ void compare_towers(const Options& options) {
     };
     const Tensor x = random_normal({64, width}, {.seed = 9});
     const auto both = function([&](Tensor in) { return tower(in, 0) + tower(in, 4); });
-    const auto left = function([&](Tensor in) { return tower(in, 0); }),
-               right = function([&](Tensor in) { return tower(in, 4); });
+    const auto left = function([&](Tensor in) { return tower(in, 0); });
+    const auto right = function([&](Tensor in) { return tower(in, 4); });
     const auto timed = [&](auto&& f, int times) {
       const Stopwatch watch;
       for (int i = 0; i < times; ++i) f(x);

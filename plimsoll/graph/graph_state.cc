@@ -100,7 +100,7 @@ const Op* GraphState::keep(const Op& op) {
   const std::size_t bytes = (op.object_bytes() + kAlign - 1) / kAlign * kAlign;
   if (blocks_.empty() || blocks_.back().size - blocks_.back().used < bytes) {
     const std::size_t size = std::max(kBlock, bytes);
-    blocks_.push_back({std::make_unique<std::byte[]>(size), size, 0});  // Zeros, so that padding compares equal.
+    blocks_.push_back({std::make_unique<std::byte[]>(size), size, 0});
   }
   Block& block = blocks_.back();
   const Op* const kept = op.copy_to(block.bytes.get() + block.used);

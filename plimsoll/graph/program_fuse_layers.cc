@@ -1,6 +1,5 @@
 // Steps of one layer become one: a product or convolution with the bias that is added to it and the activation after
 // that; a batch norm inside of the convolution before it; attention written out as products and a softmax.
-#include <cstring>
 #include <new>
 #include <optional>
 
@@ -14,11 +13,7 @@ namespace {
 
 constexpr std::size_t kNotTaken = SIZE_MAX;
 
-std::unique_ptr<Op> copy_of(const Op& op) {
-  void* const memory = ::operator new(op.object_bytes());
-  std::memset(memory, 0, op.object_bytes());  // So that padding compares equal.
-  return std::unique_ptr<Op>(op.copy_to(memory));
-}
+std::unique_ptr<Op> copy_of(const Op& op) { return std::unique_ptr<Op>(op.copy_to(::operator new(op.object_bytes()))); }
 
 // The one op that `f` makes of operands with these specs; nullptr when it makes none or several.
 template <class F>
@@ -32,10 +27,7 @@ std::unique_ptr<Op> op_made_by(F&& f, const std::vector<const TensorSpec*>& spec
   return copy_of(*graph->nodes().back().op);
 }
 
-bool are_same(const Op* a, const Op& b) {
-  return a && a->object_bytes() == b.object_bytes() &&
-         std::memcmp(static_cast<const void*>(a), static_cast<const void*>(&b), b.object_bytes()) == 0;
-}
+bool are_same(const Op* a, const Op& b) { return a && a->same_as(b); }
 
 std::optional<Activation> activation_named(const char* name) {
   try {

@@ -26,6 +26,7 @@ class Convolve final : public OpOf<Convolve> {
 
   const ConvolutionRule& rule() const noexcept { return rule_; }
   bool is_plain() const noexcept { return !has_bias_ && !activation_ && !with_mask_; }  // The convolution alone.
+  bool operator==(const Convolve&) const = default;
 
  private:
   ConvolutionRule rule_;
@@ -55,6 +56,7 @@ class ConvolveBack final : public OpOf<ConvolveBack> {
   SavedSlots saved(SlotMask wanted) const override;
   void gradient(GradientContext& context) const override;
   std::string input_name(std::size_t input) const override;
+  bool operator==(const ConvolveBack&) const = default;
 
  private:
   ConvolutionRule rule_;
@@ -72,6 +74,7 @@ class ConvolveFilter final : public OpOf<ConvolveFilter> {
   SavedSlots saved(SlotMask wanted) const override;
   void gradient(GradientContext& context) const override;
   std::string input_name(std::size_t input) const override { return input == 0 ? "x" : "dy"; }
+  bool operator==(const ConvolveFilter&) const = default;
 
  private:
   ConvolutionRule rule_;
