@@ -13,4 +13,13 @@ namespace plimsoll {
 
 std::size_t heap_allocations() noexcept;
 
+// While it lives, one `new` of this thread throws std::bad_alloc: the one after `served` others.
+class FailHeapAllocation {
+ public:
+  explicit FailHeapAllocation(std::size_t served) noexcept;
+  ~FailHeapAllocation();
+  FailHeapAllocation(const FailHeapAllocation&) = delete;
+  FailHeapAllocation& operator=(const FailHeapAllocation&) = delete;
+};
+
 }  // namespace plimsoll

@@ -1,8 +1,8 @@
 // A subcommand of the program: it adds its options to the command line and runs when it was chosen.
 //
 // To add one: write `xyz_command.cc` with `void add_xyz_command(CLI::App& app)` and name it in `main.cc`.
-// Exit codes: 0 done, 1 failed (thrown Error), 2 wrong usage (CLI11), 3 does not fit (throw Exit(3)), 130
-// interrupted by Ctrl-C.
+// Exit codes: 0 done, 1 failed (thrown Error: a file that is not there, damaged data), 2 wrong usage (what the command
+// line itself says: checks of CLI11), 3 does not fit (throw Exit(3)), 130 interrupted by Ctrl-C.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "plimsoll/base/bytes.h"
-#include "plimsoll/cli/command.h"
+#include "plimsoll/cli/cli_testing.h"
 #include "plimsoll/device/config.h"
 
 namespace plimsoll {
@@ -18,11 +18,11 @@ class DevicesCommand : public testing::Test {
   void SetUp() override { config::reset_for_testing(); }
   void TearDown() override { config::reset_for_testing(); }
 
-  static std::string run(std::vector<const char*> arguments, int expected_code = 0) {
-    arguments.insert(arguments.begin(), {"plimsoll", "devices"});
-    testing::internal::CaptureStdout();
-    EXPECT_EQ(run_program(static_cast<int>(arguments.size()), arguments.data()), expected_code);
-    return testing::internal::GetCapturedStdout();
+  static std::string run(std::vector<std::string> arguments, int expected_code = 0) {
+    arguments.insert(arguments.begin(), "devices");
+    const CliResult result = run_cli(arguments);
+    EXPECT_EQ(result.code, expected_code);
+    return result.out;
   }
 };
 
@@ -53,11 +53,7 @@ TEST_F(DevicesCommand, PrintsOneJsonDocument) {
   EXPECT_TRUE(json["max_map_count"].is_number());
 }
 
-TEST_F(DevicesCommand, RefusesUnknownArguments) {
-  testing::internal::CaptureStderr();
-  run({"--loud"}, 2);
-  testing::internal::GetCapturedStderr();
-}
+TEST_F(DevicesCommand, RefusesUnknownArguments) { run({"--loud"}, 2); }
 
 }  // namespace
 }  // namespace plimsoll

@@ -4,9 +4,10 @@
 #include <nlohmann/json.hpp>
 
 #include "plimsoll/base/bytes.h"
-#include "plimsoll/base/error.h"
 #include "plimsoll/cli/command.h"
+#include "plimsoll/cli/option_checks.h"
 #include "plimsoll/cli/table.h"
+#include "plimsoll/cli/training_choice.h"
 #include "plimsoll/device/device_memory.h"
 #include "plimsoll/model/layers_model.h"
 #include "plimsoll/model/model.h"
@@ -17,28 +18,10 @@ namespace {
 struct Options {
   std::string model;
   std::size_t batch = 32;
-  std::string optimizer;
-  std::string loss;
+  TrainingChoice choice;
   std::string budget;
   bool json = false;
 };
-
-bool is_compiled(const Model& model) {
-  try {
-    model.optimizer();
-    return true;
-  } catch (const FailedPrecondition&) {
-    return false;
-  }
-}
-
-// A file may say how it was trained; what it does not say is asked for, or Keras' own choice.
-void compile(const Model& model, const Options& options) {
-  if (is_compiled(model) && options.optimizer.empty() && options.loss.empty()) return;
-  const std::string optimizer = options.optimizer.empty() ? "adam" : options.optimizer;
-  const std::string loss = options.loss.empty() ? "mean_squared_error" : options.loss;
-  model.compile({.optimizer = optimizer.c_str(), .loss = Loss(loss)});
-}
 
 void print_json(const MemoryForecast& forecast, bool fits, std::size_t largest) {
   nlohmann::ordered_json document;
@@ -69,7 +52,7 @@ void print_text(const MemoryForecast& forecast, const Options& options, bool fit
 
 void run(const Options& options) {
   const Model model = load_layers_model(options.model);
-  compile(model, options);
+  compile(model, options.model, options.choice);
   const MemoryForecast forecast = model.forecast({.batch_size = options.batch});
   const std::size_t budget = options.budget.empty() ? memory_stats().bytes_limit : parse_bytes(options.budget);
   const bool fits = forecast.fits(budget);
@@ -85,12 +68,16 @@ void add_forecast_command(CLI::App& app) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
       "forecast", "Say what training a Layers model takes, without running it; exit 3 when it does not fit the budget");
-  command->add_option("model", options->model, "model.json, as TensorFlow.js saves it")->required();
-  command->add_option("--batch", options->batch, "Examples in a batch")->required()->check(CLI::PositiveNumber);
-  command->add_option("--optimizer", options->optimizer, "sgd, adam, ...; left out: the file's, else adam");
-  command->add_option("--loss", options->loss, "A loss by Keras' name; left out: the file's, else mean_squared_error");
-  command->add_option("--budget", options->budget, "Bytes there are, as 24MiB; left out: the device's");
+  command->add_option("MODEL", options->model, "model.json, as TensorFlow.js saves it")->required()->type_name("FILE");
+  command->add_option("--batch", options->batch, "Examples in a batch")->required()->check(at_least(1));
+  add_training_choice(*command, options->choice);
+  command->add_option("--budget", options->budget, "Bytes there are, as 24MiB; left out: the device's")
+      ->check(size_check())
+      ->type_name("SIZE");
   command->add_flag("--json", options->json, "Print one JSON document");
+  command->footer(
+      "What `plimsoll train` takes with the same model and options, to the byte; largest batches are looked for up to "
+      "2^30.");
   command->callback([options] { run(*options); });
 }
 

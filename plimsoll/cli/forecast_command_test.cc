@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "plimsoll/cli/command.h"
+#include "plimsoll/cli/cli_testing.h"
 #include "plimsoll/model/core_layers.h"
 #include "plimsoll/model/layers_model.h"
 
@@ -27,15 +27,14 @@ class ForecastCommand : public testing::Test {
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
   int run(std::vector<std::string> arguments) {
-    std::vector<const char*> all = {"plimsoll", "forecast", path_.c_str()};
-    for (const std::string& argument : arguments) all.push_back(argument.c_str());
-    testing::internal::CaptureStdout();
-    const int code = run_program(static_cast<int>(all.size()), all.data());
-    out_ = testing::internal::GetCapturedStdout();
-    return code;
+    arguments.insert(arguments.begin(), {"forecast", path_});
+    const CliResult result = run_cli(arguments);
+    out_ = result.out;
+    errors_ = result.errors;
+    return result.code;
   }
 
-  std::string folder_, path_, out_;
+  std::string folder_, path_, out_, errors_;
   MemoryForecast forecast_;
 };
 
@@ -69,6 +68,13 @@ TEST_F(ForecastCommand, PrintsATable) {
 TEST_F(ForecastCommand, RefusesWrongUse) {
   EXPECT_EQ(run({}), 2);
   EXPECT_EQ(run({"--batch", "0"}), 2);
+  EXPECT_THAT(errors_, HasSubstr("give a whole number, 1 or more"));
+  EXPECT_LT(errors_.size(), 200u);
+  EXPECT_EQ(run({"--batch", "4", "--optimizer", "guess"}), 2);
+  EXPECT_EQ(run({"--batch", "4", "--loss", "guess"}), 2);
+  EXPECT_EQ(run({"--batch", "4", "--metrics", "guess"}), 2);
+  EXPECT_EQ(run({"--batch", "4", "--budget", "much"}), 2);
+  EXPECT_EQ(run({"--batch", "4", "--learning-rate", "-1"}), 2);
   path_ = folder_ + "/absent.json";
   EXPECT_EQ(run({"--batch", "4"}), 1);
 }

@@ -8,6 +8,7 @@
 #include "plimsoll/cli/command.h"
 #include "plimsoll/cli/inspect.h"
 #include "plimsoll/cli/table.h"
+#include "plimsoll/model/counted.h"
 
 namespace plimsoll {
 namespace {
@@ -56,9 +57,8 @@ void print_events(const Inspection& found) {
     table.add({printable(tag.tag), std::to_string(tag.count), std::to_string(tag.first_step),
                std::to_string(tag.last_step), tag.kind == "scalar" ? fmt::format("{:.6g}", tag.last_value) : "",
                printable(tag.kind)});
-  std::printf("%s\n%s: %llu records%s%s.\n", table.text().c_str(), found.file.c_str(),
-              static_cast<unsigned long long>(found.records),
-              found.graph_nodes ? fmt::format(", a graph of {} nodes", found.graph_nodes).c_str() : "",
+  std::printf("%s\n%s: %s%s%s.\n", table.text().c_str(), found.file.c_str(), counted(found.records, "record").c_str(),
+              found.graph_nodes ? (", a graph of " + counted(found.graph_nodes, "node")).c_str() : "",
               found.truncated ? ", the last one not whole" : "");
 }
 
@@ -70,7 +70,8 @@ void print_tensors(const Inspection& found) {
   std::printf("%s\n", table.text().c_str());
   for (const auto& [key, value] : found.metadata)
     std::printf("%s: %s\n", printable(key).c_str(), printable(value).c_str());
-  std::printf("%s, a %s: %zu tensors, %s%s.\n", found.file.c_str(), found.kind.c_str(), found.tensors.size(),
+  std::printf("%s, %s %s: %s, %s%s.\n", found.file.c_str(), found.kind.starts_with("np") ? "an" : "a",
+              found.kind.c_str(), counted(found.tensors.size(), "tensor").c_str(),
               format_bytes_exactly(found.bytes()).c_str(),
               found.problems() ? fmt::format("; {} damaged or missing", found.problems()).c_str() : "");
 }
@@ -88,7 +89,7 @@ void add_inspect_command(CLI::App& app) {
   command->add_option("FILE", options->path, "The file; of a checkpoint its prefix, one of its files or its folder")
       ->required();
   command->add_flag("--json", options->json, "Print one JSON document");
-  command->footer("Exit code 1 when something in it is damaged or missing.");
+  command->footer("Exit code 1 when something in it is damaged, missing or cut off.");
   command->callback([options] {
     const Inspection found = inspect(options->path);
     if (options->json)
@@ -96,7 +97,7 @@ void add_inspect_command(CLI::App& app) {
     else
       found.kind == "events" ? print_events(found) : print_tensors(found);
     std::fflush(stdout);
-    if (found.problems() > 0) throw Exit{1};
+    if (found.problems() > 0 || found.truncated) throw Exit{1};
   });
 }
 

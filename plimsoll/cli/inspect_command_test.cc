@@ -6,7 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "plimsoll/cli/command.h"
+#include "plimsoll/cli/cli_testing.h"
 #include "plimsoll/io/checkpoint.h"
 #include "plimsoll/io/event_writer.h"
 #include "plimsoll/io/npz.h"
@@ -29,13 +29,12 @@ class InspectCommand : public testing::Test {
   ~InspectCommand() override { fs::remove_all(directory_); }
 
   static std::string run(const fs::path& path, bool json, int expected_code = 0) {
-    std::vector<const char*> arguments = {"plimsoll", "inspect", path.c_str()};
+    std::vector<std::string> arguments = {"inspect", path.string()};
     if (json) arguments.push_back("--json");
-    testing::internal::CaptureStdout();
-    testing::internal::CaptureStderr();
-    EXPECT_EQ(run_program(static_cast<int>(arguments.size()), arguments.data()), expected_code);
-    errors_ = testing::internal::GetCapturedStderr();
-    return testing::internal::GetCapturedStdout();
+    const CliResult result = run_cli(arguments);
+    EXPECT_EQ(result.code, expected_code);
+    errors_ = result.errors;
+    return result.out;
   }
 
   inline static std::string errors_;
@@ -88,6 +87,9 @@ TEST_F(InspectCommand, ShowsEvents) {
   EXPECT_EQ(json["tags"][0]["first_step"], 1);
   EXPECT_EQ(json["tags"][0]["last_step"], 3);
   EXPECT_THAT(run(writer.path(), false), ContainsRegex("loss +3 +1 +3 +0.333333"));
+  fs::resize_file(writer.path(), fs::file_size(writer.path()) - 3);
+  EXPECT_THAT(run(writer.path(), false, 1), HasSubstr("4 records, the last one not whole"));
+  EXPECT_EQ(nlohmann::json::parse(run(writer.path(), true, 1))["truncated"], true);
 }
 
 TEST_F(InspectCommand, RefusesOtherFiles) {

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "plimsoll/base/error.h"
-#include "plimsoll/cli/command.h"
+#include "plimsoll/cli/cli_testing.h"
 #include "plimsoll/cli/plan_compare.h"
 #include "plimsoll/cli/plan_report.h"
 #include "plimsoll/plan/validate.h"
@@ -28,14 +28,11 @@ class PlanCommand : public testing::Test {
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
 
   int run(std::vector<std::string> arguments) {
-    std::vector<const char*> argv = {"plimsoll", "plan"};
-    for (const std::string& argument : arguments) argv.push_back(argument.c_str());
-    testing::internal::CaptureStdout();
-    testing::internal::CaptureStderr();
-    const int code = run_program(static_cast<int>(argv.size()), argv.data());
-    out_ = testing::internal::GetCapturedStdout();
-    err_ = testing::internal::GetCapturedStderr();
-    return code;
+    arguments.insert(arguments.begin(), "plan");
+    const CliResult result = run_cli(arguments);
+    out_ = result.out;
+    err_ = result.errors;
+    return result.code;
   }
 
   std::filesystem::path folder_;

@@ -67,7 +67,7 @@ int run_program(int argc, const char* const* argv) {
   app.set_version_flag("--version", "plimsoll 0.1.0");
   app.footer(
       "Each command explains itself: plimsoll COMMAND --help\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 does not "
-      "fit.");
+      "fit, 130 interrupted.");
   add_demo_command(app);
   add_devices_command(app);
   add_doctor_command(app);

@@ -3,8 +3,8 @@
 #include <string>
 
 #include "plimsoll/base/bytes.h"
-#include "plimsoll/base/error.h"
 #include "plimsoll/cli/command.h"
+#include "plimsoll/cli/option_checks.h"
 #include "plimsoll/cli/replay.h"
 #include "plimsoll/cli/replay_progress.h"
 #include "plimsoll/cli/replay_report.h"
@@ -17,16 +17,6 @@ struct Arguments {
   bool growth = false, touch = false, json = false;
   int repeat = 5;
 };
-
-// CLI11's way to refuse an argument: a message, empty when it is fine.
-std::string not_a_size(const std::string& text) {
-  try {
-    constexpr std::size_t kPage = 4096;
-    return parse_bytes(text) >= kPage ? "" : "a limit of less than a page of 4096 bytes leaves no room for anything";
-  } catch (const InvalidArgument& error) {
-    return error.what();
-  }
-}
 
 void print_report(const Trace& trace, const ReplayOptions& options, const ReplayResult& result) {
   std::printf("%s\n", replay_table(trace, options, result).c_str());
@@ -69,8 +59,8 @@ void add_replay_command(CLI::App& app) {
       ->required()
       ->type_name("TRACE.csv[.gz]");
   command->add_option("--limit", arguments->limit, "Most bytes that may be reserved, e.g. 24MiB; none when left out")
-      ->check(CLI::Validator(not_a_size, "SIZE"))
-      ->type_name("");
+      ->check(size_check(4096))
+      ->type_name("SIZE");
   command->add_flag("--growth", arguments->growth,
                     "Take memory little by little instead of one pool of the limit's size");
   command->add_option("--policy", arguments->policy, "arena: Plimsoll's own; bfc: a model of TensorFlow's")

@@ -5,33 +5,19 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "plimsoll/cli/command.h"
+#include "plimsoll/cli/cli_testing.h"
 
 namespace plimsoll {
 namespace {
 
 using testing::HasSubstr;
 
-struct Outcome {
-  int code;
-  std::string out, err;
-};
-
-Outcome run(std::vector<const char*> arguments) {
-  arguments.insert(arguments.begin(), "plimsoll");
-  testing::internal::CaptureStdout();
-  testing::internal::CaptureStderr();
-  const int code = run_program(static_cast<int>(arguments.size()), arguments.data());
-  std::string out = testing::internal::GetCapturedStdout();
-  return {code, std::move(out), testing::internal::GetCapturedStderr()};
-}
-
 constexpr const char* kMlp = TEST_DATA "/traces/mlp_mnist_train.csv.gz";
 
 TEST(ReplayCommand, PrintsOneJsonDocumentAndNothingElse) {
-  const Outcome result = run({"replay", kMlp, "--policy", "bfc", "--growth", "--json", "--repeat", "2"});
+  const CliResult result = run_cli({"replay", kMlp, "--policy", "bfc", "--growth", "--json", "--repeat", "2"});
   EXPECT_EQ(result.code, 0);
-  EXPECT_EQ(result.err, "");
+  EXPECT_EQ(result.errors, "");
   const auto json = nlohmann::json::parse(result.out);
   EXPECT_EQ(json["trace"], "mlp_mnist_train.csv.gz");
   EXPECT_EQ(json["policy"], "bfc");
@@ -47,14 +33,14 @@ TEST(ReplayCommand, PrintsOneJsonDocumentAndNothingElse) {
 TEST(ReplayCommand, EndsSoonWhenARequestIsLargerThanAllAddresses) {
   const auto path = std::filesystem::temp_directory_path() / "plimsoll_replay_huge.csv";
   std::ofstream(path) << "a,1,100000000000000\nf,1\n";
-  const Outcome result = run({"replay", path.c_str(), "--repeat", "1"});
+  const CliResult result = run_cli({"replay", path.string(), "--repeat", "1"});
   std::filesystem::remove(path);
   EXPECT_NE(result.code, 2);
-  EXPECT_THAT(result.out + result.err, HasSubstr("90.9 TiB"));
+  EXPECT_THAT(result.out + result.errors, HasSubstr("90.9 TiB"));
 }
 
 TEST(ReplayCommand, EndsWith3AfterARefusalAndCountsIt) {
-  const Outcome result = run({"replay", kMlp, "--policy", "bfc", "--limit", "13MiB", "--json", "--repeat", "1"});
+  const CliResult result = run_cli({"replay", kMlp, "--policy", "bfc", "--limit", "13MiB", "--json", "--repeat", "1"});
   EXPECT_EQ(result.code, 3);
   const auto json = nlohmann::json::parse(result.out);
   EXPECT_GT(json["refusals"].get<int>(), 0);
@@ -63,8 +49,8 @@ TEST(ReplayCommand, EndsWith3AfterARefusalAndCountsIt) {
 }
 
 TEST(ReplayCommand, ShowsATableAndThePictureOfMemory) {
-  const Outcome result = run({"replay", kMlp, "--policy", "bfc", "--limit", "24MiB", "--touch", "--repeat", "1"});
-  EXPECT_EQ(result.code, 0) << result.err;
+  const CliResult result = run_cli({"replay", kMlp, "--policy", "bfc", "--limit", "24MiB", "--touch", "--repeat", "1"});
+  EXPECT_EQ(result.code, 0) << result.errors;
   EXPECT_THAT(result.out, HasSubstr("peak live"));
   EXPECT_THAT(result.out, HasSubstr("11.6 MiB"));
   EXPECT_THAT(result.out, HasSubstr("time per operation"));
@@ -73,8 +59,8 @@ TEST(ReplayCommand, ShowsATableAndThePictureOfMemory) {
 }
 
 TEST(ReplayCommand, ComparesTheArenaWithTensorFlowsPolicy) {
-  const Outcome result = run({"replay", kMlp, "--limit", "12700000", "--repeat", "1"});
-  EXPECT_EQ(result.code, 0) << result.err;
+  const CliResult result = run_cli({"replay", kMlp, "--limit", "12700000", "--repeat", "1"});
+  EXPECT_EQ(result.code, 0) << result.errors;
   EXPECT_THAT(result.out, HasSubstr("pages moved"));
   EXPECT_THAT(result.out, HasSubstr("The same trace under TensorFlow's policy would reserve 30.0 MiB (2.581 x live)"));
   EXPECT_THAT(result.out, HasSubstr("needs a fixed pool of at least 13.9 MiB"));
@@ -83,31 +69,31 @@ TEST(ReplayCommand, ComparesTheArenaWithTensorFlowsPolicy) {
 TEST(ReplayCommand, EndsWith1AndTheLineOfAMalformedTrace) {
   const std::string path = testing::TempDir() + "/replay_command_bad.csv";
   std::ofstream(path) << "a,1,5\nf,2\n";
-  const Outcome result = run({"replay", path.c_str(), "--policy", "bfc", "--json"});
+  const CliResult result = run_cli({"replay", path, "--policy", "bfc", "--json"});
   std::filesystem::remove(path);
   EXPECT_EQ(result.code, 1);
   EXPECT_EQ(result.out, "");
-  EXPECT_THAT(result.err, HasSubstr("replay_command_bad.csv\": line 2: free of id 2, which is not live"));
+  EXPECT_THAT(result.errors, HasSubstr("replay_command_bad.csv\": line 2: free of id 2, which is not live"));
 }
 
 TEST(ReplayCommand, EndsWith1WhenThereIsNoSuchFile) {
-  const Outcome result = run({"replay", "/nonexistent.csv"});
+  const CliResult result = run_cli({"replay", "/nonexistent.csv"});
   EXPECT_EQ(result.code, 1);
-  EXPECT_THAT(result.err, HasSubstr("cannot be opened"));
+  EXPECT_THAT(result.errors, HasSubstr("cannot be opened"));
 }
 
 TEST(ReplayCommand, EndsWith2ForWrongUsage) {
-  EXPECT_EQ(run({"replay"}).code, 2);
-  EXPECT_EQ(run({"replay", kMlp, "--policy", "slab"}).code, 2);
-  EXPECT_EQ(run({"replay", kMlp, "--limit", "much"}).code, 2);
-  EXPECT_EQ(run({"replay", kMlp, "--limit", "0"}).code, 2);
-  EXPECT_EQ(run({"replay", kMlp, "--limit", "1"}).code, 2);
-  EXPECT_EQ(run({"replay", kMlp, "--repeat", "0"}).code, 2);
-  EXPECT_EQ(run({"replay", kMlp, "--unknown"}).code, 2);
+  EXPECT_EQ(run_cli({"replay"}).code, 2);
+  EXPECT_EQ(run_cli({"replay", kMlp, "--policy", "slab"}).code, 2);
+  EXPECT_EQ(run_cli({"replay", kMlp, "--limit", "much"}).code, 2);
+  EXPECT_EQ(run_cli({"replay", kMlp, "--limit", "0"}).code, 2);
+  EXPECT_EQ(run_cli({"replay", kMlp, "--limit", "1"}).code, 2);
+  EXPECT_EQ(run_cli({"replay", kMlp, "--repeat", "0"}).code, 2);
+  EXPECT_EQ(run_cli({"replay", kMlp, "--unknown"}).code, 2);
 }
 
 TEST(ReplayCommand, TeachesInItsHelp) {
-  const Outcome result = run({"replay", "--help"});
+  const CliResult result = run_cli({"replay", "--help"});
   EXPECT_EQ(result.code, 0);
   EXPECT_THAT(result.out, HasSubstr("peak reserved  most bytes taken from the system"));
   EXPECT_THAT(result.out, HasSubstr("--limit 300MiB"));
@@ -116,9 +102,9 @@ TEST(ReplayCommand, TeachesInItsHelp) {
 TEST(ReplayCommand, ReplaysAnEmptyTrace) {
   const std::string path = testing::TempDir() + "/replay_command_empty.csv";
   std::ofstream(path) << "# nothing\n";
-  const Outcome result = run({"replay", path.c_str(), "--policy", "bfc", "--json"});
+  const CliResult result = run_cli({"replay", path, "--policy", "bfc", "--json"});
   std::filesystem::remove(path);
-  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(result.code, 0) << result.errors;
   EXPECT_EQ(nlohmann::json::parse(result.out)["peak_reserved"], 0);
 }
 

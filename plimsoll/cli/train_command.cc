@@ -7,14 +7,16 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "plimsoll/base/atomic_file.h"
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
 #include "plimsoll/cli/command.h"
+#include "plimsoll/cli/option_checks.h"
 #include "plimsoll/cli/train_command_data.h"
+#include "plimsoll/cli/training_choice.h"
 #include "plimsoll/device/config.h"
 #include "plimsoll/memory/trace_recorder.h"
 #include "plimsoll/model/callbacks.h"
+#include "plimsoll/model/counted.h"
 #include "plimsoll/model/layers_model.h"
 #include "plimsoll/model/model.h"
 #include "plimsoll/observe/report_page.h"
@@ -26,10 +28,8 @@ namespace fs = std::filesystem;
 
 struct Arguments {
   std::string model, data, validation, budget, checkpoint, logdir, report, out, weights;
-  std::string optimizer, loss;
-  std::vector<std::string> metrics;
+  TrainingChoice choice;
   DataOptions columns;
-  double learning_rate = 0;
   int epochs = 10;
   std::size_t batch = 32;
   std::optional<std::uint64_t> seed;
@@ -56,47 +56,22 @@ class WatchInterrupt {
   struct sigaction before_ = {};
 };
 
-// What the last layer does tells what its outputs are. The document was read as a model before.
-std::string usual_loss(const std::string& path) {
-  const auto document = nlohmann::json::parse(read_file(path, std::size_t{1} << 30));
-  const auto& topology = document.contains("modelTopology") ? document["modelTopology"] : document;
-  const auto& model = topology.contains("model_config") ? topology["model_config"] : topology;
-  const auto& config = model["config"];
-  const auto& last = config.is_array() ? config.back() : config["layers"].back();
-  const std::string activation = last["config"].value("activation", nlohmann::json()).is_string()
-                                     ? last["config"]["activation"].get<std::string>()
-                                     : "";
-  if (activation == "softmax" || last.value("class_name", "") == "Softmax") return "sparse_categorical_crossentropy";
-  if (activation == "sigmoid") return "binary_crossentropy";
-  return "mean_squared_error";
-}
-
-void compile(const Model& model, const Arguments& arguments) {
-  if (model.is_compiled() && arguments.optimizer.empty() && arguments.loss.empty() && arguments.metrics.empty()) {
-    if (arguments.learning_rate != 0) model.optimizer().set_learning_rate(arguments.learning_rate);
-    return;
-  }
-  const std::string loss = arguments.loss.empty() ? usual_loss(arguments.model) : arguments.loss;
-  std::vector<Metric> metrics;
-  for (const std::string& name : arguments.metrics) metrics.emplace_back(name);
-  if (metrics.empty() && loss.find("crossentropy") != std::string::npos) metrics.emplace_back("accuracy");
-  const Optimizer optimizer = optimizers::by_name(arguments.optimizer.empty() ? "adam" : arguments.optimizer);
-  if (arguments.learning_rate != 0) optimizer.set_learning_rate(arguments.learning_rate);
-  model.compile({.optimizer = optimizer, .loss = loss, .metrics = metrics});
-}
-
-Dataset dataset_of(const Example& examples, const Arguments& arguments, bool shuffle) {
+Dataset dataset_of(const Example& examples, const std::string& path, const Arguments& arguments, bool shuffle) {
   Dataset rows = Dataset::from_tensors(examples.inputs, examples.targets);
   const std::size_t count = rows.size().value_or(0);
-  if (count == 0) throw InvalidArgument(fmt::format("train: {} has no examples", arguments.data));
+  if (count == 0) throw InvalidArgument(fmt::format("train: {} has no examples", path));
   if (shuffle && count > 1) rows = rows.shuffle(count, {.seed = arguments.seed});
   return rows.batch(arguments.batch);
 }
 
-std::vector<Callback> callbacks_of(const Arguments& arguments) {
+std::vector<Callback> callbacks_of(const Arguments& arguments, const TableColumns& columns) {
   std::vector<Callback> list = {callbacks::OnBatchEnd([](Model& model, std::size_t, const Logs&) {
     if (interrupted) model.stop_training();
   })};
+  if (!arguments.checkpoint.empty() && columns.is_set())
+    list.push_back(callbacks::OnEpochEnd([&arguments, columns](Model&, int epoch, const Logs&) {
+      if (epoch == 0) columns.save(arguments.checkpoint);
+    }));
   if (!arguments.checkpoint.empty())
     list.push_back(callbacks::ModelCheckpoint((fs::path(arguments.checkpoint) / "cp-{epoch:04d}.ckpt").string(),
                                               {.save_weights_only = true}));
@@ -108,6 +83,7 @@ struct Outcome {
   History history;
   std::string checkpoint, model, trace, report;
   std::size_t budget = 0;
+  std::size_t dropped_rows = 0;
 };
 
 Outcome train(const Arguments& arguments) {
@@ -119,20 +95,24 @@ Outcome train(const Arguments& arguments) {
     recorder.emplace(TraceOptions{.path = outcome.trace});
   }
   const Model model = load_layers_model(arguments.model);
-  compile(model, arguments);
+  compile(model, arguments.model, arguments.choice);
   if (!arguments.weights.empty()) model.load_weights(arguments.weights);
-  const Dataset data =
-      dataset_of(load_examples(arguments.data, model, arguments.columns), arguments, !arguments.no_shuffle);
+  const LoadedExamples loaded = load_examples(arguments.data, model, arguments.columns);
+  const Dataset data = dataset_of(loaded.examples, arguments.data, arguments, !arguments.no_shuffle);
+  outcome.dropped_rows = loaded.dropped_rows;
   Dataset validation;
   if (!arguments.validation.empty())
-    validation = dataset_of(load_examples(arguments.validation, model, arguments.columns), arguments, false);
+    validation = dataset_of(load_examples(arguments.validation, model, arguments.columns, loaded.columns).examples,
+                            arguments.validation, arguments, false);
+  const TableColumns columns = arguments.out.empty() && arguments.checkpoint.empty() ? TableColumns() : loaded.columns;
+  if (columns.is_set()) static_cast<void>(columns.to_json());  // What cannot be kept is told before training.
   std::optional<std::size_t> budget;
   if (!arguments.budget.empty()) budget = outcome.budget = parse_bytes(arguments.budget);
   const WatchInterrupt watch;
   outcome.history = model.fit(data, {.epochs = arguments.epochs,
                                      .validation_data = validation,
                                      .verbose = arguments.json ? 0 : 1,
-                                     .callbacks = callbacks_of(arguments),
+                                     .callbacks = callbacks_of(arguments, columns),
                                      .budget = budget});
   if (!arguments.checkpoint.empty()) {
     const int epoch = static_cast<int>(outcome.history.num_epochs());
@@ -143,6 +123,7 @@ Outcome train(const Arguments& arguments) {
   }
   if (!arguments.out.empty()) {
     save_layers_model(model, arguments.out, {.include_optimizer = true});
+    if (columns.is_set()) columns.save(arguments.out);
     outcome.model = arguments.out;
   }
   if (recorder) {
@@ -173,6 +154,7 @@ void print_json(const Arguments& arguments, const Outcome& outcome) {
       {"loss", history.num_epochs() > 0 ? nlohmann::ordered_json(history["loss"].back()) : nlohmann::ordered_json()},
       {"metrics", metrics},
       {"history", all},
+      {"dropped_rows", outcome.dropped_rows},
       {"peak_bytes", history.peak_bytes()},
       {"budget_bytes", or_null(!arguments.budget.empty(), outcome.budget)},
       {"recomputed", 0},
@@ -197,6 +179,9 @@ void run(const Arguments& arguments) {
   if (arguments.json) {
     print_json(arguments, outcome);
   } else {
+    if (outcome.dropped_rows > 0)
+      std::printf("Left out %s of %s without all values.\n", counted(outcome.dropped_rows, "line").c_str(),
+                  arguments.data.c_str());
     std::printf("Peak %s in use.\n", format_bytes_exactly(outcome.history.peak_bytes()).c_str());
     if (!outcome.checkpoint.empty()) std::printf("The weights are in %s.\n", outcome.checkpoint.c_str());
     if (!outcome.model.empty()) std::printf("The model is in %s.\n", outcome.model.c_str());
@@ -205,28 +190,9 @@ void run(const Arguments& arguments) {
   }
   std::fflush(stdout);
   if (interrupted) {
-    std::fprintf(stderr, "plimsoll: interrupted after %zu epochs; the weights are in %s\n",
-                 outcome.history.num_epochs(), outcome.checkpoint.c_str());
+    std::fprintf(stderr, "plimsoll: interrupted after %s; the weights are in %s\n",
+                 counted(outcome.history.num_epochs(), "epoch").c_str(), outcome.checkpoint.c_str());
     throw Exit{130};
-  }
-}
-
-std::string not_a_size(const std::string& text) {
-  try {
-    return parse_bytes(text) > 0 ? "" : "a budget of no bytes";
-  } catch (const InvalidArgument& error) {
-    return error.what();
-  }
-}
-
-// A name that the library does not know is wrong usage.
-template <class T>
-std::string not_a_name_of(const std::string& text) {
-  try {
-    static_cast<void>(T(std::string_view(text)));
-    return "";
-  } catch (const InvalidArgument& error) {
-    return error.what();
   }
 }
 
@@ -235,35 +201,25 @@ void add_data_options(CLI::App& command, Arguments& arguments) {
       .add_option("--data", arguments.data,
                   "Examples: a CSV (the targets are the last columns), or an npz with x and y")
       ->required()
-      ->check(CLI::ExistingFile);
-  command.add_option("--validation", arguments.validation, "The same, to look at after each epoch")
-      ->check(CLI::ExistingFile);
+      ->type_name("FILE");
+  command.add_option("--validation", arguments.validation, "The same, to look at after each epoch")->type_name("FILE");
   command.add_option("--target", arguments.columns.targets, "Columns of the CSV that are targets, by name or number");
-  command.add_option("--categorical", arguments.columns.categorical, "Columns of text, which become numbers");
-  command.add_option("--missing", arguments.columns.missing, "What an empty field is")
-      ->check(CLI::IsMember({"error", "zero", "nan", "drop"}))
-      ->capture_default_str();
+  command.add_option("--categorical", arguments.columns.categorical,
+                     "Columns of text, which become numbers: those of the training data, kept in columns.json");
+  add_missing_option(command, arguments.columns, "What an empty field of an input is; drop: its line is left out");
+  add_header_option(command, arguments.columns);
 }
 
 void add_training_options(CLI::App& command, Arguments& arguments) {
   command.add_option("--epochs", arguments.epochs, "How often all examples are seen")
-      ->check(CLI::NonNegativeNumber)
+      ->check(at_least(0))
       ->capture_default_str();
-  command.add_option("--batch", arguments.batch, "Examples in a step")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  command.add_option("--optimizer", arguments.optimizer, "Left out: the model's, or adam")
-      ->check(CLI::IsMember({"sgd", "rmsprop", "adagrad", "adadelta", "adam", "adamw", "adamax"}));
-  command.add_option("--learning-rate", arguments.learning_rate, "Left out: the optimizer's")
-      ->check(CLI::PositiveNumber);
-  command.add_option("--loss", arguments.loss, "Left out: the model's, or what goes with its last activation")
-      ->check(CLI::Validator(not_a_name_of<Loss>, ""));
-  command.add_option("--metrics", arguments.metrics, "Left out: the model's, or accuracy for classes")
-      ->check(CLI::Validator(not_a_name_of<Metric>, ""));
+  command.add_option("--batch", arguments.batch, "Examples in a step")->check(at_least(1))->capture_default_str();
+  add_training_choice(command, arguments.choice);
   command.add_option("--seed", arguments.seed, "For initial weights, order and dropout: the same again");
   command.add_flag("--no-shuffle", arguments.no_shuffle, "Take the examples in the order of the file");
   command.add_option("--budget", arguments.budget, "Bytes that training may take: 64MiB")
-      ->check(CLI::Validator(not_a_size, "SIZE"))
+      ->check(size_check())
       ->type_name("SIZE");
 }
 
@@ -274,7 +230,7 @@ void add_train_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("train", "Train a Layers model (model.json of TensorFlow.js or Keras)");
   command->add_option("MODEL", arguments->model, "model.json; one without weights begins anew")
       ->required()
-      ->check(CLI::ExistingFile);
+      ->type_name("FILE");
   add_data_options(*command, *arguments);
   add_training_options(*command, *arguments);
   command->add_option("--weights", arguments->weights, "A checkpoint to begin with")->type_name("PREFIX");

@@ -9,7 +9,10 @@
 #include "plimsoll/base/atomic_file.h"
 #include "plimsoll/base/error.h"
 #include "plimsoll/io/npz.h"
+#include "plimsoll/model/counted.h"
 #include "plimsoll/model/layers_model.h"
+#include "plimsoll/ops/creation.h"
+#include "plimsoll/ops/elementwise.h"
 
 namespace plimsoll {
 namespace {
@@ -75,26 +78,87 @@ std::size_t target_columns(const Model& model, const ModelEnds& ends) {
   return count == kUnknownSize ? 1 : static_cast<std::size_t>(count);
 }
 
-Example load_csv_examples(const std::string& path, const Model& model, const DataOptions& options) {
-  const ModelEnds ends(model);
-  if (ends.inputs.size() != 1 || ends.outputs.size() != 1)
-    throw InvalidArgument(fmt::format("{}: the model has {} inputs and {} outputs; a CSV has one table, use an npz",
-                                      path, ends.inputs.size(), ends.outputs.size()));
-  CsvOptions csv{.targets = options.targets, .categorical = options.categorical, .missing = options.missing};
+// Numbers of classes, as the loss takes them and a forecast counts them.
+Tensor labels_of(const Tensor& targets, const Shape& output, const std::string& path) {
+  Tensor labels = targets;
+  if (is_floating(labels.dtype()) && !(labels == floor(labels)).all().item<bool>())
+    throw InvalidArgument(
+        fmt::format("{}: the model's loss takes numbers of classes as targets, and some are no whole numbers; give 0, "
+                    "1, .., or text "
+                    "with --categorical, or another --loss",
+                    path));
+  if (labels.dtype() != i32) labels = labels.cast(i32);
+  if (labels.rank() == output.rank() && labels.shape().back() == 1)
+    labels = labels.reshape(Shape(std::vector<std::int64_t>(labels.shape().begin(), labels.shape().end() - 1)));
+  return labels;
+}
+
+Tensor target_of(const Tensor& targets, const Model& model, const Shape& output, const std::string& path) {
+  return model.loss_takes_labels() ? labels_of(targets, output, path) : fitted(targets, output, f32);
+}
+
+// How the training data itself is read: the model's inputs are its first columns, the targets its last ones.
+CsvOptions training_options(const Model& model, const ModelEnds& ends, const DataOptions& options) {
+  CsvOptions csv{.targets = options.targets, .categorical = options.categorical, .header = options.has_header()};
   const std::size_t wanted = target_columns(model, ends);
   if (csv.targets.empty() && wanted > 1) {
     const std::int64_t features = elements_of(ends.inputs[0]);
     for (std::size_t i = 0; i < wanted; ++i)
       csv.targets.push_back(std::to_string(features + static_cast<std::int64_t>(i)));
   }
-  const CsvTable table = load_csv(path, csv);
+  return csv;
+}
+
+void check_columns(const std::string& path, const CsvTable& table, const ModelEnds& ends) {
   const std::int64_t features = elements_of(ends.inputs[0]);
+  if (table.target_names.empty())
+    throw InvalidArgument(
+        fmt::format("{}: has one column; training takes one of inputs and one of targets at least", path));
   if (features != kUnknownSize && features != static_cast<std::int64_t>(table.feature_names.size()))
     throw InvalidArgument(
-        fmt::format("{}: has {} columns beside {} of targets, the model takes {}; say which are targets with --target",
-                    path, table.feature_names.size(), table.target_names.size(), features));
-  return {.inputs = {fitted(table.features, ends.inputs[0], ends.input_dtypes[0])},
-          .targets = {model.loss_takes_labels() ? table.targets : fitted(table.targets, ends.outputs[0], f32)}};
+        fmt::format("{}: has {} beside {} of targets, the model takes {}; say which are targets with "
+                    "--target",
+                    path, counted(table.feature_names.size(), "column"), table.target_names.size(), features));
+}
+
+LoadedExamples load_csv_examples(const std::string& path, const Model& model, const DataOptions& options,
+                                 const TableColumns& columns) {
+  const ModelEnds ends(model);
+  if (ends.inputs.size() != 1 || ends.outputs.size() != 1)
+    throw InvalidArgument(fmt::format("{}: the model has {} and {}; a CSV has one table, use an npz", path,
+                                      counted(ends.inputs.size(), "input"), counted(ends.outputs.size(), "output")));
+  CsvOptions csv =
+      columns.is_set() ? columns.options_for(path, options.has_header(), true) : training_options(model, ends, options);
+  csv.missing = options.missing;
+  const CsvTable table = load_csv(path, csv);
+  check_columns(path, table, ends);
+  return {.examples = {.inputs = {fitted(table.features, ends.inputs[0], ends.input_dtypes[0])},
+                       .targets = {target_of(table.targets, model, ends.outputs[0], path)}},
+          .dropped_rows = table.dropped_rows,
+          .columns = TableColumns::of(table)};
+}
+
+// Rows that lack a value are asked about as if it were 0, and marked.
+LoadedInputs load_csv_inputs(const std::string& path, const Model& model, const DataOptions& options,
+                             const TableColumns& columns) {
+  const ModelEnds ends(model);
+  CsvOptions csv;
+  if (columns.is_set()) {
+    csv = columns.options_for(path, options.has_header(), false);
+  } else {
+    csv = {.header = options.has_header(), .all_features = true};
+    const std::int64_t features = elements_of(ends.inputs[0]);
+    if (features != kUnknownSize) csv.features = numbers_to(features);  // What follows them may be targets.
+  }
+  const bool drops = options.missing == "drop";
+  csv.missing = drops ? "nan" : options.missing;
+  const Tensor features = load_csv(path, csv).features;
+  if (!drops) return {.inputs = {features}};
+  const Tensor lacking = is_nan(features);
+  const Tensor rows = lacking.any({1});
+  return {.inputs = {where(lacking, zeros_like(features), features)},
+          .lacking = rows,
+          .lacking_rows = static_cast<std::size_t>(rows.cast(i64).sum().item<std::int64_t>())};
 }
 
 }  // namespace
@@ -106,8 +170,23 @@ ModelEnds::ModelEnds(const Model& model)
       input_names(model.input_names()),
       output_names(model.output_names()) {}
 
-Example load_examples(const std::string& path, const Model& model, const DataOptions& options) {
-  if (form_of(path) == ".csv") return load_csv_examples(path, model, options);
+void add_header_option(CLI::App& command, DataOptions& options) {
+  command.add_option("--header", options.header, "Whether the first line of a CSV has the names of its columns")
+      ->check(CLI::IsMember({"yes", "no", "auto"}))
+      ->capture_default_str();
+}
+
+void add_missing_option(CLI::App& command, DataOptions& options, const char* what) {
+  command.add_option("--missing", options.missing, what)
+      ->check(CLI::IsMember({"error", "zero", "nan", "drop"}))
+      ->capture_default_str();
+}
+
+bool is_csv(const std::string& path) { return form_of(path) == ".csv"; }
+
+LoadedExamples load_examples(const std::string& path, const Model& model, const DataOptions& options,
+                             const TableColumns& columns) {
+  if (is_csv(path)) return load_csv_examples(path, model, options, columns);
   if (form_of(path) != ".npz") refuse_form(path, ".csv or .npz");
   const ModelEnds ends(model);
   const NpzFile file(path);
@@ -116,19 +195,20 @@ Example load_examples(const std::string& path, const Model& model, const DataOpt
     result.inputs.push_back(fitted(array_of(file, path, usual_names("x", ends.input_names[i], i, ends.inputs.size())),
                                    ends.inputs[i], ends.input_dtypes[i]));
   for (std::size_t i = 0; i < ends.outputs.size(); ++i)
-    result.targets.push_back(array_of(file, path, usual_names("y", ends.output_names[i], i, ends.outputs.size())));
-  return result;
+    result.targets.push_back(
+        target_of(array_of(file, path, usual_names("y", ends.output_names[i], i, ends.outputs.size())), model,
+                  ends.outputs[i], path));
+  return {.examples = std::move(result)};
 }
 
-std::vector<Tensor> load_model_inputs(const std::string& path, const Model& model, const DataOptions& options) {
+LoadedInputs load_model_inputs(const std::string& path, const Model& model, const DataOptions& options,
+                               const TableColumns& columns) {
   const ModelEnds ends(model);
-  std::vector<Tensor> given;
+  LoadedInputs loaded;
+  std::vector<Tensor>& given = loaded.inputs;
   const std::string form = form_of(path);
   if (form == ".csv") {
-    const std::int64_t features = elements_of(ends.inputs[0]);
-    CsvOptions csv{.categorical = options.categorical, .missing = options.missing, .all_features = true};
-    if (features != kUnknownSize) csv.features = numbers_to(features);  // What follows them may be targets.
-    given = {load_csv(path, csv).features};
+    loaded = load_csv_inputs(path, model, options, columns);
   } else if (form == ".npy") {
     given = {load_npy(path)};
   } else if (form == ".json") {
@@ -141,10 +221,10 @@ std::vector<Tensor> load_model_inputs(const std::string& path, const Model& mode
     refuse_form(path, ".csv, .npy, .npz or .json");
   }
   if (given.size() != ends.inputs.size())
-    throw InvalidArgument(fmt::format("{}: has {} tensors, the model takes {} inputs; give one for each", path,
-                                      given.size(), ends.inputs.size()));
+    throw InvalidArgument(fmt::format("{}: has {}, the model takes {}; give one for each", path,
+                                      counted(given.size(), "tensor"), counted(ends.inputs.size(), "input")));
   for (std::size_t i = 0; i < given.size(); ++i) given[i] = fitted(given[i], ends.inputs[i], ends.input_dtypes[i]);
-  return given;
+  return loaded;
 }
 
 void write_csv(const std::vector<Tensor>& tensors, FunctionRef<void(std::string_view row)> write) {

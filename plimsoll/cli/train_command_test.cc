@@ -8,7 +8,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "plimsoll/cli/command.h"
+#include "plimsoll/cli/cli_testing.h"
 #include "plimsoll/io/checkpoint_state.h"
 #include "plimsoll/io/npz.h"
 #include "plimsoll/model/core_layers.h"
@@ -42,15 +42,15 @@ class TrainCommand : public testing::Test {
   std::string path(const char* name) const { return (directory_ / name).string(); }
   std::string model() const { return path("model/model.json"); }
 
-  static std::string run(std::vector<std::string> arguments, int expected_code = 0) {
-    arguments.insert(arguments.begin(), "plimsoll");
-    std::vector<const char*> pointers;
-    for (const std::string& each : arguments) pointers.push_back(each.c_str());
-    testing::internal::CaptureStdout();
-    testing::internal::CaptureStderr();
-    EXPECT_EQ(run_program(static_cast<int>(pointers.size()), pointers.data()), expected_code);
-    errors_ = testing::internal::GetCapturedStderr();
-    return testing::internal::GetCapturedStdout();
+  static std::string run(const std::vector<std::string>& arguments, int expected_code = 0) {
+    const CliResult result = run_cli(arguments);
+    EXPECT_EQ(result.code, expected_code) << result.errors;
+    errors_ = result.errors;
+    return result.out;
+  }
+  std::string write(const char* name, const std::string& text) const {
+    std::ofstream(path(name)) << text;
+    return path(name);
   }
 
   inline static std::string errors_;
@@ -115,8 +115,17 @@ TEST_F(TrainCommand, EndsWithTheRightCode) {
   EXPECT_THAT(errors_, HasSubstr("budget"));
   run({"predict", model(), "--input", path("train.csv"), "--budget", "100"}, 3);
   run({"train", model()}, 2);
-  run({"train", model(), "--data", path("absent.csv")}, 2);
+  run({"train", model(), "--data", path("absent.csv")}, 1);
+  EXPECT_THAT(errors_, HasSubstr("absent.csv"));
+  run({"train", path("absent.json"), "--data", path("train.csv")}, 1);
+  EXPECT_THAT(errors_, HasSubstr("absent.json"));
+  run({"predict", model(), "--input", path("absent.csv")}, 1);
   run({"train", model(), "--data", path("train.csv"), "--loss", "none"}, 2);
+  run({"train", model(), "--data", path("train.csv"), "--learning-rate", "-1"}, 2);
+  EXPECT_THAT(errors_, HasSubstr("give a number above 0"));
+  EXPECT_LT(errors_.size(), 200u);
+  run({"train", model(), "--data", path("train.csv"), "--epochs", "-1"}, 2);
+  run({"train", model(), "--data", path("train.csv"), "--header", "maybe"}, 2);
   run({"train", model(), "--data", path("train.csv"), "--budget", "much"}, 2);
   run({"train", path("train.csv"), "--data", path("train.csv")}, 1);
   EXPECT_THAT(errors_, HasSubstr("train.csv"));
@@ -126,6 +135,119 @@ TEST_F(TrainCommand, EndsWithTheRightCode) {
   run({"train", model(), "--data", path("model/model.json")}, 1);
   EXPECT_THAT(errors_, HasSubstr(".npz"));
   run({"train", "--help"}, 0);
+}
+
+TEST_F(TrainCommand, KeepsTheNumbersOfTextForTheNextFiles) {
+  std::string text = "colour,size,kind\n";
+  for (int i = 0; i < 40; ++i) text += i % 2 ? "red,1,pear\n" : "blue,2,apple\n";
+  const std::string data = write("fruit.csv", text), other = write("other.csv", "size,colour,kind\n1,red,pear\n");
+  const std::string out = path("fruit"), trained = out + "/model.json";
+  const Json json =
+      Json::parse(run({"train",  model(), "--data",   data,           "--validation",    other,   "--categorical",
+                       "colour", "kind",  "--epochs", "40",           "--learning-rate", "0.05",  "--seed",
+                       "1",      "--out", out,        "--checkpoint", path("cp"),        "--json"}));
+  EXPECT_EQ(json["metrics"]["val_accuracy"], 1.0);
+  // Red alone, in another order of columns, without the target, without a header: it is number 1 everywhere.
+  const Json red = Json::parse(run({"predict", trained, "--input", other, "--json"}));
+  EXPECT_EQ(red["classes"], (Json{"apple", "pear"}));
+  EXPECT_GT(red["outputs"][0]["data"][1], 0.5);
+  for (const std::string& same : {write("a.csv", "size,colour\n1,red\n"), write("b.csv", "red,1\n"),
+                                  write("c.csv", "red,1,pear\n"), write("d.csv", "id,size,colour\nx,1,red\n")}) {
+    EXPECT_EQ(Json::parse(run({"predict", trained, "--input", same, "--json"}))["outputs"], red["outputs"]) << same;
+    EXPECT_EQ(Json::parse(run(
+                  {"predict", model(), "--weights", path("cp/cp-0040.ckpt"), "--input", same, "--json"}))["outputs"],
+              red["outputs"]);
+  }
+  fs::rename(out + "/columns.json", path("kept.json"));
+  run({"predict", trained, "--input", other}, 1);
+  EXPECT_EQ(
+      Json::parse(run({"predict", trained, "--input", other, "--columns", path("kept.json"), "--json"}))["outputs"],
+      red["outputs"]);
+  run({"predict", trained, "--columns", path("kept.json"), "--input",
+       write("new.csv", "colour,size\nred,1\ngreen,2\n")},
+      1);
+  EXPECT_THAT(errors_,
+              HasSubstr("line 3: column 0 (\"colour\"): \"green\" is no known category; known are: blue, red"));
+  run({"train", model(), "--data", data, "--validation", write("v.csv", "colour,size,kind\nred,1,plum\n"),
+       "--categorical", "colour", "kind"},
+      1);
+  EXPECT_THAT(errors_, HasSubstr("\"plum\" is no known category; known are: apple, pear"));
+  run({"train", model(), "--data", write("latin.csv", "a,b,kind\n1,2,\xE9\n"), "--categorical", "kind", "--out",
+       path("o")},
+      1);
+  EXPECT_THAT(errors_, HasSubstr("not UTF-8"));
+  EXPECT_FALSE(fs::exists(path("o")));
+  for (const char* damaged : {"{", "[]", "{\"format\": \"other\"}", "{\"format\": \"plimsoll-columns\"}"})
+    run({"predict", trained, "--input", other, "--columns", write("damaged.json", damaged)}, 1);
+  run({"predict", trained, "--input", write("wide.csv", "1,2,3,4\n"), "--columns", path("kept.json")}, 1);
+  EXPECT_THAT(errors_, HasSubstr("has 4 columns, the training data 3"));
+}
+
+TEST_F(TrainCommand, ReadsAHeaderAsItIsTold) {
+  const std::string plain = write("plain.csv", "1,2,0\n2,1,1\n3,1,1\n");
+  const auto rows = [&](const char* header) {
+    const std::string out = run({"predict", model(), "--input", plain, "--header", header});
+    return std::count(out.begin(), out.end(), '\n');
+  };
+  EXPECT_EQ(rows("auto"), 3);
+  EXPECT_EQ(rows("no"), 3);
+  EXPECT_EQ(rows("yes"), 2);
+  run({"train", model(), "--data", plain, "--header", "yes", "--epochs", "1", "--json"});
+  run({"train", model(), "--data", path("train.csv"), "--header", "no", "--epochs", "1"}, 1);
+  EXPECT_THAT(errors_, HasSubstr("line 1: column 0: \"a\" is no number"));
+}
+
+TEST_F(TrainCommand, SaysWhatItLeavesOut) {
+  const std::string gaps = write("gaps.csv", "a,b,label\n1,2,0\n,3,1\n2,1,1\n3,NA,0\n");
+  const Json json =
+      Json::parse(run({"train", model(), "--data", gaps, "--missing", "drop", "--epochs", "1", "--json"}));
+  EXPECT_EQ(json["dropped_rows"], 2);
+  EXPECT_THAT(run({"train", model(), "--data", gaps, "--missing", "drop", "--epochs", "1"}),
+              HasSubstr("Left out 2 lines of " + gaps));
+  const std::string csv = run({"predict", model(), "--input", gaps, "--missing", "drop"});
+  EXPECT_THAT(errors_, HasSubstr("2 lines of " + gaps));
+  std::istringstream lines(csv);
+  std::vector<std::string> rows;
+  for (std::string line; std::getline(lines, line);) rows.push_back(line);
+  ASSERT_EQ(rows.size(), 4u);  // In their places.
+  EXPECT_EQ(rows[1], "nan,nan");
+  EXPECT_EQ(rows[3], "nan,nan");
+  const std::string whole = run({"predict", model(), "--input", write("whole.csv", "a,b\n1,2\n2,1\n")});
+  EXPECT_EQ(rows[0] + "\n" + rows[2] + "\n", whole);
+  run({"train", model(), "--data", write("target.csv", "a,b,label\n1,2,\n"), "--missing", "zero"}, 1);
+  EXPECT_THAT(errors_, HasSubstr("a target is not made up"));
+  run({"train", model(), "--data", write("one.csv", "1\n2\n")}, 1);
+  EXPECT_THAT(errors_, HasSubstr("has one column"));
+  run({"train", model(), "--data", write("half.csv", "1,2,0.5\n")}, 1);
+  EXPECT_THAT(errors_, HasSubstr("no whole numbers"));
+}
+
+// The same model and options: one number, before and after.
+TEST_F(TrainCommand, TakesWhatTheForecastSays) {
+  save_npz(path("wide.npz"), {{"x", zeros({60, 2})}, {"y", zeros({60}, i64)}});
+  const Sequential regression({layers::Dense(4, {.input_shape = {2}, .seed = 1}), layers::Dense(1, {.seed = 2})});
+  save_layers_model(regression, path("regression"));
+  struct Case {
+    std::string model, data;
+    std::vector<std::string> options;
+  };
+  const std::string regressing = path("regression/model.json");
+  for (const Case& c :
+       {Case{model(), path("train.csv"), {}}, Case{model(), path("wide.npz"), {}},
+        Case{model(), path("train.csv"), {"--optimizer", "sgd"}}, Case{regressing, path("train.csv"), {}},
+        Case{regressing, path("train.csv"), {"--loss", "mae", "--metrics", "mse"}}}) {
+    std::vector<std::string> forecast = {"forecast", c.model, "--batch", "20", "--json"},
+                             train = {"train", c.model, "--data", c.data, "--batch", "20", "--epochs", "2", "--json"};
+    for (auto* arguments : {&forecast, &train}) arguments->insert(arguments->end(), c.options.begin(), c.options.end());
+    const Json foreseen = Json::parse(run(forecast));
+    EXPECT_EQ(foreseen["peak_bytes"], Json::parse(run(train))["peak_bytes"]);
+    const auto budget = foreseen["smallest_budget_bytes"].get<std::size_t>();
+    train.insert(train.end(), {"--budget", std::to_string(budget)});
+    run(train);
+    train.back() = std::to_string(budget - 1);
+    run(train, 3);
+    EXPECT_THAT(errors_, HasSubstr("give it a budget of " + std::to_string(budget) + " bytes"));
+  }
 }
 
 TEST_F(TrainCommand, SavesACheckpointWhenInterrupted) {

@@ -121,6 +121,8 @@ std::uint32_t GraphState::push(Node node, std::string_view base_name, std::strin
     if (output.id == 0) output.id = new_value_id();
   if (!waiting_for.empty()) node.controls.insert(node.controls.end(), waiting_for.begin(), waiting_for.end());
   node.category = ThreadContext::current().category;
+  node.scope = ThreadContext::current().name_scope;
+  node.site = ThreadContext::current().site;
   has_effects_ |= node.kind == NodeKind::kAssign || node.kind == NodeKind::kUpdate;
   nodes_.push_back(std::move(node));
   return index;

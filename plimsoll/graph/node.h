@@ -52,6 +52,8 @@ struct Node {
   std::size_t offset = 0;
   std::string name;                            // Empty in graphs that nobody sees.
   Category category = Category::kActivations;  // Of what it makes.
+  const char* scope = "";                      // The name scope it was added in: interned.
+  std::uint32_t site = 0;                      // Where that begins (call_site.h).
   Device* device = nullptr;
 };
 

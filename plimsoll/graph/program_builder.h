@@ -28,6 +28,7 @@ class ProgramBuilder {
     const char* op = "";
     TensorSpec spec;
     Category category = Category::kActivations;
+    std::uint32_t node = kNoNode;
     std::size_t offset = 0;             // When planned.
     std::uint32_t merged = UINT32_MAX;  // Lies in another's bytes: that one.
   };
@@ -103,6 +104,7 @@ class ProgramBuilder {
   void emit_effects();
   void emit_results();
   void describe_plan(const std::vector<std::uint32_t>& planned, std::size_t lower_bound);
+  void describe_values(const std::vector<std::uint32_t>& planned);
 
   Program& program_;
   Rewritten rewritten_;

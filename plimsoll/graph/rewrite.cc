@@ -18,10 +18,22 @@ namespace {
 constexpr std::size_t kFoldedBytes = 4096;  // Larger results are computed at each run: constants are held for good.
 constexpr std::size_t kFilledBytes = 1024;  // The same for results that have no operands.
 
-// Nodes that are added are of the thread's category; this puts it back.
-struct KeepCategory {
-  const Category category = ThreadContext::current().category;
-  ~KeepCategory() { ThreadContext::current().category = category; }
+// Nodes that are added are of the thread's category and scope; this puts them back.
+class KeepContext {
+ public:
+  ~KeepContext() { set(category_, scope_, site_); }
+  static void take_from(const Node& node) { set(node.category, node.scope, node.site); }
+
+ private:
+  static void set(Category category, const char* scope, std::uint32_t site) {
+    ThreadContext& context = ThreadContext::current();
+    context.category = category;
+    context.name_scope = scope;
+    context.site = site;
+  }
+  const Category category_ = ThreadContext::current().category;
+  const char* const scope_ = ThreadContext::current().name_scope;
+  const std::uint32_t site_ = ThreadContext::current().site;
 };
 
 // The bytes of a constant, beside the arena: they are few, and part of a plan's bookkeeping.
@@ -50,9 +62,9 @@ class Rewriter {
     mark(fetches, with_effects);
     Rewritten result;
     result.feeds.resize(feeds_.size());
-    const KeepCategory kept;
+    const KeepContext kept;
     for (std::uint32_t i = 0; i < from_.nodes().size(); ++i) {
-      ThreadContext::current().category = from_.node(i).category;
+      KeepContext::take_from(from_.node(i));
       feed_outputs(i, result.feeds);
       if (needed_[i]) copy(i);
     }
@@ -287,6 +299,7 @@ class Rewriter {
     const Node& node = from_.node(index);
     std::vector<ValueId> sources;
     for (std::size_t i = 1; i < node.inputs.size(); ++i) sources.push_back(mapped_[place(node.inputs[i])]);
+    ThreadContext::current().category = Category::kGradients;
     const std::vector<ValueId> gradients = gradient_nodes(*to_, mapped_[place(node.inputs[0])], sources);
     for (std::uint32_t output = 0; output < node.outputs.size(); ++output) keep({index, output}, gradients[output]);
   }

@@ -75,7 +75,8 @@ std::string describe_refusal(const std::string& who, const BlockLabel& label, co
   text += "; tried to";
   for (std::size_t i = 0; i < details.tried.size(); ++i)
     text += fmt::format("{} {} ({})", i ? "," : "", details.tried[i].name, format_bytes(details.tried[i].bytes_freed));
-  return text + fmt::format("; a limit of {} would do", format_bytes_exactly(details.smallest_sufficient_limit));
+  return text +
+         fmt::format("; it takes a limit of at least {}", format_bytes_exactly(details.smallest_sufficient_limit));
 }
 
 }  // namespace plimsoll

@@ -16,7 +16,7 @@ class BudgetNode;
 // charged to it or below it, on every device.
 std::vector<MemoryHolder> find_holders(const Arena& arena, const BudgetNode* budget);
 
-// `who: cannot allocate ... for op "..."; used ... of ...; held by ...; tried ...; a limit of ... would do`
+// `who: cannot allocate ... for op "..."; used ... of ...; held by ...; tried ...; it takes a limit of at least ...`
 std::string describe_refusal(const std::string& who, const BlockLabel& label, const OutOfMemoryDetails& details);
 
 }  // namespace plimsoll

@@ -111,7 +111,7 @@ TEST(Holders, AreNamedInTheWordsOfARefusal) {
       text,
       "budget \"train\": cannot allocate 64.0 MiB (67108864 bytes) for \"matmul\" in scope \"head\"; used 480.0 MiB of "
       "512.0 MiB (536870912 bytes); held by 12 x \"conv2d\" in \"encoder\" 400.0 MiB; tried to empty caches (1.0 MiB); "
-      "a limit of 544.0 MiB (570425344 bytes) would do");
+      "it takes a limit of at least 544.0 MiB (570425344 bytes)");
 }
 
 }  // namespace

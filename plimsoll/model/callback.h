@@ -11,7 +11,9 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "plimsoll/base/api.h"
 #include "plimsoll/model/logs.h"
@@ -23,6 +25,8 @@ class Model;
 class PLIMSOLL_API CallbackBase {
  public:
   virtual ~CallbackBase();
+  // Before anything is done: names that the logs of an epoch will have. May refuse them.
+  virtual void check_names(const std::vector<std::string>& /*names*/) {}
   virtual void on_train_begin(Model&) {}
   virtual void on_epoch_begin(Model&, int /*epoch*/) {}
   virtual void on_batch_end(Model&, std::size_t /*batch*/, const Logs&) {}

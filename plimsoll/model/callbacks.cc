@@ -113,6 +113,7 @@ class CSVCallback final : public CallbackBase {
     text_ += "\n";
   }
   void on_train_end(Model&) override {
+    if (text_.empty()) return;  // No epoch came to its end.
     AtomicFile file(path_);
     file.write(text_);
     file.commit();

@@ -34,6 +34,13 @@ class CheckpointCallback final : public CallbackBase {
   CheckpointCallback(std::string path, const ModelCheckpointOptions& options)
       : path_(std::move(path)), options_(options), monitor_(options.monitor, 0) {}
 
+  // A pattern that could not be filled in is found before an epoch is spent.
+  void check_names(const std::vector<std::string>& names) override {
+    Logs logs;
+    for (const std::string& name : names)
+      if (options_.save_freq == 0 || !name.starts_with("val_")) logs.set(name, 0.f);
+    path_of(path_, 0, 1, logs);
+  }
   void on_train_begin(Model&) override {
     monitor_.begin();
     epoch_ = 0;

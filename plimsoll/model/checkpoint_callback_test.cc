@@ -51,8 +51,15 @@ TEST_F(ModelCheckpointTest, NamesFilesByNumbers) {
   fit(model, 2, callbacks::ModelCheckpoint(path("cp-{epoch:04d}-{val_loss:.2f}.ckpt"), {.save_weights_only = true}));
   EXPECT_TRUE(fs::exists(path("cp-0001-2.50.ckpt.index")));
   EXPECT_EQ(latest_checkpoint(directory_), path("cp-0002-2.50.ckpt"));
+  const auto steps = model.optimizer().step();  // A pattern that cannot be filled in is found before the first one.
   EXPECT_THROW(fit(model, 1, callbacks::ModelCheckpoint(path("cp-{val_auc}.ckpt"), {.save_weights_only = true})),
                InvalidArgument);
+  EXPECT_THROW(
+      fit(model, 1, callbacks::ModelCheckpoint(path("cp-{val_loss}.ckpt"), {.save_weights_only = true}), false),
+      InvalidArgument);
+  EXPECT_THROW(fit(model, 1, callbacks::ModelCheckpoint(path("cp-{val_loss}"), {.save_freq = 1})), InvalidArgument);
+  EXPECT_THROW(fit(model, 1, callbacks::ModelCheckpoint(path("cp-{epoch"))), InvalidArgument);
+  EXPECT_EQ(model.optimizer().step(), steps);
   EXPECT_THROW(callbacks::ModelCheckpoint(""), InvalidArgument);
   EXPECT_THROW(callbacks::ModelCheckpoint("a", {.save_freq = -1}), InvalidArgument);
 }
@@ -88,6 +95,18 @@ struct Scalars : std::vector<std::string> {
   bool has(const std::string& text) const { return std::find(begin(), end(), text) != end(); }
   std::vector<std::string> nodes;
 };
+
+TEST_F(TensorBoardTest, AFitThatIsRefusedLeavesNoFiles) {
+  const Sequential model = make_model(0.01);
+  const Dataset data = Dataset::from_tensors(constant({{1.f}}), constant({{0.f}})).batch(1);
+  EXPECT_THROW(
+      model.fit(data, {.verbose = 0,
+                       .callbacks = {callbacks::TensorBoard(path("logs")), callbacks::CSVLogger(path("log.csv"))},
+                       .budget = 1}),
+      OutOfMemory);
+  EXPECT_FALSE(fs::exists(path("logs")));
+  EXPECT_FALSE(fs::exists(path("log.csv")));
+}
 
 TEST_F(TensorBoardTest, WritesWhatKerasWrites) {
   const Sequential model = make_model(0.01);

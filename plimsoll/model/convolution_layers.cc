@@ -4,7 +4,7 @@
 
 #include "plimsoll/base/error.h"
 #include "plimsoll/model/internal/activate.h"
-#include "plimsoll/model/internal/config.h"
+#include "plimsoll/model/internal/kernel_and_bias.h"
 #include "plimsoll/model/internal/layer_check.h"
 #include "plimsoll/model/internal/window_shape.h"
 #include "plimsoll/ops/convolution.h"
@@ -13,19 +13,6 @@ namespace plimsoll {
 namespace {
 
 enum class ConvKind : unsigned char { kPlain, kDepthwise, kSeparable, kTranspose };
-
-WeightOptions kernel_weight(const Conv2DOptions& options) {
-  return {.initializer = options.kernel_initializer,
-          .regularizer = options.kernel_regularizer,
-          .constraint = options.kernel_constraint,
-          .seed = options.seed};
-}
-WeightOptions bias_weight(const Conv2DOptions& options) {
-  return {.initializer = options.bias_initializer,
-          .regularizer = options.bias_regularizer,
-          .constraint = options.bias_constraint,
-          .seed = options.seed};
-}
 
 class Conv2DLayer final : public LayerBase {
  public:
@@ -139,22 +126,12 @@ void Conv2DLayer::config(ConfigWriter& out) const {
   out.put("dilation_rate", pair_of(options_.dilation_rate));
   if (kind_ == ConvKind::kPlain && options_.groups != 1) out.put("groups", options_.groups);
   out.put("activation", activation_.name());
-  out.put("use_bias", options_.use_bias);
   const bool depthwise = kind_ == ConvKind::kDepthwise || kind_ == ConvKind::kSeparable;
   if (depthwise) out.put("depth_multiplier", options_.depth_multiplier);
-  const std::string prefix = depthwise ? "depthwise" : "kernel";
-  out.put(prefix + "_initializer", options_.kernel_initializer);
-  out.put(prefix + "_regularizer", options_.kernel_regularizer);
-  out.put(prefix + "_constraint", options_.kernel_constraint);
-  if (kind_ == ConvKind::kSeparable) {
-    out.put("pointwise_initializer", options_.kernel_initializer);
-    out.put("pointwise_regularizer", options_.kernel_regularizer);
-    out.put("pointwise_constraint", options_.kernel_constraint);
-  }
-  out.put("bias_initializer", options_.bias_initializer);
-  out.put("bias_regularizer", options_.bias_regularizer);
+  put_kernel(out, options_, depthwise ? "depthwise" : "kernel");
+  if (kind_ == ConvKind::kSeparable) put_kernel(out, options_, "pointwise");
+  put_bias(out, options_);
   out.put_null("activity_regularizer");
-  out.put("bias_constraint", options_.bias_constraint);
 }
 
 SpatialSize read_size(const ConfigReader& in, const char* key, std::int64_t otherwise) {
@@ -167,22 +144,15 @@ template <ConvKind kKind>
 std::shared_ptr<LayerBase> read_conv2d(const ConfigReader& in) {
   require_channels_last(in);
   constexpr bool kDepthwise = kKind == ConvKind::kDepthwise || kKind == ConvKind::kSeparable;
-  const std::string prefix = kDepthwise ? "depthwise" : "kernel";
-  return std::make_shared<Conv2DLayer>(
-      kKind, kKind == ConvKind::kDepthwise ? 0 : in.integer("filters"), read_size(in, "kernel_size", 0),
-      Conv2DOptions{.strides = read_size(in, "strides", 1),
-                    .padding = in.text("padding", "valid"),
-                    .activation = in.text("activation", "linear"),
-                    .use_bias = in.flag("use_bias", true),
-                    .dilation_rate = read_size(in, "dilation_rate", 1),
-                    .groups = in.integer("groups", 1),
-                    .kernel_initializer = in.initializer(prefix + "_initializer").or_else("glorot_uniform"),
-                    .bias_initializer = in.initializer("bias_initializer").or_else("zeros"),
-                    .kernel_regularizer = in.regularizer(prefix + "_regularizer"),
-                    .bias_regularizer = in.regularizer("bias_regularizer"),
-                    .kernel_constraint = in.constraint(prefix + "_constraint"),
-                    .bias_constraint = in.constraint("bias_constraint"),
-                    .depth_multiplier = in.integer("depth_multiplier", 1)});
+  Conv2DOptions options{.strides = read_size(in, "strides", 1),
+                        .padding = in.text("padding", "valid"),
+                        .activation = in.text("activation", "linear"),
+                        .dilation_rate = read_size(in, "dilation_rate", 1),
+                        .groups = in.integer("groups", 1),
+                        .depth_multiplier = in.integer("depth_multiplier", 1)};
+  read_kernel_and_bias(in, options, kDepthwise ? "depthwise" : "kernel");
+  return std::make_shared<Conv2DLayer>(kKind, kKind == ConvKind::kDepthwise ? 0 : in.integer("filters"),
+                                       read_size(in, "kernel_size", 0), options);
 }
 
 class Conv1DLayer final : public LayerBase {
@@ -210,16 +180,8 @@ class Conv1DLayer final : public LayerBase {
     if (channels % options_.groups != 0 || filters_ % options_.groups != 0)
       throw InvalidArgument(fmt::format("layer \"{}\": {} groups do not divide {} channels and {} filters", name(),
                                         options_.groups, channels, filters_));
-    kernel_ = add_weight("kernel", {size_, channels / options_.groups, filters_},
-                         {.initializer = options_.kernel_initializer,
-                          .regularizer = options_.kernel_regularizer,
-                          .constraint = options_.kernel_constraint,
-                          .seed = options_.seed});
-    if (options_.use_bias)
-      bias_ = add_weight("bias", {filters_},
-                         {.initializer = options_.bias_initializer,
-                          .regularizer = options_.bias_regularizer,
-                          .constraint = options_.bias_constraint});
+    kernel_ = add_weight("kernel", {size_, channels / options_.groups, filters_}, kernel_weight(options_));
+    if (options_.use_bias) bias_ = add_weight("bias", {filters_}, bias_weight(options_));
   }
   Tensor call(const Tensor& x, CallContext&) override {
     const Tensor y = conv1d(x, *kernel_,
@@ -237,32 +199,20 @@ class Conv1DLayer final : public LayerBase {
     out.put("dilation_rate", std::vector<std::int64_t>{options_.dilation_rate});
     if (options_.groups != 1) out.put("groups", options_.groups);
     out.put("activation", activation_.name());
-    out.put("use_bias", options_.use_bias);
-    out.put("kernel_initializer", options_.kernel_initializer);
-    out.put("bias_initializer", options_.bias_initializer);
-    out.put("kernel_regularizer", options_.kernel_regularizer);
-    out.put("bias_regularizer", options_.bias_regularizer);
+    put_kernel(out, options_);
+    put_bias(out, options_);
     out.put_null("activity_regularizer");
-    out.put("kernel_constraint", options_.kernel_constraint);
-    out.put("bias_constraint", options_.bias_constraint);
   }
   static std::shared_ptr<LayerBase> read(const ConfigReader& in) {
     require_channels_last(in);
     const auto one = [&](const char* key, std::int64_t otherwise) { return in.integers(key, 1, otherwise).at(0); };
-    return std::make_shared<Conv1DLayer>(
-        in.integer("filters"), one("kernel_size", 0),
-        Conv1DOptions{.strides = one("strides", 1),
-                      .padding = in.text("padding", "valid"),
-                      .activation = in.text("activation", "linear"),
-                      .use_bias = in.flag("use_bias", true),
-                      .dilation_rate = one("dilation_rate", 1),
-                      .groups = in.integer("groups", 1),
-                      .kernel_initializer = in.initializer("kernel_initializer").or_else("glorot_uniform"),
-                      .bias_initializer = in.initializer("bias_initializer").or_else("zeros"),
-                      .kernel_regularizer = in.regularizer("kernel_regularizer"),
-                      .bias_regularizer = in.regularizer("bias_regularizer"),
-                      .kernel_constraint = in.constraint("kernel_constraint"),
-                      .bias_constraint = in.constraint("bias_constraint")});
+    Conv1DOptions options{.strides = one("strides", 1),
+                          .padding = in.text("padding", "valid"),
+                          .activation = in.text("activation", "linear"),
+                          .dilation_rate = one("dilation_rate", 1),
+                          .groups = in.integer("groups", 1)};
+    read_kernel_and_bias(in, options);
+    return std::make_shared<Conv1DLayer>(in.integer("filters"), one("kernel_size", 0), options);
   }
 
  private:

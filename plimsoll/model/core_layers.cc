@@ -4,8 +4,8 @@
 
 #include "plimsoll/base/error.h"
 #include "plimsoll/model/internal/activate.h"
-#include "plimsoll/model/internal/config.h"
 #include "plimsoll/model/internal/input_layer.h"
+#include "plimsoll/model/internal/kernel_and_bias.h"
 #include "plimsoll/model/internal/layer_check.h"
 #include "plimsoll/ops/elementwise.h"
 #include "plimsoll/ops/movement.h"
@@ -28,17 +28,8 @@ class DenseLayer final : public LayerBase {
   }
   void build(const Shapes& in) override {
     const std::int64_t inputs = require_known_last(*this, in);
-    kernel_ = add_weight("kernel", {inputs, units_},
-                         {.initializer = options_.kernel_initializer,
-                          .regularizer = options_.kernel_regularizer,
-                          .constraint = options_.kernel_constraint,
-                          .seed = options_.seed});
-    if (options_.use_bias)
-      bias_ = add_weight("bias", {units_},
-                         {.initializer = options_.bias_initializer,
-                          .regularizer = options_.bias_regularizer,
-                          .constraint = options_.bias_constraint,
-                          .seed = options_.seed});
+    kernel_ = add_weight("kernel", {inputs, units_}, kernel_weight(options_));
+    if (options_.use_bias) bias_ = add_weight("bias", {units_}, bias_weight(options_));
   }
   Tensor call(const Tensor& x, CallContext& context) override {
     const Tensor y = activation_.dense(x, *kernel_, bias_ ? Tensor(*bias_) : Tensor());
@@ -48,27 +39,15 @@ class DenseLayer final : public LayerBase {
   void config(ConfigWriter& out) const override {
     out.put("units", units_);
     out.put("activation", activation_.name());
-    out.put("use_bias", options_.use_bias);
-    out.put("kernel_initializer", options_.kernel_initializer);
-    out.put("bias_initializer", options_.bias_initializer);
-    out.put("kernel_regularizer", options_.kernel_regularizer);
-    out.put("bias_regularizer", options_.bias_regularizer);
+    put_kernel(out, options_);
+    put_bias(out, options_);
     out.put("activity_regularizer", options_.activity_regularizer);
-    out.put("kernel_constraint", options_.kernel_constraint);
-    out.put("bias_constraint", options_.bias_constraint);
   }
   static std::shared_ptr<LayerBase> read(const ConfigReader& in) {
-    return std::make_shared<DenseLayer>(
-        in.integer("units"),
-        DenseOptions{.activation = in.text("activation", "linear"),
-                     .use_bias = in.flag("use_bias", true),
-                     .kernel_initializer = in.initializer("kernel_initializer").or_else("glorot_uniform"),
-                     .bias_initializer = in.initializer("bias_initializer").or_else("zeros"),
-                     .kernel_regularizer = in.regularizer("kernel_regularizer"),
-                     .bias_regularizer = in.regularizer("bias_regularizer"),
-                     .activity_regularizer = in.regularizer("activity_regularizer"),
-                     .kernel_constraint = in.constraint("kernel_constraint"),
-                     .bias_constraint = in.constraint("bias_constraint")});
+    DenseOptions options{.activation = in.text("activation", "linear"),
+                         .activity_regularizer = in.regularizer("activity_regularizer")};
+    read_kernel_and_bias(in, options);
+    return std::make_shared<DenseLayer>(in.integer("units"), options);
   }
 
  private:

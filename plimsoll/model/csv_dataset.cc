@@ -35,6 +35,7 @@ class CsvNode final : public DatasetNode, public std::enable_shared_from_this<Cs
       : path_(path), delimiter_(options.delimiter), columns_(path, options) {}
   std::unique_ptr<ExampleStream> open() const override { return std::make_unique<Stream>(shared_from_this()); }
   std::optional<std::size_t> size() const override { return columns_.num_rows(); }
+  HeldBytes held(const std::vector<std::size_t>&) const override { return {.at_once = true}; }
 
  private:
   class Stream final : public ExampleStream {
@@ -86,6 +87,8 @@ CsvTable load_csv(const std::string& path, const CsvOptions& options) {
                  .targets = matrix(columns.num_rows(), columns.num_targets()),
                  .feature_names = columns.names(false),
                  .target_names = columns.names(true),
+                 .column_names = columns.all_names(),
+                 .has_header = columns.has_header(),
                  .categories = columns.categories(),
                  .dropped_rows = columns.dropped_rows()};
   CsvPass pass(path, options.delimiter, columns);
@@ -97,6 +100,17 @@ CsvTable load_csv(const std::string& path, const CsvOptions& options) {
     y += columns.num_targets();
   }
   return table;
+}
+
+CsvCategories load_csv_categories(const std::string& path, const CsvOptions& options) {
+  return CsvColumns(path, options).categories();
+}
+
+std::vector<std::string> load_csv_first_line(const std::string& path, char delimiter) {
+  GzipFile file(path);
+  CsvReader reader([&](std::span<char> to) { return file.read(to); }, path, delimiter);
+  if (!reader.next()) throw Corruption(fmt::format("{}: has no lines", path));
+  return reader.fields();
 }
 
 Dataset Dataset::from_csv(const std::string& path, const CsvOptions& options) {

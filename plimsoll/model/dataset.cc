@@ -2,16 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <atomic>
 #include <cmath>
 #include <deque>
 
 #include "plimsoll/base/error.h"
-#include "plimsoll/base/philox.h"
 #include "plimsoll/model/internal/prefetch.h"
 #include "plimsoll/model/internal/rows.h"
+#include "plimsoll/model/internal/shuffle.h"
 #include "plimsoll/ops/movement.h"
-#include "plimsoll/ops/random.h"
 
 namespace plimsoll {
 namespace {
@@ -42,70 +40,35 @@ Example stack_examples(const std::vector<Example>& rows) {
   return out;
 }
 
-class ShuffleStream final : public ExampleStream {  // Of examples that come one by one.
+std::vector<std::size_t> parts_of(std::vector<std::size_t> bytes, std::size_t count) {
+  for (std::size_t& each : bytes) each = (each + count - 1) / count;
+  return bytes;
+}
+
+// What stands between another node and a pass, and passes on what it is asked.
+class BetweenNode : public DatasetNode {
  public:
-  ShuffleStream(std::unique_ptr<ExampleStream> from, std::size_t buffer, std::size_t max_bytes, Philox random)
-      : from_(std::move(from)), buffer_(buffer), max_bytes_(max_bytes), random_(random) {}
-  bool next(Example& out) override {
-    Example more;
-    while (!ended_ && has_room()) {
-      if (from_->next(more)) {
-        bytes_ += bytes_of(more);
-        held_.push_back(std::move(more));
-      } else {
-        ended_ = true;
-      }
-    }
-    if (held_.empty()) return false;
-    std::swap(held_[random_.below(static_cast<std::uint32_t>(held_.size()))], held_.back());
-    out = std::move(held_.back());
-    held_.pop_back();
-    bytes_ -= bytes_of(out);
-    return true;
+  explicit BetweenNode(NodePointer from) : from_(std::move(from)) {}
+  std::optional<std::size_t> batch_size() const override { return from_->batch_size(); }
+  HeldBytes held(const std::vector<std::size_t>& tensor_bytes) const override {
+    HeldBytes held = from_->held(tensor_bytes);
+    held.at_once = false;
+    return held;
+  }
+  NodePointer frozen() const final {
+    NodePointer frozen_from = from_->frozen();
+    return frozen_from ? with(std::move(frozen_from)) : nullptr;
   }
 
- private:
-  bool has_room() const {
-    return held_.empty() || (held_.size() < buffer_ && (max_bytes_ == 0 || bytes_ < max_bytes_));
-  }
-
-  const std::unique_ptr<ExampleStream> from_;
-  const std::size_t buffer_, max_bytes_;
-  Philox random_;
-  std::vector<Example> held_;
-  std::size_t bytes_ = 0;
-  bool ended_ = false;
-};
-
-class ShuffleNode final : public DatasetNode {
- public:
-  ShuffleNode(NodePointer from, std::size_t buffer, const ShuffleOptions& options)
-      : from_(std::move(from)), buffer_(buffer), max_bytes_(options.max_bytes), seed_(options.seed) {}
-  std::unique_ptr<ExampleStream> open() const override {
-    std::uint64_t key = 0, pass = 0;
-    if (seed_) {
-      key = *seed_;
-      pass = passes_.fetch_add(1);
-    } else {
-      const RandomDraw drawn = draw_random({}, 4);
-      key = drawn.key;
-      pass = drawn.offset + (std::uint64_t{1} << 63);
-    }
-    if (const auto* rows = dynamic_cast<const RowsNode*>(from_.get())) return open_shuffled(*rows, buffer_, key, pass);
-    return std::make_unique<ShuffleStream>(from_->open(), buffer_, max_bytes_, Philox(key, 0, pass));
-  }
-  std::optional<std::size_t> size() const override { return from_->size(); }
-
- private:
+ protected:
+  virtual NodePointer with(NodePointer from) const = 0;  // The same over another node.
   const NodePointer from_;
-  const std::size_t buffer_, max_bytes_;
-  const std::optional<std::uint64_t> seed_;
-  mutable std::atomic<std::uint64_t> passes_{0};
 };
 
-class BatchNode final : public DatasetNode {
+class BatchNode final : public BetweenNode {
  public:
-  BatchNode(NodePointer from, std::size_t count, bool drop) : from_(std::move(from)), count_(count), drop_(drop) {}
+  BatchNode(NodePointer from, std::size_t count, bool drop)
+      : BetweenNode(std::move(from)), count_(count), drop_(drop) {}
   std::unique_ptr<ExampleStream> open() const override {
     class Stream final : public ExampleStream {
      public:
@@ -129,16 +92,27 @@ class BatchNode final : public DatasetNode {
     if (!all) return std::nullopt;
     return drop_ ? *all / count_ : (*all + count_ - 1) / count_;
   }
+  std::optional<std::size_t> batch_size() const override { return count_; }
+  HeldBytes held(const std::vector<std::size_t>& tensor_bytes) const override {
+    const std::vector<std::size_t> row = parts_of(tensor_bytes, count_);
+    HeldBytes held = from_->held(row);
+    held.loading += held.at_once ? whole_blocks(count_ * 8) : count_ * whole_blocks_of(row);
+    held.at_once = false;
+    return held;
+  }
 
  private:
-  const NodePointer from_;
+  NodePointer with(NodePointer from) const override {
+    return std::make_shared<BatchNode>(std::move(from), count_, drop_);
+  }
+
   const std::size_t count_;
   const bool drop_;
 };
 
-class RepeatNode final : public DatasetNode {
+class RepeatNode final : public BetweenNode {
  public:
-  RepeatNode(NodePointer from, std::int64_t count) : from_(std::move(from)), count_(count) {}
+  RepeatNode(NodePointer from, std::int64_t count) : BetweenNode(std::move(from)), count_(count) {}
   std::unique_ptr<ExampleStream> open() const override {
     class Stream final : public ExampleStream {
      public:
@@ -171,15 +145,17 @@ class RepeatNode final : public DatasetNode {
   }
 
  private:
-  const NodePointer from_;
+  NodePointer with(NodePointer from) const override { return std::make_shared<RepeatNode>(std::move(from), count_); }
+
   const std::int64_t count_;
 };
 
 // map and filter in one: `f` changes the example, or says that it is to be left out.
-class MapNode final : public DatasetNode {
+class MapNode final : public BetweenNode {
  public:
   using Function = std::function<bool(Example&)>;
-  MapNode(NodePointer from, Function f, bool filters) : from_(std::move(from)), f_(std::move(f)), filters_(filters) {}
+  MapNode(NodePointer from, Function f, bool filters)
+      : BetweenNode(std::move(from)), f_(std::move(f)), filters_(filters) {}
   std::unique_ptr<ExampleStream> open() const override {
     class Stream final : public ExampleStream {
      public:
@@ -201,15 +177,16 @@ class MapNode final : public DatasetNode {
   std::optional<std::size_t> size() const override { return filters_ ? std::nullopt : from_->size(); }
 
  private:
-  const NodePointer from_;
+  NodePointer with(NodePointer from) const override { return std::make_shared<MapNode>(std::move(from), f_, filters_); }
+
   const Function f_;
   const bool filters_;
 };
 
-class PartNode final : public DatasetNode {
+class PartNode final : public BetweenNode {
  public:
   PartNode(NodePointer from, std::size_t begin, std::size_t count)
-      : from_(std::move(from)), begin_(begin), count_(count) {}
+      : BetweenNode(std::move(from)), begin_(begin), count_(count) {}
   std::unique_ptr<ExampleStream> open() const override {
     class Stream final : public ExampleStream {
      public:
@@ -236,7 +213,10 @@ class PartNode final : public DatasetNode {
   }
 
  private:
-  const NodePointer from_;
+  NodePointer with(NodePointer from) const override {
+    return std::make_shared<PartNode>(std::move(from), begin_, count_);
+  }
+
   const std::size_t begin_, count_;
 };
 
@@ -251,16 +231,24 @@ NodePointer part_of(const NodePointer& from, std::size_t begin, std::size_t coun
 }
 
 // Windows of examples that come one by one.
-class WindowNode final : public DatasetNode {
+class WindowNode final : public BetweenNode {
  public:
   WindowNode(NodePointer from, std::size_t count, const StreamWindowOptions& options)
-      : from_(std::move(from)), count_(count), options_(options) {}
+      : BetweenNode(std::move(from)), count_(count), options_(options) {}
   std::unique_ptr<ExampleStream> open() const override { return std::make_unique<Stream>(*this, from_->open()); }
   std::optional<std::size_t> size() const override {
     const auto all = from_->size();
     if (!all) return std::nullopt;
     if (!options_.drop_remainder) return (*all + options_.shift - 1) / options_.shift;
     return *all < count_ ? 0 : (*all - count_) / options_.shift + 1;
+  }
+  std::optional<std::size_t> batch_size() const override { return std::nullopt; }
+  HeldBytes held(const std::vector<std::size_t>& tensor_bytes) const override {
+    const std::vector<std::size_t> row = parts_of(tensor_bytes, count_);
+    HeldBytes held = from_->held(row);
+    held.resident += count_ * whole_blocks_of(row);
+    held.at_once = false;
+    return held;
   }
 
  private:
@@ -288,7 +276,10 @@ class WindowNode final : public DatasetNode {
     std::size_t skip_ = 0;  // Examples between two windows.
   };
 
-  const NodePointer from_;
+  NodePointer with(NodePointer from) const override {
+    return std::make_shared<WindowNode>(std::move(from), count_, options_);
+  }
+
   const std::size_t count_;
   const StreamWindowOptions options_;
 };
@@ -357,7 +348,7 @@ Dataset Dataset::from_generator(std::function<Generator()> make) {
 
 Dataset Dataset::shuffle(std::size_t buffer, const ShuffleOptions& options) const {
   require_positive("shuffle", buffer);
-  return Dataset(std::make_shared<ShuffleNode>(require_set(*this), buffer, options));
+  return Dataset(make_shuffle(require_set(*this), buffer, options));
 }
 Dataset Dataset::batch(std::size_t size, const BatchOptions& options) const {
   require_positive("batch", size);
@@ -401,6 +392,8 @@ void Dataset::split_into(const double* fractions, std::size_t count, Dataset* ou
       throw InvalidArgument(fmt::format(
           "split: fraction {} is {}, their sum {}; give fractions that add up to 1 at most", i, fractions[i], sum));
   }
+  const NodePointer frozen = node_->frozen();
+  const NodePointer& from = frozen ? frozen : node_;
   std::size_t begin = 0;
   double until = 0;
   const bool whole = sum > 1 - 1e-6;
@@ -409,7 +402,7 @@ void Dataset::split_into(const double* fractions, std::size_t count, Dataset* ou
     const auto end = i + 1 == count && whole
                          ? *all
                          : std::min(*all, static_cast<std::size_t>(std::llround(until * static_cast<double>(*all))));
-    out[i] = Dataset(part_of(node_, begin, end - begin));
+    out[i] = Dataset(part_of(from, begin, end - begin));
     begin = end;
   }
 }

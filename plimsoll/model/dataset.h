@@ -4,13 +4,16 @@
 //   for (const auto& [inputs, targets] : train) ...        // [32, ..] and [32, ..]; the last may be shorter
 //   auto [first, second, rest] = dataset.split({0.7, 0.15, 0.15});
 //   Dataset table = Dataset::from_csv("houses.csv", {.targets = {"price"}, .categorical = {"town"}});
-//   Dataset windows = timeseries_windows(series, {.look_back = 20, .horizon = 1});   // x [20, features], y [features]
+//   CsvTable train = load_csv("a.csv", {.categorical = {"town"}}), test = load_csv("b.csv", {.categories =
+//   train.categories}); Dataset windows = timeseries_windows(series, {.look_back = 20, .horizon = 1});   // x [20,
+//   features], y [features]
 //
 // A description and cheap to copy; each loop over it is a new pass, which a shuffle mixes anew (with a seed: pass k
-// always in the same way). What a pass needs (an order of rows, batches, prefetched examples) lies in tensors of the
-// arena and goes when the loop ends or goes on. Batches of rows in order share the bytes of what they were cut from.
-// Thread safety: passes on several threads do not disturb each other, except for which one is pass k.
-// Throws InvalidArgument for tensors of different lengths, sizes below 1, and fractions that are none.
+// always in the same way). What a pass needs (batches, examples that wait in a shuffle or a prefetch) lies in tensors
+// of the arena, is charged to the budget of the thread that loops, and goes when the loop ends or goes on. Batches of
+// rows in order share the bytes of what they were cut from. Thread safety: passes on several threads do not disturb
+// each other, except for which one is pass k. Throws InvalidArgument for tensors of different lengths, sizes below 1,
+// and fractions that are none.
 #pragma once
 
 #include <array>
@@ -61,16 +64,29 @@ class PLIMSOLL_API ExampleStream {
   virtual std::size_t next_rows(std::size_t count, Example& out);
 };
 
+// What a pass holds beside the example that it gives, at most.
+struct HeldBytes {
+  std::size_t resident = 0;  // From one example to the next.
+  std::size_t loading = 0;   // And while the next one is made.
+  bool at_once = false;      // Batches are made without their examples being made first.
+};
+
 class PLIMSOLL_API DatasetNode {
  public:
   virtual ~DatasetNode();
   virtual std::unique_ptr<ExampleStream> open() const = 0;
   virtual std::optional<std::size_t> size() const = 0;  // Examples of a pass, when that is known.
+  virtual std::optional<std::size_t> batch_size() const { return std::nullopt; }  // Of batches, when that is known.
+  // Of a pass whose examples have tensors of these sizes.
+  virtual HeldBytes held(const std::vector<std::size_t>& /*tensor_bytes*/) const { return {}; }
+  // The same with every pass in the order of one; nullptr where it is so already.
+  virtual std::shared_ptr<const DatasetNode> frozen() const { return nullptr; }
 };
 
 struct ShuffleOptions {
   std::optional<std::uint64_t> seed = {};
-  std::size_t max_bytes = 0;  // Of the examples that a pass over a stream holds, but one is; 0: no bound.
+  bool reshuffle_each_iteration = true;  // Else every pass has the order of the first.
+  std::size_t max_bytes = 0;             // Of the examples that a pass over a stream holds, but one is; 0: no bound.
 };
 struct BatchOptions {
   bool drop_remainder = false;  // A last batch that is shorter.
@@ -82,12 +98,18 @@ struct StreamWindowOptions {
   std::size_t shift = 1;       // Examples from one window to the next.
   bool drop_remainder = true;  // Windows at the end that are shorter.
 };
+// Columns of text, by name or number, and what their texts are: the first one is 0, the next 1, ..
+using CsvCategories = std::vector<std::pair<std::string, std::vector<std::string>>>;
 struct CsvOptions {
   std::vector<std::string> targets = {};      // Columns, by name or by number from 0; left out: the last one.
   std::vector<std::string> features = {};     // Left out: all others.
   std::vector<std::string> categorical = {};  // Text: 0, 1, .. in the order of the alphabet.
-  std::optional<bool> header = {};  // Left out: there is one when the first line has a field that is no number.
-  std::string missing = "error";    // An empty field, NA or NaN: "error", "zero", "nan", or "drop" its line.
+  CsvCategories categories = {};  // Text whose numbers are known, from another file; no other text is taken.
+  // Left out: the first line is one when it has the name of a column that is asked for, or text where the line after
+  // it has a number (in a column that is used and no text).
+  std::optional<bool> header = {};
+  // An empty field, NA or NaN: "error", "zero", "nan", or "drop" its line. Targets are never filled in.
+  std::string missing = "error";
   char delimiter = ',';
   bool stream = false;        // Read anew in each pass, a line at a time, rather than held.
   bool all_features = false;  // There are no targets.
@@ -124,7 +146,9 @@ class PLIMSOLL_API Dataset {
   // of values is Corruption, with the file and the offset.
   static Dataset from_tfrecords(const std::vector<std::string>& paths, const TfRecordOptions& options);
 
-  // Each example is drawn from the next `buffer` ones: from all of them when it is as large as the dataset.
+  // Each example is drawn from the next `buffer` ones: from all of them when it is as large as the dataset. Rows of
+  // tensors that are mixed as a whole take no memory for it, in a smaller buffer 8 bytes for each of its rows; examples
+  // that come one by one are held.
   Dataset shuffle(std::size_t buffer, const ShuffleOptions& options = {}) const;
   Dataset batch(std::size_t size, const BatchOptions& options = {}) const;
   Dataset repeat(std::int64_t count = -1) const;  // -1: without end.
@@ -137,7 +161,8 @@ class PLIMSOLL_API Dataset {
   // So many examples after one another along a new first axis.
   Dataset window(std::size_t size, const StreamWindowOptions& options = {}) const;
   // One part after the other, each that share of the examples, the last what is left. Fractions add up to at most 1.
-  // Throws InvalidArgument when the size is not known.
+  // After a shuffle the parts are those of one order, so that no example ever changes sides; shuffle a part again to
+  // mix it in each pass. Throws InvalidArgument when the size is not known.
   template <std::size_t N>
   std::array<Dataset, N> split(const double (&fractions)[N]) const {
     std::array<Dataset, N> result;
@@ -189,7 +214,9 @@ struct CsvTable {
   Tensor features;  // f32 [rows, columns]
   Tensor targets;   // f32 [rows, columns]
   std::vector<std::string> feature_names, target_names;
-  std::vector<std::pair<std::string, std::vector<std::string>>> categories;  // Of each categorical column, by number.
+  std::vector<std::string> column_names;  // Of all columns of the file; their numbers when there is no header.
+  bool has_header = false;
+  CsvCategories categories;  // Of each categorical column; for CsvOptions::categories of the next file.
   std::size_t dropped_rows = 0;
 
   template <class F>
@@ -198,10 +225,14 @@ struct CsvTable {
     f(table.targets);
   }
 };
-// Fields are cut and quoted as in RFC 4180. Throws NotFound for a file or column that is not there, Corruption, with
-// the line and the column, for a field that is no number and for lines of different lengths, InvalidArgument for
-// options.
+// Fields are cut and quoted as in RFC 4180; empty lines are skipped. Throws NotFound for a file or column that is not
+// there, Corruption, with the line and the column, for a field that is no number or none of the known categories and
+// for lines of different lengths, InvalidArgument for options.
 PLIMSOLL_API CsvTable load_csv(const std::string& path, const CsvOptions& options = {});
+// The categories alone, for a file that is streamed. Takes no tensor memory; throws as load_csv does for lines.
+PLIMSOLL_API CsvCategories load_csv_categories(const std::string& path, const CsvOptions& options);
+// The fields of its first line, as they are. Throws NotFound, Corruption.
+PLIMSOLL_API std::vector<std::string> load_csv_first_line(const std::string& path, char delimiter = ',');
 // An array in the form of MNIST's files. Throws NotFound, Corruption with the offset.
 PLIMSOLL_API Tensor load_idx(const std::string& path);
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "plimsoll/base/error.h"
@@ -65,6 +66,58 @@ TEST(Dataset, ShufflesEachPassAnewAndWithASeedAlike) {
   EXPECT_EQ(all_of(b), first_pass);
   EXPECT_EQ(all_of(b), second_pass);
   EXPECT_NE(first_pass, first(50));
+}
+
+TEST(Dataset, EveryOrderOfAFewRowsIsAboutAsLikely) {
+  std::map<std::vector<float>, int> seen;
+  for (std::uint64_t seed = 0; seed < 2400; ++seed) ++seen[all_of(numbers(4).shuffle(4, {.seed = seed}).batch(4))];
+  EXPECT_EQ(seen.size(), 24u);
+  for (const auto& [order, count] : seen) EXPECT_NEAR(count, 100, 50) << order[0] << order[1] << order[2];
+  std::map<std::pair<std::size_t, float>, int> places;  // Of a row of 11, which is no power of two.
+  for (std::uint64_t seed = 0; seed < 2200; ++seed) {
+    const auto order = all_of(numbers(11).shuffle(11, {.seed = seed}).batch(11));
+    for (std::size_t i = 0; i < order.size(); ++i) ++places[{i, order[i]}];
+  }
+  EXPECT_EQ(places.size(), 121u);
+  for (const auto& [place, count] : places) EXPECT_NEAR(count, 200, 75) << place.first << " " << place.second;
+}
+
+TEST(Dataset, ShufflesOnceWhenItIsTold) {
+  const ShuffleOptions once{.seed = 3, .reshuffle_each_iteration = false};
+  const Dataset rows = numbers(50).shuffle(50, once).batch(8), buffered = numbers(50).shuffle(7, once).batch(8),
+                stream = numbers(50).map([](const Example&e) { return e; }).shuffle(50, once).batch(8),
+                drawn = numbers(50).shuffle(50, {.reshuffle_each_iteration = false}).batch(8);
+  for (const Dataset& data : {rows, buffered, stream, drawn}) {
+    const auto order = all_of(data);
+    EXPECT_EQ(sorted(order), first(50));
+    EXPECT_NE(order, first(50));
+    EXPECT_EQ(all_of(data), order);
+  }
+  EXPECT_EQ(all_of(rows), all_of(numbers(50).shuffle(50, {.seed = 3}).batch(8)));
+}
+
+TEST(Dataset, NoExampleChangesSidesOfASplit) {
+  const auto same = [](const Example& e) { return e; };
+  const Dataset shuffled = numbers(40).shuffle(40, {.seed = 3});
+  const std::vector<Dataset> all = {shuffled,
+                                    numbers(40).shuffle(40),
+                                    numbers(40).shuffle(9, {.seed = 1}),
+                                    shuffled.map(same),
+                                    numbers(40).map(same).shuffle(40, {.seed = 4}),
+                                    shuffled.prefetch(2),
+                                    shuffled.take(40).repeat(1)};
+  for (const Dataset& data : all) {
+    const auto [train, test] = data.split({0.75, 0.25});
+    const auto held_out = sorted(all_of(test.batch(4)));
+    EXPECT_NE(held_out, sorted(first(10)));
+    for (int epoch = 0; epoch < 3; ++epoch) {
+      auto values = all_of(train.shuffle(30).batch(4));
+      EXPECT_EQ(values.size(), 30u);
+      EXPECT_EQ(sorted(all_of(test.batch(4))), held_out);
+      values.insert(values.end(), held_out.begin(), held_out.end());
+      EXPECT_EQ(sorted(values), first(40));
+    }
+  }
 }
 
 TEST(Dataset, ASmallBufferMixesOnlyNearby) {
@@ -175,11 +228,43 @@ TEST(Dataset, RefusesWhatDoesNotFit) {
 }
 
 TEST(Dataset, IsChargedToTheBudget) {
-  const Dataset dataset = numbers(10000).shuffle(10000).batch(100);
+  const Dataset rows = numbers(10000);
   const Budget tight("tight", 8192);
   const BudgetScope use(tight);
-  EXPECT_THROW(dataset.begin(), OutOfMemory);
+  EXPECT_THROW(rows.shuffle(5000).batch(100).begin(), OutOfMemory);
   EXPECT_EQ(tight.used(), 0u);
+  // Mixed as a whole they hold nothing but the batch.
+  EXPECT_EQ(all_of(rows.shuffle(10000).batch(100)).size(), 10000u);
+  EXPECT_EQ(tight.used(), 0u);
+}
+
+TEST(Dataset, SaysWhatAPassHoldsAtMost) {
+  const std::vector<std::size_t> batch = {400, 400};  // 100 rows of one number each.
+  const auto resident = [&](const Dataset& data) { return data.node()->held(batch).resident; };
+  const Dataset rows = numbers(1000);
+  EXPECT_EQ(resident(rows.batch(100)), 0u);
+  EXPECT_EQ(resident(rows.shuffle(1000).batch(100)), 0u);
+  EXPECT_EQ(resident(rows.shuffle(10).batch(100)), 128u);
+  EXPECT_EQ(rows.shuffle(10).batch(100).prefetch(3).node()->batch_size(), 100u);
+  const Dataset stream = rows.map([](const Example& e) { return e; });
+  const std::vector<Dataset> all = {rows.shuffle(10).batch(100),
+                                    stream.shuffle(50).batch(100),
+                                    stream.shuffle(50, {.max_bytes = 2000}).batch(100),
+                                    rows.batch(100).prefetch(3),
+                                    rows.shuffle(1000).batch(100).prefetch(3),
+                                    stream.batch(100).prefetch(3, {.max_bytes = 900}),
+                                    stream.window(100).take(5)};
+  for (const Dataset& data : all) {
+    const Budget budget("pass", 1 << 20);
+    const BudgetScope use(budget);
+    for (const Example& given : data) {
+      EXPECT_EQ(given.inputs.size(), 1u);
+      EXPECT_LE(budget.used(), resident(data) + 2 * 448);
+    }
+    const std::size_t quota = 4096;  // By which a peak is too large when a second thread takes part.
+    EXPECT_LE(budget.peak(), resident(data) + data.node()->held(batch).loading + 2 * 448 + quota);
+    EXPECT_EQ(budget.used(), 0u);
+  }
 }
 
 }  // namespace

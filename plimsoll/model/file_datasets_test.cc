@@ -44,6 +44,15 @@ using Idx = Files;
 using TfRecord = Files;
 using Npz = Files;
 
+std::string error_of(const std::function<void()>& f) {
+  try {
+    f();
+  } catch (const Corruption& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
 TEST_F(Csv, ReadsNumbersTextAndQuotes) {
   const std::string text =
       "\xEF\xBB\xBFsize,\"town, or city\",new,price\r\n1.5,Bern,true,10\r\n\r\n+2,\"Aar\"\"au\",false,2e1\r\n"
@@ -74,6 +83,74 @@ TEST_F(Csv, KnowsAHeaderAndTakesColumnsByNameOrNumber) {
   EXPECT_THROW(load_csv(path("absent.csv")), NotFound);
 }
 
+TEST_F(Csv, NumbersTheCategoriesOfOneFileAsThoseOfAnother) {
+  const std::string train = write("train.csv", "town,price\nBonn,1\nEssen,2\nAachen,3\n");
+  const CsvOptions options{.categorical = {"town"}};
+  const CsvTable learned = load_csv(train, options);
+  EXPECT_EQ(learned.features.to_vector<float>(), (std::vector<float>{1, 2, 0}));
+  EXPECT_EQ(load_csv_categories(train, options), learned.categories);
+  const CsvOptions known{.categories = learned.categories};
+  const std::string test = write("test.csv", "town,price\nEssen,1\n");
+  EXPECT_EQ(load_csv(test, known).features.to_vector<float>(), (std::vector<float>{2}));
+  EXPECT_EQ(load_csv(test, known).categories, learned.categories);
+  CsvOptions streamed = known;
+  streamed.stream = true;
+  EXPECT_EQ((*Dataset::from_csv(test, streamed).begin()).x().to_vector<float>(), (std::vector<float>{2}));
+  // Columns that are not there, or only there as a number, do no harm.
+  EXPECT_EQ(load_csv(write("inputs.csv", "town\nAachen\n"), {.categories = learned.categories, .all_features = true})
+                .features.to_vector<float>(),
+            (std::vector<float>{0}));
+  EXPECT_EQ(
+      load_csv(write("plain.csv", "Essen,4\n"), {.categories = {{"0", {"Essen", "Bonn"}}}}).features.to_vector<float>(),
+      (std::vector<float>{0}));
+  const std::string unknown = write("unknown.csv", "town,price\nEssen,1\nParis,2\n");
+  EXPECT_NE(error_of([&] {
+              load_csv(unknown, known);
+            }).find("line 3: column 0 (\"town\"): \"Paris\" is no known category; known are: Aachen, Bonn, Essen"),
+            std::string::npos);
+  EXPECT_THROW(load_csv(test, {.categories = {{"town", {"Essen", "Essen"}}}}), InvalidArgument);
+}
+
+TEST_F(Csv, TellsAHeaderByNamesAndByTextOverNumbers) {
+  const auto header = [&](const std::string& text, const CsvOptions& options = {}) {
+    return load_csv(write("header.csv", text), options).has_header;
+  };
+  EXPECT_TRUE(header("a,b\n1,2\n"));
+  EXPECT_TRUE(header("a,b\n,2\n", {.missing = "zero"}));
+  EXPECT_TRUE(header("a,b\n"));
+  EXPECT_FALSE(header("1,2\n3,4\n"));
+  EXPECT_TRUE(header("town,price\nBonn,2\n", {.categorical = {"0"}}));
+  EXPECT_FALSE(header("Bonn,2\nEssen,4\n", {.categorical = {"0"}}));
+  EXPECT_TRUE(header("town,kind\nBonn,flat\n", {.categorical = {"town", "kind"}}));
+  // Text in a column that nobody asked for says nothing.
+  EXPECT_FALSE(header("first,1,2\nsecond,3,4\n", {.targets = {"2"}, .features = {"1"}}));
+  EXPECT_EQ(load_csv(path("header.csv"), {.targets = {"2"}, .features = {"1"}}).features.to_vector<float>(),
+            (std::vector<float>{1, 3}));
+  EXPECT_FALSE(header("1,2\n3,4\n", {.header = false}));
+  EXPECT_TRUE(header("1,2\n3,4\n", {.header = true}));
+  // Text in every line is no header, and no number either.
+  EXPECT_NE(error_of([&] { header("Bonn,2\nEssen,4\n"); }).find("line 1: column 0: \"Bonn\" is no number"),
+            std::string::npos);
+}
+
+TEST_F(Csv, NeverMakesUpATargetOrACategory) {
+  const std::string targets = write("targets.csv", "a,y\n1,\n2,3\n"), text = write("text.csv", "a,y\n,1\nb,3\n");
+  for (const char* missing : {"zero", "nan"})
+    EXPECT_NE(error_of([&] { load_csv(targets, {.missing = missing}); }).find("line 2: column 1 (\"y\") is empty"),
+              std::string::npos);
+  EXPECT_EQ(load_csv(targets, {.missing = "drop"}).targets.to_vector<float>(), (std::vector<float>{3}));
+  EXPECT_NE(error_of([&] { load_csv(text, {.categorical = {"a"}, .missing = "zero"}); }).find("0 is a category"),
+            std::string::npos);
+  EXPECT_TRUE(std::isnan(load_csv(text, {.categorical = {"a"}, .missing = "nan"}).features.to_vector<float>()[0]));
+}
+
+TEST_F(Csv, ReadsTablesOfOneColumn) {
+  const CsvOptions all{.missing = "nan", .all_features = true};
+  const auto values = load_csv(write("one.csv", "a\n1\n\"\"\n\n3\n"), all).features.to_vector<float>();
+  ASSERT_EQ(values.size(), 3u);  // A quoted field that is empty is one; an empty line is none.
+  EXPECT_TRUE(std::isnan(values[1]));
+}
+
 TEST_F(Csv, DealsWithWhatIsMissingAsItIsTold) {
   const std::string file = write("gaps.csv", "a,b,y\n1,,3\nNA,5,6\n7,8,9\n");
   EXPECT_THROW(load_csv(file), Corruption);
@@ -84,15 +161,6 @@ TEST_F(Csv, DealsWithWhatIsMissingAsItIsTold) {
   EXPECT_EQ(kept.dropped_rows, 2u);
 }
 
-std::string error_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Corruption& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
-
 TEST_F(Csv, SaysWhereItIsDamaged) {
   LeakCheck check;
   const auto told = [&](const std::string& text) {
@@ -100,7 +168,7 @@ TEST_F(Csv, SaysWhereItIsDamaged) {
     return error_of([&] { load_csv(file); });
   };
   EXPECT_NE(told("a,b\n1,2\n3,x\n").find("line 3: column 1 (\"b\"): \"x\" is no number"), std::string::npos);
-  EXPECT_NE(told("a,b\n1,2\n3\n").find("line 3: has 1 fields, the first line 2"), std::string::npos);
+  EXPECT_NE(told("a,b\n1,2\n3\n").find("line 3: has 1 field, the first line 2"), std::string::npos);
   EXPECT_NE(told("a,b\n1,\"2\n").find("line 2: a quote is not closed"), std::string::npos);
   EXPECT_NE(told("").find("no lines"), std::string::npos);
   EXPECT_NE(told("a,b\n1,1e99\n").find("no number"), std::string::npos);

@@ -9,6 +9,7 @@
 #include "plimsoll/model/internal/network.h"
 #include "plimsoll/model/internal/planned_budget.h"
 #include "plimsoll/model/internal/progress.h"
+#include "plimsoll/model/internal/require_tensors.h"
 #include "plimsoll/model/internal/rows.h"
 #include "plimsoll/model/internal/targets.h"
 #include "plimsoll/model/internal/train_step.h"
@@ -59,12 +60,36 @@ StepMeans run_test(Network& network, const Dataset& data, const char* where) {
   return means;
 }
 
-// The next batch of a pass, charged to the budget, when the one before has gone.
-bool load_next(ExampleStream& stream, Example& batch, const PlannedBudget& memory) {
-  batch = {};
-  const BudgetScope charged(memory.loading());
-  return stream.next(batch);
-}
+// A pass, charged to the budget.
+class ChargedPass {
+ public:
+  ChargedPass(const Dataset& data, PlannedBudget& memory) : data_(data), memory_(memory) {
+    charged([&] { stream_ = data_.open(); });
+  }
+  // The next batch, when the one before has gone.
+  bool next(Example& batch) {
+    batch = {};
+    bool is_there = false;
+    charged([&] { is_there = stream_->next(batch); });
+    return is_there;
+  }
+
+ private:
+  template <class F>
+  void charged(F&& f) {
+    try {
+      const BudgetScope scope(memory_.loading());
+      f();
+    } catch (const OutOfMemory&) {
+      if (!memory_.has_begun()) memory_.explain(*data_.node());
+      throw;
+    }
+  }
+
+  const Dataset& data_;
+  PlannedBudget& memory_;
+  std::unique_ptr<ExampleStream> stream_;
+};
 
 // One fit: epochs, callbacks, history.
 class Fit {
@@ -85,6 +110,9 @@ class Fit {
   History run() {
     network_.training.stop = false;
     reset_memory_stats(device_);
+    const std::vector<std::string> names = log_names();
+    tell([&](CallbackBase& callback) { callback.check_names(names); });
+    look_at_validation();
     tell([&](CallbackBase& callback) { callback.on_train_begin(model_); });
     try {
       for (int epoch = 0; epoch < options_.epochs && !network_.training.stop; ++epoch) run_epoch(epoch);
@@ -128,10 +156,10 @@ class Fit {
     StepMeans means(network_);
     std::size_t number = 0;
     Example batch;
-    for (const auto pass = data_.open(); load_next(*pass, batch, memory_);) {
+    for (ChargedPass pass(data_, memory_); pass.next(batch);) {
       if (!options_.class_weights.empty()) batch.weights = weights_of(batch);
-      memory_.admit(StepKind::kTrain, batch);
-      if (epoch == 0 && number == 0) admit_validation();
+      memory_.admit(memory_.need_of(StepKind::kTrain, batch, *data_.node()));
+      if (validation_) memory_.admit(std::exchange(validation_, {}).value());
       means.add(charged([&] { return train_step(network_, batch); }));
       if (!options_.callbacks.empty() || progress_.wants_batches()) {
         const Logs logs = means.logs();
@@ -165,17 +193,27 @@ class Fit {
   }
 
   // A validation that would not fit is refused before the first step too.
-  void admit_validation() {
+  void look_at_validation() {
     if (!options_.budget || !options_.validation_data.is_set()) return;
     Example batch;
-    if (load_next(*options_.validation_data.open(), batch, memory_)) memory_.admit(StepKind::kTest, batch);
+    ChargedPass pass(options_.validation_data, memory_);
+    if (pass.next(batch)) validation_ = memory_.need_of(StepKind::kTest, batch, *options_.validation_data.node());
+  }
+  // What the logs of an epoch will have.
+  std::vector<std::string> log_names() const {
+    std::vector<std::string> names;
+    const Logs logs = StepMeans(network_).logs();
+    for (const auto& [name, value] : logs) names.push_back(name);
+    if (options_.validation_data.is_set())
+      for (const auto& [name, value] : logs) names.push_back("val_" + name);
+    return names;
   }
   StepMeans run_validation() {
     StepMeans means(network_);
     Example batch;
     std::size_t batches = 0;
-    for (const auto pass = options_.validation_data.open(); load_next(*pass, batch, memory_);) {
-      memory_.admit(StepKind::kTest, batch);
+    for (ChargedPass pass(options_.validation_data, memory_); pass.next(batch);) {
+      memory_.admit(memory_.need_of(StepKind::kTest, batch, *options_.validation_data.node()));
       means.add(charged([&] { return test_step(network_, batch); }));
       ++batches;
     }
@@ -189,6 +227,7 @@ class Fit {
   const FitOptions& options_;
   const std::string device_;
   PlannedBudget memory_;
+  std::optional<PlannedBudget::Need> validation_;  // Of its first batch, until that is admitted.
   Progress progress_;
   History history_;
   GrowthWatch steps_{"step", 16, 16}, epochs_{"epoch", 2, 1};
@@ -209,6 +248,8 @@ History Model::fit(const Tensor& x, const Tensor& y, const FitOptions& options) 
   if (!(options.validation_split >= 0 && options.validation_split < 1))
     throw InvalidArgument(
         fmt::format("fit: validation_split is {}; give 0 or more, and less than 1", options.validation_split));
+  require_tensors({x}, "fit", "x");
+  require_tensors({y}, "fit", "y");
   Dataset rows = Dataset::from_tensors(x, y);
   FitOptions told = options;
   told.validation_split = 0;
@@ -228,6 +269,8 @@ Logs Model::evaluate(const Dataset& data) const {
 }
 
 Logs Model::evaluate(const Tensor& x, const Tensor& y, const BatchSizeOptions& options) const {
+  require_tensors({x}, "evaluate", "x");
+  require_tensors({y}, "evaluate", "y");
   return evaluate(Dataset::from_tensors(x, y).batch(options.batch_size));
 }
 

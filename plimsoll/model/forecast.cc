@@ -8,6 +8,7 @@
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
 #include "plimsoll/model/internal/network.h"
+#include "plimsoll/model/internal/planned_budget.h"
 #include "plimsoll/model/internal/planned_memory.h"
 #include "plimsoll/model/internal/train_step.h"
 #include "plimsoll/model/model.h"
@@ -33,6 +34,22 @@ MemoryForecast Model::forecast(const Example& batch) const {
   require_compiled(*network_);
   prepare(*network_, batch.inputs, "forecast");
   return forecast_training(*network_, BatchSpec::of(batch));
+}
+
+MemoryForecast Model::forecast(const Dataset& batches) const {
+  require_compiled(*network_);
+  const PlannedBudget memory(*network_, {});
+  Example batch;
+  std::unique_ptr<ExampleStream> pass;
+  {
+    const BudgetScope charged(memory.loading());
+    pass = batches.open();
+    if (!pass->next(batch)) throw InvalidArgument("forecast: the dataset has no batches; give it some");
+  }
+  prepare(*network_, batch.inputs, "forecast");
+  MemoryForecast result = forecast_training(*network_, BatchSpec::of(batch));
+  memory.add_data(result, batch, *batches.node());
+  return result;
 }
 
 // The need grows about linearly: doubling until it is too much, then guesses between the two ends.

@@ -60,6 +60,62 @@ TEST(Forecast, IsTheGateOfABudgetToTheByte) {
   }
 }
 
+// Datasets that hold examples: what they hold is counted, bounded, and foreseen.
+TEST(Forecast, CountsWhatAPassHolds) {
+  const Data data;
+  const auto same = [](const Example& e) { return e; };
+  const std::size_t step = make_model().forecast({.batch_size = 32}).smallest_budget;
+  const auto buffers = [&](const Dataset& batches) { return batches.node()->held({32 * 80, 32 * 4}).resident; };
+  const Dataset streamed = data.rows().map(same).shuffle(48, {.seed = 1}).batch(32),
+                some = data.rows().shuffle(20, {.seed = 1}).batch(32),
+                ahead = data.rows().shuffle(96, {.seed = 1}).batch(32).prefetch(2);
+  for (const Dataset& batches : {streamed, some, ahead}) {
+    EXPECT_GT(buffers(batches), 0u);
+    const MemoryForecast forecast = make_model().forecast(batches);
+    EXPECT_EQ(forecast.smallest_budget, step + buffers(batches));
+    const Sequential at = make_model(), below = make_model();
+    const History history = at.fit(batches, {.epochs = 2, .verbose = 0, .budget = forecast.smallest_budget});
+    EXPECT_LE(history.peak_bytes(), forecast.smallest_budget);
+    try {
+      below.fit(batches, {.verbose = 0, .budget = forecast.smallest_budget - 1});
+      FAIL() << "not refused";
+    } catch (const OutOfMemory& error) {
+      EXPECT_EQ(error.smallest_sufficient_limit(), forecast.smallest_budget);
+    }
+    EXPECT_EQ(below.optimizer().step(), 0);
+  }
+  EXPECT_EQ(make_model().forecast(data.rows().shuffle(96).batch(32)).smallest_budget, step);
+  EXPECT_THROW(make_model().forecast(data.rows().take(0).batch(2)), InvalidArgument);
+}
+
+TEST(Forecast, AFirstBatchThatDoesNotFitSaysWhatTheFitNeeds) {
+  const Data data;
+  const Sequential model = make_model();
+  const std::size_t step = model.forecast({.batch_size = 96}).smallest_budget;
+  const std::size_t weights = model.forecast({.batch_size = 1}).by_category.at("parameters");
+  for (const std::size_t budget : {weights / 2, weights + 640}) {
+    const Dataset stream = data.rows().map([](const Example& e) { return e; }).batch(96);
+    try {
+      model.fit(stream, {.verbose = 0, .budget = budget});
+      FAIL() << "not refused";
+    } catch (const OutOfMemory& error) {
+      EXPECT_EQ(error.smallest_sufficient_limit(), step);
+      EXPECT_NE(std::string(error.what()).find("batch of 96"), std::string::npos) << error.what();
+    }
+    EXPECT_EQ(model.optimizer().step(), 0);
+  }
+}
+
+TEST(Forecast, AValidationThatIsLoadedIsNoMoreThanTheStep) {
+  const Data data;
+  const Sequential model = make_model();
+  const std::size_t budget = model.forecast({.batch_size = 32}).smallest_budget;
+  const History history = model.fit(
+      data.rows().shuffle(96, {.seed = 1}).batch(32),
+      {.epochs = 2, .validation_data = data.rows().shuffle(96, {.seed = 2}).batch(32), .verbose = 0, .budget = budget});
+  EXPECT_EQ(history.peak_bytes(), budget);
+}
+
 TEST(Forecast, ABudgetChangesNoBits) {
   const Data data;
   const Sequential tight = make_model(), free = make_model();

@@ -9,6 +9,7 @@
 #include "plimsoll/base/atomic_file.h"
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/make_directories.h"
+#include "plimsoll/model/counted.h"
 #include "plimsoll/model/internal/json_file.h"
 #include "plimsoll/model/internal/network.h"
 #include "plimsoll/model/internal/network_json.h"
@@ -65,7 +66,8 @@ void assign_weights(Network& network, const std::map<std::string, Tensor>& weigh
   if (targets.empty()) return;
   std::string missing;
   for (const auto& [name, variable] : targets) missing += missing.empty() ? name : ", " + name;
-  throw Corruption(fmt::format("{}: {} weights of the model are not in the file: {}", path, targets.size(), missing));
+  throw Corruption(fmt::format("{}: {} of the model {} not in the file: {}", path, counted(targets.size(), "weight"),
+                               targets.size() == 1 ? "is" : "are", missing));
 }
 
 std::shared_ptr<Network> read_topology(const Json& document, const std::string& path) {

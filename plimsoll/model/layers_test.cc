@@ -95,8 +95,12 @@ std::vector<Case> window_cases() {
       {"LSTM", layers::LSTM(3, {.return_sequences = true, .go_backwards = true}), {5, 4}},
       {"LSTM with states", layers::LSTM(3, {.return_state = true, .dropout = 0.2}), {5, 4}},
       {"GRU", layers::GRU(3), {5, 4}},
+      {"GRU with recurrent dropout", layers::GRU(3, {.return_sequences = true, .recurrent_dropout = 0.3}), {5, 4}},
       {"Bidirectional", layers::Bidirectional(layers::GRU(3, {.return_sequences = true})), {5, 4}},
       {"Bidirectional sum", layers::Bidirectional(layers::SimpleRNN(3), {.merge_mode = "sum"}), {5, 4}},
+      {"Bidirectional none",
+       layers::Bidirectional(layers::LSTM(3, {.return_state = true}), {.merge_mode = "none"}),
+       {5, 4}},
       {"TimeDistributed", layers::TimeDistributed(layers::Dense(3, {.activation = "tanh"})), {5, 4}},
   };
 }
@@ -161,7 +165,8 @@ TEST(Layers, RefuseShapesAndOptionsThatAreNone) {
   EXPECT_THROW(layers::LSTM(3)(flat), InvalidArgument);
   EXPECT_THROW(layers::LSTM(3, {.activation = "softmax"}), InvalidArgument);
   EXPECT_THROW(layers::Bidirectional(layers::Dense(3)), InvalidArgument);
-  EXPECT_THROW(layers::Bidirectional(layers::LSTM(3), {.merge_mode = "none"}), InvalidArgument);
+  EXPECT_THROW(layers::Bidirectional(layers::LSTM(3), {.merge_mode = "both"}), InvalidArgument);
+  EXPECT_THROW(layers::GRU(3, {.recurrent_dropout = 1}), InvalidArgument);
   EXPECT_THROW(layers::Permute({1, 1}), InvalidArgument);
   EXPECT_THROW(layers::Reshape({3, -1})(flat), InvalidArgument);
   EXPECT_THROW(layers::Add()(flat), InvalidArgument);
@@ -191,6 +196,32 @@ TEST(Layers, StatefulOnesGoOnWhereTheyStood) {
   EXPECT_THROW(parts.predict(random_normal({3, 3, 4})), InvalidArgument);
   parts.reset_states();
   EXPECT_NO_THROW(parts.predict(random_normal({3, 3, 4})));
+}
+
+// State that is only handed on: after three steps what is kept of it has been scaled three times, the rest is 0.
+TEST(Layers, RecurrentDropoutDropsTheSameUnitsAtEveryStep) {
+  const RecurrentOptions options{.activation = "linear",
+                                 .seed = 1,
+                                 .use_bias = false,
+                                 .recurrent_dropout = 0.5,
+                                 .kernel_initializer = "zeros",
+                                 .recurrent_initializer = "identity"};
+  const Input x({.shape = {3, 2}}), state({.shape = {40}});
+  const Model model({x, state}, {layers::SimpleRNN(40, options)({x, state})});
+  const std::vector<Tensor> inputs = {zeros({2, 3, 2}), ones({2, 40})};
+  EXPECT_EQ(model.predict_all(inputs)[0].to_vector<float>(), std::vector<float>(80, 1.f));
+  CallContext training(true);
+  const auto values = model.base().call_all(inputs, training)[0].to_vector<float>();
+  const auto kept = std::count(values.begin(), values.end(), 8.f),
+             dropped = std::count(values.begin(), values.end(), 0.f);
+  EXPECT_EQ(kept + dropped, 80);
+  EXPECT_GT(kept, 20);
+  EXPECT_GT(dropped, 20);
+  // Steps that a mask leaves out keep their state whole.
+  const Sequential masked({layers::Embedding(4, 2, {.mask_zero = true, .seed = 1}), layers::SimpleRNN(40, options)});
+  masked.predict(constant({{1, 0, 0}}));
+  CallContext again(true);
+  EXPECT_EQ(masked.base().call_all({constant({{0, 0, 0}})}, again)[0].to_vector<float>(), std::vector<float>(40, 0.f));
 }
 
 TEST(Layers, BatchNormMovesItsAveragesInTrainingOnly) {

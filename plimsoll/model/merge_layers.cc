@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/model/counted.h"
 #include "plimsoll/model/internal/config.h"
 #include "plimsoll/model/internal/layer_check.h"
 #include "plimsoll/ops/elementwise.h"
@@ -15,8 +16,8 @@ namespace {
 
 void require_inputs(const LayerBase& layer, std::size_t given, std::size_t least, std::size_t most) {
   if (given < least || given > most)
-    throw InvalidArgument(fmt::format("{} \"{}\": takes {} inputs, was given {}", layer.class_name(), layer.name(),
-                                      least == most ? fmt::format("{}", least) : fmt::format("{} or more", least),
+    throw InvalidArgument(fmt::format("{} \"{}\": takes {}, was given {}", layer.class_name(), layer.name(),
+                                      least == most ? counted(least, "input") : fmt::format("{} or more inputs", least),
                                       given));
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/model/counted.h"
 #include "plimsoll/model/internal/network.h"
 #include "plimsoll/model/internal/train_step.h"
 #include "plimsoll/ops/movement.h"
@@ -16,8 +17,9 @@ std::vector<Loss> losses_for(const Network& network, const std::vector<Loss>& gi
     throw InvalidArgument(fmt::format("compile: model \"{}\" is given no loss; name one", network.name()));
   if (given.size() == outputs) return given;
   if (given.size() == 1) return std::vector<Loss>(outputs, given[0]);
-  throw InvalidArgument(fmt::format("compile: {} losses for the {} outputs of model \"{}\"; give one or one for each",
-                                    given.size(), outputs, network.name()));
+  throw InvalidArgument(fmt::format("compile: {} for the {} of model \"{}\"; give one or one for each",
+                                    given.size() == 1 ? "1 loss" : fmt::format("{} losses", given.size()),
+                                    counted(outputs, "output"), network.name()));
 }
 
 // A result that is its caller's alone: not a tensor that was given, nor one of the model's.
@@ -50,8 +52,8 @@ void Model::compile(const CompileOptions& options) const {
   std::vector<Loss> losses = losses_for(*network_, options.loss.list(), outputs);
   std::vector<double> weights = options.loss_weights.empty() ? std::vector<double>(outputs, 1.0) : options.loss_weights;
   if (weights.size() != outputs)
-    throw InvalidArgument(fmt::format("compile: {} loss weights for the {} outputs of model \"{}\"; give one for each",
-                                      weights.size(), outputs, name()));
+    throw InvalidArgument(fmt::format("compile: {} for the {} of model \"{}\"; give one for each",
+                                      counted(weights.size(), "loss weight"), counted(outputs, "output"), name()));
   std::vector<std::vector<Metric>> metrics(outputs);
   const std::vector<std::string> names =
       network_->is_connected() ? network_->output_names() : std::vector<std::string>(1);
@@ -97,7 +99,7 @@ std::vector<Tensor> Model::predict_all(const std::vector<Tensor>& inputs, const 
   for (const Tensor& input : inputs)
     if (input.shape()[0] != count)
       throw InvalidArgument(
-          fmt::format("predict: inputs of {} and {} examples; all need one length", count, input.shape()[0]));
+          fmt::format("predict: inputs of {} and {} examples; give all the same number", count, input.shape()[0]));
   return tidy([&] {
     std::vector<std::vector<Tensor>> parts(network_->output_slots().size());
     for (std::int64_t begin = 0; begin == 0 || begin < count; begin += size) {

@@ -99,7 +99,9 @@ class PLIMSOLL_API Model : public Layer {
   // before compile(), and when the input's sizes are not known.
   MemoryForecast forecast(const ForecastOptions& options = {}) const;
   MemoryForecast forecast(const Example& batch) const;
-  std::size_t max_batch_size(std::size_t bytes) const;  // The largest that fits; 0 when none does.
+  // With what a pass over these batches holds beside one (shuffle, prefetch). Loads the first batch.
+  MemoryForecast forecast(const Dataset& batches) const;
+  std::size_t max_batch_size(std::size_t bytes) const;  // The largest that fits, at most 2^30; 0 when none does.
 
   // Layers, shapes, parameters and the bytes they take. Throws FailedPrecondition before shapes are known.
   void summary() const;  // To standard output.

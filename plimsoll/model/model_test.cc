@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <sstream>
 
 #include "plimsoll/base/error.h"
@@ -119,52 +120,6 @@ TEST(Model, PredictsAlikeInAnyBatchSize) {
   EXPECT_THROW(model.predict(x, {.batch_size = 0}), InvalidArgument);
 }
 
-// A model with all that a step could leave half done: statistics, states, random draws, constraints.
-Model make_stateful_model() {
-  const Input in({.shape = {4, 3}});
-  const LayerOutput h = layers::LSTM(5, {.stateful = true, .seed = 1, .dropout = 0.3})(in);
-  const LayerOutput n = layers::BatchNormalization()(layers::Dropout(0.4, {.seed = 2})(h));
-  const Model model({in}, {layers::Dense(2, {.activation = "softmax",
-                                             .seed = 3,
-                                             .kernel_regularizer = Regularizer::l2(0.01),
-                                             .kernel_constraint = Constraint::max_norm(1)})(n)});
-  model.compile({.optimizer = optimizers::Adam(),
-                 .loss = "sparse_categorical_crossentropy",
-                 .metrics = {"accuracy"},
-                 .global_clip_norm = 1});
-  return model;
-}
-
-TEST(Model, AStepThatIsRefusedChangesNothing) {
-  const Tensor x = random_normal({6, 4, 3}, {.seed = 1}), y = constant({0, 1, 1, 0, 1, 0});
-  const Model model = make_stateful_model(), peer = make_stateful_model();
-  for (const Model& each : {model, peer}) each.train_on_batch(x, y);
-  const auto before = values_of(model);
-  std::size_t need = 0;
-  {
-    const Budget probe("probe", 1 << 30);
-    const BudgetScope use(probe);
-    peer.train_on_batch(x, y);
-    need = probe.peak();
-  }
-  const MemoryInfo held = memory();
-  int refused = 0;
-  for (std::size_t limit = 64; limit < need; limit += std::max<std::size_t>(64, need / 60 / 64 * 64)) {
-    const Budget tight("tight", limit);
-    const BudgetScope use(tight);
-    EXPECT_THROW(model.train_on_batch(x, y), OutOfMemory) << limit << " of " << need;
-    ++refused;
-    EXPECT_EQ(memory().num_tensors, held.num_tensors) << limit;
-    EXPECT_EQ(memory().num_bytes, held.num_bytes) << limit;
-  }
-  EXPECT_GT(refused, 10);
-  EXPECT_EQ(values_of(model), before);
-  EXPECT_EQ(model.optimizer().step(), 1);
-  // The next step is the one that would have been taken: the same draws, states and statistics.
-  model.train_on_batch(x, y);
-  EXPECT_EQ(values_of(model), values_of(peer));
-}
-
 TEST(Model, AWholeFitCanBeRefusedAndRepeated) {
   const Data data;
   const Sequential model = make_classifier();
@@ -200,6 +155,46 @@ TEST(Model, SaysWhatIsWrong) {
   EXPECT_THROW(layers::Dropout(1), InvalidArgument);
   const Input a({.shape = {3}}), b({.shape = {3}});
   EXPECT_THROW(Model({a}, {layers::Add()({a, b})}), InvalidArgument);
+  EXPECT_THROW(Model({a, b}, {layers::Dense(1)(a)}), InvalidArgument);  // Nothing depends on b.
+  EXPECT_NO_THROW(Model({a, b}, {layers::Dense(1)(a), b}));
+}
+
+std::string text_of(const std::function<void()>& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+TEST(Model, NamesTheArgumentThatIsWrong) {
+  const auto has = [](const std::string& text, const char* part) {
+    EXPECT_NE(text.find(part), std::string::npos) << text << "\nlacks: " << part;
+  };
+  const Data data;
+  const Sequential model = make_classifier();
+  const Tensor gone = zeros({256, 1});
+  gone.dispose();
+  has(text_of([&] { model.fit(data.x, gone); }), "fit: y");
+  has(text_of([&] { model.fit(gone, data.y); }), "fit: x");
+  has(text_of([&] { model.evaluate(data.x, gone); }), "evaluate: y");
+  has(text_of([&] { model.predict(gone); }), "predict: x");
+  has(text_of([&] { model.train_on_batch(data.x, gone); }), "train_on_batch: y");
+  has(text_of([&] { Dataset::from_tensors(data.x, gone); }), "from_tensors: y");
+  has(text_of([&] { Dataset::from_tensors(std::vector<Tensor>{data.x, gone}); }), "from_tensors: x[1]");
+  // An example where a batch is expected.
+  for (const auto& text : {text_of([&] { model.fit(Dataset::from_tensors(data.x, data.y), {.verbose = 0}); }),
+                           text_of([&] { model.evaluate(Dataset::from_tensors(data.x, data.y)); })})
+    has(text, "was given [10]; the first axis counts examples: batch the dataset");
+  const Input a({.shape = {3}, .name = "left"}), b({.shape = {4}, .name = "right"});
+  const Model two({a, b}, {layers::Concatenate()({a, b})});
+  has(text_of([&] {
+        two.predict_all({zeros({2, 3}), zeros({2, 5})});
+      }),
+      "takes input 1 (\"right\") of shape [?, 4], was given [2, 5]");
+  has(text_of([&] { two.predict_all({zeros({2, 3})}); }), "takes 2 inputs, was given 1");
+  has(text_of([&] { Model({a, b}, {layers::Dense(1)(a)}); }), "no output depends on input 1 (\"right\")");
 }
 
 TEST(Model, BuildsAtItsFirstInputWhenNoShapeIsGiven) {

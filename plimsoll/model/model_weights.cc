@@ -10,6 +10,7 @@
 #include "plimsoll/io/bundle.h"
 #include "plimsoll/io/checkpoint.h"
 #include "plimsoll/io/checkpoint_state.h"
+#include "plimsoll/model/counted.h"
 #include "plimsoll/model/internal/network.h"
 #include "plimsoll/model/internal/object_paths.h"
 #include "plimsoll/model/internal/optimizer_keys.h"
@@ -169,11 +170,19 @@ void warn_of_layers(const std::string& path, std::vector<std::string> extra) {
     return !key.starts_with("layer_with_weights-") || key.find(".OPTIMIZER_SLOT") != std::string::npos;
   });
   if (!extra.empty())
-    log_message(
-        LogLevel::warning,
-        fmt::format("load_weights: checkpoint \"{}\" has {} weights that the model has not, {} the first; is it "
-                    "another model's?",
-                    path, extra.size(), extra[0]));
+    log_message(LogLevel::warning,
+                fmt::format("load_weights: checkpoint \"{}\" has {} that the model has not, {} the first; is it "
+                            "another model's?",
+                            path, counted(extra.size(), "weight"), extra[0]));
+}
+
+void refuse_folder(const std::string& path) {
+  std::error_code ignored;
+  if (!fs::is_directory(path, ignored) || fs::exists(path + ".index", ignored)) return;
+  const std::string latest = latest_checkpoint(path);
+  throw InvalidArgument(
+      fmt::format("load_weights: \"{}\" is a folder; give the name of a checkpoint in it{}", path,
+                  latest.empty() ? ", and it has none" : fmt::format(": its latest is \"{}\"", latest)));
 }
 
 }  // namespace
@@ -181,6 +190,7 @@ void warn_of_layers(const std::string& path, std::vector<std::string> extra) {
 void Model::load_weights(const std::string& path) const {
   require_built(*network_, "load_weights");
   refuse_hdf5(path, "load_weights");
+  refuse_folder(path);
   const OutsideScopes outside;
   const TidyScope scope;
   const BundleReader reader(path);

@@ -199,5 +199,22 @@ TEST_F(Weights, OfKerasItselfAreRead) {
   EXPECT_FLOAT_EQ(values[1][1], 9.9176912f);
 }
 
+TEST_F(Weights, SaysThatAFolderIsNoCheckpoint) {
+  const Sequential model({layers::Dense(1, {.input_shape = {2}})});
+  const auto told = [&](const std::string& where) -> std::string {
+    try {
+      model.load_weights(where);
+    } catch (const InvalidArgument& error) {
+      return error.what();
+    }
+    return "nothing was thrown";
+  };
+  fs::create_directories(path("empty"));
+  EXPECT_NE(told(path("empty")).find("is a folder; give the name of a checkpoint in it, and it has none"),
+            std::string::npos);
+  model.save_weights(path("run/cp.ckpt"));
+  EXPECT_NE(told(path("run")).find("its latest is \"" + path("run/cp.ckpt") + "\""), std::string::npos);
+}
+
 }  // namespace
 }  // namespace plimsoll

@@ -29,6 +29,7 @@ struct RecurrentOptions {
   std::optional<std::uint64_t> seed = {};
   bool use_bias = true;
   double dropout = 0;            // Of the inputs, in training; the same features for all steps.
+  double recurrent_dropout = 0;  // Of the state, likewise. Steps then run one by one, in training.
   bool unit_forget_bias = true;  // LSTM: the forget gates' biases begin with 1.
   bool reset_after = true;       // GRU.
   Initializer kernel_initializer = "glorot_uniform";
@@ -42,7 +43,7 @@ struct RecurrentOptions {
   Constraint bias_constraint = {};
 };
 struct BidirectionalOptions {
-  std::string merge_mode = "concat";  // Or "sum", "mul", "ave".
+  std::string merge_mode = "concat";  // Or "sum", "mul", "ave"; "none": both outputs, one after the other.
   std::string name = {};
   Shape input_shape = {};
 };

@@ -2,6 +2,7 @@
 
 #include "plimsoll/base/error.h"
 #include "plimsoll/model/dataset.h"
+#include "plimsoll/model/internal/require_tensors.h"
 #include "plimsoll/model/internal/rows.h"
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/movement.h"
@@ -74,6 +75,9 @@ Dataset Dataset::from_tensors(std::vector<Tensor> inputs, std::vector<Tensor> ta
       throw InvalidArgument(fmt::format("from_tensors: {} of shape {} beside inputs of shape {}; all need one length",
                                         what, tensor.shape().to_string(), inputs[0].shape().to_string()));
   };
+  require_tensors(inputs, "from_tensors", "x");
+  require_tensors(targets, "from_tensors", "y");
+  if (!weights.is_empty_handle()) require_tensors({weights}, "from_tensors", "weights");
   Example all;
   for (const Tensor& tensor : inputs) {
     check(tensor, "inputs");

@@ -44,14 +44,13 @@ class TensorBoardCallback final : public CallbackBase {
       : directory_(std::move(directory)), options_(options) {}
 
   void on_train_begin(Model&) override {
-    train_.emplace(directory_ / "train");
     graph_written_ = !options_.write_graph;
     batches_ = 0;
   }
   void on_batch_end(Model& model, std::size_t, const Logs& logs) override {
-    if (!std::exchange(graph_written_, true)) train_->add_graph(graph_of(model.network()));
+    if (!std::exchange(graph_written_, true)) train().add_graph(graph_of(model.network()));
     if (options_.update_freq == 0 || ++batches_ % options_.update_freq != 0) return;
-    for (const auto& [name, value] : logs) train_->add_scalar("batch_" + name, value, batches_);
+    for (const auto& [name, value] : logs) train().add_scalar("batch_" + name, value, batches_);
     if (options_.memory) add_memory(batches_, "batch_");
   }
   void on_epoch_end(Model& model, int epoch, const Logs& logs) override {
@@ -59,14 +58,14 @@ class TensorBoardCallback final : public CallbackBase {
       if (name.starts_with(kValidation))
         validation().add_scalar("epoch_" + name.substr(kValidation.size()), value, epoch);
       else
-        train_->add_scalar("epoch_" + name, value, epoch);
+        train().add_scalar("epoch_" + name, value, epoch);
     }
-    train_->add_scalar("epoch_learning_rate", static_cast<float>(model.optimizer().learning_rate()), epoch);
+    train().add_scalar("epoch_learning_rate", static_cast<float>(model.optimizer().learning_rate()), epoch);
     if (options_.memory) add_memory(epoch, "epoch_");
     if (options_.histogram_freq > 0 && epoch % options_.histogram_freq == 0) {
       const OutsideScopes outside;
       const TidyScope scope;
-      for (const Variable& weight : model.weights()) train_->add_histogram(weight.name(), weight.value(), epoch);
+      for (const Variable& weight : model.weights()) train().add_histogram(weight.name(), weight.value(), epoch);
     }
   }
   void on_train_end(Model&) override {
@@ -77,14 +76,19 @@ class TensorBoardCallback final : public CallbackBase {
   }
 
  private:
+  // Made when there is something to write: a fit that is refused leaves no files.
+  EventWriter& train() {
+    if (!train_) train_.emplace(directory_ / "train");
+    return *train_;
+  }
   EventWriter& validation() {
     if (!validation_) validation_.emplace(directory_ / "validation");
     return *validation_;
   }
   void add_memory(std::int64_t step, const std::string& prefix) {
     const MemoryStats stats = memory_stats();
-    train_->add_scalar(prefix + "memory_bytes_in_use", static_cast<float>(stats.bytes_in_use), step);
-    train_->add_scalar(prefix + "memory_peak_bytes", static_cast<float>(stats.peak_bytes_in_use), step);
+    train().add_scalar(prefix + "memory_bytes_in_use", static_cast<float>(stats.bytes_in_use), step);
+    train().add_scalar(prefix + "memory_peak_bytes", static_cast<float>(stats.peak_bytes_in_use), step);
   }
 
   const std::filesystem::path directory_;

@@ -25,9 +25,9 @@ class BidirectionalLayer final : public LayerBase {
           fmt::format("Bidirectional: layer \"{}\" of class {} is not recurrent, or has weights "
                       "already; give a new recurrent layer",
                       layer.name(), layer.class_name()));
-    if (mode_ != "concat" && mode_ != "sum" && mode_ != "mul" && mode_ != "ave")
-      throw InvalidArgument(
-          fmt::format("Bidirectional: merge_mode \"{}\"; use \"concat\", \"sum\", \"mul\" or \"ave\"", mode_));
+    if (mode_ != "concat" && mode_ != "sum" && mode_ != "mul" && mode_ != "ave" && mode_ != "none")
+      throw InvalidArgument(fmt::format(
+          "Bidirectional: merge_mode \"{}\"; use \"concat\", \"sum\", \"mul\", \"ave\" or \"none\"", mode_));
     forward_ = recurrent->copy(recurrent->options().go_backwards);
     backward_ = recurrent->copy(!recurrent->options().go_backwards);
     if (layer.batch_shape().is_set()) set_batch_shape(layer.batch_shape());
@@ -45,6 +45,7 @@ class BidirectionalLayer final : public LayerBase {
     Shapes result = forward_->output_shapes(in);
     const Shapes states(result.begin() + 1, result.end());
     if (mode_ == "concat") result[0] = with_last(result[0], 2 * forward_->units());
+    if (mode_ == "none") result.insert(result.begin(), result[0]);
     result.insert(result.end(), states.begin(), states.end());
     return result;
   }
@@ -55,7 +56,11 @@ class BidirectionalLayer final : public LayerBase {
   std::vector<Tensor> call_all(const std::vector<Tensor>& inputs, CallContext& context) override {
     std::vector<Tensor> ahead = forward_->call_all(inputs, context), back = backward_->call_all(inputs, context);
     const Tensor last = forward_->options().return_sequences ? reverse(back[0], {1}) : back[0];
-    std::vector<Tensor> result = {merged(ahead[0], last)};
+    std::vector<Tensor> result;
+    if (mode_ == "none")
+      result = {ahead[0], last};
+    else
+      result = {merged(ahead[0], last)};
     result.insert(result.end(), ahead.begin() + 1, ahead.end());
     result.insert(result.end(), back.begin() + 1, back.end());
     return result;
@@ -65,14 +70,16 @@ class BidirectionalLayer final : public LayerBase {
   }
   std::vector<LayerBase*> inner_layers() const override { return {forward_.get(), backward_.get()}; }
   void config(ConfigWriter& out) const override {
-    out.put("merge_mode", mode_);
+    if (mode_ == "none")
+      out.put_null("merge_mode");
+    else
+      out.put("merge_mode", mode_);
     out.put_layer("layer", *forward_, inner_name_);
   }
   static std::shared_ptr<LayerBase> read(const ConfigReader& in) {
-    if (!in.has("merge_mode") && in.is_null("merge_mode"))
-      throw Unsupported(fmt::format("{}: merge_mode null (two outputs) is not offered; merge them", in.path()));
-    return std::make_shared<BidirectionalLayer>(*in.layer("layer"),
-                                                BidirectionalOptions{.merge_mode = in.text("merge_mode", "concat")});
+    const bool both = !in.has("merge_mode") && in.is_null("merge_mode");
+    return std::make_shared<BidirectionalLayer>(
+        *in.layer("layer"), BidirectionalOptions{.merge_mode = both ? "none" : in.text("merge_mode", "concat")});
   }
 
  private:

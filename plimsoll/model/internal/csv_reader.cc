@@ -60,15 +60,15 @@ bool CsvReader::read_field() {
   if (count_ == kMaxFields) corrupt("has more than a million fields; this is no table");
   if (++count_ > fields_.size()) fields_.emplace_back();
   fields_[count_ - 1].clear();
-  bool was_quoted = false;
+  was_quoted_ = false;
   while (true) {
     const int c = get();
     if (c < 0 || c == '\n') return true;
     if (c == '\r' && (peek() == '\n' || peek() < 0)) continue;
     if (c == delimiter_) return false;
-    if (c == '"' && fields_[count_ - 1].empty() && !was_quoted) {
+    if (c == '"' && fields_[count_ - 1].empty() && !was_quoted_) {
       read_quoted();
-      was_quoted = true;
+      was_quoted_ = true;
     } else {
       put(static_cast<char>(c));
     }
@@ -81,7 +81,7 @@ bool CsvReader::next() {
     count_ = 0;
     while (!read_field()) {
     }
-    if (count_ == 1 && fields_[0].empty()) continue;  // An empty line.
+    if (count_ == 1 && fields_[0].empty() && !was_quoted_) continue;  // An empty line.
     fields_.resize(count_);
     return true;
   }

@@ -45,6 +45,7 @@ class CsvReader {
   std::vector<std::string> fields_;
   std::size_t count_ = 0;  // Of fields in use; their memory is used again.
   std::size_t line_ = 0, ended_ = 0;
+  bool was_quoted_ = false;  // The last field.
 };
 
 }  // namespace plimsoll

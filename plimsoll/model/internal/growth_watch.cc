@@ -6,6 +6,7 @@
 #include <map>
 
 #include "plimsoll/base/bytes.h"
+#include "plimsoll/model/counted.h"
 #include "plimsoll/tensor/live_tensors.h"
 #include "plimsoll/tensor/memory_info.h"
 
@@ -46,14 +47,15 @@ std::optional<std::string> GrowthWatch::step_ended() {
 std::string GrowthWatch::report() {
   const std::vector<GrowthRow> rows = growth_->take();
   growth_.reset();
-  std::string text =
-      fmt::format("fit: live memory has grown by {} in the last {} {}s, {} {}s after it began",
-                  format_bytes(before_ - bytes_at_start_), steps_ - steps_at_start_, phase_, steps_at_start_, phase_);
+  std::string text = fmt::format("fit: live memory has grown by {} in the last {}, {} after it began",
+                                 format_bytes(before_ - bytes_at_start_), counted(steps_ - steps_at_start_, phase_),
+                                 counted(steps_at_start_, phase_));
   if (rows.empty()) return text;
   const GrowthRow& most = rows[0];
-  text += fmt::format("; most of it is {} in {} tensors of {} made by {}",
-                      format_bytes(static_cast<std::size_t>(std::max<std::int64_t>(0, most.bytes))), most.count,
-                      category_of(most), most.op.empty() ? "the program" : most.op);
+  text += fmt::format("; most of it is {} in {} of {} made by {}",
+                      format_bytes(static_cast<std::size_t>(std::max<std::int64_t>(0, most.bytes))),
+                      counted(static_cast<std::size_t>(most.count), "tensor"), category_of(most),
+                      most.op.empty() ? "the program" : most.op);
   if (!most.scope.empty()) text += fmt::format(" in scope \"{}\"", most.scope);
   if (!most.site.empty()) text += fmt::format(" at {}", most.site);
   return text + "; dispose of them, or hold numbers (item) instead of tensors";

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/model/counted.h"
 #include "plimsoll/model/internal/input_layer.h"
 #include "plimsoll/model/internal/layer_names.h"
 #include "plimsoll/tensor/name_scope.h"
@@ -57,6 +58,7 @@ Network::Network(std::vector<LayerOutput> inputs, std::vector<LayerOutput> outpu
   const auto slot_of = [&](const LayerOutput& place) { return first_slots_.at(place.node().get()) + place.index(); };
   for (const LayerOutput& input : inputs) input_slots_.push_back(slot_of(input));
   for (const LayerOutput& output : outputs) output_slots_.push_back(slot_of(output));
+  refuse_unused_inputs();
   set_batch_shape(inputs[0].shape());
   set_input_dtype(inputs[0].dtype());
   name_layers(0);
@@ -67,6 +69,17 @@ Network::Network(std::vector<LayerOutput> inputs, std::vector<LayerOutput> outpu
   ensure_built(shapes);
   nodes_.clear();
   first_slots_.clear();
+}
+
+void Network::refuse_unused_inputs() const {
+  std::set<std::size_t> used(output_slots_.begin(), output_slots_.end());
+  for (const Call& call : calls_) used.insert(call.inputs.begin(), call.inputs.end());
+  for (std::size_t i = 0; i < input_slots_.size(); ++i) {
+    if (used.count(input_slots_[i]) > 0) continue;
+    const std::string& name = call_of(input_slots_[i]).layer->name();
+    throw InvalidArgument(fmt::format("model: no output depends on input {}{}; use it, or leave it out", i,
+                                      name.empty() ? "" : fmt::format(" (\"{}\")", name)));
+  }
 }
 
 void Network::add_layer(const std::shared_ptr<LayerBase>& layer) {
@@ -202,8 +215,8 @@ Shapes Network::output_shapes(const Shapes& inputs) const {
     return shapes;
   }
   if (inputs.size() != input_slots_.size())
-    throw InvalidArgument(
-        fmt::format("model \"{}\": takes {} inputs, was given {}", name(), input_slots_.size(), inputs.size()));
+    throw InvalidArgument(fmt::format("model \"{}\": takes {}, was given {}", name(),
+                                      counted(input_slots_.size(), "input"), inputs.size()));
   std::vector<Shape> slots(num_slots_);
   for (std::size_t i = 0; i < inputs.size(); ++i) slots[input_slots_[i]] = inputs[i];
   for (const Call& call : calls_) {
@@ -220,8 +233,8 @@ Shapes Network::output_shapes(const Shapes& inputs) const {
 
 std::vector<Tensor> Network::call_all(const std::vector<Tensor>& inputs, CallContext& context) {
   if (inputs.size() != input_slots_.size())
-    throw InvalidArgument(
-        fmt::format("model \"{}\": takes {} inputs, was given {}", name(), input_slots_.size(), inputs.size()));
+    throw InvalidArgument(fmt::format("model \"{}\": takes {}, was given {}", name(),
+                                      counted(input_slots_.size(), "input"), inputs.size()));
   std::vector<Tensor> values(num_slots_), masks(num_slots_);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     values[input_slots_[i]] = inputs[i];

@@ -16,7 +16,7 @@ namespace plimsoll {
 class Network final : public LayerBase {
  public:
   // Described by its ends. Names layers that have none, makes the weights. Throws InvalidArgument for an output that
-  // does not come from the inputs, and for two layers of one name.
+  // does not come from the inputs, for an input that no output needs, and for two layers of one name.
   Network(std::vector<LayerOutput> inputs, std::vector<LayerOutput> outputs, const std::string& name);
   // A chain, layer by layer; connected as soon as the input's shape is known.
   explicit Network(const std::string& name);
@@ -59,6 +59,7 @@ class Network final : public LayerBase {
 
  private:
   void add_call(const std::shared_ptr<const LayerOutput::Node>& node);
+  void refuse_unused_inputs() const;
   void add_layer(const std::shared_ptr<LayerBase>& layer);
   void name_layers(std::size_t from);
   void find_ends();

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/model/counted.h"
 #include "plimsoll/model/internal/config.h"
 #include "plimsoll/model/internal/input_layer.h"
 
@@ -113,8 +114,8 @@ class FunctionalReader {
     if (found == outputs_.end())
       throw Corruption(fmt::format("{}: there is no call {} of a layer \"{}\"", path, place.node, place.layer));
     if (place.tensor >= found->second.size())
-      throw Corruption(fmt::format("{}: layer \"{}\" has {} outputs, number {} is used", path, place.layer,
-                                   found->second.size(), place.tensor));
+      throw Corruption(fmt::format("{}: layer \"{}\" has {}, number {} is used", path, place.layer,
+                                   counted(found->second.size(), "output"), place.tensor));
     return found->second[place.tensor];
   }
 

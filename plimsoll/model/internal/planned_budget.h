@@ -2,45 +2,73 @@
 //
 //   PlannedBudget memory(network, options.budget);
 //   { const BudgetScope charged(memory.loading()); stream->next(batch); }
-//   memory.admit(StepKind::kTrain, batch);                 // Throws OutOfMemory when the step's plan is larger.
+//   memory.admit(memory.need_of(StepKind::kTrain, batch, *data.node()));   // OutOfMemory when it needs more.
 //   { const BudgetScope charged(memory.running()); train_step(network, batch); }
-//   memory.peak_bytes();                                   // Real, counted as a forecast counts
+//   memory.peak_bytes();                                                   // Real, counted as a forecast counts
 //
-// Thread safety: one thread at a time.
+// Counted: weights, optimizer state, the step's plan, the batch (whether or not it shares bytes with what it was cut
+// from), and what the pass over the dataset holds beside it. Thread safety: one thread at a time.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <optional>
 #include <vector>
 
+#include "plimsoll/base/error.h"
 #include "plimsoll/memory/budget.h"
+#include "plimsoll/model/forecast.h"
 #include "plimsoll/model/internal/planned_step.h"
 
 namespace plimsoll {
+
+struct Chunk;
 
 class PlannedBudget {
  public:
   PlannedBudget(Network& network, std::optional<std::size_t> budget);
 
-  const Budget& loading() const noexcept { return hard_ ? *hard_ : measured_; }  // For batches.
-  const Budget& running() const noexcept { return loading(); }                   // For steps.
-  // Before a step, when its batch has been loaded.
-  void admit(StepKind kind, const Example& batch);
-  std::size_t peak_bytes() const { return held_ + shared_batch_ + measured_.peak(); }
+  // A step with such a batch, and a pass that gives it.
+  struct Need {
+    StepKind kind = StepKind::kTrain;
+    std::shared_ptr<PlannedStep> step;  // nullptr: it is run directly, or was admitted before.
+    BatchSpec batch;
+    MemoryForecast needed;
+    bool is_admitted = false;
+  };
+
+  const Budget& loading() const noexcept { return *data_; }  // For passes and batches.
+  const Budget& running() const noexcept { return steps_ ? *steps_ : *data_; }
+  // When its batch has been loaded.
+  Need need_of(StepKind kind, const Example& batch, const DatasetNode& data);
+  void admit(Need need);  // Throws OutOfMemory when the budget is smaller.
+  // What the pass holds beside the batch, and while it loads one.
+  void add_data(MemoryForecast& needed, const Example& batch, const DatasetNode& data) const;
+  // When the first batch could not be loaded: says what the fit would need, if that is known, else returns.
+  void explain(const DatasetNode& data) const;
+
+  std::size_t peak_bytes() const { return std::max(peak_before_, held_ + shared_batch_ + measured_.peak()); }
   std::size_t used_bytes() const { return held_ + shared_batch_ + measured_.used(); }
   const std::optional<std::size_t>& limit() const noexcept { return budget_; }
+  bool has_begun() const noexcept { return begun_; }
 
  private:
-  void begin(const BatchSpec& batch);
+  void begin();
+  void share(std::size_t bytes);
+  std::size_t charged_bytes(const Example& batch) const;            // Of its tensors, to loading().
+  std::size_t shared_bytes(const Example& batch) const;             // Of those that are somebody else's, but count.
+  const Chunk* charged_chunk(const Tensor& tensor) const noexcept;  // Charged to loading(); nullptr when it is not.
 
   Network& network_;
   const std::optional<std::size_t> budget_;
-  std::size_t held_ = 0;          // Weights and optimizer state that were there before.
-  std::size_t shared_batch_ = 0;  // Bytes of a batch that are somebody else's, but count.
+  std::size_t held_ = 0;  // Weights and optimizer state that were there before.
+  std::size_t shared_batch_ = 0, peak_before_ = 0;
   std::size_t optimizer_bytes_ = 0;
-  Budget measured_;             // All that is charged.
-  std::optional<Budget> hard_;  // Inside of it, what may be.
+  Budget measured_;              // All that is charged.
+  std::optional<Budget> hard_;   // Inside of it, what may be.
+  std::optional<Budget> data_;   // Inside of that, what passes and batches take,
+  std::optional<Budget> steps_;  // and what steps take.
   bool begun_ = false;
   std::vector<std::shared_ptr<PlannedStep>> admitted_;
 };

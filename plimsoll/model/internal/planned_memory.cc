@@ -9,7 +9,7 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/graph/graph_state.h"
 #include "plimsoll/model/internal/network.h"
-#include "plimsoll/model/internal/recurrent_layer.h"
+#include "plimsoll/model/internal/recurrent_states.h"
 #include "plimsoll/tensor/make_tensor.h"
 
 namespace plimsoll {
@@ -32,22 +32,15 @@ Shape with_batch(const Shape& shape, std::size_t batch_size, const std::string& 
 }
 
 // Puts states back to none that tracing gave to recurrent layers.
-class StatesBefore {
+class NewStatesGo {
  public:
-  explicit StatesBefore(Network& network) {
-    network.visit_layers([this](LayerBase& layer) {
-      if (auto* recurrent = dynamic_cast<RecurrentLayer*>(&layer)) before_.emplace_back(recurrent, layer.changes());
-    });
-  }
-  ~StatesBefore() {
-    for (const auto& [layer, changes] : before_)
-      if (layer->changes() != changes) layer->reset_states();
-  }
-  StatesBefore(const StatesBefore&) = delete;
-  StatesBefore& operator=(const StatesBefore&) = delete;
+  explicit NewStatesGo(Network& network) noexcept : network_(network) {}
+  ~NewStatesGo() { forget_new_states(network_); }
+  NewStatesGo(const NewStatesGo&) = delete;
+  NewStatesGo& operator=(const NewStatesGo&) = delete;
 
  private:
-  std::vector<std::pair<RecurrentLayer*, std::uint64_t>> before_;
+  Network& network_;
 };
 
 // Variables of the step that are no weights: the optimizer's, and states.
@@ -125,8 +118,15 @@ MemoryForecast forecast_of(const Network& network, const PlannedStep& step, cons
   return forecast;
 }
 
+void add_held_bytes(MemoryForecast& forecast, std::size_t bytes) {
+  forecast.by_category["inputs"] += bytes;
+  forecast.peak_bytes += bytes;
+  forecast.lower_bound_bytes += bytes;
+  forecast.smallest_budget += bytes;
+}
+
 MemoryForecast forecast_training(Network& network, const BatchSpec& batch) {
-  const StatesBefore states(network);
+  const NewStatesGo states(network);
   const Optimizer fresh(network.training.optimizer->options());
   const PlannedStep step(network, StepKind::kTrain, batch, &fresh);
   return forecast_of(network, step, batch);

@@ -22,6 +22,9 @@ MemoryForecast forecast_of(const Network& network, const PlannedStep& step, cons
 // Traces the step, with an optimizer of the same kind, and forgets it.
 MemoryForecast forecast_training(Network& network, const BatchSpec& batch);
 
+// What a pass over a dataset holds beside the batch is there too.
+void add_held_bytes(MemoryForecast& forecast, std::size_t bytes);
+
 std::size_t parameter_bytes(const Network& network);  // Of all weights.
 [[noreturn]] void refuse_budget(const Network& network, const MemoryForecast& needed, std::size_t budget,
                                 const BatchSpec& batch);

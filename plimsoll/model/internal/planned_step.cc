@@ -9,6 +9,7 @@
 #include "plimsoll/graph/graph_state.h"
 #include "plimsoll/model/internal/forward.h"
 #include "plimsoll/model/internal/network.h"
+#include "plimsoll/model/internal/rows.h"
 #include "plimsoll/tensor/make_tensor.h"
 #include "plimsoll/tensor/thread_context.h"
 
@@ -43,7 +44,6 @@ double number_in(const ConstTensorView& scalar) {
 }
 
 TensorSpec spec_of(const Tensor& tensor) { return {tensor.shape(), tensor.dtype()}; }
-std::size_t block_bytes_of(const TensorSpec& spec) { return (spec.bytes() + 63) / 64 * 64; }
 
 }  // namespace
 
@@ -56,12 +56,15 @@ BatchSpec BatchSpec::of(const Example& example) {
   return spec;
 }
 
-std::size_t BatchSpec::block_bytes() const {
-  std::size_t bytes = weights ? block_bytes_of(*weights) : 0;
-  for (const TensorSpec& input : inputs) bytes += block_bytes_of(input);
-  for (const TensorSpec& target : targets) bytes += block_bytes_of(target);
+std::vector<std::size_t> BatchSpec::tensor_bytes() const {
+  std::vector<std::size_t> bytes;
+  for (const auto* specs : {&inputs, &targets})
+    for (const TensorSpec& spec : *specs) bytes.push_back(spec.bytes());
+  if (weights) bytes.push_back(weights->bytes());
   return bytes;
 }
+
+std::size_t BatchSpec::block_bytes() const { return whole_blocks_of(tensor_bytes()); }
 
 // What is known while a step is traced.
 struct PlannedStep::Traced {

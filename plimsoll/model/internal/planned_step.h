@@ -38,7 +38,8 @@ struct BatchSpec {
   Device* device = nullptr;
 
   static BatchSpec of(const Example& example);
-  std::size_t block_bytes() const;  // Of tensors that are these.
+  std::size_t block_bytes() const;                // Of tensors that are these.
+  std::vector<std::size_t> tensor_bytes() const;  // Of each one, without what blocks add.
 };
 
 class PlannedStep {

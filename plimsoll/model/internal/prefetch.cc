@@ -1,5 +1,6 @@
 #include "plimsoll/model/internal/prefetch.h"
 
+#include <algorithm>
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -119,6 +120,18 @@ class PrefetchNode final : public DatasetNode {
     return std::make_unique<PrefetchStream>(from_->open(), count_, max_bytes_);
   }
   std::optional<std::size_t> size() const override { return from_->size(); }
+  std::optional<std::size_t> batch_size() const override { return from_->batch_size(); }
+  // Those that are ready, one that is made or waits for room, and the token.
+  HeldBytes held(const std::vector<std::size_t>& tensor_bytes) const override {
+    const HeldBytes from = from_->held(tensor_bytes);
+    const std::size_t each = whole_blocks_of(tensor_bytes);
+    const std::size_t ready = max_bytes_ == 0 ? count_ * each : std::min(count_ * each, std::max(each, max_bytes_));
+    return {.resident = from.resident + from.loading + ready + each + whole_blocks(1)};
+  }
+  std::shared_ptr<const DatasetNode> frozen() const override {
+    auto from = from_->frozen();
+    return from ? std::make_shared<PrefetchNode>(std::move(from), count_, max_bytes_) : nullptr;
+  }
 
  private:
   const std::shared_ptr<const DatasetNode> from_;

@@ -1,12 +1,14 @@
 // RecurrentLayer: SimpleRNN, LSTM and GRU, over the operations of ops/recurrent.h.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "plimsoll/model/internal/activate.h"
 #include "plimsoll/model/recurrent_layers.h"
+#include "plimsoll/ops/recurrent.h"
 
 namespace plimsoll {
 
@@ -14,7 +16,7 @@ enum class RecurrentKind : unsigned char { kSimpleRNN, kLSTM, kGRU };
 
 class RecurrentLayer final : public LayerBase {
  public:
-  RecurrentLayer(RecurrentKind kind, std::int64_t units, const RecurrentOptions& options, double recurrent_dropout = 0);
+  RecurrentLayer(RecurrentKind kind, std::int64_t units, const RecurrentOptions& options);
 
   const char* class_name() const override;
   Shapes output_shapes(const Shapes& in) const override;
@@ -30,6 +32,11 @@ class RecurrentLayer final : public LayerBase {
   std::int64_t units() const noexcept { return units_; }
   std::shared_ptr<RecurrentLayer> copy(bool go_backwards) const;
   void reset_states();
+  // States are new from their making until a step that uses them has happened.
+  void keep_new_states() noexcept { states_are_new_.store(false, std::memory_order_relaxed); }
+  void forget_new_states() {
+    if (states_are_new_.exchange(false)) reset_states();
+  }
 
  private:
   std::int64_t gates() const noexcept {
@@ -37,14 +44,16 @@ class RecurrentLayer final : public LayerBase {
   }
   void check_state(const Tensor& x, const std::vector<Tensor>& inputs);
   void make_bias();
+  Sequence run(const Tensor& x, const SequenceOptions& options) const;
+  Sequence run_with_dropout(const Tensor& x, const SequenceOptions& options);
 
   const RecurrentKind kind_;
   const std::int64_t units_;
   const RecurrentOptions options_;
   const LayerActivation activation_, recurrent_activation_;
-  const double recurrent_dropout_;  // From files; only training would need it.
   std::optional<Variable> kernel_, recurrent_kernel_, bias_;
   std::vector<Variable> states_;  // Of a stateful one, after its first call.
+  std::atomic<bool> states_are_new_{false};
 };
 
 }  // namespace plimsoll

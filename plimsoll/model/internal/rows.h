@@ -23,7 +23,9 @@ class RowsNode final : public DatasetNode, public std::enable_shared_from_this<R
   RowsNode(std::shared_ptr<const RowSource> source, std::int64_t begin, std::int64_t end)
       : source_(std::move(source)), begin_(begin), end_(end) {}
   std::unique_ptr<ExampleStream> open() const override;
-  std::optional<std::size_t> size() const override { return static_cast<std::size_t>(end_ - begin_); }
+  std::optional<std::size_t> size() const override { return count(); }
+  HeldBytes held(const std::vector<std::size_t>&) const override { return {.at_once = true}; }
+  std::size_t count() const noexcept { return static_cast<std::size_t>(end_ - begin_); }
   const std::shared_ptr<const RowSource>& source() const noexcept { return source_; }
   std::int64_t begin() const noexcept { return begin_; }
   std::int64_t end() const noexcept { return end_; }
@@ -33,9 +35,15 @@ class RowsNode final : public DatasetNode, public std::enable_shared_from_this<R
   const std::int64_t begin_, end_;
 };
 
-// A pass in a mixed order; `pass` counts them.
-std::unique_ptr<ExampleStream> open_shuffled(const RowsNode& rows, std::size_t buffer, std::uint64_t seed,
-                                             std::uint64_t pass);
+// A pass that makes several rows at once makes one so.
+class RowStream : public ExampleStream {
+ public:
+  bool next(Example& out) override;
+};
+
+// What a block of so many bytes takes of a budget; tensors of these sizes.
+constexpr std::size_t whole_blocks(std::size_t bytes) noexcept { return (bytes + 63) / 64 * 64; }
+std::size_t whole_blocks_of(const std::vector<std::size_t>& tensor_bytes);
 
 std::size_t bytes_of(const Example& example);
 

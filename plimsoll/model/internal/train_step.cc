@@ -5,8 +5,11 @@
 #include "plimsoll/autograd/tape.h"
 #include "plimsoll/base/error.h"
 #include "plimsoll/memory/trace_recorder.h"
+#include "plimsoll/model/counted.h"
 #include "plimsoll/model/internal/forward.h"
 #include "plimsoll/model/internal/planned_step.h"
+#include "plimsoll/model/internal/recurrent_states.h"
+#include "plimsoll/model/internal/require_tensors.h"
 #include "plimsoll/tensor/make_tensor.h"
 #include "plimsoll/tensor/thread_context.h"
 #include "plimsoll/tensor/tidy.h"
@@ -33,17 +36,28 @@ class DrawsBefore {
   bool kept_ = false;
 };
 
+// Which of several inputs; a batch that lacks its first axis is most likely an example.
+[[noreturn]] void refuse_shape(const Network& network, std::size_t i, const Shape& given, const char* where) {
+  const Network::Call& input = network.call_of(network.input_slots()[i]);
+  const Shape& wanted = input.shapes[0];
+  const std::string which =
+      network.num_inputs() == 1 ? "inputs" : fmt::format("input {} (\"{}\")", i, input.layer->name());
+  throw InvalidArgument(fmt::format("{}: model \"{}\" takes {} of shape {}, was given {}{}", where, network.name(),
+                                    which, wanted.to_string(), given.to_string(),
+                                    given.rank() + 1 == wanted.rank()
+                                        ? "; the first axis counts examples: batch the dataset, or add that axis"
+                                        : ""));
+}
+
 void check_targets(const Network& network, const Example& example, const char* where) {
   if (!network.training.is_compiled())
     throw FailedPrecondition(
         fmt::format("{}: model \"{}\" is not compiled; call compile first", where, network.name()));
   const std::size_t outputs = network.output_slots().size();
   if (example.targets.size() != outputs)
-    throw InvalidArgument(fmt::format("{}: model \"{}\" has {} outputs, the batch {} targets; give one for each", where,
-                                      network.name(), outputs, example.targets.size()));
-  for (std::size_t i = 0; i < outputs; ++i)
-    if (example.targets[i].is_disposed() || example.targets[i].is_empty_handle())
-      refuse_disposed(example.targets[i], where, "y");
+    throw InvalidArgument(fmt::format("{}: model \"{}\" has {}, the batch {}; give one for each", where, network.name(),
+                                      counted(outputs, "output"), counted(example.targets.size(), "target")));
+  require_tensors(example.targets, where, "y");
 }
 
 StepResult measure(const Network& network, const Example& example, const Forward& forward) {
@@ -64,10 +78,9 @@ StepResult measure(const Network& network, const Example& example, const Forward
 
 void prepare(Network& network, const std::vector<Tensor>& inputs, const char* where) {
   if (inputs.size() != network.num_inputs())
-    throw InvalidArgument(fmt::format("{}: model \"{}\" takes {} inputs, was given {}", where, network.name(),
-                                      network.num_inputs(), inputs.size()));
-  for (const Tensor& input : inputs)
-    if (input.is_empty_handle() || input.is_disposed()) refuse_disposed(input, where, "x");
+    throw InvalidArgument(fmt::format("{}: model \"{}\" takes {}, was given {}", where, network.name(),
+                                      counted(network.num_inputs(), "input"), inputs.size()));
+  require_tensors(inputs, where, "x");
   if (!network.is_connected()) network.connect(inputs[0].shape(), inputs[0].dtype());
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Shape& wanted = network.call_of(network.input_slots()[i]).shapes[0];
@@ -75,9 +88,7 @@ void prepare(Network& network, const std::vector<Tensor>& inputs, const char* wh
     bool fits = wanted.rank() == given.rank() && given.rank() > 0;
     for (std::size_t axis = 0; fits && axis < given.rank(); ++axis)
       fits = !network.input_is_told() || wanted[axis] == kUnknownSize || wanted[axis] == given[axis];
-    if (!fits)
-      throw InvalidArgument(fmt::format("{}: model \"{}\" takes inputs of shape {}, was given {}", where,
-                                        network.name(), wanted.to_string(), given.to_string()));
+    if (!fits) refuse_shape(network, i, given, where);
   }
 }
 
@@ -135,19 +146,43 @@ struct Fed {
     for (const Tensor& input : example.inputs) signature.add(input);
     for (const Tensor& target : example.targets) signature.add(target);
     if (!example.weights.is_empty_handle()) signature.add(example.weights);
-    step = network.training.planned.find(network, kind, example, signature);
+    try {
+      step = network.training.planned.find(network, kind, example, signature);
+    } catch (...) {
+      forget_new_states(network);
+      throw;
+    }
   }
   // What a plan holds that never ran, the optimizer's state above all, goes when it is refused.
   template <class F>
   auto run(Network& network, F&& f) {
+    const bool first = !step->has_run();
     try {
-      return f(*step, signature.tensors());
+      auto result = f(*step, signature.tensors());
+      if (first) keep_new_states(network);
+      return result;
     } catch (...) {
-      if (!step->has_run()) network.training.planned.clear();
+      if (first) {
+        network.training.planned.clear();
+        forget_new_states(network);
+      }
       throw;
     }
   }
 };
+
+// A step that is run directly.
+template <class F>
+auto run_directly(Network& network, F&& f) {
+  try {
+    auto result = f();
+    keep_new_states(network);
+    return result;
+  } catch (...) {
+    forget_new_states(network);
+    throw;
+  }
+}
 
 }  // namespace
 
@@ -156,7 +191,7 @@ StepResult train_step(Network& network, const Example& example) {
   check_targets(network, example, "train_on_batch");
   trace_step(static_cast<std::uint64_t>(network.training.optimizer->step()));
   Fed fed(network, StepKind::kTrain, example);
-  if (!fed.step) return train_directly(network, example);
+  if (!fed.step) return run_directly(network, [&] { return train_directly(network, example); });
   return fed.run(network, [](PlannedStep& step, auto feeds) { return step.run(feeds); });
 }
 
@@ -164,7 +199,7 @@ StepResult test_step(Network& network, const Example& example) {
   prepare(network, example.inputs, "test_on_batch");
   check_targets(network, example, "test_on_batch");
   Fed fed(network, StepKind::kTest, example);
-  if (!fed.step) return test_directly(network, example);
+  if (!fed.step) return run_directly(network, [&] { return test_directly(network, example); });
   return fed.run(network, [](PlannedStep& step, auto feeds) { return step.run(feeds); });
 }
 
@@ -179,10 +214,12 @@ std::vector<Tensor> predict_step(Network& network, const std::vector<Tensor>& in
   const Example example{.inputs = inputs, .targets = {}};  // What is fed lies here.
   Fed fed(network, StepKind::kPredict, example);
   if (fed.step) return fed.run(network, [](PlannedStep& step, auto feeds) { return step.predict(feeds); });
-  CallContext context(false);
-  std::vector<Tensor> outputs = network.call_all(inputs, context);
-  context.commit();
-  return outputs;
+  return run_directly(network, [&] {
+    CallContext context(false);
+    std::vector<Tensor> outputs = network.call_all(inputs, context);
+    context.commit();
+    return outputs;
+  });
 }
 
 StepMeans::StepMeans(Network& network) : network_(network), losses_(network.training.losses.size()) {

@@ -1,0 +1,52 @@
+#include "plimsoll/cli/option_checks.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+
+#include "plimsoll/base/bytes.h"
+#include "plimsoll/base/error.h"
+
+namespace plimsoll {
+namespace {
+
+template <class T>
+bool read(const std::string& text, T& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+}  // namespace
+
+CLI::Validator size_check(std::size_t least) {
+  const auto check = [least](const std::string& text) -> std::string {
+    try {
+      if (parse_bytes(text) >= least) return "";
+      return fmt::format("\"{}\" is too small; give {} or more", text, format_bytes(least));
+    } catch (const InvalidArgument& error) {
+      return error.what();
+    }
+  };
+  return CLI::Validator(check, "");
+}
+
+CLI::Validator at_least(long long least) {
+  const auto check = [least](const std::string& text) {
+    long long value = 0;
+    if (read(text, value) && value >= least) return std::string();
+    return fmt::format("\"{}\" is given; give a whole number, {} or more", text, least);
+  };
+  return CLI::Validator(check, "");
+}
+
+CLI::Validator positive_number() {
+  const auto check = [](const std::string& text) {
+    double value = 0;
+    if (read(text, value) && value > 0 && std::isfinite(value)) return std::string();
+    return fmt::format("\"{}\" is given; give a number above 0", text);
+  };
+  return CLI::Validator(check, "");
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,26 @@
+// TrainingChoice: with which optimizer, loss and metrics `plimsoll train` trains a model and `plimsoll forecast`
+// counts.
+//
+// What is left out is the model file's own choice, when it has one. Else it is Adam, the loss that goes with the last
+// layer's activation, and the accuracy where that loss is of classes: the same for both commands.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "plimsoll/model/model.h"
+
+namespace plimsoll {
+
+struct TrainingChoice {
+  std::string optimizer, loss;
+  std::vector<std::string> metrics;
+  double learning_rate = 0;  // 0: the optimizer's.
+};
+
+void add_training_choice(CLI::App& command, TrainingChoice& choice);
+// Of the model that was read from `path`.
+void compile(const Model& model, const std::string& path, const TrainingChoice& choice);
+
+}  // namespace plimsoll

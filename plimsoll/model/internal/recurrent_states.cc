@@ -1,0 +1,26 @@
+#include "plimsoll/model/internal/recurrent_states.h"
+
+#include "plimsoll/model/internal/network.h"
+#include "plimsoll/model/internal/recurrent_layer.h"
+
+namespace plimsoll {
+namespace {
+
+template <class F>
+void visit_recurrent(Network& network, F&& f) {
+  network.visit_layers([&](LayerBase& layer) {
+    if (auto* recurrent = dynamic_cast<RecurrentLayer*>(&layer)) f(*recurrent);
+  });
+}
+
+}  // namespace
+
+void keep_new_states(Network& network) {
+  visit_recurrent(network, [](RecurrentLayer& layer) { layer.keep_new_states(); });
+}
+
+void forget_new_states(Network& network) {
+  visit_recurrent(network, [](RecurrentLayer& layer) { layer.forget_new_states(); });
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,11 @@
+// States that stateful layers get at their first step: kept when it happens, gone when it does not.
+#pragma once
+
+namespace plimsoll {
+
+class Network;
+
+void keep_new_states(Network& network);
+void forget_new_states(Network& network);
+
+}  // namespace plimsoll

@@ -1,0 +1,209 @@
+#include "plimsoll/model/internal/shuffle.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "plimsoll/base/philox.h"
+#include "plimsoll/model/internal/permutation.h"
+#include "plimsoll/model/internal/rows.h"
+#include "plimsoll/ops/random.h"
+#include "plimsoll/tensor/make_tensor.h"
+
+namespace plimsoll {
+namespace {
+
+using NodePointer = std::shared_ptr<const DatasetNode>;
+
+Tensor make_numbers(std::size_t count, DType dtype) {
+  return make_tensor({.op = "shuffle", .category = Category::kInputs}, {static_cast<std::int64_t>(count)}, dtype,
+                     current_device());
+}
+
+template <class F>
+void fill_numbers(const Tensor& numbers, F&& next) {
+  const std::size_t count = numbers.size();
+  if (numbers.dtype() == i32) {
+    auto* to = writable(numbers).data<std::int32_t>();
+    for (std::size_t i = 0; i < count; ++i) to[i] = static_cast<std::int32_t>(next(i));
+  } else {
+    auto* to = writable(numbers).data<std::int64_t>();
+    for (std::size_t i = 0; i < count; ++i) to[i] = static_cast<std::int64_t>(next(i));
+  }
+}
+
+DType dtype_for(const RowsNode& rows) { return rows.end() <= INT32_MAX ? i32 : i64; }
+
+// The rows of a node in another order.
+class PermutedRows final : public RowSource {
+ public:
+  PermutedRows(std::shared_ptr<const RowsNode> rows, std::uint64_t key, std::uint64_t pass)
+      : rows_(std::move(rows)), order_(count(), key, pass) {}
+  std::size_t size() const noexcept override { return count(); }
+  Example range(std::int64_t begin, std::int64_t end) const override {
+    const Tensor numbers = make_numbers(static_cast<std::size_t>(end - begin), dtype_for(*rows_));
+    fill_numbers(numbers, [&](std::size_t i) { return row_at(static_cast<std::uint64_t>(begin) + i); });
+    return rows_->source()->gather(numbers);
+  }
+  Example gather(const Tensor& rows) const override {
+    const Tensor numbers = make_numbers(rows.size(), dtype_for(*rows_));
+    if (rows.dtype() == i32) {
+      const auto from = rows.data<std::int32_t>();
+      fill_numbers(numbers, [&](std::size_t i) { return row_at(static_cast<std::uint64_t>(from[i])); });
+    } else {
+      const auto from = rows.data<std::int64_t>();
+      fill_numbers(numbers, [&](std::size_t i) { return row_at(static_cast<std::uint64_t>(from[i])); });
+    }
+    return rows_->source()->gather(numbers);
+  }
+
+ private:
+  std::size_t count() const noexcept { return static_cast<std::size_t>(rows_->end() - rows_->begin()); }
+  std::uint64_t row_at(std::uint64_t i) const noexcept {
+    return static_cast<std::uint64_t>(rows_->begin()) + order_(i);
+  }
+
+  const std::shared_ptr<const RowsNode> rows_;
+  const Permutation order_;
+};
+
+std::shared_ptr<const RowsNode> permuted(const RowsNode& rows, std::uint64_t key, std::uint64_t pass) {
+  auto source = std::make_shared<PermutedRows>(rows.shared_from_this(), key, pass);
+  const auto count = static_cast<std::int64_t>(source->size());
+  return std::make_shared<RowsNode>(std::move(source), 0, count);
+}
+
+// Rows drawn from a buffer of row numbers, which is filled up.
+class BufferedRowsStream final : public RowStream {
+ public:
+  BufferedRowsStream(std::shared_ptr<const RowsNode> rows, std::size_t buffer, Philox random)
+      : rows_(std::move(rows)), random_(random), next_(rows_->begin()) {
+    const OutsideScopes outside;
+    const auto all = static_cast<std::size_t>(rows_->end() - rows_->begin());
+    held_ = std::min({buffer, all, std::size_t{UINT32_MAX}});
+    numbers_ = make_numbers(held_, i64);
+    fill_numbers(numbers_, [&](std::size_t) { return next_++; });
+  }
+  std::size_t next_rows(std::size_t count, Example& out) override {
+    const std::size_t left = held_ + static_cast<std::size_t>(rows_->end() - next_);
+    const std::size_t taken = std::min(left, count);
+    if (taken == 0) return 0;
+    const OutsideScopes outside;
+    const Tensor drawn = make_numbers(taken, dtype_for(*rows_));
+    auto* const numbers = writable(numbers_).data<std::int64_t>();
+    fill_numbers(drawn, [&](std::size_t) {
+      std::int64_t& place = numbers[random_.below(static_cast<std::uint32_t>(held_))];
+      return std::exchange(place, next_ < rows_->end() ? next_++ : numbers[--held_]);
+    });
+    out = rows_->source()->gather(drawn);
+    return taken;
+  }
+
+ private:
+  const std::shared_ptr<const RowsNode> rows_;
+  Philox random_;
+  std::int64_t next_;     // The next row that is not in the buffer yet.
+  std::size_t held_ = 0;  // Rows in it.
+  Tensor numbers_;
+};
+
+class ShuffleStream final : public ExampleStream {  // Of examples that come one by one.
+ public:
+  ShuffleStream(std::unique_ptr<ExampleStream> from, std::size_t buffer, std::size_t max_bytes, Philox random)
+      : from_(std::move(from)), buffer_(buffer), max_bytes_(max_bytes), random_(random) {}
+  bool next(Example& out) override {
+    Example more;
+    while (!ended_ && has_room()) {
+      if (from_->next(more)) {
+        bytes_ += bytes_of(more);
+        held_.push_back(std::move(more));
+      } else {
+        ended_ = true;
+      }
+    }
+    if (held_.empty()) return false;
+    std::swap(held_[random_.below(static_cast<std::uint32_t>(held_.size()))], held_.back());
+    out = std::move(held_.back());
+    held_.pop_back();
+    bytes_ -= bytes_of(out);
+    return true;
+  }
+
+ private:
+  bool has_room() const {
+    return held_.empty() || (held_.size() < buffer_ && (max_bytes_ == 0 || bytes_ < max_bytes_));
+  }
+
+  const std::unique_ptr<ExampleStream> from_;
+  const std::size_t buffer_, max_bytes_;
+  Philox random_;
+  std::vector<Example> held_;
+  std::size_t bytes_ = 0;
+  bool ended_ = false;
+};
+
+class ShuffleNode final : public DatasetNode {
+ public:
+  struct Draw {
+    std::uint64_t key = 0, pass = 0;
+  };
+  // `always`: what each pass is mixed with; else another one each time.
+  ShuffleNode(NodePointer from, std::size_t buffer, std::size_t max_bytes, std::optional<std::uint64_t> seed,
+              std::optional<Draw> always)
+      : from_(std::move(from)), buffer_(buffer), max_bytes_(max_bytes), seed_(seed), always_(always) {}
+
+  static Draw draw(const std::optional<std::uint64_t>& seed, std::uint64_t pass) {
+    if (seed) return {*seed, pass};
+    const RandomDraw drawn = draw_random({}, 4);
+    return {drawn.key, drawn.offset + (std::uint64_t{1} << 63)};
+  }
+  std::unique_ptr<ExampleStream> open() const override {
+    const Draw now = always_ ? *always_ : draw(seed_, seed_ ? passes_.fetch_add(1) : 0);
+    const auto* const rows = dynamic_cast<const RowsNode*>(from_.get());
+    if (rows && mixes_all(*rows)) return permuted(*rows, now.key, now.pass)->open();
+    const Philox random(now.key, 0, now.pass);
+    if (rows) return std::make_unique<BufferedRowsStream>(rows->shared_from_this(), buffer_, random);
+    return std::make_unique<ShuffleStream>(from_->open(), buffer_, max_bytes_, random);
+  }
+  std::optional<std::size_t> size() const override { return from_->size(); }
+  std::optional<std::size_t> batch_size() const override { return from_->batch_size(); }
+  HeldBytes held(const std::vector<std::size_t>& tensor_bytes) const override {
+    if (const auto* rows = dynamic_cast<const RowsNode*>(from_.get()))
+      return {.resident = mixes_all(*rows) ? 0 : whole_blocks(std::min(buffer_, rows->count()) * 8), .at_once = true};
+    HeldBytes held = from_->held(tensor_bytes);
+    const std::size_t each = whole_blocks_of(tensor_bytes), most = std::min(buffer_, from_->size().value_or(buffer_));
+    held.resident += max_bytes_ == 0 ? most * each : std::min(most * each, whole_blocks(max_bytes_) + each);
+    held.at_once = false;
+    return held;
+  }
+  NodePointer frozen() const override {
+    const NodePointer frozen_from = from_->frozen();
+    if (always_ && !frozen_from) return nullptr;
+    return make(frozen_from ? frozen_from : from_, buffer_, max_bytes_, always_ ? *always_ : draw(seed_, 0));
+  }
+  // Mixed once and for all. Rows stay rows, which can be cut without being read.
+  static NodePointer make(const NodePointer& from, std::size_t buffer, std::size_t max_bytes, Draw always) {
+    const auto* const rows = dynamic_cast<const RowsNode*>(from.get());
+    if (rows && buffer >= rows->count()) return permuted(*rows, always.key, always.pass);
+    return std::make_shared<ShuffleNode>(from, buffer, max_bytes, std::nullopt, always);
+  }
+
+ private:
+  bool mixes_all(const RowsNode& rows) const noexcept { return buffer_ >= rows.count(); }
+
+  const NodePointer from_;
+  const std::size_t buffer_, max_bytes_;
+  const std::optional<std::uint64_t> seed_;
+  const std::optional<Draw> always_;
+  mutable std::atomic<std::uint64_t> passes_{0};
+};
+
+}  // namespace
+
+std::shared_ptr<const DatasetNode> make_shuffle(std::shared_ptr<const DatasetNode> from, std::size_t buffer,
+                                                const ShuffleOptions& options) {
+  if (!options.reshuffle_each_iteration)
+    return ShuffleNode::make(from, buffer, options.max_bytes, ShuffleNode::draw(options.seed, 0));
+  return std::make_shared<ShuffleNode>(std::move(from), buffer, options.max_bytes, options.seed, std::nullopt);
+}
+
+}  // namespace plimsoll
