@@ -1,2 +1,55 @@
-// The heap counter, for this folder's tests.
-#include "plimsoll/base/heap_count_testing.cc"  // NOLINT(bugprone-suspicious-include)
+// The heap of this folder's tests: it counts, and one of its allocations can be made to fail.
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include "plimsoll/base/heap_count_testing.h"
+#include "plimsoll/graph/failing_heap_testing.h"
+
+namespace {
+
+constinit std::atomic<std::size_t> allocations{0};
+constinit thread_local bool armed = false, failed = false;
+constinit thread_local std::size_t left = 0;
+
+void* allocate(std::size_t bytes, std::size_t alignment) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  if (armed && left-- == 0) {
+    armed = false;
+    failed = true;
+    throw std::bad_alloc();
+  }
+  const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
+  void* const result = std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
+  if (!result) throw std::bad_alloc();
+  return result;
+}
+
+}  // namespace
+
+// The other forms of new and delete call these.
+void* operator new(std::size_t bytes) { return allocate(bytes, __STDCPP_DEFAULT_NEW_ALIGNMENT__); }
+void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  return allocate(bytes, static_cast<std::size_t>(alignment));
+}
+void operator delete(void* pointer) noexcept { std::free(pointer); }
+void operator delete(void* pointer, std::size_t) noexcept { std::free(pointer); }
+void operator delete(void* pointer, std::align_val_t) noexcept { std::free(pointer); }
+void operator delete(void* pointer, std::size_t, std::align_val_t) noexcept { std::free(pointer); }
+
+namespace plimsoll {
+
+std::size_t heap_allocations() noexcept { return allocations.load(); }
+
+void fail_heap_after(std::size_t successes) noexcept {
+  failed = false;
+  left = successes;
+  armed = true;
+}
+
+bool disarm_heap() noexcept {
+  armed = false;
+  return failed;
+}
+
+}  // namespace plimsoll

@@ -30,7 +30,7 @@ void ProgramBuilder::build() {
   find_read_ends();
   for (std::uint32_t i = 0; i < graph_.nodes().size(); ++i) add_node(i);
   choose_order();
-  if (passes_.fuse_dense) fuse_dense();
+  fuse_layers();
   if (passes_.fuse_elementwise) fuse_chains();
   find_lifetimes();
   place_results();
