@@ -8,8 +8,8 @@
 
 #include "plimsoll/autograd/tape.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/heap_count_testing.h"
 #include "plimsoll/graph/control_flow.h"
-#include "plimsoll/graph/failing_heap_testing.h"
 #include "plimsoll/graph/function.h"
 #include "plimsoll/graph/graph.h"
 #include "plimsoll/graph/session.h"

@@ -142,14 +142,15 @@ TEST(FailureInjection, AStepIsRefusedByTheHeapAtEveryAllocation) {
     const MemoryInfo held = memory();
     std::size_t refused = 0;
     for (bool done = false; !done && refused < 20000; refused += !done) {
+      fail_heap_after(refused);
       try {
-        const FailHeapAllocation fail(refused);
         model.train_on_batch(data.x, data.y);
         done = true;
       } catch (const std::bad_alloc&) {
         ASSERT_EQ(memory().num_tensors, held.num_tensors) << refused;
         ASSERT_EQ(model.optimizer().step(), 1) << refused;
       }
+      disarm_heap();
       if (!done) {
         ASSERT_EQ(values_of(model), before) << refused;
       }
