@@ -24,7 +24,7 @@ constexpr std::size_t kMostBytes = std::size_t{1} << 46;  // More than any range
 std::size_t Arena::soft_page_limit(std::size_t wanted) {
   if (wanted > soft_limit_) {
     const std::size_t peak = std::max(center_.peak(), center_.used());
-    const std::size_t slack = options_.growth ? peak / 21 + 1920_KiB : peak / 4 + 16_MiB;
+    const std::size_t slack = options_.growth ? peak / 21 + 1920_KiB : peak / 4 + 32_MiB;
     soft_limit_ = std::max(soft_limit_, std::min(page_limit_, (peak + slack) >> page_shift_));
   }
   return soft_limit_;
