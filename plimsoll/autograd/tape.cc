@@ -11,7 +11,8 @@
 
 namespace plimsoll {
 
-GradientTape::GradientTape(TapeOptions options) : options_(options), record_(TapeRecord::obtain()) {
+GradientTape::GradientTape(TapeOptions options)
+    : options_(options), thread_(&ThreadContext::current()), record_(TapeRecord::obtain()) {
   ThreadContext& context = ThreadContext::current();
   outer = std::exchange(context.interceptor, this);
   enrol();
@@ -29,7 +30,15 @@ GradientTape::~GradientTape() {
   TapeRecord::give_back(std::move(record_));
 }
 
+void GradientTape::require_own_thread(const char* where) const {
+  if (thread_ != &ThreadContext::current()) [[unlikely]]
+    throw FailedPrecondition(fmt::format(
+        "{}: this tape was made by another thread, whose operations alone it sees; use it there, or make one here",
+        where));
+}
+
 void GradientTape::watch(const Tensor& tensor) {
+  require_own_thread("watch");
   if (tensor.is_empty_handle() || tensor.is_disposed()) refuse_disposed(tensor, "watch", "the tensor");
   if (!is_floating(tensor.dtype()))
     throw InvalidArgument(fmt::format("watch: a tensor of {} has no gradient; watch one of floats, or cast it first",
@@ -66,6 +75,7 @@ std::vector<Tensor> GradientTape::gradient(const Tensor& target, const std::vect
 }
 
 std::vector<Tensor> GradientTape::gradient(const Tensor& target, std::span<const Tensor> sources) {
+  require_own_thread("gradient");
   if (used_)
     throw FailedPrecondition(
         "gradient: this tape was asked before and has let go of what it saw; make it persistent to ask again");
@@ -94,6 +104,7 @@ std::vector<Tensor> GradientTape::gradient(const Tensor& target, std::span<const
 }
 
 void GradientTape::reset() {
+  require_own_thread("reset");
   record_->clear();
   used_ = false;
 }

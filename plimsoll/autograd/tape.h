@@ -13,8 +13,10 @@
 // Tapes nest: an outer one sees the operations of an inner one's gradient, so
 //   { GradientTape outer; outer.watch(x); { GradientTape inner; ...; d = inner.gradient(y, x); } dd = outer.gradient(d,
 //   x); }
-// gives second derivatives.
-// Thread safety: a tape belongs to its thread. Cost: some 30 ns for each operation that depends on something watched.
+// gives second derivatives; a tape, persistent or not, does not see the operations of its own gradients.
+// Thread safety: a tape belongs to the thread that made it; elsewhere watch(), gradient() and reset() throw
+// FailedPrecondition, and operations are not seen. Cost: some 30 ns for each operation that depends on something
+// watched.
 #pragma once
 
 #include <array>
@@ -37,6 +39,7 @@ struct TapeOptions {
 };
 
 class TapeRecord;
+struct ThreadContext;
 
 class PLIMSOLL_API GradientTape final : public Interceptor, public Holder {
  public:
@@ -61,8 +64,10 @@ class PLIMSOLL_API GradientTape final : public Interceptor, public Holder {
   bool watches(std::span<const Tensor* const> inputs) const override;
   std::string describe() const override;
   void visit_held(Visit f) const override;
+  void require_own_thread(const char* where) const;
 
   const TapeOptions options_;
+  const ThreadContext* const thread_;  // That made it.
   std::unique_ptr<TapeRecord> record_;
   bool used_ = false;
   bool paused_ = false;

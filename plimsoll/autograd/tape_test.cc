@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <thread>
 
 #include "plimsoll/base/error.h"
 #include "plimsoll/ops/creation.h"
@@ -28,6 +29,29 @@ TEST(GradientTape, WatchesTrainableVariables) {
   const auto gradients = tape.gradient(y, {w, fixed});
   EXPECT_EQ(gradients[0].item<float>(), 20);
   EXPECT_EQ(gradients[1].size(), 0u);
+}
+
+TEST(GradientTape, RefusesOtherThreads) {
+  const Tensor x = constant(3.f);
+  GradientTape tape;
+  tape.watch(x);
+  const Tensor y = x * x;
+  std::thread([&] {
+    EXPECT_THROW(tape.watch(x), FailedPrecondition);
+    EXPECT_THROW(tape.gradient(y, x), FailedPrecondition);
+    EXPECT_THROW(tape.reset(), FailedPrecondition);
+  }).join();
+  EXPECT_EQ(tape.gradient(y, x).item<float>(), 6);
+}
+
+TEST(GradientTape, DoesNotSeeItsOwnGradients) {
+  const Tensor x = constant(3.f);
+  GradientTape outer, tape({.persistent = true});
+  outer.watch(x);
+  tape.watch(x);
+  const Tensor y = x * x * x, slope = tape.gradient(y, x);
+  EXPECT_TRUE(tape.gradient(slope, x).is_empty_handle());
+  EXPECT_EQ(outer.gradient(slope, x).item<float>(), 18);
 }
 
 TEST(GradientTape, RefusesASecondQuestionUnlessPersistent) {

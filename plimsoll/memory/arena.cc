@@ -15,8 +15,6 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::size_t kAlwaysCached = 256_KiB;  // Up to here a cached block keeps few pages from others.
-
 std::atomic<std::uint64_t> next_block_id{1};
 
 ArenaOptions checked(ArenaOptions options, std::size_t page_bytes) {
@@ -297,6 +295,15 @@ void Arena::deallocate(const Block& block) {
     give_slowly(chunk);
 }
 
+// A chunk and those that had to make room in a cache, linked; either may be nullptr.
+void Arena::give_to_heap(Chunk* chunk, Chunk* evicted) noexcept {
+  const std::lock_guard lock(mutex_);
+  while (evicted) heap_->give(std::exchange(evicted, evicted->link));
+  if (!chunk) return;
+  if (chunk->size > kAlwaysCached && uncached_requests_ > 0 && unforeseen_requests_ == 0) shadow_.give(chunk->size);
+  heap_->give(chunk);
+}
+
 void Arena::give_slowly(Chunk* chunk) noexcept {
   if (recording()) TraceHooks::gives(*this, *chunk);
   ThreadMemory& thread = ThreadMemory::current();
@@ -307,6 +314,7 @@ void Arena::give_slowly(Chunk* chunk) noexcept {
     budget_number = chunk->budget->number();
   }
   bool kept = false, surplus = false;
+  Chunk* evicted = nullptr;
   {
     const EnterThread inside(thread);
     const auto mode = mode_.load(std::memory_order_relaxed);
@@ -318,15 +326,18 @@ void Arena::give_slowly(Chunk* chunk) noexcept {
     }
     surplus = uncharge(thread, cache, chunk);
     chunk->budget = nullptr;
-    kept = chunk->owner == thread.id && thread.id != 0 && (chunk->size <= kAlwaysCached || !(mode & kPressed)) &&
-           cache.cached_bytes() <= cache_limit_ && cache.push(chunk);
+    const bool may_keep = chunk->owner == thread.id && thread.id != 0 &&
+                          (chunk->size <= kAlwaysCached || !(mode & kPressed)) && cache.cached_bytes() <= cache_limit_;
+    kept = may_keep && cache.push(chunk);
+    if (may_keep && !kept) {
+      evicted = cache.evict(chunk->size);
+      for (const Chunk* c = evicted; c; c = c->link) cache.hold(-static_cast<std::int64_t>(c->size));
+      kept = cache.push(chunk);
+    }
     if (!kept) cache.hold(-static_cast<std::int64_t>(chunk->size));
     if (!kept) chunk->state = ChunkState::kTaken;  // No longer charged, so no longer in the ledger.
   }
-  if (!kept) {
-    const std::lock_guard lock(mutex_);
-    heap_->give(chunk);
-  }
+  if (!kept || evicted) give_to_heap(kept ? nullptr : chunk, evicted);
   if (surplus) return_quota(thread, cache, budget_number);
 }
 

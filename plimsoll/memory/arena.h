@@ -28,6 +28,7 @@
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
 #include "plimsoll/memory/arena_cache.h"
+#include "plimsoll/memory/cache_shadow.h"
 #include "plimsoll/memory/heap.h"
 #include "plimsoll/memory/memory_resource.h"
 #include "plimsoll/memory/meter_center.h"
@@ -131,6 +132,7 @@ class PLIMSOLL_API Arena final : public MemoryResource {
                    const BlockLabel& label) noexcept;
   static void publish_with_new_ids(ArenaCache& cache, Chunk* chunk) noexcept;
   void give_slowly(Chunk* chunk) noexcept;
+  void give_to_heap(Chunk* chunk, Chunk* evicted) noexcept;
   Chunk* take_quickly(std::size_t bytes, const BlockLabel& label, std::size_t alignment) noexcept;
   bool give_quickly(Chunk* chunk) noexcept;
   void set_mode(std::uint8_t bit, bool on) noexcept;
@@ -138,7 +140,8 @@ class PLIMSOLL_API Arena final : public MemoryResource {
   void note_committed() noexcept { committed_pages_.store(heap_->committed_pages(), std::memory_order_relaxed); }
   void publish(ArenaCache& cache, Chunk* chunk, std::size_t bytes, const BlockLabel& label) noexcept;
   std::size_t flush_caches_locked();
-  void note_moves() noexcept;
+  void note_moves(const Request& request) noexcept;
+  void foresee_caching(std::size_t size) noexcept;
   [[noreturn, gnu::cold, gnu::noinline]] void refuse_alignment(std::size_t alignment) const;
   [[noreturn, gnu::cold, gnu::noinline]] void refuse_block(const Block& block, const char* why) const;
   bool climb(std::size_t& rung, const Request& request, Refusal& refusal);
@@ -153,13 +156,16 @@ class PLIMSOLL_API Arena final : public MemoryResource {
   unsigned page_shift_;
   std::size_t page_limit_;
   static constexpr std::size_t kMostAlignment = 2_MiB;
+  static constexpr std::size_t kAlwaysCached = 256_KiB;  // Up to here a cached block keeps few pages from others.
   std::size_t most_alignment_ = kMostAlignment;          // What the range's base is aligned to.
   std::size_t number_;                                   // In the list of arenas: where threads keep their cache of it.
   std::size_t soft_limit_ = 0;                           // In pages; growth mode.
   std::size_t moves_noted_ = 0, uncached_requests_ = 0;  // See note_moves().
-  std::int64_t cache_limit_;                             // Bytes one thread's cache may hold.
-  MeterCenter center_;                                   // Bytes in use.
-  Chunk* orphaned_ = nullptr;                            // Deferred frees of threads that have ended.
+  std::size_t foreseen_hits_ = 0, excused_requests_ = 0, unforeseen_requests_ = 0;
+  CacheShadow shadow_;         // Of large blocks, while they are not cached.
+  std::int64_t cache_limit_;   // Bytes one thread's cache may hold.
+  MeterCenter center_;         // Bytes in use.
+  Chunk* orphaned_ = nullptr;  // Deferred frees of threads that have ended.
   std::uint64_t retired_allocations_ = 0;
   std::size_t retired_largest_ = 0;
   std::atomic<std::size_t> refusals_{0};

@@ -1,6 +1,7 @@
 // ArenaCache: one thread's freed blocks of one arena, by exact size, ready for reuse without a lock.
 //
-// Two places a size may be in, last freed first. Counted in bytes_reserved, not in bytes_in_use; emptied under
+// Two places a size may be in, last freed first; a size that finds others in both takes the place of the one that was
+// used longer ago. Counted in bytes_reserved, not in bytes_in_use; emptied under
 // pressure. Touched by its thread between enter() and leave(), or by one that has stopped it.
 #pragma once
 
@@ -8,6 +9,7 @@
 #include <atomic>
 #include <bit>
 #include <cstdint>
+#include <utility>
 
 #include "plimsoll/memory/chunk.h"
 #include "plimsoll/memory/meter.h"
@@ -63,6 +65,14 @@ struct ArenaCache {
     chunk->state = ChunkState::kCached;
     slot->head = chunk;
     return true;
+  }
+
+  // After push() was refused for this size: takes out the chunks of the one of its two places that was used longer ago,
+  // linked. The caller no longer counts them as cached. push() succeeds then.
+  Chunk* evict(std::size_t size) noexcept {
+    Slot &home = slots_[place(size)], &other = slots_[place(size) ^ 1];
+    Slot& older = home.head->label.id < other.head->label.id ? home : other;
+    return std::exchange(older.head, nullptr);
   }
 
   // Hands every cached chunk to f; the cache is empty afterwards.

@@ -19,25 +19,54 @@ constexpr std::size_t kMostBytes = std::size_t{1} << 46;  // More than any range
 }  // namespace
 
 // How many pages may be committed before reuse is preferred to growth: a little above the peak in use when growing
-// step by step, more generously when the whole limit is ours to use.
+// step by step, more generously when the whole limit is ours to use. It never falls: reset_peaks() is about what people
+// are shown, and pages that are committed already are there to be used.
 std::size_t Arena::soft_page_limit(std::size_t wanted) {
   if (wanted > soft_limit_) {
     const std::size_t peak = std::max(center_.peak(), center_.used());
-    const std::size_t slack = options_.growth ? peak / 21 + 1920_KiB : peak / 8 + 16_MiB;
-    soft_limit_ = std::min(page_limit_, (peak + slack) >> page_shift_);
+    const std::size_t slack = options_.growth ? peak / 21 + 1920_KiB : peak / 4 + 32_MiB;
+    soft_limit_ = std::max(soft_limit_, std::min(page_limit_, (peak + slack) >> page_shift_));
   }
   return soft_limit_;
 }
 
 // Cached blocks keep pages from where they are needed, which shows in pages being moved. Not caching large blocks costs
-// every request a little, moving costs a lot at times: so each page moved pays for some requests without caching.
-void Arena::note_moves() noexcept {
+// every request a little, moving costs a lot at times: so each page moved pays for some requests without caching. But
+// pages may be moved in every step just because blocks are not cached: see foresee_caching().
+void Arena::note_moves(const Request& request) noexcept {
   constexpr std::size_t kRequestsPerPage = 4, kMostRequests = 4096;
-  const std::size_t moved = heap_->counters().pages_moved;
-  uncached_requests_ = std::min(uncached_requests_ + (moved - moves_noted_) * kRequestsPerPage, kMostRequests);
-  moves_noted_ = moved;
+  const std::size_t moved = heap_->counters().pages_moved - moves_noted_;
+  moves_noted_ += moved;
+  if (excused_requests_ > 0)
+    --excused_requests_;
+  else
+    uncached_requests_ = std::min(uncached_requests_ + moved * kRequestsPerPage, kMostRequests);
   set_mode(kPressed, uncached_requests_ > 0);
-  if (uncached_requests_ > 0) --uncached_requests_;
+  if (uncached_requests_ == 0) return;
+  --uncached_requests_;
+  if (unforeseen_requests_ > 0)
+    --unforeseen_requests_;
+  else if (request.size > kAlwaysCached)
+    foresee_caching(request.size);
+}
+
+// Large blocks are cached again as soon as a cache of them would have served every request for some time out of pages
+// that may be had. Moves that it takes to get there are then no reason to stop. When it would not fit, that is looked
+// at again later; with growth, where there are hardly more pages than are in use at the peak, after longer.
+void Arena::foresee_caching(std::size_t size) noexcept {
+  const std::size_t enough_hits = options_.growth ? 1024 : 128;
+  if (!shadow_.take(size)) {
+    foreseen_hits_ = 0;
+    const std::size_t pages = heap_->pages_for(center_.used() + shadow_.bytes());
+    if (pages <= std::max(heap_->committed_pages(), soft_page_limit(pages))) return;
+    shadow_.clear();
+    unforeseen_requests_ = options_.growth ? 4096 : 256;
+    return;
+  }
+  if (++foreseen_hits_ < enough_hits) return;
+  excused_requests_ = 2 * (shadow_.blocks() + 1);
+  foreseen_hits_ = uncached_requests_ = 0;
+  shadow_.clear();
 }
 
 void Arena::set_mode(std::uint8_t bit, bool on) noexcept {
@@ -50,7 +79,7 @@ void Arena::set_mode(std::uint8_t bit, bool on) noexcept {
 
 Chunk* Arena::take_central(const Request& request, Refusal& refusal) {
   const std::lock_guard lock(mutex_);
-  note_moves();
+  note_moves(request);
   if (Chunk* chunk = heap_->take_resident(request.size, request.alignment)) return chunk;
   const std::size_t soft = soft_page_limit(heap_->committed_pages() + heap_->pages_for(request.size));
   Chunk* chunk = heap_->take_committing(request.size, request.alignment, soft);

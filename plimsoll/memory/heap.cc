@@ -129,6 +129,7 @@ Chunk* Heap::carve(const Spot& spot, std::size_t size) noexcept {
   }
   claimed->state = ChunkState::kTaken;
   ++claimed->generation;
+  ++counters_.takes;
   return claimed;
 }
 
@@ -139,7 +140,10 @@ Chunk* Heap::take_resident(std::size_t size, std::size_t alignment) {
   return carve({hole, align_up(hole->offset, alignment), 0}, size);
 }
 
-void Heap::give(Chunk* chunk) noexcept { give(chunk, 0); }
+void Heap::give(Chunk* chunk) noexcept {
+  ++counters_.gives;
+  give(chunk, 0);
+}
 
 void Heap::give(Chunk* chunk, std::size_t missing) noexcept {
   if (Chunk* next = chunk->next; next && next->state == ChunkState::kFree) {

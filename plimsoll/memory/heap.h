@@ -24,11 +24,12 @@
 
 namespace plimsoll {
 
-// What moving cost so far.
+// What was asked of it so far, and what moving cost.
 struct HeapCounters {
-  std::size_t moves = 0;            // Calls of PageRange::move.
-  std::size_t pages_moved = 0;      // Pages that went from a hole to a new block.
-  std::size_t pages_refaulted = 0;  // Of these, the ones that had to be given back and faulted anew.
+  std::size_t takes = 0, gives = 0;  // Blocks.
+  std::size_t moves = 0;             // Calls of PageRange::move.
+  std::size_t pages_moved = 0;       // Pages that went from a hole to a new block.
+  std::size_t pages_refaulted = 0;   // Of these, the ones that had to be given back and faulted anew.
 };
 
 class Heap {
