@@ -39,10 +39,15 @@ std::size_t Graph::size() const { return state_->size(); }
 void Graph::finalize() const { state_->finalize(); }
 bool Graph::is_finalized() const { return state_->is_finalized(); }
 
-GraphScope::GraphScope(const Graph& graph) : graph_(graph), outer_(innermost), trace_(graph.state().get()) {
+GraphScope::GraphScope(const Graph& graph, CallSite site)
+    : graph_(graph), outer_(innermost), trace_(graph.state().get()), site_before_(ThreadContext::current().site) {
+  if (const std::uint32_t number = site_number(site)) ThreadContext::current().site = number;
   innermost = this;
 }
-GraphScope::~GraphScope() { innermost = outer_; }
+GraphScope::~GraphScope() {
+  ThreadContext::current().site = site_before_;
+  innermost = outer_;
+}
 
 Graph default_graph() {
   if (innermost) return innermost->graph();

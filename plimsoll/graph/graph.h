@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "plimsoll/base/api.h"
+#include "plimsoll/base/call_site.h"
 #include "plimsoll/base/dtype.h"
 #include "plimsoll/device/device_scope.h"
 #include "plimsoll/ops/variable.h"
@@ -57,10 +58,11 @@ class PLIMSOLL_API Graph {
   std::shared_ptr<GraphState> state_;
 };
 
-// While it lives, the thread's operations become nodes of the graph, which is the thread's default meanwhile.
+// While it lives, the thread's operations become nodes of the graph, which is the thread's default meanwhile. Nodes
+// carry the place where the innermost scope begins, for reports.
 class PLIMSOLL_API GraphScope {
  public:
-  explicit GraphScope(const Graph& graph);
+  explicit GraphScope(const Graph& graph, CallSite site = CallSite::here());
   ~GraphScope();
   GraphScope(const GraphScope&) = delete;
   GraphScope& operator=(const GraphScope&) = delete;
@@ -71,6 +73,7 @@ class PLIMSOLL_API GraphScope {
   const Graph graph_;
   const GraphScope* const outer_;
   const TraceWith trace_;
+  const std::uint32_t site_before_;
 };
 
 // The graph of the innermost GraphScope of this thread, else the one all share.

@@ -7,8 +7,10 @@
 #include <shared_mutex>
 
 #include "plimsoll/base/bytes.h"
+#include "plimsoll/base/call_site.h"
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/log.h"
+#include "plimsoll/graph/call_signature.h"
 #include "plimsoll/graph/graph_state.h"
 #include "plimsoll/graph/plan_cache.h"
 #include "plimsoll/graph/program.h"
@@ -29,10 +31,16 @@ bool fits(const Shape& value, const Shape& declared) {
   return true;
 }
 
-void append(Signature& signature, const TensorSpec& spec) {
-  signature.push_back(static_cast<std::uint64_t>(spec.dtype) << 32 | spec.shape.rank());
-  for (const std::int64_t size : spec.shape) signature.push_back(static_cast<std::uint64_t>(size));
+// What tells runs apart, without the heap when it is short.
+using Words = ShortList<std::uint64_t, 96>;
+
+void append(Words& words, const Tensor& value) {
+  const Shape& shape = value.shape();
+  words.push_back(static_cast<std::uint64_t>(value.dtype()) << 32 | shape.rank());
+  for (const std::int64_t size : shape) words.push_back(static_cast<std::uint64_t>(size));
 }
+
+std::uint64_t number_of(ValueId value) { return std::uint64_t{value.node} << 32 | value.output; }
 
 }  // namespace
 
@@ -47,28 +55,26 @@ class Session::State {
       budget_.emplace("session", *options.budget);
   }
 
-  std::vector<Tensor> run(std::span<const Tensor> fetches, const Feeds& feeds) {
+  void run(std::span<const Tensor> fetches, const Feeds& feeds, std::span<Tensor> results) {
     const std::shared_lock use(use_);
     require_open();
-    const std::shared_ptr<Program> program = plan_for(fetches, feeds);
-    const std::vector<Variable> variables = values_for(*program);
-    std::vector<const Tensor*> values;
+    const std::shared_ptr<Planned> planned = plan_for(fetches, feeds);
+    const std::vector<Variable>& variables = values_for(*planned);
+    ShortList<const Tensor*, 16> values;
     for (const Feeds::Item& item : feeds.items()) values.push_back(&item.second);
-    std::vector<Tensor> results(fetches.size());
     const TraceWith nobody(nullptr);
     std::optional<BudgetScope> charged;
     if (budget_) {
-      program->require_room(*budget_, variables, "session");
+      planned->program.require_room(*budget_, variables, "session");
       charged.emplace(*budget_);
     }
-    program->run({.feeds = values, .variables = variables, .results = results});
-    return results;
+    planned->program.run({.feeds = values.span(), .variables = variables, .results = results});
   }
 
   MemoryPlan memory_plan(std::span<const Tensor> fetches, const Feeds& feeds) {
     const std::shared_lock use(use_);
     require_open();
-    return plan_for(fetches, feeds)->memory_plan();
+    return plan_for(fetches, feeds)->program.memory_plan();
   }
 
   void initialize() {
@@ -86,13 +92,12 @@ class Session::State {
       }
     }
     if (numbers.empty()) return;
-    const std::shared_ptr<Program> program = plan_for(initial, {});
-    const std::vector<Variable> variables = values_for(*program);
+    const std::shared_ptr<Planned> planned = plan_for(initial, {});
     std::vector<Tensor> results(initial.size());
     const TraceWith nobody(nullptr);
     std::optional<BudgetScope> charged;
     if (budget_) charged.emplace(*budget_);
-    program->run({.variables = variables, .results = results});
+    planned->program.run({.variables = values_for(*planned), .results = results});
     for (std::size_t i = 0; i < numbers.size(); ++i) set(numbers[i], results[i]);
   }
 
@@ -208,10 +213,11 @@ class Session::State {
       memory.variables.emplace_back(variable.name(), variable.nbytes());
       memory.variable_bytes += variable.nbytes();
     }
-    plans_.for_each([&](const Program& program) {
-      if (program.memory_plan().peak_bytes < memory.peak_bytes) return;
-      memory.peak_bytes = program.memory_plan().peak_bytes;
-      memory.lower_bound_bytes = program.memory_plan().lower_bound_bytes;
+    plans_.for_each([&](const Planned& planned) {
+      const MemoryPlan& plan = planned.program.memory_plan();
+      if (plan.peak_bytes < memory.peak_bytes) return;
+      memory.peak_bytes = plan.peak_bytes;
+      memory.lower_bound_bytes = plan.lower_bound_bytes;
     });
     memory.plans = plans_.size();
     memory.plan_bytes = plans_.bytes();
@@ -258,56 +264,69 @@ class Session::State {
     values_[number].emplace(value, VariableOptions{.name = variable.name, .trainable = variable.trainable});
   }
 
-  // The values the program reads and writes.
-  std::vector<Variable> values_for(const Program& program) const {
+  // A plan, and the variables it reads and writes, which are the same from the first run on.
+  struct Planned {
+    Planned(Rewritten rewritten, const Passes& passes) : program(std::move(rewritten), passes) {}
+    Program program;
+    std::atomic<bool> is_bound{false};
+    std::vector<Variable> variables;  // Set once, under mutex_.
+  };
+
+  const std::vector<Variable>& values_for(Planned& planned) const {
+    if (planned.is_bound.load(std::memory_order_acquire)) return planned.variables;
     std::vector<Variable> values;
     std::string missing;
     const std::lock_guard lock(mutex_);
-    for (const Program::VariableUse& use : program.variables()) {
-      const NodeVariable& variable = program.graph().variables()[use.number];
-      const std::uint32_t number = variable.declared_number;
-      if (variable.eager)
-        values.push_back(*variable.eager);
-      else if (number < values_.size() && values_[number])
-        values.push_back(*values_[number]);
+    if (planned.is_bound.load(std::memory_order_relaxed)) return planned.variables;
+    for (const Program::VariableUse& use : planned.program.variables()) {
+      const NodeVariable& variable = planned.program.graph().variables()[use.number];
+      if (const std::optional<Variable> held = holder_of(variable, variable.declared_number))
+        values.push_back(*held);
       else
         missing += fmt::format("{}\"{}\"", missing.empty() ? "" : ", ", variable.name);
     }
     if (!missing.empty())
       throw FailedPrecondition(fmt::format(
           "run: no value in this session for variable {}; call initialize_variables(), or restore them", missing));
-    return values;
+    planned.variables = std::move(values);
+    planned.is_bound.store(true, std::memory_order_release);
+    return planned.variables;
   }
 
-  std::shared_ptr<Program> plan_for(std::span<const Tensor> fetches, const Feeds& feeds) {
+  std::shared_ptr<Planned> plan_for(std::span<const Tensor> fetches, const Feeds& feeds) {
+    Words words;
+    watch_growth();
+    for (const Tensor& fetch : fetches) words.push_back(number_of(value_of(fetch, "fetch")));
+    words.push_back(UINT64_MAX);
+    for (std::size_t i = 0; i < feeds.items().size(); ++i) {
+      const auto& [symbolic, value] = feeds.items()[i];
+      words.push_back(number_of(value_of(symbolic, "feed")));
+      check_feed(feeds, i);
+      append(words, value);
+    }
+    if (std::shared_ptr<Planned> known = plans_.find(words.span())) return known;
+    std::shared_ptr<Planned> planned = make_plan(fetches, feeds);
+    const std::size_t bytes = planned->program.bytes();
+    return plans_.insert(words.span(), std::move(planned), bytes);
+  }
+
+  std::shared_ptr<Planned> make_plan(std::span<const Tensor> fetches, const Feeds& feeds) const {
     GraphState& graph = *graph_.state();
-    Signature signature;
     std::vector<ValueId> values;
     std::vector<Feed> fed;
-    watch_growth();
-    for (const Tensor& fetch : fetches) {
-      values.push_back(value_of(fetch, "fetch"));
-      signature.push_back(std::uint64_t{values.back().node} << 32 | values.back().output);
-    }
-    signature.push_back(UINT64_MAX);
-    for (const Feeds::Item& item : feeds.items()) {
-      fed.push_back({value_of(item.first, "feed"), {item.second.shape(), item.second.dtype()}});
-      check_feed(item, fed);
-      signature.push_back(std::uint64_t{fed.back().value.node} << 32 | fed.back().value.output);
-      append(signature, fed.back().spec);
-    }
-    if (std::shared_ptr<Program> known = plans_.find(signature)) return known;
-    trace_size("graph", &graph, graph.nodes().size());
+    for (const Tensor& fetch : fetches) values.push_back(value_of(fetch, "fetch"));
+    for (const auto& [symbolic, value] : feeds.items())
+      fed.push_back({value_of(symbolic, "feed"), {value.shape(), value.dtype()}});
+    trace_size("graph", &graph, graph.size());
     Passes expanding = passes_;
     expanding.merge = false;  // Gradients of what is merged would add up in another order.
     Rewritten expanded = rewrite(graph, fed, values, false, expanding);
     std::vector<Feed> again;
     for (std::size_t i = 0; i < fed.size(); ++i) again.push_back({expanded.feeds[i], fed[i].spec});
     Rewritten merged = rewrite(*expanded.graph, again, expanded.fetches, true, passes_);  // All in it is needed.
-    auto program = std::make_shared<Program>(std::move(merged), passes_);
+    auto planned = std::make_shared<Planned>(std::move(merged), passes_);
     if (log_enabled(LogLevel::debug)) log_message(LogLevel::debug, "session: placement\n" + graph_.placement());
-    const std::size_t bytes = program->bytes();
-    return plans_.insert(signature, std::move(program), bytes);
+    return planned;
   }
 
   ValueId value_of(const Tensor& tensor, const char* what) const {
@@ -322,26 +341,29 @@ class Session::State {
     return {value.node, value.output};
   }
 
-  void check_feed(const Feeds::Item& item, const std::vector<Feed>& fed) const {
-    const auto& [symbolic, value] = item;
-    const std::string name = symbolic.name();
+  static void check_feed(const Feeds& feeds, std::size_t number) {
+    const auto& [symbolic, value] = feeds.items()[number];
     if (value.is_empty_handle() || value.is_disposed())
-      refuse_disposed(value, "run", fmt::format("the value fed to \"{}\"", name));
+      refuse_disposed(value, "run", fmt::format("the value fed to \"{}\"", symbolic.name()));
     if (is_symbolic(value))
-      throw InvalidArgument(fmt::format("run: the value fed to \"{}\" is symbolic; feed one that has elements", name));
+      throw InvalidArgument(
+          fmt::format("run: the value fed to \"{}\" is symbolic; feed one that has elements", symbolic.name()));
     if (value.dtype() != symbolic.dtype())
-      throw InvalidArgument(fmt::format("run: \"{}\" is {}, the value fed to it {}; cast the value", name,
+      throw InvalidArgument(fmt::format("run: \"{}\" is {}, the value fed to it {}; cast the value", symbolic.name(),
                                         dtype_name(symbolic.dtype()), dtype_name(value.dtype())));
     if (!fits(value.shape(), symbolic.shape()))
       throw InvalidArgument(
-          fmt::format("run: \"{}\" has shape {}, the value fed to it {}; sizes other than ? must be "
-                      "equal",
-                      name, symbolic.shape().to_string(), value.shape().to_string()));
+          fmt::format("run: \"{}\" has shape {}, the value fed to it {}; sizes other than ? must be equal",
+                      symbolic.name(), symbolic.shape().to_string(), value.shape().to_string()));
     if (&device_of(value) != &device_of(symbolic))
       throw InvalidArgument(fmt::format("run: \"{}\" is on {}, the value fed to it on {}; move it with .to(\"{}\")",
-                                        name, symbolic.device(), value.device(), symbolic.device()));
-    for (std::size_t i = 0; i + 1 < fed.size(); ++i)
-      if (fed[i].value == fed.back().value) throw InvalidArgument(fmt::format("run: \"{}\" is fed twice", name));
+                                        symbolic.name(), symbolic.device(), value.device(), symbolic.device()));
+    const SymbolicValue& here = symbolic_value(symbolic);
+    for (std::size_t i = 0; i < number; ++i) {
+      const SymbolicValue& other = symbolic_value(feeds.items()[i].first);
+      if (other.node == here.node && other.output == here.output)
+        throw InvalidArgument(fmt::format("run: \"{}\" is fed twice", symbolic.name()));
+    }
   }
 
   // A graph that grows before run after run is most often a loop that builds what it should build once.
@@ -355,13 +377,14 @@ class Session::State {
     if (growing_ < kGrowingRuns || warned_) return;
     warned_ = true;
     const Node& last = graph.nodes().back();
-    const std::size_t cut = last.name.rfind('/');
-    const std::string scope = cut == std::string::npos ? "" : last.name.substr(0, cut);
+    const char* const site = site_text(last.site);
     log_message(
         LogLevel::warning,
-        fmt::format("session: the graph grew before each of the last {} runs, to {} nodes, lastly by \"{}\" (operation "
-                    "{}, scope \"{}\"); build it before the loop, and finalize() it to find the place",
-                    growing_, size, last.name, kind_name(last), scope));
+        fmt::format("session: the graph grew before each of the last {} runs, to {} nodes, lastly by \"{}\" "
+                    "(operation {}, scope \"{}\", site {}); build it before the loop, and finalize() it to find "
+                    "the place",
+                    growing_, size, last.name, kind_name(last), last.scope,
+                    *site ? site : "unknown: no GraphScope or NameScope was open"));
   }
 
   const Graph graph_;
@@ -369,7 +392,7 @@ class Session::State {
   std::optional<Budget> budget_;
   mutable std::shared_mutex use_;  // Shared by runs; alone to close.
   std::atomic<bool> closed_{false};
-  PlanCache<Program> plans_;
+  PlanCache<Planned> plans_;
   mutable std::mutex mutex_;
   std::vector<std::optional<Variable>> values_;  // By number in the graph. Guarded by mutex_.
   std::size_t seen_size_ = 0;                    // Guarded by the graph's lock, as the rest.
@@ -384,13 +407,19 @@ Session::Session(const Graph& graph, SessionOptions options) : state_(std::make_
 Session::~Session() { state_->close(); }
 
 Tensor Session::run(const Tensor& fetch, const Feeds& feeds) {
-  return std::move(state_->run(std::span<const Tensor>(&fetch, 1), feeds)[0]);
+  Tensor result;
+  state_->run({&fetch, 1}, feeds, {&result, 1});
+  return result;
 }
 std::vector<Tensor> Session::run(std::initializer_list<Tensor> fetches, const Feeds& feeds) {
-  return state_->run(std::span<const Tensor>(fetches.begin(), fetches.size()), feeds);
+  std::vector<Tensor> results(fetches.size());
+  state_->run({fetches.begin(), fetches.size()}, feeds, results);
+  return results;
 }
 std::vector<Tensor> Session::run(const std::vector<Tensor>& fetches, const Feeds& feeds) {
-  return state_->run(fetches, feeds);
+  std::vector<Tensor> results(fetches.size());
+  state_->run(fetches, feeds, results);
+  return results;
 }
 void Session::initialize_variables() { state_->initialize(); }
 std::vector<Variable> Session::variables() const { return state_->variables(); }

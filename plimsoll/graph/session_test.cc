@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/heap_count_testing.h"
 #include "plimsoll/base/log.h"
 #include "plimsoll/graph/train.h"
 #include "plimsoll/ops/creation.h"
@@ -130,6 +131,66 @@ TEST(Session, NamesThePlaceholderThatDoesNotFit) {
   disposed.dispose();
   EXPECT_THROW(run({{d.x, disposed}, {d.y, y}})(), Disposed);
   EXPECT_EQ(session.run(d.z, {{d.x, x}, {d.y, y}}).shape(), (Shape{3, 2}));
+}
+
+struct Twice {
+  Graph graph;
+  Tensor x, y;
+  Twice() {
+    const GraphScope in(graph);
+    x = placeholder(f32, {-1, 2}, "x");
+    y = x * 2.f;
+  }
+};
+
+TEST(Session, SaysWhatIsWrongWithAFeedOrFetch) {
+  const Twice d;
+  Session session(d.graph);
+  const Tensor value = zeros({1, 2});
+  const auto error_of = [&](const Tensor& fetch, const Feeds& feeds) -> std::string {
+    try {
+      session.run(fetch, feeds);
+    } catch (const std::exception& error) {
+      return error.what();
+    }
+    return "";
+  };
+  using testing::HasSubstr;
+  EXPECT_EQ(error_of(d.y, {{d.x, value}}), "");
+  EXPECT_THAT(error_of(d.y, {{d.x, Tensor()}}), HasSubstr("the value fed to \"x\""));
+  EXPECT_THAT(error_of(d.y, {{d.x, d.x}}), HasSubstr("is symbolic"));
+  EXPECT_THAT(error_of(d.y, {{d.x, value}, {d.x, value}}), HasSubstr("\"x\" is fed twice"));
+  EXPECT_THAT(error_of(d.y, {{value, value}}), HasSubstr("is not symbolic"));
+  EXPECT_THAT(error_of(value, {{d.x, value}}), HasSubstr("is not symbolic"));
+  EXPECT_THAT(error_of(Tensor(), {{d.x, value}}), HasSubstr("fetch"));
+  const Twice other;
+  EXPECT_THAT(error_of(other.y, {{d.x, value}}), HasSubstr("belongs to another graph"));
+  EXPECT_THAT(error_of(d.y, {{other.x, value}}), HasSubstr("belongs to another graph"));
+  Tensor orphan;
+  {
+    const Twice gone;
+    orphan = gone.y;
+  }
+  EXPECT_THAT(error_of(orphan, {{d.x, value}}), HasSubstr("graph"));
+  EXPECT_THROW(session.run(orphan, {{d.x, value}}), FailedPrecondition);
+  EXPECT_THROW(orphan + d.x, FailedPrecondition);
+  const GraphScope in(d.graph);
+  EXPECT_THROW(ControlDependencies({other.y}), FailedPrecondition);  // So there is no way to a cycle.
+  EXPECT_THROW(group({d.y, other.y}), FailedPrecondition);
+}
+
+TEST(Session, ARunAllocatesNothingOnTheHeapButTheListItGives) {
+  const Twice d;
+  Session session(d.graph);
+  const Feeds feeds{{d.x, zeros({1, 2})}};
+  const std::vector<Tensor> both = {d.y, d.x};
+  for (int i = 0; i < 3; ++i) session.run(d.y, feeds), session.run(both, feeds);
+  std::size_t before = heap_allocations();
+  for (int i = 0; i < 100; ++i) session.run(d.y, feeds);
+  EXPECT_EQ(heap_allocations(), before);
+  before = heap_allocations();
+  for (int i = 0; i < 100; ++i) session.run(both, feeds);
+  EXPECT_EQ(heap_allocations(), before + 100);
 }
 
 TEST(Session, FeedsAndFetchesAnyNode) {
@@ -258,9 +319,22 @@ TEST(Session, SaysOnceThatTheGraphGrows) {
   const Doubler d;
   Session session(d.graph);
   for (int i = 0; i < 40; ++i) session.run(d.x * 2.f, {{d.x, zeros({1, 2})}});
-  set_log_sink(std::move(before));
   ASSERT_EQ(logged.size(), 1u);
-  EXPECT_THAT(logged[0], testing::HasSubstr("multiply"));
+  EXPECT_THAT(logged[0], testing::HasSubstr("\"multiply"));
+  EXPECT_THAT(logged[0], testing::HasSubstr("operation multiply"));
+  EXPECT_THAT(logged[0], testing::HasSubstr("site unknown"));
+  Session another(d.graph);
+  for (int i = 0; i < 40; ++i) {
+    // As if the call stood in a program's own source: places in the library's are not told.
+    const GraphScope in(d.graph, {"somewhere/train.cc", 42});
+    const NameScope scope("loop", {"", 0});
+    const Tensor y = d.x + 1.f;
+    const TraceWith nobody(nullptr);
+    another.run(y, {{d.x, zeros({1, 2})}});
+  }
+  set_log_sink(std::move(before));
+  ASSERT_EQ(logged.size(), 2u);
+  EXPECT_THAT(logged[1], testing::HasSubstr("operation add, scope \"loop\", site somewhere/train.cc:42"));
 }
 
 TEST(Train, EveryOptimizerLearns) {
