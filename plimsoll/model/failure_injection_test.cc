@@ -144,7 +144,7 @@ TEST(FailureInjection, AStepIsRefusedByTheHeapAtEveryAllocation) {
     for (bool done = false; !done && refused < 20000; refused += !done) {
       try {
         const FailHeapAllocation fail(refused);
-        model.train_on_batch(data.x, data.y);
+        train_step(model.network(), {.inputs = {data.x}, .targets = {data.y}});
         done = true;
       } catch (const std::bad_alloc&) {
         ASSERT_EQ(memory().num_tensors, held.num_tensors) << refused;
