@@ -50,3 +50,11 @@ add_executable(make_traces EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tools/make_tra
 target_link_libraries(make_traces PRIVATE plimsoll)
 add_executable(trace_cost EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tools/trace_cost.cc)
 target_link_libraries(trace_cost PRIVATE plimsoll)
+
+# The program as it is without Node and npm: its own, empty page comes before the library's.
+execute_process(COMMAND ${CMAKE_COMMAND} -DOUT=${CMAKE_BINARY_DIR}/without_page -DWEB=${PROJECT_SOURCE_DIR}/web
+                        -P ${PROJECT_SOURCE_DIR}/cmake/make_page.cmake ERROR_QUIET COMMAND_ERROR_IS_FATAL ANY)
+add_executable(plimsoll_without_page plimsoll/cli/main.cc ${CMAKE_BINARY_DIR}/without_page/page_template.cc)
+target_link_libraries(plimsoll_without_page PRIVATE plimsoll_cli)
+add_test(NAME report_without_the_page COMMAND ${PROJECT_SOURCE_DIR}/tools/check_without_page $<TARGET_FILE:plimsoll_without_page>)
+set_tests_properties(report_without_the_page PROPERTIES LABELS tools TIMEOUT 120)

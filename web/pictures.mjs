@@ -29,15 +29,15 @@ async function look_closer(page) {  // At one step, with the pointer on it.
   await page.evaluate(() => {
     const {history} = window.report, {steps} = history, step = Math.floor(steps.length / 2);
     const length = steps[step + 1].time - steps[step].time;
-    window.report.zoom(steps[step].time - 0.3 * length, steps[step].time + 2.2 * length);
+    window.report.zoom(steps[step].time - 0.06 * length, steps[step].time + 1.3 * length);
     document.querySelector('#timeline-title').scrollIntoView();
   });
   await settle();
   const box = await (await page.$('#timeline .u-over')).boundingBox();
-  await page.mouse.move(box.x + box.width * 0.36, box.y + 120);
+  await page.mouse.move(box.x + box.width * 0.42, box.y + 120);
 }
 
-await report('report_light', {width: 1240, height: 1240});
+await report('report_light', {width: 1240, height: 1310});
 await report('report_dark', {width: 1240, height: 900, scheme: 'dark', act: look_closer});
 await report('report_phone', {width: 390, height: 844, act: (page) => page.evaluate(() => document.querySelector('#timeline-title').scrollIntoView())});
 

@@ -30,6 +30,11 @@ Tensor saved_tensor(const TapeValue& value, const Shape& shape, const char* op) 
   return tensor;
 }
 
+struct KeepNameScope {
+  const char* const name_scope = ThreadContext::current().name_scope;
+  ~KeepNameScope() { ThreadContext::current().name_scope = name_scope; }
+};
+
 class NodeGradient final : public GradientContext {
  public:
   NodeGradient(TapeRecord& record, const TapeNode& node, std::vector<Slot>& slots, bool keep)
@@ -146,6 +151,7 @@ std::vector<Tensor> run_backward(TapeRecord& record, std::span<const BackwardSee
     Tensor& sum = slots[last].gradient;
     sum = sum.is_empty_handle() ? gradient : std::move(sum) + gradient;
   }
+  const KeepNameScope kept;
   for (std::size_t i = record.size(); i-- > 0;) {
     const TapeNode& node = record.node(i);
     bool reached = false;
@@ -153,6 +159,7 @@ std::vector<Tensor> run_backward(TapeRecord& record, std::span<const BackwardSee
       reached |= slots[output.slot].asked && !slots[output.slot].gradient.is_empty_handle();
     if (reached) {
       NodeGradient context(record, node, slots, keep);
+      ThreadContext::current().name_scope = node.scope;
       node.op->gradient(context);
     }
     for (const TapeValue& output : record.outputs(node))

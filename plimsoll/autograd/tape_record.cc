@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "plimsoll/memory/thread_memory.h"
+#include "plimsoll/tensor/thread_context.h"
 
 namespace plimsoll {
 namespace {
@@ -89,7 +90,7 @@ void TapeRecord::add(const Op& op, std::span<const Tensor* const> inputs, std::s
   used_ += rounded(bytes);
   const EnterThread inside(ThreadMemory::current());
   nodes_.push_back({kept, static_cast<std::uint32_t>(values_.size()), static_cast<std::uint32_t>(inputs.size()),
-                    static_cast<std::uint32_t>(outputs.size())});
+                    static_cast<std::uint32_t>(outputs.size()), ThreadContext::current().name_scope});
   const auto add_value = [&](const Tensor& tensor, std::uint32_t slot_number, bool save) -> TapeValue& {
     const TensorRecord& record = *tensor.record();
     StorageRef bytes = save ? StorageRef::share(record.storage.load(std::memory_order_relaxed)) : StorageRef();

@@ -38,6 +38,7 @@ struct TapeNode {
   Op* op;
   std::uint32_t first_value;  // Inputs, then outputs.
   std::uint32_t inputs, outputs;
+  const char* scope;  // The name scope it ran in: its gradient is made there too.
 };
 
 class TapeRecord {

@@ -13,13 +13,8 @@ namespace plimsoll {
 
 std::size_t heap_allocations() noexcept;
 
-// While it lives, one `new` of this thread throws std::bad_alloc: the one after `served` others.
-class FailHeapAllocation {
- public:
-  explicit FailHeapAllocation(std::size_t served) noexcept;
-  ~FailHeapAllocation();
-  FailHeapAllocation(const FailHeapAllocation&) = delete;
-  FailHeapAllocation& operator=(const FailHeapAllocation&) = delete;
-};
+// Of this thread: `successes` more allocations succeed, the next throws std::bad_alloc, later ones succeed.
+void fail_heap_after(std::size_t successes) noexcept;
+bool disarm_heap() noexcept;  // Whether one has failed.
 
 }  // namespace plimsoll

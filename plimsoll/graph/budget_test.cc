@@ -1,6 +1,8 @@
 // Budgets of functions and sessions: the plan is the gate.
 #include <gmock/gmock.h>
 
+#include <optional>
+
 #include "plimsoll/base/error.h"
 #include "plimsoll/graph/function.h"
 #include "plimsoll/graph/graph.h"
@@ -103,6 +105,55 @@ TEST(PlanBudget, EveryRefusalLeavesEverythingAsItWas) {
     ASSERT_LT(limit, std::size_t{1} << 20);
   }
   EXPECT_GT(refused, 10);
+}
+
+TEST(PlanBudget, AFunctionStaysWithinTheScopeAround) {
+  const Tensor x = random_normal({64, 64}, {.seed = 1});  // 16 KiB, as is the result.
+  const auto f = function([](Tensor a) { return a * 2.f; }, {.budget = 256 << 10, .name = "inner"});
+  const Budget outer("outer", 40 << 10), other("other", 24 << 10);
+  std::vector<Tensor> kept;
+  {
+    const BudgetScope use(outer);
+    kept.push_back(f(x));
+    kept.push_back(f(x));
+    EXPECT_GE(outer.used(), 2 * x.nbytes());
+    EXPECT_THROW(f(x), OutOfMemory);
+    EXPECT_THAT(outer.report(), HasSubstr("inner"));
+    const BudgetScope inside(other);
+    kept.push_back(f(x));
+    EXPECT_GE(other.used(), x.nbytes());
+    EXPECT_THROW(f(x), OutOfMemory);
+  }
+  for (int i = 0; i < 8; ++i) kept.push_back(f(x));  // Outside of any scope its own limit is left.
+  kept.clear();
+  EXPECT_EQ(outer.used(), 0u);
+  const auto tight = function([](Tensor a) { return a * 2.f; }, {.budget = 1024});
+  const BudgetScope use(outer);
+  EXPECT_THROW(tight(x), OutOfMemory);
+}
+
+TEST(PlanBudget, ASessionStaysWithinTheScopeItWasMadeIn) {
+  const Graph g;
+  Tensor x, y;
+  {
+    const GraphScope in(g);
+    x = placeholder(f32, {-1, 64}, "x");
+    y = matmul(x, Variable(ones({64, 64}), {.name = "w"}));
+  }
+  const Tensor few = ones({8, 64}), many = ones({128, 64});  // 2 and 32 KiB.
+  const Budget outer("outer", 40 << 10);
+  std::optional<Session> session;
+  {
+    const BudgetScope use(outer);
+    session.emplace(g, SessionOptions{.budget = 256 << 10});
+  }
+  session->initialize_variables();
+  EXPECT_GE(outer.used(), 64 * 64 * sizeof(float));
+  EXPECT_EQ(session->run(y, {{x, few}}).at<float>({7, 63}), 64);
+  EXPECT_THROW(session->run(y, {{x, many}}), OutOfMemory);
+  EXPECT_EQ(session->run(y, {{x, few}}).at<float>({7, 63}), 64);
+  session->close();
+  EXPECT_EQ(outer.used(), 0u);
 }
 
 }  // namespace

@@ -3,7 +3,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include <cstring>
+#include <algorithm>
+#include <bit>
 
 #include "plimsoll/autograd/tape.h"
 #include "plimsoll/graph/function.h"
@@ -77,12 +78,13 @@ std::vector<std::vector<float>> elements(const std::vector<Tensor>& tensors) {
   return result;
 }
 
+std::uint32_t bits_of(float value) { return std::bit_cast<std::uint32_t>(value); }
+
 // Not comparing with ==, which says that NaN differs from itself.
 bool same_bits(const std::vector<std::vector<float>>& a, const std::vector<std::vector<float>>& b) {
   if (a.size() != b.size()) return false;
   for (std::size_t i = 0; i < a.size(); ++i)
-    if (a[i].size() != b[i].size() || std::memcmp(a[i].data(), b[i].data(), a[i].size() * sizeof(float)) != 0)
-      return false;
+    if (!std::ranges::equal(a[i], b[i], {}, bits_of, bits_of)) return false;
   return true;
 }
 

@@ -50,7 +50,7 @@ struct FunctionCore::Trace {
 
 struct FunctionCore::State {
   explicit State(FunctionOptions given) : options(std::move(given)) {
-    if (options.budget) budget.emplace(options.name.empty() ? "function" : options.name, *options.budget);
+    if (options.budget) budget.emplace(name_of_budget(), *options.budget);
   }
 
   std::shared_ptr<Trace> trace(const CallSignature& arguments, Body body);
@@ -59,8 +59,25 @@ struct FunctionCore::State {
     return options.name.empty() ? std::string("function") : fmt::format("function \"{}\"", options.name);
   }
 
+  std::string name_of_budget() const { return options.name.empty() ? "function" : options.name; }
+
+  // What a call of this thread is charged to: the function's own limit, inside of that of the BudgetScope around.
+  Budget charged() {
+    const std::optional<Budget> outer = Budget::current();
+    if (!outer) return *budget;
+    const std::lock_guard lock(inside_mutex);
+    if (!inside || inside_of != outer->node()) {
+      inside.emplace(name_of_budget(), *options.budget, *outer);
+      inside_of = outer->node();
+    }
+    return *inside;
+  }
+
   const FunctionOptions options;
   std::optional<Budget> budget;
+  std::mutex inside_mutex;
+  std::optional<Budget> inside;           // Below the BudgetScope that was met last. Guarded by inside_mutex.
+  std::shared_ptr<BudgetNode> inside_of;  // That one's.
   PlanCache<Trace> traces{kTraceCacheBytes};
   std::recursive_mutex mutex;  // Of tracing.
   std::atomic<std::uint64_t> traced{0}, called{0};
@@ -123,8 +140,9 @@ std::shared_ptr<FunctionCore::Trace> FunctionCore::trace_for(const CallSignature
 void FunctionCore::call(Trace& trace, const CallSignature& arguments, std::span<Tensor> results) {
   state_->called.fetch_add(1, std::memory_order_relaxed);
   if (!state_->budget) return trace.call->call(arguments.tensors(), results);
-  trace.call->require_room(*state_->budget, state_->where());
-  const BudgetScope charged(*state_->budget);
+  const Budget budget = state_->charged();
+  trace.call->require_room(budget, state_->where());
+  const BudgetScope charged(budget);
   trace.call->call(arguments.tensors(), results);
 }
 

@@ -20,6 +20,10 @@ std::vector<bool> ancestors(const GraphState& graph, std::span<const ValueId> ta
 
 // What a tape would have seen of these nodes.
 void replay(GraphState& graph, const std::vector<bool>& marked, TapeRecord& record) {
+  const struct KeepNameScope {
+    const char* const name_scope = ThreadContext::current().name_scope;
+    ~KeepNameScope() { ThreadContext::current().name_scope = name_scope; }
+  } kept;
   for (std::uint32_t i = 0; i < marked.size(); ++i) {
     if (!marked[i] || graph.node(i).kind != NodeKind::kOp) continue;
     bool watched = false;
@@ -31,6 +35,7 @@ void replay(GraphState& graph, const std::vector<bool>& marked, TapeRecord& reco
       outputs.push_back(graph.tensor({i, output}));
     std::vector<const Tensor*> operands;
     for (const Tensor& input : inputs) operands.push_back(&input);
+    ThreadContext::current().name_scope = graph.node(i).scope;  // As if it were added there.
     record.add(*graph.node(i).op, operands, outputs);
   }
 }

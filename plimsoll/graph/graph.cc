@@ -131,7 +131,8 @@ std::string Graph::placement() const {
   const auto locked = state_->lock();
   std::string text;
   for (const Node& node : state_->nodes())
-    text += fmt::format("{}: ({}): {}\n", node.name, kind_name(node), node.device->name());
+    text += fmt::format("{}: ({}): {}{}\n", node.name, kind_name(node), node.device->name(),
+                        node.wanted ? fmt::format(" (asked for {}, which does not exist)", node.wanted) : "");
   return text;
 }
 

@@ -21,6 +21,7 @@
 #include <cstddef>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,12 +29,14 @@
 
 #include "plimsoll/base/api.h"
 #include "plimsoll/base/dtype.h"
+#include "plimsoll/device/device_scope.h"
 #include "plimsoll/ops/variable.h"
 #include "plimsoll/tensor/tensor.h"
 #include "plimsoll/tensor/tracer.h"
 
 namespace plimsoll {
 
+class Device;
 class GraphState;
 
 class PLIMSOLL_API Graph {
@@ -43,8 +46,9 @@ class PLIMSOLL_API Graph {
   std::size_t size() const;  // Nodes.
   void finalize() const;     // From now on adding a node throws FailedPrecondition.
   bool is_finalized() const;
-  std::string to_dot() const;     // For Graphviz.
-  std::string placement() const;  // A line for each node: its name, operation and device.
+  std::string to_dot() const;  // For Graphviz.
+  // A line for each node: its name, operation and device, and the one it was asked for when there is none such.
+  std::string placement() const;
 
   friend bool operator==(const Graph& a, const Graph& b) noexcept { return a.state_ == b.state_; }
   const std::shared_ptr<GraphState>& state() const noexcept { return state_; }
@@ -92,6 +96,34 @@ class PLIMSOLL_API ControlDependencies {
  private:
   std::shared_ptr<GraphState> graph_;
   std::size_t added_ = 0;
+};
+
+// While it lives, nodes that this thread adds to a graph or trace are asked for this device ("CPU:1"): placeholders,
+// constants and variables are made there, and operands of operations moved there. Scopes nest; the innermost counts.
+//
+//   PlacementScope on("GPU:0");                         // soft: without such a device nodes go where they would anyway
+//   PlacementScope on("CPU:1", Placement::hard);        // adding a node throws NotFound where there is none
+//
+// Graph::placement() tells what became of it. Throws InvalidArgument for text that is no device's name.
+enum class Placement : unsigned char { soft, hard };
+class PLIMSOLL_API PlacementScope {
+ public:
+  explicit PlacementScope(std::string_view device, Placement placement = Placement::soft);
+  ~PlacementScope();
+  PlacementScope(const PlacementScope&) = delete;
+  PlacementScope& operator=(const PlacementScope&) = delete;
+
+  static const PlacementScope* current() noexcept;  // nullptr outside of any.
+  const char* name() const noexcept { return name_; }
+  Device* device() const noexcept { return device_; }  // nullptr: there is none such.
+  bool is_soft() const noexcept { return placement_ == Placement::soft; }
+
+ private:
+  const char* name_;  // Interned.
+  Device* device_ = nullptr;
+  Placement placement_;
+  std::optional<DeviceScope> inside_;
+  const PlacementScope* outer_;
 };
 
 // The gradients of a symbolic target's sum with respect to symbolic sources or variables, as nodes; an empty handle for

@@ -3,8 +3,8 @@
 //
 //   build-bench/graph_bench [--rounds N] [--only PART] [--long]    # --long: 10^5 calls and runs, 10^5 nodes
 //
-// PART: of a model's name, "tracing" or "runs". Times of steps are CPU times with one thread, so that others disturb
-// them little.
+// PART: of a model's name, "tracing", "towers" or "runs". Times of steps are CPU times with one thread, so that others
+// disturb them little.
 #include <time.h>
 #include <unistd.h>
 
@@ -15,6 +15,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "plimsoll/autograd/step_models_testing.h"
@@ -124,6 +125,49 @@ void time_tracing(const Options& options) {
   }
 }
 
+// Two towers that do not depend on each other: one function with one thread and with two, whose larger operations share
+// themselves out; and beside it each tower as a function in a thread of its own, the most that running branches side by
+// side could give.
+void compare_towers(const Options& options) {
+  std::printf(
+      "\n| two towers of 4 layers | one thread, us | two threads | each in its thread | the same, x faster |\n");
+  std::printf("|---|--:|--:|--:|--:|\n");
+  for (const std::int64_t width : {16, 64, 128, 256, 512}) {
+    std::vector<Variable> weights;
+    for (int i = 0; i < 8; ++i)
+      weights.emplace_back(random_normal({width, width}, {.seed = static_cast<std::uint64_t>(i)}) * 0.1f);
+    const auto tower = [&](Tensor x, std::size_t first) {
+      for (std::size_t i = first; i < first + 4; ++i) x = tanh(matmul(x, weights[i]));
+      return x;
+    };
+    const Tensor x = random_normal({64, width}, {.seed = 9});
+    const auto both = function([&](Tensor in) { return tower(in, 0) + tower(in, 4); });
+    const auto left = function([&](Tensor in) { return tower(in, 0); });
+    const auto right = function([&](Tensor in) { return tower(in, 4); });
+    const auto timed = [&](auto&& f, int times) {
+      const Stopwatch watch;
+      for (int i = 0; i < times; ++i) f(x);
+      return static_cast<double>(watch.ns()) / 1e3 / times;
+    };
+    const int times = std::max(3, static_cast<int>(5e3 / timed(both, 3)));
+    double best[3] = {1e18, 1e18, 1e18};
+    for (int round = 0; round < 4 * options.rounds; ++round) {
+      set_num_threads(1);
+      best[0] = std::min(best[0], timed(both, times));
+      const Stopwatch watch;
+      std::thread other([&] { timed(left, times); });
+      timed(right, times);
+      other.join();
+      best[2] = std::min(best[2], static_cast<double>(watch.ns()) / 1e3 / times);
+      set_num_threads(2);
+      best[1] = std::min(best[1], timed(both, times));
+    }
+    std::printf("| width %lld, batch 64 | %.1f | %.1f | %.1f | %.2f |\n", static_cast<long long>(width), best[0],
+                best[1], best[2], best[1] / best[2]);
+  }
+  set_num_threads(1);
+}
+
 std::size_t resident_kib() {
   std::ifstream file("/proc/self/statm");
   std::size_t size = 0, resident = 0;
@@ -178,8 +222,9 @@ int run(int argc, char** argv) {
     if (std::strcmp(argv[i], "--only") == 0 && i + 1 < argc) options.only = argv[++i];
     if (std::strcmp(argv[i], "--long") == 0) options.is_long = true;
   }
-  if (options.only != "tracing" && options.only != "runs") compare(options);
+  if (options.only != "tracing" && options.only != "runs" && options.only != "towers") compare(options);
   if (options.only.empty() || options.only == "tracing") time_tracing(options);
+  if (options.only.empty() || options.only == "towers") compare_towers(options);
   if (options.only.empty() || options.only == "runs") watch_all(options);
   return 0;
 }

@@ -100,7 +100,7 @@ const Op* GraphState::keep(const Op& op) {
   const std::size_t bytes = (op.object_bytes() + kAlign - 1) / kAlign * kAlign;
   if (blocks_.empty() || blocks_.back().size - blocks_.back().used < bytes) {
     const std::size_t size = std::max(kBlock, bytes);
-    blocks_.push_back({std::make_unique<std::byte[]>(size), size, 0});  // Zeros, so that padding compares equal.
+    blocks_.push_back({std::make_unique<std::byte[]>(size), size, 0});
   }
   Block& block = blocks_.back();
   const Op* const kept = op.copy_to(block.bytes.get() + block.used);
@@ -116,10 +116,13 @@ std::uint32_t GraphState::push(Node node, std::string_view base_name) {
 std::uint32_t GraphState::push(Node node, std::string_view base_name, std::string_view scope) {
   const auto index = static_cast<std::uint32_t>(nodes_.size());
   if (role_ == Role::kGraph) node.name = unique_name(scope, base_name);
+  note_placement(node);
   for (NodeOutput& output : node.outputs)
     if (output.id == 0) output.id = new_value_id();
   if (!waiting_for.empty()) node.controls.insert(node.controls.end(), waiting_for.begin(), waiting_for.end());
   node.category = ThreadContext::current().category;
+  node.scope = ThreadContext::current().name_scope;
+  node.site = ThreadContext::current().site;
   has_effects_ |= node.kind == NodeKind::kAssign || node.kind == NodeKind::kUpdate;
   nodes_.push_back(std::move(node));
   return index;
@@ -226,7 +229,8 @@ std::vector<Tensor> GraphState::add(const Op& op, std::span<const Tensor* const>
   require_open(op.name());
   std::vector<ValueId> values;
   values.reserve(inputs.size());
-  for (std::size_t i = 0; i < inputs.size(); ++i) values.push_back(resolve(*inputs[i], op.name(), op.input_name(i)));
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    values.push_back(on_asked_device(resolve(*inputs[i], op.name(), op.input_name(i))));
   const std::uint32_t node = append_op(op, std::move(values), nullptr);
   std::vector<Tensor> outputs;
   outputs.reserve(nodes_[node].outputs.size());

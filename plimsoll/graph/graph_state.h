@@ -17,6 +17,8 @@
 
 namespace plimsoll {
 
+class PlacementScope;
+
 class GraphState final : public GraphVariables, public Holder {
  public:
   enum class Role : std::uint8_t {
@@ -105,6 +107,9 @@ class GraphState final : public GraphVariables, public Holder {
   void visit_held(Visit f) const override;
 
   void require_open(const char* where) const;
+  const PlacementScope* asked() const noexcept;
+  void note_placement(Node& node) const;  // Throws NotFound.
+  ValueId on_asked_device(ValueId value);
   ValueId capture(const Tensor& tensor);
   ValueId constant_of(const Tensor& tensor, std::string_view name);
   Tensor assign_number(std::uint32_t variable, const Tensor& value, AssignKind kind);

@@ -3,7 +3,10 @@
 //   inference_bench save FOLDER      # NAME.npz for every network: weights, an input x and our output y
 //   inference_bench serve THREADS    # answers each line "NAME BATCH CALLS" with the nanoseconds of one call
 //
-//   inference_bench                  # our own times alone
+//   inference_bench                  # our own times alone, beside the same networks run op by op
+#include <time.h>
+
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <iostream>
@@ -177,12 +180,42 @@ void serve() {
   while (std::cin >> name >> batch >> calls) std::cout << run(name, batch, calls) << std::endl;
 }
 
+double cpu_us() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) * 1e6 + static_cast<double>(now.tv_nsec) / 1e3;
+}
+
+template <class F>
+double time_of(F&& f, int calls) {
+  const double start = cpu_us();
+  for (int i = 0; i < calls; ++i) f();
+  return (cpu_us() - start) / calls;
+}
+
+// By turns with the same run op by op; CPU times, the best of several rounds.
 void show() {
-  Runs run;
-  for (const auto& [name, network] : networks()) {
-    run(name, 1, 3);
-    std::cout << name << ", batch 1: " << run(name, 1, 50) / 1000 << " us\n";
-  }
+  constexpr int kRounds = 15;
+  constexpr double kRoundUs = 20e3;
+  Passes inexact;
+  inexact.fuse_attention = inexact.fold_norm = true;
+  std::cout << "| | batch | op by op, us | function, us | with inexact passes, us |\n|---|--:|--:|--:|--:|\n";
+  for (auto& [name, network] : networks())
+    for (const std::int64_t batch : {1, name == "mlp" ? 128 : 32}) {
+      const Tensor x = network.example(batch);
+      Network& used = network;
+      const auto forward = [&used](Tensor in) { return used.forward(used.weights, in); };
+      forward(x);
+      const auto f = function(forward), g = function(forward, {.passes = inexact});
+      const int calls = 1 + static_cast<int>(kRoundUs / std::max(1.0, time_of([&] { f(x); }, 3)));
+      double best[3] = {1e18, 1e18, 1e18};
+      for (int round = 0; round < kRounds; ++round) {
+        best[0] = std::min(best[0], time_of([&] { forward(x); }, calls));
+        best[1] = std::min(best[1], time_of([&] { f(x); }, calls));
+        best[2] = std::min(best[2], time_of([&] { g(x); }, calls));
+      }
+      std::cout << "| " << name << " | " << batch << " | " << best[0] << " | " << best[1] << " | " << best[2] << " |\n";
+    }
 }
 
 }  // namespace

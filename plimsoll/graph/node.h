@@ -46,11 +46,14 @@ struct Node {
   std::vector<std::uint32_t> updates;  // Of kUpdate: the variable of each output.
   std::vector<ValueId> inputs;
   std::vector<std::uint32_t> controls;  // Nodes that come first.
+  const char* wanted = nullptr;         // The device it was asked for, when there is none such; interned.
   std::vector<NodeOutput> outputs;
   Storage* constant = nullptr;  // Of kConstant, from `offset` on; the graph holds it.
   std::size_t offset = 0;
   std::string name;                            // Empty in graphs that nobody sees.
   Category category = Category::kActivations;  // Of what it makes.
+  const char* scope = "";                      // The name scope it was added in: interned.
+  std::uint32_t site = 0;                      // Where that begins (call_site.h).
   Device* device = nullptr;
 };
 

@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <optional>
 
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/clock.h"
 #include "plimsoll/base/error.h"
 #include "plimsoll/device/device.h"
 #include "plimsoll/graph/program_builder.h"
+#include "plimsoll/memory/chunk.h"
+#include "plimsoll/memory/trace_recorder.h"
 #include "plimsoll/tensor/interceptor.h"
 #include "plimsoll/tensor/make_tensor.h"
 
@@ -32,6 +35,8 @@ struct Program::Context {
   std::vector<Storage*> written;                      // The same, of those that are changed.
   std::vector<std::unique_lock<std::mutex>> locks;
   Draws draws;
+  KnownPlan traced;                          // What a trace calls the program.
+  std::vector<std::uint64_t> extent_blocks;  // For it.
 
   ~Context() {
     for (Op* op : drawing_ops) op->~Op();
@@ -66,6 +71,7 @@ std::unique_ptr<Program::Context> Program::obtain_context() {
   };
   for (const RandomStep& random : random_steps_) copy_op(random.step);
   for (const SeededStep& seeded : seeded_steps_) copy_op(seeded.step);
+  context->extent_blocks.resize(extents_.size());
   context->taken.resize(extents_.size() + storages_.size());
   context->read.resize(variables_.size());
   context->written.resize(variables_.size());
@@ -127,6 +133,11 @@ class Program::Running {
 
   void execute() {
     OpObserver* const observer = ThreadContext::current().observer;
+    std::optional<TracePlanRun> traced;
+    if (trace_is_recording()) [[unlikely]]
+      begin_trace(traced);
+    TracePlanRun* const timed = traced && traced->times_steps() ? &*traced : nullptr;
+    const bool watched = observer || timed;
     for (std::size_t i = 0; i < p_.steps_.size(); ++i) {
       const Step& step = p_.steps_[i];
       const OpRun run{{c_->in.data() + step.first_in, step.num_in},
@@ -134,13 +145,14 @@ class Program::Running {
                       {static_cast<std::byte*>(c_->bases[step.extent]) + step.scratch_offset, step.scratch_bytes}};
       if (step.checks) [[unlikely]]
         step.op->check(run.in);
-      if (observer) [[unlikely]]
-        run_observed(*c_->ops[i], run, *observer);
+      if (watched) [[unlikely]]
+        run_watched(*c_->ops[i], run, observer, timed);
       else
         c_->ops[i]->run(run);
       if (step.checks && pending_error()) [[unlikely]]
         std::rethrow_exception(std::exchange(pending_error(), nullptr));
     }
+    if (traced) traced->finish();
   }
 
   // Handles to the results, before they are there: so that making them cannot fail a step that has happened.
@@ -227,10 +239,22 @@ class Program::Running {
     if (call_.drawn) call_.drawn->insert(call_.drawn->end(), draws.begin(), draws.end());
   }
 
-  static void run_observed(const Op& op, const OpRun& run, OpObserver& observer) {
-    const std::int64_t start = monotonic_ns();
+  static void run_watched(const Op& op, const OpRun& run, OpObserver* observer, TracePlanRun* timed) {
+    const std::int64_t start = observer ? monotonic_ns() : 0;
     op.run(run);
-    observer.ran(op, {}, {}, monotonic_ns() - start);
+    if (observer) observer->ran(op, {}, {}, monotonic_ns() - start);
+    if (timed) timed->step_done();
+  }
+
+  // A run inside of an op has no extents of its own: the op's scratch is what a trace shows.
+  void begin_trace(std::optional<TracePlanRun>& traced) {
+    bool any = false;
+    for (std::size_t i = 0; i < p_.extents_.size(); ++i) {
+      const Chunk* const chunk = c_->taken[i] ? c_->taken[i]->chunk() : nullptr;
+      c_->extent_blocks[i] = chunk ? chunk->label.id : 0;
+      any |= chunk != nullptr;
+    }
+    if (any && !p_.steps_.empty()) traced.emplace(c_->traced, p_.placed_, c_->extent_blocks);
   }
 
   Tensor result(std::size_t fetch) {
@@ -316,7 +340,7 @@ void Program::require_room(const Budget& budget, std::span<const Variable> varia
   details.what = fmt::format(
       "{}: the plan needs {}, the budget of {} has {} in use; the largest buffer is that of {} with {}; give it {} "
       "bytes",
-      where, format_bytes_exactly(needed), format_bytes_exactly(budget.limit()), format_bytes(used),
+      where, format_bytes_exactly(needed), format_bytes_exactly(budget.limit()), format_bytes_exactly(used),
       largest ? largest->name.substr(0, largest->name.find('#')) : "nothing",
       format_bytes(largest ? largest->bytes : 0), used + needed);
   throw OutOfMemory(std::move(details));
@@ -324,7 +348,8 @@ void Program::require_room(const Budget& budget, std::span<const Variable> varia
 
 std::size_t Program::bytes() const noexcept {
   std::size_t total = sizeof(Program) + steps_.size() * (sizeof(Step) + sizeof(void*)) +
-                      (in_.size() + out_.size()) * 2 * sizeof(View) + graph_->nodes().size() * sizeof(Node);
+                      (in_.size() + out_.size()) * 2 * sizeof(View) + graph_->nodes().size() * sizeof(Node) +
+                      placed_.values.size() * sizeof(PlacedValue);
   for (const Storage* constant : constants_) total += constant->bytes();
   return total;
 }

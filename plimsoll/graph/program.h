@@ -16,6 +16,7 @@
 #include "plimsoll/graph/memory_plan.h"
 #include "plimsoll/graph/rewrite.h"
 #include "plimsoll/memory/budget.h"
+#include "plimsoll/memory/trace_plan.h"
 #include "plimsoll/ops/random.h"
 
 namespace plimsoll {
@@ -152,6 +153,7 @@ class Program {
   std::vector<std::unique_ptr<Op>> own_ops_;
   std::vector<std::uint32_t> write_order_;  // Of variables_, by id: the order locks are taken in.
   MemoryPlan plan_;
+  PlacedValues placed_;  // The same for traces.
   const bool inside_;
   std::uint32_t first_fetched_ = 0;  // Among in_: views of the fetches that stay inside.
 

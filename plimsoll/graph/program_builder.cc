@@ -30,7 +30,7 @@ void ProgramBuilder::build() {
   find_read_ends();
   for (std::uint32_t i = 0; i < graph_.nodes().size(); ++i) add_node(i);
   choose_order();
-  if (passes_.fuse_dense) fuse_dense();
+  fuse_layers();
   if (passes_.fuse_elementwise) fuse_chains();
   find_lifetimes();
   place_results();
@@ -84,6 +84,7 @@ std::uint32_t ProgramBuilder::add_root(Place place, std::uint32_t number, std::u
   root.spec = graph_.node(node).outputs[output].spec;
   root.bytes = root.spec.bytes();
   root.category = graph_.node(node).category;
+  root.node = node;
   root.op = graph_.node(node).op ? graph_.node(node).op->name() : "variable";
   roots_.push_back(root);
   return static_cast<std::uint32_t>(roots_.size() - 1);

@@ -3,7 +3,10 @@
 
 #include <vector>
 
+#include "plimsoll/base/function_ref.h"
 #include "plimsoll/graph/program.h"
+#include "plimsoll/ops/dense.h"
+#include "plimsoll/ops/matmul.h"
 #include "plimsoll/plan/plan.h"
 
 namespace plimsoll {
@@ -25,6 +28,7 @@ class ProgramBuilder {
     const char* op = "";
     TensorSpec spec;
     Category category = Category::kActivations;
+    std::uint32_t node = kNoNode;
     std::size_t offset = 0;             // When planned.
     std::uint32_t merged = UINT32_MAX;  // Lies in another's bytes: that one.
   };
@@ -62,7 +66,7 @@ class ProgramBuilder {
   std::uint32_t variable_root(std::uint32_t variable, bool writes);
   bool read_outlives_change(std::uint32_t index) const;
   void find_read_ends();
-  std::vector<std::uint32_t> count_uses();
+  std::vector<std::uint32_t> count_uses();  // By root.
   bool may_be_link(const BuildStep& step) const;
   bool continues(const BuildStep& before, const BuildStep& step, const std::vector<std::uint32_t>& uses);
   BuildStep joined(std::size_t begin, std::size_t end);
@@ -71,9 +75,16 @@ class ProgramBuilder {
     std::size_t end = 0;  // After the last step it stands for.
     std::vector<ValueId> in;
   };
-  bool is_plain_product(const BuildStep& step) const;
-  Fusion dense_from(std::size_t begin, const std::vector<std::uint32_t>& uses);
-  void fuse_dense();
+  using Uses = std::vector<std::uint32_t>;  // By root: how many steps and fetches use it.
+  using MakeBiased = FunctionRef<std::unique_ptr<Op>(Activation activation, const TensorSpec& bias)>;
+  bool is_product(const BuildStep& step, MatmulOptions options) const;
+  std::size_t taken_by(std::size_t step, const Uses& uses);
+  Fusion biased_from(std::size_t begin, const Uses& uses, MakeBiased make);
+  Fusion dense_from(std::size_t begin, const Uses& uses);
+  Fusion convolution_from(std::size_t begin, const Uses& uses);
+  Fusion attention_from(std::size_t begin, const Uses& uses);
+  Fusion fusion_from(std::size_t begin, const Uses& uses);
+  void fuse_layers();
   void forget(ValueId id);
   void fuse_chains();
   void choose_order();
@@ -93,6 +104,7 @@ class ProgramBuilder {
   void emit_effects();
   void emit_results();
   void describe_plan(const std::vector<std::uint32_t>& planned, std::size_t lower_bound);
+  void describe_values(const std::vector<std::uint32_t>& planned);
 
   Program& program_;
   Rewritten rewritten_;

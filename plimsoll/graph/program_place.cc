@@ -7,6 +7,7 @@
 #include "plimsoll/device/device.h"
 #include "plimsoll/graph/program_builder.h"
 #include "plimsoll/ops/optimizer_update.h"
+#include "plimsoll/tensor/make_tensor.h"
 
 namespace plimsoll {
 namespace {
@@ -60,6 +61,42 @@ void ProgramBuilder::place_buffers() {
       program_.storages_.push_back({root.device, root.bytes, root.op, root.spec});
     }
   describe_plan(planned, lower_bound);
+  describe_values(planned);
+}
+
+// What a trace says of each: as it would of a tensor of its own. Those that are read after the run end with it.
+void ProgramBuilder::describe_values(const std::vector<std::uint32_t>& planned) {
+  PlacedValues& placed = program_.placed_;
+  placed.steps = static_cast<std::uint32_t>(steps_.size());
+  const auto extent_of = [&](const Device* device) {
+    return static_cast<std::uint32_t>(std::find(devices_.begin(), devices_.end(), device) - devices_.begin());
+  };
+  const auto label_of = [&](const char* op, Category category, std::uint32_t node, const Shape& shape, DType dtype) {
+    BlockLabel label = block_label({.op = op, .category = category}, shape, dtype);
+    label.scope = graph_.node(node).scope;
+    label.site = graph_.node(node).site;
+    return label;
+  };
+  for (const std::uint32_t index : planned) {
+    const Root& root = roots_[index];
+    placed.values.push_back({.label = label_of(root.op, root.category, root.node, root.spec.shape, root.spec.dtype),
+                             .extent = extent_of(root.device),
+                             .offset = root.offset,
+                             .bytes = root.bytes,
+                             .first = static_cast<std::uint32_t>(std::max<std::int64_t>(root.first, 0)),
+                             .end = std::min(static_cast<std::uint32_t>(root.last + 1), placed.steps)});
+  }
+  for (std::uint32_t i = 0; i < steps_.size(); ++i) {
+    const BuildStep& step = steps_[i];
+    if (step.scratch_bytes == 0) continue;
+    const Shape shape({static_cast<std::int64_t>(step.scratch_bytes)});
+    placed.values.push_back({.label = label_of(step.op->name(), Category::kWorkspace, step.node, shape, u8),
+                             .extent = extent_of(step.device),
+                             .offset = step.scratch_offset,
+                             .bytes = step.scratch_bytes,
+                             .first = i,
+                             .end = i + 1});
+  }
 }
 
 void ProgramBuilder::describe_plan(const std::vector<std::uint32_t>& planned, std::size_t lower_bound) {

@@ -3,10 +3,9 @@
 #include <fmt/format.h>
 
 #include <cstddef>
-#include <cstring>
 #include <memory>
 #include <new>
-#include <string>
+#include <typeinfo>
 #include <unordered_map>
 
 #include "plimsoll/base/error.h"
@@ -19,10 +18,22 @@ namespace {
 constexpr std::size_t kFoldedBytes = 4096;  // Larger results are computed at each run: constants are held for good.
 constexpr std::size_t kFilledBytes = 1024;  // The same for results that have no operands.
 
-// Nodes that are added are of the thread's category; this puts it back.
-struct KeepCategory {
-  const Category category = ThreadContext::current().category;
-  ~KeepCategory() { ThreadContext::current().category = category; }
+// Nodes that are added are of the thread's category and scope; this puts them back.
+class KeepContext {
+ public:
+  ~KeepContext() { set(category_, scope_, site_); }
+  static void take_from(const Node& node) { set(node.category, node.scope, node.site); }
+
+ private:
+  static void set(Category category, const char* scope, std::uint32_t site) {
+    ThreadContext& context = ThreadContext::current();
+    context.category = category;
+    context.name_scope = scope;
+    context.site = site;
+  }
+  const Category category_ = ThreadContext::current().category;
+  const char* const scope_ = ThreadContext::current().name_scope;
+  const std::uint32_t site_ = ThreadContext::current().site;
 };
 
 // The bytes of a constant, beside the arena: they are few, and part of a plan's bookkeeping.
@@ -51,9 +62,9 @@ class Rewriter {
     mark(fetches, with_effects);
     Rewritten result;
     result.feeds.resize(feeds_.size());
-    const KeepCategory kept;
+    const KeepContext kept;
     for (std::uint32_t i = 0; i < from_.nodes().size(); ++i) {
-      ThreadContext::current().category = from_.node(i).category;
+      KeepContext::take_from(from_.node(i));
       feed_outputs(i, result.feeds);
       if (needed_[i]) copy(i);
     }
@@ -73,6 +84,7 @@ class Rewriter {
       if (fed_[place(value)] < 0) needed_[value.node] = true;
     };
     for (const ValueId& fetch : fetches) need(fetch);
+    if (!passes_.prune) need_all();
     for (std::uint32_t i = static_cast<std::uint32_t>(from_.nodes().size()); i-- > 0;) {
       const Node& node = from_.node(i);
       if (with_effects && (node.kind == NodeKind::kAssign || node.kind == NodeKind::kUpdate)) needed_[i] = true;
@@ -80,6 +92,22 @@ class Rewriter {
       has_gradients_ |= node.kind == NodeKind::kGradients;
       for (const ValueId& input : node.inputs) need(input);
       for (const std::uint32_t before : node.controls) needed_[before] = true;
+    }
+  }
+
+  // Every operation without effects that can be computed from what is fed.
+  void need_all() {
+    std::vector<bool> possible(from_.nodes().size());
+    for (std::uint32_t i = 0; i < possible.size(); ++i) {
+      const Node& node = from_.node(i);
+      possible[i] = node.kind != NodeKind::kPlaceholder;
+      for (const ValueId& input : node.inputs)
+        possible[i] = possible[i] && (possible[input.node] || fed_[place(input)] >= 0);
+      for (const std::uint32_t before : node.controls) possible[i] = possible[i] && possible[before];
+      const bool changes = node.kind == NodeKind::kAssign || node.kind == NodeKind::kUpdate;
+      possible[i] = possible[i] && !changes;
+      if (possible[i] && node.kind == NodeKind::kOp && node.op->facts().is_pure && !node.op->facts().checks)
+        needed_[i] = true;
     }
   }
 
@@ -193,17 +221,21 @@ class Rewriter {
 
   void add_op(std::uint32_t index, const Op& op, std::vector<ValueId> inputs, std::uint32_t outputs) {
     const Node& node = from_.node(index);
-    std::string key;
-    if (passes_.merge && op.facts().is_pure) {
+    std::uint64_t key = 0;
+    const bool merges = passes_.merge && op.facts().is_pure;
+    if (merges) {
       key = key_of(op, inputs, node.device);
-      if (const auto found = done_.find(key); found != done_.end()) return keep_outputs(index, found->second, outputs);
+      if (const std::uint32_t same = find_done(key, op, inputs, node.device); same != kNoNode)
+        return keep_outputs(index, same, outputs);
     }
     std::uint32_t made = passes_.fold ? fold(node, inputs) : kNoNode;
     const bool moves = inputs.size() == 1 && to_->node(inputs[0].node).device != node.device;
     if (made == kNoNode)
-      made = moves ? to_->append_move(op, inputs[0], node.device) : to_->append_op(op, std::move(inputs), node.device);
+      made = moves ? to_->append_move(op, inputs[0], node.device) : to_->append_op(op, inputs, node.device);
     keep_outputs(index, made, outputs);
-    if (!key.empty()) done_.emplace(std::move(key), made);
+    if (!merges) return;
+    const Op* const kept = to_->node(made).op;  // A folded one has none; it is the node's.
+    done_.emplace(key, Done{kept ? kept : node.op, std::move(inputs), node.device, made});
   }
 
   void keep_outputs(std::uint32_t index, std::uint32_t made, std::uint32_t outputs) {
@@ -214,14 +246,21 @@ class Rewriter {
     keep_outputs(index, made, static_cast<std::uint32_t>(from_.node(index).outputs.size()));
   }
 
-  // Ops of one type with the same bytes are the same. (Equal ones may differ in bytes; then nothing is gained.)
-  static std::string key_of(const Op& op, const std::vector<ValueId>& inputs, const Device* device) {
-    std::string key(op.object_bytes() + inputs.size() * sizeof(ValueId) + sizeof(device), '\0');
-    char* to = key.data();
-    std::memcpy(to, static_cast<const void*>(&op), op.object_bytes());
-    std::memcpy(to += op.object_bytes(), &device, sizeof(device));
-    if (!inputs.empty()) std::memcpy(to + sizeof(device), inputs.data(), inputs.size() * sizeof(ValueId));
-    return key;
+  // What was added with these operands, by an op with these attributes.
+  std::uint32_t find_done(std::uint64_t key, const Op& op, const std::vector<ValueId>& inputs,
+                          const Device* device) const {
+    const auto [begin, end] = done_.equal_range(key);
+    for (auto done = begin; done != end; ++done)
+      if (done->second.device == device && done->second.inputs == inputs && done->second.op->same_as(op))
+        return done->second.made;
+    return kNoNode;
+  }
+
+  static std::uint64_t key_of(const Op& op, const std::vector<ValueId>& inputs, const Device* device) {
+    std::uint64_t hash = typeid(op).hash_code() ^ reinterpret_cast<std::uintptr_t>(device);
+    for (const ValueId& input : inputs)
+      hash = (hash ^ (std::uint64_t{input.node} << 32 | input.output)) * 0xFF51AFD7ED558CCDu ^ hash >> 32;
+    return hash;
   }
 
   std::uint32_t fold(const Node& node, const std::vector<ValueId>& inputs) {
@@ -260,6 +299,7 @@ class Rewriter {
     const Node& node = from_.node(index);
     std::vector<ValueId> sources;
     for (std::size_t i = 1; i < node.inputs.size(); ++i) sources.push_back(mapped_[place(node.inputs[i])]);
+    ThreadContext::current().category = Category::kGradients;
     const std::vector<ValueId> gradients = gradient_nodes(*to_, mapped_[place(node.inputs[0])], sources);
     for (std::uint32_t output = 0; output < node.outputs.size(); ++output) keep({index, output}, gradients[output]);
   }
@@ -275,7 +315,13 @@ class Rewriter {
   std::vector<bool> needed_;          // By node.
   bool has_gradients_ = false;        // A needed node asks for gradients, which may read any output.
   std::unordered_map<std::uint32_t, std::uint32_t> variables_;
-  std::unordered_map<std::string, std::uint32_t> done_;
+  struct Done {
+    const Op* op;  // In one of the two graphs.
+    std::vector<ValueId> inputs;
+    const Device* device;
+    std::uint32_t made;
+  };
+  std::unordered_multimap<std::uint64_t, Done> done_;  // By key_of().
 };
 
 }  // namespace

@@ -38,8 +38,13 @@ void append(Signature& signature, const TensorSpec& spec) {
 
 class Session::State {
  public:
-  State(const Graph& graph, const SessionOptions& options) : graph_(graph), plans_(kPlanCacheBytes) {
-    if (options.budget) budget_.emplace("session", *options.budget);
+  State(const Graph& graph, const SessionOptions& options)
+      : graph_(graph), passes_(options.passes), plans_(kPlanCacheBytes) {
+    if (!options.budget) return;
+    if (const std::optional<Budget> outer = Budget::current())
+      budget_.emplace("session", *options.budget, *outer);
+    else
+      budget_.emplace("session", *options.budget);
   }
 
   std::vector<Tensor> run(std::span<const Tensor> fetches, const Feeds& feeds) {
@@ -186,8 +191,9 @@ class Session::State {
   }
 
   void close() {
-    const std::unique_lock alone(use_);
+    // First: threads that run again and again would not let it have the lock for long.
     if (!closed_.exchange(true)) trace_closed("session", this);
+    const std::unique_lock alone(use_);
     plans_.clear();
     std::vector<std::optional<Variable>> dropped;
     const std::lock_guard lock(mutex_);
@@ -292,14 +298,13 @@ class Session::State {
     }
     if (std::shared_ptr<Program> known = plans_.find(signature)) return known;
     trace_size("graph", &graph, graph.nodes().size());
-    const Passes passes;
-    Passes expanding;
+    Passes expanding = passes_;
     expanding.merge = false;  // Gradients of what is merged would add up in another order.
     Rewritten expanded = rewrite(graph, fed, values, false, expanding);
     std::vector<Feed> again;
     for (std::size_t i = 0; i < fed.size(); ++i) again.push_back({expanded.feeds[i], fed[i].spec});
-    Rewritten merged = rewrite(*expanded.graph, again, expanded.fetches, true, passes);  // All in it is needed.
-    auto program = std::make_shared<Program>(std::move(merged), passes);
+    Rewritten merged = rewrite(*expanded.graph, again, expanded.fetches, true, passes_);  // All in it is needed.
+    auto program = std::make_shared<Program>(std::move(merged), passes_);
     if (log_enabled(LogLevel::debug)) log_message(LogLevel::debug, "session: placement\n" + graph_.placement());
     const std::size_t bytes = program->bytes();
     return plans_.insert(signature, std::move(program), bytes);
@@ -360,6 +365,7 @@ class Session::State {
   }
 
   const Graph graph_;
+  const Passes passes_;
   std::optional<Budget> budget_;
   mutable std::shared_mutex use_;  // Shared by runs; alone to close.
   std::atomic<bool> closed_{false};

@@ -29,12 +29,16 @@
 #include "plimsoll/base/function_ref.h"
 #include "plimsoll/graph/graph.h"
 #include "plimsoll/graph/memory_plan.h"
+#include "plimsoll/graph/passes.h"
 #include "plimsoll/io/checkpoint.h"
 
 namespace plimsoll {
 
 struct SessionOptions {
-  std::optional<std::size_t> budget = {};  // Bytes that variables, runs and results may take together.
+  // Bytes that variables, runs and results may take together: part of what the BudgetScope may take that the session
+  // was made in, if there was one.
+  std::optional<std::size_t> budget = {};
+  Passes passes = {};
 };
 
 // Symbolic tensors with the values they get.

@@ -24,6 +24,7 @@ struct AttentionRule {
   double scale = 0;     // 0: 1 / sqrt(depth).
   bool causal = false;  // Query i attends to keys 0 ... i.
   bool sequence_first = false;
+  bool operator==(const AttentionRule&) const = default;
 };
 
 // Masks are [batch or 1, heads or 1, queries or 1, keys]; without an address there is none. Both may be given.

@@ -42,6 +42,7 @@ struct RecurrentOptions {
                                   // otherwise an output lies where its input does.
   bool keep_for_gradient = true;  // The workspace will be given to recurrent_gradient().
   bool unmasked = false;          // There is no mask: an LSTM then keeps no h, which the gradient makes again.
+  bool operator==(const RecurrentOptions&) const = default;
 };
 
 struct RecurrentSizes {

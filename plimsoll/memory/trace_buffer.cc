@@ -9,7 +9,7 @@ namespace plimsoll {
 using namespace trace_format;
 
 std::byte* TraceBuffer::begin_event(TraceEventKind kind, std::int64_t time_ns) noexcept {
-  if (events_ == 0) base_time_ = last_time_ = time_ns;
+  if (events_ == 0) base_time_ = last_time_ = std::max(time_ns, last_time_);
   ++events_;
   std::byte* at = bytes_.data() + used_;
   *at++ = static_cast<std::byte>(kind);
@@ -21,10 +21,15 @@ std::byte* TraceBuffer::begin_event(TraceEventKind kind, std::int64_t time_ns) n
 
 void TraceBuffer::end_event(std::byte* at) noexcept { used_ = static_cast<std::size_t>(at - bytes_.data()); }
 
+std::byte* TraceBuffer::put_block(std::byte* at, std::uint64_t block) noexcept {
+  at = put_number(at, zigzag(static_cast<std::int64_t>(block - last_block_)));
+  last_block_ = block;
+  return at;
+}
+
 std::byte* TraceBuffer::put_place(std::byte* at, const TracePlace& place) noexcept {
   at = put_number(at, place.arena);
-  at = put_number(at, zigzag(static_cast<std::int64_t>(place.block - last_block_)));
-  last_block_ = place.block;
+  at = put_block(at, place.block);
   at = put_number(at, place.size / kGranularity);
   return put_number(at, place.offset / kGranularity);
 }
@@ -33,11 +38,9 @@ void TraceBuffer::add_place(TraceEventKind kind, std::int64_t time_ns, const Tra
   end_event(put_place(begin_event(kind, time_ns), place));
 }
 
-void TraceBuffer::add_block(TraceEventKind kind, std::int64_t time_ns, const TracePlace& place,
-                            const TraceLabel& traced) noexcept {
+std::byte* put_label(std::byte* at, const TraceLabel& traced) noexcept {
   const BlockLabel& label = traced.label;
-  std::byte* at = put_place(begin_event(kind, time_ns), place);
-  *at++ = static_cast<std::byte>((label.has_shape ? kHasShape : 0) | (label.site ? kHasSite : 0) |
+  *at++ = static_cast<std::byte>((label.has_shape ? kHasShape : 0) | (traced.site ? kHasSite : 0) |
                                  (traced.budget ? kHasBudget : 0));
   at = put_number(at, traced.requested);
   at = put_number(at, traced.op);
@@ -45,7 +48,7 @@ void TraceBuffer::add_block(TraceEventKind kind, std::int64_t time_ns, const Tra
   at = put_number(at, traced.name);
   *at++ = static_cast<std::byte>(label.category);
   at = put_number(at, label.step);
-  if (label.site) at = put_number(at, label.site);
+  if (traced.site) at = put_number(at, traced.site);
   if (traced.budget) at = put_number(at, traced.budget);
   if (label.has_shape) {
     *at++ = static_cast<std::byte>(label.dtype);
@@ -53,6 +56,20 @@ void TraceBuffer::add_block(TraceEventKind kind, std::int64_t time_ns, const Tra
     for (std::size_t i = 0; i < std::min<std::size_t>(label.rank, BlockLabel::kSizes); ++i)
       at = put_number(at, label.sizes[i]);
   }
+  return at;
+}
+
+void TraceBuffer::add_block(TraceEventKind kind, std::int64_t time_ns, const TracePlace& place,
+                            const TraceLabel& label) noexcept {
+  end_event(put_label(put_place(begin_event(kind, time_ns), place), label));
+}
+
+void TraceBuffer::add_plan_steps(std::int64_t time_ns, std::uint64_t block, std::uint32_t plan, std::uint32_t extent,
+                                 std::uint32_t steps, std::span<const std::uint32_t> durations) noexcept {
+  std::byte* at = put_block(begin_event(TraceEventKind::kPlanSteps, time_ns), block);
+  at = put_number(put_number(at, plan), extent);
+  at = put_number(put_number(at, steps), durations.size());
+  for (const std::uint32_t duration : durations) at = put_number(at, duration);
   end_event(at);
 }
 

@@ -23,8 +23,10 @@ struct TracePlace {
 struct TraceLabel {
   BlockLabel label;
   std::uint64_t requested = 0;
-  std::uint32_t op = 0, scope = 0, name = 0, budget = 0;
+  std::uint32_t op = 0, scope = 0, name = 0, budget = 0, site = 0;
 };
+
+std::byte* put_label(std::byte* at, const TraceLabel& label) noexcept;
 
 class TraceBuffer {
  public:
@@ -35,7 +37,7 @@ class TraceBuffer {
   bool empty() const noexcept { return events_ == 0; }
   std::uint32_t events() const noexcept { return events_; }
 
-  // Each requires has_room(). Times must not fall.
+  // Each requires has_room(). A time before that of the last event becomes that one.
   void add_place(TraceEventKind kind, std::int64_t time_ns, const TracePlace& place) noexcept;
   void add_block(TraceEventKind kind, std::int64_t time_ns, const TracePlace& place, const TraceLabel& label) noexcept;
   void add_committed(std::int64_t time_ns, std::uint32_t arena, std::uint64_t bytes) noexcept;
@@ -44,6 +46,9 @@ class TraceBuffer {
   void add_arena_ended(std::int64_t time_ns, std::uint32_t arena) noexcept;
   void add_step(std::int64_t time_ns, std::uint64_t number) noexcept;
   void add_text(TraceEventKind kind, std::int64_t time_ns, std::string_view text) noexcept;
+  // At most 200 durations: one for each step, or none.
+  void add_plan_steps(std::int64_t time_ns, std::uint64_t block, std::uint32_t plan, std::uint32_t extent,
+                      std::uint32_t steps, std::span<const std::uint32_t> durations) noexcept;
 
   // The block as it goes to the file, header included; valid until clear().
   std::span<const std::byte> seal(std::uint32_t thread, std::uint32_t system_thread) noexcept;
@@ -66,6 +71,7 @@ class TraceBuffer {
     return static_cast<std::size_t>((reinterpret_cast<std::uintptr_t>(name) * 0x9E3779B97F4A7C15u) >> 56);
   }
   std::byte* begin_event(TraceEventKind kind, std::int64_t time_ns) noexcept;
+  std::byte* put_block(std::byte* at, std::uint64_t block) noexcept;
   std::byte* put_place(std::byte* at, const TracePlace& place) noexcept;
   void end_event(std::byte* at) noexcept;
 

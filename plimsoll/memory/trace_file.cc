@@ -16,8 +16,10 @@ using namespace trace_format;
 
 constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 56;  // Of sizes and offsets: they can be added without care.
 
+constexpr std::string_view kWhere = "trace: ";  // Who reads a file says which one.
+
 [[noreturn]] void corrupt(std::size_t offset, const std::string& reason) {
-  throw Corruption(fmt::format("trace: {} (offset {})", reason, offset));
+  throw Corruption(fmt::format("{}{} (offset {})", kWhere, reason, offset));
 }
 
 // Reads numbers and text off a payload; every step is checked.
@@ -77,12 +79,12 @@ class Scanner {
  private:
   void read_header() {
     if (bytes_.size() < kHeaderBytes || std::memcmp(bytes_.data(), kMagic, sizeof(kMagic)) != 0)
-      corrupt(0, "this is no trace file");
+      corrupt(0, "this is no trace file; TraceRecorder writes them");
     const std::byte* at = bytes_.data();
     if (limits_.verify_checksums && get_fixed<std::uint32_t>(at + 32) != header_checksum(at))
       corrupt(32, "the header's checksum is wrong");
-    if (const auto version = get_fixed<std::uint32_t>(at + 8); version != kVersion)
-      corrupt(8, fmt::format("version {} is not known here (only {})", version, kVersion));
+    if (const auto version = get_fixed<std::uint32_t>(at + 8); version < 1 || version > kVersion)
+      corrupt(8, fmt::format("version {} is not known here (only up to {})", version, kVersion));
     const auto mode = get_fixed<std::uint32_t>(at + 12);
     if (mode > 1) corrupt(12, fmt::format("mode {} is not known", mode));
     file_.ring = mode == 1;
@@ -117,7 +119,7 @@ class Scanner {
 
   static bool known(BlockType type) {
     return type == BlockType::kNames || type == BlockType::kArenas || type == BlockType::kEvents ||
-           type == BlockType::kEnd;
+           type == BlockType::kPlans || type == BlockType::kEnd;
   }
 
   void read_item(const BlockHeader& header, Cursor& cursor) {
@@ -131,6 +133,8 @@ class Scanner {
         if (file_.arenas.size() >= limits_.max_arenas)
           corrupt(cursor.offset(), fmt::format("more than {} arenas", limits_.max_arenas));
         return read_arena(cursor);
+      case BlockType::kPlans:
+        return read_plan(cursor);
       case BlockType::kEvents:
         if (events_++ >= limits_.max_events)
           corrupt(cursor.offset(), fmt::format("more than {} events", limits_.max_events));
@@ -150,11 +154,29 @@ class Scanner {
     file_.arenas.push_back(std::move(arena));
   }
 
+  void read_plan(Cursor& cursor) {
+    TracePlan plan;
+    plan.steps = cursor.number32();
+    const std::uint64_t values = cursor.number();
+    for (std::uint64_t i = 0; i < values; ++i) {  // Each takes bytes of the block: their number needs no limit.
+      TracePlan::Value value;
+      value.extent = cursor.number32();
+      value.first = static_cast<std::uint32_t>(cursor.number(plan.steps));
+      value.end = value.first + static_cast<std::uint32_t>(cursor.number(plan.steps - value.first));
+      value.label.kind = TraceEventKind::kAllocate;
+      value.label.size = cursor.number(kMaxBytes / granularity_) * granularity_;
+      value.label.offset = cursor.number(kMaxBytes / granularity_) * granularity_;
+      read_label(value.label, cursor);
+      plan.values.push_back(std::move(value));
+    }
+    file_.plans.push_back(std::move(plan));
+  }
+
   void read_event(const BlockHeader& header, Cursor& cursor) {
     TraceEvent event;
     const std::size_t start = cursor.offset();
     const std::uint8_t kind = cursor.byte();
-    if (kind < 1 || kind > static_cast<std::uint8_t>(TraceEventKind::kArenaEnded))
+    if (kind < 1 || kind > static_cast<std::uint8_t>(TraceEventKind::kPlanSteps))
       corrupt(start, fmt::format("event kind {} is not known", kind));
     event.kind = static_cast<TraceEventKind>(kind);
     event.thread = header.thread;
@@ -197,13 +219,32 @@ class Scanner {
       case TraceEventKind::kArenaEnded:
         event.arena = read_arena_index(cursor);
         return;
+      case TraceEventKind::kPlanSteps:
+        return read_plan_steps(event, cursor);
     }
+  }
+
+  void read_plan_steps(TraceEvent& event, Cursor& cursor) {
+    event.block = read_block_id(cursor);
+    const std::size_t start = cursor.offset();
+    event.number = cursor.number();
+    if (event.number >= file_.plans.size())
+      corrupt(start, fmt::format("plan {} of {} is not there", event.number, file_.plans.size()));
+    event.step = cursor.number32();
+    event.size = cursor.number32();
+    event.requested = cursor.number(event.size);
+    if (event.requested != 0 && event.requested != event.size) corrupt(start, "only some steps have durations");
+    event.offset = file_.durations.size();
+    for (std::uint64_t i = 0; i < event.requested; ++i) file_.durations.push_back(cursor.number32());
+  }
+
+  std::uint64_t read_block_id(Cursor& cursor) {
+    return last_block_ += static_cast<std::uint64_t>(unzigzag(cursor.number()));
   }
 
   void read_place(TraceEvent& event, Cursor& cursor) {
     event.arena = read_arena_index(cursor);
-    last_block_ += static_cast<std::uint64_t>(unzigzag(cursor.number()));
-    event.block = last_block_;
+    event.block = read_block_id(cursor);
     event.size = cursor.number(kMaxBytes / granularity_) * granularity_;
     event.offset = cursor.number(kMaxBytes / granularity_) * granularity_;
   }
@@ -221,7 +262,7 @@ class Scanner {
     if (category >= kCategories) corrupt(start, fmt::format("category {} is not known", category));
     event.category = static_cast<Category>(category);
     event.step = cursor.number32();
-    if (flags & kHasSite) event.site = cursor.number32();
+    if (flags & kHasSite) event.site = read_name(cursor);
     if (flags & kHasBudget) event.budget = read_name(cursor);
     if ((flags & kHasShape) == 0) return;
     event.has_shape = true;
@@ -277,7 +318,13 @@ TraceFile parse_trace(std::span<const std::byte> bytes, const TraceLimits& limit
 
 TraceFile read_trace_file(const std::filesystem::path& path, const TraceLimits& limits) {
   const std::string bytes = read_file(path, limits.max_file_bytes);
-  return parse_trace(std::as_bytes(std::span(bytes)), limits);
+  try {
+    return parse_trace(std::as_bytes(std::span(bytes)), limits);
+  } catch (const Corruption& error) {
+    std::string_view what = error.what();
+    if (what.starts_with(kWhere)) what.remove_prefix(kWhere.size());
+    throw Corruption(fmt::format("trace \"{}\": {}", path.string(), what));
+  }
 }
 
 }  // namespace plimsoll

@@ -32,6 +32,8 @@ enum class TraceEventKind : std::uint8_t {
   kPhase = 7,       // Marker: `text` ("forward") begins.
   kText = 8,        // Marker: anything.
   kArenaEnded = 9,  // Its blocks are gone.
+  kPlanSteps = 10,  // `size` more steps are done of the plan `number`, whose extent `step` is `block`; `requested` of
+                    // them are timed (all or none): durations[`offset`], ... of the file, in nanoseconds, up to now.
 };
 
 // Fields that a kind does not have are zero. Names are indices into the names; 0 is "".
@@ -49,8 +51,8 @@ struct TraceEvent {
   std::uint64_t requested = 0;
   std::uint64_t offset = 0;  // In the arena's range.
   std::uint64_t number = 0;
-  std::uint32_t op = 0, scope = 0, name = 0, budget = 0;
-  std::uint32_t step = 0, site = 0;
+  std::uint32_t op = 0, scope = 0, name = 0, budget = 0, site = 0;
+  std::uint32_t step = 0;
   std::uint32_t sizes[BlockLabel::kSizes] = {0, 0, 0, 0};
   std::string text;
 };
@@ -59,6 +61,16 @@ struct TraceArena {
   std::string name;  // The device: "CPU:0".
   std::uint64_t limit = 0;
   std::uint64_t page_bytes = 0;
+};
+
+// What lies where in blocks that were planned, while a run of the plan uses them.
+struct TracePlan {
+  struct Value {
+    TraceEvent label;                              // An allocation: what it is, its size, and its offset in the extent.
+    std::uint32_t extent = 0, first = 0, end = 0;  // Live from the start of step `first` to that of step `end`.
+  };
+  std::uint32_t steps = 0;
+  std::vector<Value> values;
 };
 
 struct TraceFile {
@@ -70,7 +82,9 @@ struct TraceFile {
   std::uint64_t readable_bytes = 0;  // Up to the last whole block.
   std::vector<std::string> names;    // [0] is "".
   std::vector<TraceArena> arenas;
-  std::vector<TraceEvent> events;  // By time; those of one thread in their order.
+  std::vector<TracePlan> plans;
+  std::vector<std::uint32_t> durations;  // Of steps of plans, in the order of the file.
+  std::vector<TraceEvent> events;        // By time; those of one thread in their order.
 };
 
 struct TraceLimits {

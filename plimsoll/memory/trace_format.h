@@ -8,7 +8,7 @@
 namespace plimsoll::trace_format {
 
 inline constexpr char kMagic[8] = {'P', 'L', 'M', 'T', 'R', 'A', 'C', 'E'};
-inline constexpr std::uint32_t kVersion = 1;
+inline constexpr std::uint32_t kVersion = 2;  // 1 had no plans.
 inline constexpr std::size_t kHeaderBytes = 40;
 inline constexpr std::size_t kBlockHeaderBytes = 32;
 inline constexpr std::size_t kMaxText = 1024;  // Of a marker; longer ones are cut.
@@ -19,6 +19,7 @@ enum class BlockType : std::uint32_t {
   kNames = 0x314D414E,   // "NAM1"
   kArenas = 0x314E5241,  // "ARN1"
   kEvents = 0x31545645,  // "EVT1"
+  kPlans = 0x314E4C50,   // "PLN1"
   kEnd = 0x31444E45,     // "END1"
 };
 

@@ -5,96 +5,31 @@
 
 #include <utility>
 
-#include "plimsoll/base/clock.h"
+#include "plimsoll/base/call_site.h"
 #include "plimsoll/base/error.h"
-#include "plimsoll/base/log.h"
 #include "plimsoll/memory/arena.h"
 #include "plimsoll/memory/arena_list.h"
 #include "plimsoll/memory/budget_node.h"
-#include "plimsoll/memory/trace_session.h"
+#include "plimsoll/memory/internal/trace_recording.h"
 
 namespace plimsoll {
 namespace {
 
-// What records now. The number changes with every recorder; 0 while there is none.
-struct Recording {
-  std::mutex mutex;
-  std::atomic<std::uint64_t> number{0};  // Changed with the lock held and all threads stopped.
-  std::atomic<std::int64_t> start_ns{0};
-  std::uint64_t last_number = 0;
-  TraceSession* session = nullptr;
-
-  static Recording& instance() {
-    static auto* recording = new Recording;
-    return *recording;
-  }
-
- private:
-  Recording() {
-    ThreadRegistry::instance();  // Its fork handlers come first, so that ours takes its lock before theirs.
-    pthread_atfork([] { instance().mutex.lock(); }, [] { instance().mutex.unlock(); },
-                   [] {
-                     instance().number.store(0);
-                     instance().session = nullptr;
-                     instance().mutex.unlock();
-                   });
-  }
-};
-
-// The calling thread's buffer, good while `number` is the one that records.
-struct OwnBuffer {
-  std::uint64_t number = 0;
-  TraceSession::ThreadBuffer* buffer = nullptr;
-};
-thread_local OwnBuffer own;
-
 // Writes the thread's last events when it ends.
 struct AtThreadEnd {
   ~AtThreadEnd() {
+    OwnTraceBuffer& own = OwnTraceBuffer::current();
     Recording& recording = Recording::instance();
     const std::lock_guard lock(recording.mutex);
     if (own.number != 0 && own.number == recording.number) recording.session->detach(*own.buffer);
-    own = {};
+    own.number = 0;
   }
   bool armed = false;
 };
 thread_local AtThreadEnd at_thread_end;
 
-// Adds an event: try_add(buffer, time) inside the gate; when it gives false (a name is new) or the buffer is full,
-// add(session, buffer, time) with the lock.
-template <class TryAdd, class Add>
-void record(TryAdd&& try_add, Add&& add) noexcept try {
-  Recording& recording = Recording::instance();
-  ThreadMemory& thread = ThreadMemory::current();
-  const std::int64_t time = monotonic_ns() - recording.start_ns.load(std::memory_order_relaxed);
-  if (own.number != 0) {
-    const EnterThread inside(thread);
-    if (own.number == recording.number.load(std::memory_order_relaxed) && own.buffer->events.has_room() &&
-        try_add(own.buffer->events, time))
-      return;
-  }
-  const std::lock_guard lock(recording.mutex);
-  if (recording.number == 0) return;
-  if (own.number != recording.number) {
-    at_thread_end.armed = true;  // Makes it exist.
-    own = {recording.number, recording.session->attach(thread.id)};
-  }
-  if (!own.buffer->events.has_room()) recording.session->flush(*own.buffer);
-  add(*recording.session, own.buffer->events, time);
-} catch (const std::exception& error) {
-  log_message(LogLevel::warning, fmt::format("trace: an event was lost: {}", error.what()));
-}
-
-// An event without names: the same both ways.
-template <class Add>
-void record(Add&& add) noexcept {
-  record(
-      [&](TraceBuffer& buffer, std::int64_t time) {
-        add(buffer, time);
-        return true;
-      },
-      [&](TraceSession&, TraceBuffer& buffer, std::int64_t time) { add(buffer, time); });
-}
+using BeginHook = void (*)();
+constinit BeginHook begin_hook = nullptr;
 
 const char* budget_name(const Chunk& chunk) { return chunk.budget ? chunk.budget->interned_name() : ""; }
 
@@ -109,8 +44,13 @@ TraceLabel label_of(TraceSession& session, TraceBuffer* buffer, const Chunk& chu
     if (buffer) buffer->remember_name(name, made);
     return made;
   };
-  return {chunk.label,   chunk.requested, number(chunk.label.op), number(chunk.label.scope), number(chunk.label.name),
-          number(budget)};
+  return {chunk.label,
+          chunk.requested,
+          number(chunk.label.op),
+          number(chunk.label.scope),
+          number(chunk.label.name),
+          number(budget),
+          number(site_text(chunk.label.site))};
 }
 
 // Without: false when a name is not known to the buffer.
@@ -118,16 +58,40 @@ bool find_label(const TraceBuffer& buffer, const Chunk& chunk, TraceLabel& label
   label.label = chunk.label;
   label.requested = chunk.requested;
   return buffer.find_name(chunk.label.op, label.op) && buffer.find_name(chunk.label.scope, label.scope) &&
-         buffer.find_name(chunk.label.name, label.name) && buffer.find_name(budget_name(chunk), label.budget);
+         buffer.find_name(chunk.label.name, label.name) && buffer.find_name(budget_name(chunk), label.budget) &&
+         buffer.find_name(site_text(chunk.label.site), label.site);
 }
 
 }  // namespace
+
+constinit Recording Recording::instance_;
+
+void Recording::prepare() {
+  ThreadRegistry::instance();  // Its fork handlers come first, so that ours takes its lock before theirs.
+  [[maybe_unused]] static const int done =
+      pthread_atfork([] { instance_.mutex.lock(); }, [] { instance_.mutex.unlock(); },
+                     [] {
+                       instance_.number.store(0);
+                       instance_.session = nullptr;
+                       instance_.mutex.unlock();
+                     });
+}
+
+constinit thread_local OwnTraceBuffer OwnTraceBuffer::current_;
+
+void OwnTraceBuffer::attach(Recording& recording, std::uint32_t thread) {
+  at_thread_end.armed = true;  // Makes it exist.
+  buffer = recording.session->attach(thread);
+  number = recording.number;
+}
+
+void set_trace_begin_hook(void (*hook)()) noexcept { begin_hook = hook; }
 
 void TraceHooks::note_committed(Arena& arena, std::uint32_t index) noexcept {
   const std::size_t pages = arena.committed_pages_.load(std::memory_order_relaxed);
   if (arena.traced_pages_.load(std::memory_order_relaxed) == pages || arena.traced_pages_.exchange(pages) == pages)
     return;
-  record(
+  record_event(
       [&](TraceBuffer& buffer, std::int64_t time) { buffer.add_committed(time, index, pages << arena.page_shift_); });
 }
 
@@ -135,7 +99,7 @@ void TraceHooks::took(Arena& arena, const Chunk& chunk) noexcept {
   const std::uint32_t index = arena.trace_index_.load(std::memory_order_relaxed);
   note_committed(arena, index);
   const TracePlace place = place_of(index, chunk);
-  record(
+  record_event(
       [&](TraceBuffer& buffer, std::int64_t time) {
         TraceLabel label;
         if (!find_label(buffer, chunk, label)) return false;
@@ -149,16 +113,16 @@ void TraceHooks::took(Arena& arena, const Chunk& chunk) noexcept {
 
 void TraceHooks::gives(Arena& arena, const Chunk& chunk) noexcept {
   const TracePlace place = place_of(arena.trace_index_.load(std::memory_order_relaxed), chunk);
-  record([&](TraceBuffer& buffer, std::int64_t time) { buffer.add_place(TraceEventKind::kFree, time, place); });
+  record_event([&](TraceBuffer& buffer, std::int64_t time) { buffer.add_place(TraceEventKind::kFree, time, place); });
 }
 
 void TraceHooks::refused(Arena& arena, std::size_t bytes, const BlockLabel& label) noexcept {
   if (!arena.recording()) return;
   const std::uint32_t index = arena.trace_index_.load(std::memory_order_relaxed);
-  record([](TraceBuffer&, std::int64_t) { return false; },
-         [&](TraceSession& session, TraceBuffer& buffer, std::int64_t time) {
-           buffer.add_refused(time, index, bytes, session.add_name(label.op), session.add_name(label.scope));
-         });
+  record_event([](TraceBuffer&, std::int64_t) { return false; },
+               [&](TraceSession& session, TraceBuffer& buffer, std::int64_t time) {
+                 buffer.add_refused(time, index, bytes, session.add_name(label.op), session.add_name(label.scope));
+               });
 }
 
 void TraceHooks::arena_made(Arena& arena) noexcept try {
@@ -173,7 +137,7 @@ void TraceHooks::arena_ends(Arena& arena) noexcept {
   if (!arena.recording()) return;
   arena.set_mode(Arena::kRecording, false);
   const std::uint32_t index = arena.trace_index_.load(std::memory_order_relaxed);
-  record([&](TraceBuffer& buffer, std::int64_t time) { buffer.add_arena_ended(time, index); });
+  record_event([&](TraceBuffer& buffer, std::int64_t time) { buffer.add_arena_ended(time, index); });
 }
 
 void TraceHooks::unwatch(Arena& arena) noexcept { arena.set_mode(Arena::kRecording, false); }
@@ -212,6 +176,16 @@ void TraceHooks::record_existing(TraceSession& session, const std::vector<std::s
 }
 
 TraceRecorder::TraceRecorder(TraceOptions options) {
+  begin(std::move(options));
+  try {
+    if (begin_hook) begin_hook();
+  } catch (const std::exception& error) {
+    log_message(LogLevel::warning, fmt::format("trace: names of what is there are missing: {}", error.what()));
+  }
+}
+
+void TraceRecorder::begin(TraceOptions options) {
+  Recording::prepare();
   Recording& recording = Recording::instance();
   const std::vector<std::string> budgets = BudgetNode::trace_records();
   const std::lock_guard lock(recording.mutex);
@@ -268,17 +242,17 @@ TraceCounters TraceRecorder::counters() const {
 
 void trace_step(std::uint64_t number) noexcept {
   if (Recording::instance().number.load(std::memory_order_relaxed) == 0) return;
-  record([&](TraceBuffer& buffer, std::int64_t time) { buffer.add_step(time, number); });
+  record_event([&](TraceBuffer& buffer, std::int64_t time) { buffer.add_step(time, number); });
 }
 
 void trace_phase(std::string_view name) noexcept {
   if (Recording::instance().number.load(std::memory_order_relaxed) == 0) return;
-  record([&](TraceBuffer& buffer, std::int64_t time) { buffer.add_text(TraceEventKind::kPhase, time, name); });
+  record_event([&](TraceBuffer& buffer, std::int64_t time) { buffer.add_text(TraceEventKind::kPhase, time, name); });
 }
 
 void trace_text(std::string_view text) noexcept {
   if (Recording::instance().number.load(std::memory_order_relaxed) == 0) return;
-  record([&](TraceBuffer& buffer, std::int64_t time) { buffer.add_text(TraceEventKind::kText, time, text); });
+  record_event([&](TraceBuffer& buffer, std::int64_t time) { buffer.add_text(TraceEventKind::kText, time, text); });
 }
 
 bool trace_is_recording() noexcept { return Recording::instance().number.load(std::memory_order_relaxed) != 0; }

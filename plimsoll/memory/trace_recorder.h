@@ -70,6 +70,7 @@ class PLIMSOLL_API TraceRecorder {
   TraceCounters counters() const;
 
  private:
+  void begin(TraceOptions options);
   std::unique_ptr<TraceSession> session_;
 };
 
@@ -88,6 +89,9 @@ PLIMSOLL_API void trace_size(const char* kind, const void* id, std::size_t count
 PLIMSOLL_API void trace_named(std::uint64_t block, const char* category, std::string_view name) noexcept;
 PLIMSOLL_API void trace_ladder(std::string_view rung, std::size_t freed_bytes) noexcept;
 PLIMSOLL_API void trace_budget(std::string_view name, std::string_view parent, std::size_t limit) noexcept;
+
+// What a layer above adds when recording begins: the names of what is there. Set once, as the program starts.
+void set_trace_begin_hook(void (*hook)()) noexcept;
 
 // What arenas call.
 class TraceHooks {

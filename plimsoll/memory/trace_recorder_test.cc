@@ -10,6 +10,7 @@
 #include <set>
 #include <thread>
 
+#include "plimsoll/base/call_site.h"
 #include "plimsoll/base/log.h"
 #include "plimsoll/memory/arena_testing.h"
 #include "plimsoll/memory/budget.h"
@@ -50,7 +51,7 @@ BlockLabel full_label() {
   label.scope = "encoder/block1";
   label.name = "kernel";
   label.step = 12;
-  label.site = 99;
+  label.site = site_number({"src/train.cc", 99});
   label.category = Category::kGradients;
   label.dtype = 3;
   label.rank = 2;
@@ -93,7 +94,7 @@ TEST_F(TraceRecorderTest, KeepsEverythingThatIsKnownOfABlock) {
   EXPECT_EQ(file.names[event.name], "kernel");
   EXPECT_EQ(file.names[event.budget], "train");
   EXPECT_EQ(event.step, 12u);
-  EXPECT_EQ(event.site, 99u);
+  EXPECT_EQ(file.names[event.site], "src/train.cc:99");
   EXPECT_EQ(event.category, Category::kGradients);
   EXPECT_TRUE(event.has_shape);
   EXPECT_EQ(event.dtype, 3);

@@ -24,6 +24,7 @@ namespace {
 
 constexpr std::size_t kLeastBytes = 128_KiB;
 constexpr std::size_t kMostNameBytes = 16_MiB;
+constexpr std::size_t kMostPlanBytes = 16_MiB;             // Of all plans; and of one, a sixteenth.
 constexpr std::size_t kEndBytes = kBlockHeaderBytes + 10;  // Kept free for the end of the file.
 constexpr std::uint32_t kMoreNames = 1;                    // Number of the name that stands for those beyond the limit.
 
@@ -50,6 +51,7 @@ class BlockBuilder {
     number(text.size());
     add(std::as_bytes(std::span(text)));
   }
+  void bytes(std::span<const std::byte> bytes) { add(bytes); }
   void end_item() {
     ++items_;
     if (block_.size() > kBytes) flush();
@@ -115,6 +117,13 @@ std::uint32_t TraceSession::add_name(const char* name) {
   return number;
 }
 
+std::uint32_t TraceSession::add_plan(std::vector<std::byte> encoded) {
+  if (encoded.size() > kMostPlanBytes / 16 || plan_bytes_ + encoded.size() > kMostPlanBytes) return kNoPlan;
+  plan_bytes_ += encoded.size() + sizeof(encoded);
+  plans_.push_back(std::move(encoded));
+  return static_cast<std::uint32_t>(plans_.size() - 1);
+}
+
 TraceSession::ThreadBuffer* TraceSession::attach(std::uint32_t thread) {
   ThreadBuffer* found = nullptr;
   for (const auto& buffer : buffers_)
@@ -148,9 +157,7 @@ void TraceSession::flush(ThreadBuffer& buffer) {
     file_bytes_ += block.size();
     ring_.push_back({std::move(bytes), events});
   } else {
-    write_definitions([&](std::span<const std::byte> bytes) { write_stream(bytes); }, names_written_, arenas_written_);
-    names_written_ = names_.size();
-    arenas_written_ = arenas_.size();
+    write_new_definitions();
     const bool fits = file_bytes_ + block.size() + kEndBytes <= options_.max_bytes;
     if (fits) write_stream(block);
     if (!fits || error_ != 0) dropped_ += events;
@@ -176,16 +183,30 @@ void TraceSession::write_stream(std::span<const std::byte> bytes) {
   }
 }
 
-void TraceSession::write_definitions(const Sink& sink, std::size_t first_name, std::size_t first_arena) const {
+// A stream's.
+void TraceSession::write_new_definitions() {
+  write_definitions([&](std::span<const std::byte> bytes) { write_stream(bytes); }, written_);
+  for (std::size_t i = written_.plans; i < plans_.size(); ++i) plans_[i] = {};
+  written_ = {names_.size(), arenas_.size(), plans_.size()};
+}
+
+void TraceSession::write_definitions(const Sink& sink, const Written& before) const {
   {
     BlockBuilder names(BlockType::kNames, sink);
-    for (std::size_t i = first_name; i < names_.size(); ++i) {
+    for (std::size_t i = before.names; i < names_.size(); ++i) {
       names.text(names_[i]);
       names.end_item();
     }
   }
+  {
+    BlockBuilder plans(BlockType::kPlans, sink);
+    for (std::size_t i = before.plans; i < plans_.size(); ++i) {
+      plans.bytes(plans_[i]);
+      plans.end_item();
+    }
+  }
   BlockBuilder arenas(BlockType::kArenas, sink);
-  for (std::size_t i = first_arena; i < arenas_.size(); ++i) {
+  for (std::size_t i = before.arenas; i < arenas_.size(); ++i) {
     arenas.number(arenas_[i].limit);
     arenas.number(arenas_[i].page_bytes);
     arenas.text(arenas_[i].name);
@@ -203,7 +224,7 @@ void TraceSession::write_ring(const Sink& sink) const {
   std::byte header[kHeaderBytes];
   put_header(header, {.mode = 1, .start_unix_ns = start_unix_ns_, .process = static_cast<std::uint32_t>(process_)});
   sink(header);
-  write_definitions(sink, 0, 0);
+  write_definitions(sink, {});
   for (const RingBlock& block : ring_) sink(block.bytes);
   write_end(sink);
 }
@@ -217,7 +238,7 @@ void TraceSession::save(const std::filesystem::path& path) {
 void TraceSession::complete() {
   if (getpid() != process_) return;
   if (options_.mode == TraceMode::kRing) return save(options_.path);
-  write_definitions([&](std::span<const std::byte> bytes) { write_stream(bytes); }, names_written_, arenas_written_);
+  write_new_definitions();
   write_end([&](std::span<const std::byte> bytes) { write_stream(bytes); });
   if (error_ == 0 && fsync(file_) != 0) error_ = errno;
   close(std::exchange(file_, -1));
@@ -227,7 +248,7 @@ void TraceSession::complete() {
 }
 
 TraceCounters TraceSession::counters() const {
-  TraceCounters counters{events_, dropped_, file_bytes_, name_bytes_};
+  TraceCounters counters{events_, dropped_, file_bytes_, name_bytes_ + plan_bytes_};
   for (const auto& buffer : buffers_) {
     counters.events += buffer->events.events();
     counters.buffered_bytes += sizeof(ThreadBuffer);

@@ -30,6 +30,8 @@ class TraceSession {
   std::int64_t start_ns() const noexcept { return start_ns_; }
   std::uint32_t add_arena(const std::string& name, std::size_t limit, std::size_t page_bytes);  // Its index.
   std::uint32_t add_name(const char* name);                                                     // Its number.
+  static constexpr std::uint32_t kNoPlan = UINT32_MAX;
+  std::uint32_t add_plan(std::vector<std::byte> encoded);  // Its number; kNoPlan when there is no room for it.
 
   struct ThreadBuffer {
     TraceBuffer events;
@@ -53,7 +55,12 @@ class TraceSession {
   };
   using Sink = std::function<void(std::span<const std::byte>)>;
   void write_stream(std::span<const std::byte> bytes);
-  void write_definitions(const Sink& sink, std::size_t first_name, std::size_t first_arena) const;
+  // What is defined and, by the counts, not yet written.
+  struct Written {
+    std::size_t names = 0, arenas = 0, plans = 0;
+  };
+  void write_definitions(const Sink& sink, const Written& before) const;
+  void write_new_definitions();
   void write_end(const Sink& sink) const;
   void write_ring(const Sink& sink) const;
 
@@ -67,9 +74,10 @@ class TraceSession {
   std::uint64_t events_ = 0, dropped_ = 0, file_bytes_ = 0;
   std::vector<std::string> names_;  // Number 0, "", is not among them: [0] has number 1.
   std::unordered_map<std::string, std::uint32_t> numbers_;
-  std::size_t name_bytes_ = 0, names_written_ = 0;
+  std::size_t name_bytes_ = 0, plan_bytes_ = 0;
   std::vector<TraceArena> arenas_;
-  std::size_t arenas_written_ = 0;
+  std::vector<std::vector<std::byte>> plans_;  // Encoded; empty once a stream has written them.
+  Written written_;
   std::vector<std::unique_ptr<ThreadBuffer>> buffers_;
   std::deque<RingBlock> ring_;
 };

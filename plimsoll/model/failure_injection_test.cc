@@ -8,6 +8,7 @@
 #include "plimsoll/memory/budget.h"
 #include "plimsoll/model/callbacks.h"
 #include "plimsoll/model/core_layers.h"
+#include "plimsoll/model/internal/train_step.h"
 #include "plimsoll/model/model.h"
 #include "plimsoll/model/normalization_layers.h"
 #include "plimsoll/model/recurrent_layers.h"
@@ -142,14 +143,15 @@ TEST(FailureInjection, AStepIsRefusedByTheHeapAtEveryAllocation) {
     const MemoryInfo held = memory();
     std::size_t refused = 0;
     for (bool done = false; !done && refused < 20000; refused += !done) {
+      fail_heap_after(refused);
       try {
-        const FailHeapAllocation fail(refused);
         train_step(model.network(), {.inputs = {data.x}, .targets = {data.y}});
         done = true;
       } catch (const std::bad_alloc&) {
         ASSERT_EQ(memory().num_tensors, held.num_tensors) << refused;
         ASSERT_EQ(model.optimizer().step(), 1) << refused;
       }
+      disarm_heap();
       if (!done) {
         ASSERT_EQ(values_of(model), before) << refused;
       }

@@ -110,7 +110,7 @@ Finding growth_finding(const TraceHistory& history, const RunSummary& run, const
   const bool by_step = !run.steps.empty();
   std::string where;
   if (label.scope != 0) where += fmt::format(" in scope \"{}\"", history.names[label.scope]);
-  if (label.site != 0) where += fmt::format(" at site {}", label.site);
+  if (label.site != 0) where += fmt::format(" at {}", history.names[label.site]);
   const std::string shape = shape_text(label);
   Finding finding{.kind = "growth", .level = FindingLevel::kProblem, .bytes = bytes, .moment = boundaries[rise.last]};
   finding.title = fmt::format("Live memory grows {}: tensors of {}{}",

@@ -130,7 +130,8 @@ void find_forecast(const TraceHistory& history, const RunSummary& run, std::vect
        .title = fmt::format("The forecast was {}, the measured peak is {} ({:+.1f} %)",
                             format_bytes(history.forecast.peak_bytes), format_bytes(run.peak_bytes), 100 * (ratio - 1)),
        .evidence = above ? "the trace counts everything in the process, the forecast one training step of the model"
-                         : "a step never needed more than was foreseen",
+                   : ratio > 1 ? "a step took what was foreseen; the trace counts the process's other tensors too"
+                               : "a step never needed more than was foreseen",
        .bytes = above ? run.peak_bytes - history.forecast.peak_bytes : 0,
        .moment = run.peak_moment});
 }

@@ -10,14 +10,14 @@
 namespace plimsoll {
 namespace {
 
-// The batch, as inputs have it: the leading size that most bytes of inputs share at the peak; 0 when there are none.
-std::uint64_t batch_at_peak(const TraceHistory& history, const RunSummary& run) {
-  if (history.forecast.batch_size > 0) return history.forecast.batch_size;
+// The size of the first axis that most bytes of some blocks share; 0 when there is none.
+template <class Accept>
+std::uint64_t leading_size(const TraceHistory& history, std::uint32_t moment, Accept&& accept) {
   std::map<std::uint32_t, std::uint64_t> bytes;
-  for (const std::uint32_t i : live_blocks(history, run.peak_moment)) {
-    const TracedLabel& label = history.labels[history.blocks[i].label];
-    if (label.category == Category::kActivations && label.has_shape && label.rank >= 2)
-      bytes[label.sizes[0]] += history.blocks[i].size;
+  for (const std::uint32_t i : live_blocks(history, moment)) {
+    const TracedBlock& block = history.blocks[i];
+    const TracedLabel& label = history.labels[block.label];
+    if (label.has_shape && label.rank >= 2 && accept(block, label.category)) bytes[label.sizes[0]] += block.size;
   }
   std::uint64_t best = 0, most = 0;
   for (const auto& [size, sum] : bytes)
@@ -25,20 +25,40 @@ std::uint64_t batch_at_peak(const TraceHistory& history, const RunSummary& run) 
   return best > 1 ? best : 0;
 }
 
+// The batch of the step that holds the moment: the inputs' that come and go with it, else that of what it makes. A
+// whole dataset that stays is neither.
+std::uint64_t batch_at(const TraceHistory& history, const RunSummary& run, std::uint32_t moment) {
+  if (history.forecast.batch_size > 0) return history.forecast.batch_size;
+  const auto after = std::upper_bound(run.steps.begin(), run.steps.end(), moment,
+                                      [](std::uint32_t m, const StepSummary& step) { return m < step.first_moment; });
+  if (after == run.steps.begin() || run.steps.size() < 2) return 0;
+  const StepSummary& step = *std::prev(after);
+  const std::uint32_t before = after - run.steps.begin() >= 2 ? std::prev(after, 2)->first_moment : 0;
+  const std::uint32_t next = after == run.steps.end() ? TracedBlock::kNever : after->end_moment;
+  if (const std::uint64_t inputs = leading_size(history, moment, [&](const TracedBlock& block, Category category) {
+        return category == Category::kInputs && block.born >= before && block.died <= next;
+      }))
+    return inputs;
+  return leading_size(history, moment, [&](const TracedBlock& block, Category category) {
+    return category == Category::kActivations && block.born >= step.first_moment && block.died <= step.end_moment;
+  });
+}
+
 }  // namespace
 
 void find_room(const TraceHistory& history, const RunSummary& run, std::vector<Finding>& findings) {
-  if (run.limit_bytes == 0 || run.peak_bytes == 0) return;
-  const double use = static_cast<double>(run.peak_bytes) / static_cast<double>(run.limit_bytes);
+  const LimitUse& limit = run.limit;
+  if (limit.limit_bytes == 0 || limit.peak_bytes == 0) return;
+  const double use = static_cast<double>(limit.peak_bytes) / static_cast<double>(limit.limit_bytes);
   const bool tight = run.refusals > 0 || use > 0.9;
   if (!tight && use < 0.02) return;  // A device's limit that is far away.
-  const auto of = [&](Category category) { return run.peak_by_category[static_cast<std::size_t>(category)]; };
+  const auto of = [&](Category category) { return limit.by_category[static_cast<std::size_t>(category)]; };
   const std::uint64_t moving = of(Category::kActivations) + of(Category::kInputs) + of(Category::kWorkspace);
-  const std::uint64_t fixed = run.peak_bytes - moving;
-  const std::uint64_t batch = batch_at_peak(history, run);
+  const std::uint64_t fixed = limit.peak_bytes - moving;
+  const std::uint64_t batch = batch_at(history, run, limit.moment);
   std::string remedy;
-  if (batch > 0 && moving > 0 && run.limit_bytes > fixed) {
-    const std::uint64_t fits = (run.limit_bytes - fixed) * batch / moving;
+  if (batch > 0 && moving > 0 && limit.limit_bytes > fixed) {
+    const std::uint64_t fits = (limit.limit_bytes - fixed) * batch / moving;
     remedy =
         fmt::format("a batch of about {} would {} (estimated: {} of the peak grow with the batch of {}, {} do not)",
                     fits, fits < batch ? "fit" : "still fit", format_bytes(moving), batch, format_bytes(fixed));
@@ -46,13 +66,16 @@ void find_room(const TraceHistory& history, const RunSummary& run, std::vector<F
     remedy = "raise the limit, or use a smaller batch";
   }
   if (!tight && remedy.empty()) return;
+  std::string evidence = fmt::format("{} of {}", format_bytes(limit.peak_bytes), format_bytes(limit.limit_bytes));
+  if (limit.outside_bytes > 0)
+    evidence += fmt::format("; {} more were in use outside of it", format_bytes(limit.outside_bytes));
   findings.push_back({.kind = "room",
                       .level = tight ? FindingLevel::kWarning : FindingLevel::kNote,
                       .title = fmt::format("The peak is {:.0f} % of the {}", 100 * use, run.limit_name),
-                      .evidence = fmt::format("{} of {}", format_bytes(run.peak_bytes), format_bytes(run.limit_bytes)),
+                      .evidence = std::move(evidence),
                       .remedy = std::move(remedy),
-                      .bytes = run.peak_bytes,
-                      .moment = run.peak_moment});
+                      .bytes = limit.peak_bytes,
+                      .moment = limit.moment});
 }
 
 }  // namespace plimsoll

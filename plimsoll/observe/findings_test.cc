@@ -129,7 +129,8 @@ TEST(Findings, EstimateTheBatchThatFits) {
   TraceMaker trace;
   trace.text(R"(@budget {"name":"fit","limit_bytes":1069056})");  // 1 MiB + 20 KiB.
   trace.allocate(16384, {.op = "variable", .budget = "fit", .category = Category::kParameters});
-  trace.allocate(1 << 20, {.op = "matmul", .budget = "fit", .rows = 64});
+  steps(trace, 3,
+        [&](std::uint64_t) { trace.free(trace.allocate(1 << 20, {.op = "matmul", .budget = "fit", .rows = 64})); });
   const std::vector<Finding> findings = findings_of(trace);
   const Finding* room = find(findings, "room");
   ASSERT_NE(room, nullptr);

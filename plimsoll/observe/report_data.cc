@@ -70,7 +70,8 @@ Json labels_of(const TraceHistory& history) {
   for (const TracedLabel& label : history.labels) {
     const bool known = label.has_shape && label.dtype < kNumDTypes;
     labels.push_back({label.op, label.scope, label.name, label.budget, label.site, static_cast<int>(label.category),
-                      shape_text(label), known ? dtype_name(static_cast<DType>(label.dtype)) : ""});
+                      shape_text(label), known ? dtype_name(static_cast<DType>(label.dtype)) : "",
+                      label.is_unused ? 1 : 0});
   }
   return labels;
 }

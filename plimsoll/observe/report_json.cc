@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "plimsoll/observe/budget_peaks.h"
+
 namespace plimsoll {
 namespace {
 
@@ -70,14 +72,25 @@ std::string report_json(const TraceHistory& history, const RunSummary& run, cons
   document["peak_step"] = run.peak_step ? Json(*run.peak_step) : Json(nullptr);
   document["peak_phase"] = run.peak_phase;
   document["peak_by_category"] = by_category(run.peak_by_category);
+  document["peak_unused_plan_bytes"] = run.peak_unused_bytes;
+  document["plan_runs"] = {{"all", history.plan_runs}, {"shown", history.told_plan_runs}};
   document["reserved_at_peak_bytes"] = run.reserved_at_peak;
   document["peak_reserved_bytes"] = run.peak_reserved_bytes;
   document["live_at_start_bytes"] = run.live_at_start;
   document["live_at_end_bytes"] = run.live_at_end;
-  document["limit"] = {{"name", run.limit_name}, {"bytes", run.limit_bytes}};
+  document["limit"] = {{"name", run.limit_name},
+                       {"bytes", run.limit_bytes},
+                       {"own_bytes", run.limit.limit_bytes},
+                       {"own_peak_bytes", run.limit.peak_bytes},
+                       {"outside_bytes", run.limit.outside_bytes}};
   document["budgets"] = Json::array();
-  for (const TracedBudget& budget : history.budgets)
-    document["budgets"].push_back({{"name", budget.name}, {"parent", budget.parent}, {"limit_bytes", budget.limit}});
+  for (const BudgetPeak& peak : budget_peaks(history)) {
+    const TracedBudget& budget = history.budgets[peak.budget];
+    document["budgets"].push_back({{"name", budget.name},
+                                   {"parent", budget.parent},
+                                   {"limit_bytes", budget.limit},
+                                   {"peak_bytes", peak.peak_bytes}});
+  }
   document["devices"] = devices_of(history, run);
   document["forecast"] = forecast_of(history.forecast);
   document["findings"] = findings_of(history, findings);

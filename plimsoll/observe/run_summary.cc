@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "plimsoll/observe/budget_peaks.h"
+
 namespace plimsoll {
 namespace {
 
@@ -65,13 +67,16 @@ class Walk {
   void apply(std::uint32_t moment) {
     const TracedBlock& block = history_.blocks[history_.owner[moment]];
     const auto category = static_cast<std::size_t>(history_.labels[block.label].category);
+    const bool unused = history_.labels[block.label].is_unused;
     if (block.born != moment) {
+      if (unused) unused_ -= block.size;
       total_ -= block.size;
       requested_ -= block.requested;
       by_category_[category] -= block.size;
       live_[block.arena] -= block.size;
       return;
     }
+    if (unused) unused_ += block.size;
     total_ += block.size;
     requested_ += block.requested;
     by_category_[category] += block.size;
@@ -79,7 +84,7 @@ class Walk {
     ArenaSummary& arena = run_.arenas[block.arena];
     arena.peak_bytes = std::max(arena.peak_bytes, live_[block.arena]);
     if (!run_.steps.empty()) run_.steps.back().peak_bytes = std::max(run_.steps.back().peak_bytes, total_);
-    if (total_ > run_.peak_bytes) at_peak(moment);
+    if (total_ > run_.peak_bytes || (total_ == run_.peak_bytes && unused_ < run_.peak_unused_bytes)) at_peak(moment);
   }
 
   void at_peak(std::uint32_t moment) {
@@ -88,34 +93,22 @@ class Walk {
     run_.peak_moment = moment;
     run_.peak_ns = history_.times[moment];
     run_.peak_by_category = by_category_;
+    run_.peak_unused_bytes = unused_;
     run_.reserved_at_peak = all_reserved_;
     if (!run_.steps.empty()) run_.peak_step = run_.steps.back().number;
     run_.peak_phase = phase_ ? phase_->text : "";
   }
 
-  // The line of the picture: the tightest of the outermost budgets that blocks were charged to, as far as they are not
-  // wider than the devices; else the devices' limit.
+  // The line of the picture: that of the budget that came nearest to its limit; else the devices' limit.
   void choose_limit() {
-    std::uint64_t devices = 0;
-    for (const TraceArena& arena : history_.arenas) devices = std::max(devices, arena.limit);
-    const auto find = [&](const std::string& name) {
-      const auto found = std::find_if(history_.budgets.begin(), history_.budgets.end(),
-                                      [&](const TracedBudget& budget) { return budget.name == name; });
-      return found == history_.budgets.end() ? nullptr : &*found;
-    };
-    std::vector<bool> charged(history_.names.size());
-    for (const TracedLabel& label : history_.labels) charged[label.budget] = true;
-    for (std::size_t name = 1; name < charged.size(); ++name) {
-      if (!charged[name]) continue;
-      const TracedBudget* outermost = nullptr;
-      std::size_t depth = 0;  // Names may be used twice: no endless walk.
-      for (const TracedBudget* b = find(history_.names[name]); b && depth < 32; b = find(b->parent), ++depth)
-        if (b->limit <= devices) outermost = b;
-      if (!outermost || (run_.limit_bytes != 0 && outermost->limit >= run_.limit_bytes)) continue;
-      run_.limit_bytes = outermost->limit;
-      run_.limit_name = fmt::format("budget \"{}\"", outermost->name);
+    const std::vector<BudgetPeak> peaks = budget_peaks(history_);
+    if (const BudgetPeak* nearest = nearest_to_limit(history_, peaks)) {
+      run_.limit_name = fmt::format("budget \"{}\"", history_.budgets[nearest->budget].name);
+      run_.limit = {nearest->limit_bytes, nearest->peak_bytes, nearest->outside_bytes, nearest->moment,
+                    nearest->by_category};
+      run_.limit_bytes = nearest->limit_bytes + nearest->outside_bytes;
+      return;
     }
-    if (run_.limit_bytes != 0) return;
     for (std::size_t arena = 0; arena < history_.arenas.size(); ++arena) {
       if (run_.arenas[arena].peak_bytes == 0) continue;
       if (run_.limit_bytes == 0)
@@ -124,10 +117,12 @@ class Walk {
         run_.limit_name = "limits of all devices";
       run_.limit_bytes += history_.arenas[arena].limit;
     }
+    run_.limit = {run_.limit_bytes, run_.peak_bytes, 0, run_.peak_moment, run_.peak_by_category};
   }
 
   const TraceHistory& history_;
   RunSummary run_;
+  std::uint64_t unused_ = 0;
   std::uint64_t total_ = 0, requested_ = 0, all_reserved_ = 0;
   BytesByCategory by_category_{};
   std::vector<std::uint64_t> live_, reserved_;  // Of each arena.
@@ -162,7 +157,7 @@ std::string label_text(const TraceHistory& history, const TracedLabel& label) {
   std::string text = fmt::format("\"{}\"", history.names[label.op]);
   if (label.name != 0) text += fmt::format(" named \"{}\"", history.names[label.name]);
   if (label.scope != 0) text += fmt::format(" in scope \"{}\"", history.names[label.scope]);
-  if (label.site != 0) text += fmt::format(" at site {}", label.site);
+  if (label.site != 0) text += fmt::format(" at {}", history.names[label.site]);
   return text;
 }
 

@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "plimsoll/observe/plan_runs.h"
 #include "plimsoll/observe/trace_records.h"
 
 namespace plimsoll {
@@ -15,7 +16,8 @@ struct LabelHash {
     const auto mix = [&](std::size_t value) { hash = (hash ^ value) * 0x9E3779B97F4A7C15u, hash ^= hash >> 29; };
     for (const std::uint32_t value : {label.op, label.scope, label.name, label.budget, label.site}) mix(value);
     mix(static_cast<std::size_t>(label.category) | static_cast<std::size_t>(label.dtype) << 8 |
-        static_cast<std::size_t>(label.rank) << 16 | static_cast<std::size_t>(label.has_shape) << 24);
+        static_cast<std::size_t>(label.rank) << 16 | static_cast<std::size_t>(label.has_shape) << 24 |
+        static_cast<std::size_t>(label.is_unused) << 25);
     for (const std::uint32_t size : label.sizes) mix(size);
     return hash;
   }
@@ -23,7 +25,7 @@ struct LabelHash {
 
 class Builder {
  public:
-  explicit Builder(const TraceFile& trace) : trace_(trace) {
+  Builder(const TraceFile& trace, std::size_t most_planned) : trace_(trace), runs_(trace, most_planned) {
     out_.names = trace.names;
     if (out_.names.empty()) out_.names.emplace_back();
     out_.arenas = trace.arenas;
@@ -36,19 +38,26 @@ class Builder {
   }
 
   TraceHistory run() && {
-    for (const TraceEvent& event : trace_.events) add(event);
+    out_.plan_runs = runs_.runs();
+    out_.told_plan_runs = runs_.told();
+    for (const TraceMoment& moment : runs_.moments()) {
+      if (moment.piece == TraceMoment::kNoPiece)
+        add(trace_.events[moment.event], runs_.is_whole(moment.event));
+      else
+        add_piece(moment);
+    }
     return std::move(out_);
   }
 
  private:
   std::uint32_t now() const { return static_cast<std::uint32_t>(out_.times.size()); }
 
-  void add(const TraceEvent& event) {
+  void add(const TraceEvent& event, bool whole_plan) {
     out_.duration_ns = std::max(out_.duration_ns, event.time_ns);
     switch (event.kind) {
       case TraceEventKind::kAllocate:
       case TraceEventKind::kExisting:
-        return born(event);
+        return born(event, whole_plan);
       case TraceEventKind::kFree:
         return died(event.block, event.time_ns);
       case TraceEventKind::kCommitted:
@@ -56,17 +65,21 @@ class Builder {
         return;
       case TraceEventKind::kArenaEnded:
         return arena_ended(event);
+      case TraceEventKind::kPlanSteps:
+        return;  // Told by the pieces.
       default:
         mark(event);
     }
   }
 
-  void born(const TraceEvent& event) {
+  void born(const TraceEvent& event, bool whole_plan) {
     const auto [place, is_new] = live_.try_emplace(event.block, static_cast<std::uint32_t>(out_.blocks.size()));
     if (!is_new) return;  // It was there and was told again.
     out_.existing += event.kind == TraceEventKind::kExisting;
+    TracedLabel label = label_fields(event);
+    label.is_unused = whole_plan;
     out_.blocks.push_back({.born = now(),
-                           .label = label_of(event),
+                           .label = number_of(label),
                            .arena = event.arena,
                            .thread = event.thread,
                            .size = event.size,
@@ -86,6 +99,35 @@ class Builder {
     live_.erase(place);
   }
 
+  // Pieces have ids that no block has.
+  void add_piece(const TraceMoment& told) {
+    std::vector<std::uint64_t>& ids = piece_ids_[told.event];
+    if (ids.empty()) ids.resize(runs_.num_pieces(told.event), 0);
+    if (!told.is_birth) {
+      if (const std::uint64_t id = std::exchange(ids[told.piece], 0); live_.count(id) != 0) died(id, told.time_ns);
+      return;
+    }
+    const TraceEvent& extent = trace_.events[told.event];
+    const PlanPiece& piece = runs_.piece(told);
+    ids[told.piece] = next_piece_id_--;
+    live_.emplace(ids[told.piece], static_cast<std::uint32_t>(out_.blocks.size()));
+    out_.existing += extent.kind == TraceEventKind::kExisting && told.time_ns == extent.time_ns;
+    TracedLabel label = label_fields(piece.value ? *piece.value : extent);
+    if (!piece.value) {
+      label = {.op = extent.op, .scope = extent.scope, .name = name_number("unused now"), .category = extent.category};
+      label.is_unused = true;
+    }
+    label.budget = extent.budget;
+    out_.blocks.push_back({.born = now(),
+                           .label = number_of(label),
+                           .arena = extent.arena,
+                           .thread = extent.thread,
+                           .size = piece.size,
+                           .requested = piece.value ? piece.value->requested : piece.size,
+                           .offset = extent.offset + piece.offset});
+    moment(told.time_ns, static_cast<std::uint32_t>(out_.blocks.size() - 1));
+  }
+
   void arena_ended(const TraceEvent& event) {
     std::vector<std::pair<std::uint32_t, std::uint64_t>> gone;
     for (const auto& [id, block] : live_)
@@ -100,7 +142,7 @@ class Builder {
     out_.owner.push_back(block);
   }
 
-  std::uint32_t label_of(const TraceEvent& event) {
+  static TracedLabel label_fields(const TraceEvent& event) {
     TracedLabel label{.op = event.op,
                       .scope = event.scope,
                       .name = event.name,
@@ -111,12 +153,19 @@ class Builder {
                       .rank = event.rank,
                       .has_shape = event.has_shape};
     for (std::size_t i = 0; i < label.sizes.size(); ++i) label.sizes[i] = event.sizes[i];
-    return number_of(label);
+    return label;
   }
 
   std::uint32_t number_of(const TracedLabel& label) {
     const auto [place, is_new] = labels_.try_emplace(label, static_cast<std::uint32_t>(out_.labels.size()));
     if (is_new) out_.labels.push_back(label);
+    return place->second;
+  }
+
+  // Of a name that records brought.
+  std::uint32_t name_number(const std::string& name) {
+    const auto [place, is_new] = names_.try_emplace(name, static_cast<std::uint32_t>(out_.names.size()));
+    if (is_new) out_.names.push_back(name);
     return place->second;
   }
 
@@ -127,9 +176,7 @@ class Builder {
       if (block == live_.end()) continue;
       TracedLabel label = out_.labels[out_.blocks[block->second].label];
       label.category = named.category;
-      const auto [name, is_new] = names_.try_emplace(named.name, static_cast<std::uint32_t>(out_.names.size()));
-      if (is_new) out_.names.push_back(named.name);
-      label.name = name->second;
+      label.name = name_number(named.name);
       out_.blocks[block->second].label = number_of(label);
     }
   }
@@ -155,7 +202,10 @@ class Builder {
   }
 
   const TraceFile& trace_;
+  const PlanRuns runs_;
   TraceHistory out_;
+  std::unordered_map<std::uint32_t, std::vector<std::uint64_t>> piece_ids_;  // Of runs; 0: not live.
+  std::uint64_t next_piece_id_ = UINT64_MAX;
   std::unordered_map<std::uint64_t, std::uint32_t> live_;  // Block ids to blocks.
   std::unordered_map<TracedLabel, std::uint32_t, LabelHash> labels_;
   std::optional<std::uint64_t> last_step_;
@@ -165,6 +215,8 @@ class Builder {
 
 }  // namespace
 
-TraceHistory make_trace_history(const TraceFile& trace) { return Builder(trace).run(); }
+TraceHistory make_trace_history(const TraceFile& trace, std::size_t most_planned) {
+  return Builder(trace, most_planned).run();
+}
 
 }  // namespace plimsoll

@@ -4,7 +4,8 @@
 //   for (const TracedBlock& block : history.blocks)
 //     if (block.died == TracedBlock::kNever) std::cout << history.names[history.labels[block.label].op] << '\n';
 //
-// A moment is the position of an allocation or a free among all of them; what is live "at" it is live after it.
+// A moment is the position of an allocation or a free among all of them; what is live "at" it is live after it. A block
+// that a plan ran in is told as the values that lay in it, and the unused rest: as blocks of their own (plan_runs.h).
 // Plain data. Thread safety: that of plain data. Cost: about 30 bytes a moment.
 #pragma once
 
@@ -34,6 +35,7 @@ struct TracedLabel {
   Category category = Category::kOther;
   std::uint8_t dtype = 0, rank = 0;
   bool has_shape = false;
+  bool is_unused = false;  // A part of a plan's block that no value is known to lie in.
   std::array<std::uint32_t, BlockLabel::kSizes> sizes{};
 
   bool operator==(const TracedLabel&) const = default;
@@ -59,6 +61,7 @@ struct TracedCommit {
 struct TracedBudget {
   std::string name, parent;
   std::uint64_t limit = 0;
+  std::uint32_t moment = 0;  // The first one after it was made.
 };
 
 struct TracedForecast {
@@ -92,11 +95,12 @@ struct TraceHistory {
   std::vector<std::uint32_t> owner;   // Of each moment: its block.
   std::vector<TracedCommit> commits;  // By moment.
   std::vector<TracedMark> marks;      // By time.
-  std::vector<TracedBudget> budgets;
+  std::vector<TracedBudget> budgets;  // In the order they were made.
   std::vector<TracedHolder> holders;
   TracedForecast forecast;
   std::uint64_t events = 0, dropped_events = 0, unknown_frees = 0;
-  std::size_t existing = 0;  // Blocks that were there when recording began.
+  std::uint64_t plan_runs = 0, told_plan_runs = 0;  // Blocks of plans; those that are cut into what lies in them.
+  std::size_t existing = 0;                         // Blocks that were there when recording began.
   std::int64_t duration_ns = 0, start_unix_ns = 0;
   bool ring = false, complete = true;
   std::uint32_t process = 0;
@@ -104,6 +108,7 @@ struct TraceHistory {
   bool is_birth(std::uint32_t moment) const { return blocks[owner[moment]].born == moment; }
 };
 
-PLIMSOLL_API TraceHistory make_trace_history(const TraceFile& trace);
+// `most_planned`: moments inside of plans that are told; beyond, only every n-th run of a plan is.
+PLIMSOLL_API TraceHistory make_trace_history(const TraceFile& trace, std::size_t most_planned = 600'000);
 
 }  // namespace plimsoll

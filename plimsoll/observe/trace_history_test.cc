@@ -134,7 +134,11 @@ TEST(RunSummary, DrawsItsLineAtTheTightestBudgetThatWasCharged) {
   EXPECT_EQ(run.limit_name, "budget \"fit\"");
   trace.text(R"(@budget {"name":"step","parent":"fit","limit_bytes":100})");
   trace.allocate(64, {.budget = "step"});  // Within "fit", which is what counts for all.
-  EXPECT_EQ(summarize(make_trace_history(trace.file)).limit_bytes, 5000u);
+  const RunSummary within = summarize(make_trace_history(trace.file));
+  EXPECT_EQ(within.limit.limit_bytes, 5000u);
+  EXPECT_EQ(within.limit.peak_bytes, 128u);
+  EXPECT_EQ(within.limit.outside_bytes, 64u);
+  EXPECT_EQ(within.limit_bytes, 5064u);  // Where the line is among all bytes in use.
   TraceMaker without;
   without.allocate(64);
   EXPECT_EQ(summarize(make_trace_history(without.file)).limit_bytes, 1u << 30);

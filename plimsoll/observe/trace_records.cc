@@ -18,14 +18,8 @@ std::string text(const Json& record, const char* key) {
   return found != record.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-void read_budget(const Json& record, TraceHistory& history) {
-  TracedBudget budget{text(record, "name"), text(record, "parent"), number(record, "limit_bytes")};
-  const auto same = std::find_if(history.budgets.begin(), history.budgets.end(),
-                                 [&](const TracedBudget& known) { return known.name == budget.name; });
-  if (same == history.budgets.end())
-    history.budgets.push_back(std::move(budget));
-  else
-    *same = std::move(budget);
+void read_budget(const Json& record, const TracedMark& mark, TraceHistory& history) {
+  history.budgets.push_back({text(record, "name"), text(record, "parent"), number(record, "limit_bytes"), mark.moment});
 }
 
 void read_forecast(const Json& record, TraceHistory& history) {
@@ -91,7 +85,7 @@ bool read_trace_record(TracedMark& mark, TraceHistory& history, std::vector<Trac
   const Json record = Json::parse(all.substr(space + 1), nullptr, false);
   if (!record.is_object()) return false;
   if (word == "budget") {
-    read_budget(record, history);
+    read_budget(record, mark, history);
   } else if (word == "forecast") {
     read_forecast(record, history);
   } else if (word == "opened" || word == "closed" || word == "size") {

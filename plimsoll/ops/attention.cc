@@ -45,6 +45,7 @@ class Attention final : public OpOf<Attention> {
     constexpr const char* kNames[] = {"q", "k", "v", "mask"};
     return kNames[input];
   }
+  bool operator==(const Attention&) const = default;
 
  private:
   std::size_t head_axis() const noexcept { return rule_.sequence_first ? 2 : 1; }
@@ -112,6 +113,7 @@ class AttentionGradient final : public OpOf<AttentionGradient> {
     throw Unsupported(
         "scaled_dot_product_attention: has no second derivative; compute it with matmul and softmax instead");
   }
+  bool operator==(const AttentionGradient&) const = default;
 
  private:
   AttentionRule rule_;

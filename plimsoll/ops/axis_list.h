@@ -33,6 +33,7 @@ class AxisList {
     for (std::size_t axis = 0; axis < size_; ++axis) text += (axis == 0 ? "" : ", ") + std::to_string((*this)[axis]);
     return text + "]";
   }
+  bool operator==(const AxisList&) const = default;
 
  private:
   const std::int64_t* data() const noexcept { return far_.empty() ? near_.data() : far_.data(); }

@@ -52,6 +52,7 @@ class Concat final : public OpOf<Concat> {
       begin += size;
     }
   }
+  bool operator==(const Concat&) const = default;
 
  private:
   void append(const Specs& in, std::size_t input, std::size_t along, SizeList& sizes) const {
@@ -109,6 +110,7 @@ class Stack final : public OpOf<Stack> {
     for (std::size_t i = 0; i < c.num_inputs(); ++i)
       if (c.wants(i)) c.give(i, part_of(c.grad(), along, static_cast<std::int64_t>(i), 1).reshape(c.input_shape(i)));
   }
+  bool operator==(const Stack&) const = default;
 
  private:
   void match(const Specs& in, std::size_t input, SizeList& row) const {

@@ -37,6 +37,7 @@ class ConfusionMatrix final : public OpOf<ConfusionMatrix> {
   }
   OpFacts facts() const noexcept override { return {.has_gradient = false}; }
   std::string input_name(std::size_t input) const override { return input == 0 ? "labels" : "predictions"; }
+  bool operator==(const ConfusionMatrix&) const = default;
 
  private:
   static std::int64_t value(const ConstTensorView& view, std::size_t i) {

@@ -13,6 +13,7 @@ struct SpatialSize {
       : rows(number_of_rows), columns(number_of_columns) {}
 
   std::int64_t rows, columns;
+  bool operator==(const SpatialSize&) const = default;
 };
 
 }  // namespace plimsoll

@@ -80,6 +80,7 @@ class CrossEntropy final : public OpOf<CrossEntropy> {
     require_labels(name(), "label", in[0], in[1].shape().back());
   }
   OpFacts facts() const noexcept override { return {.checks = loss_ == Loss::kSparseSoftmax}; }
+  bool operator==(const CrossEntropy&) const = default;
 
  private:
   void check_sparse(const Specs& in) const;
@@ -156,6 +157,7 @@ class CrossEntropyGradient final : public OpOf<CrossEntropyGradient> {
     require_labels(name(), "label", in[0], in[1].shape().back());
   }
   OpFacts facts() const noexcept override { return {.checks = loss_ == Loss::kSparseSoftmax, .overwrites = slot(1)}; }
+  bool operator==(const CrossEntropyGradient&) const = default;
 
  private:
   void gradient_of_sigmoid(GradientContext& c) const;

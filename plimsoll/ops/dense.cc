@@ -119,6 +119,7 @@ class Dense final : public OpOf<Dense> {
   }
   std::string input_name(std::size_t input) const override { return input == 0 ? "x" : input == 1 ? "w" : "bias"; }
   std::size_t make_lean() noexcept override { return std::exchange(with_mask_, false) ? 1 : 0; }
+  bool operator==(const Dense&) const = default;
 
  private:
   void add_output(const Shape& y, DType dtype, SpecList& out) const {

@@ -31,6 +31,7 @@ class DeviceCopy final : public OpOf<DeviceCopy> {
   void infer(const Specs& in, SpecList& out) const override { out.add(in.shape(0), in.dtype(0)); }
   void run(const OpRun& run) const noexcept override { copy(run.in[0], run.out[0]); }
   void gradient(GradientContext& c) const override { c.give(0, c.grad().to(from_)); }
+  bool operator==(const DeviceCopy&) const = default;
 
  private:
   std::string from_;

@@ -50,6 +50,7 @@ class Dropout final : public OpOf<Dropout> {
   void gradient(GradientContext& c) const override { c.give(0, execute(*this, c.grad())); }
   RandomDraw* draw() noexcept override { return &draw_; }
   OpFacts facts() const noexcept override { return {.is_random = true, .overwrites = slot(0)}; }
+  bool operator==(const Dropout&) const = default;
 
  private:
   double rate_;

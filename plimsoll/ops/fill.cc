@@ -16,6 +16,7 @@ class FillLike final : public OpOf<FillLike> {
     copy(ConstTensorView(&element, 0, run.out[0].dtype(), Shape::scalar()), run.out[0]);
   }
   OpFacts facts() const noexcept override { return {.has_gradient = false, .overwrites = slot(0)}; }
+  bool operator==(const FillLike&) const = default;
 
  private:
   const char* name_;
@@ -34,6 +35,7 @@ class Fill final : public OpOf<Fill> {
     copy(ConstTensorView(&element, 0, dtype_, Shape::scalar()), run.out[0]);
   }
   OpFacts facts() const noexcept override { return {.has_gradient = false}; }
+  bool operator==(const Fill&) const = default;
 
  private:
   const char* name_;

@@ -50,6 +50,7 @@ class Gather final : public OpOf<Gather> {
       back.push_back(i < axis ? i + 1 : i == axis ? 0 : i);
     c.give(0, scatter(c.input(1), c.grad().transpose(there), Shape(sizes)).transpose(back));
   }
+  bool operator==(const Gather&) const = default;
 
  private:
   const char* name_;

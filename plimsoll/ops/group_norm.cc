@@ -57,6 +57,7 @@ class GroupNormBack final : public OpOf<GroupNormBack> {
     if (!result.dy.is_empty_handle()) c.give(1, result.dy);
     if (!result.gamma.is_empty_handle()) c.give(4, result.gamma);
   }
+  bool operator==(const GroupNormBack&) const = default;
 
  private:
   std::int64_t groups_;
@@ -86,6 +87,7 @@ class GroupNorm final : public OpOf<GroupNorm> {
   void gradient(GradientContext& c) const override;
   OpFacts facts() const noexcept override { return {.has_gradient = with_moments_}; }
   std::size_t make_lean() noexcept override { return std::exchange(with_moments_, false) ? 1 : 0; }
+  bool operator==(const GroupNorm&) const = default;
 
  private:
   std::int64_t groups_;

@@ -61,6 +61,7 @@ class LayerNormBack final : public OpOf<LayerNormBack> {
     if (!result.dy.is_empty_handle()) c.give(1, result.dy);
     if (!result.gamma.is_empty_handle()) c.give(4, result.gamma);
   }
+  bool operator==(const LayerNormBack&) const = default;
 
  private:
   std::size_t axis_;
@@ -103,6 +104,7 @@ class LayerNorm final : public OpOf<LayerNorm> {
   Tensor remake(GradientContext& c) const override;
   OpFacts facts() const noexcept override { return {.has_gradient = with_moments_, .remakes = with_moments_}; }
   std::size_t make_lean() noexcept override { return std::exchange(with_moments_, false) ? 1 : 0; }
+  bool operator==(const LayerNorm&) const = default;
 
  private:
   std::size_t axis_;

@@ -34,6 +34,7 @@ class Matmul final : public OpOf<Matmul> {
   }
   void gradient(GradientContext& c) const override;
   std::string input_name(std::size_t input) const override { return input == 0 ? "left" : "right"; }
+  bool operator==(const Matmul&) const = default;
 
  private:
   MatmulFlags flags() const noexcept {

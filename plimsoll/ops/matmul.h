@@ -18,6 +18,7 @@ namespace plimsoll {
 struct MatmulOptions {
   bool transpose_a = false;
   bool transpose_b = false;
+  bool operator==(const MatmulOptions&) const = default;
 };
 
 PLIMSOLL_API Tensor matmul(const Tensor& a, const Tensor& b, MatmulOptions options = {});

@@ -49,6 +49,7 @@ class EuclideanNorm final : public OpOf<EuclideanNorm> {
     const Tensor scale = c.grad() / where(y == 0, ones_like(y), y);
     c.give(0, c.input(0) * scale.reshape(shape_without(c.input_shape(0), axes_, true)));
   }
+  bool operator==(const EuclideanNorm&) const = default;
 
  private:
   AxesMask axes_;

@@ -45,6 +45,7 @@ class OneHot final : public OpOf<OneHot> {
     }
   }
   OpFacts facts() const noexcept override { return {.has_gradient = false}; }
+  bool operator==(const OneHot&) const = default;
 
  private:
   std::int64_t depth_;

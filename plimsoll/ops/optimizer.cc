@@ -210,8 +210,9 @@ void Optimizer::State::trace(GraphVariables& graph, std::span<const Variable> pa
     const Entry entry = known_or_new(parameter, i, device_of(gradients[i]));
     const auto same = [&](const Pending& one) { return one.parameter == entry.parameter; };
     if (!find(entry.parameter, i) && std::none_of(pending.begin(), pending.end(), same)) {
-      Pending& made = pending.emplace_back(Pending{entry.parameter, entry.device, {}});
+      Pending made{entry.parameter, entry.device, {}};
       for (const Variable& slot : entry.slots) made.slots.push_back(slot.id());
+      pending.push_back(std::move(made));
     }
     std::vector<Tensor> operands = {graph.read(parameter), gradients[i]};
     std::vector<Variable> changed = {parameter};

@@ -35,6 +35,7 @@ class ArgExtreme final : public OpOf<ArgExtreme> {
     (is_max_ ? plimsoll::argmax : plimsoll::argmin)(run.in[0], axis_, run.out[0]);
   }
   OpFacts facts() const noexcept override { return {.has_gradient = false}; }
+  bool operator==(const ArgExtreme&) const = default;
 
  private:
   std::size_t axis_;
@@ -69,6 +70,7 @@ class TopKOp final : public OpOf<TopKOp> {
     const Shape& shape = c.input_shape(0);
     if (c.has_grad(0)) c.give(0, execute(PlaceAlong(shape.rank() - 1, shape.back()), c.grad(0), c.output(1)));
   }
+  bool operator==(const TopKOp&) const = default;
 
  private:
   std::int64_t k_;
@@ -108,6 +110,7 @@ class Sort final : public OpOf<Sort> {
   void gradient(GradientContext& c) const override {
     if (c.has_grad(0)) c.give(0, execute(PlaceAlong(axis_, c.input_shape(0)[axis_]), c.grad(0), c.output(1)));
   }
+  bool operator==(const Sort&) const = default;
 
  private:
   std::size_t axis_;
@@ -130,6 +133,7 @@ class Cumsum final : public OpOf<Cumsum> {
     c.give(0, execute(Cumsum(axis_, back), c.grad()));
   }
   OpFacts facts() const noexcept override { return {.overwrites = slot(0)}; }
+  bool operator==(const Cumsum&) const = default;
 
  private:
   std::size_t axis_;

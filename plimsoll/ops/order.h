@@ -21,6 +21,7 @@ PLIMSOLL_API TopK top_k(const Tensor& x, std::int64_t k = 1);  // Along the last
 
 struct SortOptions {
   bool descending = false;
+  bool operator==(const SortOptions&) const = default;
 };
 PLIMSOLL_API Tensor sort(const Tensor& x, std::int64_t axis = -1, SortOptions options = {});
 PLIMSOLL_API Tensor argsort(const Tensor& x, std::int64_t axis = -1, SortOptions options = {});
@@ -28,6 +29,7 @@ PLIMSOLL_API Tensor argsort(const Tensor& x, std::int64_t axis = -1, SortOptions
 struct CumsumOptions {
   bool exclusive = false;  // Without the element itself.
   bool reverse = false;    // From the end.
+  bool operator==(const CumsumOptions&) const = default;
 };
 PLIMSOLL_API Tensor cumsum(const Tensor& x, std::int64_t axis = 0, CumsumOptions options = {});
 

@@ -57,6 +57,7 @@ class Pad final : public OpOf<Pad> {
       if (after_[axis] == 0) size[axis] = -1;  // The rest, also where the size is not known.
     c.give(0, c.grad().slice(begin, size));
   }
+  bool operator==(const Pad&) const = default;
 
  private:
   AxisList before_, after_;

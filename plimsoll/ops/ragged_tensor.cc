@@ -36,6 +36,7 @@ class PadRows final : public OpOf<PadRows> {
   }
   SavedSlots saved(SlotMask) const override { return {.inputs = slot(1)}; }
   void gradient(GradientContext& c) const override;
+  bool operator==(const PadRows&) const = default;
 
  private:
   std::int64_t width_;
@@ -59,6 +60,7 @@ class UnpadRows final : public OpOf<UnpadRows> {
   void gradient(GradientContext& c) const override {
     if (c.wants(0)) c.give(0, execute(PadRows(c.input_shape(0)[1], 0), c.grad(), c.input(1)));
   }
+  bool operator==(const UnpadRows&) const = default;
 
  private:
   std::int64_t total_;

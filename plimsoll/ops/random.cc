@@ -65,6 +65,7 @@ class Random final : public OpOf<Random> {
   void run(const OpRun& run) const noexcept override;
   RandomDraw* draw() noexcept override { return &draw_; }
   OpFacts facts() const noexcept override { return {.is_random = true, .has_gradient = false}; }
+  bool operator==(const Random&) const = default;
 
  private:
   Shape shape_;

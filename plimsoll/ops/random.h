@@ -44,6 +44,7 @@ struct RandomDraw {
   std::uint64_t key = 0;
   std::uint64_t offset = 0;
   std::uint64_t ticket = 0;  // Of a node without a seed: drawn at each run, for all that have the same number.
+  bool operator==(const RandomDraw&) const = default;
 };
 // With a seed its beginning; else the next part of the process's stream, for so many elements. `later`: only a ticket.
 PLIMSOLL_API RandomDraw draw_random(const std::optional<std::uint64_t>& seed, std::size_t elements, bool later = false);

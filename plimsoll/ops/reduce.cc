@@ -43,6 +43,7 @@ class Reduce final : public OpOf<Reduce> {
     return {.inputs = slot(0), .outputs = op_ == ReduceOp::product ? SlotMask{0} : slot(0)};
   }
   void gradient(GradientContext& c) const override;
+  bool operator==(const Reduce&) const = default;
 
  private:
   AxesMask axes_;

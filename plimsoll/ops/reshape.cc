@@ -19,6 +19,7 @@ class Reshape final : public OpOf<Reshape> {
   void run(const OpRun&) const noexcept override {}
   void gradient(GradientContext& c) const override { c.give(0, c.grad().reshape(c.input_shape(0))); }
   OpFacts facts() const noexcept override { return {.is_view = true, .overwrites = slot(0)}; }
+  bool operator==(const Reshape&) const = default;
 
  private:
   // Our shape with its one unknown size computed.

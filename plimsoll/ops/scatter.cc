@@ -63,6 +63,7 @@ class Scatter final : public OpOf<Scatter> {
   void gradient(GradientContext& c) const override {
     if (c.wants(1)) c.give(1, gather(c.grad(), c.input(0)));
   }
+  bool operator==(const Scatter&) const = default;
 
  private:
   std::int64_t rows_;
@@ -98,6 +99,7 @@ class ScatterInto final : public OpOf<ScatterInto> {
     return {.inputs = adds_ && (wanted & slot(2)) == 0 ? SlotMask{0} : slot(0)};
   }
   void gradient(GradientContext& c) const override;
+  bool operator==(const ScatterInto&) const = default;
 
  private:
   bool adds_;

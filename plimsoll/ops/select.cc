@@ -43,6 +43,7 @@ class Cast final : public OpOf<Cast> {
   void infer(const Specs& in, SpecList& out) const override { out.add(in.shape(0), dtype_); }
   void run(const OpRun& run) const noexcept override { copy(run.in[0], run.out[0]); }
   void gradient(GradientContext& c) const override { c.give(0, c.grad().cast(c.input_dtype(0))); }
+  bool operator==(const Cast&) const = default;
 
  private:
   DType dtype_;
@@ -60,6 +61,7 @@ class BroadcastTo final : public OpOf<BroadcastTo> {
   }
   void run(const OpRun& run) const noexcept override { copy(run.in[0], run.out[0]); }
   void gradient(GradientContext& c) const override { c.give(0, sum_to(c.grad(), c.input_shape(0))); }
+  bool operator==(const BroadcastTo&) const = default;
 
  private:
   Shape shape_;

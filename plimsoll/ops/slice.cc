@@ -47,6 +47,7 @@ class Slice final : public OpOf<Slice> {
     }
     c.give(0, cut ? pad(c.grad(), paddings) : c.grad());
   }
+  bool operator==(const Slice&) const = default;
 
  private:
   // Cut along the first axis only: then the part is one piece of x's bytes.
@@ -124,6 +125,7 @@ class Strided {
 
   Tensor slice(const Tensor& x) const;
   Tensor into_zeros(const Tensor& part, const Shape& shape) const;
+  bool operator==(const Strided&) const = default;
 
  private:
   std::int64_t stride(std::size_t axis) const noexcept { return strides_.size() == 0 ? 1 : strides_[axis]; }
@@ -149,6 +151,7 @@ class StridedSlice final : public OpOf<StridedSlice> {
     copy_box(run.in[0], part_.layout(run.in[0].shape()), run.out[0], box_layout(shape, {}), shape);
   }
   void gradient(GradientContext& c) const override { c.give(0, part_.into_zeros(c.grad(), c.input_shape(0))); }
+  bool operator==(const StridedSlice&) const = default;
 
  private:
   Strided part_;
@@ -171,6 +174,7 @@ class StridedSliceGradient final : public OpOf<StridedSliceGradient> {
     copy_box(run.in[0], box_layout(shape, {}), run.out[0], part_.layout(run.out[0].shape()), shape);
   }
   void gradient(GradientContext& c) const override { c.give(0, part_.slice(c.grad())); }
+  bool operator==(const StridedSliceGradient&) const = default;
 
  private:
   Strided part_;
@@ -199,6 +203,7 @@ class Reverse final : public OpOf<Reverse> {
              box_layout(shape, {}), shape);
   }
   void gradient(GradientContext& c) const override { c.give(0, execute(Reverse(axes_), c.grad())); }
+  bool operator==(const Reverse&) const = default;
 
  private:
   std::uint32_t axes_;

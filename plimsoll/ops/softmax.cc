@@ -49,6 +49,7 @@ class Softmax final : public OpOf<Softmax> {
       c.give(0, (g - (g * y).sum(axis, {.keep_dims = true})) * y);
   }
   OpFacts facts() const noexcept override { return {.overwrites = slot(0)}; }
+  bool operator==(const Softmax&) const = default;
 
  private:
   std::size_t axis_;
@@ -101,6 +102,7 @@ class LogSumExp final : public OpOf<LogSumExp> {
     const Shape kept = shape_without(c.input_shape(0), axes_, true);
     c.give(0, c.grad().reshape(kept) * exp(c.input(0) - c.output(0).reshape(kept)));
   }
+  bool operator==(const LogSumExp&) const = default;
 
  private:
   AxesMask axes_;

@@ -55,6 +55,7 @@ class SparseAddAt final : public OpOf<SparseAddAt> {
   void gradient(GradientContext& c) const override {
     if (c.wants(0)) c.give(0, execute(SparseTake(), c.grad(), c.input(1)));
   }
+  bool operator==(const SparseAddAt&) const = default;
 
  private:
   const char* name_;
@@ -94,6 +95,7 @@ class SparseMaxAt final : public OpOf<SparseMaxAt> {
     const Tensor sharers = execute(add, hit, at) + where(y == 0, unstored, zeros_like(unstored));
     c.give(0, hit * execute(SparseTake(), g / sharers, at));
   }
+  bool operator==(const SparseMaxAt&) const = default;
 
  private:
   Shape shape_;

@@ -28,6 +28,7 @@ class SparseSoftmax final : public OpOf<SparseSoftmax> {
     const Tensor &y = c.output(0), &g = c.grad(), &rows = c.input(1);
     c.give(0, (g - gather(sum_at(g * y, rows, rows_), rows)) * y);
   }
+  bool operator==(const SparseSoftmax&) const = default;
 
  private:
   std::int64_t rows_;

@@ -17,6 +17,7 @@ constexpr const char* kWhere = "sparse_matmul";
 // Operands of both: values or nothing, then row splits and columns, of a matrix [rows, width].
 struct MatrixSize {
   std::int64_t rows, width;
+  bool operator==(const MatrixSize&) const = default;
 };
 
 // a b, or with a transposed. Operands: a's values, row splits, columns; b.
@@ -63,6 +64,7 @@ class SparseTimesDense final : public OpOf<SparseTimesDense> {
                 slot(1) | slot(2) | ((wanted & slot(3)) != 0 ? slot(0) : 0) | ((wanted & slot(0)) != 0 ? slot(3) : 0)};
   }
   void gradient(GradientContext& c) const override;
+  bool operator==(const SparseTimesDense&) const = default;
 
  private:
   MatrixSize size_;
@@ -87,6 +89,7 @@ class SparseRowDots final : public OpOf<SparseRowDots> {
       if (c.wants(to))
         c.give(to, execute(SparseTimesDense(size_, to == 3), c.grad(), c.input(0), c.input(1), c.input(5 - to)));
   }
+  bool operator==(const SparseRowDots&) const = default;
 
  private:
   MatrixSize size_;
@@ -135,6 +138,7 @@ class SparseTimesSparse final : public OpOf<SparseTimesSparse> {
                          c.input(3), c.input(4), c.input(5), c.input(6), c.input(7)));
     }
   }
+  bool operator==(const SparseTimesSparse&) const = default;
 
  private:
   // Which of a, b and c an operand is.

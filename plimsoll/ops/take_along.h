@@ -20,6 +20,7 @@ class TakeAlong final : public OpOf<TakeAlong> {
   void run(const OpRun& run) const noexcept override;
   SavedSlots saved(SlotMask) const override { return {.inputs = slot(1)}; }
   void gradient(GradientContext& c) const override;
+  bool operator==(const TakeAlong&) const = default;
 
  private:
   std::size_t axis_;
@@ -33,6 +34,7 @@ class PlaceAlong final : public OpOf<PlaceAlong> {
   void run(const OpRun& run) const noexcept override;
   SavedSlots saved(SlotMask) const override { return {.inputs = slot(1)}; }
   void gradient(GradientContext& c) const override;
+  bool operator==(const PlaceAlong&) const = default;
 
  private:
   std::size_t axis_;

@@ -68,6 +68,7 @@ class Tile final : public OpOf<Tile> {
     }
     c.give(0, copies.empty() ? c.grad() : c.grad().reshape(Shape(sizes)).sum(copies));
   }
+  bool operator==(const Tile&) const = default;
 
  private:
   AxisList multiples_;

@@ -46,6 +46,7 @@ class Transpose final : public OpOf<Transpose> {
     }
     return true;
   }
+  bool operator==(const Transpose&) const = default;
 
  private:
   // The axis of x that becomes `axis`.

@@ -41,8 +41,9 @@ Tensor make_outside_scopes(StorageRef storage, const Shape& shape, DType dtype,
   return make_tensor_on(std::move(storage), 0, shape, dtype, {.op = "variable", .category = category});
 }
 
-StorageRef take_late(const LateVariable& late) {
-  const BlockLabel label = block_label({.op = late.op, .category = late.category}, late.shape, late.dtype);
+StorageRef take_late(const LateVariable& late, const std::string& name) {
+  BlockLabel label = block_label({.op = late.op, .category = late.category}, late.shape, late.dtype);
+  label.name = intern(name);  // Its block comes later, when nobody is there to name it.
   return Storage::take_lazily(
       late.device, late.shape.size() * size_of(late.dtype), label,
       {.pattern = Number(late.value).to(late.dtype), .element_bytes = static_cast<std::uint8_t>(size_of(late.dtype))});
@@ -106,7 +107,7 @@ struct Variable::State final : Holder {
       : name(given_name),
         trainable(false),
         category(late.category),
-        tensor(make_outside_scopes(take_late(late), late.shape, late.dtype, late.category)) {
+        tensor(make_outside_scopes(take_late(late, given_name), late.shape, late.dtype, late.category)) {
     set_name(tensor, name);
     tensor.record()->set(TensorRecord::kVariable);
     if (const Storage* storage = tensor.record()->storage.load()) tell_trace(*storage);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "plimsoll/base/bytes.h"
+#include "plimsoll/base/call_site.h"
 #include "plimsoll/tensor/ledger_text.h"
 
 namespace plimsoll {

@@ -12,8 +12,6 @@ namespace plimsoll {
 // Inside of a walk.
 LiveTensor describe_row(const LedgerRow& row);
 
-std::string site_text(std::uint32_t site);  // "" for 0.
-
 // `relu (100,) float32, 400 B, scope "training"`
 std::string row_text(const LiveTensor& row);
 

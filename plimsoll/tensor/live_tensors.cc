@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "plimsoll/base/bytes.h"
+#include "plimsoll/base/call_site.h"
 #include "plimsoll/tensor/ledger_text.h"
 #include "plimsoll/tensor/memory_info.h"
 
@@ -37,8 +38,6 @@ LiveTensor describe_buffer(const LedgerRow& row) {
 }
 
 }  // namespace
-
-std::string site_text(std::uint32_t site) { return site == 0 ? "" : fmt::format("site {}", site); }
 
 LiveTensor describe_row(const LedgerRow& row) {
   const TensorRecord* record = row.record;

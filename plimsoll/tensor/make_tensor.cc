@@ -8,17 +8,22 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/device/runtime.h"
 #include "plimsoll/tensor/scope_list.h"
+#include "plimsoll/memory/trace_recorder.h"
 #include "plimsoll/tensor/tensor_thread.h"
+#include "plimsoll/tensor/trace_names.h"
 
 namespace plimsoll {
 
 namespace {
+
+[[maybe_unused]] const bool names_are_told = (set_trace_begin_hook(tell_trace_all_names), true);
 
 inline BlockLabel label_of(const ThreadContext& context, const Origin& origin, const Shape& shape, DType dtype) {
   BlockLabel label;
   label.op = origin.op;
   label.scope = context.name_scope;
   label.step = context.step;
+  label.site = context.site;
   label.category = origin.category;
   label.dtype = static_cast<std::uint8_t>(dtype);
   label.rank = static_cast<std::uint8_t>(shape.rank());
@@ -43,7 +48,7 @@ inline void begin_record(TensorRecord& record, TensorThread& counts, const Threa
   record.scope = context.name_scope;
   record.owner.store(nullptr, std::memory_order_relaxed);
   record.step = context.step;
-  record.site = 0;
+  record.site = context.site;
   record.era = TensorRecord::newest_era.load(std::memory_order_relaxed);
   record.dtype = dtype;
   record.category = origin.category;
@@ -118,8 +123,11 @@ void set_name(const Tensor& tensor, std::string_view name) {
   auto copy = std::make_unique<char[]>(name.size() + 1);
   std::memcpy(copy.get(), name.data(), name.size());
   copy[name.size()] = 0;
-  const EnterThread inside(ThreadMemory::current());
-  delete[] std::exchange(tensor.record()->name, copy.release());
+  {
+    const EnterThread inside(ThreadMemory::current());
+    delete[] std::exchange(tensor.record()->name, copy.release());
+  }
+  tell_trace_name(tensor);
 }
 
 TensorView writable(const Tensor& tensor) {

@@ -7,6 +7,7 @@
 // integers by truncation, to boolean by comparing with zero; operators refuse a number that an integer dtype has not.
 #pragma once
 
+#include <bit>
 #include <concepts>
 #include <cstdint>
 #include <limits>
@@ -48,6 +49,13 @@ class PLIMSOLL_API Number {
   bool fits(DType dtype) const noexcept;
   // The element's bytes, in the low ones.
   std::uint64_t to(DType dtype) const noexcept;
+
+  // The same number of the same C++ type, to the bit: 0 is not -0, and NaN is NaN.
+  bool operator==(const Number& other) const noexcept {
+    return natural_ == other.natural_ && is_integer_ == other.is_integer_ &&
+           (is_integer_ ? integer_ == other.integer_
+                        : std::bit_cast<std::int64_t>(floating_) == std::bit_cast<std::int64_t>(other.floating_));
+  }
 
  private:
   union {

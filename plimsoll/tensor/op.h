@@ -23,6 +23,7 @@
 #include <new>
 #include <span>
 #include <string>
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
@@ -161,6 +162,10 @@ class PLIMSOLL_API Op {
   // What error messages call an input: "x", "y", "z" and then numbers unless overridden.
   virtual std::string input_name(std::size_t input) const;
 
+  // Whether it is the same op with the same attributes, so that both give the same of the same operands. Those that do
+  // not tell are the same as no other.
+  virtual bool same_as(const Op& other) const noexcept { return this == &other; }
+
   // For those who keep ops: a copy in `memory`, of object_bytes(), aligned for any object.
   virtual Op* copy_to(void* memory) const = 0;
   virtual std::size_t object_bytes() const noexcept = 0;
@@ -170,10 +175,22 @@ class PLIMSOLL_API Op {
   Op& operator=(const Op&) = default;
 };
 
-// Gives an op its copying.
+// Gives an op its copying; and same_as(), when it has no attributes or compares them:
+//
+//   bool operator==(const Scale&) const = default;
 template <class Derived>
 class OpOf : public Op {
  public:
+  bool same_as(const Op& other) const noexcept override {
+    if (typeid(other) != typeid(Derived)) return false;
+    if constexpr (sizeof(Derived) == sizeof(Op))
+      return true;
+    else if constexpr (requires { static_cast<bool (Derived::*)(const Derived&) const>(&Derived::operator==); })
+      return static_cast<const Derived&>(*this) == static_cast<const Derived&>(other);
+    else
+      return this == &other;
+  }
+  bool operator==(const OpOf&) const noexcept { return true; }  // Its part of what an op's own compares.
   Op* copy_to(void* memory) const override { return ::new (memory) Derived(static_cast<const Derived&>(*this)); }
   std::size_t object_bytes() const noexcept override { return sizeof(Derived); }
 };

@@ -21,6 +21,7 @@ struct ThreadContext {
   Tracer* tracer = nullptr;            // Innermost; looked at only while there is an observer.
   const char* name_scope = "";         // Interned.
   std::uint32_t step = 0;
+  std::uint32_t site = 0;  // Where the innermost scope begins in the program's source (call_site.h).
   Category category = Category::kActivations;  // Of what operations make.
 
   static ThreadContext& current() noexcept {

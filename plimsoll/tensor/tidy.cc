@@ -15,8 +15,9 @@ void refuse_other_thread(const char* what) noexcept {
   std::abort();
 }
 
-TidyScope::TidyScope() noexcept {
+TidyScope::TidyScope(CallSite site) noexcept : site_before_(ThreadContext::current().site) {
   ThreadContext& context = ThreadContext::current();
+  if (const std::uint32_t number = site_number(site)) context.site = number;
   list_.outer = std::exchange(context.scope, &list_);
 }
 
@@ -29,6 +30,7 @@ TidyScope::~TidyScope() {
     log_message(LogLevel::error, "TidyScope: ended before a scope inside of it");
   }
   *place = list_.outer;
+  context.site = site_before_;
   list_.end(*place);
 }
 

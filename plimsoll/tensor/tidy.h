@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "plimsoll/base/api.h"
+#include "plimsoll/base/call_site.h"
 #include "plimsoll/tensor/name_scope.h"
 #include "plimsoll/tensor/scope_list.h"
 #include "plimsoll/tensor/tensor.h"
@@ -30,7 +31,8 @@ namespace plimsoll {
 
 class PLIMSOLL_API TidyScope {
  public:
-  TidyScope() noexcept;
+  // What is made inside carries the place where the scope begins, in every memory report.
+  explicit TidyScope(CallSite site = CallSite::here()) noexcept;
   ~TidyScope();
   TidyScope(const TidyScope&) = delete;
   TidyScope& operator=(const TidyScope&) = delete;
@@ -46,11 +48,12 @@ class PLIMSOLL_API TidyScope {
 
  private:
   ScopeList list_;
+  std::uint32_t site_before_;
 };
 
 template <class F>
-auto tidy(F&& f) {
-  TidyScope scope;
+auto tidy(F&& f, CallSite site = CallSite::here()) {
+  TidyScope scope(site);
   if constexpr (std::is_void_v<std::invoke_result_t<F>>)
     std::forward<F>(f)();
   else
@@ -59,9 +62,9 @@ auto tidy(F&& f) {
 
 // The same; tensors made inside carry the name in their scope.
 template <class F>
-auto tidy(std::string_view name, F&& f) {
-  const NameScope named(name);
-  return tidy(std::forward<F>(f));
+auto tidy(std::string_view name, F&& f, CallSite site = CallSite::here()) {
+  const NameScope named(name, site);
+  return tidy(std::forward<F>(f), site);
 }
 
 // No scope releases it from now on. Returns it. Keeping a disposed tensor does nothing.

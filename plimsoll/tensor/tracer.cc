@@ -74,7 +74,7 @@ Tensor make_symbolic_on(StorageRef storage, const SymbolicSpec& spec) {
     record->scope = context.name_scope;
     record->owner.store(nullptr, std::memory_order_relaxed);
     record->step = context.step;
-    record->site = 0;
+    record->site = context.site;
     record->dtype = spec.dtype;
     record->category = context.category;
     record->flags.store(static_cast<std::uint8_t>(spec.flags & ~TensorRecord::kLive), std::memory_order_relaxed);

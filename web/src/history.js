@@ -5,6 +5,8 @@
 import {breathe} from './format.js';
 
 export const NEVER = 0xffffffff;
+export const UNUSED = 8;  // The category of parts of a plan's block that no value lies in; to be found after those of blocks.
+export const KINDS = 9;
 const STRIDE = 256, FAN = 16, CHUNK = 100000;
 
 export class History {
@@ -19,7 +21,7 @@ export class History {
     const none = new Uint32Array(0);
     this.head = head;
     this.unit = head.unit;
-    this.categories = head.categories;
+    this.categories = [...head.categories, 'unused in plan'];
     this.born = columns.born ?? none;
     this.life = columns.life ?? none;
     this.size = columns.size ?? none;
@@ -52,7 +54,10 @@ export class History {
       if (this.life[b] !== 0) this.owner[this.died[b]] = b;
     }
     await breathe();
-    this.category = Uint8Array.from(this.head.labels, (label) => label[5]);
+    this.category = Uint8Array.from(this.head.labels, (label) => label[8] ? UNUSED : label[5]);
+    this.settled = new Uint32Array(this.moments);  // The last of those at the same time: steps of plans change much at once.
+    for (let m = this.moments - 1; m >= 0; --m) this.settled[m] = m + 1 < this.moments && this.time[m + 1] === this.time[m] ? this.settled[m + 1] : m;
+    await breathe();
     const [kind, at, time, number, text] = this.mark_columns;
     this.marks = [];
     for (let i = 0, sum = 0; i < kind.length; ++i) {
@@ -69,11 +74,12 @@ export class History {
     this.chosen = arena;
     const n = this.moments;
     this.total = new Float64Array(n);
-    this.checkpoints = new Float64Array((Math.floor(n / STRIDE) + 1) * 8);
-    const now = new Float64Array(8);
+    this.unused = new Uint32Array(n);
+    this.checkpoints = new Float64Array((Math.floor(n / STRIDE) + 1) * KINDS);
+    const now = new Float64Array(KINDS);
     let sum = 0;
     for (let m = 0; m < n; ++m) {
-      if (m % STRIDE === 0) this.checkpoints.set(now, m / STRIDE * 8);  // Before the moment.
+      if (m % STRIDE === 0) this.checkpoints.set(now, m / STRIDE * KINDS);  // Before the moment.
       const b = this.owner[m];
       if (arena < 0 || this.arena[b] === arena) {
         const change = this.born[b] === m ? this.size[b] : -this.size[b];
@@ -81,6 +87,7 @@ export class History {
         now[this.category[this.label[b]]] += change;
       }
       this.total[m] = sum;
+      this.unused[m] = now[UNUSED];
       if (m % CHUNK === CHUNK - 1) {
         on_progress(m / n);
         await breathe();
@@ -106,7 +113,7 @@ export class History {
         let best = below ? below[i * FAN] : i * FAN;
         for (let j = i * FAN + 1; j < end; ++j) {
           const other = below ? below[j] : j;
-          if (this.total[other] > this.total[best]) best = other;
+          if (this.is_fuller(other, best)) best = other;
         }
         level[i] = best;
       }
@@ -133,12 +140,16 @@ export class History {
     this.reserved = {at, units};
   }
 
-  // The fullest moment of [from, to).
+  // Of moments with equally many bytes the fuller one has more of them in use by values.
+  is_fuller(a, b) {
+    return this.total[a] > this.total[b] || (this.total[a] === this.total[b] && this.unused[a] < this.unused[b]);
+  }
+
+  // The fullest moment of [from, to); the first of equals.
   fullest(from, to) {
     let best = from;
     const see = (m) => {
-      const more = this.total[m] - this.total[best];
-      if (more > 0 || (more === 0 && m < best)) best = m;  // The first of equals.
+      if (this.is_fuller(m, best) || (m < best && !this.is_fuller(best, m))) best = m;
     };
     let a = from, b = to, level = -1;  // At level -1 indices are moments.
     const value = (i) => level < 0 ? i : this.levels[level][i];
@@ -159,7 +170,7 @@ export class History {
   // Units live after `moment`, by category, into `out`.
   composition(moment, out) {
     const from = Math.floor(moment / STRIDE);
-    for (let i = 0; i < 8; ++i) out[i] = this.checkpoints[from * 8 + i];
+    for (let i = 0; i < KINDS; ++i) out[i] = this.checkpoints[from * KINDS + i];
     for (let m = from * STRIDE; m <= moment; ++m) {
       const b = this.owner[m];
       if (this.chosen >= 0 && this.arena[b] !== this.chosen) continue;
@@ -237,8 +248,8 @@ export class History {
 
   // What is known of a block.
   describe(b) {
-    const [op, scope, name, budget, site, category, shape, dtype] = this.head.labels[this.label[b]];
+    const [op, scope, name, budget, site, , shape, dtype] = this.head.labels[this.label[b]];
     const names = this.head.names;
-    return {op: names[op], scope: names[scope], name: names[name], budget: names[budget], site, category: this.categories[category], category_index: category, shape, dtype, bytes: this.size[b] * this.unit, requested: this.size[b] * this.unit - this.slack[b]};
+    return {op: names[op], scope: names[scope], name: names[name], budget: names[budget], site: names[site], category: this.categories[this.category[this.label[b]]], category_index: this.category[this.label[b]], shape, dtype, bytes: this.size[b] * this.unit, requested: this.size[b] * this.unit - this.slack[b]};
   }
 }

@@ -5,7 +5,7 @@ import {History} from './history.js';
 import {Marks} from './marks.js';
 import {Moment} from './moment.js';
 import {show_figures, show_findings, show_forecast, show_gaps} from './overview.js';
-import {STACK, Timeline} from './timeline.js';
+import {STACK, Timeline, limit_text} from './timeline.js';
 import {unpack} from './unpack.js';
 
 const $ = (id) => document.getElementById(id);
@@ -66,7 +66,7 @@ class Page {
           this.timeline.refresh();
         }}, element('span', {class: 'swatch', style: `--fill:${colors().categories[category]}`}), history.categories[category])));
     items.push(element('li', {class: 'legend-line'}, element('span', {class: 'dash'}), 'reserved'));
-    if (this.view.limit.bytes > 0) items.push(element('li', {class: 'legend-line'}, element('span', {class: 'line'}), `${this.view.limit.name} ${bytes(this.view.limit.bytes)}`));
+    if (this.view.limit.bytes > 0) items.push(element('li', {class: 'legend-line'}, element('span', {class: 'line'}), limit_text(this.view.limit)));
     items.push(element('li', {class: 'legend-line'}, element('span', {class: 'swatch hole'}), 'hole'));
     $('legend').replaceChildren(...items);
   }
@@ -156,7 +156,10 @@ class Page {
     const {view, history} = this;
     const now = view.selected;
     let next = Math.max(view.moment_of(view.x_of(now) + distance), 0);
-    if (next === now) next = now + Math.sign(distance);
+    if (history.settled[next] === history.settled[now]) {  // One further, and over all that happened at once.
+      next = now + Math.sign(distance);
+      while (next > 0 && distance < 0 && history.settled[next] === now) --next;
+    }
     this.go_to(Math.min(Math.max(next, 0), history.moments - 1));
   }
 
@@ -180,7 +183,7 @@ class Page {
   }
 
   select(moment) {
-    this.view.selected = moment;
+    this.view.selected = this.history.settled[moment] ?? moment;
     this.timeline.plot.redraw(false);
     this.map.redraw();
     clearTimeout(this.waiting);

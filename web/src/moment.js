@@ -59,7 +59,7 @@ export class Moment {
     const reserved = history.reserved_at(moment) * history.unit;
     const about = document.getElementById('moment-about');
     about.textContent = moment < 0 ? 'Nothing was allocated.' :
-        `${bytes(total)} in ${count(this.live.length)} blocks at ${time(history.time[moment], history.duration)}` +
+        `${bytes(total)} in ${count(this.live.length)} tensors and buffers at ${time(history.time[moment], history.duration)}` +
         `${step ? `, step ${count(step.number)}` : ''}${phase ? `, ${phase.text}` : ''}${reserved ? `; ${bytes(reserved)} reserved` : ''}` +
         `${moment === history.peak ? ' (the peak)' : ''}`;
     about.dataset.bytes = total;
@@ -87,9 +87,8 @@ export class Moment {
     const node = (name, category = -1) => ({name, category, units: 0, blocks: 0, children: new Map()});
     const root = node('everything');
     for (const [label, {units, blocks}] of by_label) {
-      const [op, scope, name, , , category] = history.head.labels[label];
-      const names = history.head.names;
-      const steps = names[scope] ? names[scope].split('/') : [];
+      const category = history.category[label];
+      const [steps, leaf] = this.#place_of(label);
       let at = root;
       const add = (child) => {
         at.units += units;
@@ -99,12 +98,21 @@ export class Moment {
         at = at.children.get(child);
       };
       for (const step of steps) add(step);
-      add(names[name] ? `${names[name]} (${names[op]})` : names[op]);
+      add(leaf);
       at.category = category;
       add(null);
     }
     this.tree = root;
     while (this.path.length && !this.#node_at(this.path)) this.path.pop();
+  }
+
+  // Scopes around a label, and what it is called there. A name without a scope says by itself where it belongs.
+  #place_of(label) {
+    const {names, labels} = this.history.head;
+    const [op, scope, name] = labels[label].map((value, i) => i < 3 ? names[value] : value);
+    const parts = name.split('/');
+    const steps = scope ? scope.split('/') : parts.slice(0, -1);
+    return [steps, name ? `${scope ? name : parts.at(-1)} (${op})` : op];
   }
 
   #node_at(path) {
@@ -159,7 +167,7 @@ export class Moment {
       if (cell.rest) return element('span', {class: 'cell rest', style, title: `${cell.rest} smaller: ${bytes(cell.units * unit)}`}, cell.share * width > 80 ? `${cell.rest} smaller` : '');
       const category = this.#dominant(cell.node);
       const size = bytes(cell.node.units * unit);
-      const words = `${cell.node.name}: ${size}, ${count(cell.node.blocks)} blocks, ${percent(cell.node.units, this.tree.units)}`;
+      const words = `${cell.node.name}: ${size}, ${count(cell.node.blocks)} of them, ${percent(cell.node.units, this.tree.units)}`;
       const leaf = cell.node.children.size === 0;
       return element('button', {
         type: 'button', class: `cell ${leaf ? 'leaf' : ''}`, title: words, 'aria-label': words, 'data-category': category,
@@ -185,13 +193,12 @@ export class Moment {
   // Which labels the search and the chosen scope let through.
   #wanted_labels() {
     const words = this.search.value.toLowerCase().split(/\s+/).filter(Boolean);
-    const scope = this.path.join('/');
+    const scope = this.path.join('/'), inside = `${scope}/`;
     const names = this.history.head.names;
-    return this.history.head.labels.map(([op, of, name, budget, , category, shape, dtype]) => {
-      if (scope && names[of] !== scope && !names[of].startsWith(`${scope}/`) &&
-          ![names[op], `${names[name]} (${names[op]})`].some((leaf) => [names[of], leaf].filter(Boolean).join('/') === scope)) return false;
+    return this.history.head.labels.map(([op, of, name, budget, site, , shape, dtype], label) => {
+      if (scope && !`${this.#place_of(label).flat().join('/')}/`.startsWith(inside)) return false;
       if (!words.length) return true;
-      const text = `${names[op]} ${names[of]} ${names[name]} ${names[budget]} ${this.history.categories[category]} ${shape} ${dtype}`.toLowerCase();
+      const text = `${names[op]} ${names[of]} ${names[name]} ${names[budget]} ${names[site]} ${this.history.categories[this.history.category[label]]} ${shape} ${dtype}`.toLowerCase();
       return words.every((word) => text.includes(word));
     });
   }
@@ -224,7 +231,7 @@ export class Moment {
       compare = (a, b) => sign * (rank.get(history.label[a]) - rank.get(history.label[b])) || history.size[b] - history.size[a] || a - b;
     }
     const rows = first_of(found, this.rows, compare);
-    document.getElementById('table-about').textContent = `${count(found.length)} of ${count(this.live.length)} tensors, ${bytes(sum * history.unit)}`;
+    document.getElementById('table-about').textContent = `${count(found.length)} of ${count(this.live.length)} shown, ${bytes(sum * history.unit)}`;
     document.getElementById('more').hidden = found.length <= rows.length;
     for (const th of document.getElementById('table-head').children)
       th.setAttribute('aria-sort', th.dataset.key === sort.key ? (sort.down ? 'descending' : 'ascending') : 'none');
@@ -232,9 +239,9 @@ export class Moment {
   }
 
   #label_text(label, column) {
-    const [op, scope, name, , site, category, shape, dtype] = this.history.head.labels[label];
+    const [op, scope, name, , site, , shape, dtype] = this.history.head.labels[label];
     const names = this.history.head.names;
-    return String(column.text({op: names[op], scope: names[scope], name: names[name], site, category: this.history.categories[category], shape, dtype})).toLowerCase();
+    return String(column.text({op: names[op], scope: names[scope], name: names[name], site: names[site], category: this.history.categories[this.history.category[label]], shape, dtype})).toLowerCase();
   }
 
   #row(b, moment) {

@@ -10,14 +10,16 @@ function figure(title, value, note, attributes = {}) {
 export function show_figures({summary}) {
   const {limit, peak_bytes: peak} = summary;
   const where = [summary.peak_step !== null ? `step ${count(summary.peak_step)}` : '', summary.peak_phase].filter(Boolean).join(', ');
-  const gauge = limit.bytes > 0 && peak / limit.bytes > 0.005;
+  const {own_bytes: own, own_peak_bytes: used, outside_bytes: outside} = limit;
   const first = figure('Peak in use', bytes(peak), `${where ? `${where}, ` : ''}at ${time(summary.peak_time_ns, summary.duration_ns)}`, {'data-figure': 'peak', 'data-bytes': peak});
-  if (gauge)
-    first.append(element('dd', {}, element('div', {class: 'gauge', role: 'img', 'aria-label': `${percent(peak, limit.bytes)} of the limit`},
-        element('span', {class: peak > 0.9 * limit.bytes ? 'tight' : '', style: `width:${Math.min(100, 100 * peak / limit.bytes)}%`}))));
+  const second = figure(limit.name.startsWith('budget') ? 'Budget' : 'Limit', own > 0 ? bytes(own) : '–',
+      own > 0 ? `${limit.name.replace(/^budget /, '')}: ${percent(used, own)} used at most${outside > 0 ? `; ${bytes(outside)} more held outside of it` : ''}` : 'none was recorded', {'data-figure': 'limit', 'data-bytes': limit.bytes});
+  if (own > 0 && used / own > 0.005)
+    second.append(element('dd', {}, element('div', {class: 'gauge', role: 'img', 'aria-label': `${percent(used, own)} of the limit`},
+        element('span', {class: used > 0.9 * own ? 'tight' : '', style: `width:${Math.min(100, 100 * used / own)}%`}))));
   const figures = [
     first,
-    figure(limit.name.startsWith('budget') ? 'Budget' : 'Limit', limit.bytes > 0 ? bytes(limit.bytes) : '–', limit.bytes > 0 ? `${limit.name}; ${percent(peak, limit.bytes)} used at the peak` : 'none was recorded', {'data-figure': 'limit', 'data-bytes': limit.bytes}),
+    second,
     figure('Reserved at most', bytes(summary.peak_reserved_bytes), peak > 0 ? `${(summary.peak_reserved_bytes / peak).toFixed(2)} × the peak in use` : '', {'data-figure': 'reserved', 'data-bytes': summary.peak_reserved_bytes}),
   ];
   if (summary.forecast)
@@ -27,21 +29,24 @@ export function show_figures({summary}) {
   document.getElementById('figures').replaceChildren(...figures);
 }
 
+// What is wrong stands above the pictures, what is good to know below them.
 export function show_findings({summary}, go_to) {
-  const list = document.getElementById('findings');
-  const shown = summary.findings.map((finding) => element('li', {class: `finding ${finding.level}`, 'data-kind': finding.kind},
+  const show = (finding) => element('li', {class: `finding ${finding.level}`, 'data-kind': finding.kind},
       element('div', {class: 'finding-head'},
           element('span', {class: 'badge'}, LEVELS[finding.level]),
           element('h3', {}, finding.title)),
       element('p', {class: 'evidence'}, finding.evidence ? `${finding.evidence[0].toUpperCase()}${finding.evidence.slice(1)}.` : ''),
-      finding.remedy ? element('p', {class: 'remedy'}, element('strong', {}, finding.level === 'note' ? 'Good to know: ' : 'What to do: '), `${finding.remedy}.`) : '',
+      finding.remedy ? element('p', {class: 'remedy'}, element('strong', {}, finding.level === 'note' ? 'Hint: ' : 'What to do: '), `${finding.remedy}.`) : '',
       summary.moments > 0 && finding.kind !== 'incomplete trace' ?
-          element('button', {type: 'button', class: 'link', onclick: () => go_to(finding.moment)}, 'Show this moment') : ''));
-  if (!summary.findings.some(({level}) => level !== 'note'))
-    shown.unshift(element('li', {class: 'finding good'}, element('div', {class: 'finding-head'}, element('span', {class: 'badge'}, 'Good'),
+          element('button', {type: 'button', class: 'link', onclick: () => go_to(finding.moment)}, 'Show this moment') : '');
+  const notes = summary.findings.filter(({level}) => level === 'note'), shown = summary.findings.filter(({level}) => level !== 'note').map(show);
+  if (!shown.length)
+    shown.push(element('li', {class: 'finding good'}, element('div', {class: 'finding-head'}, element('span', {class: 'badge'}, 'Good'),
         element('h3', {}, 'Nothing grows, nothing was refused')), element('p', {class: 'evidence'}, summary.steps >= 4 ?
             `Live memory at the start of each of ${count(summary.steps)} steps stays where it is.` : 'The trace marks fewer than four steps, so growth by step was not judged.')));
-  list.replaceChildren(...shown);
+  document.getElementById('findings').replaceChildren(...shown);
+  document.getElementById('notes').replaceChildren(...notes.map(show));
+  document.getElementById('notes-section').hidden = notes.length === 0;
 }
 
 export function show_forecast({summary, categories}, colors) {
@@ -63,6 +68,8 @@ export function show_forecast({summary, categories}, colors) {
 export function show_gaps({summary}) {
   const words = [];
   if (!summary.complete) words.push('The recording ended before its time.');
+  const {all, shown} = summary.plan_runs;
+  if (shown < all) words.push(`What lies inside of planned steps is shown for ${count(shown)} of ${count(all)} of them; the others are one block.`);
   if (summary.dropped_events > 0) words.push(`${count(summary.dropped_events)} events are missing.`);
   document.getElementById('gaps').textContent = words.join(' ');
 }

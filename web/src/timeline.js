@@ -2,9 +2,12 @@
 // the fullest moment of each pixel, so that no peak is missed however many events there are.
 import uPlot from 'uplot';
 import {bytes, bytes_at, count, time_at} from './format.js';
+import {KINDS, UNUSED} from './history.js';
 
 // From the bottom of the picture to its top: what lasts first.
-export const STACK = [0, 2, 1, 3, 4, 5, 6, 7];
+export const STACK = [0, 2, 1, 3, 4, 5, 6, 7, UNUSED];
+
+export const limit_text = ({name, own_bytes: own, outside_bytes: outside}) => `${name}: ${bytes(own)}${outside > 0 ? ` + ${bytes(outside)} held outside of it` : ''}`;
 
 const GUTTER = () => (window.innerWidth < 560 ? 58 : 72);
 
@@ -108,7 +111,7 @@ export class Timeline {
     const index = (x) => by_time ? history.moment_at(x) : Math.min(Math.floor(x), history.moments - 1);
     const x_of = (m) => by_time ? history.time[m] : m;
     const xs = [], moments = [], sums = STACK.map(() => []), reserved = [];
-    const parts = new Float64Array(8);
+    const parts = new Float64Array(KINDS);
     let most = 0, most_held = 0;
     const add = (x, moment) => {
       moment >= 0 ? history.composition(moment, parts) : parts.fill(0);
@@ -130,8 +133,8 @@ export class Timeline {
     for (let p = 1; p <= pixels; ++p) {
       const last = index(view.from + span * p / pixels);
       if (last <= before) continue;
-      const moment = last - before === 1 ? last : history.fullest(before + 1, last + 1);
-      const x = Math.max(x_of(moment), xs[xs.length - 1]);
+      const moment = last - before === 1 ? history.settled[last] : history.fullest(before + 1, last + 1);
+      const x = Math.max(x_of(Math.min(moment, last)), xs[xs.length - 1]);
       if (x > xs[xs.length - 1]) add(x, moment);
       before = last;
     }
@@ -188,7 +191,7 @@ export class Timeline {
       ctx.stroke();
       ctx.font = `600 ${11.5 * devicePixelRatio}px system-ui, sans-serif`;
       ctx.textBaseline = 'bottom';
-      ctx.fillText(`${view.limit.name}: ${bytes(view.limit.bytes)}`, bbox.left + 8 * devicePixelRatio, y - 3 * devicePixelRatio);
+      ctx.fillText(limit_text(view.limit), bbox.left + 8 * devicePixelRatio, y - 3 * devicePixelRatio);
     }
     if (this.beyond) {
       ctx.fillStyle = colors.soft;

@@ -66,7 +66,7 @@ inline F32 expm1_of(F32 x) noexcept {
 inline F32 log_of(F32 x) noexcept {
   const I32 tiny = x < 1.17549435e-38f;
   const F32 scaled = tiny ? x * 8388608.f : x;
-  const I32 bits = bits_as<I32>(scaled) - 0x3f3504f3;
+  const I32 bits = bits_as<I32>(bits_as<U32>(scaled) - 0x3f3504f3u);
   F32 e = __builtin_convertvector(bits >> 23, F32);
   e = tiny ? e - 23.f : e;
   const F32 f = bits_as<F32>((bits & 0x7fffff) + 0x3f3504f3) - 1.f;

@@ -25,6 +25,7 @@ class BatchNormTrain final : public OpOf<BatchNormTrain> {
   void gradient(GradientContext& context) const override;
   Tensor remake(GradientContext& context) const override;
   OpFacts facts() const noexcept override { return {.remakes = true}; }
+  bool operator==(const BatchNormTrain&) const = default;
 
  private:
   double epsilon_;
@@ -42,6 +43,7 @@ class BatchNormAgain final : public OpOf<BatchNormAgain> {
   void run(const OpRun& run) const noexcept override;
   SavedSlots saved(SlotMask wanted) const override;
   void gradient(GradientContext& context) const override;
+  bool operator==(const BatchNormAgain&) const = default;
 
  private:
   NormInputs inputs_;
@@ -59,6 +61,7 @@ class BatchNormBack final : public OpOf<BatchNormBack> {
   SavedSlots saved(SlotMask) const override { return {.inputs = slot(6) - 1}; }
   void gradient(GradientContext& context) const override;
   OpFacts facts() const noexcept override { return {.overwrites = slot(1)}; }
+  bool operator==(const BatchNormBack&) const = default;
 
  private:
   NormInputs inputs_;
@@ -78,6 +81,11 @@ class BatchNormInfer final : public OpOf<BatchNormInfer> {
   SavedSlots saved(SlotMask wanted) const override;
   void gradient(GradientContext& context) const override;
   OpFacts facts() const noexcept override { return {.overwrites = slot(0)}; }
+
+  double epsilon() const noexcept { return epsilon_; }
+  bool relu() const noexcept { return relu_; }
+  const NormInputs& inputs() const noexcept { return inputs_; }
+  bool operator==(const BatchNormInfer&) const = default;
 
  private:
   double epsilon_;

@@ -24,6 +24,10 @@ class Convolve final : public OpOf<Convolve> {
   std::string input_name(std::size_t input) const override;
   std::size_t make_lean() noexcept override { return std::exchange(with_mask_, false) ? 1 : 0; }
 
+  const ConvolutionRule& rule() const noexcept { return rule_; }
+  bool is_plain() const noexcept { return !has_bias_ && !activation_ && !with_mask_; }  // The convolution alone.
+  bool operator==(const Convolve&) const = default;
+
  private:
   ConvolutionRule rule_;
   std::optional<UnaryOp> activation_;  // relu, sigmoid or tanh: those whose gradient the output tells.
@@ -52,6 +56,7 @@ class ConvolveBack final : public OpOf<ConvolveBack> {
   SavedSlots saved(SlotMask wanted) const override;
   void gradient(GradientContext& context) const override;
   std::string input_name(std::size_t input) const override;
+  bool operator==(const ConvolveBack&) const = default;
 
  private:
   ConvolutionRule rule_;
@@ -69,6 +74,7 @@ class ConvolveFilter final : public OpOf<ConvolveFilter> {
   SavedSlots saved(SlotMask wanted) const override;
   void gradient(GradientContext& context) const override;
   std::string input_name(std::size_t input) const override { return input == 0 ? "x" : "dy"; }
+  bool operator==(const ConvolveFilter&) const = default;
 
  private:
   ConvolutionRule rule_;

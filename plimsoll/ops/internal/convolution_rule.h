@@ -45,6 +45,7 @@ struct ConvolutionRule {
   Convolution kernel(const Shape& x, const Shape& filter) const;
   Shape image(const Shape& shape) const;    // With a height of 1 when it has none.
   Shape window(const Shape& filter) const;  // The same for a filter.
+  bool operator==(const ConvolutionRule&) const = default;
 
  private:
   void require_ranks(const Shape& x, const Shape& filter) const;

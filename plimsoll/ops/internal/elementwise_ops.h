@@ -18,6 +18,7 @@ class Binary final : public OpOf<Binary> {
   void gradient(GradientContext& context) const override;
   OpFacts facts() const noexcept override;
   BinaryOp op() const noexcept { return op_; }
+  bool operator==(const Binary&) const = default;
 
  private:
   BinaryOp op_;
@@ -35,6 +36,7 @@ class BinaryWithNumber final : public OpOf<BinaryWithNumber> {
   SavedSlots saved(SlotMask wanted) const override;
   void gradient(GradientContext& context) const override;
   OpFacts facts() const noexcept override;
+  bool operator==(const BinaryWithNumber&) const = default;
 
  private:
   Number number_;
@@ -52,6 +54,7 @@ class Unary final : public OpOf<Unary> {
   void gradient(GradientContext& context) const override;
   OpFacts facts() const noexcept override;
   UnaryOp op() const noexcept { return op_; }
+  bool operator==(const Unary&) const = default;
 
  private:
   UnaryOp op_;

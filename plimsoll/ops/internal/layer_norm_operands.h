@@ -17,6 +17,7 @@ struct NormInputs {
   std::size_t gamma() const noexcept { return first; }
   std::size_t beta() const noexcept { return first + (has_gamma ? 1 : 0); }
   std::string name(std::size_t input) const { return has_gamma && input == gamma() ? "gamma" : "beta"; }
+  bool operator==(const NormInputs&) const = default;
 };
 
 // An epsilon of 0 or more. Throws InvalidArgument.

@@ -13,6 +13,7 @@ struct RowLossRule {
   Reduction reduction;
   double delta;
   const char* name;
+  bool operator==(const RowLossRule&) const = default;
 };
 
 // Inputs: targets, predictions.
@@ -26,6 +27,7 @@ class RowLoss final : public OpOf<RowLoss> {
   SavedSlots saved(SlotMask) const override { return {.inputs = slot(0) | slot(1)}; }
   void gradient(GradientContext& context) const override;
   std::string input_name(std::size_t input) const override { return input == 0 ? "targets" : "predictions"; }
+  bool operator==(const RowLoss&) const = default;
 
  private:
   RowLossRule rule_;
@@ -41,6 +43,7 @@ class RowLossGradient final : public OpOf<RowLossGradient> {
   SavedSlots saved(SlotMask) const override { return {.inputs = slot(0) | slot(1) | slot(2)}; }
   void gradient(GradientContext& context) const override;
   OpFacts facts() const noexcept override { return {.overwrites = slot(1)}; }
+  bool operator==(const RowLossGradient&) const = default;
 
  private:
   RowLossRule rule_;

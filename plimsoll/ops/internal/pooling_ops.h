@@ -17,6 +17,7 @@ struct PoolRule {
   Shape output_shape(const Shape& x) const;  // Throws InvalidArgument. Unknown sizes stay unknown.
   Pooling kernel(const Shape& x) const;      // Requires a known shape.
   Shape image(const Shape& shape) const;     // With a height of 1 when it has none.
+  bool operator==(const PoolRule&) const = default;
 };
 
 // Output 0: the maxima. With positions, output 1: where they are, packed bytes.
@@ -30,6 +31,7 @@ class MaxPool final : public OpOf<MaxPool> {
   void gradient(GradientContext& context) const override;
   OpFacts facts() const noexcept override { return {.has_gradient = with_positions_}; }
   std::size_t make_lean() noexcept override { return std::exchange(with_positions_, false) ? 1 : 0; }
+  bool operator==(const MaxPool&) const = default;
 
  private:
   PoolRule rule_;
@@ -45,6 +47,7 @@ class MaxPoolBack final : public OpOf<MaxPoolBack> {
   void run(const OpRun& run) const noexcept override;
   SavedSlots saved(SlotMask) const override { return {.inputs = slot(1)}; }
   void gradient(GradientContext& context) const override;
+  bool operator==(const MaxPoolBack&) const = default;
 
  private:
   PoolRule rule_;
@@ -60,6 +63,7 @@ class MaxPoolTake final : public OpOf<MaxPoolTake> {
   void run(const OpRun& run) const noexcept override;
   SavedSlots saved(SlotMask) const override { return {.inputs = slot(1)}; }
   void gradient(GradientContext& context) const override;
+  bool operator==(const MaxPoolTake&) const = default;
 
  private:
   PoolRule rule_;
@@ -72,6 +76,7 @@ class AveragePool final : public OpOf<AveragePool> {
   void infer(const Specs& in, SpecList& out) const override;
   void run(const OpRun& run) const noexcept override;
   void gradient(GradientContext& context) const override;
+  bool operator==(const AveragePool&) const = default;
 
  private:
   PoolRule rule_;
@@ -85,6 +90,7 @@ class AveragePoolBack final : public OpOf<AveragePoolBack> {
   void infer(const Specs& in, SpecList& out) const override;
   void run(const OpRun& run) const noexcept override;
   void gradient(GradientContext& context) const override;
+  bool operator==(const AveragePoolBack&) const = default;
 
  private:
   PoolRule rule_;

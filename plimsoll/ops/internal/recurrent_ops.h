@@ -9,6 +9,7 @@ namespace plimsoll {
 // Which of the operands that may be left out are there. They follow x, kernel and recurrent kernel in this order.
 struct RecurrentOperands {
   bool bias = false, initial_h = false, initial_c = false, mask = false;
+  bool operator==(const RecurrentOperands&) const = default;
 };
 
 // Outputs: the sequence or the last output, h, for an LSTM c, and what the gradient reads when it is kept.
@@ -27,6 +28,7 @@ class RecurrentOp final : public OpOf<RecurrentOp> {
     return std::exchange(options_.keep_for_gradient, false) ? workspace_output() : 0;
   }
   std::string input_name(std::size_t input) const override;
+  bool operator==(const RecurrentOp&) const = default;
 
  private:
   bool is_lstm() const noexcept { return options_.cell == RecurrentCell::lstm; }
@@ -49,6 +51,7 @@ struct RecurrentGradientParts {
   bool reads_initial_h = false, mask = false;       // Among the inputs.
   bool d_output = false, d_h = false, d_c = false;  // The same.
   bool return_sequences = false;
+  bool operator==(const RecurrentGradientParts&) const = default;
 };
 
 // Inputs: x, kernel, recurrent kernel, the workspace, and those of the parts that are there; outputs: the parts asked
@@ -62,6 +65,7 @@ class RecurrentGradient final : public OpOf<RecurrentGradient> {
   std::size_t workspace_bytes(const Specs& in, const SpecList& out) const override;
   void run(const OpRun& run) const noexcept override;
   void gradient(GradientContext& context) const override;  // Throws Unsupported.
+  bool operator==(const RecurrentGradient&) const = default;
 
  private:
   RecurrentOptions options_;

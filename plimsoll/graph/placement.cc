@@ -1,0 +1,57 @@
+// Which device a node is on: that of its operands, or the one a PlacementScope asks for.
+#include <fmt/format.h>
+
+#include "plimsoll/base/error.h"
+#include "plimsoll/base/names.h"
+#include "plimsoll/device/device.h"
+#include "plimsoll/device/device_name.h"
+#include "plimsoll/device/runtime.h"
+#include "plimsoll/graph/graph.h"
+#include "plimsoll/graph/graph_state.h"
+
+namespace plimsoll {
+namespace {
+
+thread_local const PlacementScope* innermost = nullptr;
+
+}  // namespace
+
+PlacementScope::PlacementScope(std::string_view device, Placement placement)
+    : name_(intern(parse_device_name(device).text())), placement_(placement), outer_(innermost) {
+  for (const auto& known : Runtime::instance().devices())
+    if (known->name() == name_) device_ = known.get();
+  if (device_) inside_.emplace(name_);
+  innermost = this;
+}
+PlacementScope::~PlacementScope() { innermost = outer_; }
+const PlacementScope* PlacementScope::current() noexcept { return innermost; }
+
+// Of a program's own graphs and of traces: copies keep what they have.
+const PlacementScope* GraphState::asked() const noexcept {
+  return role_ == Role::kGraph || role_ == Role::kTrace ? PlacementScope::current() : nullptr;
+}
+
+void GraphState::note_placement(Node& node) const {
+  const PlacementScope* const asked_for = asked();
+  if (!asked_for || asked_for->device()) return;
+  if (asked_for->is_soft()) {
+    node.wanted = asked_for->name();
+    return;
+  }
+  std::string devices;
+  for (const auto& device : Runtime::instance().devices())
+    devices += fmt::format("{}{}", devices.empty() ? "" : ", ", device->name());
+  throw NotFound(
+      fmt::format("placement: node \"{}\" ({}) is to be on {}, which does not exist; there is {}; choose one of them, "
+                  "or ask softly",
+                  node.name.empty() ? kind_name(node) : node.name, kind_name(node), asked_for->name(), devices));
+}
+
+// The value on the device that is asked for.
+ValueId GraphState::on_asked_device(ValueId value) {
+  const PlacementScope* const asked_for = asked();
+  if (!asked_for || !asked_for->device() || nodes_[value.node].device == asked_for->device()) return value;
+  return resolve(tensor(value).to(asked_for->name()), "to", "x");
+}
+
+}  // namespace plimsoll

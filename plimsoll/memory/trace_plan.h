@@ -1,0 +1,69 @@
+// TracePlanRun: tells a trace what lies inside of blocks whose contents were placed beforehand, while they are used.
+//
+//   TracePlanRun run(known, plan, blocks);                     // while nothing records: do not make one
+//   for (...) {
+//     work();
+//     if (run.times_steps()) run.step_done();
+//   }
+//   run.finish();
+//
+// The plan is described once for each recording; a run then takes one event for 200 steps, whatever the plan holds.
+// Steps that are long enough to bear it (kTimedStepNs) are timed one by one, else the run as a whole. Thread safety: a
+// run and its KnownPlan belong to one thread at a time. Cost: some 50 ns a run, 25 ns a timed step.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "plimsoll/base/api.h"
+#include "plimsoll/memory/label.h"
+
+namespace plimsoll {
+
+// A value that has its bytes from the start of step `first` to the start of step `end`.
+struct PlacedValue {
+  BlockLabel label;          // Operation, scope, name, category, shape.
+  std::uint32_t extent = 0;  // The block it lies in, among those of the plan.
+  std::uint64_t offset = 0, bytes = 0;
+  std::uint32_t first = 0, end = 0;
+};
+
+struct PlacedValues {
+  std::uint32_t steps = 0;
+  std::vector<PlacedValue> values;
+};
+
+// What a trace calls a plan; kept by the one who runs it.
+struct KnownPlan {
+  std::uint64_t recording = 0;  // The recording that it is valid in.
+  std::uint32_t number = 0;     // UINT32_MAX: not in the trace, for want of room.
+  bool short_steps = false;     // Too short to be timed one by one, as a run has shown.
+};
+
+class PLIMSOLL_API TracePlanRun {
+ public:
+  static constexpr std::int64_t kTimedStepNs = 4000;
+
+  // `blocks`: ids of the plan's blocks, 0 where it has none. All must stay until finish().
+  TracePlanRun(KnownPlan& known, const PlacedValues& plan, std::span<const std::uint64_t> blocks) noexcept;
+
+  bool times_steps() const noexcept { return times_steps_; }
+  void step_done() noexcept;
+  void finish() noexcept;  // All steps are done. Left out when one of them failed.
+
+ private:
+  void tell(std::uint32_t steps) noexcept;
+
+  KnownPlan& known_;
+  const PlacedValues& plan_;
+  const std::span<const std::uint64_t> blocks_;
+  const bool times_steps_;
+  std::uint32_t timed_ = 0, told_ = 0;  // Steps that are timed and not yet told; that are told.
+  const std::int64_t start_ns_;
+  std::int64_t last_ns_;
+  std::array<std::uint32_t, 200> durations_;
+};
+
+}  // namespace plimsoll

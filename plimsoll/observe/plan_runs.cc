@@ -1,0 +1,179 @@
+#include "plimsoll/observe/plan_runs.h"
+
+#include <algorithm>
+
+namespace plimsoll {
+namespace {
+
+constexpr std::size_t kMostValues = 20'000, kMostPieces = 400'000;  // Of a plan; those with more stay whole.
+
+bool is_allocation(const TraceEvent& event) {
+  return event.kind == TraceEventKind::kAllocate || event.kind == TraceEventKind::kExisting;
+}
+
+}  // namespace
+
+PlanRuns::PlanRuns(const TraceFile& trace, std::size_t most) : trace_(trace) {
+  find_runs();
+  std::vector<std::uint32_t> order;
+  std::size_t changes = 0;
+  for (const auto& [event, run] : runs_) {
+    order.push_back(event);
+    changes += run.cut->changes.size();
+  }
+  std::sort(order.begin(), order.end());
+  const std::size_t stride = changes / std::max<std::size_t>(most, 1) + 1;
+  std::unordered_map<const Cut*, std::size_t> seen;  // Each plan by itself: training and validation take turns.
+  for (const std::uint32_t event : order) {
+    Run& run = runs_.at(event);
+    run.is_told = seen[run.cut]++ % stride == 0;
+    told_ += run.is_told;
+  }
+  tell_all();
+}
+
+void PlanRuns::find_runs() {
+  if (trace_.plans.empty()) return;
+  std::unordered_map<std::uint64_t, std::uint32_t> allocated;  // By block.
+  for (const TraceEvent& event : trace_.events)
+    if (event.kind == TraceEventKind::kPlanSteps) allocated.emplace(event.block, UINT32_MAX);
+  for (std::uint32_t i = 0; i < trace_.events.size(); ++i) {
+    const TraceEvent& event = trace_.events[i];
+    if (is_allocation(event)) {
+      const auto found = allocated.find(event.block);
+      if (found != allocated.end() && found->second == UINT32_MAX) found->second = i;
+    } else if (event.kind == TraceEventKind::kPlanSteps) {
+      const std::uint32_t begin = allocated.at(event.block);
+      if (begin == UINT32_MAX) continue;  // A ring has dropped it.
+      const Cut& cut = cut_of(event.number, event.step, trace_.events[begin].size);
+      if (!cut.is_sound) continue;
+      Run& run = runs_[begin];
+      run.cut = &cut;
+      run.steps.push_back(i);
+      blocks_.emplace(event.block, begin);
+    } else if (event.kind == TraceEventKind::kFree) {
+      if (const auto found = blocks_.find(event.block); found != blocks_.end())
+        runs_.at(found->second).freed_ns = event.time_ns;
+    }
+  }
+}
+
+const PlanRuns::Cut& PlanRuns::cut_of(std::uint64_t plan, std::uint32_t extent, std::uint64_t bytes) {
+  std::unique_ptr<Cut>& cut = cuts_[{plan, extent, bytes}];
+  if (!cut) cut = std::make_unique<Cut>(make_cut(trace_.plans[plan], extent, bytes));
+  return *cut;
+}
+
+PlanRuns::Cut PlanRuns::make_cut(const TracePlan& plan, std::uint32_t extent, std::uint64_t bytes) {
+  std::map<std::uint32_t, std::pair<std::vector<const TracePlan::Value*>, std::vector<const TracePlan::Value*>>> steps;
+  steps[0];
+  std::size_t values = 0;
+  for (const TracePlan::Value& value : plan.values) {
+    if (value.extent != extent || value.first == value.end || value.label.size == 0) continue;
+    if (++values > kMostValues) return {};
+    steps[value.first].first.push_back(&value);
+    if (value.end < plan.steps) steps[value.end].second.push_back(&value);  // The last ones stay until the block goes.
+  }
+  Cut cut;
+  std::map<std::uint64_t, std::uint32_t> live;                              // Values' pieces, by offset.
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> unused;  // By offset and size.
+  const auto add = [&](std::uint32_t step, const TraceEvent* value, std::uint64_t offset, std::uint64_t size) {
+    cut.pieces.push_back({value, offset, size});
+    cut.changes.push_back({step, static_cast<std::uint32_t>(cut.pieces.size() - 1), true});
+    return static_cast<std::uint32_t>(cut.pieces.size() - 1);
+  };
+  for (const auto& [step, change] : steps) {
+    const auto& [begins, ends] = change;
+    const std::size_t first = cut.changes.size();
+    for (const TracePlan::Value* value : ends) {
+      const auto place = live.find(value->label.offset);
+      if (place == live.end()) return {};
+      cut.changes.push_back({step, place->second, false});
+      live.erase(place);
+    }
+    for (const TracePlan::Value* value : begins)
+      if (!live.emplace(value->label.offset, add(step, &value->label, value->label.offset, value->label.size)).second)
+        return {};
+    std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> now;
+    std::uint64_t end = 0;
+    const auto gap_until = [&](std::uint64_t offset) {
+      if (offset == end) return;
+      const std::pair key{end, offset - end};
+      const auto known = unused.find(key);
+      now.emplace(key, known == unused.end() ? add(step, nullptr, key.first, key.second) : known->second);
+      if (known != unused.end()) unused.erase(known);
+    };
+    for (const auto& [offset, piece] : live) {
+      if (offset < end || cut.pieces[piece].size > bytes || offset > bytes - cut.pieces[piece].size) return {};
+      gap_until(offset);
+      end = offset + cut.pieces[piece].size;
+    }
+    gap_until(bytes);
+    for (const auto& [place, piece] : unused) cut.changes.push_back({step, piece, false});
+    unused = std::move(now);
+    std::stable_sort(cut.changes.begin() + static_cast<std::ptrdiff_t>(first), cut.changes.end(),
+                     [](const Cut::Change& a, const Cut::Change& b) { return a.is_birth < b.is_birth; });
+    if (cut.pieces.size() > kMostPieces) return {};
+  }
+  cut.is_sound = true;
+  return cut;
+}
+
+// All but its end.
+void PlanRuns::tell_run(std::uint32_t event, const Run& run) {
+  const std::int64_t allocated = trace_.events[event].time_ns;
+  auto change = run.cut->changes.begin();
+  const auto tell_until = [&](std::uint64_t step, std::int64_t time) {
+    for (; change != run.cut->changes.end() && change->step <= step; ++change)
+      moments_.push_back({std::max(time, allocated), event, change->piece, change->is_birth});
+  };
+  tell_until(0, allocated);
+  std::uint64_t done = 0;
+  std::int64_t since = allocated;
+  for (const std::uint32_t index : run.steps) {
+    const TraceEvent& steps = trace_.events[index];
+    const bool timed = steps.requested > 0;
+    if (timed) {
+      since = steps.time_ns;
+      for (std::uint64_t i = 0; i < steps.size; ++i) since -= trace_.durations[steps.offset + i];
+    }
+    const std::int64_t end = timed ? steps.time_ns : std::max(run.freed_ns, steps.time_ns), span = end - since;
+    std::int64_t time = since;
+    for (std::uint64_t i = 1; i <= steps.size && change != run.cut->changes.end(); ++i) {
+      if (timed) {
+        time += trace_.durations[steps.offset + i - 1];
+      } else if (change->step > done + i) {
+        i = std::min<std::uint64_t>(change->step - done, steps.size);  // Nothing happens in between.
+      }
+      if (!timed)
+        time = since + static_cast<std::int64_t>(static_cast<double>(span) * static_cast<double>(i) /
+                                                 static_cast<double>(steps.size));
+      tell_until(done + i, std::min(time, end));
+    }
+    done += steps.size;
+    since = end;
+  }
+}
+
+void PlanRuns::tell_all() {
+  moments_.reserve(trace_.events.size());
+  for (std::uint32_t i = 0; i < trace_.events.size(); ++i) {
+    const TraceEvent& event = trace_.events[i];
+    if (event.kind == TraceEventKind::kPlanSteps) continue;
+    const auto block =
+        event.kind == TraceEventKind::kFree || is_allocation(event) ? blocks_.find(event.block) : blocks_.end();
+    const Run* const run = block == blocks_.end() ? nullptr : &runs_.at(block->second);
+    if (!run || !run->is_told) {
+      moments_.push_back({.time_ns = event.time_ns, .event = i});
+    } else if (i == block->second) {
+      tell_run(i, *run);
+    } else if (event.kind == TraceEventKind::kFree) {
+      for (std::uint32_t piece = 0; piece < run->cut->pieces.size(); ++piece)
+        moments_.push_back({event.time_ns, block->second, piece, false});  // Of those that are live still.
+    }
+  }
+  std::stable_sort(moments_.begin(), moments_.end(),
+                   [](const TraceMoment& a, const TraceMoment& b) { return a.time_ns < b.time_ns; });
+}
+
+}  // namespace plimsoll
