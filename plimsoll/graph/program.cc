@@ -340,7 +340,7 @@ void Program::require_room(const Budget& budget, std::span<const Variable> varia
   details.what = fmt::format(
       "{}: the plan needs {}, the budget of {} has {} in use; the largest buffer is that of {} with {}; give it {} "
       "bytes",
-      where, format_bytes_exactly(needed), format_bytes_exactly(budget.limit()), format_bytes(used),
+      where, format_bytes_exactly(needed), format_bytes_exactly(budget.limit()), format_bytes_exactly(used),
       largest ? largest->name.substr(0, largest->name.find('#')) : "nothing",
       format_bytes(largest ? largest->bytes : 0), used + needed);
   throw OutOfMemory(std::move(details));

@@ -55,8 +55,8 @@ class BetweenNode : public DatasetNode {
     held.at_once = false;
     return held;
   }
-  NodePointer frozen() const final {
-    NodePointer frozen_from = from_->frozen();
+  NodePointer frozen(bool draws) const final {
+    NodePointer frozen_from = from_->frozen(draws);
     return frozen_from ? with(std::move(frozen_from)) : nullptr;
   }
 
@@ -392,7 +392,7 @@ void Dataset::split_into(const double* fractions, std::size_t count, Dataset* ou
       throw InvalidArgument(fmt::format(
           "split: fraction {} is {}, their sum {}; give fractions that add up to 1 at most", i, fractions[i], sum));
   }
-  const NodePointer frozen = node_->frozen();
+  const NodePointer frozen = node_->frozen(true);
   const NodePointer& from = frozen ? frozen : node_;
   std::size_t begin = 0;
   double until = 0;

@@ -79,8 +79,9 @@ class PLIMSOLL_API DatasetNode {
   virtual std::optional<std::size_t> batch_size() const { return std::nullopt; }  // Of batches, when that is known.
   // Of a pass whose examples have tensors of these sizes.
   virtual HeldBytes held(const std::vector<std::size_t>& /*tensor_bytes*/) const { return {}; }
-  // The same with every pass in the order of one; nullptr where it is so already.
-  virtual std::shared_ptr<const DatasetNode> frozen() const { return nullptr; }
+  // The same with every pass in the order of one; nullptr where it is so already. `draws`: an order is drawn for it if
+  // need be; else any will do, for one who only looks, and no later pass is another for it.
+  virtual std::shared_ptr<const DatasetNode> frozen(bool /*draws*/) const { return nullptr; }
 };
 
 struct ShuffleOptions {

@@ -8,6 +8,7 @@
 #include "plimsoll/memory/budget.h"
 #include "plimsoll/model/callbacks.h"
 #include "plimsoll/model/core_layers.h"
+#include "plimsoll/model/internal/train_step.h"
 #include "plimsoll/model/model.h"
 #include "plimsoll/model/normalization_layers.h"
 #include "plimsoll/model/recurrent_layers.h"
@@ -144,7 +145,7 @@ TEST(FailureInjection, AStepIsRefusedByTheHeapAtEveryAllocation) {
     for (bool done = false; !done && refused < 20000; refused += !done) {
       fail_heap_after(refused);
       try {
-        model.train_on_batch(data.x, data.y);
+        train_step(model.network(), {.inputs = {data.x}, .targets = {data.y}});
         done = true;
       } catch (const std::bad_alloc&) {
         ASSERT_EQ(memory().num_tensors, held.num_tensors) << refused;

@@ -60,6 +60,12 @@ StepMeans run_test(Network& network, const Dataset& data, const char* where) {
   return means;
 }
 
+// A dataset of which a pass leaves later ones as they would be.
+Dataset looking(const Dataset& data) {
+  const auto frozen = data.is_set() ? data.node()->frozen(false) : nullptr;
+  return frozen ? Dataset(frozen) : data;
+}
+
 // A pass, charged to the budget.
 class ChargedPass {
  public:
@@ -196,7 +202,8 @@ class Fit {
   void look_at_validation() {
     if (!options_.budget || !options_.validation_data.is_set()) return;
     Example batch;
-    ChargedPass pass(options_.validation_data, memory_);
+    const Dataset looked_at = looking(options_.validation_data);
+    ChargedPass pass(looked_at, memory_);
     if (pass.next(batch)) validation_ = memory_.need_of(StepKind::kTest, batch, *options_.validation_data.node());
   }
   // What the logs of an epoch will have.

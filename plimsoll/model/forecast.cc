@@ -43,7 +43,8 @@ MemoryForecast Model::forecast(const Dataset& batches) const {
   std::unique_ptr<ExampleStream> pass;
   {
     const BudgetScope charged(memory.loading());
-    pass = batches.open();
+    const auto frozen = batches.is_set() ? batches.node()->frozen(false) : nullptr;  // Later passes stay what they are.
+    pass = frozen ? frozen->open() : batches.open();
     if (!pass->next(batch)) throw InvalidArgument("forecast: the dataset has no batches; give it some");
   }
   prepare(*network_, batch.inputs, "forecast");

@@ -88,6 +88,18 @@ TEST(Forecast, CountsWhatAPassHolds) {
   EXPECT_THROW(make_model().forecast(data.rows().take(0).batch(2)), InvalidArgument);
 }
 
+TEST(Forecast, LookingAtADatasetChangesNoLaterPass) {
+  const Data data;
+  const auto shuffled = [&] { return data.rows().shuffle(96, {.seed = 5}).batch(32); };
+  const Dataset looked_at = shuffled(), fresh = shuffled();
+  const Sequential a = make_model(), b = make_model();
+  const std::size_t budget = a.forecast(looked_at).smallest_budget;
+  // One dataset for both: what is looked at before the first step takes no order away from training.
+  a.fit(looked_at, {.epochs = 2, .validation_data = looked_at, .verbose = 0, .budget = budget});
+  b.fit(fresh, {.epochs = 2, .validation_data = fresh, .verbose = 0});
+  EXPECT_EQ(a.predict(data.x).to_vector<float>(), b.predict(data.x).to_vector<float>());
+}
+
 TEST(Forecast, AFirstBatchThatDoesNotFitSaysWhatTheFitNeeds) {
   const Data data;
   const Sequential model = make_model();

@@ -19,7 +19,9 @@ class MetricBase {
   explicit MetricBase(std::string name) : name_(std::move(name)) {}
   virtual ~MetricBase() = default;
   virtual Metric::Parts parts(const Tensor& targets, const Tensor& predictions, const Tensor& weights) const = 0;
-  virtual Metric::Sums sums_of(std::span<const ConstTensorView> parts, double count) const = 0;
+  virtual std::size_t num_sums() const noexcept = 0;
+  // Fills in num_sums() zeros.
+  virtual void sum(std::span<const ConstTensorView> parts, double count, std::span<double> to) const noexcept = 0;
   virtual double result(const Metric::Sums& sums) const = 0;
   virtual std::shared_ptr<MetricBase> clone() const = 0;
   const std::string& name() const noexcept { return name_; }
@@ -43,8 +45,10 @@ class MeanMetric : public MetricBase {
     const Tensor scale = broadcast_to(fit_weights(weights, each.shape(), name()), each.shape());
     return {.tensors = {(each * scale).sum(), scale.sum()}};
   }
-  Metric::Sums sums_of(std::span<const ConstTensorView> parts, double count) const override {
-    return {*parts[0].data<float>(), parts.size() > 1 ? *parts[1].data<float>() : count};
+  std::size_t num_sums() const noexcept override { return 2; }
+  void sum(std::span<const ConstTensorView> parts, double count, std::span<double> to) const noexcept override {
+    to[0] = *parts[0].data<float>();
+    to[1] = parts.size() > 1 ? *parts[1].data<float>() : count;
   }
   std::shared_ptr<MetricBase> clone() const override { return std::make_shared<MeanMetric>(*this); }
   double result(const Metric::Sums& sums) const override {
@@ -101,12 +105,13 @@ class ThresholdMetric : public MetricBase {
       parts.tensors.push_back(broadcast_to(fit_weights(weights, p.shape(), name()), p.shape()));
     return parts;
   }
-  Metric::Sums sums_of(std::span<const ConstTensorView> parts, double) const override {
+  std::size_t num_sums() const noexcept override { return 2 * thresholds_.size() + 2; }
+  void sum(std::span<const ConstTensorView> parts, double, std::span<double> to) const noexcept override {
     const auto elements = [&](std::size_t part) -> std::span<const float> {
       if (part >= parts.size()) return {};
       return {parts[part].data<float>(), parts[part].size()};
     };
-    return count(elements(0), elements(1), elements(2));
+    count(elements(0), elements(1), elements(2), to);
   }
 
  protected:
@@ -114,10 +119,9 @@ class ThresholdMetric : public MetricBase {
 
  private:
   // A prediction belongs to the last threshold below it; then sums from the end.
-  Metric::Sums count(std::span<const float> targets, std::span<const float> predictions,
-                     std::span<const float> weights) const {
+  void count(std::span<const float> targets, std::span<const float> predictions, std::span<const float> weights,
+             std::span<double> sums) const noexcept {
     const std::size_t n = thresholds_.size();
-    Metric::Sums sums(2 * n + 2);
     for (std::size_t i = 0; i < targets.size(); ++i) {
       const double weight = weights.empty() ? 1 : weights[i];
       const bool positive = targets[i] > 0.5f;
@@ -128,7 +132,6 @@ class ThresholdMetric : public MetricBase {
     }
     for (std::size_t i = n - 1; i-- > 0;)
       for (const std::size_t kind : {0, 1}) sums[2 * i + kind] += sums[2 * (i + 1) + kind];
-    return sums;
   }
 
   const std::vector<double> thresholds_;
@@ -207,14 +210,17 @@ Metric::Sums Metric::measure(const Tensor& targets, const Tensor& predictions, c
     const Parts made = parts(targets, predictions, weights);
     std::vector<ConstTensorView> views;
     for (const Tensor& tensor : made.tensors) views.push_back(tensor.view());
-    return sums(views, made.count);
+    Sums result = no_sums();
+    sum(views, made.count, result);
+    return result;
   });
 }
 Metric::Parts Metric::parts(const Tensor& targets, const Tensor& predictions, const Tensor& weights) const {
   return base_->parts(targets, predictions, weights);
 }
-Metric::Sums Metric::sums(std::span<const ConstTensorView> parts, double count) const {
-  return base_->sums_of(parts, count);
+Metric::Sums Metric::no_sums() const { return Sums(base_->num_sums()); }
+void Metric::sum(std::span<const ConstTensorView> parts, double count, std::span<double> to) const noexcept {
+  base_->sum(parts, count, to);
 }
 void Metric::add(const Sums& sums) const {
   if (base_->sums.empty()) base_->sums.resize(sums.size());

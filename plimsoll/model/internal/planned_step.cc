@@ -149,25 +149,33 @@ void PlannedStep::fetch_measures(Network& network, Traced& traced) {
     }
 }
 
-StepResult PlannedStep::measure(std::span<const ConstTensorView> fetched) const {
+// With room for all that is measured: filling it in cannot fail a step that has happened.
+StepResult PlannedStep::blank_result() const {
   StepResult result;
   result.examples = examples_;
-  result.loss = number_in(fetched[0]);
-  result.losses.reserve(num_losses_);
-  result.metrics.reserve(num_losses_);
+  result.losses.resize(num_losses_);
+  result.metrics.resize(num_losses_);
   for (std::size_t i = 0; i < num_losses_; ++i) {
-    result.losses.push_back(number_in(fetched[1 + i]));
-    std::vector<Metric::Sums>& sums = result.metrics.emplace_back();
-    sums.reserve(metrics_[i].size());
-    for (const Measured& measured : metrics_[i])
-      sums.push_back(measured.metric.sums(fetched.subspan(measured.first, measured.count), measured.examples));
+    result.metrics[i].reserve(metrics_[i].size());
+    for (const Measured& measured : metrics_[i]) result.metrics[i].push_back(measured.metric.no_sums());
   }
   return result;
 }
 
+void PlannedStep::measure(std::span<const ConstTensorView> fetched, StepResult& result) const noexcept {
+  result.loss = number_in(fetched[0]);
+  for (std::size_t i = 0; i < num_losses_; ++i) {
+    result.losses[i] = number_in(fetched[1 + i]);
+    for (std::size_t m = 0; m < metrics_[i].size(); ++m) {
+      const Measured& measured = metrics_[i][m];
+      measured.metric.sum(fetched.subspan(measured.first, measured.count), measured.examples, result.metrics[i][m]);
+    }
+  }
+}
+
 StepResult PlannedStep::run(std::span<const Tensor* const> feeds) {
-  StepResult result;
-  const auto read = [&](std::span<const ConstTensorView> fetched) { result = measure(fetched); };
+  StepResult result = blank_result();
+  const auto read = [&](std::span<const ConstTensorView> fetched) { measure(fetched, result); };
   const ReadInside reader(read);
   program_->run({.feeds = feeds, .variables = variables_, .read = &reader});
   // They work in place, on values that the program has made the variables' own.

@@ -65,7 +65,8 @@ class PlannedStep {
   struct Traced;
   void trace_training(Network& network, const Optimizer& optimizer, Traced& traced);
   void fetch_measures(Network& network, Traced& traced);
-  StepResult measure(std::span<const ConstTensorView> fetched) const;
+  StepResult blank_result() const;
+  void measure(std::span<const ConstTensorView> fetched, StepResult& result) const noexcept;
 
   std::unique_ptr<Program> program_;
   std::vector<Variable> variables_;  // Of program_.

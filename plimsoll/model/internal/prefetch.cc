@@ -128,8 +128,8 @@ class PrefetchNode final : public DatasetNode {
     const std::size_t ready = max_bytes_ == 0 ? count_ * each : std::min(count_ * each, std::max(each, max_bytes_));
     return {.resident = from.resident + from.loading + ready + each + whole_blocks(1)};
   }
-  std::shared_ptr<const DatasetNode> frozen() const override {
-    auto from = from_->frozen();
+  std::shared_ptr<const DatasetNode> frozen(bool draws) const override {
+    auto from = from_->frozen(draws);
     return from ? std::make_shared<PrefetchNode>(std::move(from), count_, max_bytes_) : nullptr;
   }
 

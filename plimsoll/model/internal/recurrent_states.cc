@@ -1,5 +1,7 @@
 #include "plimsoll/model/internal/recurrent_states.h"
 
+#include <new>
+
 #include "plimsoll/model/internal/network.h"
 #include "plimsoll/model/internal/recurrent_layer.h"
 
@@ -15,8 +17,12 @@ void visit_recurrent(Network& network, F&& f) {
 
 }  // namespace
 
-void keep_new_states(Network& network) {
-  visit_recurrent(network, [](RecurrentLayer& layer) { layer.keep_new_states(); });
+// A step that has happened does not fail for want of a list of layers; the next one keeps them.
+void keep_new_states(Network& network) noexcept {
+  try {
+    visit_recurrent(network, [](RecurrentLayer& layer) { layer.keep_new_states(); });
+  } catch (const std::bad_alloc&) {
+  }
 }
 
 void forget_new_states(Network& network) {

@@ -5,7 +5,7 @@ namespace plimsoll {
 
 class Network;
 
-void keep_new_states(Network& network);
+void keep_new_states(Network& network) noexcept;
 void forget_new_states(Network& network);
 
 }  // namespace plimsoll

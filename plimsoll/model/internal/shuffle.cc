@@ -175,10 +175,11 @@ class ShuffleNode final : public DatasetNode {
     held.at_once = false;
     return held;
   }
-  NodePointer frozen() const override {
-    const NodePointer frozen_from = from_->frozen();
+  NodePointer frozen(bool draws) const override {
+    const NodePointer frozen_from = from_->frozen(draws);
     if (always_ && !frozen_from) return nullptr;
-    return make(frozen_from ? frozen_from : from_, buffer_, max_bytes_, always_ ? *always_ : draw(seed_, 0));
+    const Draw order = always_ ? *always_ : draws || seed_ ? draw(seed_, 0) : Draw();
+    return make(frozen_from ? frozen_from : from_, buffer_, max_bytes_, order);
   }
   // Mixed once and for all. Rows stay rows, which can be cut without being read.
   static NodePointer make(const NodePointer& from, std::size_t buffer, std::size_t max_bytes, Draw always) {
