@@ -5,6 +5,8 @@
 // The ratios are medians over rounds of ours to theirs. libtorch runs with the best of its instruction sets and, in the
 // two-thread table, the best of its thread configurations (own pool / OpenBLAS: 1/1, 1/2, 2/1, 2/2). Peak bytes: ours
 // by the arena's count, kernels' scratch included; theirs by its allocator's, without what OpenBLAS and oneDNN take.
+// "two processes": the steps that two processes of one thread each take in all, to those of one alone: what a second
+// processor is worth here.
 #include <pthread.h>
 #include <sys/resource.h>
 #include <torch/torch.h>
@@ -18,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "plimsoll/autograd/internal/step_bench_process.h"
 #include "plimsoll/autograd/internal/step_bench_torch.h"
 #include "plimsoll/autograd/step_models_testing.h"
 #include "plimsoll/base/clock.h"
@@ -181,25 +184,31 @@ double best_of_torch(TorchModel& peer, int rounds, std::string& which) {
 
 void run_two_threads(const std::vector<Case>& cases, const Options& options) {
   std::printf(
-      "\nTwo threads\n\n| step | ours us, 1 | ours us, 2 | times faster | libtorch us | its threads | ratio |\n");
-  std::printf("|---|--:|--:|--:|--:|---|--:|\n");
+      "\nTwo threads\n\n| step | ours us, 1 | ours us, 2 | times faster | two processes | libtorch us | its threads | "
+      "ratio |\n");
+  std::printf("|---|--:|--:|--:|--:|--:|---|--:|\n");
   for (const Case& which : cases) {
+    OtherProcess other([&] { return which.ours(); });
     const auto model = which.ours();
     const auto peer = which.theirs();
     std::string threads;
     const double theirs = best_of_torch(*peer, std::max(3, options.rounds / 3), threads);
     set_torch_threads(1, 1);
-    std::vector<double> one, two, gains;
+    std::vector<double> one, two, gains, of_processes;
     const int steps = steps_for(*model);
+    double in_company = 0;
     for (int round = 0; round < options.rounds; ++round) {
       set_num_threads(1);
       one.push_back(time_of(*model, steps));
       set_num_threads(2);
       two.push_back(time_of(*model, steps));
       gains.push_back(one.back() / two.back());
+      set_num_threads(1);
+      const double beside = other.steps_per_us_while([&] { in_company = time_of(*model, steps); });
+      of_processes.push_back(one.back() * (1 / in_company + beside));
     }
-    std::printf("| %s | %.1f | %.1f | %.2f | %.1f | %s | %.3f |\n", which.name, median(one), median(two), median(gains),
-                theirs, threads.c_str(), median(two) / theirs);
+    std::printf("| %s | %.1f | %.1f | %.2f | %.2f | %.1f | %s | %.3f |\n", which.name, median(one), median(two),
+                median(gains), median(of_processes), theirs, threads.c_str(), median(two) / theirs);
     std::fflush(stdout);
   }
 }

@@ -9,9 +9,8 @@
 
 namespace plimsoll {
 
-inline constexpr std::int64_t kRecurrentRows = 16;  // The most rows that go through time together.
-// Rows and steps whose gradients are multiplied together: as many as keep so many gradients of gates, within bounds.
-inline constexpr std::int64_t kRecurrentChunk = 65536, kFewestOfChunk = 128, kMostOfChunk = 512;
+inline constexpr std::int64_t kRecurrentRows = 16;    // The most rows that go through time together.
+inline constexpr std::int64_t kRecurrentChunk = 128;  // Rows and steps whose gradients are multiplied together.
 
 // Hands out aligned pieces of memory; without memory, only counts.
 class Carver {
@@ -74,9 +73,7 @@ struct RecurrentPlan {
 
   // Steps that go back together before their products are taken.
   std::int64_t chunk_steps() const noexcept {
-    const std::int64_t rows =
-        std::clamp(kRecurrentChunk / std::max<std::int64_t>(width(), 1), kFewestOfChunk, kMostOfChunk);
-    return std::clamp<std::int64_t>((rows + batch - 1) / std::max<std::int64_t>(batch, 1), 1, time);
+    return std::clamp<std::int64_t>((kRecurrentChunk + batch - 1) / std::max<std::int64_t>(batch, 1), 1, time);
   }
   std::int64_t chunk_rows() const noexcept { return batch * chunk_steps(); }
 
