@@ -3,15 +3,13 @@
 #include <fmt/format.h>
 
 #include <atomic>
-#include <ostream>
 #include <shared_mutex>
 
-#include "plimsoll/base/bytes.h"
-#include "plimsoll/base/call_site.h"
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/log.h"
 #include "plimsoll/graph/call_signature.h"
 #include "plimsoll/graph/graph_state.h"
+#include "plimsoll/graph/growth_watch.h"
 #include "plimsoll/graph/plan_cache.h"
 #include "plimsoll/graph/program.h"
 #include "plimsoll/memory/budget.h"
@@ -22,7 +20,6 @@ namespace plimsoll {
 namespace {
 
 constexpr std::size_t kPlanCacheBytes = std::size_t{64} << 20;
-constexpr int kGrowingRuns = 16;  // Runs in a row before each of which nodes were added: a loop that builds.
 
 bool fits(const Shape& value, const Shape& declared) {
   if (value.rank() != declared.rank()) return false;
@@ -295,7 +292,7 @@ class Session::State {
 
   std::shared_ptr<Planned> plan_for(std::span<const Tensor> fetches, const Feeds& feeds) {
     Words words;
-    watch_growth();
+    growth_.look(*graph_.state());
     for (const Tensor& fetch : fetches) words.push_back(number_of(value_of(fetch, "fetch")));
     words.push_back(UINT64_MAX);
     for (std::size_t i = 0; i < feeds.items().size(); ++i) {
@@ -366,27 +363,6 @@ class Session::State {
     }
   }
 
-  // A graph that grows before run after run is most often a loop that builds what it should build once.
-  void watch_growth() {
-    GraphState& graph = *graph_.state();
-    const auto locked = graph.lock();
-    const std::size_t size = graph.nodes().size();
-    const bool grew = seen_size_ != 0 && size > seen_size_;
-    growing_ = grew ? growing_ + 1 : 0;
-    seen_size_ = size;
-    if (growing_ < kGrowingRuns || warned_) return;
-    warned_ = true;
-    const Node& last = graph.nodes().back();
-    const char* const site = site_text(last.site);
-    log_message(
-        LogLevel::warning,
-        fmt::format("session: the graph grew before each of the last {} runs, to {} nodes, lastly by \"{}\" "
-                    "(operation {}, scope \"{}\", site {}); build it before the loop, and finalize() it to find "
-                    "the place",
-                    growing_, size, last.name, kind_name(last), last.scope,
-                    *site ? site : "unknown: no GraphScope or NameScope was open"));
-  }
-
   const Graph graph_;
   const Passes passes_;
   std::optional<Budget> budget_;
@@ -395,9 +371,7 @@ class Session::State {
   PlanCache<Planned> plans_;
   mutable std::mutex mutex_;
   std::vector<std::optional<Variable>> values_;  // By number in the graph. Guarded by mutex_.
-  std::size_t seen_size_ = 0;                    // Guarded by the graph's lock, as the rest.
-  int growing_ = 0;
-  bool warned_ = false;
+  GrowthWatch growth_;
 };
 
 Session::Session(SessionOptions options) : Session(default_graph(), options) {}
@@ -436,15 +410,5 @@ MemoryPlan Session::memory_plan(const std::vector<Tensor>& fetches, const Feeds&
   return state_->memory_plan(fetches, feeds);
 }
 SessionMemory Session::memory_report() const { return state_->report(); }
-
-std::string SessionMemory::to_string() const {
-  std::string text = fmt::format("planned peak {} ({} bytes), lower bound {} ({} bytes)\nvariables {} ({} bytes)\n",
-                                 format_bytes(peak_bytes), peak_bytes, format_bytes(lower_bound_bytes),
-                                 lower_bound_bytes, format_bytes(variable_bytes), variable_bytes);
-  for (const auto& [name, bytes] : variables) text += fmt::format("  {:<40} {:>12}\n", name, bytes);
-  return text + fmt::format("{} plans kept, {} of bookkeeping\n", plans, format_bytes(plan_bytes));
-}
-
-std::ostream& operator<<(std::ostream& out, const SessionMemory& memory) { return out << memory.to_string(); }
 
 }  // namespace plimsoll

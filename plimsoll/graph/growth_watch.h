@@ -1,0 +1,26 @@
+// GrowthWatch: says once that a graph grows before run after run: most often a loop that builds what it should build
+// once.
+//
+//   growth.look(graph);                                    // before each run
+//
+// Thread safety: any thread. Cost: the graph's lock.
+#pragma once
+
+#include <cstddef>
+
+#include "plimsoll/graph/graph_state.h"
+
+namespace plimsoll {
+
+class GrowthWatch {
+ public:
+  // Logs a warning that names the last node, its operation, scope and site.
+  void look(const GraphState& graph);
+
+ private:
+  std::size_t seen_size_ = 0;  // Guarded by the graph's lock, as the rest.
+  int growing_ = 0;            // Runs in a row before each of which nodes were added.
+  bool warned_ = false;
+};
+
+}  // namespace plimsoll
