@@ -1,7 +1,7 @@
 // MultiHeadAttention: queries look up values by keys, several times side by side.
 //
-//   const LayerOutput y = layers::MultiHeadAttention(8, 32)({x, x});          // Query and value; the keys are the
-//   values. layers::MultiHeadAttention(8, 32, {.causal = true})({query, value, key})
+//   const LayerOutput y = layers::MultiHeadAttention(8, 32)({x, x});     // Query and value; keys are the values.
+//   layers::MultiHeadAttention(8, 32, {.causal = true})({query, value, key})
 //
 // Query [batch, queries, features], value and key [batch, keys, ..]; the result is like the query. Weights are named
 // and shaped as in Keras. Scores are never held all at once. A mask of the value (or of the key) leaves out keys.

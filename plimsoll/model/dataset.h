@@ -4,16 +4,16 @@
 //   for (const auto& [inputs, targets] : train) ...        // [32, ..] and [32, ..]; the last may be shorter
 //   auto [first, second, rest] = dataset.split({0.7, 0.15, 0.15});
 //   Dataset table = Dataset::from_csv("houses.csv", {.targets = {"price"}, .categorical = {"town"}});
-//   CsvTable train = load_csv("a.csv", {.categorical = {"town"}}), test = load_csv("b.csv", {.categories =
-//   train.categories}); Dataset windows = timeseries_windows(series, {.look_back = 20, .horizon = 1});   // x [20,
-//   features], y [features]
+//   CsvTable a = load_csv("a.csv", {.categorical = {"town"}}), b = load_csv("b.csv", {.categories = a.categories});
+//   Dataset windows = timeseries_windows(series, {.look_back = 20, .horizon = 1});   // x [20, features], y [features]
 //
 // A description and cheap to copy; each loop over it is a new pass, which a shuffle mixes anew (with a seed: pass k
 // always in the same way). What a pass needs (batches, examples that wait in a shuffle or a prefetch) lies in tensors
 // of the arena, is charged to the budget of the thread that loops, and goes when the loop ends or goes on. Batches of
-// rows in order share the bytes of what they were cut from. Thread safety: passes on several threads do not disturb
-// each other, except for which one is pass k. Throws InvalidArgument for tensors of different lengths, sizes below 1,
-// and fractions that are none.
+// rows in order share the bytes of what they were cut from.
+//
+// Thread safety: passes on several threads do not disturb each other, except for which one is pass k.
+// Throws InvalidArgument for tensors of different lengths, sizes below 1, and fractions that are none.
 #pragma once
 
 #include <array>

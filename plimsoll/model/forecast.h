@@ -6,8 +6,10 @@
 //   model.max_batch_size(256_MiB);                               // The largest batch that fits.
 //
 // Counted are the model's parameters, gradients, optimizer state, activations, workspaces and one batch (whether or not
-// it shares bytes with the tensors it was cut from), in blocks of the allocator: multiples of 64 bytes. Not counted are
-// the caller's own tensors, and a dataset's: the order of a shuffle, prefetched batches.
+// it shares bytes with the tensors it was cut from), in blocks of the allocator: multiples of 64 bytes. Of a dataset,
+// forecast(dataset) and fit count what a pass holds beside its batch too: examples that wait in a shuffle or a
+// prefetch, at most. Not counted are the caller's own tensors.
+//
 // A forecast makes the plan that training would use and runs nothing. It takes no tensor memory.
 #pragma once
 

@@ -57,8 +57,8 @@ struct FitOptions {
   int verbose = 1;              // 0: silent; 1: a bar on terminals; 2: a line for each epoch.
   bool shuffle = true;          // Of tensors.
   std::vector<Callback> callbacks = {};
-  std::optional<std::size_t> budget = {};  // Bytes, as a forecast counts them; refused (OutOfMemory) before the first
-                                           // step when a step needs more.
+  std::optional<std::size_t> budget = {};  // Bytes, as a forecast of the dataset counts them; refused (OutOfMemory)
+                                           // before the first step when more is needed.
   std::map<std::int64_t, double> class_weights = {};  // By label; others count 1.
 };
 

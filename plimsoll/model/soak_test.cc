@@ -59,7 +59,9 @@ TEST(Soak, TrainingStepsLeaveNothingBehind) {
   EXPECT_EQ(memory().num_bytes, before.num_bytes);
   EXPECT_EQ(memory_stats().bytes_in_use, in_use);
   EXPECT_EQ(open_files(), files);
-  if (!kSanitized) EXPECT_LE(resident_bytes(), resident + kSlack);
+  if (!kSanitized) {
+    EXPECT_LE(resident_bytes(), resident + kSlack);
+  }
   std::cout << steps << " steps: resident " << resident / 1024 << " KiB before, " << resident_bytes() / 1024
             << " KiB after\n";
 }
@@ -75,7 +77,9 @@ TEST(Soak, ModelsComeAndGo) {
   for (int i = 0; i < models; ++i) once();
   EXPECT_EQ(memory().num_bytes, before.num_bytes);
   trim();
-  if (!kSanitized) EXPECT_LE(resident_bytes(), resident + kSlack);
+  if (!kSanitized) {
+    EXPECT_LE(resident_bytes(), resident + kSlack);
+  }
   std::cout << models << " models: resident " << resident / 1024 << " KiB before, " << resident_bytes() / 1024
             << " KiB after\n";
 }

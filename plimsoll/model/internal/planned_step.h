@@ -1,8 +1,8 @@
 // PlannedStep: a step of training or testing, or a prediction, as one planned program for batches of one kind.
 //
 //   PlannedStep step(network, StepKind::kTrain, BatchSpec::of(example));
-//   StepResult result = step.run(feeds);        // Forward, loss, gradients, clipping, update: the bits of a direct
-//   step step.program().memory_plan().peak_bytes;    // What it takes, known before
+//   StepResult result = step.run(feeds);             // Forward, loss, gradients, update: the bits of a direct step.
+//   step.program().memory_plan().peak_bytes;         // What it takes, known before.
 //
 // PlannedSteps keeps those of a network within a bound in bytes. Layers, losses and metrics are called once, with
 // symbolic tensors; what cannot be written down so (a layer that looks at elements) is run directly instead, which is
