@@ -37,7 +37,15 @@ async function look_closer(page) {  // At one step, with the pointer on it.
   await page.mouse.move(box.x + box.width * 0.42, box.y + 120);
 }
 
-await report('report_light', {width: 1240, height: 1310});
+async function some_steps(page) {  // With the end of an epoch among them.
+  await page.evaluate(() => {
+    const {steps} = window.report.history;
+    window.report.zoom(steps[9].time, steps[35].time);
+    window.report.by_step(22);
+  });
+}
+
+await report('report_light', {width: 1240, height: 1310, act: some_steps});
 await report('report_dark', {width: 1240, height: 900, scheme: 'dark', act: look_closer});
 await report('report_phone', {width: 390, height: 844, act: (page) => page.evaluate(() => document.querySelector('#timeline-title').scrollIntoView())});
 

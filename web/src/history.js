@@ -226,13 +226,13 @@ export class History {
     return result;
   }
 
-  // The largest `n` live at a moment, largest first.
+  // The largest `n` live at a moment, largest first; what is unused of a plan is not one.
   largest(moment, n) {
-    const {born, died, chosen, arena, size, blocks} = this;
+    const {born, died, chosen, arena, size, blocks, category, label} = this;
     const best = [];
     for (let b = 0; b < blocks && born[b] <= moment; ++b) {
       if (died[b] <= moment || (chosen >= 0 && arena[b] !== chosen)) continue;
-      if (best.length === n && size[b] <= size[best[n - 1]]) continue;
+      if ((best.length === n && size[b] <= size[best[n - 1]]) || category[label[b]] === UNUSED) continue;
       let i = best.length < n ? best.push(b) - 1 : n - 1;
       for (; i > 0 && size[best[i - 1]] < size[b]; --i) best[i] = best[i - 1];
       best[i] = b;

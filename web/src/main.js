@@ -239,7 +239,8 @@ class Page {
       }
       this.map.redraw(hover.block);
     } else {
-      lines.push(element('p', {class: 'tip-total'}, `${bytes(history.total[moment] * history.unit)} in use, ${bytes(history.reserved_at(moment) * history.unit)} reserved`));
+      const unused = history.unused[moment] * history.unit;
+      lines.push(element('p', {class: 'tip-total'}, `${bytes(history.total[moment] * history.unit)} in use${unused > 0 ? ` (${bytes(unused)} unused in plan)` : ''}, ${bytes(history.reserved_at(moment) * history.unit)} reserved`));
       for (const b of history.largest(moment, 6)) {
         const known = history.describe(b);
         lines.push(row(known.category_index, name_of(known), bytes(known.bytes)));
