@@ -155,14 +155,14 @@ struct Products {
     return view(to, columns);
   }
 
-  // The states before the chunk's steps.
+  // The states before the chunk's steps: kept, or made by make_states() for all rows.
   TensorView states() const noexcept {
-    if (plan.keeps_h()) return gathered(plan.h.data, plan.units, plan.chunk_h);
-    parallel_for(plan.batch, plan.group_rows(), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t b = begin; b < end; ++b)
-        for (std::int64_t k = chunk.low; k < chunk.low + chunk.steps; ++k) make_state(b, k);
-    });
-    return view(plan.chunk_h, plan.units);
+    return plan.keeps_h() ? gathered(plan.h.data, plan.units, plan.chunk_h) : view(plan.chunk_h, plan.units);
+  }
+  void make_states(std::int64_t begin, std::int64_t end) const noexcept {
+    if (plan.keeps_h() || !out.recurrent_kernel.base()) return;
+    for (std::int64_t b = begin; b < end; ++b)
+      for (std::int64_t k = chunk.low; k < chunk.low + chunk.steps; ++k) make_state(b, k);
   }
   void make_state(std::int64_t b, std::int64_t k) const noexcept {
     const std::int64_t t = plan.place(k), units = plan.units;
@@ -241,9 +241,12 @@ void run_backward(const RecurrentOptions& options, const RecurrentInputs& in,
   for (std::int64_t high = plan.time; high > 0;) {
     const std::int64_t steps = std::min(plan.chunk_steps(), high), low = high - steps;
     const Chunk chunk = {low, std::min(plan.place(low), plan.place(high - 1)), steps};
-    parallel_for(plan.batch, plan.group_rows(),
-                 [&](std::int64_t begin, std::int64_t end) { backward.run_group(chunk, begin, end); });
-    Products<T>{plan, in, out, {plan.products, scratch.data() + scratch.size()}, chunk}.run();
+    const Products<T> products = {plan, in, out, {plan.products, scratch.data() + scratch.size()}, chunk};
+    parallel_for(plan.batch, plan.group_rows(), [&](std::int64_t begin, std::int64_t end) {
+      backward.run_group(chunk, begin, end);
+      products.make_states(begin, end);
+    });
+    products.run();
     high = low;
   }
 }

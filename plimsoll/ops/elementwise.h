@@ -77,6 +77,8 @@ PLIMSOLL_API Tensor softsign(Tensor x);
 PLIMSOLL_API Tensor swish(Tensor x);
 
 PLIMSOLL_API Tensor where(const Tensor& condition, const Tensor& x, const Tensor& y);  // Boolean ? x : y.
+PLIMSOLL_API Tensor where(const Tensor& condition, const Tensor& x, const Number& y);
+PLIMSOLL_API Tensor where(const Tensor& condition, const Number& x, const Tensor& y);
 PLIMSOLL_API Tensor cast(const Tensor& x, DType dtype);
 PLIMSOLL_API Tensor broadcast_to(const Tensor& x, const Shape& shape);
 PLIMSOLL_API Tensor clip(const Tensor& x, const Number& low, const Number& high);

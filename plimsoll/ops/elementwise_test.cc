@@ -47,6 +47,8 @@ TEST(Elementwise, ComparesAndCombines) {
   EXPECT_EQ((!(x == 2.f)).to_vector<bool>(), (std::vector<bool>{true, false, true}));
   EXPECT_EQ((x != 2.f || x >= 2.f).to_vector<bool>(), (std::vector<bool>{true, true, true}));
   EXPECT_EQ(where(x <= 2.f, x, -x).to_vector<float>(), (std::vector<float>{1, 2, -3}));
+  EXPECT_EQ(where(x <= 2.f, x, 0).to_vector<float>(), (std::vector<float>{1, 2, 0}));
+  EXPECT_EQ(where(x <= 2.f, 0.5, x).to_vector<float>(), (std::vector<float>{0.5f, 0.5f, 3}));
 }
 
 TEST(Elementwise, CarriesNaNAndInfinities) {
@@ -78,6 +80,9 @@ TEST(Elementwise, NamesTheOperationAndBothOperandsWhenItRefuses) {
             }),
             "log: is not defined for int32; cast the operand to another dtype first");
   EXPECT_THROW(where(x, x, x), InvalidArgument);
+  EXPECT_EQ(message_of([&] { where(constant({true}), constant({1}), 0.5); }),
+            "where: 0.5 is no int32; cast the operand first, or give a number that is one");
+  EXPECT_THROW(where(constant({true}), 1, Tensor()), InvalidArgument);
   EXPECT_THROW(broadcast_to(x, {2, 4}), InvalidArgument);
   EXPECT_THROW(constant({true}) + constant({true}), InvalidArgument);
 }

@@ -5,6 +5,7 @@
 #include "plimsoll/kernels/movement.h"
 #include "plimsoll/ops/axis_list.h"
 #include "plimsoll/ops/check_indices.h"
+#include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/execute.h"
 #include "plimsoll/ops/movement.h"
 #include "plimsoll/ops/take_along.h"
@@ -82,6 +83,10 @@ Tensor gather(const Tensor& x, const Tensor& indices, std::int64_t axis) {
   const std::size_t along = resolve_axis(axis, x.rank(), "gather");
   check_indices(indices, x.shape(), along, "gather");
   return execute(Gather("gather", along), x, indices);
+}
+
+Tensor gather(const Tensor& x, std::initializer_list<std::int64_t> indices, std::int64_t axis) {
+  return gather(x, constant(indices), axis);
 }
 
 Tensor embedding_lookup(const Tensor& table, const Tensor& ids) {

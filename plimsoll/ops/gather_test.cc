@@ -21,6 +21,13 @@ TEST(Gather, ChoosesRows) {
   EXPECT_THAT(gather(counted(), constant({1}).cast(i64)).to_vector<int>(), ElementsAre(2, 3));
 }
 
+TEST(Gather, TakesIndicesInBraces) {
+  EXPECT_THAT(gather(counted(), {2, 0}).to_vector<int>(), ElementsAre(4, 5, 0, 1));
+  EXPECT_THAT(gather(counted(), {1}, 1).to_vector<int>(), ElementsAre(1, 3, 5));
+  EXPECT_EQ(gather(counted(), {}).shape(), Shape({0, 2}));
+  EXPECT_THROW(gather(counted(), {3}), InvalidArgument);
+}
+
 TEST(Gather, ChoosesAlongAnotherAxis) {
   EXPECT_THAT(gather(counted(), constant({1, 1}), 1).to_vector<int>(), ElementsAre(1, 1, 3, 3, 5, 5));
   EXPECT_THAT(gather(counted(), constant({0}), -1).to_vector<int>(), ElementsAre(0, 2, 4));

@@ -78,6 +78,7 @@ PLIMSOLL_API Tensor repeat(const Tensor& x, std::int64_t repeats, std::int64_t a
 // Indices are i32 or i64, from 0 on; one outside of the axis is refused, named with its position.
 // result[..., i..., ...] = x[..., indices[i...], ...] at `axis`.
 PLIMSOLL_API Tensor gather(const Tensor& x, const Tensor& indices, std::int64_t axis = 0);
+PLIMSOLL_API Tensor gather(const Tensor& x, std::initializer_list<std::int64_t> indices, std::int64_t axis = 0);
 PLIMSOLL_API Tensor embedding_lookup(const Tensor& table, const Tensor& ids);  // Rows of the table.
 // result[i, j, k] = x[i, indices[i, j, k], k] for axis 1; the other sizes of x and indices are equal.
 PLIMSOLL_API Tensor take_along_axis(const Tensor& x, const Tensor& indices, std::int64_t axis);

@@ -101,6 +101,14 @@ Moments moments(const Tensor& x, const Axes& axes, ReduceOptions options) {
   return {options.keep_dims ? mean : mean.reshape(variance.shape()), variance};
 }
 
+Tensor variance(const Tensor& x, const Axes& axes, ReduceOptions options) { return moments(x, axes, options).variance; }
+
+Tensor standard_deviation(const Tensor& x, const Axes& axes, ReduceOptions options) {
+  require_floating("standard_deviation", x);
+  if (is_half(x.dtype())) return sqrt(variance(x.cast(f32), axes, options)).cast(x.dtype());
+  return sqrt(variance(x, axes, options));
+}
+
 Tensor l2_normalize(const Tensor& x, const Axes& axes, double epsilon) {
   require_floating("l2_normalize", x);
   if (!(epsilon >= 0)) throw InvalidArgument(fmt::format("l2_normalize: epsilon is {}; give 0 or more", epsilon));

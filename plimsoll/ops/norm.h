@@ -28,6 +28,9 @@ struct Moments {
   Tensor variance;  // Divided by the number of elements.
 };
 PLIMSOLL_API Moments moments(const Tensor& x, const Axes& axes = {}, ReduceOptions options = {});
+// One of the moments alone, and its root, which has no gradient where all elements are equal.
+PLIMSOLL_API Tensor variance(const Tensor& x, const Axes& axes = {}, ReduceOptions options = {});
+PLIMSOLL_API Tensor standard_deviation(const Tensor& x, const Axes& axes = {}, ReduceOptions options = {});
 
 // x / max(norm(x), sqrt(epsilon)).
 PLIMSOLL_API Tensor l2_normalize(const Tensor& x, const Axes& axes = {-1}, double epsilon = 1e-12);

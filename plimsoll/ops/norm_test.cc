@@ -73,6 +73,15 @@ TEST(MomentsTest, GivesMeanAndVariance) {
   EXPECT_EQ(all.variance.item<float>(), 1);
 }
 
+TEST(MomentsTest, AreToBeHadAlone) {
+  const Tensor x = constant({{1.f, 2.f}, {3.f, 6.f}});
+  EXPECT_THAT(variance(x, {0}).to_vector<float>(), ElementsAre(1, 4));
+  EXPECT_THAT(standard_deviation(x, {0}).to_vector<float>(), ElementsAre(1, 2));
+  EXPECT_EQ(standard_deviation(x, {1}, {.keep_dims = true}).shape(), Shape({2, 1}));
+  EXPECT_EQ(standard_deviation(constant({300.f, -300.f}).cast(f16)).cast(f32).item<float>(), 300);
+  EXPECT_THROW(variance(constant({1, 2})), InvalidArgument);
+  EXPECT_THROW(standard_deviation(constant({1, 2})), InvalidArgument);
+}
 TEST(MomentsTest, ComputesHalvesInFloats) {
   // The squares of the differences are more than an f16 holds, their mean is not.
   const Tensor x = constant({300.f, -300.f, 0.f, 0.f}).cast(f16);

@@ -1,6 +1,6 @@
 // Reductions as functions; see Tensor's methods for those over axes.
 //
-//   sum(x, {1}); mean(x); norm(x, 2); moments(x).variance
+//   sum(x, {1}); mean(x); max(x, {0}, {.keep_dims = true})   // norm.h: norm, moments, variance, standard_deviation
 #pragma once
 
 #include "plimsoll/base/api.h"

@@ -3,6 +3,7 @@
 
 #include "plimsoll/base/error.h"
 #include "plimsoll/kernels/elementwise.h"
+#include "plimsoll/ops/check_indices.h"
 #include "plimsoll/ops/check_operands.h"
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/elementwise.h"
@@ -67,9 +68,24 @@ class BroadcastTo final : public OpOf<BroadcastTo> {
   Shape shape_;
 };
 
+// The number as a scalar of x's dtype.
+Tensor scalar_beside(const Tensor& x, const Number& number) {
+  require_tensor(x, "where", "the operand");
+  if (!is_floating(x.dtype()) && !number.fits(x.dtype()))
+    throw InvalidArgument(fmt::format("where: {} is no {}; cast the operand first, or give a number that is one",
+                                      number.as_double(), dtype_name(x.dtype())));
+  return full(Shape::scalar(), number, x.dtype());
+}
+
 }  // namespace
 
 Tensor where(const Tensor& condition, const Tensor& x, const Tensor& y) { return execute(Where(), condition, x, y); }
+Tensor where(const Tensor& condition, const Tensor& x, const Number& y) {
+  return where(condition, x, scalar_beside(x, y));
+}
+Tensor where(const Tensor& condition, const Number& x, const Tensor& y) {
+  return where(condition, scalar_beside(y, x), y);
+}
 Tensor cast(const Tensor& x, DType dtype) {
   if (x.is_empty_handle() || x.is_disposed()) refuse_disposed(x, "cast", "x");
   return x.dtype() == dtype ? x : execute(Cast(dtype), x);

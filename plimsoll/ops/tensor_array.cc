@@ -14,7 +14,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::int64_t kMaxSize = std::int64_t{1} << 30;  // Of an array that grows.
+constexpr std::int64_t kMaxSize = std::int64_t{1} << 24;
 
 struct ArrayElement {
   Tensor tensor;
@@ -142,7 +142,8 @@ struct TensorArray::State {
 };
 
 TensorArray::TensorArray(DType dtype, const TensorArrayOptions& options) {
-  if (options.size < 0) throw InvalidArgument(fmt::format("TensorArray: the size is {}; give 0 or more", options.size));
+  if (options.size < 0 || options.size > kMaxSize)
+    throw InvalidArgument(fmt::format("TensorArray: the size is {}; give 0 to {}", options.size, kMaxSize));
   state_ = std::make_shared<State>(State{dtype, options, options.element_shape, {}});
   state_->elements.resize(static_cast<std::size_t>(options.size));
 }

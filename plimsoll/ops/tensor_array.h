@@ -25,7 +25,7 @@
 namespace plimsoll {
 
 struct TensorArrayOptions {
-  std::int64_t size = 0;      // Elements to begin with.
+  std::int64_t size = 0;      // Elements to begin with; 2^24 at most, also when it grows.
   bool dynamic_size = false;  // Writing beyond the end makes it longer.
   bool clear_after_read = true;
   Shape element_shape = {};  // Left out: see infer_shape. Sizes may be unknown (-1).

@@ -45,6 +45,8 @@ TEST(TensorArray, GrowsWhenAsked) {
   EXPECT_THROW(array.read(3), InvalidArgument);
   EXPECT_THROW(array.gather({0, 3}), InvalidArgument);
   EXPECT_THROW(TensorArray(f32, {.size = -1}), InvalidArgument);
+  EXPECT_THAT(([] { TensorArray(f32, {.size = std::int64_t{1} << 40}); }),
+              ThrowsMessage<InvalidArgument>(HasSubstr("TensorArray: the size is 1099511627776; give 0 to 16777216")));
   EXPECT_EQ(array.size(), 3);
 }
 
