@@ -11,6 +11,7 @@
 #include "plimsoll/graph/session.h"
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/elementwise.h"
+#include "plimsoll/ops/matmul.h"
 #include "plimsoll/tensor/name_scope.h"
 
 namespace plimsoll {
@@ -151,6 +152,14 @@ TEST_F(GraphDevices, FunctionsAreAskedWhenTheyAreTraced) {
     return in * 2.f;
   });
   EXPECT_THROW(hard(x), NotFound);
+}
+
+TEST_F(GraphDevices, AFunctionThatIsPlannedInsideOfAScopeFusesAsEver) {
+  const auto f = function([](Tensor x) { return relu(matmul(x, x) + x.sum({0})); });
+  const Tensor x = constant({1.f, -2.f, 3.f, 4.f}).reshape({2, 2});
+  const PlacementScope on("CPU:0");
+  EXPECT_EQ(f.memory_plan(x).order.size(), 2u);
+  EXPECT_EQ(f(x).to_vector<float>(), relu(matmul(x, x) + x.sum({0})).to_vector<float>());
 }
 
 }  // namespace

@@ -64,7 +64,8 @@ class GraphState final : public GraphVariables, public Holder {
   ValueId read_value(std::uint32_t variable);
   void forget_read(std::uint32_t variable);  // It was changed.
 
-  std::unique_lock<std::recursive_mutex> lock() const { return std::unique_lock(mutex_); }
+  // Of a body that is being built: that of the graph around it, so that there is one order of locks.
+  std::unique_lock<std::recursive_mutex> lock() const { return outer_ ? outer_->lock() : std::unique_lock(mutex_); }
   // These require the lock, or that nobody adds nodes any more.
   const std::vector<Node>& nodes() const noexcept { return nodes_; }
   const Node& node(std::uint32_t index) const noexcept { return nodes_[index]; }

@@ -18,7 +18,7 @@ std::unique_ptr<Op> copy_of(const Op& op) { return std::unique_ptr<Op>(op.copy_t
 // The one op that `f` makes of operands with these specs; nullptr when it makes none or several.
 template <class F>
 std::unique_ptr<Op> op_made_by(F&& f, const std::vector<const TensorSpec*>& specs, Device& device) {
-  const std::shared_ptr<GraphState> graph = GraphState::make(GraphState::Role::kTrace);
+  const std::shared_ptr<GraphState> graph = GraphState::make(GraphState::Role::kPlan);  // Not asked for any device.
   const TraceWith tracing(graph.get());
   std::vector<Tensor> operands;
   for (const TensorSpec* spec : specs) operands.push_back(graph->add_placeholder(*spec, device, "operand"));
