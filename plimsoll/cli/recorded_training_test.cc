@@ -89,7 +89,8 @@ TEST_F(RecordedTraining, NamesWhatLiesInsideOfAPlannedStep) {
       EXPECT_TRUE(label.is_unused);
     }
   }
-  EXPECT_TRUE(scopes[Category::kGradients].count("first"));  // Which lies where the activation was.
+  EXPECT_TRUE(scopes[Category::kActivations].count("first"));
+  EXPECT_TRUE(scopes[Category::kGradients].count("first"));  // Which may lie where the activation was.
   EXPECT_TRUE(scopes[Category::kGradients].count("second"));
   bool named = false;  // The optimizer's state, by the parameter it belongs to.
   for (const TracedLabel& label : history.labels)

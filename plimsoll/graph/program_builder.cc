@@ -226,6 +226,7 @@ bool ProgramBuilder::may_overwrite(const BuildStep& step, std::size_t input, std
 }
 
 void ProgramBuilder::share_bytes() {
+  for (Root& root : roots_) root.made = root.first;
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     BuildStep& step = steps_[i];
     const std::uint32_t overwrites = step.op->facts().overwrites;

@@ -24,6 +24,7 @@ class ProgramBuilder {
     std::uint32_t number = 0;  // Among its kind.
     std::size_t bytes = 0;
     std::int64_t first = -1, last = -1;  // Steps.
+    std::int64_t made = -1;              // The step that makes it; later than the first when another lay there before.
     Device* device = nullptr;
     const char* op = "";
     TensorSpec spec;

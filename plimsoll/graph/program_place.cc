@@ -77,14 +77,26 @@ void ProgramBuilder::describe_values(const std::vector<std::uint32_t>& planned) 
     label.site = graph_.node(node).site;
     return label;
   };
+  std::vector<std::vector<std::uint32_t>> lies(roots_.size());  // In a root's bytes, one after the other.
+  for (std::uint32_t i = 0; i < roots_.size(); ++i) lies[find(i)].push_back(i);
   for (const std::uint32_t index : planned) {
     const Root& root = roots_[index];
-    placed.values.push_back({.label = label_of(root.op, root.category, root.node, root.spec.shape, root.spec.dtype),
-                             .extent = extent_of(root.device),
-                             .offset = root.offset,
-                             .bytes = root.bytes,
-                             .first = static_cast<std::uint32_t>(std::max<std::int64_t>(root.first, 0)),
-                             .end = std::min(static_cast<std::uint32_t>(root.last + 1), placed.steps)});
+    std::vector<std::uint32_t>& stages = lies[index];
+    std::stable_sort(stages.begin(), stages.end(), [&](auto x, auto y) { return roots_[x].made < roots_[y].made; });
+    std::int64_t first = std::max<std::int64_t>(root.first, 0);
+    for (std::size_t i = 0; i < stages.size(); ++i) {
+      const Root& stage = roots_[stages[i]];
+      const std::int64_t last = i + 1 < stages.size() ? roots_[stages[i + 1]].made : root.last + 1;
+      const std::int64_t end = std::clamp<std::int64_t>(last, first, placed.steps);
+      placed.values.push_back(
+          {.label = label_of(stage.op, stage.category, stage.node, stage.spec.shape, stage.spec.dtype),
+           .extent = extent_of(root.device),
+           .offset = root.offset,
+           .bytes = stage.bytes,
+           .first = static_cast<std::uint32_t>(first),
+           .end = static_cast<std::uint32_t>(end)});
+      first = end;
+    }
   }
   for (std::uint32_t i = 0; i < steps_.size(); ++i) {
     const BuildStep& step = steps_[i];

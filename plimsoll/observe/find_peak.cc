@@ -48,9 +48,12 @@ void find_holders(const TraceHistory& history, const RunSummary& run, std::vecto
     kinds += fmt::format("{}{} {:.0f} %", i == 0 ? "" : ", ", category_name(static_cast<Category>(order[i])),
                          100 * share(run.peak_by_category[order[i]], run.peak_bytes));
   const std::vector<Holding> holdings = holdings_at(history, run.peak_moment);
-  for (std::size_t i = 0; i < std::min<std::size_t>(holdings.size(), 4); ++i)
-    largest += fmt::format("{}{} x {} {}", i == 0 ? "" : ", ", holdings[i].count,
-                           label_text(history, history.labels[holdings[i].label]), format_bytes(holdings[i].bytes));
+  for (std::size_t i = 0; i < std::min<std::size_t>(holdings.size(), 4); ++i) {
+    TracedLabel label = history.labels[holdings[i].label];
+    if (holdings[i].count > 1) label.name = 0;  // Others have other names.
+    largest += fmt::format("{}{} x {} {}", i == 0 ? "" : ", ", holdings[i].count, label_text(history, label),
+                           format_bytes(holdings[i].bytes));
+  }
   const std::string where = place_in_run(history, run, run.peak_moment);
   findings.push_back({.kind = "peak",
                       .level = FindingLevel::kNote,

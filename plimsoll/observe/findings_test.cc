@@ -129,8 +129,10 @@ TEST(Findings, EstimateTheBatchThatFits) {
   TraceMaker trace;
   trace.text(R"(@budget {"name":"fit","limit_bytes":1069056})");  // 1 MiB + 20 KiB.
   trace.allocate(16384, {.op = "variable", .budget = "fit", .category = Category::kParameters});
-  steps(trace, 3,
-        [&](std::uint64_t) { trace.free(trace.allocate(1 << 20, {.op = "matmul", .budget = "fit", .rows = 64})); });
+  for (std::uint64_t step = 0; step < 3; ++step) {
+    trace.step(step);
+    trace.free(trace.allocate(1 << 20, {.op = "matmul", .budget = "fit", .rows = 64}));
+  }
   const std::vector<Finding> findings = findings_of(trace);
   const Finding* room = find(findings, "room");
   ASSERT_NE(room, nullptr);
