@@ -29,7 +29,7 @@ std::array<std::size_t, kCategories> MemoryPlan::extent_by_category() const {
   std::size_t named = 0;
   for (const PlannedBuffer& buffer : buffers) {
     if (buffer.is_result || buffer.first > at || buffer.end <= at) continue;
-    bytes[static_cast<std::size_t>(buffer.category)] += buffer.bytes;
+    bytes[static_cast<std::size_t>(buffer.category_at(at))] += buffer.bytes;
     named += buffer.bytes;
   }
   bytes[static_cast<std::size_t>(Category::kWorkspace)] += extent_bytes - named;

@@ -18,6 +18,10 @@
 namespace plimsoll {
 
 struct PlannedBuffer {
+  struct Stage {
+    std::int64_t first = 0;
+    Category category = Category::kActivations;
+  };
   std::string name;  // The operation that makes it, numbered by its place in the order.
   std::size_t bytes = 0;
   std::size_t offset = 0;  // In the extent; of results 0: they have memory of their own.
@@ -26,6 +30,14 @@ struct PlannedBuffer {
   bool is_result = false;
   bool is_scratch = false;
   Category category = Category::kActivations;
+  std::vector<Stage> stages;  // What lies there in turn, when operations take over each other's bytes.
+
+  Category category_at(std::int64_t step) const {
+    Category at = category;
+    for (const Stage& stage : stages)
+      if (stage.first <= step) at = stage.category;
+    return at;
+  }
 };
 
 struct PLIMSOLL_API MemoryPlan {

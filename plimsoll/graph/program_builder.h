@@ -104,6 +104,7 @@ class ProgramBuilder {
   void emit_seeds();
   void emit_effects();
   void emit_results();
+  std::vector<std::vector<std::uint32_t>> stages_of_roots();
   void describe_plan(const std::vector<std::uint32_t>& planned, std::size_t lower_bound);
   void describe_values(const std::vector<std::uint32_t>& planned);
 

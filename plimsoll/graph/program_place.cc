@@ -64,6 +64,16 @@ void ProgramBuilder::place_buffers() {
   describe_values(planned);
 }
 
+// By root: what lies in its bytes, one after the other.
+std::vector<std::vector<std::uint32_t>> ProgramBuilder::stages_of_roots() {
+  std::vector<std::vector<std::uint32_t>> stages(roots_.size());
+  for (std::uint32_t i = 0; i < roots_.size(); ++i) stages[find(i)].push_back(i);
+  for (std::vector<std::uint32_t>& each : stages)
+    if (each.size() > 1)
+      std::stable_sort(each.begin(), each.end(), [&](auto x, auto y) { return roots_[x].made < roots_[y].made; });
+  return stages;
+}
+
 // What a trace says of each: as it would of a tensor of its own. Those that are read after the run end with it.
 void ProgramBuilder::describe_values(const std::vector<std::uint32_t>& planned) {
   PlacedValues& placed = program_.placed_;
@@ -77,12 +87,10 @@ void ProgramBuilder::describe_values(const std::vector<std::uint32_t>& planned) 
     label.site = graph_.node(node).site;
     return label;
   };
-  std::vector<std::vector<std::uint32_t>> lies(roots_.size());  // In a root's bytes, one after the other.
-  for (std::uint32_t i = 0; i < roots_.size(); ++i) lies[find(i)].push_back(i);
+  const std::vector<std::vector<std::uint32_t>> lies = stages_of_roots();
   for (const std::uint32_t index : planned) {
     const Root& root = roots_[index];
-    std::vector<std::uint32_t>& stages = lies[index];
-    std::stable_sort(stages.begin(), stages.end(), [&](auto x, auto y) { return roots_[x].made < roots_[y].made; });
+    const std::vector<std::uint32_t>& stages = lies[index];
     std::int64_t first = std::max<std::int64_t>(root.first, 0);
     for (std::size_t i = 0; i < stages.size(); ++i) {
       const Root& stage = roots_[stages[i]];
@@ -123,7 +131,13 @@ void ProgramBuilder::describe_plan(const std::vector<std::uint32_t>& planned, st
                             .is_result = is_result,
                             .category = root.category});
   };
-  for (const std::uint32_t root : planned) add(roots_[root], false);
+  const std::vector<std::vector<std::uint32_t>> lies = stages_of_roots();
+  for (const std::uint32_t index : planned) {
+    add(roots_[index], false);
+    if (lies[index].size() == 1) continue;
+    for (const std::uint32_t stage : lies[index])
+      plan.buffers.back().stages.push_back({roots_[stage].made, roots_[stage].category});
+  }
   for (const Root& root : roots_)
     if (root.merged == UINT32_MAX && root.place == Place::kResult) add(root, true);
   for (std::size_t i = 0; i < steps_.size(); ++i) {

@@ -168,6 +168,14 @@ TEST(Forecast, TakesNoTensorMemory) {
   EXPECT_EQ(memory().num_data_buffers, before.num_data_buffers);
 }
 
+TEST(Forecast, BytesThatAGradientTakesOverLaterAreActivationsBefore) {
+  const Sequential model({layers::Dense(64, {.activation = "relu", .input_shape = {8}}), layers::Dense(1)});
+  model.compile({.optimizer = "adam", .loss = "mse"});
+  const MemoryForecast forecast = model.forecast({.batch_size = 512});
+  EXPECT_GE(forecast.by_category.at("activations"), 512u * 64 * 4);
+  EXPECT_GE(forecast.by_category.at("gradients"), 512u * 64 * 4);
+}
+
 TEST(Forecast, CategoriesAddUpToThePeak) {
   const MemoryForecast forecast = make_model().forecast({.batch_size = 32});
   std::size_t sum = 0;

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <cstddef>
+#include <new>
+
 #include "plimsoll/base/error.h"
 #include "plimsoll/tensor/scope_list.h"
 #include "plimsoll/tensor/tensor_thread.h"
@@ -15,8 +18,10 @@ class Detour final : public OpObserver {
   void ran(const Op&, std::span<const Tensor* const>, std::span<const Tensor>, std::int64_t) override {}
 };
 
-Detour& detour() {
-  static Detour& instance = *new Detour;
+// Never destroyed, and made without the heap: where it is asked for nothing may fail.
+Detour& detour() noexcept {
+  alignas(Detour) static std::byte place[sizeof(Detour)];
+  static Detour& instance = *new (place) Detour;
   return instance;
 }
 
