@@ -39,8 +39,11 @@ class KeepContext {
 // The bytes of a constant, beside the arena: they are few, and part of a plan's bookkeeping.
 StorageRef take_small(Device& device, std::size_t bytes) {
   constexpr std::align_val_t kAlignment{64};
-  void* const memory = ::operator new(std::max<std::size_t>(bytes, 1), kAlignment);
-  return Storage::wrap(device, memory, bytes, [](void* done) { ::operator delete(done, kAlignment); });
+  constexpr auto give_back = [](void* done) { ::operator delete(done, kAlignment); };
+  std::unique_ptr<void, decltype(give_back)> memory(::operator new(std::max<std::size_t>(bytes, 1), kAlignment));
+  StorageRef storage = Storage::wrap(device, memory.get(), bytes, give_back);
+  static_cast<void>(memory.release());
+  return storage;
 }
 
 class Rewriter {
