@@ -24,7 +24,7 @@ TEST(CallSite, HasOneNumberOnAllThreads) {
   std::thread([&] { other = site_number(site); }).join();
   EXPECT_EQ(other, number);
   EXPECT_STREQ(site_text(number), "src/train.cc:42");
-  EXPECT_STREQ(site_text(site_number({"/home/somebody/work/src/train.cc", 42})), "src/train.cc:42");
+  EXPECT_STREQ(site_text(site_number({"somebody/work/src/train.cc", 42})), "src/train.cc:42");
   EXPECT_STREQ(site_text(site_number({"train.cc", 7})), "train.cc:7");
 }
 

@@ -1,9 +1,9 @@
 // Every allocation of saving and of loading fails once: nothing is left behind, and what was there is as it was.
+#include "plimsoll/base/heap_count_testing.h"
 #include "plimsoll/io/checkpoint.h"
 #include "plimsoll/io/checkpoint_state.h"
 #include "plimsoll/io/event_reader.h"
 #include "plimsoll/io/event_writer.h"
-#include "plimsoll/io/failing_heap_testing.h"
 #include "plimsoll/io/io_testing.h"
 #include "plimsoll/io/npz.h"
 #include "plimsoll/io/safetensors.h"
@@ -34,7 +34,7 @@ class Failure : public FileFixture {
     const MemoryInfo before = memory();
     for (std::size_t allocations = 0;; ++allocations) {
       bool thrown = false;
-      FailingHeap::fail_after(allocations);
+      fail_heap_after(allocations);
       try {
         work();
       } catch (const std::bad_alloc&) {
@@ -42,7 +42,7 @@ class Failure : public FileFixture {
       } catch (const Error&) {  // Some turn it into words.
         thrown = true;
       }
-      const bool failed = FailingHeap::disarm();
+      const bool failed = disarm_heap();
       SCOPED_TRACE("allocation " + std::to_string(allocations));
       check(!thrown);
       EXPECT_EQ(memory().num_tensors, before.num_tensors);
