@@ -198,10 +198,13 @@ void run_two_threads(const std::vector<Case>& cases, const Options& options) {
     const int steps = steps_for(*model);
     double in_company = 0;
     for (int round = 0; round < options.rounds; ++round) {
-      set_num_threads(1);
-      one.push_back(time_of(*model, steps));
-      set_num_threads(2);
-      two.push_back(time_of(*model, steps));
+      const auto with_threads = [&](int threads) {
+        set_num_threads(threads);
+        model->step();  // The thread starts.
+        return time_of(*model, steps);
+      };
+      one.push_back(with_threads(1));
+      two.push_back(with_threads(2));
       gains.push_back(one.back() / two.back());
       set_num_threads(1);
       const double beside = other.steps_per_us_while([&] { in_company = time_of(*model, steps); });

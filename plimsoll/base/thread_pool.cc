@@ -23,6 +23,7 @@ namespace {
 constexpr int kMaxThreads = 1024;
 constexpr int kSpins = 8000;  // Some 0.1 ms: longer than the gap between two ops, too short for anyone to notice.
 
+constexpr int kMaxLanes = 8;
 constexpr int kPatience = 8;  // Loops in a row without the help they called for, before workers are moved.
 
 constinit thread_local bool in_region = false;
@@ -35,33 +36,62 @@ void pause_briefly() noexcept {
 #endif
 }
 
+// A part of a loop's chunks. Each thread begins with the same part of every loop, so that in one loop after another it
+// meets the rows that its own caches hold; only then it helps with the others' parts.
+struct alignas(64) Lane {
+  std::atomic<std::int64_t> next;  // The first chunk nobody has claimed.
+  std::int64_t end;
+
+  bool has_work() const noexcept { return next.load(std::memory_order_relaxed) < end; }
+};
+
 // One running loop. Lives on the caller's stack; reachable by workers while it is in the pool's list.
 struct Region {
-  Region(std::int64_t n, std::int64_t grain, ThreadPool::Body body)
-      : n(n), grain(grain), chunks((n - 1) / grain + 1), body(body) {}
+  Region(std::int64_t n, std::int64_t grain, int threads, ThreadPool::Body body)
+      : n(n), grain(grain), chunks((n - 1) / grain + 1), body(body) {
+    num_lanes = static_cast<int>(std::min<std::int64_t>({threads, kMaxLanes, chunks}));
+    for (int i = 0; i < num_lanes; ++i) {
+      lanes[i].next.store(first_of(i), std::memory_order_relaxed);
+      lanes[i].end = first_of(i + 1);
+    }
+  }
 
   const std::int64_t n, grain, chunks;
   const ThreadPool::Body body;
   const int processor = current_processor();  // The caller's.
   bool is_helped = false;                     // Under the pool's mutex.
-  std::atomic<std::int64_t> next{0};          // The first chunk nobody has claimed.
-  std::atomic<int> helpers{0};                // Workers inside. Grows only under the pool's mutex and while listed.
-  std::atomic_flag failed{};                  // Set by the thread that may write `error`.
-  std::exception_ptr error;                   // Read by the caller once there are no helpers.
-  Region* following = nullptr;                // The list, guarded by the pool's mutex.
+  int num_lanes;
+  Lane lanes[kMaxLanes];        // The first num_lanes of them are made.
+  std::atomic<int> helpers{0};  // Workers inside. Grows only under the pool's mutex and while listed.
+  std::atomic_flag failed{};    // Set by the thread that may write `error`.
+  std::exception_ptr error;     // Read by the caller once there are no helpers.
+  Region* following = nullptr;  // The list, guarded by the pool's mutex.
 
-  // Claims and runs chunks until none is left.
-  void work() noexcept {
+  bool has_work() const noexcept {
+    return std::any_of(lanes, lanes + num_lanes, [](const Lane& lane) { return lane.has_work(); });
+  }
+
+  // Claims and runs chunks until none is left, those of the thread's own lane first.
+  void work(int thread) noexcept {
     const bool was_in_region = std::exchange(in_region, true);
-    for (std::int64_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < chunks;) {
+    for (int i = 0; i < num_lanes; ++i) work_on(lanes[(thread + i) % num_lanes]);
+    in_region = was_in_region;
+  }
+
+ private:
+  std::int64_t first_of(int lane) const noexcept {
+    return chunks / num_lanes * lane + std::min<std::int64_t>(chunks % num_lanes, lane);
+  }
+
+  void work_on(Lane& lane) noexcept {
+    for (std::int64_t i; lane.has_work() && (i = lane.next.fetch_add(1, std::memory_order_relaxed)) < lane.end;) {
       try {
         body(i * grain, i == chunks - 1 ? n : (i + 1) * grain);
       } catch (...) {
         if (!failed.test_and_set()) error = std::current_exception();
-        next.store(chunks, std::memory_order_relaxed);
+        for (int k = 0; k < num_lanes; ++k) lanes[k].next.store(lanes[k].end, std::memory_order_relaxed);
       }
     }
-    in_region = was_in_region;
   }
 };
 
@@ -90,21 +120,21 @@ struct ThreadPool::State {
   void call_again() noexcept;
   void start_workers() noexcept;
   void worker_loop(int index) noexcept;
-  void help(std::unique_lock<std::mutex>& lock, Region& region, AvoidedProcessor& avoided) noexcept;
+  void help(std::unique_lock<std::mutex>& lock, Region& region, int thread, AvoidedProcessor& avoided) noexcept;
   Region* find_work() const noexcept;
 };
 
 // The newest region with an unclaimed chunk, or null. Under the mutex.
 Region* ThreadPool::State::find_work() const noexcept {
   Region* region = regions;
-  while (region && region->next.load(std::memory_order_relaxed) >= region->chunks) region = region->following;
+  while (region && !region->has_work()) region = region->following;
   return region;
 }
 
 void ThreadPool::State::run(Region& region) {
   if (started.load(std::memory_order_relaxed) < wanted.load(std::memory_order_relaxed)) start_workers();
   enlist(region);
-  region.work();
+  region.work(0);
   leave(region);
 }
 
@@ -144,12 +174,13 @@ void ThreadPool::State::call_again() noexcept {
   for (std::thread& worker : workers) move_off_mine(worker.native_handle());
 }
 
-void ThreadPool::State::help(std::unique_lock<std::mutex>& lock, Region& region, AvoidedProcessor& avoided) noexcept {
+void ThreadPool::State::help(std::unique_lock<std::mutex>& lock, Region& region, int thread,
+                             AvoidedProcessor& avoided) noexcept {
   region.helpers.fetch_add(1, std::memory_order_relaxed);
   region.is_helped = true;
   lock.unlock();
   avoided.avoid(region.processor);
-  region.work();
+  region.work(thread);
   lock.lock();
   const bool last = region.helpers.fetch_sub(1, std::memory_order_release) == 1;  // The region may be gone now.
   if (last) left.notify_all();
@@ -160,7 +191,7 @@ void ThreadPool::State::worker_loop(int index) noexcept {
   std::unique_lock lock(mutex);
   while (index + 1 < wanted.load(std::memory_order_relaxed)) {
     if (Region* region = find_work()) {
-      help(lock, *region, avoided);
+      help(lock, *region, index + 1, avoided);
       continue;
     }
     const std::uint32_t seen = published.load(std::memory_order_relaxed);
@@ -224,9 +255,10 @@ void ThreadPool::set_num_threads(int num_threads) {
 
 void ThreadPool::parallel_for(std::int64_t n, std::int64_t grain, Body body) {
   if (n <= 0) return;
-  Region region(n, std::max<std::int64_t>(grain, 1), body);
-  if (in_region || region.chunks == 1 || state_->wanted.load(std::memory_order_relaxed) == 1)
-    region.work();
+  const int threads = in_region ? 1 : state_->wanted.load(std::memory_order_relaxed);
+  Region region(n, std::max<std::int64_t>(grain, 1), threads, body);
+  if (region.num_lanes == 1)
+    region.work(0);
   else
     state_->run(region);
   if (region.error) std::rethrow_exception(std::move(region.error));

@@ -4,11 +4,11 @@
 #include <cstring>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/thread_pool.h"
 #include "plimsoll/kernels/internal/broadcast.h"
 #include "plimsoll/kernels/internal/matmul_halves.h"
 #include "plimsoll/kernels/internal/matmul_integers.h"
 #include "plimsoll/kernels/internal/matmul_product.h"
-#include "plimsoll/kernels/internal/matmul_share.h"
 
 namespace plimsoll {
 namespace {
@@ -62,9 +62,8 @@ void multiply_in_place(const MatmulProduct& first, const Batches& batches) noexc
   const std::int64_t items = first.items(), all = items * batches.count();
   const double work = first.work() / static_cast<double>(items);
   const std::int64_t batch = work >= kMatmulItem ? 1 : static_cast<std::int64_t>(kMatmulItem / work);
-  share_out((all + batch - 1) / batch, true, [&](std::int64_t piece) {
-    for (std::int64_t i = piece * batch; i < std::min(all, (piece + 1) * batch); ++i)
-      batches.product(first, i / items).multiply_item(i % items);
+  parallel_for(all, batch, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) batches.product(first, i / items).multiply_item(i % items);
   });
 }
 

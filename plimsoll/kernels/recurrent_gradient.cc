@@ -148,19 +148,25 @@ struct Products {
   TensorView products() const noexcept { return view(plan.slopes, plan.width()); }
   T* third_gate(std::int64_t row) const noexcept { return plan.slopes + row * plan.width() + plan.first_columns(); }
 
-  // The chunk's rows of a tensor [batch, time, columns], side by side.
-  TensorView gathered(const T* from, std::int64_t columns, T* to) const noexcept {
-    for (std::int64_t b = 0; b < plan.batch; ++b)
-      copy_row(to + b * chunk.steps * columns, from + (b * plan.time + chunk.first) * columns, chunk.steps * columns);
-    return view(to, columns);
+  // What the products of some rows read, made by the thread that went through time with them: inputs and states of the
+  // chunk's steps side by side, and the biases' sums.
+  void prepare(std::int64_t begin, std::int64_t end) const noexcept {
+    if (out.kernel.base()) gather(in.x.data<T>(), plan.inputs, plan.chunk_x, begin, end);
+    if (out.recurrent_kernel.base()) {
+      if (plan.keeps_h()) gather(plan.h.data, plan.units, plan.chunk_h, begin, end);
+      if (!plan.keeps_h()) make_states(begin, end);
+      if (plan.is_gru() && !has_two_biases()) gather(plan.extra.data, plan.units, plan.chunk_extra, begin, end);
+    }
+    if (out.bias.base()) add_to_bias(begin, end);
   }
 
-  // The states before the chunk's steps: kept, or made by make_states() for all rows.
-  TensorView states() const noexcept {
-    return plan.keeps_h() ? gathered(plan.h.data, plan.units, plan.chunk_h) : view(plan.chunk_h, plan.units);
+  // The chunk's rows of a tensor [batch, time, columns], side by side.
+  void gather(const T* from, std::int64_t columns, T* to, std::int64_t begin, std::int64_t end) const noexcept {
+    for (std::int64_t b = begin; b < end; ++b)
+      copy_row(to + b * chunk.steps * columns, from + (b * plan.time + chunk.first) * columns, chunk.steps * columns);
   }
+
   void make_states(std::int64_t begin, std::int64_t end) const noexcept {
-    if (plan.keeps_h() || !out.recurrent_kernel.base()) return;
     for (std::int64_t b = begin; b < end; ++b)
       for (std::int64_t k = chunk.low; k < chunk.low + chunk.steps; ++k) make_state(b, k);
   }
@@ -183,10 +189,19 @@ struct Products {
     matmul(a, b, to, {.transpose_a = true, .accumulate = !is_first()}, scratch);
   }
 
-  void add_bias(T* to) const noexcept {
-    const std::int64_t width = plan.width();
-    reduce(ReduceOp::sum, products(), axes_mask({0}), TensorView(plan.bias, 0, in.x.dtype(), {width}));
-    for (std::int64_t i = 0; i < width; ++i) to[i] = is_first() ? plan.bias[i] : to[i] + plan.bias[i];
+  // Adds what a group's rows give to the group's own sums: of the gates, then of a GRU's `extra`.
+  void add_to_bias(std::int64_t begin, std::int64_t end) const noexcept {
+    T* sums = plan.bias_sums_of(begin);
+    add_rows(plan.slopes, plan.width(), begin, end, sums);
+    if (has_two_biases()) add_rows(plan.extra_slopes, plan.units, begin, end, sums + plan.width());
+  }
+  void add_rows(const T* from, std::int64_t columns, std::int64_t begin, std::int64_t end, T* to) const noexcept {
+    T* sum = plan.bias_sums_of(begin) + plan.bias_columns();
+    const DType dtype = in.x.dtype();
+    reduce(ReduceOp::sum,
+           ConstTensorView(from + begin * chunk.steps * columns, 0, dtype, {(end - begin) * chunk.steps, columns}),
+           axes_mask({0}), TensorView(sum, 0, dtype, {columns}));
+    for (std::int64_t i = 0; i < columns; ++i) to[i] = is_first() ? sum[i] : to[i] + sum[i];
   }
 
   void of_input(T* to) const noexcept {
@@ -198,13 +213,11 @@ struct Products {
 
   void run() const noexcept {
     if (out.x.base()) of_input(out.x.data<T>());
-    if (out.kernel.base()) multiply(gathered(in.x.data<T>(), plan.inputs, plan.chunk_x), products(), out.kernel);
-    if (out.bias.base()) add_bias(out.bias.data<T>());
+    if (out.kernel.base()) multiply(view(plan.chunk_x, plan.inputs), products(), out.kernel);
+    if (!out.recurrent_kernel.base()) return;
     if (has_two_biases())  // What the recurrent products had in the third gate's place.
       for (std::int64_t r = 0; r < rows(); ++r) copy_row(third_gate(r), plan.extra_slopes + r * plan.units, plan.units);
-    if (has_two_biases() && out.bias.base()) add_bias(out.bias.data<T>() + plan.width());
-    if (!out.recurrent_kernel.base()) return;
-    multiply(states(), products(), out.recurrent_kernel);
+    multiply(view(plan.chunk_h, plan.units), products(), out.recurrent_kernel);
     if (plan.is_gru() && !has_two_biases()) third_of_kernel(out.recurrent_kernel.data<T>());
   }
 
@@ -212,12 +225,27 @@ struct Products {
   void third_of_kernel(T* kernel) const noexcept {
     const std::int64_t units = plan.units;
     for (std::int64_t r = 0; r < rows(); ++r) copy_row(plan.extra_slopes + r * units, third_gate(r), units);
-    multiply(gathered(plan.extra.data, units, plan.chunk_extra), view(plan.extra_slopes, units),
+    multiply(view(plan.chunk_extra, units), view(plan.extra_slopes, units),
              TensorView(plan.third, 0, in.x.dtype(), {units, units}));
     for (std::int64_t i = 0; i < units; ++i)
       copy_row(kernel + i * plan.width() + plan.first_columns(), plan.third + i * units, units);
   }
 };
+
+// The groups' sums, one after the other. The second biases, if there are two, differ in the third gate alone.
+template <class T>
+void finish_bias(const RecurrentPlan<T>& plan, T* to) noexcept {
+  const std::int64_t width = plan.width(), first = plan.first_columns();
+  if (plan.batch == 0)
+    return static_cast<void>(std::fill_n(to, width + (plan.bias_columns() > width ? width : 0), T(0)));
+  T* sums = plan.bias_sums_of(0);
+  for (std::int64_t b = plan.group_rows(); b < plan.batch; b += plan.group_rows())
+    for (std::int64_t i = 0; i < plan.bias_columns(); ++i) sums[i] += plan.bias_sums_of(b)[i];
+  copy_row(to, sums, width);
+  if (plan.bias_columns() == width) return;
+  copy_row(to + width, sums, first);
+  copy_row(to + width + first, sums + width, plan.units);
+}
 
 template <class T>
 void run_backward(const RecurrentOptions& options, const RecurrentInputs& in,
@@ -244,11 +272,12 @@ void run_backward(const RecurrentOptions& options, const RecurrentInputs& in,
     const Products<T> products = {plan, in, out, {plan.products, scratch.data() + scratch.size()}, chunk};
     parallel_for(plan.batch, plan.group_rows(), [&](std::int64_t begin, std::int64_t end) {
       backward.run_group(chunk, begin, end);
-      products.make_states(begin, end);
+      products.prepare(begin, end);
     });
     products.run();
     high = low;
   }
+  if (out.bias.base()) finish_bias(plan, out.bias.data<T>());
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // OtherProcess: a copy of this process that takes steps of the same model while it is asked to, for step_bench.
 #pragma once
 
+#include <semaphore.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -42,19 +43,22 @@ class OtherProcess {
     if (child_ < 0) return f(), 0;
     while (!shared_->ready) usleep(1000);
     shared_->wanted = true;
+    sem_post(&shared_->begin);
     usleep(1000);
     const long before = shared_->steps;
     const Stopwatch watch;
     f();
     const double rate = static_cast<double>(shared_->steps - before) / (static_cast<double>(watch.ns()) / 1000);
     shared_->wanted = false;
-    while (shared_->busy) usleep(100);
+    sem_wait(&shared_->ended);
     return rate;
   }
 
  private:
   struct Shared {
-    std::atomic<bool> ready = false, wanted = false, busy = false;
+    Shared() { sem_init(&begin, 1, 0), sem_init(&ended, 1, 0); }
+    sem_t begin, ended;  // It sleeps while not wanted: to look every now and then would disturb what is measured.
+    std::atomic<bool> ready = false, wanted = false;
     std::atomic<long> steps = 0;
   };
 
@@ -64,14 +68,12 @@ class OtherProcess {
     set_num_threads(1);
     const auto model = make();
     for (int i = 0; i < 3; ++i) model->step();
-    for (shared_->ready = true;;) {
-      shared_->busy = shared_->wanted.load();
-      if (!shared_->busy) {
-        usleep(100);
-        continue;
+    for (shared_->ready = true;; sem_post(&shared_->ended)) {
+      sem_wait(&shared_->begin);
+      while (shared_->wanted) {
+        model->step();
+        ++shared_->steps;
       }
-      model->step();
-      ++shared_->steps;
     }
   }
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "plimsoll/base/thread_pool.h"
 #include "plimsoll/kernels/internal/matmul_pack.h"
-#include "plimsoll/kernels/internal/matmul_share.h"
 
 namespace plimsoll {
 namespace {
@@ -185,10 +185,12 @@ void MatmulProduct::multiply_packed(std::byte* scratch) const noexcept {
         x.height = std::min(parts.height, m - x.i);
         const std::int64_t panels = panels_of(x),
                            batch = std::max<std::int64_t>(1, kPackElements / (x.depth * kernels.columns));
-        share_out(divide_up(panels, batch), is_parallel,
-                  [&](std::int64_t i) { pack_panels(x, i * batch, std::min(panels, (i + 1) * batch)); });
-        share_out(divide_up(x.height, parts.block) * divide_up(x.width, parts.group), is_parallel,
-                  [&](std::int64_t piece) { multiply_piece(x, piece); });
+        parallel_for(panels, is_parallel ? batch : panels,
+                     [&](std::int64_t begin, std::int64_t end) { pack_panels(x, begin, end); });
+        const std::int64_t pieces = divide_up(x.height, parts.block) * divide_up(x.width, parts.group);
+        parallel_for(pieces, is_parallel ? 1 : pieces, [&](std::int64_t begin, std::int64_t end) {
+          for (std::int64_t piece = begin; piece < end; ++piece) multiply_piece(x, piece);
+        });
       }
 }
 

@@ -42,9 +42,9 @@ void carve_scratch(RecurrentPlan<T>& plan, bool back, Carver& scratch) noexcept 
   const std::int64_t first = plan.first_columns();
   plan.panels = scratch.take<T>(back ? first * round_up(units, columns) : units * round_up(first, columns));
   if (plan.is_gru()) plan.third_panels = scratch.take<T>(units * round_up(units, columns));
-  plan.bias = scratch.take<T>(plan.width());
   if (back) {
-    const std::int64_t rows = plan.chunk_rows();
+    const std::int64_t rows = plan.chunk_rows(), group = plan.group_rows();
+    plan.bias_sums = scratch.take<T>((plan.batch + group - 1) / group * 2 * plan.bias_columns());
     plan.slopes = scratch.take<T>(rows * plan.width());
     plan.chunk_x = scratch.take<T>(rows * plan.inputs);
     plan.chunk_dx = scratch.take<T>(rows * plan.inputs);
@@ -56,6 +56,7 @@ void carve_scratch(RecurrentPlan<T>& plan, bool back, Carver& scratch) noexcept 
     plan.dreset = scratch.take<T>(plan.is_gru() ? state : 0);
     plan.third = scratch.take<T>(plan.is_gru() ? units * units : 0);
   } else {
+    plan.bias = scratch.take<T>(plan.width());
     plan.final_h = scratch.take<T>(state);
     plan.final_c = scratch.take<T>(plan.is_lstm() ? state : 0);
   }

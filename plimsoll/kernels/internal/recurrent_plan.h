@@ -9,8 +9,9 @@
 
 namespace plimsoll {
 
-inline constexpr std::int64_t kRecurrentRows = 16;    // The most rows that go through time together.
-inline constexpr std::int64_t kRecurrentChunk = 128;  // Rows and steps whose gradients are multiplied together.
+inline constexpr std::int64_t kRecurrentRows = 16;  // The most rows that go through time together.
+// Rows and steps whose gradients are multiplied together: at least so many, more while they are few elements.
+inline constexpr std::int64_t kRecurrentChunk = 128, kRecurrentChunkElements = 65536;
 
 // Hands out aligned pieces of memory; without memory, only counts.
 class Carver {
@@ -51,7 +52,8 @@ struct RecurrentPlan {
   T *chunk_x, *chunk_h, *chunk_extra;  // Rows of the chunk side by side.
   T* chunk_dx;
   T *panels, *third_panels;  // The recurrent kernel (going back, transposed); a GRU's third gate by itself.
-  T* bias;                   // Those that are simply added; going back, sums of a chunk.
+  T* bias;                   // Those that are simply added, going forward.
+  T* bias_sums;              // Going back: see bias_sums_of().
   T *dh, *dc, *dreset;       // [batch, units], going back.
   T *final_h, *final_c;      // [batch, units], going forward.
   T* third;                  // [units, units], going back without reset_after.
@@ -73,7 +75,9 @@ struct RecurrentPlan {
 
   // Steps that go back together before their products are taken.
   std::int64_t chunk_steps() const noexcept {
-    return std::clamp<std::int64_t>((kRecurrentChunk + batch - 1) / std::max<std::int64_t>(batch, 1), 1, time);
+    const std::int64_t rows =
+        std::max(kRecurrentChunk, std::min(2 * kRecurrentChunk, kRecurrentChunkElements / width()));
+    return std::clamp<std::int64_t>((rows + batch - 1) / std::max<std::int64_t>(batch, 1), 1, time);
   }
   std::int64_t chunk_rows() const noexcept { return batch * chunk_steps(); }
 
@@ -81,8 +85,12 @@ struct RecurrentPlan {
   std::int64_t group_rows() const noexcept {
     const std::int64_t groups =
         batch <= 4 ? 1 : std::max<std::int64_t>(2, (batch + kRecurrentRows - 1) / kRecurrentRows);
-    return (batch + groups - 1) / groups;
+    return std::max<std::int64_t>(1, (batch + groups - 1) / groups);
   }
+
+  // Sums that a group of rows adds to, and room to make them in.
+  std::int64_t bias_columns() const noexcept { return width() + (is_gru() && options.reset_after ? units : 0); }
+  T* bias_sums_of(std::int64_t row) const noexcept { return bias_sums + row / group_rows() * 2 * bias_columns(); }
 
   GateStep<T> step_of(std::int64_t b, std::int64_t t) const noexcept {
     GateStep<T> step = {};
