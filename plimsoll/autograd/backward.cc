@@ -20,11 +20,11 @@ struct Slot {
   bool source = false;  // It is one.
 };
 
-// A handle to what a node saved, with the identity it had: an outer tape knows it by that.
-Tensor saved_tensor(const TapeValue& value, const Shape& shape, const char* op) {
-  if (value.saved->is_symbolic())
-    return make_symbolic_on(value.saved, {.shape = shape, .dtype = value.dtype, .op = op, .id = value.id});
-  Tensor tensor = make_tensor_on(value.saved, value.offset, shape, value.dtype,
+// A handle to what a node saved in `held`, with the identity it had: an outer tape knows it by that.
+Tensor saved_tensor(const TapeValue& value, const TapeValue& held, const Shape& shape, const char* op) {
+  if (held.saved->is_symbolic())
+    return make_symbolic_on(held.saved, {.shape = shape, .dtype = value.dtype, .op = op, .id = value.id});
+  Tensor tensor = make_tensor_on(held.saved, held.offset, shape, value.dtype,
                                  {.op = op, .category = Category::kActivations}, TensorRecord::kView);
   tensor.record()->id = value.id;
   return tensor;
@@ -91,24 +91,25 @@ class NodeGradient final : public GradientContext {
     if (!value.saved)
       throw FailedPrecondition(
           fmt::format("{}: its gradient reads {} {}, which it did not ask to be saved", op_.name(), what, index));
-    return tensor = saved_tensor(value, record_.shape(value), op_.name());
+    return tensor = saved_tensor(value, value, record_.shape(value), op_.name());
   }
 
-  // An input that was not saved. Kept for those who read it after this node; the last one has it for itself.
+  // What was not saved, in the shape it was read in. Kept for those who read it after this node; the last one has it
+  // for itself.
   Tensor made_again(const TapeValue& value) {
     const TapeNode& maker = record_.node(value.maker);
     TapeValue& output = record_.outputs(maker)[0];
     const bool is_last = !keep_ && --output.makings == 0;
     Tensor tensor;
     if (output.saved) {
-      tensor = saved_tensor(output, record_.shape(output), maker.op->name());
+      tensor = saved_tensor(value, output, record_.shape(value), maker.op->name());
       if (is_last) TapeRecord::drop(output);
       return tensor;
     }
     NodeGradient context(record_, maker, slots_, true);
     tensor = maker.op->remake(context);
     if (!keep_ && !is_last) TapeRecord::save(output, tensor);
-    return tensor;
+    return tensor.shape() == record_.shape(value) ? tensor : tensor.reshape(record_.shape(value));
   }
 
   TapeRecord& record_;

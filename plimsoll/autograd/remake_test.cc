@@ -1,9 +1,10 @@
-// Large results of normalizations are not kept for gradients: they are made again, to the bit.
+// Large results of normalizations and of short attention are not kept for gradients: they are made again, to the bit.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "plimsoll/autograd/tape.h"
+#include "plimsoll/ops/attention.h"
 #include "plimsoll/ops/batch_norm.h"
 #include "plimsoll/ops/convolution.h"
 #include "plimsoll/ops/creation.h"
@@ -137,6 +138,82 @@ TEST(DenseWithRelu, KeepsBitsOfLargeResults) {
     return result;
   };
   EXPECT_EQ(gradients(true), gradients(false));
+}
+
+// Attention over `time` steps of 4 heads, and the product that reads it in another shape.
+struct Heads {
+  explicit Heads(std::int64_t time) : x(random_normal({8, time, 4, 32}, {.seed = 1})) {}
+  Tensor mixed(bool keep) const {
+    const Tensor y = scaled_dot_product_attention(x * 0.5f, x, x * 2.f, {.sequence_first = true});
+    return kept(y, keep).reshape({-1, 128});
+  }
+  Tensor x;
+  Variable w{random_normal({128, 32}, {.seed = 2})};
+};
+constexpr std::int64_t kShort = 64, kLong = 128;  // 256 KiB of results for the short one.
+
+TEST(Remake, OfAttentionGivesTheBitsOfWhatWasKept) {
+  const Heads heads(kShort);
+  const auto gradients = [&](bool keep, bool persistent) {
+    GradientTape tape({.persistent = persistent});
+    tape.watch(heads.x);
+    const Tensor loss = square(dense(heads.mixed(keep), heads.w)).sum();
+    const std::vector<Tensor> result = tape.gradient(loss, {heads.x, heads.w});
+    return std::pair(result[0].to_vector<float>(), result[1].to_vector<float>());
+  };
+  const auto expected = gradients(true, false);
+  EXPECT_EQ(gradients(false, false), expected);
+  EXPECT_EQ(gradients(false, true), expected);
+}
+
+std::ptrdiff_t attentions_going_back(const Heads& heads) {
+  GradientTape tape;
+  tape.watch(heads.x);
+  const Tensor loss = dense(heads.mixed(false), heads.w).sum();
+  const ProfileInfo info = profile([&] { tape.gradient(loss, {heads.x, heads.w}); });
+  return std::ranges::count(info.kernels, std::string("scaled_dot_product_attention"), &ProfiledKernel::name);
+}
+
+TEST(Remake, OfAttentionServesItsReaderAndItsOwnGradient) { EXPECT_EQ(attentions_going_back(Heads(kShort)), 1); }
+
+TEST(Remake, LeavesLongAttentionToTheTape) { EXPECT_EQ(attentions_going_back(Heads(kLong)), 0); }
+
+TEST(Remake, OfAttentionHoldsTheResultNoLongerThanItsHandle) {
+  const Heads heads(kShort);
+  GradientTape tape;
+  tape.watch(heads.x);
+  Tensor mixed = heads.mixed(false);
+  const Tensor loss = dense(mixed, heads.w).sum();
+  const std::size_t before = memory().num_bytes, bytes = mixed.nbytes();
+  mixed = Tensor();
+  EXPECT_LE(memory().num_bytes + bytes, before);
+  EXPECT_EQ(tape.gradient(loss, {heads.w})[0].shape(), heads.w.shape());
+}
+
+TEST(Remake, OfAttentionCanBeDifferentiatedAgain) {
+  const Heads heads(kShort);
+  const auto second = [&](bool keep) {
+    GradientTape outer;
+    outer.watch(heads.x);
+    Tensor inner_gradient;
+    {
+      GradientTape inner;
+      inner.watch(heads.x);
+      inner_gradient = inner.gradient(square(matmul(heads.mixed(keep), heads.w)).sum(), {heads.w})[0];
+    }
+    return outer.gradient(square(inner_gradient).sum(), {heads.x})[0];
+  };
+  const Tensor expected = second(true), got = second(false);
+  EXPECT_LT(abs(got - expected).max().item<float>(), abs(expected).max().item<float>() * 1e-4f);
+}
+
+TEST(Remake, SeesThroughReshapes) {
+  const Operands o;
+  GradientTape tape;
+  tape.watch(o.x);
+  const Tensor loss = dense(layer_norm(o.x, o.gamma, o.beta).reshape({2, kRows / 2, kColumns}), o.w).sum();
+  const ProfileInfo info = profile([&] { tape.gradient(loss, {o.w}); });
+  EXPECT_EQ(std::ranges::count(info.kernels, std::string("layer_norm"), &ProfiledKernel::name), 1);
 }
 
 }  // namespace

@@ -69,6 +69,15 @@ std::uint32_t TapeRecord::maker_of(const Tensor& input, std::uint32_t slot) cons
   return input.shape().is_known() && input.nbytes() >= kRemadeBytes ? makers_[slot] : kNoNodeOfTape;
 }
 
+// The node that can make the first output of the next one again: itself, or the maker of what it only gives another
+// shape.
+std::uint32_t TapeRecord::new_maker(const OpFacts& facts, std::span<const Tensor* const> inputs,
+                                    std::span<const Tensor> outputs) const noexcept {
+  if (facts.remakes) return static_cast<std::uint32_t>(nodes_.size());
+  if (!facts.is_view || !inputs[0]->shape().is_known() || !outputs[0].shape().is_known()) return kNoNodeOfTape;
+  return inputs[0]->nbytes() == outputs[0].nbytes() ? maker_of(*inputs[0], found_[0]) : kNoNodeOfTape;
+}
+
 std::uint32_t TapeRecord::shape_number(const Shape& shape) {
   if (shapes_.empty() || !(shapes_.back() == shape)) shapes_.push_back(shape);
   return static_cast<std::uint32_t>(shapes_.size() - 1);
@@ -81,13 +90,18 @@ void TapeRecord::add(const Op& op, std::span<const Tensor* const> inputs, std::s
   make_room(nodes_, 1);
   make_room(values_, inputs.size() + outputs.size());
   make_room(shapes_, inputs.size() + outputs.size());
-  const bool remakes = op.facts().remakes && (saved.outputs & slot(0)) == 0;
-  if (remakes) make_room(makers_, slots_.size() + outputs.size() - makers_.size());
+  const std::uint32_t maker_of_output = new_maker(op.facts(), inputs, outputs);
+  if (maker_of_output != kNoNodeOfTape) make_room(makers_, slots_.size() + outputs.size() - makers_.size());
   const std::size_t bytes = op.object_bytes();
   void* const memory = op_memory(bytes);
   slots_.make_room(outputs.size());
   Op* const kept = op.copy_to(memory);
   used_ += rounded(bytes);
+  const auto maker_for = [&](std::size_t i) {
+    return saved.inputs & saved.remade & slot(i) ? maker_of(*inputs[i], found_[i]) : kNoNodeOfTape;
+  };
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (const std::uint32_t maker = maker_for(i); maker != kNoNodeOfTape) leave_to_maker(maker);
   const EnterThread inside(ThreadMemory::current());
   nodes_.push_back({kept, static_cast<std::uint32_t>(values_.size()), static_cast<std::uint32_t>(inputs.size()),
                     static_cast<std::uint32_t>(outputs.size()), ThreadContext::current().name_scope});
@@ -103,16 +117,25 @@ void TapeRecord::add(const Op& op, std::span<const Tensor* const> inputs, std::s
   };
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const bool save = (saved.inputs & slot(i)) != 0;
-    const std::uint32_t maker = save && (saved.remade & slot(i)) ? maker_of(*inputs[i], found_[i]) : kNoNodeOfTape;
+    const std::uint32_t maker = maker_for(i);
     add_value(*inputs[i], found_[i], save && maker == kNoNodeOfTape).maker = maker;
-    if (maker != kNoNodeOfTape) ++this->outputs(nodes_[maker])[0].makings;
   }
   for (std::size_t i = 0; i < outputs.size(); ++i)
     add_value(outputs[i], slots_.add(outputs[i].record()->id), (saved.outputs & slot(i)) != 0);
-  if (!remakes) return;
+  if (maker_of_output == kNoNodeOfTape) return;
   const std::uint32_t made = this->outputs(nodes_.back())[0].slot;
   if (makers_.size() <= made) makers_.resize(made + 1, kNoNodeOfTape);
-  makers_[made] = static_cast<std::uint32_t>(nodes_.size() - 1);
+  makers_[made] = maker_of_output;
+}
+
+// One more reads the first output of a node that can make it again. If the node itself saved it, it does so no more.
+void TapeRecord::leave_to_maker(std::uint32_t maker) noexcept {
+  TapeValue& output = outputs(nodes_[maker])[0];
+  ++output.makings;
+  if (!output.saved) return;
+  drop(output);
+  output.maker = maker;
+  ++output.makings;
 }
 
 void TapeRecord::release(const TapeNode& node) noexcept {

@@ -28,7 +28,7 @@ struct TapeValue {
   std::size_t offset = 0;
   std::uint32_t slot = kNoSlot;
   std::uint32_t shape = 0;  // Its number in the record.
-  // Of an input that is not saved, but read: the node that makes it again. Of an output: how many such there are.
+  // Of what is not saved, but read: the node that makes it again. Of that node's output: how many readers there are.
   std::uint32_t maker = kNoNodeOfTape;
   std::uint32_t makings = 0;
   DType dtype = f32;
@@ -78,6 +78,9 @@ class TapeRecord {
   void* op_memory(std::size_t bytes);
   SlotMask find_wanted(std::span<const Tensor* const> inputs);
   std::uint32_t maker_of(const Tensor& input, std::uint32_t slot) const noexcept;
+  std::uint32_t new_maker(const OpFacts& facts, std::span<const Tensor* const> inputs,
+                          std::span<const Tensor> outputs) const noexcept;
+  void leave_to_maker(std::uint32_t maker) noexcept;
   std::uint32_t shape_number(const Shape& shape);
 
   SlotMap slots_;

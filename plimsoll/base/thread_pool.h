@@ -6,7 +6,9 @@
 //
 // The loop is cut into chunks [0, grain), [grain, 2 grain), ...: a function of n and grain alone, never of the number
 // of threads, so a result that depends on the cut is the same on every machine. Every chunk runs exactly once, each
-// as one call. Threads claim chunks as they go; the caller claims too and waits only for chunks that others began.
+// as one call. Each thread begins with its own part of the chunks, the same in loops of the same length, so that it
+// meets again the rows its caches hold; then it claims what is left of the others'. The caller takes part and waits
+// only for chunks that others began.
 // A loop inside a chunk runs in the same thread, cut the same way. Going parallel pays from some 32k light elements:
 // choose the grain so that a chunk takes at least some 5 us.
 //

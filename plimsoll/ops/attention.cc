@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <utility>
 
 #include "plimsoll/base/error.h"
 #include "plimsoll/kernels/attention.h"
 #include "plimsoll/ops/check_operands.h"
 #include "plimsoll/ops/execute.h"
+#include "plimsoll/ops/internal/convolution_recorded.h"
 
 namespace plimsoll {
 namespace {
@@ -25,22 +27,38 @@ bool fits(std::int64_t size, std::int64_t wanted) noexcept {
   return size == wanted || size == kUnknownSize || wanted == kUnknownSize;
 }
 
-// Inputs: q, k, v and the mask, if there is one. Outputs: y, and the logarithm of each row's sum.
+// Of what happens to y and to the rows' sums.
+enum class Result : unsigned char {
+  kKept,         // Both are kept for the gradient.
+  kMadeAgain,    // y is made again for the gradient, when others read it there too.
+  kAgain,        // This is that.
+  kAgainNoSums,  // The same where no gradient is asked for.
+};
+
+// Inputs: q, k, v and the mask, if there is one. Outputs: y, and the logarithm of each row's sum unless left out.
 class Attention final : public OpOf<Attention> {
  public:
-  Attention(const AttentionRule& rule, Mask mask) noexcept : rule_(rule), mask_(mask) {}
+  Attention(const AttentionRule& rule, Mask mask, Result result) noexcept : rule_(rule), mask_(mask), result_(result) {}
   const char* name() const noexcept override { return "scaled_dot_product_attention"; }
   void infer(const Specs& in, SpecList& out) const override;
   std::size_t workspace_bytes(const Specs& in, const SpecList&) const override {
     return attention_scratch_bytes(in.shape(0), in.shape(1), in.shape(2), in.dtype(0));
   }
   void run(const OpRun& run) const noexcept override {
-    attention(rule_, inputs_of(run.in, mask_), {.y = run.out[0], .log_sum = run.out[1]}, run.scratch);
+    attention(rule_, inputs_of(run.in, mask_), {.y = run.out[0], .log_sum = with_sums() ? run.out[1] : TensorView()},
+              run.scratch);
   }
   SavedSlots saved(SlotMask) const override {
     return {.inputs = slot(0) | slot(1) | slot(2) | (mask_ == Mask::kNone ? 0 : slot(3)), .outputs = slot(0) | slot(1)};
   }
   void gradient(GradientContext& c) const override;
+  Tensor remake(GradientContext& c) const override;
+  OpFacts facts() const noexcept override {
+    return {.has_gradient = with_sums(), .remakes = result_ == Result::kMadeAgain};
+  }
+  std::size_t make_lean() noexcept override {
+    return std::exchange(result_, Result::kAgainNoSums) == Result::kAgainNoSums ? 0 : 1;
+  }
   std::string input_name(std::size_t input) const override {
     constexpr const char* kNames[] = {"q", "k", "v", "mask"};
     return kNames[input];
@@ -50,10 +68,12 @@ class Attention final : public OpOf<Attention> {
  private:
   std::size_t head_axis() const noexcept { return rule_.sequence_first ? 2 : 1; }
   std::size_t sequence_axis() const noexcept { return rule_.sequence_first ? 1 : 2; }
+  bool with_sums() const noexcept { return result_ != Result::kAgainNoSums; }
   void check_mask(const Specs& in) const;
 
   AttentionRule rule_;
   Mask mask_;
+  Result result_;
 };
 
 void Attention::infer(const Specs& in, SpecList& out) const {
@@ -75,7 +95,7 @@ void Attention::infer(const Specs& in, SpecList& out) const {
                              : "q [batch, heads, queries, depth], k and v [batch, heads, keys, ..]"));
   if (mask_ != Mask::kNone) check_mask(in);
   out.add({q[0], q[1], q[2], v[3]}, dtype);
-  out.add({q[0], q[head], q[sequence]}, dtype);
+  if (with_sums()) out.add({q[0], q[head], q[sequence]}, dtype);
 }
 
 void Attention::check_mask(const Specs& in) const {
@@ -129,6 +149,22 @@ void Attention::gradient(GradientContext& c) const {
   for (std::size_t i = 0; i < 3; ++i) c.give(i, std::move(gradients[i]));
 }
 
+Tensor Attention::remake(GradientContext& c) const {
+  const Tensor* inputs[] = {&c.input(0), &c.input(1), &c.input(2), mask_ == Mask::kNone ? nullptr : &c.input(3)};
+  const std::span<const Tensor* const> operands(inputs, mask_ == Mask::kNone ? 3u : 4u);
+  if (is_recorded(c.input(0)) || is_recorded(c.input(1)) || is_recorded(c.input(2)))
+    return std::move(execute_all(Attention(rule_, mask_, Result::kAgain), operands)[0]);
+  return execute_on(Attention(rule_, mask_, Result::kAgainNoSums), operands);
+}
+
+// To make y again is a fraction of the product that reads it, forward and back, while sequences are short.
+Result result_of(const Tensor& q, const Tensor& k, bool sequence_first) noexcept {
+  if (q.rank() != 4 || k.rank() != 4) return Result::kKept;
+  const Shape &of_q = q.shape(), &of_k = k.shape();
+  const std::int64_t keys = of_k[sequence_first ? 1 : 2], width = of_q[sequence_first ? 2 : 1] * of_q[3];
+  return keys != kUnknownSize && width > 0 && 2 * keys <= width ? Result::kMadeAgain : Result::kKept;
+}
+
 }  // namespace
 
 Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,
@@ -141,7 +177,8 @@ Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tens
   const AttentionRule rule = {
       .scale = options.scale, .causal = options.causal, .sequence_first = options.sequence_first};
   const Tensor* inputs[] = {&q, &k, &v, &mask};
-  std::vector<Tensor> out = execute_all(Attention(rule, kind), {inputs, kind == Mask::kNone ? 3u : 4u});
+  std::vector<Tensor> out = execute_all(Attention(rule, kind, result_of(q, k, options.sequence_first)),
+                                        {inputs, kind == Mask::kNone ? 3u : 4u});
   return std::move(out[0]);
 }
 

@@ -13,8 +13,12 @@ constexpr std::int64_t kDirectDepth = 48;           // Up to here packing is nev
 constexpr std::int64_t kMostItems = 64;             // Of a product in place.
 constexpr std::int64_t kDepth = 256;                // A panel of B stays in the first cache,
 constexpr std::int64_t kBlockBytes = 192 << 10;     // a block of A in the second,
-constexpr std::int64_t kRightBytes = 2 << 20;       // the packed parts of B and
+constexpr std::int64_t kInPlaceBytes = 96 << 10;    // (one that is not packed: its rows may want the same lines)
+constexpr std::int64_t kNarrowBytes = 256 << 10;    // and a packed part of B, when all of A's rows are packed at once;
+constexpr std::int64_t kRightBytes = 1 << 20;       // else the packed parts of B and
 constexpr std::int64_t kLeftBytes = (3 << 20) / 2;  // of A in the third.
+constexpr std::int64_t kCloseBytes = 2 << 10;       // Between rows of A that need no packing,
+constexpr std::int64_t kFew = 256;                  // however far apart when there are so few, or B is so narrow.
 constexpr double kPieceWork = 1 << 20;              // Of a piece of the packed product,
 constexpr std::int64_t kPackElements = 1 << 14;     // of a piece of packing.
 
@@ -90,10 +94,13 @@ void MatmulProduct::multiply_item(std::int64_t item) const noexcept {
 }
 
 // The packed product: for each part of the columns and each part of k, B's part is packed; for each part of the rows,
-// A's; then pieces of the result are computed from them, a block of A's rows by a group of B's columns.
+// A's, unless its rows lie close together; then pieces of the result are computed from them, a block of A's rows by a
+// group of B's columns. When one part has all the rows it is packed once for each part of k, and those of B, which
+// come one after the other, are narrow.
 struct MatmulProduct::Cut {
   std::int64_t depth, width, height;  // Of what is packed at once.
   std::int64_t block, group;          // Rows and columns of a piece.
+  bool is_left_packed;                // Else A is read where it lies.
   std::size_t left_bytes, right_bytes;
 };
 
@@ -101,14 +108,19 @@ MatmulProduct::Cut MatmulProduct::cut() const noexcept {
   const MatmulLoops& kernels = loops();
   const auto bytes = static_cast<std::int64_t>(size());
   Cut cut;
+  cut.is_left_packed = is_half(source) || a_column != 1 || (a_row * bytes > kCloseBytes && m > kFew && n > kFew);
+  const std::int64_t block_bytes = cut.is_left_packed ? kBlockBytes : kInPlaceBytes;
   cut.depth = even_part(k, 1, kDepth);
-  cut.width = even_part(n, kernels.columns, kRightBytes / (cut.depth * bytes) / kernels.columns * kernels.columns);
-  cut.height = even_part(m, kernels.rows, kLeftBytes / (cut.depth * bytes) / kernels.rows * kernels.rows);
-  cut.block = even_part(cut.height, kernels.rows, kBlockBytes / (cut.depth * bytes) / kernels.rows * kernels.rows);
+  const auto part_of = [&](std::int64_t size, std::int64_t unit, std::int64_t most_bytes) {
+    return even_part(size, unit, most_bytes / (cut.depth * bytes) / unit * unit);
+  };
+  cut.height = part_of(m, kernels.rows, kLeftBytes);
+  cut.width = part_of(n, kernels.columns, cut.height >= m ? kNarrowBytes : kRightBytes);
+  cut.block = part_of(cut.height, kernels.rows, block_bytes);
   const double column_work = static_cast<double>(cut.block) * static_cast<double>(cut.depth);
   const auto columns = static_cast<std::int64_t>(kPieceWork / column_work);
   cut.group = even_part(cut.width, kernels.columns, round_up(std::max<std::int64_t>(columns, 1), kernels.columns));
-  cut.left_bytes = static_cast<std::size_t>(round_up(cut.height * cut.depth * bytes, 64));
+  cut.left_bytes = cut.is_left_packed ? static_cast<std::size_t>(round_up(cut.height * cut.depth * bytes, 64)) : 0;
   cut.right_bytes = static_cast<std::size_t>(round_up(cut.width * cut.depth * bytes, 64));
   return cut;
 }
@@ -123,18 +135,14 @@ struct MatmulProduct::Region {
   const Cut& cut;
   std::byte *left, *right;
   std::int64_t i, height, j, width, p, depth;
+  std::int64_t left_panels, right_panels;  // To be packed.
 };
 
-// Panels in the order of the first half of A's, all of B's when they are to be packed (with the first rows), the rest
-// of A's: so a thread packs the rows that it will multiply.
-std::int64_t MatmulProduct::panels_of(const Region& x) const noexcept {
-  return divide_up(x.height, loops().rows) + (x.i == 0 ? divide_up(x.width, loops().columns) : 0);
-}
-
+// Panels in the order of the first half of A's, all of B's, the rest of A's: so a thread packs the rows that it will
+// multiply.
 void MatmulProduct::pack_panels(const Region& x, std::int64_t begin, std::int64_t end) const noexcept {
   const MatmulLoops& kernels = loops();
-  const std::int64_t of_b = x.i == 0 ? divide_up(x.width, kernels.columns) : 0;
-  const std::int64_t b_begin = divide_up(x.height, kernels.rows) / 2;
+  const std::int64_t of_b = x.right_panels, b_begin = x.left_panels / 2;
   for (std::int64_t panel = begin; panel < end; ++panel) {
     if (panel >= b_begin && panel < b_begin + of_b) {
       const std::int64_t column = (panel - b_begin) * kernels.columns;
@@ -161,8 +169,9 @@ void MatmulProduct::multiply_piece(const Region& x, std::int64_t piece) const no
   block.m = std::min(x.cut.block, x.height - row);
   block.n = std::min(x.cut.group, x.width - column);
   block.k = x.depth;
-  block.is_a_packed = block.is_b_packed = true;
-  block.a_row = block.a_column = block.b_row = block.b_column = 1;
+  block.is_a_packed = x.cut.is_left_packed, block.is_b_packed = true;
+  if (!block.is_a_packed) block.a = source_at(a, (x.i + row) * a_row + x.p);
+  block.a_row = a_row, block.a_column = a_column, block.b_row = block.b_column = 1;
   block.c_row = c_row;
   block.accumulate = accumulate || x.p > 0;
   loops().multiply(block);
@@ -172,26 +181,34 @@ void MatmulProduct::multiply_piece(const Region& x, std::int64_t piece) const no
   part.apply(to, c_row * static_cast<std::int64_t>(size()), block.m, block.n);
 }
 
-void MatmulProduct::multiply_packed(std::byte* scratch) const noexcept {
-  const MatmulLoops& kernels = loops();
-  const Cut parts = cut();
+void MatmulProduct::multiply_region(const Region& x) const noexcept {
   const bool is_parallel = work() >= kMatmulItem;
-  Region x = {parts, scratch, scratch + parts.left_bytes, 0, 0, 0, 0, 0, 0};
-  for (x.j = 0; x.j < n; x.j += parts.width)
-    for (x.p = 0; x.p < k; x.p += parts.depth)
-      for (x.i = 0; x.i < m; x.i += parts.height) {
-        x.width = std::min(parts.width, n - x.j);
-        x.depth = std::min(parts.depth, k - x.p);
-        x.height = std::min(parts.height, m - x.i);
-        const std::int64_t panels = panels_of(x),
-                           batch = std::max<std::int64_t>(1, kPackElements / (x.depth * kernels.columns));
-        parallel_for(panels, is_parallel ? batch : panels,
-                     [&](std::int64_t begin, std::int64_t end) { pack_panels(x, begin, end); });
-        const std::int64_t pieces = divide_up(x.height, parts.block) * divide_up(x.width, parts.group);
-        parallel_for(pieces, is_parallel ? 1 : pieces, [&](std::int64_t begin, std::int64_t end) {
-          for (std::int64_t piece = begin; piece < end; ++piece) multiply_piece(x, piece);
-        });
-      }
+  const std::int64_t panels = x.left_panels + x.right_panels,
+                     batch = std::max<std::int64_t>(1, kPackElements / (x.depth * loops().columns));
+  parallel_for(panels, is_parallel ? batch : panels,
+               [&](std::int64_t begin, std::int64_t end) { pack_panels(x, begin, end); });
+  const std::int64_t pieces = divide_up(x.height, x.cut.block) * divide_up(x.width, x.cut.group);
+  parallel_for(pieces, is_parallel ? 1 : pieces, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t piece = begin; piece < end; ++piece) multiply_piece(x, piece);
+  });
+}
+
+void MatmulProduct::multiply_packed(std::byte* scratch) const noexcept {
+  const Cut parts = cut();
+  const auto region = [&](std::int64_t i, std::int64_t j, std::int64_t p, bool packs_left, bool packs_right) {
+    const std::int64_t height = std::min(parts.height, m - i), width = std::min(parts.width, n - j);
+    multiply_region({parts, scratch, scratch + parts.left_bytes, i, height, j, width, p, std::min(parts.depth, k - p),
+                     packs_left && parts.is_left_packed ? divide_up(height, loops().rows) : 0,
+                     packs_right ? divide_up(width, loops().columns) : 0});
+  };
+  if (parts.height >= m) {
+    for (std::int64_t p = 0; p < k; p += parts.depth)
+      for (std::int64_t j = 0; j < n; j += parts.width) region(0, j, p, j == 0, true);
+    return;
+  }
+  for (std::int64_t j = 0; j < n; j += parts.width)
+    for (std::int64_t p = 0; p < k; p += parts.depth)
+      for (std::int64_t i = 0; i < m; i += parts.height) region(i, j, p, true, i == 0);
 }
 
 }  // namespace plimsoll

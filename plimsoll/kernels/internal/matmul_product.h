@@ -54,9 +54,9 @@ struct MatmulProduct {
     return data + offset * static_cast<std::int64_t>(size_of(source));
   }
   Cut cut() const noexcept;
-  std::int64_t panels_of(const Region& region) const noexcept;
   void pack_panels(const Region& region, std::int64_t begin, std::int64_t end) const noexcept;
   void multiply_piece(const Region& region, std::int64_t piece) const noexcept;
+  void multiply_region(const Region& region) const noexcept;
 };
 
 inline constexpr double kMatmulItem = 64 * 64 * 32;

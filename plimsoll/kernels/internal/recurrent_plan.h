@@ -9,9 +9,8 @@
 
 namespace plimsoll {
 
-inline constexpr std::int64_t kRecurrentRows = 16;  // The most rows that go through time together.
-// Rows and steps whose gradients are multiplied together: at least so many, more while they are few elements.
-inline constexpr std::int64_t kRecurrentChunk = 128, kRecurrentChunkElements = 65536;
+inline constexpr std::int64_t kRecurrentRows = 16;    // The most rows that go through time together.
+inline constexpr std::int64_t kRecurrentChunk = 128;  // Rows and steps whose gradients are multiplied together.
 
 // Hands out aligned pieces of memory; without memory, only counts.
 class Carver {
@@ -75,9 +74,7 @@ struct RecurrentPlan {
 
   // Steps that go back together before their products are taken.
   std::int64_t chunk_steps() const noexcept {
-    const std::int64_t rows =
-        std::max(kRecurrentChunk, std::min(2 * kRecurrentChunk, kRecurrentChunkElements / width()));
-    return std::clamp<std::int64_t>((rows + batch - 1) / std::max<std::int64_t>(batch, 1), 1, time);
+    return std::clamp<std::int64_t>((kRecurrentChunk + batch - 1) / std::max<std::int64_t>(batch, 1), 1, time);
   }
   std::int64_t chunk_rows() const noexcept { return batch * chunk_steps(); }
 
