@@ -46,6 +46,21 @@ Model make_model(bool eagerly) {
   return model;
 }
 
+// One whose logs need longer names, and more room.
+Model make_two_headed(bool eagerly) {
+  const Input in({.shape = {4, 3}});
+  const LayerOutput h = layers::Flatten()(in);
+  const auto head = [&](const char* name) {
+    return layers::Dense(2, {.activation = "softmax", .name = name, .seed = 1})(h);
+  };
+  const Model model({in}, {head("the first of the two outputs"), head("second")});
+  model.compile({.optimizer = optimizers::RMSprop(),
+                 .loss = "sparse_categorical_crossentropy",
+                 .metrics = {"accuracy", metrics::TopK(1)},
+                 .run_eagerly = eagerly});
+  return model;
+}
+
 struct Data {
   Tensor x = random_normal({6, 4, 3}, {.seed = 1});
   Tensor y = constant({0, 1, 1, 0, 1, 0});
@@ -132,33 +147,113 @@ TEST(FailureInjection, AFitThatIsRefusedHasTakenWholeSteps) {
   }
 }
 
-// The heap refuses too: the first, the second, ... allocation of a step.
+// What a step moves: weights, slots, what the metrics tell, and the count of steps.
+struct Left {
+  Values values;
+  std::vector<double> metrics;
+  std::int64_t steps = 0;
+  bool operator==(const Left&) const = default;
+};
+
+Left left_in(const Model& model) {
+  Left left{.values = values_of(model), .metrics = {}, .steps = model.optimizer().step()};
+  for (const auto& metrics : model.network().training.metrics)
+    for (const Metric& metric : metrics) left.metrics.push_back(metric.result());
+  return left;
+}
+
+// `step` is refused its first allocation, its second, ... until it needs no more: it changes nothing, or does without
+// (a sort has less room) and is the step that `make` gives elsewhere.
+template <class Make, class Step>
+void refuse_each_allocation(const Make& make, const Step& step, bool is_first) {
+  const Model peer = make();
+  const Left before = left_in(peer);
+  const Logs wanted = step(peer);
+  const Left after = left_in(peer);
+  Model model = make();
+  const MemoryInfo held = memory();
+  for (std::size_t refused = 0; !testing::Test::HasFailure(); ++refused) {
+    SCOPED_TRACE(testing::Message() << "allocation " << refused);
+    try {
+      fail_heap_after(refused);
+      const Logs logs = step(model);
+      const bool had_all = !disarm_heap();
+      EXPECT_TRUE(std::equal(logs.begin(), logs.end(), wanted.begin(), wanted.end()));
+      EXPECT_TRUE(left_in(model) == after);
+      EXPECT_GT(refused, 5u);
+      if (had_all) return;
+      model = make();
+    } catch (const std::bad_alloc&) {
+      disarm_heap();
+      EXPECT_TRUE(left_in(model) == before);
+      if (is_first) continue;  // Slots that it had found are let go by the next.
+      EXPECT_EQ(memory().num_tensors, held.num_tensors);
+      EXPECT_EQ(memory().num_bytes, held.num_bytes);
+    }
+  }
+}
+
+// The heap refuses too: an allocation of a step, be it the one that plans or a later one.
 TEST(FailureInjection, AStepIsRefusedByTheHeapAtEveryAllocation) {
   const Data data;
+  const auto refuse = [&](auto make, std::size_t outputs, bool is_first) {
+    const Example batch{.inputs = {data.x}, .targets = std::vector<Tensor>(outputs, data.y)};
+    for (const bool eagerly : {false, true})
+      for (const bool trains : {true, false}) {
+        SCOPED_TRACE(testing::Message() << outputs << " outputs, " << (is_first ? "first " : "later ")
+                                        << (trains ? "train" : "test") << (eagerly ? ", run directly" : ", planned"));
+        const auto step = [&](const Model& model) {
+          return trains ? model.train_on_batch(batch) : model.test_on_batch(batch);
+        };
+        const auto prepared = [&] {
+          const Model model = make(eagerly);
+          if (!is_first) step(model);
+          return model;
+        };
+        refuse_each_allocation(prepared, step, is_first);
+      }
+  };
+  refuse(make_model, 1, true);
+  refuse(make_model, 1, false);
+  refuse(make_two_headed, 2, false);
+}
+
+// Refuses an allocation between the beginning of an epoch and the end of the fit.
+class RefuseInFit final : public CallbackBase {
+ public:
+  RefuseInFit(std::size_t after, bool* refused) : after_(after), refused_(refused) {}
+  void on_epoch_begin(Model&, int) override { fail_heap_after(after_); }
+  void on_train_end(Model&) override { *refused_ = disarm_heap(); }
+
+ private:
+  const std::size_t after_;
+  bool* const refused_;
+};
+
+// A fit that is refused by the heap has taken whole steps, and its metrics are those of these steps.
+TEST(FailureInjection, AFitIsRefusedByTheHeapBetweenWholeSteps) {
+  const Data data;
+  const Example batch{.inputs = {data.x}, .targets = {data.y}};
+  const Dataset batches = Dataset::from_tensors(data.x, data.y).batch(6).repeat(2);
   for (const bool eagerly : {false, true}) {
     SCOPED_TRACE(eagerly ? "run directly" : "planned");
     const Model model = make_model(eagerly), peer = make_model(eagerly);
-    for (const Model& each : {model, peer}) each.train_on_batch(data.x, data.y);
-    const Values before = values_of(model);
-    const MemoryInfo held = memory();
-    std::size_t refused = 0;
-    for (bool done = false; !done && refused < 20000; refused += !done) {
-      fail_heap_after(refused);
+    for (const Model& each : {model, peer}) each.train_on_batch(batch);
+    std::size_t refused_after[3] = {};
+    bool was_refused = true;
+    for (std::size_t refused = 0; was_refused && !HasFailure(); ++refused) {
       try {
-        train_step(model.network(), {.inputs = {data.x}, .targets = {data.y}});
-        done = true;
+        model.fit(batches, {.verbose = 0, .callbacks = {make_callback<RefuseInFit>(refused, &was_refused)}});
       } catch (const std::bad_alloc&) {
-        ASSERT_EQ(memory().num_tensors, held.num_tensors) << refused;
-        ASSERT_EQ(model.optimizer().step(), 1) << refused;
       }
-      disarm_heap();
-      if (!done) {
-        ASSERT_EQ(values_of(model), before) << refused;
-      }
+      StepMeans means(peer.network());  // The peer takes as many steps.
+      std::size_t steps = 0;
+      for (; peer.optimizer().step() < model.optimizer().step(); ++steps) means.add(train_step(peer.network(), batch));
+      ASSERT_LE(steps, 2u);
+      ++refused_after[steps];
+      EXPECT_TRUE(left_in(model) == left_in(peer)) << "allocation " << refused << ", after " << steps << " steps";
     }
-    EXPECT_GT(refused, 1u);
-    peer.train_on_batch(data.x, data.y);
-    EXPECT_EQ(values_of(model), values_of(peer));
+    for (const std::size_t each : refused_after) EXPECT_GT(each, 0u);
   }
 }
 

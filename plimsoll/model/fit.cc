@@ -49,7 +49,7 @@ Tensor class_weights_of(const Example& batch, const std::map<std::int64_t, doubl
   });
 }
 
-StepMeans run_test(Network& network, const Dataset& data, const char* where) {
+Logs run_test(Network& network, const Dataset& data, const char* where) {
   StepMeans means(network);
   std::size_t batches = 0;
   for (const Example& batch : data) {
@@ -57,7 +57,7 @@ StepMeans run_test(Network& network, const Dataset& data, const char* where) {
     ++batches;
   }
   if (batches == 0) throw InvalidArgument(fmt::format("{}: the dataset has no batches; give it some", where));
-  return means;
+  return std::move(means).logs();
 }
 
 // A dataset of which a pass leaves later ones as they would be.
@@ -168,7 +168,7 @@ class Fit {
       if (validation_) memory_.admit(std::exchange(validation_, {}).value());
       means.add(charged([&] { return train_step(network_, batch); }));
       if (!options_.callbacks.empty() || progress_.wants_batches()) {
-        const Logs logs = means.logs();
+        const Logs& logs = means.logs();
         tell([&](CallbackBase& callback) { callback.on_batch_end(model_, number, logs); });
         progress_.batch_ended(number + 1, logs);
       }
@@ -179,7 +179,7 @@ class Fit {
     if (number == 0) throw InvalidArgument("fit: the dataset has no batches; give it some");
     Logs logs = means.logs();
     if (options_.validation_data.is_set())
-      for (const auto& [name, value] : run_validation().logs("val_")) logs.set(name, value);
+      for (const auto& [name, value] : run_validation()) logs.set(name, value);
     progress_.end_epoch(number, logs);
     tell([&](CallbackBase& callback) { callback.on_epoch_end(model_, epoch, logs); });
     history_.add(logs);
@@ -215,8 +215,8 @@ class Fit {
       for (const auto& [name, value] : logs) names.push_back("val_" + name);
     return names;
   }
-  StepMeans run_validation() {
-    StepMeans means(network_);
+  Logs run_validation() {
+    StepMeans means(network_, "val_");
     Example batch;
     std::size_t batches = 0;
     for (ChargedPass pass(options_.validation_data, memory_); pass.next(batch);) {
@@ -225,7 +225,7 @@ class Fit {
       ++batches;
     }
     if (batches == 0) throw InvalidArgument("fit: validation_data has no batches; give it some, or leave it out");
-    return means;
+    return std::move(means).logs();
   }
 
   Model model_;
@@ -272,7 +272,7 @@ History Model::fit(const Tensor& x, const Tensor& y, const FitOptions& options) 
 
 Logs Model::evaluate(const Dataset& data) const {
   require_compiled(*network_, "evaluate");
-  return run_test(*network_, data, "evaluate").logs();
+  return run_test(*network_, data, "evaluate");
 }
 
 Logs Model::evaluate(const Tensor& x, const Tensor& y, const BatchSizeOptions& options) const {

@@ -22,12 +22,12 @@ class MetricBase {
   virtual std::size_t num_sums() const noexcept = 0;
   // Fills in num_sums() zeros.
   virtual void sum(std::span<const ConstTensorView> parts, double count, std::span<double> to) const noexcept = 0;
-  virtual double result(const Metric::Sums& sums) const = 0;
+  virtual double result(const Metric::Sums& sums) const noexcept = 0;
   virtual std::shared_ptr<MetricBase> clone() const = 0;
   const std::string& name() const noexcept { return name_; }
   void set_name(std::string name) { name_ = std::move(name); }
 
-  Metric::Sums sums;
+  Metric::Sums sums;  // num_sums() of them, as soon as there is a Metric.
 
  private:
   std::string name_;
@@ -51,7 +51,7 @@ class MeanMetric : public MetricBase {
     to[1] = parts.size() > 1 ? *parts[1].data<float>() : count;
   }
   std::shared_ptr<MetricBase> clone() const override { return std::make_shared<MeanMetric>(*this); }
-  double result(const Metric::Sums& sums) const override {
+  double result(const Metric::Sums& sums) const noexcept override {
     const double mean = sums[1] > 0 ? sums[0] / sums[1] : 0;
     return root_ ? std::sqrt(mean) : mean;
   }
@@ -142,7 +142,7 @@ class PrecisionMetric final : public ThresholdMetric {
   PrecisionMetric(std::string name, double threshold, bool recall)
       : ThresholdMetric(std::move(name), {threshold}), recall_(recall) {}
   std::shared_ptr<MetricBase> clone() const override { return std::make_shared<PrecisionMetric>(*this); }
-  double result(const Metric::Sums& sums) const override {
+  double result(const Metric::Sums& sums) const noexcept override {
     const double of = recall_ ? sums[2] : sums[0] + sums[1];
     return of > 0 ? sums[0] / of : 0;
   }
@@ -162,7 +162,7 @@ class AUCMetric final : public ThresholdMetric {
  public:
   AUCMetric(std::string name, int count) : ThresholdMetric(std::move(name), spread_thresholds(count)) {}
   std::shared_ptr<MetricBase> clone() const override { return std::make_shared<AUCMetric>(*this); }
-  double result(const Metric::Sums& sums) const override {
+  double result(const Metric::Sums& sums) const noexcept override {
     const std::size_t n = num_thresholds();
     const double positives = sums[2 * n], negatives = sums[2 * n + 1];
     const auto share = [](double part, double all) { return all > 0 ? part / all : 0; };
@@ -201,8 +201,9 @@ std::shared_ptr<MetricBase> of_name(std::string_view name) {
 
 }  // namespace
 
-Metric::Metric(std::string_view name) : base_(of_name(name)) {}
-Metric::Metric(std::string name, Function per_example) : base_(mean_of(std::move(name), std::move(per_example))) {}
+Metric::Metric(std::shared_ptr<MetricBase> base) : base_(std::move(base)) { base_->sums = no_sums(); }
+Metric::Metric(std::string_view name) : Metric(of_name(name)) {}
+Metric::Metric(std::string name, Function per_example) : Metric(mean_of(std::move(name), std::move(per_example))) {}
 
 const std::string& Metric::name() const noexcept { return base_->name(); }
 Metric::Sums Metric::measure(const Tensor& targets, const Tensor& predictions, const Tensor& weights) const {
@@ -222,16 +223,14 @@ Metric::Sums Metric::no_sums() const { return Sums(base_->num_sums()); }
 void Metric::sum(std::span<const ConstTensorView> parts, double count, std::span<double> to) const noexcept {
   base_->sum(parts, count, to);
 }
-void Metric::add(const Sums& sums) const {
-  if (base_->sums.empty()) base_->sums.resize(sums.size());
+void Metric::add(const Sums& sums) const noexcept {
   for (std::size_t i = 0; i < sums.size(); ++i) base_->sums[i] += sums[i];
 }
-double Metric::result() const { return base_->sums.empty() ? 0 : base_->result(base_->sums); }
-void Metric::reset() const { std::fill(base_->sums.begin(), base_->sums.end(), 0.0); }
+double Metric::result() const noexcept { return base_->result(base_->sums); }
+void Metric::reset() const noexcept { std::fill(base_->sums.begin(), base_->sums.end(), 0.0); }
 
 Metric Metric::clone(std::string name) const {
   std::shared_ptr<MetricBase> copy = base_->clone();
-  copy->sums.clear();
   copy->set_name(std::move(name));
   return Metric(std::move(copy));
 }

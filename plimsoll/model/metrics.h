@@ -35,7 +35,7 @@ class PLIMSOLL_API Metric {
   Metric(const char* name) : Metric(std::string_view(name)) {}
   Metric(const std::string& name) : Metric(std::string_view(name)) {}
   Metric(std::string name, Function per_example);
-  explicit Metric(std::shared_ptr<MetricBase> base) : base_(std::move(base)) {}
+  explicit Metric(std::shared_ptr<MetricBase> base);
 
   const std::string& name() const noexcept;
   // Of one batch; changes nothing.
@@ -48,12 +48,12 @@ class PLIMSOLL_API Metric {
   Parts parts(const Tensor& targets, const Tensor& predictions, const Tensor& weights = {}) const;
   Sums no_sums() const;  // As many zeros as there are sums,
   void sum(std::span<const ConstTensorView> parts, double count, std::span<double> to) const noexcept;  // to fill in.
-  void add(const Sums& sums) const;
+  void add(const Sums& sums) const noexcept;  // Of one of its kind.
   void update(const Tensor& targets, const Tensor& predictions, const Tensor& weights = {}) const {
     add(measure(targets, predictions, weights));
   }
-  double result() const;  // Of all since reset(); 0 when there was nothing.
-  void reset() const;
+  double result() const noexcept;  // Of all since reset(); 0 when there was nothing.
+  void reset() const noexcept;
   Metric clone(std::string name) const;  // Another of the same kind, with sums of its own.
 
  private:

@@ -72,17 +72,15 @@ void Model::compile(const CompileOptions& options) const {
 }
 
 Logs Model::train_on_batch(const Example& batch) const {
-  const StepResult step = train_step(*network_, batch);
   StepMeans means(*network_);
-  means.add(step);
-  return means.logs();
+  means.add(train_step(*network_, batch));
+  return std::move(means).logs();
 }
 
 Logs Model::test_on_batch(const Example& batch) const {
-  const StepResult step = test_step(*network_, batch);
   StepMeans means(*network_);
-  means.add(step);
-  return means.logs();
+  means.add(test_step(*network_, batch));
+  return std::move(means).logs();
 }
 
 Logs Model::train_on_batch(const Tensor& x, const Tensor& y, const Tensor& weights) const {

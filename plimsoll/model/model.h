@@ -9,8 +9,8 @@
 //   Model two({a, b}, {layers::Dense(1)(layers::Concatenate()({a, b}))});
 //
 // A model is a layer, and a handle: copies are the same model. fit, evaluate and predict leave nothing behind but what
-// they return; the first step makes the optimizer's state. A step that fails (OutOfMemory) leaves weights, state,
-// statistics and random draws as they were.
+// they return; the first step makes the optimizer's state. A step that fails (OutOfMemory, std::bad_alloc) leaves
+// weights, state, statistics, metrics and random draws as they were; one that has happened returns its logs.
 // Thread safety: predict from any thread at once, when the model is built; what trains, one at a time, and not beside
 // predict; stop_training from any.
 #pragma once

@@ -222,12 +222,20 @@ std::vector<Tensor> predict_step(Network& network, const std::vector<Tensor>& in
   });
 }
 
-StepMeans::StepMeans(Network& network) : network_(network), losses_(network.training.losses.size()) {
-  for (const auto& metrics : network.training.metrics)
-    for (const Metric& metric : metrics) metric.reset();
+StepMeans::StepMeans(Network& network, std::string_view prefix)
+    : network_(network), losses_(network.training.losses.size()) {
+  const auto tell = [&](const std::string& name) { names_.push_back(std::string(prefix) + name); };
+  tell("loss");
+  if (losses_.size() > 1)
+    for (const std::string& output : network.output_names()) tell(output + "_loss");
+  for (const auto& metrics : network.training.metrics) metrics_.insert(metrics_.end(), metrics.begin(), metrics.end());
+  for (const Metric& metric : metrics_) tell(metric.name());
+  for (const std::string& name : names_) logs_.set(name, 0);
 }
 
-void StepMeans::add(const StepResult& step) {
+void StepMeans::add(const StepResult& step) noexcept {
+  if (!std::exchange(begun_, true))
+    for (const Metric& metric : metrics_) metric.reset();
   const auto count = static_cast<double>(step.examples);
   examples_ += count;
   loss_ += step.loss * count;
@@ -237,18 +245,20 @@ void StepMeans::add(const StepResult& step) {
   }
 }
 
-Logs StepMeans::logs(const char* prefix) const {
+const Logs& StepMeans::logs() & noexcept {
   const double count = examples_ > 0 ? examples_ : 1;
-  Logs logs;
-  const auto set = [&](const std::string& name, double value) { logs.set(prefix + name, static_cast<float>(value)); };
-  set("loss", loss_ / count);
-  if (losses_.size() > 1) {
-    const std::vector<std::string> names = network_.output_names();
-    for (std::size_t i = 0; i < losses_.size(); ++i) set(names[i] + "_loss", losses_[i] / count);
-  }
-  for (const auto& metrics : network_.training.metrics)
-    for (const Metric& metric : metrics) set(metric.name(), metric.result());
-  return logs;
+  auto name = names_.begin();
+  const auto set = [&](double value) { logs_.set(*name++, static_cast<float>(value)); };  // Of a name that is there.
+  set(loss_ / count);
+  if (losses_.size() > 1)
+    for (const double loss : losses_) set(loss / count);
+  for (const Metric& metric : metrics_) set(metric.result());
+  return logs_;
+}
+
+Logs StepMeans::logs() && noexcept {
+  logs();
+  return std::move(logs_);
 }
 
 }  // namespace plimsoll
