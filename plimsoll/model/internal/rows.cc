@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "plimsoll/base/error.h"
+#include "plimsoll/ops/movement.h"
+
 namespace plimsoll {
 namespace {
 
@@ -56,6 +59,25 @@ std::size_t bytes_of(const Example& example) {
   std::size_t bytes = 0;
   visit_tensors(example, [&](const Tensor& tensor) { bytes += tensor.is_empty_handle() ? 0 : tensor.nbytes(); });
   return bytes;
+}
+
+Example stack_examples(const std::vector<Example>& rows) {
+  for (const Example& row : rows)
+    if (row.inputs.size() != rows[0].inputs.size() || row.targets.size() != rows[0].targets.size())
+      throw InvalidArgument("batch: examples of different numbers of tensors; make them alike with map");
+  const OutsideScopes outside;
+  const auto together = [&](const auto& tensor_of) {
+    std::vector<Tensor> parts;
+    for (const Example& each : rows) parts.push_back(tensor_of(each));
+    return stack(parts);
+  };
+  Example out;
+  for (std::size_t i = 0; i < rows[0].inputs.size(); ++i)
+    out.inputs.push_back(together([i](const Example& each) { return each.inputs[i]; }));
+  for (std::size_t i = 0; i < rows[0].targets.size(); ++i)
+    out.targets.push_back(together([i](const Example& each) { return each.targets[i]; }));
+  if (!rows[0].weights.is_empty_handle()) out.weights = together([](const Example& each) { return each.weights; });
+  return out;
 }
 
 OutsideScopes::OutsideScopes() noexcept : before_(ThreadContext::current()) {

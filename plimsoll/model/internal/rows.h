@@ -47,6 +47,9 @@ std::size_t whole_blocks_of(const std::vector<std::size_t>& tensor_bytes);
 
 std::size_t bytes_of(const Example& example);
 
+// Along a new first axis. Throws InvalidArgument for examples of different numbers of tensors.
+Example stack_examples(const std::vector<Example>& rows);
+
 // While it lives, what is made on this thread belongs to no tidy scope, is seen by no tape, and is an input.
 class OutsideScopes {
  public:
