@@ -1,7 +1,9 @@
 // Our side of tools/interop_training: training steps of the networks of step_bench, eager or planned.
 //
 //   interop_training THREADS       # answers lines: "NAME MODE STEPS" by nanoseconds of a step, MODE eager or planned;
-//                                  # "memory NAME MODE" by the most bytes of memory of the process above what it was
+//                                  # "memory NAME MODE" by the most bytes of memory of the process above what it was,
+//                                  # "bytes NAME MODE" by the most bytes of tensors and scratch that a step has beside
+//                                  # parameters, optimizer state and batch: eager as counted, planned as planned
 #include <plimsoll/autograd/step_models_testing.h>
 #include <plimsoll/plimsoll.h>
 
@@ -10,6 +12,7 @@
 #include <iostream>
 #include <map>
 #include <memory>
+#include <stdexcept>
 
 namespace pl = plimsoll;
 namespace bench = plimsoll::step_bench;
@@ -56,16 +59,36 @@ std::size_t memory_of(const std::string& name, const std::string& mode) {
   return (peak - std::min(peak, before)) * 1024;
 }
 
+// What a steady step has at its peak above what there is before it.
+std::size_t counted_bytes(const std::function<void()>& step) {
+  for (int i = 0; i < 3; ++i) step();
+  pl::reset_memory_stats();
+  const std::size_t before = pl::memory_stats().bytes_in_use;
+  step();
+  return pl::memory_stats().peak_bytes_in_use - before;
+}
+
+std::size_t bytes_of(const std::string& name, const std::string& mode) {
+  if (mode == "eager") return counted_bytes(step_of(name, mode));
+  const std::shared_ptr<bench::OurModel> model = make(name);
+  const auto step = pl::function([model] { return model->traced_step(); });
+  const std::size_t counted = counted_bytes([&] { step().item<float>(); });
+  const std::size_t planned = step.memory_plan().peak_bytes;
+  if (counted > (planned + 63) / 64 * 64)  // The loss lies in a block of its own.
+    throw std::runtime_error(name + ": the planned step took more than its plan says");
+  return planned;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   pl::config::set_threads(argc > 1 ? std::stoi(argv[1]) : 1);
   std::map<std::string, std::function<void()>> ready;
   for (std::string name, mode; std::cin >> name >> mode;) {
-    if (name == "memory") {
+    if (name == "memory" || name == "bytes") {
       std::string which;
       std::cin >> which;
-      std::cout << memory_of(mode, which) << std::endl;
+      std::cout << (name == "memory" ? memory_of(mode, which) : bytes_of(mode, which)) << std::endl;
       continue;
     }
     int steps = 0;

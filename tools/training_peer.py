@@ -1,6 +1,7 @@
 """The other side of tools/interop_training: the same training steps by PyTorch or TensorFlow, as its documentation has them.
 
-    training_peer.py torch|tensorflow THREADS      # answers as tools/interop_training.cc does, modes left out
+    training_peer.py torch|tensorflow THREADS      # answers as tools/interop_training.cc does, modes left out;
+                                                   # "bytes" by a sentence where the system does not tell them
 
 PyTorch: eager, its fused Adam. TensorFlow: one tf.function for the step (Keras layers, Keras' Adam, no jit).
 """
@@ -71,7 +72,27 @@ def torch_step(name):
         value.backward()
         adam.step()
         return value.item()
+    step.drop_gradients = lambda: adam.zero_grad(set_to_none=True)
     return step
+
+
+def torch_bytes(name):
+    """The peak of the allocations that the profiler saw in a steady step. It begins without gradients, which live from
+    step to step, so they count once; memory that oneDNN and OpenBLAS take for themselves is not seen."""
+    from torch.profiler import ProfilerActivity, profile
+    step = torch_step(name)
+    for _ in range(3):
+        step()
+    step.drop_gradients()
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiled:
+        step()
+    changes = [(event.start_ns(), event.nbytes()) for event in profiled.profiler.kineto_results.events()
+               if event.name() == "[memory]"]
+    live = peak = 0
+    for _, change in sorted(changes, key=lambda pair: pair[0]):
+        live += change
+        peak = max(peak, live)
+    return peak
 
 
 def tensorflow_step(name):
@@ -129,6 +150,20 @@ def tensorflow_step(name):
     return lambda: float(train())
 
 
+def tensorflow_bytes(name):
+    import tensorflow as tf
+    step = tensorflow_step(name)
+    for _ in range(3):
+        step()
+    try:
+        before = tf.config.experimental.get_memory_info("CPU:0")["current"]
+        tf.config.experimental.reset_memory_stats("CPU:0")
+        step()
+        return tf.config.experimental.get_memory_info("CPU:0")["peak"] - before
+    except ValueError as error:
+        return str(error)
+
+
 def status(field):
     with open("/proc/self/status") as lines:
         return next(int(line.split()[1]) for line in lines if line.startswith(field + ":")) * 1024
@@ -138,15 +173,18 @@ def main():
     if SYSTEM == "torch":
         import torch
         torch.set_num_threads(THREADS)
-        make = torch_step
+        make, tensor_bytes = torch_step, torch_bytes
     else:
         import tensorflow as tf
         tf.config.threading.set_intra_op_parallelism_threads(THREADS)
         tf.config.threading.set_inter_op_parallelism_threads(THREADS)
-        make = tensorflow_step
+        make, tensor_bytes = tensorflow_step, tensorflow_bytes
     ready = {}
     for line in sys.stdin:
         words = line.split()
+        if words[0] == "bytes":
+            print(tensor_bytes(words[1]), flush=True)
+            continue
         if words[0] == "memory":
             before = status("VmRSS")
             with open("/proc/self/clear_refs", "w") as mark:
