@@ -3,14 +3,13 @@
 
 #include <gtest/gtest.h>
 
-#include "plimsoll/autograd/gradient_check_testing.h"
+#include "plimsoll/autograd/refusal_testing.h"
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/thread_pool.h"
 #include "plimsoll/memory/budget.h"
 #include "plimsoll/ops/matmul.h"
 #include "plimsoll/ops/movement.h"
 #include "plimsoll/ops/softmax.h"
-#include "plimsoll/tensor/memory_info.h"
 
 namespace plimsoll {
 namespace {
@@ -124,53 +123,34 @@ TEST(Attention, NeverHoldsAllScores) {
 }
 
 TEST(Attention, RefusedAnywhereChangesNothing) {
-  const Tensors x = make_operands({2, 2, 5, 6, 4, 4});
-  const auto step = [&] {
-    GradientTape tape;
-    for (const Tensor& source : x) tape.watch(source);
-    const Tensors g = tape.gradient(scaled_dot_product_attention(x[0], x[1], x[2]), x);
-  };
-  std::size_t need = 0;
-  {
-    const Budget probe("probe", 1 << 30);
-    const BudgetScope use(probe);
-    step();
-    need = probe.peak();
-  }
-  const MemoryInfo before = memory();
-  for (std::size_t limit = 64; limit < need; limit += need / 50) {
-    const Budget tight("tight", limit);
-    const BudgetScope use(tight);
-    EXPECT_THROW(step(), OutOfMemory) << limit;
-    EXPECT_EQ(memory().num_bytes, before.num_bytes);
-  }
-  step();
+  const auto attend = [](const Tensors& x) { return scaled_dot_product_attention(x[0], x[1], x[2]); };
+  expect_refused_anywhere("attention", attend, make_operands({2, 2, 5, 6, 4, 4}), 50);
 }
 
 TEST(Attention, RefusesWhatDoesNotGoTogether) {
   const Tensor q = zeros({2, 3, 4, 8}), k = zeros({2, 3, 5, 8}), v = zeros({2, 3, 5, 6});
-  const auto refuse = [](const std::function<void()>& f, const std::string& text) {
-    try {
-      f();
-      ADD_FAILURE() << "nothing was thrown";
-    } catch (const InvalidArgument& e) {
-      EXPECT_NE(std::string(e.what()).find(text), std::string::npos) << e.what();
-    }
-  };
-  refuse([&] { scaled_dot_product_attention(q, k, zeros({2, 3, 4, 6})); }, "k [2, 3, 5, 8] and v [2, 3, 4, 6]");
-  refuse([&] { scaled_dot_product_attention(q, zeros({2, 3, 5, 7}), v); }, "do not go together");
-  refuse([&] { scaled_dot_product_attention(zeros({2, 3, 8}), k, v); }, "q [2, 3, 8]");
-  refuse([&] { scaled_dot_product_attention(q, k, v, {.sequence_first = true}); }, "queries, heads, depth]");
-  refuse([&] { scaled_dot_product_attention(q, k.cast(f64), v); }, "k float64");
-  refuse([&] { scaled_dot_product_attention(q.cast(f16), k.cast(f16), v.cast(f16)); }, "float16");
-  refuse(
+  expect_refusal([&] { scaled_dot_product_attention(q, k, zeros({2, 3, 4, 6})); }, "k [2, 3, 5, 8] and v [2, 3, 4, 6]");
+  expect_refusal([&] { scaled_dot_product_attention(q, zeros({2, 3, 5, 7}), v); }, "do not go together");
+  expect_refusal([&] { scaled_dot_product_attention(zeros({2, 3, 8}), k, v); }, "q [2, 3, 8]");
+  expect_refusal([&] { scaled_dot_product_attention(q, k, v, {.sequence_first = true}); }, "queries, heads, depth]");
+  expect_refusal([&] { scaled_dot_product_attention(q, k.cast(f64), v); }, "k float64");
+  expect_refusal([&] { scaled_dot_product_attention(q.cast(f16), k.cast(f16), v.cast(f16)); }, "float16");
+  expect_refusal(
       [&] {
         scaled_dot_product_attention(q, k, v, {.mask = zeros({2, 3, 4, 4}, boolean)});
       },
       "the mask is [2, 3, 4, 4]");
-  refuse([&] { scaled_dot_product_attention(q, k, v, {.mask = zeros({4, 5}, boolean)}); }, "the mask is [4, 5]");
-  refuse([&] { scaled_dot_product_attention(q, k, v, {.mask = zeros({1, 1, 4, 5}, i32)}); }, "the mask is int32");
-  refuse([&] { scaled_dot_product_attention(q, k, v, {.scale = INFINITY}); }, "scale is inf");
+  expect_refusal(
+      [&] {
+        scaled_dot_product_attention(q, k, v, {.mask = zeros({4, 5}, boolean)});
+      },
+      "the mask is [4, 5]");
+  expect_refusal(
+      [&] {
+        scaled_dot_product_attention(q, k, v, {.mask = zeros({1, 1, 4, 5}, i32)});
+      },
+      "the mask is int32");
+  expect_refusal([&] { scaled_dot_product_attention(q, k, v, {.scale = INFINITY}); }, "scale is inf");
 }
 
 TEST(Attention, HasNoGradientForItsMaskAndNoSecondOne) {

@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "plimsoll/autograd/gradient_check_testing.h"
-#include "plimsoll/base/error.h"
+#include "plimsoll/autograd/refusal_testing.h"
 #include "plimsoll/ops/matmul.h"
 
 namespace plimsoll {
@@ -55,15 +54,6 @@ TEST(Dense, TakesNoRows) {
   EXPECT_EQ(dense(zeros({0, 3}), zeros({3, 2}), zeros({2})).shape(), Shape({0, 2}));
   EXPECT_EQ(dense(zeros({2, 0, 3}), zeros({3, 2})).shape(), Shape({2, 0, 2}));
   EXPECT_EQ(dense(ones({1, 0}), zeros({0, 2}), ones({2})).to_vector<float>(), std::vector<float>({1, 1}));
-}
-
-void expect_refusal(const std::function<void()>& f, const std::string& text) {
-  try {
-    f();
-    ADD_FAILURE() << "nothing was thrown";
-  } catch (const InvalidArgument& e) {
-    EXPECT_NE(std::string(e.what()).find(text), std::string::npos) << e.what();
-  }
 }
 
 TEST(Dense, RefusesWhatDoesNotGoTogether) {

@@ -3,10 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include "plimsoll/autograd/gradient_check_testing.h"
+#include "plimsoll/autograd/refusal_testing.h"
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/thread_pool.h"
-#include "plimsoll/memory/budget.h"
 #include "plimsoll/ops/matmul.h"
 #include "plimsoll/ops/movement.h"
 #include "plimsoll/tensor/live_tensors.h"
@@ -224,32 +223,8 @@ TEST(Recurrent, KeepsGatesAndStatesOnce) {
 
 TEST(Recurrent, RefusedAnywhereChangesNothing) {
   const Operands o = make_operands(kLstm, 5, 4, 3, 6, true);
-  const auto step = [&] {
-    GradientTape tape;
-    for (const Tensor& source : o.all()) tape.watch(source);
-    const Sequence s = run(kLstm, o, {.return_sequences = true});
-    const Tensors g = tape.gradient(s.output, o.all());
-  };
-  std::size_t need = 0;
-  {
-    const Budget probe("probe", 1 << 30);
-    const BudgetScope use(probe);
-    step();
-    need = probe.peak();
-  }
-  const MemoryInfo before = memory();
-  const auto x = o.x.to_vector<double>(), w = o.recurrent.to_vector<double>();
-  for (std::size_t limit = 64; limit < need; limit += 192) {
-    const Budget tight("tight", limit);
-    const BudgetScope use(tight);
-    EXPECT_THROW(step(), OutOfMemory) << limit;
-    EXPECT_EQ(memory().num_tensors, before.num_tensors);
-    EXPECT_EQ(memory().num_bytes, before.num_bytes);
-    EXPECT_EQ(tight.used(), 0u);
-  }
-  EXPECT_EQ(o.x.to_vector<double>(), x);
-  EXPECT_EQ(o.recurrent.to_vector<double>(), w);
-  step();
+  expect_refused_anywhere(
+      "lstm", [&](const Tensors&) { return run(kLstm, o, {.return_sequences = true}).output; }, o.all(), SIZE_MAX);
 }
 
 TEST(Recurrent, HasNoSecondDerivative) {
@@ -263,15 +238,6 @@ TEST(Recurrent, HasNoSecondDerivative) {
     first = inner.gradient(simple_rnn(o.x, o.kernel, o.recurrent).output, o.kernel);
   }
   EXPECT_THROW(outer.gradient(first, o.kernel), Unsupported);
-}
-
-void expect_refusal(const std::function<void()>& f, const std::string& text) {
-  try {
-    f();
-    ADD_FAILURE() << "nothing was thrown";
-  } catch (const InvalidArgument& e) {
-    EXPECT_NE(std::string(e.what()).find(text), std::string::npos) << e.what();
-  }
 }
 
 TEST(Recurrent, RefusesWhatDoesNotGoTogether) {

@@ -4,9 +4,7 @@
 
 #include <map>
 
-#include "plimsoll/autograd/gradient_check_testing.h"
-#include "plimsoll/base/error.h"
-#include "plimsoll/memory/budget.h"
+#include "plimsoll/autograd/refusal_testing.h"
 #include "plimsoll/ops/cross_entropy.h"
 #include "plimsoll/ops/dropout.h"
 #include "plimsoll/ops/matmul.h"
@@ -15,7 +13,6 @@
 #include "plimsoll/ops/order.h"
 #include "plimsoll/ops/reduce.h"
 #include "plimsoll/ops/softmax.h"
-#include "plimsoll/tensor/memory_info.h"
 
 namespace plimsoll {
 namespace {
@@ -73,42 +70,9 @@ std::map<std::string, TensorFunction> functions() {
   };
 }
 
-void run_with_gradient(const TensorFunction& f, const Tensors& x) {
-  GradientTape tape;
-  for (const Tensor& source : x) tape.watch(source);
-  const Tensor y = f(x);
-  const Tensors gradients = tape.gradient(y, x);
-}
-
 TEST(Refusal, ChangesNothingWhereverItComes) {
   const Tensors x = {varied({6, 8}, 0.5, 2), varied({6, 8}, 0.5, 2, 0.8)};
-  const auto first = x[0].to_vector<double>(), second = x[1].to_vector<double>();
-  for (const auto& [name, f] : functions()) {
-    std::size_t need = 0;
-    {
-      const Budget probe("probe", 1 << 30);
-      const BudgetScope use(probe);
-      run_with_gradient(f, x);
-      need = probe.peak();
-    }
-    ASSERT_GT(need, 0u) << name;
-    const MemoryInfo before = memory();
-    const std::size_t step = std::max<std::size_t>(64, need / 40 / 64 * 64);
-    for (std::size_t limit = 64; limit < need; limit += step) {
-      const Budget tight("tight", limit);
-      const BudgetScope use(tight);
-      EXPECT_THROW(run_with_gradient(f, x), OutOfMemory) << name << " within " << limit << " of " << need;
-      EXPECT_EQ(memory().num_tensors, before.num_tensors) << name << " within " << limit;
-      EXPECT_EQ(memory().num_bytes, before.num_bytes) << name << " within " << limit;
-      EXPECT_EQ(tight.used(), 0u) << name;
-      EXPECT_EQ(ThreadContext::current().interceptor, nullptr);
-    }
-    const Budget enough("enough", need);
-    const BudgetScope use(enough);
-    EXPECT_NO_THROW(run_with_gradient(f, x)) << name << " within " << need;
-  }
-  EXPECT_EQ(x[0].to_vector<double>(), first);
-  EXPECT_EQ(x[1].to_vector<double>(), second);
+  for (const auto& [name, f] : functions()) expect_refused_anywhere(name, f, x);
 }
 
 }  // namespace

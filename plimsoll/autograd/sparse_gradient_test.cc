@@ -2,12 +2,9 @@
 
 #include <map>
 
-#include "plimsoll/autograd/gradient_check_testing.h"
-#include "plimsoll/base/error.h"
-#include "plimsoll/memory/budget.h"
+#include "plimsoll/autograd/refusal_testing.h"
 #include "plimsoll/ops/matmul.h"
 #include "plimsoll/ops/sparse_math.h"
-#include "plimsoll/tensor/memory_info.h"
 
 namespace plimsoll {
 namespace {
@@ -91,8 +88,7 @@ TEST(SparseGradient, ReachesTheValuesOfASparseTensor) {
 }
 
 // Everything refused at each of its allocations in turn, as refusal_test.cc does for dense operations.
-using SparseFunction = std::function<Tensor(const Tensors&)>;
-std::map<std::string, SparseFunction> functions() {
+std::map<std::string, TensorFunction> functions() {
   return {
       {"sparse times dense", [](const Tensors& x) { return sparse_matmul(left(x[0]), x[2]); }},
       {"transposed",
@@ -107,40 +103,9 @@ std::map<std::string, SparseFunction> functions() {
   };
 }
 
-void run_with_gradient(const SparseFunction& f, const Tensors& x) {
-  GradientTape tape;
-  for (const Tensor& source : x) tape.watch(source);
-  const Tensor y = f(x);
-  const Tensors gradients = tape.gradient(y, x);
-}
-
 TEST(SparseRefusal, ChangesNothingWhereverItComes) {
   const Tensors x = {varied({5}, 0.5, 2), varied({4}, 0.5, 2), varied({4, 3}, 0.5, 2)};
-  const auto first = x[0].to_vector<double>(), last = x[2].to_vector<double>();
-  for (const auto& [name, f] : functions()) {
-    run_with_gradient(f, x);  // Makes what is static.
-    std::size_t need = 0;
-    {
-      const Budget probe("probe", 1 << 30);
-      const BudgetScope use(probe);
-      run_with_gradient(f, x);
-      need = probe.peak();
-    }
-    const MemoryInfo before = memory();
-    for (std::size_t limit = 64; limit < need; limit += 64) {
-      const Budget tight("tight", limit);
-      const BudgetScope use(tight);
-      EXPECT_THROW(run_with_gradient(f, x), OutOfMemory) << name << " within " << limit << " of " << need;
-      EXPECT_EQ(memory().num_tensors, before.num_tensors) << name << " within " << limit;
-      EXPECT_EQ(memory().num_bytes, before.num_bytes) << name << " within " << limit;
-      EXPECT_EQ(tight.used(), 0u) << name;
-    }
-    const Budget enough("enough", need);
-    const BudgetScope use(enough);
-    EXPECT_NO_THROW(run_with_gradient(f, x)) << name << " within " << need;
-  }
-  EXPECT_EQ(x[0].to_vector<double>(), first);
-  EXPECT_EQ(x[2].to_vector<double>(), last);
+  for (const auto& [name, f] : functions()) expect_refused_anywhere(name, f, x, SIZE_MAX);
 }
 
 }  // namespace

@@ -2,18 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
-
-#include "plimsoll/base/heap_count_testing.h"
-#include "plimsoll/base/thread_pool.h"
-#include "plimsoll/kernels/kernel_testing.h"
+#include "plimsoll/kernels/problem_testing.h"
 
 namespace plimsoll {
 namespace {
-
-struct alignas(64) Line {
-  std::byte bytes[64];
-};
 
 double value_of(std::int64_t i) { return 3 + 2 * std::sin(double(i) * 1.7); }
 double gamma_of(std::int64_t i) { return 1 + 0.5 * std::cos(double(i)); }
@@ -43,9 +35,7 @@ struct Problem {
   }
   double objective() {
     forward();
-    double sum = 0;
-    for (std::size_t i = 0; i < y.size(); ++i) sum += y.at(i) * dy.at(i);
-    return sum;
+    return dot(y, dy);
   }
 };
 
@@ -78,19 +68,6 @@ TEST(LayerNorm, MatchesTheDefinition) {
       expect_definition<double>(rows, columns, affine, 1e-12);
       expect_definition<float>(rows, columns, affine, 1e-6);
     }
-}
-
-void expect_slopes(Problem<double>& p, TestTensor& variable, const TestTensor& gradient) {
-  for (std::size_t i = 0; i < variable.size(); i += 1 + variable.size() / 50) {
-    double& at = variable.data<double>()[i];
-    const double before = at, h = 1e-5;
-    at = before + h;
-    const double above = p.objective();
-    at = before - h;
-    const double slope = (above - p.objective()) / (2 * h);
-    at = before;
-    ASSERT_NEAR(gradient.at(i), slope, 1e-6 * (1 + std::fabs(slope))) << p.rows << "x" << p.columns << " at " << i;
-  }
 }
 
 TEST(LayerNorm, GradientsMatchDifferences) {
@@ -129,22 +106,13 @@ TEST(LayerNorm, AFarMeanDoesNotSpoilTheVariance) {
 }
 
 TEST(LayerNorm, TheSameBitsForOneAndTwoThreadsWithoutAllocating) {
-  const int threads = num_threads();
   Problem<float> one{301, 257}, two{301, 257};
-  set_num_threads(1);
-  one.forward(), one.backward();
-  set_num_threads(2);
-  two.forward(), two.backward();
-  const std::size_t before = heap_allocations();
-  two.forward(), two.backward();
-  EXPECT_EQ(heap_allocations(), before);
-  set_num_threads(threads);
-  for (const auto& [a, b] : {std::pair{&one.y, &two.y},
-                             {&one.dx, &two.dx},
-                             {&one.dgamma, &two.dgamma},
-                             {&one.dbeta, &two.dbeta},
-                             {&one.rstd, &two.rstd}})
-    EXPECT_EQ(std::memcmp(a->data<float>(), b->data<float>(), a->size() * 4), 0);
+  run_with_one_and_two_threads(one, two);
+  expect_same_bits({{&one.y, &two.y},
+                    {&one.dx, &two.dx},
+                    {&one.dgamma, &two.dgamma},
+                    {&one.dbeta, &two.dbeta},
+                    {&one.rstd, &two.rstd}});
 }
 
 }  // namespace

@@ -4,22 +4,13 @@
 
 #include "plimsoll/base/error.h"
 #include "plimsoll/ops/creation.h"
+#include "plimsoll/ops/refusal_testing.h"
 #include "plimsoll/tensor/memory_info.h"
 
 namespace plimsoll {
 namespace {
 
 using ::testing::ElementsAre;
-
-template <class F>
-std::string refusal(F&& f) {
-  try {
-    f();
-  } catch (const InvalidArgument& error) {
-    return error.what();
-  }
-  return "not refused";
-}
 
 TEST(ConfusionMatrix, CountsLabelsByRowAndPredictionsByColumn) {
   const Tensor labels = constant({0, 1, 2, 2, 2, 0}), predictions = constant({0, 2, 2, 2, 1, 0}).cast(i64);

@@ -2,25 +2,15 @@
 
 #include <gtest/gtest.h>
 
-#include "plimsoll/base/error.h"
 #include "plimsoll/base/thread_pool.h"
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/elementwise.h"
 #include "plimsoll/ops/internal/convolution_ops.h"
 #include "plimsoll/ops/random.h"
+#include "plimsoll/ops/refusal_testing.h"
 
 namespace plimsoll {
 namespace {
-
-template <class F>
-std::string message_of(F call) {
-  try {
-    call();
-  } catch (const InvalidArgument& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
 
 TEST(Conv2d, IsTheSumOfProducts) {
   const Tensor x = arange(0, 12).cast(f32).reshape({1, 3, 4, 1}),
@@ -117,44 +107,43 @@ TEST(Convolution, InfersUnknownSizes) {
 
 TEST(Convolution, RefusesWhatDoesNotGoTogether) {
   const Tensor x = zeros({1, 4, 4, 3}), filter = zeros({3, 3, 3, 8});
-  EXPECT_EQ(message_of([&] {
+  EXPECT_EQ(refusal([&] {
               conv2d(x, zeros({3, 3, 2, 8}));
             }),
             "conv2d: x [1, 4, 4, 3] has 3 channels, the filter [3, 3, 2, 8] is for 2");
-  EXPECT_EQ(message_of([&] {
+  EXPECT_EQ(refusal([&] {
               conv2d(zeros({4, 4, 3}), filter);
             }),
             "conv2d: x is [4, 4, 3], the filter [3, 3, 3, 8]; give x as [batch, rows, columns, channels] and a filter "
             "of 4 axes");
-  EXPECT_EQ(message_of([&] {
+  EXPECT_EQ(refusal([&] {
               conv2d(x, zeros({5, 3, 3, 8}));
             }),
             "conv2d: the filter [5, 3, 3, 8] is larger than x [1, 4, 4, 3]; use padding \"same\" or a larger x");
-  EXPECT_EQ(message_of([&] { conv2d(x, filter, {.strides = {1, 0}}); }), "conv2d: strides are 1 and 0; give 1 or more");
-  EXPECT_EQ(message_of([&] { conv2d(x, filter, {.dilations = -1}); }),
-            "conv2d: dilations are -1 and -1; give 1 or more");
-  EXPECT_EQ(message_of([&] { conv2d(x, filter, {.padding = "full"}); }),
+  EXPECT_EQ(refusal([&] { conv2d(x, filter, {.strides = {1, 0}}); }), "conv2d: strides are 1 and 0; give 1 or more");
+  EXPECT_EQ(refusal([&] { conv2d(x, filter, {.dilations = -1}); }), "conv2d: dilations are -1 and -1; give 1 or more");
+  EXPECT_EQ(refusal([&] { conv2d(x, filter, {.padding = "full"}); }),
             "conv2d: padding is \"full\"; give \"valid\" or \"same\"");
-  EXPECT_EQ(message_of([&] {
+  EXPECT_EQ(refusal([&] {
               conv1d(zeros({1, 4, 3}), zeros({2, 3, 1}), {.padding = "full"});
             }),
             "conv1d: padding is \"full\"; give \"valid\", \"same\" or \"causal\"");
-  EXPECT_EQ(message_of([&] {
+  EXPECT_EQ(refusal([&] {
               conv2d(x, zeros({3, 3, 1, 8}), {.groups = 3});
             }),
             "conv2d: the filter [3, 3, 1, 8] has 8 output channels, which 3 groups do not divide");
-  EXPECT_EQ(message_of([&] { conv2d(x, filter, {.groups = 0}); }), "conv2d: groups are 0; give 1 or more");
-  EXPECT_EQ(message_of([&] { conv2d(x, zeros({0, 3, 3, 8})); }), "conv2d: the filter [0, 3, 3, 8] has no taps");
-  EXPECT_EQ(message_of([&] { conv2d_transpose(x, filter); }),
+  EXPECT_EQ(refusal([&] { conv2d(x, filter, {.groups = 0}); }), "conv2d: groups are 0; give 1 or more");
+  EXPECT_EQ(refusal([&] { conv2d(x, zeros({0, 3, 3, 8})); }), "conv2d: the filter [0, 3, 3, 8] has no taps");
+  EXPECT_EQ(refusal([&] { conv2d_transpose(x, filter); }),
             "conv2d_transpose: x [1, 4, 4, 3] has 3 channels, the filter [3, 3, 3, 8] is for 8 in 1 groups");
-  EXPECT_EQ(message_of([&] { conv2d_transpose(x, filter, {.groups = 0}); }),
+  EXPECT_EQ(refusal([&] { conv2d_transpose(x, filter, {.groups = 0}); }),
             "conv2d_transpose: groups are 0; give 1 or more");
-  EXPECT_EQ(message_of([&] { conv2d_bias_activation(x, filter, zeros({3})); }),
+  EXPECT_EQ(refusal([&] { conv2d_bias_activation(x, filter, zeros({3})); }),
             "conv2d_bias_activation: bias is [3], the filter [3, 3, 3, 8] has 8 output channels; give one for each");
-  EXPECT_NE(message_of([&] { conv2d_bias_activation(x, filter, zeros({8}), "gelu"); }).find("\"gelu\""),
+  EXPECT_NE(refusal([&] { conv2d_bias_activation(x, filter, zeros({8}), "gelu"); }).find("\"gelu\""),
             std::string::npos);
-  EXPECT_NE(message_of([&] { conv2d(x.cast(i32), filter.cast(i32)); }).find("int32"), std::string::npos);
-  EXPECT_NE(message_of([&] { conv2d(x, filter.cast(f64)); }).find("float64"), std::string::npos);
+  EXPECT_NE(refusal([&] { conv2d(x.cast(i32), filter.cast(i32)); }).find("int32"), std::string::npos);
+  EXPECT_NE(refusal([&] { conv2d(x, filter.cast(f64)); }).find("float64"), std::string::npos);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/elementwise.h"
+#include "plimsoll/ops/refusal_testing.h"
 #include "plimsoll/tensor/memory_info.h"
 
 namespace plimsoll {
@@ -14,16 +15,6 @@ namespace {
 
 using ::testing::FloatNear;
 using ::testing::Pointwise;
-
-template <class F>
-std::string refusal(F&& f) {
-  try {
-    f();
-  } catch (const InvalidArgument& error) {
-    return error.what();
-  }
-  return "not refused";
-}
 
 Tensor logits() { return constant({{1.f, 2.f, 3.f}, {1000.f, 0.f, -1000.f}}); }
 // log(sum(exp(x))) - x of [1, 2, 3] is [2.4076060, 1.4076060, 0.4076060]; of the other row [0, 1000, 2000].

@@ -5,21 +5,12 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/matmul.h"
+#include "plimsoll/ops/refusal_testing.h"
 
 namespace plimsoll {
 namespace {
 
 using ::testing::ElementsAre;
-
-template <class Kind, class F>
-std::string refusal(F&& f) {
-  try {
-    f();
-  } catch (const Kind& error) {
-    return error.what();
-  }
-  return "not refused";
-}
 
 Tensor matrix() { return constant({{1.f, 2.f, 3.f}, {4.f, 5.f, 6.f}}); }
 Tensor other() { return constant({{7.f, 8.f}, {9.f, 10.f}, {11.f, 12.f}}); }

@@ -8,19 +8,11 @@
 
 #include "plimsoll/base/error.h"
 #include "plimsoll/ops/creation.h"
+#include "plimsoll/ops/refusal_testing.h"
 #include "plimsoll/tensor/memory_info.h"
 
 namespace plimsoll {
 namespace {
-
-std::string message_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "nothing was thrown";
-}
 
 TEST(Elementwise, BroadcastsAsNumPyDoes) {
   const Tensor column = constant({{1.f}, {2.f}}), row = constant({10.f, 20.f, 30.f});
@@ -69,18 +61,18 @@ TEST(Elementwise, ComputesHalvesInFloatsAndRoundsOnce) {
 
 TEST(Elementwise, NamesTheOperationAndBothOperandsWhenItRefuses) {
   const Tensor x = ones({2, 3}), y = ones({4});
-  EXPECT_EQ(message_of([&] { x + y; }),
+  EXPECT_EQ(refusal<Error>([&] { x + y; }),
             "add: shapes [2, 3] and [4] do not fit: 3 against 4 on axis 1; sizes must be equal or 1");
-  EXPECT_EQ(message_of([&] {
+  EXPECT_EQ(refusal<Error>([&] {
               x* ones({2, 3}, f64);
             }),
             "multiply: x [2, 3] is float32, y [2, 3] is float64; cast one with .cast()");
-  EXPECT_EQ(message_of([&] {
+  EXPECT_EQ(refusal<Error>([&] {
               log(constant({1, 2}));
             }),
             "log: is not defined for int32; cast the operand to another dtype first");
   EXPECT_THROW(where(x, x, x), InvalidArgument);
-  EXPECT_EQ(message_of([&] { where(constant({true}), constant({1}), 0.5); }),
+  EXPECT_EQ(refusal<Error>([&] { where(constant({true}), constant({1}), 0.5); }),
             "where: 0.5 is no int32; cast the operand first, or give a number that is one");
   EXPECT_THROW(where(constant({true}), 1, Tensor()), InvalidArgument);
   EXPECT_THROW(broadcast_to(x, {2, 4}), InvalidArgument);
@@ -90,7 +82,8 @@ TEST(Elementwise, NamesTheOperationAndBothOperandsWhenItRefuses) {
 TEST(Elementwise, NamesTheOperandThatIsDisposed) {
   const Tensor x = ones({2}), y = ones({2});
   y.dispose();
-  EXPECT_THAT(message_of([&] { x + y; }), testing::StartsWith("add: y is disposed: tensor of shape [2], made by ones"));
+  EXPECT_THAT(refusal<Error>([&] { x + y; }),
+              testing::StartsWith("add: y is disposed: tensor of shape [2], made by ones"));
   EXPECT_THROW(y + 1, Disposed);
   EXPECT_THROW(1 - y, Disposed);
   EXPECT_THROW(tanh(y), Disposed);

@@ -5,6 +5,7 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/elementwise.h"
+#include "plimsoll/ops/refusal_testing.h"
 #include "plimsoll/tensor/memory_info.h"
 
 namespace plimsoll {
@@ -12,16 +13,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
-
-template <class F>
-std::string refusal(F&& f) {
-  try {
-    f();
-  } catch (const InvalidArgument& error) {
-    return error.what();
-  }
-  return "not refused";
-}
 
 const std::vector<float> kProduct = {58, 64, 139, 154};  // [[1 2 3] [4 5 6]] times [[7 8] [9 10] [11 12]].
 

@@ -6,21 +6,12 @@
 
 #include "plimsoll/base/error.h"
 #include "plimsoll/ops/creation.h"
+#include "plimsoll/ops/refusal_testing.h"
 
 namespace plimsoll {
 namespace {
 
 using ::testing::ElementsAre;
-
-template <class F>
-std::string refusal(F&& f) {
-  try {
-    f();
-  } catch (const InvalidArgument& error) {
-    return error.what();
-  }
-  return "not refused";
-}
 
 Tensor sample() { return constant({{3.f, 1.f, 2.f}, {4.f, 6.f, 6.f}}); }
 

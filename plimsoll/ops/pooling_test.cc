@@ -9,19 +9,10 @@
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/elementwise.h"
 #include "plimsoll/ops/internal/pooling_ops.h"
+#include "plimsoll/ops/refusal_testing.h"
 
 namespace plimsoll {
 namespace {
-
-template <class F>
-std::string message_of(F call) {
-  try {
-    call();
-  } catch (const InvalidArgument& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
 
 Tensor numbers(const Shape& shape) { return arange(0, static_cast<int>(shape.size())).cast(f32).reshape(shape); }
 
@@ -81,30 +72,24 @@ TEST(Pooling, InfersUnknownSizes) {
 
 TEST(Pooling, RefusesWhatItCannotDo) {
   const Tensor x = zeros({1, 4, 4, 3});
-  EXPECT_EQ(message_of([&] {
+  EXPECT_EQ(refusal([&] {
               max_pool2d(x, {5, 2});
             }),
             "max_pool2d: the window [5, 2] is larger than x [1, 4, 4, 3]; use padding \"same\" or a larger x");
-  EXPECT_EQ(message_of([&] {
-              avg_pool2d(x, {0, 2});
-            }),
-            "avg_pool2d: the sizes of the window are 0 and 2; give 1 or more");
-  EXPECT_EQ(message_of([&] {
-              max_pool2d(x, 2, {.strides = {1, 0}});
-            }),
-            "max_pool2d: strides are 1 and 0; give 1 or more");
-  EXPECT_EQ(message_of([&] { max_pool1d(x, 2); }), "max_pool1d: x is [1, 4, 4, 3]; give [batch, steps, channels]");
-  EXPECT_EQ(message_of([&] {
+  EXPECT_EQ(refusal([&] { avg_pool2d(x, {0, 2}); }), "avg_pool2d: the sizes of the window are 0 and 2; give 1 or more");
+  EXPECT_EQ(refusal([&] { max_pool2d(x, 2, {.strides = {1, 0}}); }), "max_pool2d: strides are 1 and 0; give 1 or more");
+  EXPECT_EQ(refusal([&] { max_pool1d(x, 2); }), "max_pool1d: x is [1, 4, 4, 3]; give [batch, steps, channels]");
+  EXPECT_EQ(refusal([&] {
               avg_pool2d(zeros({4, 4}), 2);
             }),
             "avg_pool2d: x is [4, 4]; give [batch, rows, columns, channels]");
-  EXPECT_EQ(message_of([&] { max_pool2d(x, 2, {.padding = "full"}); }),
+  EXPECT_EQ(refusal([&] { max_pool2d(x, 2, {.padding = "full"}); }),
             "max_pool2d: padding is \"full\"; give \"valid\" or \"same\"");
-  EXPECT_EQ(message_of([&] {
+  EXPECT_EQ(refusal([&] {
               global_avg_pool(zeros({4, 4}));
             }),
             "global_avg_pool: x is [4, 4]; give at least three axes: batch, places, channels");
-  EXPECT_NE(message_of([&] { max_pool2d(x.cast(i32), 2); }).find("int32"), std::string::npos);
+  EXPECT_NE(refusal([&] { max_pool2d(x.cast(i32), 2); }).find("int32"), std::string::npos);
   EXPECT_THROW(global_max_pool(Tensor()), Error);
 }
 

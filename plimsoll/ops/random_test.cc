@@ -10,6 +10,7 @@
 #include "plimsoll/base/philox.h"
 #include "plimsoll/device/config.h"
 #include "plimsoll/ops/creation.h"
+#include "plimsoll/ops/refusal_testing.h"
 
 namespace plimsoll {
 namespace {
@@ -18,16 +19,6 @@ using ::testing::Each;
 using ::testing::ElementsAre;
 
 using Floats = std::vector<float>;
-
-template <class F>
-std::string refusal(F&& f) {
-  try {
-    f();
-  } catch (const InvalidArgument& error) {
-    return error.what();
-  }
-  return "not refused";
-}
 
 double mean_of(const Floats& x) {
   double sum = 0;
