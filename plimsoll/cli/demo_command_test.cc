@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "plimsoll/cli/command.h"
+#include "plimsoll/cli/cli_testing.h"
 #include "plimsoll/cli/demo_series.h"
 #include "plimsoll/observe/report_page.h"
 
@@ -19,15 +19,11 @@ class DemoCommand : public testing::Test {
   ~DemoCommand() override { std::filesystem::remove_all(folder_); }
 
   int run(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), {"plimsoll", "demo", "--out", folder_, "--epochs", "1"});
-    std::vector<const char*> pointers;
-    for (const std::string& argument : arguments) pointers.push_back(argument.c_str());
-    testing::internal::CaptureStdout();
-    testing::internal::CaptureStderr();
-    const int code = run_program(static_cast<int>(pointers.size()), pointers.data());
-    out_ = testing::internal::GetCapturedStdout();
-    error_ = testing::internal::GetCapturedStderr();
-    return code;
+    arguments.insert(arguments.begin(), {"demo", "--out", folder_, "--epochs", "1"});
+    const CliResult result = run_cli(arguments);
+    out_ = result.out;
+    error_ = result.errors;
+    return result.code;
   }
 
   const std::string folder_ = testing::TempDir() + "/plimsoll_demo_" + std::to_string(getpid());

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "plimsoll/autograd/tape.h"
-#include "plimsoll/cli/command.h"
+#include "plimsoll/cli/cli_testing.h"
 #include "plimsoll/graph/graph.h"
 #include "plimsoll/graph/session.h"
 #include "plimsoll/memory/trace_recorder.h"
@@ -29,16 +29,11 @@ class ReportCommand : public testing::Test {
   ReportCommand() { std::filesystem::create_directories(folder_); }
   ~ReportCommand() override { std::filesystem::remove_all(folder_); }
 
-  int run(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), "plimsoll");
-    std::vector<const char*> pointers;
-    for (const std::string& argument : arguments) pointers.push_back(argument.c_str());
-    testing::internal::CaptureStdout();
-    testing::internal::CaptureStderr();
-    const int code = run_program(static_cast<int>(pointers.size()), pointers.data());
-    out_ = testing::internal::GetCapturedStdout();
-    error_ = testing::internal::GetCapturedStderr();
-    return code;
+  int run(const std::vector<std::string>& arguments) {
+    const CliResult result = run_cli(arguments);
+    out_ = result.out;
+    error_ = result.errors;
+    return result.code;
   }
   // Twenty steps of it.
   template <class F>
