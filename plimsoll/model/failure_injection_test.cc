@@ -9,7 +9,7 @@
 #include "plimsoll/model/callbacks.h"
 #include "plimsoll/model/core_layers.h"
 #include "plimsoll/model/internal/train_step.h"
-#include "plimsoll/model/model.h"
+#include "plimsoll/model/model_testing.h"
 #include "plimsoll/model/normalization_layers.h"
 #include "plimsoll/model/recurrent_layers.h"
 #include "plimsoll/ops/creation.h"
@@ -18,16 +18,6 @@
 
 namespace plimsoll {
 namespace {
-
-using Values = std::vector<std::vector<float>>;
-
-Values values_of(const Model& model) {
-  Values result;
-  for (const Variable& weight : model.weights()) result.push_back(weight.value().to_vector<float>());
-  for (const Variable& weight : model.trainable_weights())
-    for (const Optimizer::Slot& slot : model.optimizer().slots(weight)) result.push_back(slot.value.to_vector<float>());
-  return result;
-}
 
 // A model with all that a step could leave half done: statistics, states, random draws, constraints.
 Model make_model(bool eagerly) {

@@ -11,6 +11,7 @@
 #include "plimsoll/model/convolution_layers.h"
 #include "plimsoll/model/core_layers.h"
 #include "plimsoll/model/merge_layers.h"
+#include "plimsoll/model/model_testing.h"
 #include "plimsoll/model/normalization_layers.h"
 #include "plimsoll/model/recurrent_layers.h"
 #include "plimsoll/ops/creation.h"
@@ -36,14 +37,6 @@ struct Data {
   Tensor x = random_normal({256, 10}, {.seed = 5});
   Tensor y = (x.sum({1}, {.keep_dims = true}) > 0.f).cast(f32);
 };
-
-std::vector<std::vector<float>> values_of(const Model& model) {
-  std::vector<std::vector<float>> result;
-  for (const Variable& weight : model.weights()) result.push_back(weight.value().to_vector<float>());
-  for (const Variable& weight : model.trainable_weights())
-    for (const Optimizer::Slot& slot : model.optimizer().slots(weight)) result.push_back(slot.value.to_vector<float>());
-  return result;
-}
 
 TEST(Model, LearnsASimpleRule) {
   const Data data;

@@ -12,7 +12,7 @@
 #include "plimsoll/model/internal/network.h"
 #include "plimsoll/model/internal/train_step.h"
 #include "plimsoll/model/merge_layers.h"
-#include "plimsoll/model/model.h"
+#include "plimsoll/model/model_testing.h"
 #include "plimsoll/model/normalization_layers.h"
 #include "plimsoll/model/pooling_layers.h"
 #include "plimsoll/model/recurrent_layers.h"
@@ -23,14 +23,6 @@
 
 namespace plimsoll {
 namespace {
-
-std::vector<std::vector<float>> values_of(const Model& model) {
-  std::vector<std::vector<float>> result;
-  for (const Variable& weight : model.weights()) result.push_back(weight.value().to_vector<float>());
-  for (const Variable& weight : model.trainable_weights())
-    for (const Optimizer::Slot& slot : model.optimizer().slots(weight)) result.push_back(slot.value.to_vector<float>());
-  return result;
-}
 
 struct Case {
   const char* name;
@@ -97,15 +89,20 @@ Tensor target_for(const Case& c, std::uint64_t seed) {
   return random_uniform(c.target, 0, 1, {.seed = seed}).cast(f32);
 }
 
+std::pair<Model, Model> planned_and_direct(const Case& c) {
+  const Model planned = c.make(), direct = c.make();
+  planned.compile(c.options);
+  CompileOptions eager = c.options;
+  eager.run_eagerly = true;
+  eager.optimizer = Optimizer(planned.optimizer().options());
+  direct.compile(eager);
+  return {planned, direct};
+}
+
 TEST(PlannedStep, GivesTheBitsOfADirectStep) {
   for (const Case& c : cases()) {
     SCOPED_TRACE(c.name);
-    const Model planned = c.make(), direct = c.make();
-    planned.compile(c.options);
-    CompileOptions eager = c.options;
-    eager.run_eagerly = true;
-    eager.optimizer = Optimizer(planned.optimizer().options());
-    direct.compile(eager);
+    const auto [planned, direct] = planned_and_direct(c);
     for (std::uint64_t i = 0; i < 4; ++i) {
       const Tensor x = input_for(c, 10 + i), y = target_for(c, 20 + i);
       const Tensor weights = i == 2 ? random_uniform({c.input[0]}, {.seed = 9}) : Tensor();
@@ -160,12 +157,8 @@ TEST(PlannedStep, AllocatesNothingButItsResult) {
 
 TEST(PlannedStep, IsMadeAnewWhenTheModelChanges) {
   const Case c = cases()[0];
-  const Model model = c.make(), twin = c.make();
-  model.compile(c.options);
-  CompileOptions eager = c.options;
-  eager.run_eagerly = true;
-  eager.optimizer = Optimizer(model.optimizer().options());
-  twin.compile(eager);
+  const auto pair = planned_and_direct(c);
+  const Model &model = pair.first, &twin = pair.second;
   const Tensor x = input_for(c, 1), y = target_for(c, 2);
   const auto both = [&](auto&& f) {
     f(model), f(twin);
