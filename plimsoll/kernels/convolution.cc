@@ -242,7 +242,7 @@ std::size_t convolution_scratch_bytes(ConvolutionPass pass, const Shape& x, cons
   if (pass == ConvolutionPass::forward)
     bytes = GatherPlan(sizes, forward_sweep(sizes, convolution.window), false, dtype).scratch_bytes();
   else
-    for (std::int64_t phase = 0; phase < phases(convolution.window); ++phase)
+    for (std::int64_t phase = 0; phase < phases(sizes, convolution.window); ++phase)
       bytes = std::max(
           bytes, GatherPlan(sizes, backward_sweep(sizes, convolution.window, phase), true, dtype).scratch_bytes());
   return static_cast<std::size_t>(bytes);
@@ -282,9 +282,9 @@ void convolution_input_gradient(const ConstTensorView& dy, const ConstTensorView
         sizes, convolution.window,
         {floats(dy), floats(filter), finish.bias ? floats(*finish.bias) : nullptr, floats(dx), finish.relu, true},
         scratch);
-  const bool are_cleared = !finish.bias && sizes.taps() < phases(convolution.window);
+  const bool are_cleared = !finish.bias && sizes.taps() < phases(sizes, convolution.window);
   if (are_cleared) clear(dx);
-  for (std::int64_t phase = 0; phase < phases(convolution.window); ++phase) {
+  for (std::int64_t phase = 0; phase < phases(sizes, convolution.window); ++phase) {
     const GatherPlan plan(sizes, backward_sweep(sizes, convolution.window, phase), true, dy.dtype());
     if (are_cleared && plan.taps() == 0) continue;
     PLIMSOLL_CHECK(scratch.size() >= static_cast<std::size_t>(plan.scratch_bytes()));
