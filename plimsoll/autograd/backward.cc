@@ -30,6 +30,10 @@ Tensor saved_tensor(const TapeValue& value, const TapeValue& held, const Shape& 
   return tensor;
 }
 
+Tensor in_shape(const Tensor& tensor, const Shape& shape) {
+  return tensor.shape() == shape ? tensor : tensor.reshape(shape);
+}
+
 struct KeepNameScope {
   const char* const name_scope = ThreadContext::current().name_scope;
   ~KeepNameScope() { ThreadContext::current().name_scope = name_scope; }
@@ -102,14 +106,17 @@ class NodeGradient final : public GradientContext {
     const bool is_last = !keep_ && --output.makings == 0;
     Tensor tensor;
     if (output.saved) {
-      tensor = saved_tensor(value, output, record_.shape(value), maker.op->name());
+      // A symbolic one is the maker's node, in the shape that it has.
+      const bool is_as_made = output.saved->is_symbolic();
+      tensor = is_as_made ? saved_tensor(output, output, record_.shape(output), maker.op->name())
+                          : saved_tensor(value, output, record_.shape(value), maker.op->name());
       if (is_last) TapeRecord::drop(output);
-      return tensor;
+      return in_shape(tensor, record_.shape(value));
     }
     NodeGradient context(record_, maker, slots_, true);
     tensor = maker.op->remake(context);
     if (!keep_ && !is_last) TapeRecord::save(output, tensor);
-    return tensor.shape() == record_.shape(value) ? tensor : tensor.reshape(record_.shape(value));
+    return in_shape(tensor, record_.shape(value));
   }
 
   TapeRecord& record_;

@@ -382,7 +382,8 @@ TEST(Clip, RefusesLimitsThatAreNone) {
   EXPECT_THROW(clip_by_value(ones({2}), 1, 0), InvalidArgument);
   EXPECT_THROW(clip_by_norm(ones({2}), 0), InvalidArgument);
   EXPECT_THROW(clip_by_global_norm(Tensors{ones({2})}, INFINITY), InvalidArgument);
-  EXPECT_THROW(clip_by_global_norm(Tensors{Tensor()}, 1), InvalidArgument);
+  EXPECT_EQ(clip_by_global_norm(Tensors{Tensor()}, 1).norm.item<float>(), 0);  // Nothing is connected.
+  EXPECT_TRUE(clip_by_global_norm(Tensors{Tensor()}, 1).tensors[0].is_empty_handle());
   EXPECT_THROW(clip_by_global_norm(Tensors{ones({2}), ones({2}, f64)}, 1), InvalidArgument);
   EXPECT_THROW(global_norm(Tensors{ones({2}, i32)}), InvalidArgument);
 }

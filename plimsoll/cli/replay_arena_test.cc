@@ -4,8 +4,8 @@
 #include <filesystem>
 
 #include "plimsoll/base/bytes.h"
+#include "plimsoll/base/sanitized_testing.h"
 #include "plimsoll/cli/replay.h"
-#include "plimsoll/device/device_testing.h"
 
 namespace plimsoll {
 namespace {

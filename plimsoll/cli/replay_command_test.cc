@@ -5,8 +5,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "plimsoll/base/sanitized_testing.h"
 #include "plimsoll/cli/cli_testing.h"
-#include "plimsoll/device/device_testing.h"
 
 namespace plimsoll {
 namespace {

@@ -11,15 +11,10 @@
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/log.h"
+#include "plimsoll/base/sanitized_testing.h"
 #include "plimsoll/device/config.h"
 
 namespace plimsoll {
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool kSanitized = true;  // Resident memory and address space are not ours alone.
-#else
-inline constexpr bool kSanitized = false;
-#endif
 
 class DeviceFixture : public testing::Test {
  protected:

@@ -38,6 +38,25 @@ TEST(Session, RunsWhatIsAskedFor) {
   EXPECT_EQ(session.run(z, {{x, constant({{1.f, 1.f}})}}).shape(), (Shape{1, 2}));
 }
 
+TEST(Session, AddsAndLeavesOutAxesOfSeveralUnknownSizes) {
+  Graph g;
+  Tensor x, wide, narrow, slope;
+  {
+    const GraphScope in(g);
+    x = placeholder(f32, {-1, -1, 2}, "x");
+    wide = x.expand_dims(1) * 3.f;
+    narrow = wide.squeeze({1});
+    slope = gradients(square(narrow).sum(), {x})[0];
+  }
+  EXPECT_EQ(wide.shape(), (Shape{-1, 1, -1, 2}));
+  EXPECT_EQ(narrow.shape(), (Shape{-1, -1, 2}));
+  Session session(g);
+  const auto out = session.run({wide, narrow, slope}, {{x, ones({4, 3, 2})}});
+  EXPECT_EQ(out[0].shape(), (Shape{4, 1, 3, 2}));
+  EXPECT_EQ(out[1].shape(), (Shape{4, 3, 2}));
+  EXPECT_EQ(out[2].to_vector<float>(), std::vector<float>(24, 18.f));
+}
+
 TEST(Session, GivesEachVariableAValueOfItsOwn) {
   Graph g;
   Tensor read, increment;

@@ -8,9 +8,12 @@
 #include "plimsoll/graph/function.h"
 #include "plimsoll/graph/graph.h"
 #include "plimsoll/memory/budget.h"
+#include "plimsoll/ops/attention.h"
 #include "plimsoll/ops/creation.h"
+#include "plimsoll/ops/dense.h"
 #include "plimsoll/ops/dropout.h"
 #include "plimsoll/ops/elementwise.h"
+#include "plimsoll/ops/layer_norm.h"
 #include "plimsoll/ops/matmul.h"
 #include "plimsoll/ops/movement.h"
 #include "plimsoll/ops/optimizer.h"
@@ -192,6 +195,39 @@ TEST(TrainFunction, StepsInBranchesAndGraphsAreRefused) {
   EXPECT_THROW(net.step(placeholder(f32, {4, 8}), placeholder(f32, {4, 1})), Unsupported);
   const Variable declared(zeros({2}), {.name = "declared"});
   EXPECT_THROW(net.optimizer.apply({declared}, {zeros({2})}), Error);
+}
+
+// Values of 256 KiB and more that are made again for gradients, read in other shapes by several.
+TEST(TrainFunction, GivesWhatIsMadeAgainInTheShapeItWasReadIn) {
+  const Variable gamma(random_normal({128}, {.seed = 1})), beta(random_normal({128}, {.seed = 2}));
+  const Variable w1(random_normal({128, 8}, {.seed = 3})), w2(random_normal({128, 8}, {.seed = 4}));
+  const Tensor x = random_normal({16, 32, 128}, {.seed = 5});
+  const auto normalized = [&](const Tensor& a) { return layer_norm(a, gamma, beta); };
+  const auto attended = [&](const Tensor& a) {
+    const Tensor heads = a.reshape({16, 32, 4, 32});
+    return scaled_dot_product_attention(heads, heads * 2.f, heads, {.sequence_first = true});
+  };
+  for (const bool is_norm : {true, false})
+    for (const bool plain_first : {true, false}) {
+      const auto loss_of = [&](const Tensor& a) {
+        const Tensor made = is_norm ? normalized(a) : attended(a * gamma);
+        const Tensor wide = made.reshape({16, 32, 128}), flat = made.reshape({-1, 128});
+        return square(dense(plain_first ? wide : flat, w1)).sum() + square(dense(plain_first ? flat : wide, w2)).sum();
+      };
+      const auto step = [&](const Tensor& a) {
+        GradientTape tape;
+        const Tensor loss = loss_of(a);
+        return tape.gradient(loss, std::vector<Variable>{w1, w2, gamma});
+      };
+      const std::vector<Tensor> expected = step(x), inside = function(step)(x);
+      GradientTape tape;
+      const Tensor loss = function(loss_of)(x);
+      const std::vector<Tensor> around = tape.gradient(loss, std::vector<Variable>{w1, w2, gamma});
+      for (std::size_t i = 0; i < expected.size(); ++i) {
+        EXPECT_EQ(inside[i].to_vector<float>(), expected[i].to_vector<float>()) << is_norm << plain_first << i;
+        EXPECT_EQ(around[i].to_vector<float>(), expected[i].to_vector<float>()) << is_norm << plain_first << i;
+      }
+    }
 }
 
 }  // namespace

@@ -8,6 +8,7 @@ namespace plimsoll {
 namespace {
 
 constexpr std::int64_t kBlock = kAttentionBlock;
+constexpr std::int64_t kQueries = 2 * kBlock;  // Of a block, at most: keys and values are packed for so many at once.
 
 // What one block of queries works with.
 template <class T>
@@ -15,14 +16,14 @@ struct Slot {
   T *key_panels, *value_panels, *scores, *sums, *maxima;
 
   static std::int64_t elements(std::int64_t depth, std::int64_t columns) noexcept {
-    return panel_elements<T>(depth) + panel_elements<T>(columns) + kBlock * kBlock + 2 * kBlock;
+    return panel_elements<T>(depth) + panel_elements<T>(columns) + kQueries * kBlock + 2 * kQueries;
   }
   Slot(T* at, std::int64_t depth, std::int64_t columns) noexcept
       : key_panels(at),
         value_panels(key_panels + panel_elements<T>(depth)),
         scores(value_panels + panel_elements<T>(columns)),
-        sums(scores + kBlock * kBlock),
-        maxima(sums + kBlock) {}
+        sums(scores + kQueries * kBlock),
+        maxima(sums + kQueries) {}
 };
 
 template <class T>
@@ -31,7 +32,8 @@ struct Forward {
   HeadRows<T> y;
   T* log_sum;
 
-  // Folds a block of scores into the rows of y: y = y exp(old - new) + exp(scores - new) v.
+  // Folds a block of scores into the rows of y: y = y exp(old - new) + exp(scores - new) v. There is no y before the
+  // first.
   void fold(std::int64_t head, std::int64_t first, std::int64_t rows, std::int64_t key, std::int64_t count, T* out,
             const Slot<T>& slot) const noexcept {
     for (std::int64_t r = 0; r < rows; ++r) {
@@ -44,18 +46,22 @@ struct Forward {
       if (largest != slot.maxima[r]) {
         const T factor = std::exp(slot.maxima[r] - largest);
         slot.sums[r] *= factor;
-        plan.loops.scale_row(out + r * y.stride, plan.columns, factor);
+        if (key > 0) plan.loops.scale_row(out + r * y.stride, plan.columns, factor);
         slot.maxima[r] = largest;
       }
       slot.sums[r] += plan.loops.exp_row(row, count, largest);
     }
-    plan.products.multiply(slot.scores, kBlock, 1, rows, count, slot.value_panels, plan.columns, out, y.stride, true);
+    plan.products.multiply(slot.scores, kBlock, 1, rows, count, slot.value_panels, plan.columns, out, y.stride,
+                           key > 0);
   }
 
+  // Where later keys are not seen, small blocks leave out more of them.
+  std::int64_t queries_of_block() const noexcept { return plan.causal ? kBlock : kQueries; }
+
   void run_block(std::int64_t head, std::int64_t first, const Slot<T>& slot) const noexcept {
-    const std::int64_t rows = std::min(kBlock, plan.queries - first), start = head * plan.queries + first;
+    const std::int64_t rows = std::min(queries_of_block(), plan.queries - first), start = head * plan.queries + first;
     T* out = y.at(head, first);
-    y.clear(head, first, rows, plan.columns);
+    if (plan.keys == 0) y.clear(head, first, rows, plan.columns);
     std::fill_n(slot.sums, rows, T(0));
     std::fill_n(slot.maxima, rows, -std::numeric_limits<T>::infinity());
     for (std::int64_t key = 0; key < plan.keys; key += kBlock) {
@@ -73,12 +79,13 @@ struct Forward {
   }
 
   void run(T* scratch) const noexcept {
-    const std::int64_t blocks = (plan.queries + kBlock - 1) / kBlock, total = plan.batch * plan.heads * blocks;
+    const std::int64_t most = queries_of_block(), blocks = (plan.queries + most - 1) / most,
+                       total = plan.batch * plan.heads * blocks;
     const std::int64_t size = Slot<T>::elements(plan.depth, plan.columns);
     for (std::int64_t wave = 0; wave < total; wave += kAttentionSlots)
       parallel_for(std::min(kAttentionSlots, total - wave), 1, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t s = begin; s < end; ++s)
-          run_block((wave + s) / blocks, (wave + s) % blocks * kBlock,
+          run_block((wave + s) / blocks, (wave + s) % blocks * most,
                     Slot<T>(scratch + s * size, plan.depth, plan.columns));
       });
   }

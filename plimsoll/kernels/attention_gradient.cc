@@ -50,7 +50,8 @@ struct Backward {
     }
   }
 
-  void run_block(std::int64_t head, std::int64_t first, std::int64_t key, std::int64_t count,
+  // The first block of queries of a block of keys sets their gradients, the others add to them.
+  void run_block(std::int64_t head, std::int64_t first, std::int64_t key, std::int64_t count, bool is_first,
                  const Slot<T>& slot) const noexcept {
     const std::int64_t rows = std::min(kBlock, plan.queries - first), depth = plan.depth, columns = plan.columns;
     const T *q_at = plan.q.at(head, first), *dy_at = dy.at(head, first);
@@ -61,26 +62,32 @@ struct Backward {
     products.pack(q_at, rows, depth, plan.q.stride, 1, slot.query_panels);
     products.pack(dy_at, rows, columns, dy.stride, 1, slot.slope_panels);
     products.multiply(slot.scores, 1, kBlock, count, rows, slot.slope_panels, columns, dv.at(head, key), dv.stride,
-                      true);
-    products.multiply(slot.slopes, 1, kBlock, count, rows, slot.query_panels, depth, dk.at(head, key), dk.stride, true);
-    products.multiply(slot.slopes, kBlock, 1, rows, count, slot.key_panels, depth, dq.at(head, first), dq.stride, true);
+                      !is_first);
+    products.multiply(slot.slopes, 1, kBlock, count, rows, slot.query_panels, depth, dk.at(head, key), dk.stride,
+                      !is_first);
+    products.multiply(slot.slopes, kBlock, 1, rows, count, slot.key_panels, depth, dq.at(head, first), dq.stride,
+                      key > 0);
   }
 
   void run_head(std::int64_t head, const Slot<T>& slot) const noexcept {
     const std::int64_t depth = plan.depth, columns = plan.columns;
-    dq.clear(head, 0, plan.queries, depth);
-    dk.clear(head, 0, plan.keys, depth);
-    dv.clear(head, 0, plan.keys, columns);
+    if (plan.keys == 0) dq.clear(head, 0, plan.queries, depth);
     for (std::int64_t key = 0; key < plan.keys; key += kBlock) {
       const std::int64_t most = std::min(kBlock, plan.keys - key);
       const T* k_at = plan.k.at(head, key);
       plan.products.pack(k_at, most, depth, plan.k.stride, 1, slot.key_panels);
       plan.products.pack(k_at, depth, most, 1, plan.k.stride, slot.transposed_key_panels);
       plan.products.pack(plan.v.at(head, key), columns, most, 1, plan.v.stride, slot.value_panels);
+      bool is_first = true;
       for (std::int64_t first = 0; first < plan.queries; first += kBlock) {
         const std::int64_t last = std::min(first + kBlock, plan.queries) - 1;
-        if (plan.keys_of_block(key, last) > 0) run_block(head, first, key, most, slot);
+        if (plan.keys_of_block(key, last) == 0) continue;
+        run_block(head, first, key, most, is_first, slot);
+        is_first = false;
       }
+      if (!is_first) continue;  // Else nobody saw these keys.
+      dk.clear(head, key, most, depth);
+      dv.clear(head, key, most, columns);
     }
   }
 

@@ -218,6 +218,14 @@ const float* floats(const ConstTensorView& view) noexcept {
 }
 float* floats(const TensorView& view) noexcept { return static_cast<float*>(static_cast<void*>(view.bytes())); }
 
+// All at once: where strides are longer than the filter, most pixels get nothing.
+void clear(const TensorView& x) noexcept {
+  constexpr std::int64_t kGrain = 1 << 18;
+  parallel_for(static_cast<std::int64_t>(x.nbytes()), kGrain, [&](std::int64_t begin, std::int64_t end) {
+    std::memset(x.bytes() + begin, 0, static_cast<std::size_t>(end - begin));
+  });
+}
+
 }  // namespace
 
 bool is_convolution_supported(DType dtype) noexcept { return dtype == f32 || dtype == f64; }
@@ -234,7 +242,7 @@ std::size_t convolution_scratch_bytes(ConvolutionPass pass, const Shape& x, cons
   if (pass == ConvolutionPass::forward)
     bytes = GatherPlan(sizes, forward_sweep(sizes, convolution.window), false, dtype).scratch_bytes();
   else
-    for (std::int64_t phase = 0; phase < phases(convolution.window); ++phase)
+    for (std::int64_t phase = 0; phase < phases(sizes, convolution.window); ++phase)
       bytes = std::max(
           bytes, GatherPlan(sizes, backward_sweep(sizes, convolution.window, phase), true, dtype).scratch_bytes());
   return static_cast<std::size_t>(bytes);
@@ -274,8 +282,11 @@ void convolution_input_gradient(const ConstTensorView& dy, const ConstTensorView
         sizes, convolution.window,
         {floats(dy), floats(filter), finish.bias ? floats(*finish.bias) : nullptr, floats(dx), finish.relu, true},
         scratch);
-  for (std::int64_t phase = 0; phase < phases(convolution.window); ++phase) {
+  const bool are_cleared = !finish.bias && sizes.taps() < phases(sizes, convolution.window);
+  if (are_cleared) clear(dx);
+  for (std::int64_t phase = 0; phase < phases(sizes, convolution.window); ++phase) {
     const GatherPlan plan(sizes, backward_sweep(sizes, convolution.window, phase), true, dy.dtype());
+    if (are_cleared && plan.taps() == 0) continue;
     PLIMSOLL_CHECK(scratch.size() >= static_cast<std::size_t>(plan.scratch_bytes()));
     GatherCall{plan,       dy.bytes(),        filter.bytes(), finish.bias ? finish.bias->bytes() : nullptr,
                dx.bytes(), filter.shape()[1], finish.relu,    scratch.data(),

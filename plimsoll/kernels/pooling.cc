@@ -64,6 +64,8 @@ struct PoolCall {
           row.top = r % sizes.output_rows * window.row_stride - window.top;
           row.left = w * window.column_stride - window.left;
           row.column_stride = window.column_stride;
+          row.are_apart = window.row_dilation == 1 && window.column_dilation == 1 &&
+                          window.row_stride >= pooling.rows && window.column_stride >= pooling.columns;
           visit(row, before, row.windows * row.channels);
         }
   }

@@ -30,6 +30,10 @@ const Case kCases[] = {
     {1, 1, 1, 1, {1, 1, {}}},
     {2, 4, 6, 3, {2, 2, {2, 2}}},
     {3, 7, 5, 6, {2, 2, {2, 2}}},                        // Channels that fill no vector.
+    {2, 28, 28, 6, {2, 2, {2, 2}}},                      //
+    {2, 11, 12, 13, {2, 3, {3, 4}}},                     // Windows apart, rest in rows and columns.
+    {1, 9, 9, 1, {3, 3, {3, 3}}},                        //
+    {1, 2, 3000, 7, {2, 2, {2, 2}}},                     // The same, cut into segments.
     {2, 9, 8, 33, {3, 3, {2, 2, 1, 1, 0, 1, 1, 0}}},     // Overlapping, padded on two sides.
     {2, 9, 8, 5, {3, 2, {1, 1, 2, 3, 2, 2, 1, 1}}},      // Dilated.
     {1, 8, 9, 64, {1, 2, {1, 3}}},                       // One bit; stride beyond the window.

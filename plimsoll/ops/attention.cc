@@ -87,7 +87,9 @@ void Attention::infer(const Specs& in, SpecList& out) const {
   const std::size_t head = head_axis(), sequence = sequence_axis();
   const bool agrees = q.rank() == 4 && k.rank() == 4 && v.rank() == 4 && fits(q[0], k[0]) && fits(q[0], v[0]) &&
                       fits(q[head], k[head]) && fits(q[head], v[head]) && fits(k[sequence], v[sequence]) &&
-                      fits(q[3], k[3]) && q[3] != 0;
+                      fits(q[3], k[3]);
+  if (q.rank() == 4 && q[3] == 0)
+    throw InvalidArgument(fmt::format("{}: q {} has a depth of 0; give 1 or more", name(), q.to_string()));
   if (!agrees)
     throw InvalidArgument(fmt::format(
         "{}: q {}, k {} and v {} do not go together; give {}", name(), q.to_string(), k.to_string(), v.to_string(),

@@ -6,9 +6,10 @@
 // k [batch, heads, keys, depth], v [batch, heads, keys, columns]; y has q's rows and v's columns. With sequence_first
 // all are [batch, queries or keys, heads, ..], which spares the transposes after a projection. The mask is [batch or 1,
 // heads or 1, queries or 1, keys]: of bool, where false is not attended to, or of floats that are added to the scaled
-// scores (no gradient goes there). A row that may attend to nothing gives zeros, and gradients of zero. Scratch is a
-// few blocks of 64 x 64 scores, whatever the sequences; a tape keeps q, k, v, y and one number for each row. Of f32 and
-// f64. Throws InvalidArgument for shapes that do not go together, naming them. Second derivatives are Unsupported.
+// scores; to ask for the gradient of those is Unsupported. A row that may attend to nothing gives zeros, and gradients
+// of zero. Scratch is a few blocks of scores, whatever the sequences; a tape keeps q, k, v, one number for each row and
+// y, which is made again instead while keys are at most half as many as a row is wide and a product reads it. Of f32
+// and f64. Throws InvalidArgument for shapes that do not go together, naming them. Second derivatives are Unsupported.
 #pragma once
 
 #include "plimsoll/base/api.h"

@@ -11,7 +11,7 @@
 // number of elements), in y and in the average. An average becomes average * momentum + batch's * (1 - momentum), after
 // everything that can fail, and is not touched by an empty batch. It happens here and now: never when a gradient is
 // taken or a value recomputed. Fused relu has the bits of relu() of the result.
-// Saved under a tape: x (shared), mean and deviation, and y when relu is fused. Gradients of every order.
+// Saved under a tape: x (shared), mean and deviation. Gradients of every order.
 // Of floats; f16 and bf16 are computed in f32 and rounded once; averages may be f32 beside them.
 // Throws InvalidArgument for parameters or averages of another shape or dtype, a momentum outside of [0, 1], a negative
 // epsilon, and another activation; Disposed, OutOfMemory: then the averages are as they were.

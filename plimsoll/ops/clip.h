@@ -3,7 +3,8 @@
 //   clip_by_value(x, -1, 1); clip_by_norm(x, 1.0); clip_by_norm(x, 1.0, {1})
 //   auto [clipped, norm] = clip_by_global_norm(gradients, 5.0);
 //
-// All have gradients. A norm that is not finite makes every element NaN, so that it does not go unseen. Of floats.
+// All have gradients. A norm that is not finite makes every element NaN, so that it does not go unseen. Of floats;
+// those of all tensors together of f32 and f64 only.
 // Throws InvalidArgument for limits that are not above 0, and as operations do.
 #pragma once
 
@@ -20,7 +21,8 @@ PLIMSOLL_API Tensor clip_by_value(const Tensor& x, double low, double high);
 // x limit / max(norm(x), limit), the norm over `axes`.
 PLIMSOLL_API Tensor clip_by_norm(const Tensor& x, double limit, const Axes& axes = {});
 
-// The root of the sum of all squares: a scalar, in one operation. Tensors of one dtype; empty handles count nothing.
+// The root of the sum of all squares: a scalar, in one operation. Tensors of one dtype; empty handles count
+// nothing, and without others it is 0.
 PLIMSOLL_API Tensor global_norm(std::span<const Tensor> tensors);
 
 struct ClippedTensors {

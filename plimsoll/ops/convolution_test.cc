@@ -122,6 +122,8 @@ TEST(Convolution, RefusesWhatDoesNotGoTogether) {
             "conv2d: the filter [5, 3, 3, 8] is larger than x [1, 4, 4, 3]; use padding \"same\" or a larger x");
   EXPECT_EQ(refusal([&] { conv2d(x, filter, {.strides = {1, 0}}); }), "conv2d: strides are 1 and 0; give 1 or more");
   EXPECT_EQ(refusal([&] { conv2d(x, filter, {.dilations = -1}); }), "conv2d: dilations are -1 and -1; give 1 or more");
+  EXPECT_EQ(refusal([&] { conv2d(x, filter, {.padding = "same", .dilations = std::int64_t{1} << 62}); }),
+            "conv2d: dilations are 4611686018427387904 and 4611686018427387904; give at most 16777216");
   EXPECT_EQ(refusal([&] { conv2d(x, filter, {.padding = "full"}); }),
             "conv2d: padding is \"full\"; give \"valid\" or \"same\"");
   EXPECT_EQ(refusal([&] {
@@ -135,7 +137,7 @@ TEST(Convolution, RefusesWhatDoesNotGoTogether) {
   EXPECT_EQ(refusal([&] { conv2d(x, filter, {.groups = 0}); }), "conv2d: groups are 0; give 1 or more");
   EXPECT_EQ(refusal([&] { conv2d(x, zeros({0, 3, 3, 8})); }), "conv2d: the filter [0, 3, 3, 8] has no taps");
   EXPECT_EQ(refusal([&] { conv2d_transpose(x, filter); }),
-            "conv2d_transpose: x [1, 4, 4, 3] has 3 channels, the filter [3, 3, 3, 8] is for 8 in 1 groups");
+            "conv2d_transpose: x [1, 4, 4, 3] has 3 channels, the filter [3, 3, 3, 8] is for 8");
   EXPECT_EQ(refusal([&] { conv2d_transpose(x, filter, {.groups = 0}); }),
             "conv2d_transpose: groups are 0; give 1 or more");
   EXPECT_EQ(refusal([&] { conv2d_bias_activation(x, filter, zeros({3})); }),

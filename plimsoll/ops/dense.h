@@ -5,10 +5,10 @@
 //   activation_of("relu")
 //
 // Bit for bit what matmul, + and the activation give one after the other. Of floats. A tape keeps x, w and, with an
-// activation, the result; activations whose gradient reads their input (gelu, swish, softplus, softsign, relu6) are an
-// operation of their own and keep that too.
-// Throws InvalidArgument for shapes that do not go together, naming both, for dtypes that differ or are not floats, and
-// for a name that is no activation's.
+// activation, the result (of relu, when that is large, a bit for each element); activations whose gradient reads their
+// input (gelu, swish, softplus, softsign, relu6) are an operation of their own and keep that too. Throws
+// InvalidArgument for shapes that do not go together, naming both, for dtypes that differ or are not floats, and for a
+// name that is no activation's.
 #pragma once
 
 #include <string_view>

@@ -1,6 +1,9 @@
 // reshape, squeeze, expand_dims: other shapes on the same bytes.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "plimsoll/base/error.h"
 #include "plimsoll/ops/execute.h"
 
@@ -46,6 +49,53 @@ class Reshape final : public OpOf<Reshape> {
   Shape shape_;
 };
 
+std::size_t unknown_sizes(const Shape& shape) {
+  return static_cast<std::size_t>(std::count(shape.begin(), shape.end(), kUnknownSize));
+}
+
+// One more axis of size 1, or one less: of shapes whose unknown sizes reshape cannot compute.
+class ExpandDims final : public OpOf<ExpandDims> {
+ public:
+  explicit ExpandDims(std::size_t axis) noexcept : axis_(axis) {}
+  const char* name() const noexcept override { return "expand_dims"; }
+  void infer(const Specs& in, SpecList& out) const override {
+    std::vector<std::int64_t> sizes(in.shape(0).begin(), in.shape(0).end());
+    sizes.insert(sizes.begin() + static_cast<std::ptrdiff_t>(axis_), 1);
+    out.add(Shape(sizes), in.dtype(0));
+  }
+  void run(const OpRun&) const noexcept override {}
+  void gradient(GradientContext& c) const override { c.give(0, c.grad().squeeze({static_cast<std::int64_t>(axis_)})); }
+  OpFacts facts() const noexcept override { return {.is_view = true, .overwrites = slot(0)}; }
+  bool operator==(const ExpandDims&) const = default;
+
+ private:
+  std::size_t axis_;
+};
+
+class Squeeze final : public OpOf<Squeeze> {
+ public:
+  explicit Squeeze(std::uint32_t axes) noexcept : axes_(axes) {}
+  const char* name() const noexcept override { return "squeeze"; }
+  void infer(const Specs& in, SpecList& out) const override {
+    std::vector<std::int64_t> sizes;
+    for (std::size_t axis = 0; axis < in.shape(0).rank(); ++axis)
+      if ((axes_ >> axis & 1) == 0) sizes.push_back(in.shape(0)[axis]);
+    out.add(Shape(sizes), in.dtype(0));
+  }
+  void run(const OpRun&) const noexcept override {}
+  void gradient(GradientContext& c) const override {
+    Tensor gradient = c.grad();
+    for (std::size_t axis = 0; axis < c.input_shape(0).rank(); ++axis)
+      if (axes_ >> axis & 1) gradient = gradient.expand_dims(static_cast<std::int64_t>(axis));
+    c.give(0, gradient);
+  }
+  OpFacts facts() const noexcept override { return {.is_view = true, .overwrites = slot(0)}; }
+  bool operator==(const Squeeze&) const = default;
+
+ private:
+  std::uint32_t axes_;
+};
+
 }  // namespace
 
 Tensor Tensor::reshape(const Shape& shape) const { return execute(Reshape(shape.or_scalar()), *this); }
@@ -53,19 +103,23 @@ Tensor Tensor::reshape(const Shape& shape) const { return execute(Reshape(shape.
 Tensor Tensor::squeeze(const Axes& axes) const {
   const std::uint32_t mask = axes.mask(rank(), "squeeze");
   std::vector<std::int64_t> sizes;
+  std::uint32_t left_out = 0;
   for (std::size_t axis = 0; axis < rank(); ++axis) {
     if ((mask >> axis & 1) == 0 || (axes.is_all() && shape()[axis] != 1)) {
       sizes.push_back(shape()[axis]);
     } else if (shape()[axis] != 1) {
       throw InvalidArgument(
           fmt::format("squeeze: axis {} of shape {} has size {}, not 1", axis, shape().to_string(), shape()[axis]));
+    } else {
+      left_out |= std::uint32_t{1} << axis;
     }
   }
-  return reshape(Shape(sizes));
+  return unknown_sizes(shape()) < 2 ? reshape(Shape(sizes)) : execute(Squeeze(left_out), *this);
 }
 
 Tensor Tensor::expand_dims(std::int64_t axis) const {
   const std::size_t place = resolve_axis(axis, rank() + 1, "expand_dims");
+  if (unknown_sizes(shape()) >= 2) return execute(ExpandDims(place), *this);
   std::vector<std::int64_t> sizes(shape().begin(), shape().end());
   sizes.insert(sizes.begin() + static_cast<std::ptrdiff_t>(place), 1);
   return reshape(Shape(sizes));

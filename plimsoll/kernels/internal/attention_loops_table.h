@@ -12,25 +12,41 @@ namespace {
 constexpr int kChains = 2;
 
 template <class T>
+struct Chains {  // Vectors side by side, for a maximum or a sum.
+  typedef T V __attribute__((vector_size(kVectorBytes)));
+  static constexpr int kWidth = kVectorBytes / int(sizeof(T));
+  static V get(const T* p) noexcept {
+    V v;
+    __builtin_memcpy(&v, p, sizeof v);
+    return v;
+  }
+};
+
+template <class T>
 T scale_and_mask(T* s, std::int64_t n, T scale, const T* added, const bool* allowed) {
+  using C = Chains<T>;
+  using V = typename C::V;
   constexpr T kNothing = -T(__builtin_inf());
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) s[i] *= scale;
   if (added) {
 #pragma GCC ivdep
-    for (std::int64_t i = 0; i < n; ++i) s[i] += added[i];
+    for (std::int64_t i = 0; i < n; ++i) s[i] = s[i] * scale + added[i];
+    scale = 1;
   }
-  if (allowed)
-    for (std::int64_t i = 0; i < n; ++i) s[i] = allowed[i] ? s[i] : kNothing;
-  constexpr int kWidth = kChains * kVectorBytes / int(sizeof(T));
-  T largest[kWidth];
-  for (int c = 0; c < kWidth; ++c) largest[c] = kNothing;
+  if (allowed) {
+    for (std::int64_t i = 0; i < n; ++i) s[i] = allowed[i] ? s[i] * scale : kNothing;
+    scale = 1;
+  }
+  V largest = V{} + kNothing;
   std::int64_t i = 0;
-  for (; i + kWidth <= n; i += kWidth)
-    for (int c = 0; c < kWidth; ++c) largest[c] = s[i + c] > largest[c] ? s[i + c] : largest[c];
-  for (; i < n; ++i) largest[0] = s[i] > largest[0] ? s[i] : largest[0];
-  for (int c = 1; c < kWidth; ++c) largest[0] = largest[c] > largest[0] ? largest[c] : largest[0];
-  return largest[0];
+  for (; i + C::kWidth <= n; i += C::kWidth) {
+    const V v = C::get(s + i) * scale;
+    __builtin_memcpy(s + i, &v, sizeof v);
+    largest = v > largest ? v : largest;
+  }
+  T most = kNothing;
+  for (; i < n; ++i) s[i] *= scale, most = s[i] > most ? s[i] : most;
+  for (int lane = 0; lane < C::kWidth; ++lane) most = largest[lane] > most ? largest[lane] : most;
+  return most;
 }
 
 float exp_row(float* s, std::int64_t n, float shift) {
@@ -68,15 +84,16 @@ void scale_row(T* x, std::int64_t n, T factor) {
 
 template <class T>
 T dot(const T* x, const T* y, std::int64_t n) {
-  constexpr int kWidth = kChains * kVectorBytes / int(sizeof(T));
-  T sums[kWidth] = {};
+  using C = Chains<T>;
+  typename C::V sums[kChains] = {};
   std::int64_t i = 0;
-  for (; i + kWidth <= n; i += kWidth)
-    for (int c = 0; c < kWidth; ++c) sums[c] += x[i + c] * y[i + c];
-  for (; i < n; ++i) sums[0] += x[i] * y[i];
-  for (int half = kWidth / 2; half > 0; half /= 2)
-    for (int c = 0; c < half; ++c) sums[c] += sums[c + half];
-  return sums[0];
+  for (; i + kChains * C::kWidth <= n; i += kChains * C::kWidth)
+    for (int c = 0; c < kChains; ++c) sums[c] += C::get(x + i + c * C::kWidth) * C::get(y + i + c * C::kWidth);
+  T total = 0;
+  for (; i < n; ++i) total += x[i] * y[i];
+  sums[0] += sums[1];
+  for (int lane = 0; lane < C::kWidth; ++lane) total += sums[0][lane];
+  return total;
 }
 
 template <class T>

@@ -62,17 +62,29 @@ Sweep forward_sweep(const ConvolutionSizes& s, const Window& w) noexcept {
           s.output_channels};
 }
 
-std::int64_t phases(const Window& window) noexcept { return window.row_stride * window.column_stride; }
+namespace {
+
+// Those after the image's last row, or column, have no outputs.
+std::int64_t row_phases(const ConvolutionSizes& s, const Window& w) noexcept { return std::min(w.row_stride, s.rows); }
+std::int64_t column_phases(const ConvolutionSizes& s, const Window& w) noexcept {
+  return std::min(w.column_stride, s.columns);
+}
+
+}  // namespace
+
+std::int64_t phases(const ConvolutionSizes& sizes, const Window& window) noexcept {
+  return row_phases(sizes, window) * column_phases(sizes, window);
+}
 
 Sweep backward_sweep(const ConvolutionSizes& s, const Window& w, std::int64_t phase) noexcept {
-  Sweep sweep = {
-      backward_axis(s.output_rows, s.rows, s.filter_rows, w.row_stride, w.row_dilation, w.top, phase / w.column_stride),
-      backward_axis(s.output_columns, s.columns, s.filter_columns, w.column_stride, w.column_dilation, w.left,
-                    phase % w.column_stride),
-      s.batch,
-      s.output_channels,
-      s.columns,
-      s.channels};
+  Sweep sweep = {backward_axis(s.output_rows, s.rows, s.filter_rows, w.row_stride, w.row_dilation, w.top,
+                               phase / column_phases(s, w)),
+                 backward_axis(s.output_columns, s.columns, s.filter_columns, w.column_stride, w.column_dilation,
+                               w.left, phase % column_phases(s, w)),
+                 s.batch,
+                 s.output_channels,
+                 s.columns,
+                 s.channels};
   if (sweep.down.taps == 0 || sweep.across.taps == 0) sweep.down.taps = sweep.across.taps = 0;
   return sweep;
 }

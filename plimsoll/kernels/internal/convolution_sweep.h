@@ -2,7 +2,7 @@
 // a sum over filter taps of input pixels at fixed distances.
 //
 //   Sweep forward = forward_sweep(sizes, window);
-//   for (phase = 0; phase < phases(window); ++phase) Sweep back = backward_sweep(sizes, window, phase);
+//   for (phase = 0; phase < phases(sizes, window); ++phase) Sweep back = backward_sweep(sizes, window, phase);
 //
 // A gradient of strided windows is one sweep per phase: outputs whose rows and columns have the same remainder modulo
 // the strides share their taps. Every filter tap belongs to one phase.
@@ -55,7 +55,7 @@ struct Sweep {
 };
 
 Sweep forward_sweep(const ConvolutionSizes& sizes, const Window& window) noexcept;
-std::int64_t phases(const Window& window) noexcept;
+std::int64_t phases(const ConvolutionSizes& sizes, const Window& window) noexcept;
 Sweep backward_sweep(const ConvolutionSizes& sizes, const Window& window, std::int64_t phase) noexcept;
 
 // How the grid of outputs of each image is cut into blocks; of shapes alone.

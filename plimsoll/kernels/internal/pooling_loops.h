@@ -18,6 +18,7 @@ struct PoolRow {
   std::int64_t rows, columns, pitch, channels, windows;
   std::int64_t taps_down, taps_across, row_dilation, column_dilation;
   std::int64_t top, left, column_stride;  // Of window 0's first tap; may be outside of the image.
+  bool are_apart;                         // No element is in two windows, and those of a window are side by side.
 };
 using PoolForwardRow = PoolRow<const void, void>;
 using PoolBackwardRow = PoolRow<void, const void>;
@@ -39,7 +40,7 @@ struct PoolingLoops {
   void (*max)(const PoolForwardRow& row);
   void (*take)(const PoolForwardRow& row);  // Reads codes.
   void (*average)(const PoolForwardRow& row);
-  void (*max_gradient)(const PoolBackwardRow& row);  // Adds to the image.
+  void (*max_gradient)(const PoolBackwardRow& row);  // Adds to the image, which was cleared; rows in order.
   void (*average_gradient)(const PoolBackwardRow& row);
   // Codes as they are kept: see pooling_codes.h. Whole groups of 8 are read and written.
   void (*pack_codes)(const void* codes, std::int64_t n, int bits, std::byte* to);

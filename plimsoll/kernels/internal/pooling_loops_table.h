@@ -169,6 +169,50 @@ struct MaxBackward {
   }
 };
 
+// Whether each element of the image is of one window at most, and the row's windows are inside of it.
+inline bool are_apart_inside(const PoolBackwardRow& row) noexcept {
+  return row.are_apart && row.top >= 0 && row.top + row.taps_down <= row.rows && row.left >= 0 &&
+         row.left + (row.windows - 1) * row.column_stride + row.taps_across <= row.columns;
+}
+
+// Few channels of windows that are apart: every tap is written, line by line and from left to right, in vectors whose
+// lanes beyond the last channel are zeros; what they cover is written later or stays zero.
+template <class T, int kVectors>
+void spread_max(const PoolBackwardRow& row) noexcept {
+  using X = PoolVector<T>;
+  using V = typename X::V;
+  using I = typename X::I;
+  const std::int64_t channels = row.channels, pitch = row.pitch, across = row.taps_across, windows = row.windows;
+  const std::int64_t step = row.column_stride * pitch, width = kVectors * X::kWidth;
+  I ours[kVectors];
+  for (int v = 0; v < kVectors; ++v) ours[v] = X::first_lanes(channels - v * X::kWidth);
+  for (std::int64_t i = 0; i < row.taps_down; ++i) {
+    T* to = static_cast<T*>(row.image) + ((row.top + i) * row.columns + row.left) * pitch;
+    const T* dy = static_cast<const T*>(row.outputs);
+    const auto* code = static_cast<const PoolCode<T>*>(row.codes);
+    // Windows whose vectors end inside of dy, and of the image.
+    const std::int64_t room = static_cast<const T*>(row.end) - to - (across - 1) * pitch - width;
+    const std::int64_t inside = (windows * pitch - width) / pitch + 1;
+    const std::int64_t whole = windows * pitch < width || room < 0 ? 0
+                               : inside < room / step + 1          ? inside
+                                                                   : room / step + 1;
+    std::int64_t w = 0;
+    for (; w < windows && w < whole; ++w, to += step, dy += pitch, code += channels) {
+      V slope[kVectors];
+      I at[kVectors];
+      for (int v = 0; v < kVectors; ++v)
+        slope[v] = get<V>(dy + v * X::kWidth), at[v] = get<I>(code + v * X::kWidth) | ~ours[v];
+      for (std::int64_t j = 0; j < across; ++j)
+        for (int v = 0; v < kVectors; ++v)
+          put(to + j * pitch + v * X::kWidth, at[v] == static_cast<PoolCode<T>>(i * across + j) ? slope[v] : V{});
+    }
+    for (; w < windows; ++w, to += step, dy += pitch, code += channels)
+      for (std::int64_t j = 0; j < across; ++j)
+        for (std::int64_t c = 0; c < channels; ++c)
+          to[j * pitch + c] = code[c] == static_cast<PoolCode<T>>(i * across + j) ? dy[c] : T(0);
+  }
+}
+
 // Few channels: each output's gradient goes to its one element.
 template <class T>
 void scatter_max(const PoolBackwardRow& row) noexcept {
@@ -234,7 +278,10 @@ void pool(const Row& row) {
 
 template <class T>
 void max_gradient(const PoolBackwardRow& row) {
-  if (row.channels < 2 * PoolVector<T>::kWidth && row.taps_down * row.taps_across <= 256) return scatter_max<T>(row);
+  constexpr std::int64_t kWidth = PoolVector<T>::kWidth;
+  if (row.channels < 2 * kWidth && are_apart_inside(row))
+    return row.channels <= kWidth ? spread_max<T, 1>(row) : spread_max<T, 2>(row);
+  if (row.channels < 2 * kWidth && row.taps_down * row.taps_across <= 256) return scatter_max<T>(row);
   pool<T, MaxBackward>(row);
 }
 

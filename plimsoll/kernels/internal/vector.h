@@ -145,11 +145,11 @@ inline F32 at_least(F32 x, float limit) noexcept { return x < limit ? splat(limi
 // The larger and the smaller of two; NaN if either is.
 template <class V>
 inline V larger(V a, V b) noexcept {
-  return (b > a) | (b != b) ? b : a;
+  return ((b > a) | (b != b)) ? b : a;
 }
 template <class V>
 inline V smaller(V a, V b) noexcept {
-  return (b < a) | (b != b) ? b : a;
+  return ((b < a) | (b != b)) ? b : a;
 }
 #if defined(__AVX2__) && !defined(__AVX512F__)
 inline F32 larger(F32 a, F32 b) noexcept {  // The instruction gives its second operand when one is NaN.

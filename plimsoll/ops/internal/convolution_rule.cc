@@ -26,8 +26,12 @@ PaddingRule padding_rule(const std::string& word, const char* where, bool may_be
 }
 
 void require_positive(const SpatialSize& size, const char* what, const char* where) {
+  constexpr std::int64_t kMost = 1 << 24;
   if (size.rows < 1 || size.columns < 1)
     throw InvalidArgument(fmt::format("{}: {} are {} and {}; give 1 or more", where, what, size.rows, size.columns));
+  if (size.rows > kMost || size.columns > kMost)
+    throw InvalidArgument(
+        fmt::format("{}: {} are {} and {}; give at most {}", where, what, size.rows, size.columns, kMost));
 }
 
 Margins margins(PaddingRule padding, std::int64_t size, std::int64_t taps, std::int64_t stride, std::int64_t dilation) {
@@ -104,8 +108,9 @@ Shape ConvolutionRule::transposed_shape(const Shape& y, const Shape& filter) con
   const Shape from = image(y), taps = window(filter);
   if (groups < 1) throw InvalidArgument(fmt::format("{}: groups are {}; give 1 or more", name, groups));
   if (is_known(from[3]) && is_known(taps[3]) && (from[3] != taps[3] || from[3] % groups != 0))
-    throw InvalidArgument(fmt::format("{}: x {} has {} channels, the filter {} is for {} in {} groups", name,
-                                      y.to_string(), from[3], filter.to_string(), taps[3], groups));
+    throw InvalidArgument(fmt::format("{}: x {} has {} channels, the filter {} is for {}{}", name, y.to_string(),
+                                      from[3], filter.to_string(), taps[3],
+                                      groups == 1 ? "" : fmt::format(" in {} groups", groups)));
   const auto size = [&](std::int64_t inputs, std::int64_t tap, std::int64_t stride, std::int64_t dilation) {
     if (!is_known(inputs) || !is_known(tap)) return kUnknownSize;
     const std::int64_t reach = (tap - 1) * dilation + 1;
