@@ -322,7 +322,8 @@ void Program::run_inside(std::span<const ConstTensorView> feeds, std::span<const
 std::size_t Program::bytes() const noexcept {
   std::size_t total = sizeof(Program) + steps_.size() * (sizeof(Step) + sizeof(void*)) +
                       (in_.size() + out_.size()) * 2 * sizeof(View) + graph_->nodes().size() * sizeof(Node) +
-                      placed_.values.size() * sizeof(PlacedValue);
+                      placed_.values.size() * sizeof(PlacedValue) +
+                      placed_.phases.size() * sizeof(PlacedPhase);
   for (const Storage* constant : constants_) total += constant->bytes();
   return total;
 }
