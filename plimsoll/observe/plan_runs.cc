@@ -94,8 +94,9 @@ PlanRuns::Cut PlanRuns::make_cut(const TracePlan& plan, std::uint32_t extent, st
     cut.changes.push_back({.step = step, .piece = static_cast<std::uint32_t>(cut.pieces.size() - 1), .is_birth = true});
     return static_cast<std::uint32_t>(cut.pieces.size() - 1);
   };
-  for (const auto& [step, change] : steps) {
-    const auto& [begins, ends] = change;
+  for (const auto& entry : steps) {
+    const std::uint32_t step = entry.first;
+    const auto& [begins, ends] = entry.second;
     if (const auto phase = phases.find(step); phase != phases.end())
       cut.changes.push_back({.step = step, .piece = TraceMoment::kPhase, .name = phase->second});
     const std::size_t first = cut.changes.size();
