@@ -297,8 +297,13 @@ class Program::Running {
 };
 
 void Program::run(const ProgramCall& call) {
-  if (ThreadMemory::current().budget) [[unlikely]]
-    require_room(call, !call.own);
+  if (call.own || ThreadMemory::current().budget) [[unlikely]]
+    run_charged(call);
+  else
+    run_now(call);
+}
+
+void Program::run_now(const ProgramCall& call) {
   Running running(*this, call);
   running.obtain();
   try {
@@ -322,8 +327,7 @@ void Program::run_inside(std::span<const ConstTensorView> feeds, std::span<const
 std::size_t Program::bytes() const noexcept {
   std::size_t total = sizeof(Program) + steps_.size() * (sizeof(Step) + sizeof(void*)) +
                       (in_.size() + out_.size()) * 2 * sizeof(View) + graph_->nodes().size() * sizeof(Node) +
-                      placed_.values.size() * sizeof(PlacedValue) +
-                      placed_.phases.size() * sizeof(PlacedPhase);
+                      placed_.values.size() * sizeof(PlacedValue) + placed_.phases.size() * sizeof(PlacedPhase);
   for (const Storage* constant : constants_) total += constant->bytes();
   return total;
 }

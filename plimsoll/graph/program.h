@@ -37,7 +37,7 @@ struct ProgramCall {
   const Draws* given_draws = nullptr;   // Used where they have the ticket.
   Draws* drawn = nullptr;               // Added to, when asked for.
   std::string_view where = "run";       // In refusals: who runs it.
-  const Budget* own = nullptr;          // What variables take is charged to it instead of the innermost scope's.
+  const Budget* own = nullptr;          // A budget of whoever runs it, that binds it beside the BudgetScope around.
 };
 
 // What an op that runs programs could not say, since run() does not throw: thrown by the program that ran the op.
@@ -52,7 +52,8 @@ class Program {
   Program& operator=(const Program&) = delete;
 
   // Throws OutOfMemory, and InvalidArgument for elements that an op refuses; before the first step, nothing has
-  // changed. Where the thread has a BudgetScope, require_room() comes first.
+  // changed. Blocks are charged to the BudgetScope around, or to call.own where that is part of it; where it is not,
+  // call.own has what variables take, and the blocks' bytes while the program runs.
   void run(const ProgramCall& call);
 
   // Inside of an op: no variables, memory given. Requires a program whose results are made by ops of their own, and
@@ -61,10 +62,6 @@ class Program {
   std::size_t extent_bytes() const noexcept { return plan_.extent_bytes; }
   // What a run takes of a budget, in blocks, beside what variables take.
   std::size_t block_bytes() const noexcept;
-  // Throws OutOfMemory when a budget that the calling thread's blocks are charged to has less left than the run takes,
-  // and says the limit that would do. `with_variables`: also what a variable takes that has no bytes yet, or that is to
-  // be changed and whose bytes are held elsewhere too.
-  void require_room(const ProgramCall& call, bool with_variables = true) const;
 
   struct VariableUse {
     std::uint32_t number = 0;  // In the graph.
@@ -134,6 +131,12 @@ class Program {
   struct Context;
   class Running;
 
+  void run_charged(const ProgramCall& call);
+  void run_now(const ProgramCall& call);  // What variables take is charged to call.own, if there is one.
+  // Throws OutOfMemory when a budget that the calling thread's blocks are charged to has less left than the run takes,
+  // and says the limit that would do. `with_variables`: also what a variable takes that has no bytes yet, or that is to
+  // be changed and whose bytes are held elsewhere too.
+  void require_room(const ProgramCall& call, bool with_variables) const;
   std::size_t most_bytes() const noexcept;
   std::size_t variable_bytes(std::span<const Variable> variables) const;
   [[noreturn]] void refuse_room(const BudgetNode& budget, std::size_t needed, std::string_view where) const;

@@ -6,6 +6,7 @@
 #include "plimsoll/device/device.h"
 #include "plimsoll/graph/graph_state.h"
 #include "plimsoll/graph/program.h"
+#include "plimsoll/memory/budget_hold.h"
 #include "plimsoll/memory/budget_node.h"
 #include "plimsoll/memory/holders.h"
 #include "plimsoll/memory/thread_memory.h"
@@ -32,7 +33,33 @@ const BudgetNode* without_room(const Meter* innermost, std::size_t bytes) {
   return nullptr;
 }
 
+bool is_within(const Budget& budget, const Meter& outer) {
+  const BudgetNode* node = budget.node().get();
+  while (node && node != outer.center) node = node->parent();
+  return node != nullptr;
+}
+
 }  // namespace
+
+void Program::run_charged(const ProgramCall& call) {
+  const Meter* const around = ThreadMemory::current().budget;
+  if (!call.own) {
+    require_room(call, true);
+    return run_now(call);
+  }
+  {
+    const BudgetScope charged(*call.own);
+    require_room(call, true);
+    if (!around || is_within(*call.own, *around)) {
+      ProgramCall here = call;
+      here.own = nullptr;
+      return run_now(here);
+    }
+  }
+  const BudgetHold held(*call.own, block_bytes());
+  require_room(call, false);
+  run_now(call);
+}
 
 std::size_t Program::block_bytes() const noexcept {
   std::size_t total = plan_.extent_bytes;

@@ -1,8 +1,10 @@
 // A BudgetScope around a run binds it, wherever the session or the function was made.
 #include <gmock/gmock.h>
 
+#include <atomic>
 #include <filesystem>
 #include <optional>
+#include <thread>
 
 #include "plimsoll/autograd/tape.h"
 #include "plimsoll/base/error.h"
@@ -155,6 +157,39 @@ TEST(RunBudget, ChargesWhatIsAboveBothOnce) {
   EXPECT_EQ(request.used(), 0u);
   session.reset();
   EXPECT_EQ(process.used(), 0u);
+}
+
+TEST(RunBudget, HoldsForRunsOfSeveralThreadsInScopesOfTheirOwn) {
+  const Trained trained;
+  const Budget process("process", 1 << 20);
+  std::optional<Session> session;
+  {
+    const BudgetScope scope(process);
+    session.emplace(trained.graph, SessionOptions{.budget = 40 << 10});  // For one run at a time, hardly for two.
+    session->initialize_variables();
+    trained.run(*session);
+  }
+  const std::size_t held = process.used();
+  std::atomic<int> ran{0};
+  const auto work = [&](const Budget& own) {
+    for (int i = 0; i < 200; ++i) {
+      const BudgetScope scope(own);
+      try {
+        session->run(trained.y, {{trained.x, trained.xs}});
+        ++ran;
+      } catch (const OutOfMemory& error) {
+        EXPECT_THAT(error.what(), HasSubstr("\"session\""));
+      }
+    }
+  };
+  const Budget one("one", 1 << 19, process), two("two", 1 << 19, process);
+  std::thread other([&] { work(one); });
+  work(two);
+  other.join();
+  EXPECT_GT(ran, 0);
+  EXPECT_EQ(one.used() + two.used(), 0u);
+  EXPECT_EQ(process.used(), held);
+  EXPECT_THAT(process.report(), HasSubstr("session"));
 }
 
 TEST(RunBudget, RefusesAFunctionsFirstStepWithoutATrace) {

@@ -13,8 +13,6 @@
 #include "plimsoll/graph/plan_cache.h"
 #include "plimsoll/graph/program.h"
 #include "plimsoll/memory/budget.h"
-#include "plimsoll/memory/budget_hold.h"
-#include "plimsoll/memory/budget_node.h"
 #include "plimsoll/memory/trace_recorder.h"
 #include "plimsoll/tensor/make_tensor.h"
 
@@ -41,12 +39,6 @@ void append(Words& words, const Tensor& value) {
 
 std::uint64_t number_of(ValueId value) { return std::uint64_t{value.node} << 32 | value.output; }
 
-bool is_within(const Budget& budget, const Budget& outer) {
-  const BudgetNode* node = budget.node().get();
-  while (node && node != outer.node().get()) node = node->parent();
-  return node != nullptr;
-}
-
 }  // namespace
 
 class Session::State {
@@ -68,8 +60,11 @@ class Session::State {
     ShortList<const Tensor*, 16> values;
     for (const Feeds::Item& item : feeds.items()) values.push_back(&item.second);
     const TraceWith nobody(nullptr);
-    run_charged(planned->program,
-                {.feeds = values.span(), .variables = variables, .results = results, .where = "session"});
+    planned->program.run({.feeds = values.span(),
+                          .variables = variables,
+                          .results = results,
+                          .where = "session",
+                          .own = budget_ ? &*budget_ : nullptr});
   }
 
   MemoryPlan memory_plan(std::span<const Tensor> fetches, const Feeds& feeds) {
@@ -243,25 +238,6 @@ class Session::State {
     if (variable.eager) return variable.eager;
     if (number < values_.size()) return values_[number];
     return std::nullopt;
-  }
-
-  // In the scope around, or in the session's own budget where that is part of it. Where it is not, both are bound: the
-  // scope by the blocks, the session's by as many bytes while the run is under way.
-  void run_charged(Program& program, ProgramCall call) const {
-    const std::optional<Budget> around = budget_ ? Budget::current() : std::nullopt;
-    if (!around) {
-      std::optional<BudgetScope> charged;
-      if (budget_) charged.emplace(*budget_);
-      return program.run(call);
-    }
-    {
-      const BudgetScope charged(*budget_);
-      if (is_within(*budget_, *around)) return program.run(call);
-      program.require_room(call);
-    }
-    const BudgetHold held(*budget_, program.block_bytes());
-    call.own = &*budget_;
-    program.run(call);
   }
 
   void require_open() const {
