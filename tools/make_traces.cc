@@ -3,6 +3,8 @@
 //   by_hand.trace   a network trained with a tape, operation by operation
 //   leak.trace      losses kept in a list, a graph that grows, sessions never closed, a persistent tape that is kept
 //   million.trace   EVENTS (1,000,000) events of many steps: deep stacks of blocks of changing sizes, in one arena
+// make_traces --seeds FOLDER writes the small ones that fuzzing begins with (testdata/fuzz/trace_file_fuzz).
+#include <plimsoll/memory/trace_plan.h>
 #include <plimsoll/plimsoll.h>
 
 #include <cmath>
@@ -152,15 +154,77 @@ void write_many(const std::filesystem::path& path, std::size_t events) {
   for (const pl::Block& block : fixed) arena.deallocate(block);
 }
 
+// Runs of two plans, one with phases and long steps, one on two devices, between blocks, markers, records and a
+// refusal.
+void write_seed(const pl::TraceOptions& options) {
+  pl::HostPageSource pages;
+  pl::Arena first(pages, {.name = "CPU:0", .limit = 1_MiB}), second(pages, {.name = "CPU:1", .limit = 1_MiB});
+  const pl::Budget budget("fit", 64_KiB);
+  const pl::BudgetScope inside(budget);
+  const pl::TraceRecorder recorder(options);
+  const auto value = [](const char* op, std::uint32_t extent, std::uint64_t offset, std::uint32_t from,
+                        std::uint32_t end) {
+    pl::PlacedValue made{.extent = extent, .offset = offset, .bytes = 100, .first = from, .end = end};
+    made.label.op = op;
+    made.label.scope = "layer";
+    made.label.has_shape = made.label.rank = 1;
+    made.label.sizes[0] = 25;
+    return made;
+  };
+  const pl::PlacedValues training{
+      .steps = 4,
+      .values = {value("matmul", 0, 0, 0, 2), value("tanh", 0, 128, 1, 4), value("gradient", 0, 0, 2, 4)},
+      .phases = {{0, "forward"}, {2, "backward"}, {3, "update"}}};
+  const pl::PlacedValues spread{.steps = 2, .values = {value("add", 0, 0, 0, 1), value("copy", 1, 64, 1, 2)}};
+  pl::KnownPlan known_training, known_spread;
+  const auto run = [](pl::KnownPlan& known, const pl::PlacedValues& plan, std::vector<std::uint64_t> blocks,
+                      std::uint32_t steps) {
+    pl::TracePlanRun run(known, plan, blocks);
+    for (std::uint32_t i = 0; i < steps && run.times_steps(); ++i) run.step_done();
+    if (steps == plan.steps) run.finish();
+  };
+  const auto id_of = [](pl::Arena& arena, const pl::Block& block) {
+    std::uint64_t id = 0;
+    arena.for_each_live([&](const pl::Chunk& chunk) {
+      if (arena.address(&chunk) == block.data()) id = chunk.label.id;
+    });
+    return id;
+  };
+  for (std::uint64_t step = 0; step < 3; ++step) {
+    pl::trace_step(step);
+    const pl::Block extent = first.allocate(256), one = first.allocate(128), other = second.allocate(256);
+    run(known_training, training, {id_of(first, extent)}, step == 2 ? 3 : 4);
+    run(known_spread, spread, {id_of(first, one), id_of(second, other)}, 2);
+    pl::trace_phase("data");
+    for (const pl::Block& block : {extent, one}) first.deallocate(block);
+    second.deallocate(other);
+  }
+  pl::trace_text("done");
+  try {
+    first.allocate(128_KiB);
+  } catch (const pl::OutOfMemory&) {
+  }
+}
+
+void write_seeds(const std::filesystem::path& folder) {
+  write_seed({.path = folder / "plans"});
+  write_seed({.path = folder / "plans_ring", .mode = pl::TraceMode::kRing});
+}
+
 }  // namespace
 
 int main(int argc, char** argv) try {
-  if (argc < 2) {
-    std::cerr << "usage: make_traces FOLDER [EVENTS]\n";
+  const bool seeds = argc == 3 && std::string(argv[1]) == "--seeds";
+  if (argc < 2 || (std::string(argv[1]).starts_with("-") && !seeds)) {
+    std::cerr << "usage: make_traces FOLDER [EVENTS] | --seeds FOLDER\n";
     return 2;
   }
-  const std::filesystem::path folder = argv[1];
+  const std::filesystem::path folder = argv[seeds ? 2 : 1];
   std::filesystem::create_directories(folder);
+  if (seeds) {
+    write_seeds(folder);
+    return 0;
+  }
   write_many(folder / "million.trace", argc > 2 ? std::strtoul(argv[2], nullptr, 10) : 1'000'000);
   write_training(folder / "training.trace");
   write_leak(folder / "leak.trace");

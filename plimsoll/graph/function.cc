@@ -55,10 +55,6 @@ struct FunctionCore::State {
 
   std::shared_ptr<Trace> trace(const CallSignature& arguments, Body body);
   void warn_of_retracing(const CallSignature& arguments);
-  std::string where() const {
-    return options.name.empty() ? std::string("function") : fmt::format("function \"{}\"", options.name);
-  }
-
   std::string name_of_budget() const { return options.name.empty() ? "function" : options.name; }
 
   // What a call of this thread is charged to: the function's own limit, inside of that of the BudgetScope around.
@@ -74,6 +70,8 @@ struct FunctionCore::State {
   }
 
   const FunctionOptions options;
+  const std::string where =
+      options.name.empty() ? std::string("function") : fmt::format("function \"{}\"", options.name);
   std::optional<Budget> budget;
   std::mutex inside_mutex;
   std::optional<Budget> inside;           // Below the BudgetScope that was met last. Guarded by inside_mutex.
@@ -139,11 +137,9 @@ std::shared_ptr<FunctionCore::Trace> FunctionCore::trace_for(const CallSignature
 
 void FunctionCore::call(Trace& trace, const CallSignature& arguments, std::span<Tensor> results) {
   state_->called.fetch_add(1, std::memory_order_relaxed);
-  if (!state_->budget) return trace.call->call(arguments.tensors(), results);
-  const Budget budget = state_->charged();
-  trace.call->require_room(budget, state_->where());
-  const BudgetScope charged(budget);
-  trace.call->call(arguments.tensors(), results);
+  std::optional<BudgetScope> charged;
+  if (state_->budget) charged.emplace(state_->charged());
+  trace.call->call(arguments.tensors(), results, nullptr, state_->where);
 }
 
 std::size_t FunctionCore::num_results(const Trace& trace) noexcept { return trace.num_results; }

@@ -36,7 +36,7 @@
 namespace plimsoll {
 
 struct FunctionOptions {
-  std::optional<std::size_t> budget = {};  // Bytes that a call may take: its extent and its results.
+  std::optional<std::size_t> budget = {};  // Bytes that a call may take, as part of the BudgetScope it is made in.
   std::string name = {};                   // In reports and warnings.
   Passes passes = {};
 };

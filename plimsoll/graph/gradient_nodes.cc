@@ -40,6 +40,18 @@ void replay(GraphState& graph, const std::vector<bool>& marked, TapeRecord& reco
   }
 }
 
+// While it lives, nodes that are added make gradients.
+class AddGradients {
+ public:
+  AddGradients() { ThreadContext::current().category = Category::kGradients; }
+  ~AddGradients() { ThreadContext::current().category = before_; }
+  AddGradients(const AddGradients&) = delete;
+  AddGradients& operator=(const AddGradients&) = delete;
+
+ private:
+  const Category before_ = ThreadContext::current().category;
+};
+
 }  // namespace
 
 std::vector<ValueId> gradient_nodes(GraphState& graph, std::span<const GradientSeed> seeds,
@@ -59,6 +71,7 @@ std::vector<ValueId> gradient_nodes(GraphState& graph, std::span<const GradientS
   for (const GradientSeed& seed : seeds)
     backward.push_back(
         {graph.tensor(seed.target), seed.gradient.node == kNoNode ? Tensor() : graph.tensor(seed.gradient)});
+  const AddGradients adding;
   const std::vector<Tensor> gradients = run_backward(record, backward, source_tensors, false);
   std::vector<ValueId> result;
   for (const Tensor& gradient : gradients)

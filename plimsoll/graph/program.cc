@@ -1,16 +1,14 @@
 #include "plimsoll/graph/program.h"
 
-#include <fmt/format.h>
-
 #include <cstring>
 #include <optional>
 
-#include "plimsoll/base/bytes.h"
 #include "plimsoll/base/clock.h"
 #include "plimsoll/base/error.h"
 #include "plimsoll/device/device.h"
 #include "plimsoll/graph/program_builder.h"
 #include "plimsoll/memory/chunk.h"
+#include "plimsoll/memory/thread_memory.h"
 #include "plimsoll/memory/trace_recorder.h"
 #include "plimsoll/tensor/interceptor.h"
 #include "plimsoll/tensor/make_tensor.h"
@@ -45,6 +43,7 @@ struct Program::Context {
 
 Program::Program(Rewritten rewritten, const Passes& passes, bool inside) : graph_(rewritten.graph), inside_(inside) {
   ProgramBuilder(*this, std::move(rewritten), passes).build();
+  most_bytes_ = most_bytes();
 }
 Program::~Program() = default;
 
@@ -99,7 +98,11 @@ class Program::Running {
 
   void obtain() {
     for (; begun_ < p_.effects_.size(); ++begun_) p_.effects_[begun_].effect->begin();
-    obtain_variables();
+    {
+      std::optional<BudgetScope> charged;
+      if (call_.own) charged.emplace(*call_.own);
+      obtain_variables();
+    }
     for (std::uint32_t i = 0; i < p_.feed_base_.size(); ++i)
       if (p_.feed_base_[i] != kNoBase) {
         const TensorRecord& record = *call_.feeds[i]->record();
@@ -294,6 +297,13 @@ class Program::Running {
 };
 
 void Program::run(const ProgramCall& call) {
+  if (call.own || ThreadMemory::current().budget) [[unlikely]]
+    run_charged(call);
+  else
+    run_now(call);
+}
+
+void Program::run_now(const ProgramCall& call) {
   Running running(*this, call);
   running.obtain();
   try {
@@ -314,42 +324,10 @@ void Program::run_inside(std::span<const ConstTensorView> feeds, std::span<const
   running.finish();
 }
 
-std::size_t Program::block_bytes() const noexcept {
-  constexpr std::size_t kBlock = 64;
-  std::size_t total = plan_.extent_bytes;
-  for (const ResultStorage& result : storages_) total += (result.bytes + kBlock - 1) / kBlock * kBlock;
-  return total;
-}
-
-void Program::require_room(const Budget& budget, std::span<const Variable> variables, const std::string& where) const {
-  const std::size_t used = budget.used();
-  std::size_t needed = block_bytes();
-  for (const std::uint32_t changed : write_order_) {
-    const StorageRef bytes = variables[changed].share_bytes();
-    if (bytes->references() > 2) needed += (bytes->bytes() + 63) / 64 * 64;
-  }
-  if (used + needed <= budget.limit()) return;
-  const PlannedBuffer* largest = nullptr;
-  for (const PlannedBuffer& buffer : plan_.buffers)
-    if (!largest || buffer.bytes > largest->bytes) largest = &buffer;
-  OutOfMemoryDetails details;
-  details.requested = needed;
-  details.limit = budget.limit();
-  details.in_use = used;
-  details.smallest_sufficient_limit = used + needed;
-  details.what = fmt::format(
-      "{}: the plan needs {}, the budget of {} has {} in use; the largest buffer is that of {} with {}; give it {} "
-      "bytes",
-      where, format_bytes_exactly(needed), format_bytes_exactly(budget.limit()), format_bytes_exactly(used),
-      largest ? largest->name.substr(0, largest->name.find('#')) : "nothing",
-      format_bytes(largest ? largest->bytes : 0), used + needed);
-  throw OutOfMemory(std::move(details));
-}
-
 std::size_t Program::bytes() const noexcept {
   std::size_t total = sizeof(Program) + steps_.size() * (sizeof(Step) + sizeof(void*)) +
                       (in_.size() + out_.size()) * 2 * sizeof(View) + graph_->nodes().size() * sizeof(Node) +
-                      placed_.values.size() * sizeof(PlacedValue);
+                      placed_.values.size() * sizeof(PlacedValue) + placed_.phases.size() * sizeof(PlacedPhase);
   for (const Storage* constant : constants_) total += constant->bytes();
   return total;
 }

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "plimsoll/base/function_ref.h"
@@ -35,6 +36,8 @@ struct ProgramCall {
   const ReadInside* read = nullptr;     // Of a program whose fetches stay inside.
   const Draws* given_draws = nullptr;   // Used where they have the ticket.
   Draws* drawn = nullptr;               // Added to, when asked for.
+  std::string_view where = "run";       // In refusals: who runs it.
+  const Budget* own = nullptr;          // A budget of whoever runs it, that binds it beside the BudgetScope around.
 };
 
 // What an op that runs programs could not say, since run() does not throw: thrown by the program that ran the op.
@@ -49,17 +52,16 @@ class Program {
   Program& operator=(const Program&) = delete;
 
   // Throws OutOfMemory, and InvalidArgument for elements that an op refuses; before the first step, nothing has
-  // changed.
+  // changed. Blocks are charged to the BudgetScope around, or to call.own where that is part of it; where it is not,
+  // call.own has what variables take, and the blocks' bytes while the program runs.
   void run(const ProgramCall& call);
 
   // Inside of an op: no variables, memory given. Requires a program whose results are made by ops of their own, and
   // extent_bytes() of memory; throws what an op's check throws.
   void run_inside(std::span<const ConstTensorView> feeds, std::span<const TensorView> results, std::byte* extent);
   std::size_t extent_bytes() const noexcept { return plan_.extent_bytes; }
-  // What a run takes of a budget, in blocks. Throws OutOfMemory in the name of `where` when the budget has less left; a
-  // variable that is to be changed and whose bytes are held elsewhere too needs them once more.
+  // What a run takes of a budget, in blocks, beside what variables take.
   std::size_t block_bytes() const noexcept;
-  void require_room(const Budget& budget, std::span<const Variable> variables, const std::string& where) const;
 
   struct VariableUse {
     std::uint32_t number = 0;  // In the graph.
@@ -129,6 +131,15 @@ class Program {
   struct Context;
   class Running;
 
+  void run_charged(const ProgramCall& call);
+  void run_now(const ProgramCall& call);  // What variables take is charged to call.own, if there is one.
+  // Throws OutOfMemory when a budget that the calling thread's blocks are charged to has less left than the run takes,
+  // and says the limit that would do. `with_variables`: also what a variable takes that has no bytes yet, or that is to
+  // be changed and whose bytes are held elsewhere too.
+  void require_room(const ProgramCall& call, bool with_variables) const;
+  std::size_t most_bytes() const noexcept;
+  std::size_t variable_bytes(std::span<const Variable> variables) const;
+  [[noreturn]] void refuse_room(const BudgetNode& budget, std::size_t needed, std::string_view where) const;
   std::unique_ptr<Context> obtain_context();
   void give_back(std::unique_ptr<Context> context) noexcept;
 
@@ -153,7 +164,8 @@ class Program {
   std::vector<std::unique_ptr<Op>> own_ops_;
   std::vector<std::uint32_t> write_order_;  // Of variables_, by id: the order locks are taken in.
   MemoryPlan plan_;
-  PlacedValues placed_;  // The same for traces.
+  PlacedValues placed_;         // The same for traces.
+  std::size_t most_bytes_ = 0;  // Of a run.
   const bool inside_;
   std::uint32_t first_fetched_ = 0;  // Among in_: views of the fetches that stay inside.
 

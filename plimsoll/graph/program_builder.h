@@ -107,6 +107,7 @@ class ProgramBuilder {
   std::vector<std::vector<std::uint32_t>> stages_of_roots();
   void describe_plan(const std::vector<std::uint32_t>& planned, std::size_t lower_bound);
   void describe_values(const std::vector<std::uint32_t>& planned);
+  void describe_phases();
 
   Program& program_;
   Rewritten rewritten_;

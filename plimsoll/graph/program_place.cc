@@ -62,6 +62,7 @@ void ProgramBuilder::place_buffers() {
     }
   describe_plan(planned, lower_bound);
   describe_values(planned);
+  describe_phases();
 }
 
 // By root: what lies in its bytes, one after the other.

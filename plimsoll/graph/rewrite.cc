@@ -302,7 +302,6 @@ class Rewriter {
     const Node& node = from_.node(index);
     std::vector<ValueId> sources;
     for (std::size_t i = 1; i < node.inputs.size(); ++i) sources.push_back(mapped_[place(node.inputs[i])]);
-    ThreadContext::current().category = Category::kGradients;
     const std::vector<ValueId> gradients = gradient_nodes(*to_, mapped_[place(node.inputs[0])], sources);
     for (std::uint32_t output = 0; output < node.outputs.size(); ++output) keep({index, output}, gradients[output]);
   }

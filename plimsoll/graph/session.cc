@@ -60,12 +60,11 @@ class Session::State {
     ShortList<const Tensor*, 16> values;
     for (const Feeds::Item& item : feeds.items()) values.push_back(&item.second);
     const TraceWith nobody(nullptr);
-    std::optional<BudgetScope> charged;
-    if (budget_) {
-      planned->program.require_room(*budget_, variables, "session");
-      charged.emplace(*budget_);
-    }
-    planned->program.run({.feeds = values.span(), .variables = variables, .results = results});
+    planned->program.run({.feeds = values.span(),
+                          .variables = variables,
+                          .results = results,
+                          .where = "session",
+                          .own = budget_ ? &*budget_ : nullptr});
   }
 
   MemoryPlan memory_plan(std::span<const Tensor> fetches, const Feeds& feeds) {

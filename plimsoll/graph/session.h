@@ -36,7 +36,7 @@ namespace plimsoll {
 
 struct SessionOptions {
   // Bytes that variables, runs and results may take together: part of what the BudgetScope may take that the session
-  // was made in, if there was one.
+  // was made in, if there was one. Runs inside of another BudgetScope are bound by both; their results belong to that.
   std::optional<std::size_t> budget = {};
   Passes passes = {};
 };

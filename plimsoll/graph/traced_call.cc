@@ -112,16 +112,14 @@ Program& TracedCall::program() {
 }
 
 const MemoryPlan& TracedCall::memory_plan() { return program().memory_plan(); }
-void TracedCall::require_room(const Budget& budget, const std::string& where) {
-  program().require_room(budget, variables_, where);
-}
 std::size_t TracedCall::bytes() { return program().bytes() + graph_->nodes().size() * sizeof(Node); }
 
-void TracedCall::call(std::span<const Tensor* const> feeds, std::span<Tensor> results, const Draws* draws) {
+void TracedCall::call(std::span<const Tensor* const> feeds, std::span<Tensor> results, const Draws* draws,
+                      std::string_view where) {
   Program& quick = program();
   if (Interceptor* const interceptor = ThreadContext::current().interceptor)
-    if (call_watched(feeds, results, draws, *interceptor)) return;
-  quick.run({.feeds = feeds, .variables = variables_, .results = results, .given_draws = draws});
+    if (call_watched(feeds, results, draws, where, *interceptor)) return;
+  quick.run({.feeds = feeds, .variables = variables_, .results = results, .given_draws = draws, .where = where});
 }
 
 std::vector<Tensor> TracedCall::call(std::span<const Tensor* const> feeds, const Draws* draws) {
@@ -131,7 +129,7 @@ std::vector<Tensor> TracedCall::call(std::span<const Tensor* const> feeds, const
 }
 
 bool TracedCall::call_watched(std::span<const Tensor* const> feeds, std::span<Tensor> results, const Draws* draws,
-                              Interceptor& interceptor) {
+                              std::string_view where, Interceptor& interceptor) {
   std::vector<Tensor> snapshots;
   for (const Variable& variable : variables_) snapshots.push_back(variable.value());
   std::vector<const Tensor*> operands(feeds.begin(), feeds.end());
@@ -145,8 +143,12 @@ bool TracedCall::call_watched(std::span<const Tensor* const> feeds, std::span<Te
   for (const Tensor& snapshot : snapshots) operands.push_back(&snapshot);
   std::vector<Tensor> outputs(fetches_.size() + made.num_saved);
   Draws drawn;
-  made.forward->run(
-      {.feeds = feeds, .variables = made.forward_variables, .results = outputs, .given_draws = draws, .drawn = &drawn});
+  made.forward->run({.feeds = feeds,
+                     .variables = made.forward_variables,
+                     .results = outputs,
+                     .given_draws = draws,
+                     .drawn = &drawn,
+                     .where = where});
   interceptor.executed(CallOp(shared_from_this(), std::move(drawn)), operands, outputs);
   for (std::size_t i = 0; i < results.size(); ++i) results[i] = std::move(outputs[i]);
   return true;

@@ -83,8 +83,9 @@ class Scanner {
     const std::byte* at = bytes_.data();
     if (limits_.verify_checksums && get_fixed<std::uint32_t>(at + 32) != header_checksum(at))
       corrupt(32, "the header's checksum is wrong");
-    if (const auto version = get_fixed<std::uint32_t>(at + 8); version < 1 || version > kVersion)
-      corrupt(8, fmt::format("version {} is not known here (only up to {})", version, kVersion));
+    version_ = get_fixed<std::uint32_t>(at + 8);
+    if (version_ < 1 || version_ > kVersion)
+      corrupt(8, fmt::format("version {} is not known here (only up to {})", version_, kVersion));
     const auto mode = get_fixed<std::uint32_t>(at + 12);
     if (mode > 1) corrupt(12, fmt::format("mode {} is not known", mode));
     file_.ring = mode == 1;
@@ -169,7 +170,20 @@ class Scanner {
       read_label(value.label, cursor);
       plan.values.push_back(std::move(value));
     }
+    if (version_ >= 3) read_phases(plan, cursor);
     file_.plans.push_back(std::move(plan));
+  }
+
+  void read_phases(TracePlan& plan, Cursor& cursor) {
+    const std::uint64_t phases = cursor.number(plan.steps);
+    std::uint32_t first = 0;
+    for (std::uint64_t i = 0; i < phases; ++i) {
+      const std::size_t start = cursor.offset();
+      const auto passed = static_cast<std::uint32_t>(cursor.number(plan.steps - first));
+      if (i > 0 && passed == 0) corrupt(start, "two phases of a plan begin with the same step");
+      first += passed;
+      plan.phases.push_back({first, read_name(cursor)});
+    }
   }
 
   void read_event(const BlockHeader& header, Cursor& cursor) {
@@ -292,7 +306,7 @@ class Scanner {
   const std::function<void(const TraceFile&, TraceEvent&&)>& on_event_;
   TraceFile file_;
   std::size_t at_ = 0;
-  std::uint32_t granularity_ = 64;
+  std::uint32_t version_ = 0, granularity_ = 64;
   std::size_t events_ = 0;
   bool started_ = false;  // An event of this block was read; the two below are its values.
   std::int64_t time_ = 0;

@@ -69,8 +69,12 @@ struct TracePlan {
     TraceEvent label;                              // An allocation: what it is, its size, and its offset in the extent.
     std::uint32_t extent = 0, first = 0, end = 0;  // Live from the start of step `first` to that of step `end`.
   };
+  struct Phase {
+    std::uint32_t first = 0, name = 0;  // The steps from `first` on, until the next one, are the phase of that name.
+  };
   std::uint32_t steps = 0;
   std::vector<Value> values;
+  std::vector<Phase> phases;  // By step.
 };
 
 struct TraceFile {

@@ -17,9 +17,9 @@ using Bytes = std::vector<std::byte>;
 
 void append(Bytes& to, std::span<const std::byte> bytes) { to.insert(to.end(), bytes.begin(), bytes.end()); }
 
-Bytes header_bytes() {
+Bytes header_bytes(std::uint32_t version = kVersion) {
   Bytes bytes(kHeaderBytes);
-  put_header(bytes.data(), {.start_unix_ns = 123, .process = 7});
+  put_header(bytes.data(), {.version = version, .start_unix_ns = 123, .process = 7});
   return bytes;
 }
 
@@ -70,6 +70,17 @@ Bytes good_file() {
   return bytes;
 }
 
+// One name, and a plan of 8 steps with a value, and what follows it.
+Bytes file_with_plan(std::uint32_t version, std::initializer_list<std::uint64_t> after) {
+  Bytes bytes = header_bytes(version);
+  append(bytes, block(BlockType::kNames, 1, text("backward")));
+  Bytes plan = numbers({8, 1, /* extent, first, steps, size, offset */ 0, 1, 3, 2, 4});
+  append(plan, numbers({/* flags, requested, op, scope, name, category, step */ 0, 100, 1, 0, 0, 1, 0}));
+  append(plan, numbers(after));
+  append(bytes, block(BlockType::kPlans, 1, plan));
+  return bytes;
+}
+
 std::string reason_of(const Bytes& bytes, const TraceLimits& limits = {}) {
   try {
     parse_trace(bytes, limits);
@@ -93,6 +104,31 @@ TEST(TraceFile, IsReadBackAsItWasWritten) {
   EXPECT_EQ(file.events[1].time_ns, 20);
   EXPECT_EQ(file.events[2].offset, 640u);
   EXPECT_EQ(file.events[3].text, "backward");
+}
+
+TEST(TraceFile, OfVersionTwoHasPlansWithoutPhases) {
+  const TraceFile old = parse_trace(file_with_plan(2, {}));
+  ASSERT_EQ(old.plans.size(), 1u);
+  EXPECT_EQ(old.plans[0].steps, 8u);
+  ASSERT_EQ(old.plans[0].values.size(), 1u);
+  EXPECT_EQ(old.plans[0].values[0].end, 4u);
+  EXPECT_TRUE(old.plans[0].phases.empty());
+  const TraceFile now = parse_trace(file_with_plan(3, {2, 0, 0, 5, 1}));
+  ASSERT_EQ(now.plans.size(), 1u);
+  ASSERT_EQ(now.plans[0].phases.size(), 2u);
+  EXPECT_EQ(now.plans[0].phases[1].first, 5u);
+  EXPECT_EQ(now.names[now.plans[0].phases[1].name], "backward");
+  EXPECT_TRUE(parse_trace(file_with_plan(3, {0})).plans[0].phases.empty());
+}
+
+TEST(TraceFile, RefusesPhasesThatCannotBe) {
+  EXPECT_THAT(reason_of(file_with_plan(2, {0})), HasSubstr("bytes after its last item"));
+  EXPECT_THAT(reason_of(file_with_plan(3, {})), HasSubstr("in the middle of an item"));
+  EXPECT_THAT(reason_of(file_with_plan(3, {9})), HasSubstr("a number is 9, at most 8"));
+  EXPECT_THAT(reason_of(file_with_plan(3, {1, 9, 1})), HasSubstr("a number is 9, at most 8"));
+  EXPECT_THAT(reason_of(file_with_plan(3, {2, 3, 1, 6, 1})), HasSubstr("a number is 6, at most 5"));
+  EXPECT_THAT(reason_of(file_with_plan(3, {2, 3, 1, 0, 1})), HasSubstr("begin with the same step"));
+  EXPECT_THAT(reason_of(file_with_plan(3, {1, 0, 2})), HasSubstr("name 2 of 2 is not there"));
 }
 
 TEST(TraceFile, CutAnywhereIsReadUpToItsLastWholeBlock) {

@@ -8,7 +8,7 @@
 namespace plimsoll::trace_format {
 
 inline constexpr char kMagic[8] = {'P', 'L', 'M', 'T', 'R', 'A', 'C', 'E'};
-inline constexpr std::uint32_t kVersion = 2;  // 1 had no plans.
+inline constexpr std::uint32_t kVersion = 3;  // 1 had no plans, 2 no phases in them.
 inline constexpr std::size_t kHeaderBytes = 40;
 inline constexpr std::size_t kBlockHeaderBytes = 32;
 inline constexpr std::size_t kMaxText = 1024;  // Of a marker; longer ones are cut.

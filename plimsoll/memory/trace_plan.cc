@@ -1,6 +1,7 @@
 #include "plimsoll/memory/trace_plan.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "plimsoll/base/call_site.h"
 #include "plimsoll/base/clock.h"
@@ -28,6 +29,10 @@ std::vector<std::byte> encoded(TraceSession& session, const PlacedValues& plan) 
     add(put_label(at, {value.label, value.bytes, session.add_name(value.label.op), session.add_name(value.label.scope),
                        session.add_name(value.label.name), 0, session.add_name(site_text(value.label.site))}));
   }
+  add(put_number(item, plan.phases.size()));
+  std::uint32_t before = 0;
+  for (const PlacedPhase& phase : plan.phases)
+    add(put_number(put_number(item, phase.first - std::exchange(before, phase.first)), session.add_name(phase.name)));
   return bytes;
 }
 

@@ -30,9 +30,16 @@ struct PlacedValue {
   std::uint32_t first = 0, end = 0;
 };
 
+// What the steps from `first` on are for, until the next one: "forward", "backward", "update".
+struct PlacedPhase {
+  std::uint32_t first = 0;
+  const char* name = "";
+};
+
 struct PlacedValues {
   std::uint32_t steps = 0;
   std::vector<PlacedValue> values;
+  std::vector<PlacedPhase> phases;  // By step, from step 0 on; none when there is nothing to tell.
 };
 
 // What a trace calls a plan; kept by the one who runs it.

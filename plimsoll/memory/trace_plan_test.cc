@@ -81,6 +81,26 @@ TEST_F(TracePlanTest, DescribesAPlanOnceAndEachRunInOneEvent) {
   }
 }
 
+TEST_F(TracePlanTest, SaysWhatTheStepsAreFor) {
+  KnownPlan known, other;
+  PlacedValues phased = plan_;
+  phased.phases = {{0, "forward"}, {2, "backward"}};
+  {
+    TraceRecorder recorder({.path = path_});
+    run(known, phased, 1);
+    run(other, plan_, 2);
+  }
+  const TraceFile file = read_trace_file(path_);
+  ASSERT_EQ(file.plans.size(), 2u);
+  ASSERT_EQ(file.plans[0].phases.size(), 2u);
+  EXPECT_EQ(file.plans[0].phases[0].first, 0u);
+  EXPECT_EQ(file.names[file.plans[0].phases[0].name], "forward");
+  EXPECT_EQ(file.plans[0].phases[1].first, 2u);
+  EXPECT_EQ(file.names[file.plans[0].phases[1].name], "backward");
+  EXPECT_EQ(file.plans[0].values.size(), 2u);
+  EXPECT_TRUE(file.plans[1].phases.empty());
+}
+
 TEST_F(TracePlanTest, TimesStepsUntilTheyAreKnownToBeShort) {
   KnownPlan known;
   {

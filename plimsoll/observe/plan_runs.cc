@@ -11,6 +11,13 @@ bool is_allocation(const TraceEvent& event) {
   return event.kind == TraceEventKind::kAllocate || event.kind == TraceEventKind::kExisting;
 }
 
+// One of the extents does, if there are several.
+bool tells_phases(const TracePlan& plan, std::uint32_t extent) {
+  if (plan.phases.size() > kMostValues) return false;
+  return std::none_of(plan.values.begin(), plan.values.end(),
+                      [&](const TracePlan::Value& value) { return value.extent < extent && value.label.size > 0; });
+}
+
 }  // namespace
 
 PlanRuns::PlanRuns(const TraceFile& trace, std::size_t most) : trace_(trace) {
@@ -75,20 +82,28 @@ PlanRuns::Cut PlanRuns::make_cut(const TracePlan& plan, std::uint32_t extent, st
     if (value.end < plan.steps) steps[value.end].second.push_back(&value);  // The last ones stay until the block goes.
   }
   Cut cut;
+  std::map<std::uint32_t, std::uint32_t> phases;  // By step.
+  if (tells_phases(plan, extent))
+    for (const TracePlan::Phase& phase : plan.phases)
+      if (phase.first < plan.steps) steps[phase.first], phases.emplace(phase.first, phase.name);
+  cut.has_phases = !phases.empty();
   std::map<std::uint64_t, std::uint32_t> live;                              // Values' pieces, by offset.
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> unused;  // By offset and size.
   const auto add = [&](std::uint32_t step, const TraceEvent* value, std::uint64_t offset, std::uint64_t size) {
     cut.pieces.push_back({value, offset, size});
-    cut.changes.push_back({step, static_cast<std::uint32_t>(cut.pieces.size() - 1), true});
+    cut.changes.push_back({.step = step, .piece = static_cast<std::uint32_t>(cut.pieces.size() - 1), .is_birth = true});
     return static_cast<std::uint32_t>(cut.pieces.size() - 1);
   };
-  for (const auto& [step, change] : steps) {
-    const auto& [begins, ends] = change;
+  for (const auto& entry : steps) {
+    const std::uint32_t step = entry.first;
+    const auto& [begins, ends] = entry.second;
+    if (const auto phase = phases.find(step); phase != phases.end())
+      cut.changes.push_back({.step = step, .piece = TraceMoment::kPhase, .name = phase->second});
     const std::size_t first = cut.changes.size();
     for (const TracePlan::Value* value : ends) {
       const auto place = live.find(value->label.offset);
       if (place == live.end()) return {};
-      cut.changes.push_back({step, place->second, false});
+      cut.changes.push_back({.step = step, .piece = place->second});
       live.erase(place);
     }
     for (const TracePlan::Value* value : begins)
@@ -109,7 +124,7 @@ PlanRuns::Cut PlanRuns::make_cut(const TracePlan& plan, std::uint32_t extent, st
       end = offset + cut.pieces[piece].size;
     }
     gap_until(bytes);
-    for (const auto& [place, piece] : unused) cut.changes.push_back({step, piece, false});
+    for (const auto& [place, piece] : unused) cut.changes.push_back({.step = step, .piece = piece});
     unused = std::move(now);
     std::stable_sort(cut.changes.begin() + static_cast<std::ptrdiff_t>(first), cut.changes.end(),
                      [](const Cut::Change& a, const Cut::Change& b) { return a.is_birth < b.is_birth; });
@@ -125,7 +140,7 @@ void PlanRuns::tell_run(std::uint32_t event, const Run& run) {
   auto change = run.cut->changes.begin();
   const auto tell_until = [&](std::uint64_t step, std::int64_t time) {
     for (; change != run.cut->changes.end() && change->step <= step; ++change)
-      moments_.push_back({std::max(time, allocated), event, change->piece, change->is_birth});
+      moments_.push_back({std::max(time, allocated), event, change->piece, change->is_birth, change->name});
   };
   tell_until(0, allocated);
   std::uint64_t done = 0;
@@ -169,7 +184,9 @@ void PlanRuns::tell_all() {
       tell_run(i, *run);
     } else if (event.kind == TraceEventKind::kFree) {
       for (std::uint32_t piece = 0; piece < run->cut->pieces.size(); ++piece)
-        moments_.push_back({event.time_ns, block->second, piece, false});  // Of those that are live still.
+        moments_.push_back({.time_ns = event.time_ns, .event = block->second, .piece = piece});  // If it is live still.
+      if (run->cut->has_phases)
+        moments_.push_back({.time_ns = event.time_ns, .event = block->second, .piece = TraceMoment::kPhasesEnd});
     }
   }
   std::stable_sort(moments_.begin(), moments_.end(),

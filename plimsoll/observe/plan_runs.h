@@ -3,6 +3,7 @@
 // A block that a plan ran in is cut into pieces, at each time without gaps: one for each value that is live, and the
 // unused rest. Pieces come and go as the steps of the plan do. Between two steps pieces end before others begin; at all
 // other times their sizes add up to the block's.
+// Where a plan says what its steps are for, each phase is a moment too, and the end of the last one.
 // Where that would make more than `most` moments, only every n-th run of a plan is told so; the others stay one block.
 #pragma once
 
@@ -24,11 +25,12 @@ struct PlanPiece {
 
 // Something that happened: an event of the trace, or one to a piece of the block that `event` allocated.
 struct TraceMoment {
-  static constexpr std::uint32_t kNoPiece = UINT32_MAX;
+  static constexpr std::uint32_t kNoPiece = UINT32_MAX, kPhase = UINT32_MAX - 1, kPhasesEnd = UINT32_MAX - 2;
   std::int64_t time_ns = 0;
   std::uint32_t event = 0;
   std::uint32_t piece = kNoPiece;
   bool is_birth = false;
+  std::uint32_t name = 0;  // Of the phase that begins.
 };
 
 class PlanRuns {
@@ -51,11 +53,13 @@ class PlanRuns {
   struct Cut {
     struct Change {
       std::uint32_t step, piece;
-      bool is_birth;
+      bool is_birth = false;
+      std::uint32_t name = 0;  // Of a phase.
     };
     std::vector<PlanPiece> pieces;
     std::vector<Change> changes;  // By step; ends before births.
     bool is_sound = false;        // Nothing overlaps, nothing reaches beyond.
+    bool has_phases = false;
   };
   struct Run {  // In a block.
     const Cut* cut = nullptr;

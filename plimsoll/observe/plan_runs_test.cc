@@ -96,6 +96,46 @@ TEST_F(PlanRunsTest, SpreadStepsThatWereNotTimed) {
   EXPECT_EQ(totals(history).size(), 5u);  // Begin, three boundaries, end.
 }
 
+TEST_F(PlanRunsTest, MarkThePhasesOfTheirStepsAndWhatComesAfter) {
+  trace_.file.plans[0].phases = {{0, trace_.name("forward")}, {1, trace_.name("backward")}, {3, trace_.name("update")}};
+  trace_.step(0);
+  run({100, 200, 300, 400});
+  trace_.step(1);
+  run();
+  trace_.phase("data");
+  run();
+  const TraceHistory history = make_trace_history(trace_.file);
+  std::vector<std::string> phases;
+  std::vector<std::int64_t> times;
+  std::vector<std::uint32_t> moments;
+  for (const TracedMark& mark : history.marks) {
+    if (mark.kind != MarkKind::kPhase) continue;
+    phases.push_back(mark.text);
+    times.push_back(mark.time_ns);
+    moments.push_back(mark.moment);
+  }
+  const std::vector<std::string> once = {"forward", "backward", "update"};
+  std::vector<std::string> wanted;
+  for (const char* after : {"between steps", "between steps", "data"}) {
+    if (std::string(after) == "data") wanted.push_back("data");
+    wanted.insert(wanted.end(), once.begin(), once.end());
+    wanted.push_back(after);
+  }
+  ASSERT_EQ(phases, wanted);
+  const std::int64_t allocated = trace_.file.events[1].time_ns, told = trace_.file.events[2].time_ns;
+  EXPECT_EQ(times[0], allocated);
+  EXPECT_EQ(times[1], told - 900);
+  EXPECT_EQ(times[2], told - 400);
+  EXPECT_EQ(times[3], trace_.file.events[4].time_ns);
+  EXPECT_TRUE(std::is_sorted(times.begin(), times.end()));
+  EXPECT_EQ(moments[0], 0u);
+  EXPECT_EQ(history.names[history.labels[history.blocks[history.owner[moments[1]]].label].op],
+            "plan");  // It was unused.
+  const std::int64_t begin = trace_.file.events[6].time_ns, end = trace_.file.events[9].time_ns;
+  EXPECT_EQ(times[5], begin + (end - begin) / 4);  // Not timed: its part of the run.
+  EXPECT_EQ(summarize(history).peak_phase, "backward");
+}
+
 TEST_F(PlanRunsTest, KeepThePeakAndPutItWhereLeastIsUnused) {
   trace_.allocate(64, {.category = Category::kParameters});
   run();

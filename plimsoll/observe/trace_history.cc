@@ -43,6 +43,8 @@ class Builder {
     for (const TraceMoment& moment : runs_.moments()) {
       if (moment.piece == TraceMoment::kNoPiece)
         add(trace_.events[moment.event], runs_.is_whole(moment.event));
+      else if (moment.piece == TraceMoment::kPhase || moment.piece == TraceMoment::kPhasesEnd)
+        add_phase(moment);
       else
         add_piece(moment);
     }
@@ -128,6 +130,20 @@ class Builder {
     moment(told.time_ns, static_cast<std::uint32_t>(out_.blocks.size() - 1));
   }
 
+  // Of a plan. After its last one, what was before goes on.
+  void add_phase(const TraceMoment& told) {
+    std::string text;
+    if (told.piece == TraceMoment::kPhase) {
+      phases_before_.try_emplace(told.event, phase_);
+      text = out_.names[told.name];
+    } else if (const auto before = phases_before_.extract(told.event)) {
+      text = before.mapped().empty() ? "between steps" : before.mapped();
+    }
+    if (text.empty() || text == phase_) return;
+    phase_ = text;
+    out_.marks.push_back({.kind = MarkKind::kPhase, .moment = now(), .time_ns = told.time_ns, .text = std::move(text)});
+  }
+
   void arena_ended(const TraceEvent& event) {
     std::vector<std::pair<std::uint32_t, std::uint64_t>> gone;
     for (const auto& [id, block] : live_)
@@ -196,6 +212,7 @@ class Builder {
     } else {
       mark.kind = event.kind == TraceEventKind::kPhase ? MarkKind::kPhase : MarkKind::kText;
       mark.text = event.text;
+      if (mark.kind == MarkKind::kPhase) phase_ = mark.text;
       if (mark.kind == MarkKind::kText && read_trace_record(mark, out_, named_)) return apply_names();
     }
     out_.marks.push_back(std::move(mark));
@@ -206,7 +223,9 @@ class Builder {
   TraceHistory out_;
   std::unordered_map<std::uint32_t, std::vector<std::uint64_t>> piece_ids_;  // Of runs; 0: not live.
   std::uint64_t next_piece_id_ = UINT64_MAX;
-  std::unordered_map<std::uint64_t, std::uint32_t> live_;  // Block ids to blocks.
+  std::string phase_;                                             // That was marked last.
+  std::unordered_map<std::uint32_t, std::string> phases_before_;  // By run: phase_ before its own.
+  std::unordered_map<std::uint64_t, std::uint32_t> live_;         // Block ids to blocks.
   std::unordered_map<TracedLabel, std::uint32_t, LabelHash> labels_;
   std::optional<std::uint64_t> last_step_;
   std::vector<TracedName> named_;                         // Not yet applied.

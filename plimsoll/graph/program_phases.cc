@@ -1,0 +1,52 @@
+// What the steps of a program are for: computing values, their gradients, or new values of variables from those.
+#include <algorithm>
+
+#include "plimsoll/graph/program_builder.h"
+
+namespace plimsoll {
+namespace {
+
+enum Phase : std::uint8_t { kAny, kForward, kBackward, kUpdate };
+
+constexpr const char* kNames[] = {"", "forward", "backward", "update"};
+
+Phase own_phase(const Node& node) {
+  if (node.kind == NodeKind::kUpdate) return kUpdate;
+  if (node.kind == NodeKind::kOp && node.category == Category::kGradients) return kBackward;
+  return node.kind == NodeKind::kPlaceholder ? kForward : kAny;
+}
+
+// By node. What tapes and gradients add is backward, and so is what is computed from it; optimizers' updates and
+// variables that are set from gradients are the update. What depends on none of them nor on what is fed (an optimizer's
+// count of steps) is part of the phase that it runs in.
+std::vector<Phase> phases_of(const GraphState& graph) {
+  std::vector<Phase> phases;
+  phases.reserve(graph.nodes().size());
+  for (const Node& node : graph.nodes()) {
+    Phase phase = own_phase(node);
+    for (const ValueId& input : node.inputs)
+      if (input.node != kNoNode) phase = std::max(phase, phases[input.node]);
+    if (node.kind == NodeKind::kAssign && phase == kBackward) phase = kUpdate;
+    phases.push_back(phase);
+  }
+  return phases;
+}
+
+}  // namespace
+
+// A program that computes no gradients has none: whoever calls it knows what it is for.
+void ProgramBuilder::describe_phases() {
+  const std::vector<Phase> of_nodes = phases_of(graph_);
+  std::vector<PlacedPhase>& phases = program_.placed_.phases;
+  bool told = false;
+  Phase now = kForward;
+  for (std::uint32_t i = 0; i < steps_.size(); ++i) {
+    const Phase before = now, wanted = of_nodes[steps_[i].node];
+    now = wanted == kAny ? before : wanted;
+    told |= now != kForward;
+    if (i == 0 || now != before) phases.push_back({i, kNames[now]});
+  }
+  if (!told) phases.clear();
+}
+
+}  // namespace plimsoll
