@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/heap_count_testing.h"
 #include "plimsoll/graph/function.h"
 #include "plimsoll/graph/graph.h"
 #include "plimsoll/graph/session.h"
@@ -154,6 +155,25 @@ TEST(PlanBudget, ASessionStaysWithinTheScopeItWasMadeIn) {
   EXPECT_EQ(session->run(y, {{x, few}}).at<float>({7, 63}), 64);
   session->close();
   EXPECT_EQ(outer.used(), 0u);
+}
+
+TEST(Budgets, ThatCannotBeMadeLeaveOthersAsTheyAre) {
+  const Budget first("first", 1 << 20), second("second", 1 << 20, first);
+  const std::string before = first.report();
+  bool has_failed = true;
+  std::size_t failures = 0;
+  for (; has_failed && failures < 100; failures += has_failed) {
+    std::string name = "a budget whose name is too long to lie in the string itself, " + std::to_string(failures);
+    fail_heap_after(failures);
+    try {
+      const Budget budget(std::move(name), 1024, first);
+    } catch (const std::bad_alloc&) {
+    }
+    has_failed = disarm_heap();
+    EXPECT_EQ(first.report(), before) << failures;
+  }
+  EXPECT_FALSE(has_failed);
+  EXPECT_GT(failures, 2u);
 }
 
 }  // namespace

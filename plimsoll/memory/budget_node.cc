@@ -16,7 +16,7 @@ struct NodeList {
   std::mutex mutex;
   std::vector<bool> taken;
   std::vector<BudgetNode*> nodes;  // By number, where it is taken.
-  std::vector<BudgetNode*> released;
+  BudgetNode* released = nullptr;  // By their next_released_.
 
   static NodeList& instance() {
     static auto* list = new NodeList;
@@ -35,13 +35,13 @@ std::shared_ptr<BudgetNode> BudgetNode::make(std::string name, std::size_t limit
   trace_budget(node->name_, node->parent_ ? node->parent_->name_ : "", limit);
   NodeList& list = NodeList::instance();
   const std::lock_guard lock(list.mutex);
-  node->number_ = static_cast<std::size_t>(std::find(list.taken.begin(), list.taken.end(), false) - list.taken.begin());
-  if (node->number_ == list.taken.size()) {
-    list.taken.push_back(true);
-    list.nodes.push_back(nullptr);
-  }
-  list.taken[node->number_] = true;
-  list.nodes[node->number_] = node.get();
+  const auto number =
+      static_cast<std::size_t>(std::find(list.taken.begin(), list.taken.end(), false) - list.taken.begin());
+  if (number == list.nodes.size()) list.nodes.push_back(nullptr);
+  if (number == list.taken.size()) list.taken.push_back(true);
+  list.taken[number] = true;
+  list.nodes[number] = node.get();
+  node->number_ = number;
   if (node->parent_) {
     auto& siblings = node->parent_->children_;
     std::erase_if(siblings, [](const auto& sibling) { return sibling.expired(); });
@@ -50,25 +50,28 @@ std::shared_ptr<BudgetNode> BudgetNode::make(std::string name, std::size_t limit
   return node;
 }
 
-void BudgetNode::release(BudgetNode* node) {
+void BudgetNode::release(BudgetNode* node) noexcept {
+  if (node->number_ == kNone) return delete node;  // It could not be made.
   NodeList& list = NodeList::instance();
   {
     const std::lock_guard lock(list.mutex);
-    list.released.push_back(node);
+    node->next_released_ = std::exchange(list.released, node);
   }
   sweep();
 }
 
-void BudgetNode::sweep() {
+void BudgetNode::sweep() noexcept {
   NodeList& list = NodeList::instance();
-  std::vector<BudgetNode*> done;
+  BudgetNode* done = nullptr;
   {
     const std::lock_guard lock(list.mutex);
-    const auto finished =
-        std::partition(list.released.begin(), list.released.end(), [](BudgetNode* node) { return node->used() > 0; });
-    done.assign(finished, list.released.end());
-    list.released.erase(finished, list.released.end());
-    for (BudgetNode* node : done) {
+    for (BudgetNode** link = &list.released; *link;) {
+      BudgetNode* const node = *link;
+      if (node->used() > 0) {
+        link = &node->next_released_;
+        continue;
+      }
+      *link = std::exchange(node->next_released_, std::exchange(done, node));
       const std::lock_guard centers(MeterCenter::mutex());
       const StopThreads stopped;
       for (ThreadMemory* thread : stopped) {
@@ -77,7 +80,7 @@ void BudgetNode::sweep() {
       list.taken[node->number()] = false;
     }
   }
-  for (BudgetNode* node : done) delete node;  // May release the parent in turn.
+  while (done) delete std::exchange(done, done->next_released_);  // May release the parent in turn.
 }
 
 std::vector<std::string> BudgetNode::trace_records() {

@@ -29,13 +29,15 @@ class BudgetNode final : public MeterCenter, public std::enable_shared_from_this
 
  private:
   BudgetNode(std::string name, std::size_t limit, std::shared_ptr<BudgetNode> parent);
-  static void release(BudgetNode* node);  // The last handle is gone.
-  static void sweep();                    // Destroys released nodes that nothing is charged to any more.
+  static void release(BudgetNode* node) noexcept;  // The last handle is gone.
+  static void sweep() noexcept;                    // Destroys released nodes that nothing is charged to any more.
 
   const std::string name_;
   const char* const interned_name_;
   const std::shared_ptr<BudgetNode> parent_;
-  std::size_t number_ = 0;
+  static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+  std::size_t number_ = kNone;           // Until make() has given it one.
+  BudgetNode* next_released_ = nullptr;  // In the list of those whose handles are gone: nothing that can fail.
   std::vector<std::weak_ptr<BudgetNode>> children_;
 };
 

@@ -97,7 +97,7 @@ struct Optimizer::State final : OptimizerNow, std::enable_shared_from_this<State
         if (std::optional<Entry> entry = one.find()) obtained.push_back(*std::move(entry));
       entries.reserve(entries.size() + obtained.size());
     } catch (...) {
-      mutex.unlock();
+      end();
       throw;
     }
   }

@@ -132,9 +132,9 @@ class PLIMSOLL_API Tensor {
   static T convert(const ConstTensorView& element) {
     return visit_dtype(element.dtype(), [&]<class S>(TypeTag<S>) {
       const S value = *element.template data<S>();
-      constexpr bool kToInteger = std::integral<T> && !std::same_as<T, bool>;
-      if constexpr (kToInteger && !std::integral<S>)
-        return to_integer<T>(
+      constexpr bool kToInteger = std::integral<T> && !std::same_as<T, bool> && !std::integral<S>;
+      if constexpr (kToInteger)  // The other type is for clang 14, which looks at this in any case.
+        return to_integer<std::conditional_t<kToInteger, T, std::int64_t>>(
             static_cast<double>(static_cast<std::conditional_t<std::same_as<S, double>, double, float>>(value)));
       else if constexpr (std::same_as<S, float16> || std::same_as<S, bfloat16>)
         return static_cast<T>(static_cast<float>(value));

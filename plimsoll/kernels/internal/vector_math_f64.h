@@ -30,13 +30,13 @@ inline F64 exp_of(F64 x) noexcept {
 
 // x = m 2^e with m in [sqrt(1/2), sqrt(2)); log x = e ln 2 + log m.
 inline F64 log_of(F64 x) noexcept {
-  constexpr std::int64_t kRootHalf = 0x3fe6a09e667f3bcd;
+  constexpr std::uint64_t kRootHalf = 0x3fe6a09e667f3bcd;  // Unsigned: those of negative numbers go round.
   const I64 tiny = x < 2.2250738585072014e-308;
-  const I64 bits = bits_as<I64>(tiny ? x * 18014398509481984.0 : x) - kRootHalf;
-  const U64 exponent = bits_as<U64>(bits + (std::int64_t{1024} << 52)) >> 52;  // Plus 1024.
+  const U64 bits = bits_as<U64>(tiny ? x * 18014398509481984.0 : x) - kRootHalf;
+  const U64 exponent = (bits + (std::uint64_t{1024} << 52)) >> 52;  // Plus 1024.
   F64 e = bits_as<F64>(exponent | 0x4330000000000000u) - (4503599627370496.0 + 1024.0);
   e = tiny ? e - 54.0 : e;
-  const F64 f = bits_as<F64>((bits & 0xfffffffffffff) + kRootHalf) - 1.0;
+  const F64 f = bits_as<F64>((bits & std::uint64_t{0xfffffffffffff}) + kRootHalf) - 1.0;
   F64 p = f * 1.01875663804580931796e-4 + 4.97494994976747001425e-1;
   p = p * f + 4.70579119878881725854;
   p = p * f + 1.44989225341610930846e1;
