@@ -16,11 +16,11 @@ typedef float HalfF32 __attribute__((vector_size(kVectorBytes / 2)));
 
 // log2 x for x > 0 that is not subnormal (no float is, as a double), to 40 bits.
 inline F64 short_log2(F64 x) noexcept {
-  constexpr std::int64_t kRootHalf = 0x3fe6a09e667f3bcd;
-  const I64 bits = bits_as<I64>(x) - kRootHalf;
-  const U64 exponent = bits_as<U64>(bits + (std::int64_t{1024} << 52)) >> 52;  // Plus 1024.
+  constexpr std::uint64_t kRootHalf = 0x3fe6a09e667f3bcd;  // Unsigned: those of negative numbers go round.
+  const U64 bits = bits_as<U64>(x) - kRootHalf;
+  const U64 exponent = (bits + (std::uint64_t{1024} << 52)) >> 52;  // Plus 1024.
   const F64 e = bits_as<F64>(exponent | 0x4330000000000000u) - (4503599627370496.0 + 1024.0);
-  const F64 m = bits_as<F64>((bits & 0xfffffffffffff) + kRootHalf);
+  const F64 m = bits_as<F64>((bits & std::uint64_t{0xfffffffffffff}) + kRootHalf);
   const F64 s = (m - 1.0) / (m + 1.0), q = s * s;
   F64 p = q * (1.0 / 13) + 1.0 / 11;  // The series of the inverse hyperbolic tangent.
   p = p * q + 1.0 / 9;
