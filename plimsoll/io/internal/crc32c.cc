@@ -56,7 +56,7 @@ namespace {
 // A linear map of the 32 bits of a register: column i is what bit i becomes.
 using BitMatrix = std::array<std::uint32_t, 32>;
 
-constexpr std::uint32_t apply(const BitMatrix& matrix, std::uint32_t bits) {
+constexpr std::uint32_t times(const BitMatrix& matrix, std::uint32_t bits) {
   std::uint32_t result = 0;
   for (std::size_t i = 0; bits != 0; ++i, bits >>= 1)
     if (bits & 1) result ^= matrix[i];
@@ -72,7 +72,7 @@ constexpr BitMatrix zeros_matrix(int doublings) {
   }
   for (int doubling = 0; doubling < doublings; ++doubling) {
     BitMatrix squared{};
-    for (std::size_t i = 0; i < 32; ++i) squared[i] = apply(matrix, matrix[i]);
+    for (std::size_t i = 0; i < 32; ++i) squared[i] = times(matrix, matrix[i]);
     matrix = squared;
   }
   return matrix;
@@ -90,7 +90,7 @@ constexpr ShiftTable shift_table(int doublings) {
   const BitMatrix matrix = zeros_matrix(doublings);
   ShiftTable table{};
   for (std::size_t place = 0; place < 4; ++place)
-    for (std::uint32_t byte = 0; byte < 256; ++byte) table[place][byte] = apply(matrix, byte << (8 * place));
+    for (std::uint32_t byte = 0; byte < 256; ++byte) table[place][byte] = times(matrix, byte << (8 * place));
   return table;
 }
 
@@ -149,7 +149,7 @@ std::uint32_t combine_crc32c(std::uint32_t first, std::uint32_t second, std::uin
     return made;
   }();
   for (std::size_t i = 0; second_bytes != 0; ++i, second_bytes >>= 1)
-    if (second_bytes & 1) first = apply(matrices[i], first);
+    if (second_bytes & 1) first = times(matrices[i], first);
   return first ^ second;
 }
 
