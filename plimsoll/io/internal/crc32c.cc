@@ -13,8 +13,10 @@ namespace {
 constexpr std::uint32_t kPolynomial = 0x82f63b78u;  // Reflected.
 
 // [k][b]: the checksum of byte b followed by k zero bytes, from and to a register that is not inverted.
-constexpr std::array<std::array<std::uint32_t, 256>, 8> make_tables() {
-  std::array<std::array<std::uint32_t, 256>, 8> tables{};
+using Tables = std::array<std::array<std::uint32_t, 256>, 8>;
+
+Tables make_tables() {
+  Tables tables{};
   for (std::uint32_t byte = 0; byte < 256; ++byte) {
     std::uint32_t value = byte;
     for (int bit = 0; bit < 8; ++bit) value = (value >> 1) ^ (value & 1 ? kPolynomial : 0);
@@ -27,7 +29,12 @@ constexpr std::array<std::array<std::uint32_t, 256>, 8> make_tables() {
     }
   return tables;
 }
-constexpr auto kTables = make_tables();
+
+// Filled at first use: as constants these tables take the compiler ten seconds.
+const Tables& tables() noexcept {
+  static const Tables filled = make_tables();
+  return filled;
+}
 
 std::uint64_t load_word(const std::byte* from) noexcept {
   std::uint64_t word;
@@ -38,6 +45,7 @@ std::uint64_t load_word(const std::byte* from) noexcept {
 }  // namespace
 
 std::uint32_t crc32c_by_tables(std::span<const std::byte> bytes, std::uint32_t before) noexcept {
+  const Tables& table = tables();
   std::uint32_t crc = ~before;
   const std::byte* at = bytes.data();
   std::size_t left = bytes.size();
@@ -45,9 +53,9 @@ std::uint32_t crc32c_by_tables(std::span<const std::byte> bytes, std::uint32_t b
     for (; left >= 8; at += 8, left -= 8) {
       const std::uint64_t word = load_word(at) ^ crc;
       crc = 0;
-      for (unsigned byte = 0; byte < 8; ++byte) crc ^= kTables[7 - byte][(word >> (8 * byte)) & 0xff];
+      for (unsigned byte = 0; byte < 8; ++byte) crc ^= table[7 - byte][(word >> (8 * byte)) & 0xff];
     }
-  for (; left > 0; ++at, --left) crc = (crc >> 8) ^ kTables[0][(crc ^ static_cast<std::uint32_t>(*at)) & 0xff];
+  for (; left > 0; ++at, --left) crc = (crc >> 8) ^ table[0][(crc ^ static_cast<std::uint32_t>(*at)) & 0xff];
   return ~crc;
 }
 
@@ -56,7 +64,7 @@ namespace {
 // A linear map of the 32 bits of a register: column i is what bit i becomes.
 using BitMatrix = std::array<std::uint32_t, 32>;
 
-constexpr std::uint32_t times(const BitMatrix& matrix, std::uint32_t bits) {
+std::uint32_t times(const BitMatrix& matrix, std::uint32_t bits) {
   std::uint32_t result = 0;
   for (std::size_t i = 0; bits != 0; ++i, bits >>= 1)
     if (bits & 1) result ^= matrix[i];
@@ -64,11 +72,11 @@ constexpr std::uint32_t times(const BitMatrix& matrix, std::uint32_t bits) {
 }
 
 // What 2^doublings zero bytes make of a register.
-constexpr BitMatrix zeros_matrix(int doublings) {
+BitMatrix zeros_matrix(int doublings) {
   BitMatrix matrix{};
   for (std::size_t i = 0; i < 32; ++i) {
     const std::uint32_t bit = std::uint32_t{1} << i;
-    matrix[i] = (bit >> 8) ^ kTables[0][bit & 0xff];
+    matrix[i] = (bit >> 8) ^ tables()[0][bit & 0xff];
   }
   for (int doubling = 0; doubling < doublings; ++doubling) {
     BitMatrix squared{};
@@ -86,7 +94,7 @@ namespace {
 // The same, by the four bytes of the register.
 using ShiftTable = std::array<std::array<std::uint32_t, 256>, 4>;
 
-constexpr ShiftTable shift_table(int doublings) {
+ShiftTable shift_table(int doublings) {
   const BitMatrix matrix = zeros_matrix(doublings);
   ShiftTable table{};
   for (std::size_t place = 0; place < 4; ++place)
@@ -95,7 +103,6 @@ constexpr ShiftTable shift_table(int doublings) {
 }
 
 constexpr int kLongDoublings = 12, kShortDoublings = 8;  // Streams of 4096 bytes, then of 256.
-constexpr ShiftTable kLongShift = shift_table(kLongDoublings), kShortShift = shift_table(kShortDoublings);
 
 std::uint32_t shift(const ShiftTable& table, std::uint32_t crc) noexcept {
   return table[0][crc & 0xff] ^ table[1][(crc >> 8) & 0xff] ^ table[2][(crc >> 16) & 0xff] ^ table[3][crc >> 24];
@@ -123,8 +130,9 @@ __attribute__((target("sse4.2"))) std::uint32_t crc32c_by_instruction(std::span<
   std::uint64_t crc = ~before;
   const std::byte* at = bytes.data();
   std::size_t left = bytes.size();
-  three_streams(std::size_t{1} << kLongDoublings, kLongShift, at, left, crc);
-  three_streams(std::size_t{1} << kShortDoublings, kShortShift, at, left, crc);
+  static const ShiftTable long_shift = shift_table(kLongDoublings), short_shift = shift_table(kShortDoublings);
+  three_streams(std::size_t{1} << kLongDoublings, long_shift, at, left, crc);
+  three_streams(std::size_t{1} << kShortDoublings, short_shift, at, left, crc);
   for (; left >= 8; at += 8, left -= 8) crc = _mm_crc32_u64(crc, load_word(at));
   for (; left > 0; ++at, --left) crc = _mm_crc32_u8(static_cast<std::uint32_t>(crc), static_cast<unsigned char>(*at));
   return ~static_cast<std::uint32_t>(crc);
