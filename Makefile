@@ -53,6 +53,7 @@ lint:
 	@tools/check_format
 	@tools/check_layers
 	@tools/check_sizes
+	@tools/check_definitions
 
 format:
 	@tools/setup lint
@@ -67,6 +68,7 @@ golden:
 	@tools/golden
 
 full: lint test asan tsan clang
+	@tools/check_headers
 	@tools/check_tidy
 	@tools/check_report
 

@@ -12,7 +12,7 @@ constexpr int kGrowingRuns = 16;
 
 }  // namespace
 
-void GrowthWatch::look(const GraphState& graph) {
+void GraphGrowthWatch::look(const GraphState& graph) {
   const auto locked = graph.lock();
   const std::size_t size = graph.nodes().size();
   const bool grew = seen_size_ != 0 && size > seen_size_;

@@ -1,5 +1,5 @@
-// GrowthWatch: says once that a graph grows before run after run: most often a loop that builds what it should build
-// once.
+// GraphGrowthWatch: says once that a graph grows before run after run: most often a loop that builds what it should
+// build once.
 //
 //   growth.look(graph);                                    // before each run
 //
@@ -12,7 +12,7 @@
 
 namespace plimsoll {
 
-class GrowthWatch {
+class GraphGrowthWatch {
  public:
   // Logs a warning that names the last node, its operation, scope and site.
   void look(const GraphState& graph);

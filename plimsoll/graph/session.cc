@@ -370,7 +370,7 @@ class Session::State {
   PlanCache<Planned> plans_;
   mutable std::mutex mutex_;
   std::vector<std::optional<Variable>> values_;  // By number in the graph. Guarded by mutex_.
-  GrowthWatch growth_;
+  GraphGrowthWatch growth_;
 };
 
 Session::Session(SessionOptions options) : Session(default_graph(), options) {}
