@@ -134,7 +134,13 @@ void AtomicFile::put(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t written = ::write(file_, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) fail("write");
+    if (written < 0) {
+      const int error = errno;
+      const std::string verb =
+          fmt::format("write {} bytes after the first {}", bytes.size(), lseek(file_, 0, SEEK_CUR));
+      errno = error;
+      fail(verb.c_str());
+    }
     bytes = bytes.subspan(static_cast<std::size_t>(written));
   }
 }
@@ -148,7 +154,7 @@ void AtomicFile::give_up() noexcept {
 void AtomicFile::require_open(const char* verb) const {
   if (file_ < 0)
     throw FailedPrecondition(
-        fmt::format("file \"{}\": cannot {}: already committed or given up; open it anew", path_.native(), verb));
+        fmt::format("file \"{}\": cannot {}: already committed or given up; open it again", path_.native(), verb));
 }
 
 void AtomicFile::fail(const char* verb) {

@@ -5,11 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <sys/resource.h>
-#include <csignal>
 #include <fstream>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/file_size_limit_testing.h"
 
 namespace plimsoll {
 namespace {
@@ -97,18 +96,32 @@ TEST_F(AtomicFileTest, NamesThePathAndTheReason) {
   EXPECT_THROW(AtomicFile file(""), Error);
 }
 
+TEST_F(AtomicFileTest, SaysOfAUrlThatItMustBeDownloaded) {
+  const auto told = [](const char* path) -> std::string {
+    try {
+      return read_file(path, 100);
+    } catch (const NotFound& error) {
+      return error.what();
+    }
+  };
+  EXPECT_THAT(told("https://example.org/model.json"),
+              testing::HasSubstr("only local files are read: download it first"));
+  EXPECT_THAT(told("gs://bucket/x"), testing::HasSubstr("it is a URL"));
+  EXPECT_THAT(told("no/such:/file"), testing::Not(testing::HasSubstr("URL")));
+}
+
 TEST_F(AtomicFileTest, RemovesTheTemporaryWhenTheDiskRefuses) {
   const fs::path path = directory_ / "a";
   put(path, "old");
-  rlimit before{};
-  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
-  const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
-  const rlimit small = {.rlim_cur = 4096, .rlim_max = before.rlim_max};
-  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
   AtomicFile file(path);
-  EXPECT_THROW(file.write(std::string(1 << 20, 'x')), Error);
-  setrlimit(RLIMIT_FSIZE, &before);
-  std::signal(SIGXFSZ, old_handler);
+  try {
+    const FileSizeLimit full(4096);
+    file.write(std::string(1 << 20, 'x'));
+    FAIL() << "nothing thrown";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(),
+                testing::HasSubstr("/a\": cannot write 1044480 bytes after the first 4096: file too large (errno 27)"));
+  }
   EXPECT_THROW(file.commit(), FailedPrecondition);
   EXPECT_EQ(read_file(path, 100), "old");
   EXPECT_EQ(files(), 1u);

@@ -6,12 +6,13 @@
 
 namespace {
 
-constinit std::atomic<std::size_t> allocations{0};
+constinit std::atomic<std::size_t> allocations{0}, all_bytes{0};
 constinit thread_local bool armed = false, failed = false;
 constinit thread_local std::size_t left = 0;
 
 void* count_and_allocate(std::size_t bytes, std::size_t alignment) {
   allocations.fetch_add(1, std::memory_order_relaxed);
+  all_bytes.fetch_add(bytes, std::memory_order_relaxed);
   if (armed && left-- == 0) {
     armed = false;
     failed = true;
@@ -45,6 +46,7 @@ void operator delete(void* pointer, std::size_t, std::align_val_t) noexcept { st
 namespace plimsoll {
 
 std::size_t heap_allocations() noexcept { return allocations.load(); }
+std::size_t heap_bytes() noexcept { return all_bytes.load(); }
 
 void fail_heap_after(std::size_t successes) noexcept {
   failed = false;

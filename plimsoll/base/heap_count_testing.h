@@ -12,6 +12,7 @@
 namespace plimsoll {
 
 std::size_t heap_allocations() noexcept;
+std::size_t heap_bytes() noexcept;  // Of all of them together, whether or not they are still there.
 
 // Of this thread: `successes` more allocations succeed, the next throws std::bad_alloc, later ones succeed.
 void fail_heap_after(std::size_t successes) noexcept;

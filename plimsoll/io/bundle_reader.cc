@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/system_error.h"
 #include "plimsoll/io/bundle.h"
 #include "plimsoll/io/internal/crc32c.h"
 #include "plimsoll/io/internal/input_file.h"
@@ -37,7 +39,11 @@ BundleReader::BundleReader(const std::filesystem::path& prefix, const BundleRead
           fmt::format("checkpoint \"{}\": it has version 1, of TensorFlow before 0.12; have a later one "
                       "write it anew",
                       prefix_));
-    throw NotFound(fmt::format("checkpoint \"{}\": there is no file \"{}\"", prefix_, index_path.native()));
+    if (prefix_.empty())
+      throw NotFound(
+          "checkpoint: its name is empty, as latest_checkpoint gives it for a folder that has none; look whether that "
+          "is the right folder");
+    throw_system_error("checkpoint", prefix_, fmt::format("open \"{}\"", index_path.native()), ENOENT);
   }
   const InputFile index(index_path);
   load_index(index);

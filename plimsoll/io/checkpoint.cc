@@ -7,6 +7,7 @@
 
 #include "plimsoll/base/atomic_file.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/log.h"
 #include "plimsoll/io/checkpoint_state.h"
 
 namespace plimsoll {
@@ -94,14 +95,21 @@ void CheckpointKeeper::keep(const std::string& path) {
   }
   const fs::path directory = fs::path(path).parent_path();
   CheckpointState state;
-  for (const std::string& one : kept) state.all.push_back(relative_name(directory, one));
+  for (const auto* paths : {&to_remove, &kept})
+    for (const std::string& one : *paths) state.all.push_back(relative_name(directory, one));
   state.latest = state.all.back();
   write_checkpoint_state(directory, state);
   kept_.swap(kept);
   to_remove_.swap(to_remove);
+  if (to_remove_.empty()) return;
+  // Listed until they are gone: a keeper that is killed here finds them again.
   try {
+    state.all.erase(state.all.begin(), state.all.begin() + static_cast<std::ptrdiff_t>(to_remove_.size()));
     for (; !to_remove_.empty(); to_remove_.pop_back()) remove_bundle(to_remove_.back());
+    write_checkpoint_state(directory, state);
   } catch (const std::bad_alloc&) {  // The next save goes on with it.
+  } catch (const Error& error) {
+    log_message(LogLevel::warning, error.what());
   }
 }
 

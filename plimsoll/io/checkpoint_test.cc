@@ -132,6 +132,19 @@ void save_some(CheckpointKeeper& keeper, const fs::path& directory, bool one_nam
   keeper.save(directory / "model.ckpt", one_name ? std::optional<std::int64_t>() : round, tensors);
 }
 
+TEST_F(Checkpoint, OldOnesAreListedUntilTheyAreGone) {
+  // As a keeper leaves it that is killed before it removes the oldest: all are listed, so that the next one finds them.
+  CheckpointKeeper all({.max_to_keep = 0});
+  for (const int step : {1, 2, 3})
+    all.save(directory_ / "m.ckpt", step, std::vector<NamedTensor>{{"w", patterned({2}, f32)}});
+  CheckpointKeeper two({.max_to_keep = 2});
+  two.recover(directory_);
+  two.save(directory_ / "m.ckpt", 4, std::vector<NamedTensor>{{"w", patterned({2}, f32)}});
+  EXPECT_THAT(names(), testing::ElementsAre("checkpoint", "m.ckpt-3.data-00000-of-00001", "m.ckpt-3.index",
+                                            "m.ckpt-4.data-00000-of-00001", "m.ckpt-4.index"));
+  EXPECT_THAT(read_checkpoint_state(directory_).all, testing::ElementsAre("m.ckpt-3", "m.ckpt-4"));
+}
+
 // A child saves without end, to one name or to many; the parent kills it at some instant and looks.
 void save_until_killed(const fs::path& directory, bool one_name, int first) {
   CheckpointKeeper keeper({.max_to_keep = 2});

@@ -6,6 +6,7 @@
 #include <map>
 #include <thread>
 
+#include "plimsoll/base/file_size_limit_testing.h"
 #include "plimsoll/io/event_reader.h"
 #include "plimsoll/io/event_writer.h"
 #include "plimsoll/io/io_testing.h"
@@ -144,6 +145,30 @@ TEST_F(Events, LoseAtMostTheLastRecordWhenKilled) {
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
   EXPECT_EQ(all(directory_ / names().at(0)).size(), 101u);
+}
+
+TEST_F(Events, ADiskThatIsFullForAWhileCostsTheRecordsOfThatWhileOnly) {
+  EventWriter writer(directory_);
+  writer.add_scalar("before", 1, 0);
+  std::string told;
+  {
+    const FileSizeLimit full(static_cast<rlim_t>(fs::file_size(writer.path())) + 10);  // A part of a record fits.
+    told = message_of<Error>([&] { writer.add_scalar("lost", 1, 1); });
+  }
+  EXPECT_THAT(told, HasSubstr(writer.path().native()));
+  EXPECT_THAT(told, testing::ContainsRegex("cannot write [0-9]+ bytes after the first [0-9]+"));
+  writer.add_scalar("after", 1, 2);
+  writer.close();
+  std::vector<std::string> tags;
+  for (const SummaryEvent& event : all(writer.path()))
+    for (const EventValue& value : event.values) tags.push_back(value.tag);
+  EXPECT_THAT(tags, ElementsAre("before", "after"));
+}
+
+TEST_F(Events, AWriterThatCannotBeginLeavesNoFile) {
+  const FileSizeLimit full(5);
+  EXPECT_THROW(EventWriter writer(directory_), Error);
+  EXPECT_THAT(names(), testing::IsEmpty());
 }
 
 TEST_F(Events, TruncatedFilesAreReadUpToTheLastWholeRecord) {

@@ -59,11 +59,33 @@ struct EventWriter::Inside {
     }
   }
 
+  // All of it, or nothing: readers stop at a record that is torn, so what came after one would be lost.
+  void append(std::string_view record, const std::string& path) {
+    const auto fail = [&](int error) {
+      throw_system_error("file", path, fmt::format("write {} bytes after the first {}", record.size(), whole_bytes),
+                         error);
+    };
+    if (broken != 0) fail(broken);
+    for (std::size_t done = 0; done < record.size();) {
+      const ssize_t wrote = write(file, record.data() + done, record.size() - done);
+      if (wrote < 0 && errno == EINTR) continue;
+      if (wrote < 0) {
+        const int error = errno;
+        if (done > 0 && ftruncate(file, whole_bytes) != 0) broken = error;
+        fail(error);
+      }
+      done += static_cast<std::size_t>(wrote);
+    }
+    whole_bytes += static_cast<off_t>(record.size());
+  }
+
   std::mutex mutex;
   std::condition_variable_any changed;
   int file = -1;
   bool dirty = false;        // Records the disk was not yet asked for.
   int background_error = 0;  // Of the timer; thrown by the next call.
+  off_t whole_bytes = 0;     // Of the records that are complete.
+  int broken = 0;            // The error of a part of a record that could not be cut off.
   double flush_seconds = 0;
   std::jthread timer;  // Last: it ends before the rest does.
 };
@@ -79,7 +101,12 @@ EventWriter::EventWriter(const std::filesystem::path& directory, const EventWrit
     inside_->file = open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
   } while (inside_->file < 0 && errno == EEXIST);
   if (inside_->file < 0) throw_system_error("file", path_.native(), "create", errno);
-  write_event(0, kFileVersion, "brain.Event:2");
+  try {
+    write_event(0, kFileVersion, "brain.Event:2");
+  } catch (...) {
+    unlink(path_.c_str());
+    throw;
+  }
   inside_->timer =
       std::jthread([inside = inside_.get()](const std::stop_token& stop) { inside->sync_now_and_then(stop); });
 }
@@ -98,12 +125,7 @@ void EventWriter::write_event(std::int64_t step, std::uint32_t field, std::strin
   if (inside_->file < 0) throw FailedPrecondition(fmt::format("file \"{}\": events after close()", path_.native()));
   if (const int error = std::exchange(inside_->background_error, 0))
     throw_system_error("file", path_.native(), "sync", error);
-  for (std::size_t done = 0; done < record.size();) {
-    const ssize_t wrote = write(inside_->file, record.data() + done, record.size() - done);
-    if (wrote < 0 && errno == EINTR) continue;
-    if (wrote < 0) throw_system_error("file", path_.native(), "write", errno);
-    done += static_cast<std::size_t>(wrote);
-  }
+  inside_->append(record, path_.native());
   inside_->dirty = true;
   inside_->changed.notify_one();
 }

@@ -25,8 +25,9 @@ std::string npy(std::string_view dictionary, std::string_view data, char version
   return file + std::string(dictionary) + std::string(data);
 }
 
-// An archive of one deflated member, with a claimed size.
-std::string deflated_zip(const std::string& name, const std::string& content, std::uint32_t claimed) {
+// An archive of one deflated member, with a claimed size; the directory names it `times` times.
+std::string deflated_zip(const std::string& name, const std::string& content, std::uint32_t claimed,
+                         std::uint16_t times = 1) {
   std::string packed(content.size() + 100, '\0');
   z_stream stream{};
   deflateInit2(&stream, 6, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY);
@@ -53,16 +54,20 @@ std::string deflated_zip(const std::string& name, const std::string& content, st
   words(file, {crc, packed_size, claimed});
   halves(file, {name_size, 0});
   file += name + packed;
-  words(central, {0x02014b50});
-  halves(central, {20, 20, 0, 8, 0, 33});
-  words(central, {crc, packed_size, claimed});
-  halves(central, {name_size, 0, 0, 0, 0});
-  words(central, {0, 0});
-  central += name;
+  for (int time = 0; time < times; ++time) {
+    words(central, {0x02014b50});
+    halves(central, {20, 20, 0, 8, 0, 33});
+    words(central, {crc, packed_size, claimed});
+    halves(central, {name_size, 0, 0, 0, 0});
+    words(central, {0, 0});
+    std::string own = name;
+    own[0] = static_cast<char>(own[0] + time);
+    central += own;
+  }
   const auto offset = static_cast<std::uint32_t>(file.size());
   file += central;
   words(file, {0x06054b50});
-  halves(file, {0, 0, 1, 1});
+  halves(file, {0, 0, times, times});
   words(file, {static_cast<std::uint32_t>(central.size()), offset});
   halves(file, {0});
   return file;
@@ -138,6 +143,18 @@ TEST_F(Npz, ReadsDeflatedMembersAndRefusesBombs) {
     flipped[at] = static_cast<char>(flipped[at] ^ 4);
     EXPECT_THROW(NpzFile(bytes_of(flipped)).read("x"), Error) << at;
   }
+}
+
+TEST_F(Npz, RefusesMembersThatOverlap) {
+  const std::string content = npy("{'descr': '<f4', 'fortran_order': False, 'shape': (4, ), }\n", std::string(16, 'x'));
+  const auto size = static_cast<std::uint32_t>(content.size());
+  EXPECT_NO_THROW(NpzFile(bytes_of(deflated_zip("a.npy", content, size))));
+  EXPECT_THAT(message_of<Corruption>([&] { NpzFile(bytes_of(deflated_zip("a.npy", content, size, 2))); }),
+              testing::AllOf(HasSubstr("begins at 0; they overlap"), HasSubstr("offset 0")));
+  // A member whose own header makes its data reach into the directory.
+  std::string longer = deflated_zip("a.npy", content, size);
+  longer[28] = 1;  // An extra field of one byte.
+  EXPECT_THAT(message_of<Corruption>([&] { NpzFile(bytes_of(longer)).read("a"); }), HasSubstr("where the next begins"));
 }
 
 TEST_F(Npz, RefusesObjectsAndOtherDtypes) {

@@ -21,6 +21,7 @@ struct ZipMember {
   std::uint64_t header_offset = 0, compressed_size = 0, size = 0;
   std::uint32_t crc = 0;
   std::uint16_t method = 0, flags = 0;
+  std::uint64_t end = 0;  // Where the next one begins, or the directory.
 
   bool is_deflated() const noexcept { return method == 8; }
 };

@@ -66,6 +66,28 @@ void take_extra(const InputFile& file, std::string_view extra, ZipMember& member
   }
 }
 
+// Each member ends where the next begins, or the directory. Bytes that several members shared would be counted, read
+// and unpacked once for each of them.
+void find_ends(const InputFile& file, std::vector<ZipMember>& members, std::uint64_t directory) {
+  std::vector<ZipMember*> in_order;
+  for (ZipMember& member : members) in_order.push_back(&member);
+  std::sort(in_order.begin(), in_order.end(),
+            [](const ZipMember* a, const ZipMember* b) { return a->header_offset < b->header_offset; });
+  for (std::size_t i = 0; i < in_order.size(); ++i) {
+    ZipMember& member = *in_order[i];
+    member.end = i + 1 < in_order.size() ? in_order[i + 1]->header_offset : directory;
+    if (member.end - member.header_offset < kLocalBytes + member.compressed_size)
+      file.corrupt(member.header_offset,
+                   fmt::format("member \"{}\" has {} bytes, but \"{}\" begins at {}; they overlap", member.name,
+                               member.compressed_size,
+                               i + 1 < in_order.size() ? in_order[i + 1]->name : "the directory", member.end));
+    // Deflate cannot do better than 1032 to 1: a larger claim is a lie, and nothing is allocated for it.
+    if (member.is_deflated() && member.size / 1040 > member.compressed_size)
+      file.corrupt(member.header_offset, fmt::format("member \"{}\": {} bytes cannot have been {}", member.name,
+                                                     member.compressed_size, member.size));
+  }
+}
+
 }  // namespace
 
 std::vector<ZipMember> read_zip_directory(const InputFile& file) {
@@ -100,6 +122,7 @@ std::vector<ZipMember> read_zip_directory(const InputFile& file) {
   if (members.size() != place.members)
     file.corrupt(place.offset,
                  fmt::format("the directory has {} members instead of {}", members.size(), place.members));
+  find_ends(file, members, place.offset);
   return members;
 }
 
@@ -120,14 +143,10 @@ ZipMemberReader::ZipMemberReader(const InputFile& file, const ZipMember& member)
   const std::string local = file.read_string(member.header_offset, kLocalBytes, kLocalBytes);
   if (word_at(local, 0) != kLocalMark) corrupt(member.header_offset, "its header is damaged");
   data_offset_ = member.header_offset + kLocalBytes + half_at(local, 26) + half_at(local, 28);
-  if (data_offset_ > file.size() || member.compressed_size > file.size() - data_offset_)
-    corrupt(data_offset_, fmt::format("its {} bytes do not fit the file", member.compressed_size));
-  if (member.is_deflated()) {
-    // Deflate cannot do better than 1032 to 1: a larger claim is a lie, and nothing is allocated for it.
-    if (member.size / 1040 > member.compressed_size)
-      corrupt(data_offset_, fmt::format("{} bytes cannot have been {}", member.compressed_size, member.size));
-    inflater_ = std::make_unique<Inflater>();
-  }
+  if (data_offset_ > member.end || member.compressed_size > member.end - data_offset_)
+    corrupt(data_offset_,
+            fmt::format("its {} bytes do not end at {}, where the next begins", member.compressed_size, member.end));
+  if (member.is_deflated()) inflater_ = std::make_unique<Inflater>();
 }
 
 ZipMemberReader::~ZipMemberReader() = default;
