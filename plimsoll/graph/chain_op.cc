@@ -20,6 +20,8 @@ const std::unordered_set<std::string_view>& elementwise_names() {
       made.insert(op_name(static_cast<BinaryOp>(i)));
     for (unsigned char i = 0; i < static_cast<unsigned char>(UnaryOp::kCount); ++i)
       made.insert(op_name(static_cast<UnaryOp>(i)));
+    for (unsigned char i = 0; i < static_cast<unsigned char>(TernaryOp::kCount); ++i)
+      made.insert(op_name(static_cast<TernaryOp>(i)));
     return made;
   }());
   return names;

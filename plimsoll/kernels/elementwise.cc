@@ -22,20 +22,15 @@ constexpr Facts kUnaryFacts[] = {
 #define PLIMSOLL_UNARY(name, types, result, value) {#name, gives_bool(#result), false},
 #define PLIMSOLL_MATH(name, vector_value, double_value) {#name, false, true},
 #include "plimsoll/kernels/unary_ops.inc"
-#undef PLIMSOLL_UNARY
-#undef PLIMSOLL_MATH
 };
 constexpr Facts kBinaryFacts[] = {
 #define PLIMSOLL_BINARY(name, types, result, value) {#name, gives_bool(#result), false},
 #define PLIMSOLL_BINARY_MATH(name, value) {#name, false, true},
 #include "plimsoll/kernels/binary_ops.inc"
-#undef PLIMSOLL_BINARY
-#undef PLIMSOLL_BINARY_MATH
 };
 constexpr Facts kTernaryFacts[] = {
 #define PLIMSOLL_TERNARY(name, types, result, value) {#name, gives_bool(#result), false},
 #include "plimsoll/kernels/ternary_ops.inc"
-#undef PLIMSOLL_TERNARY
 };
 
 const Facts& facts(UnaryOp op) noexcept { return kUnaryFacts[static_cast<std::size_t>(op)]; }

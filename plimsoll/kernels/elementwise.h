@@ -24,26 +24,19 @@ namespace plimsoll {
 
 enum class BinaryOp : unsigned char {
 #define PLIMSOLL_BINARY(name, types, result, value) name,
-#define PLIMSOLL_BINARY_MATH(name, value) name,
 #include "plimsoll/kernels/binary_ops.inc"
-#undef PLIMSOLL_BINARY
-#undef PLIMSOLL_BINARY_MATH
   kCount
 };
 
 enum class UnaryOp : unsigned char {
 #define PLIMSOLL_UNARY(name, types, result, value) name,
-#define PLIMSOLL_MATH(name, vector_value, double_value) name,
 #include "plimsoll/kernels/unary_ops.inc"
-#undef PLIMSOLL_UNARY
-#undef PLIMSOLL_MATH
   kCount
 };
 
 enum class TernaryOp : unsigned char {
 #define PLIMSOLL_TERNARY(name, types, result, value) name,
 #include "plimsoll/kernels/ternary_ops.inc"
-#undef PLIMSOLL_TERNARY
   kCount
 };
 

@@ -115,30 +115,11 @@ Tensor pair(BinaryOp which, const Tensor& x, const Number& number, bool number_f
 
 }  // namespace
 
-#define PLIMSOLL_PAIR(name)                                                                   \
+#define PLIMSOLL_BINARY_OP(name, reads_for_a, gradient_of_a, reads_for_b, gradient_of_b)      \
   Tensor name(const Tensor& a, const Tensor& b) { return pair(BinaryOp::name, a, b); }        \
   Tensor name(const Tensor& a, const Number& b) { return pair(BinaryOp::name, a, b, false); } \
   Tensor name(const Number& a, const Tensor& b) { return pair(BinaryOp::name, b, a, true); }
-PLIMSOLL_PAIR(add)
-PLIMSOLL_PAIR(subtract)
-PLIMSOLL_PAIR(multiply)
-PLIMSOLL_PAIR(divide)
-PLIMSOLL_PAIR(floor_divide)
-PLIMSOLL_PAIR(modulo)
-PLIMSOLL_PAIR(power)
-PLIMSOLL_PAIR(maximum)
-PLIMSOLL_PAIR(minimum)
-PLIMSOLL_PAIR(squared_difference)
-PLIMSOLL_PAIR(equal)
-PLIMSOLL_PAIR(not_equal)
-PLIMSOLL_PAIR(less)
-PLIMSOLL_PAIR(less_equal)
-PLIMSOLL_PAIR(greater)
-PLIMSOLL_PAIR(greater_equal)
-PLIMSOLL_PAIR(logical_and)
-PLIMSOLL_PAIR(logical_or)
-PLIMSOLL_PAIR(logical_xor)
-#undef PLIMSOLL_PAIR
+#include "plimsoll/ops/elementwise_ops.inc"
 
 #define PLIMSOLL_TENSOR_OPERATOR(symbol, name)                                    \
   Tensor operator symbol(const Tensor& a, const Tensor& b) { return name(a, b); } \

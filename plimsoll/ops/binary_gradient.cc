@@ -1,4 +1,8 @@
-// Gradients of the binary operations. Each formula is written once, for tensors and numbers alike.
+// Gradients of the binary operations: the rows of elementwise_ops.inc. Each formula is written once, for tensors and
+// numbers alike.
+#include <numbers>
+#include <type_traits>
+
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/elementwise.h"
 #include "plimsoll/ops/execute.h"
@@ -7,166 +11,157 @@
 namespace plimsoll {
 namespace {
 
-// Which operands a formula below reads.
-struct Reads {
-  bool a = false, b = false, y = false;
-};
+enum Reads : unsigned { kNothing = 0, kA = 1, kB = 2, kY = 4 };
 
-Reads reads_for_a(BinaryOp op) {
-  switch (op) {
-    case BinaryOp::multiply:
-    case BinaryOp::divide:
-      return {.b = true};
-    case BinaryOp::power:
-    case BinaryOp::maximum:
-    case BinaryOp::minimum:
-    case BinaryOp::squared_difference:
-    case BinaryOp::leaky_relu:
-    case BinaryOp::tanh_grad:
-    case BinaryOp::sigmoid_grad:
-      return {.a = true, .b = true};
-    default:
-      return {};
-  }
-}
-
-Reads reads_for_b(BinaryOp op) {
-  switch (op) {
-    case BinaryOp::multiply:
-    case BinaryOp::relu_grad:
-    case BinaryOp::tanh_grad:
-    case BinaryOp::sigmoid_grad:
-      return {.a = true};
-    case BinaryOp::divide:
-      return {.b = true, .y = true};
-    case BinaryOp::modulo:
-    case BinaryOp::maximum:
-    case BinaryOp::minimum:
-    case BinaryOp::squared_difference:
-    case BinaryOp::leaky_relu:
-      return {.a = true, .b = true};
-    case BinaryOp::power:
-      return {.a = true, .b = true, .y = true};
-    default:
-      return {};
-  }
-}
+// What a row sees of an operand that it does not name: nothing that could be read.
+struct Unread {};
+template <bool is_read, class T>
+using Operand = std::conditional_t<is_read, const T&, Unread>;
 
 Tensor less_one(const Tensor& x) { return x - 1; }
 Number less_one(const Number& x) { return x.as_double() - 1; }
-Tensor mask(const Tensor& condition, DType dtype) { return condition.cast(dtype); }
-
-// The gradient of a, before it is summed to a's shape. `B` is Tensor or Number. An empty handle: it is zero.
-template <class B>
-Tensor gradient_of_a(BinaryOp op, const Tensor& a, const B& b, const Tensor& g) {
-  switch (op) {
-    case BinaryOp::multiply:
-      return g * b;
-    case BinaryOp::divide:
-      return g / b;
-    case BinaryOp::power:
-      return g * b * power(a, less_one(b));
-    case BinaryOp::maximum:
-      return g * mask(a >= b, g.dtype());
-    case BinaryOp::minimum:
-      return g * mask(a <= b, g.dtype());
-    case BinaryOp::squared_difference:
-      return g * (a - b) * 2;
-    case BinaryOp::leaky_relu:
-      return where(a > 0, g, g * b);
-    case BinaryOp::tanh_grad:  // b (1 - a^2)
-      return g * b * a * -2;
-    case BinaryOp::sigmoid_grad:  // b (a - a^2)
-      return g * b * (1 - 2 * a);
-    case BinaryOp::relu_grad:
-    case BinaryOp::floor_divide:
-      return {};
-    default:  // add, subtract, modulo
-      return g;
-  }
-}
+Tensor squares(const Tensor& a, const Tensor& b) { return a * a + b * b; }
+Tensor squares(const Tensor& a, const Number& b) { return a * a + b.as_double() * b.as_double(); }
+Tensor squares(const Number& a, const Tensor& b) { return squares(b, a); }
+Tensor mask(const Tensor& condition, const Tensor& like) { return condition.cast(like.dtype()); }
 
 template <class A>
-Tensor gradient_of_b(BinaryOp op, const A& a, const Tensor& b, const Tensor& y, const Tensor& g) {
+Tensor gradient_of_exponent(const A& a, const Tensor& b, const Tensor& y, const Tensor& g) {
+  const Tensor base = a + zeros_like(b);  // Broadcast, also when it is a number.
+  const Tensor positive = base > 0;
+  return where(positive, g * y * log(where(positive, base, ones_like(base))), zeros_like(base));
+}
+
+Tensor gradient_of_leaky_relu(const Tensor& x, const Tensor& slope, const Tensor& g) {
+  return where(x > 0, g, g * slope);
+}
+Tensor gradient_of_leaky_relu(const Tensor& x, const Number& slope, const Tensor& g) {
+  return execute(LeakyReluGradient(slope), x, g);
+}
+
+// Gradients are linear in the one that they are given; it is never a number.
+Tensor through(BinaryOp kernel, const Tensor& a, const Tensor& g) { return execute(Binary(kernel), a, g); }
+Tensor through(BinaryOp, const Number&, const Tensor&) { return {}; }
+
+// Second derivatives.
+Tensor sigmoid_slope(const Tensor& x) {
+  const Tensor s = sigmoid(x);
+  return s * (1 - s);
+}
+Tensor softsign_curvature(const Tensor& x) { return sign(x) * -2 / power(abs(x) + 1, 3); }
+Tensor swish_curvature(const Tensor& x) {
+  const Tensor s = sigmoid(x);
+  return s * (1 - s) * (2 + x * (1 - 2 * s));
+}
+Tensor gelu_curvature(const Tensor& x) {
+  const Tensor square = x * x;
+  return exp(square * -0.5) * (std::numbers::inv_sqrtpi / std::numbers::sqrt2) * (2 - square);
+}
+// Of x sigmoid(v) with v = scale (x + cubic x^3).
+Tensor gelu_tanh_curvature(const Tensor& x) {
+  constexpr double kScale = 2 * std::numbers::sqrt2 * std::numbers::inv_sqrtpi, kCubic = 0.044715;
+  const Tensor s = sigmoid((x + x * x * x * kCubic) * kScale), slope = s * (1 - s);
+  const Tensor dv = (1 + x * x * (3 * kCubic)) * kScale;
+  return slope * (2 * dv + x * ((1 - 2 * s) * dv * dv + x * (6 * kCubic * kScale)));
+}
+
+// The gradients before they are summed to the operand's shape. `A` and `B` are Tensor or Number.
+#define PLIMSOLL_INNER_OP(name, reads_for_a, gradient_of_a, reads_for_b, gradient_of_b)                           \
+  struct GradientOf_##name {                                                                                      \
+    static constexpr unsigned kForA = reads_for_a, kForB = reads_for_b;                                           \
+    template <class B>                                                                                            \
+    static Tensor of_a([[maybe_unused]] Operand<(kForA & kA) != 0, Tensor> a,                                     \
+                       [[maybe_unused]] Operand<(kForA & kB) != 0, B> b,                                          \
+                       [[maybe_unused]] Operand<(kForA & kY) != 0, Tensor> y, [[maybe_unused]] const Tensor& g) { \
+      return gradient_of_a;                                                                                       \
+    }                                                                                                             \
+    template <class A>                                                                                            \
+    static Tensor of_b([[maybe_unused]] Operand<(kForB & kA) != 0, A> a,                                          \
+                       [[maybe_unused]] Operand<(kForB & kB) != 0, Tensor> b,                                     \
+                       [[maybe_unused]] Operand<(kForB & kY) != 0, Tensor> y, [[maybe_unused]] const Tensor& g) { \
+      return gradient_of_b;                                                                                       \
+    }                                                                                                             \
+  };
+#define PLIMSOLL_BINARY_OP PLIMSOLL_INNER_OP
+#include "plimsoll/ops/elementwise_ops.inc"
+
+// Calls f with the row of an operation.
+template <class F>
+void with_row(BinaryOp op, F f) {
   switch (op) {
-    case BinaryOp::subtract:
-      return -g;
-    case BinaryOp::multiply:
-      return g * a;
-    case BinaryOp::divide:
-      return -(g * y / b);
-    case BinaryOp::modulo:
-      return -(g * floor(a / b));
-    case BinaryOp::power: {
-      const Tensor base = a + zeros_like(b);  // Broadcast, also when it is a number.
-      const Tensor positive = base > 0;
-      return where(positive, g * y * log(where(positive, base, ones_like(base))), zeros_like(base));
-    }
-    case BinaryOp::maximum:
-      return g * mask(a < b, g.dtype());
-    case BinaryOp::minimum:
-      return g * mask(a > b, g.dtype());
-    case BinaryOp::squared_difference:
-      return g * (a - b) * -2;
-    case BinaryOp::leaky_relu:
-      return g * minimum(a, zeros_like(b));
-    case BinaryOp::relu_grad:
-    case BinaryOp::tanh_grad:
-    case BinaryOp::sigmoid_grad:
-      if constexpr (std::is_same_v<A, Tensor>) return execute(Binary(op), a, g);
-      return {};
-    case BinaryOp::floor_divide:
-      return {};
-    default:
-      return g;
+#define PLIMSOLL_INNER_OP(name, reads_for_a, gradient_of_a, reads_for_b, gradient_of_b) \
+  case BinaryOp::name:                                                                  \
+    return f(GradientOf_##name());
+#define PLIMSOLL_BINARY_OP PLIMSOLL_INNER_OP
+#include "plimsoll/ops/elementwise_ops.inc"
+    case BinaryOp::kCount:
+      break;
   }
 }
 
-SavedSlots saved_slots(const Reads& reads, std::size_t a, std::size_t b) {
-  SavedSlots saved;
-  if (reads.a && a != SIZE_MAX) saved.inputs |= slot(a);
-  if (reads.b && b != SIZE_MAX) saved.inputs |= slot(b);
-  if (reads.y) saved.outputs |= slot(0);
-  return saved;
+template <bool is_read, class Get>
+decltype(auto) read_if(Get get) {
+  if constexpr (is_read)
+    return get();
+  else
+    return Unread();
 }
 
-const Tensor kNone;
+// a() and b() are the operands, a tensor or a number; y() is the result.
+template <class Row, class A, class B, class Y>
+Tensor gradient_of_a(A a, B b, Y y, const Tensor& g) {
+  return Row::template of_a<std::remove_cvref_t<decltype(b())>>(
+      read_if<(Row::kForA & kA) != 0>(a), read_if<(Row::kForA & kB) != 0>(b), read_if<(Row::kForA & kY) != 0>(y), g);
+}
+template <class Row, class A, class B, class Y>
+Tensor gradient_of_b(A a, B b, Y y, const Tensor& g) {
+  return Row::template of_b<std::remove_cvref_t<decltype(a())>>(
+      read_if<(Row::kForB & kA) != 0>(a), read_if<(Row::kForB & kB) != 0>(b), read_if<(Row::kForB & kY) != 0>(y), g);
+}
+
+SlotMask slot_if(bool is_read, std::size_t index) { return is_read ? slot(index) : 0; }
+
+void give(GradientContext& c, std::size_t input, const Tensor& gradient) {
+  if (!gradient.is_empty_handle()) c.give(input, sum_to(gradient, c.input_shape(input)));
+}
 
 }  // namespace
 
 SavedSlots Binary::saved(SlotMask wanted) const {
-  const Reads first = wanted & slot(0) ? reads_for_a(op_) : Reads{};
-  const Reads second = wanted & slot(1) ? reads_for_b(op_) : Reads{};
-  return saved_slots({first.a || second.a, first.b || second.b, first.y || second.y}, 0, 1);
+  SavedSlots saved;
+  with_row(op_, [&]<class Row>(Row) {
+    const unsigned reads = (wanted & slot(0) ? Row::kForA : 0u) | (wanted & slot(1) ? Row::kForB : 0u);
+    saved = {.inputs = slot_if(reads & kA, 0) | slot_if(reads & kB, 1), .outputs = slot_if(reads & kY, 0)};
+  });
+  return saved;
 }
 
 void Binary::gradient(GradientContext& c) const {
-  const Tensor& g = c.grad();
-  const auto operand = [&](bool read, std::size_t input) -> const Tensor& { return read ? c.input(input) : kNone; };
-  if (c.wants(0)) {
-    const Reads reads = reads_for_a(op_);
-    const Tensor gradient = gradient_of_a(op_, operand(reads.a, 0), operand(reads.b, 1), g);
-    if (!gradient.is_empty_handle()) c.give(0, sum_to(gradient, c.input_shape(0)));
-  }
-  if (c.wants(1)) {
-    const Reads reads = reads_for_b(op_);
-    const Tensor gradient =
-        gradient_of_b(op_, operand(reads.a, 0), operand(reads.b, 1), reads.y ? c.output(0) : kNone, g);
-    if (!gradient.is_empty_handle()) c.give(1, sum_to(gradient, c.input_shape(1)));
-  }
+  const auto a = [&]() -> const Tensor& { return c.input(0); };
+  const auto b = [&]() -> const Tensor& { return c.input(1); };
+  const auto y = [&]() -> const Tensor& { return c.output(0); };
+  with_row(op_, [&]<class Row>(Row) {
+    if (c.wants(0)) give(c, 0, gradient_of_a<Row>(a, b, y, c.grad()));
+    if (c.wants(1)) give(c, 1, gradient_of_b<Row>(a, b, y, c.grad()));
+  });
 }
 
 SavedSlots BinaryWithNumber::saved(SlotMask) const {
-  return number_first_ ? saved_slots(reads_for_b(op_), SIZE_MAX, 0) : saved_slots(reads_for_a(op_), 0, SIZE_MAX);
+  SavedSlots saved;
+  with_row(op_, [&]<class Row>(Row) {
+    const unsigned reads = number_first_ ? Row::kForB : Row::kForA;
+    saved = {.inputs = slot_if(reads & (number_first_ ? kB : kA), 0), .outputs = slot_if(reads & kY, 0)};
+  });
+  return saved;
 }
 
 void BinaryWithNumber::gradient(GradientContext& c) const {
-  const Reads reads = number_first_ ? reads_for_b(op_) : reads_for_a(op_);
-  const bool needs_x = number_first_ ? reads.b : reads.a;
-  const Tensor& x = needs_x ? c.input(0) : kNone;
-  Tensor gradient = number_first_ ? gradient_of_b(op_, number_, x, reads.y ? c.output(0) : kNone, c.grad())
-                                  : gradient_of_a(op_, x, number_, c.grad());
-  if (!gradient.is_empty_handle()) c.give(0, std::move(gradient));
+  const auto x = [&]() -> const Tensor& { return c.input(0); };
+  const auto number = [&]() -> const Number& { return number_; };
+  const auto y = [&]() -> const Tensor& { return c.output(0); };
+  with_row(op_, [&]<class Row>(Row) {
+    give(c, 0, number_first_ ? gradient_of_b<Row>(number, x, y, c.grad()) : gradient_of_a<Row>(x, number, y, c.grad()));
+  });
 }
 
 }  // namespace plimsoll

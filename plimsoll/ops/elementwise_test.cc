@@ -53,6 +53,30 @@ TEST(Elementwise, CarriesNaNAndInfinities) {
   EXPECT_EQ(exp(x).at<float>({1}), 0);
 }
 
+TEST(Elementwise, LeakyReluTakesItsSlopeInTheTensorsPrecision) {
+  EXPECT_EQ(leaky_relu(constant({-1.0})).item<double>(), -0.2);
+  EXPECT_EQ(leaky_relu(constant({-1.f})).item<float>(), -0.2f);
+}
+
+TEST(Elementwise, GeluIsExactOrByTanh) {
+  EXPECT_NEAR(gelu(constant({1.0})).item<double>(), 0.84134474606854, 1e-14);
+  EXPECT_NEAR(gelu(constant({1.0}), true).item<double>(), 0.84119199060827, 1e-14);
+  EXPECT_NEAR(gelu(constant({-5.76})).item<double>() / -2.4224813594046887e-8, 1, 1e-12);
+}
+
+TEST(Elementwise, ClipKeepsNaNAndRefusesBoundsThatTheDtypeHasNot) {
+  const float inf = std::numeric_limits<float>::infinity(), nan = std::nanf("");
+  const Tensor y = clip(constant({-inf, -1.f, 0.5f, inf, nan}), 0, 1);
+  EXPECT_THAT(y.slice({0}, {4}).to_vector<float>(), testing::ElementsAre(0, 0, 0.5f, 1));
+  EXPECT_TRUE(std::isnan(y.at<float>({4})));
+  EXPECT_THAT(clip(constant({-5, 5, 2}), -1, 3).to_vector<int>(), testing::ElementsAre(-1, 3, 2));
+  EXPECT_EQ(clip(ones({2}, f16), 0, 0.5).dtype(), f16);
+  EXPECT_THROW(clip(constant({1, 2}), 0.5, 3), InvalidArgument);
+  EXPECT_THROW(clip(constant({1.f}), 2, 1), InvalidArgument);
+  EXPECT_THROW(clip(constant({1.f}), nan, 1), InvalidArgument);
+  EXPECT_THROW(clip(constant({true}), 0, 1), InvalidArgument);
+}
+
 TEST(Elementwise, ComputesHalvesInFloatsAndRoundsOnce) {
   const Tensor x = constant({1.f, 2.f, 3.f}).cast(bf16);
   EXPECT_EQ((x / 3).cast(f32).at<float>({0}), static_cast<float>(bfloat16(1.f / 3)));

@@ -62,6 +62,13 @@ Tensor power_norm(const Tensor& x, double order, const Axes& axes, ReduceOptions
   return where(none, zeros_like(sum), power(where(none, ones_like(sum), sum), 1 / order));
 }
 
+// Of no elements it is 0, where the largest element would be minus infinity.
+Tensor largest_magnitude(const Tensor& x, const Axes& axes, ReduceOptions options) {
+  Tensor largest = abs(x).max(axes, options);
+  const bool has_elements = x.shape().is_known() && x.size() > 0;
+  return has_elements ? largest : maximum(largest, 0);
+}
+
 void require_floating(const char* where, const Tensor& x) {
   if (!is_floating(x.dtype()))
     throw InvalidArgument(fmt::format("{}: is not defined for {}; cast the operand to another dtype first", where,
@@ -76,7 +83,7 @@ Tensor norm(const Tensor& x, double order, const Axes& axes, ReduceOptions optio
   if (std::isnan(order) || (order < 0 && !std::isinf(order)))
     throw InvalidArgument(fmt::format("norm: the order is {}; give 0 or more, or an infinite one", order));
   if (order == 1) return abs(x).sum(axes, options);
-  if (std::isinf(order)) return order > 0 ? abs(x).max(axes, options) : abs(x).min(axes, options);
+  if (std::isinf(order)) return order > 0 ? largest_magnitude(x, axes, options) : abs(x).min(axes, options);
   if (order == 0) return (x != 0).cast(x.dtype()).sum(axes, options);
   if (is_half(x.dtype())) return power_norm(x.cast(f32), order, axes, options).cast(x.dtype());
   return power_norm(x, order, axes, options);

@@ -51,6 +51,8 @@ TEST(Norm, OfNothingIsZeroOrNothing) {
   EXPECT_EQ(norm(zeros({0})).item<float>(), 0);
   EXPECT_EQ(norm(zeros({0, 3}), 2, {1}).shape(), Shape({0}));
   EXPECT_THAT(norm(zeros({2, 0}), 2, {1}).to_vector<float>(), ElementsAre(0, 0));
+  EXPECT_EQ(norm(zeros({0}), kInfinity).item<float>(), 0);
+  EXPECT_THAT(norm(zeros({2, 0}), "inf", {1}).to_vector<float>(), ElementsAre(0, 0));
 }
 
 TEST(Norm, RefusesWhatIsNoNorm) {

@@ -68,12 +68,68 @@ class BroadcastTo final : public OpOf<BroadcastTo> {
   Shape shape_;
 };
 
+// A number as a kernel's operand.
+class ScalarOperand {
+ public:
+  ScalarOperand(const Number& number, DType dtype) noexcept : bytes_(number.to(dtype)), dtype_(dtype) {}
+  ConstTensorView view() const noexcept { return ConstTensorView(&bytes_, 0, dtype_, Shape::scalar()); }
+
+ private:
+  std::uint64_t bytes_;
+  DType dtype_;
+};
+
+// Whether x lies in [low, high]: where clip() has a slope.
+class IsWithin final : public OpOf<IsWithin> {
+ public:
+  IsWithin(const Number& low, const Number& high) noexcept : low_(low), high_(high) {}
+  const char* name() const noexcept override { return op_name(TernaryOp::is_within); }
+  void infer(const Specs& in, SpecList& out) const override { out.add(in.shape(0), boolean); }
+  void run(const OpRun& run) const noexcept override {
+    const ScalarOperand low(low_, run.in[0].dtype()), high(high_, run.in[0].dtype());
+    ternary(TernaryOp::is_within, run.in[0], low.view(), high.view(), run.out[0]);
+  }
+  void gradient(GradientContext&) const override {}
+  OpFacts facts() const noexcept override { return {.has_gradient = false}; }
+  bool operator==(const IsWithin&) const = default;
+
+ private:
+  Number low_, high_;
+};
+
+class Clip final : public OpOf<Clip> {
+ public:
+  Clip(const Number& low, const Number& high) noexcept : low_(low), high_(high) {}
+  const char* name() const noexcept override { return op_name(TernaryOp::clip); }
+  void infer(const Specs& in, SpecList& out) const override {
+    if (!is_supported(TernaryOp::clip, in.dtype(0))) refuse_dtype(*this, in.dtype(0));
+    out.add(in.shape(0), in.dtype(0));
+  }
+  void run(const OpRun& run) const noexcept override {
+    const ScalarOperand low(low_, run.in[0].dtype()), high(high_, run.in[0].dtype());
+    ternary(TernaryOp::clip, run.in[0], low.view(), high.view(), run.out[0]);
+  }
+  SavedSlots saved(SlotMask) const override { return {.inputs = slot(0)}; }
+  void gradient(GradientContext& c) const override {
+    c.give(0, where(execute(IsWithin(low_, high_), c.input(0)), c.grad(), 0));
+  }
+  OpFacts facts() const noexcept override { return {.overwrites = slot(0)}; }
+  bool operator==(const Clip&) const = default;
+
+ private:
+  Number low_, high_;
+};
+
+void require_fit(const char* where, const Number& number, DType dtype) {
+  if (!is_floating(dtype) && !number.fits(dtype))
+    throw InvalidArgument(fmt::format("{}: {} is not a value of {}; cast the operand first, or give a number that is",
+                                      where, number.as_double(), dtype_name(dtype)));
+}
+
 // The number as a scalar of x's dtype.
 Tensor scalar_beside(const Tensor& x, const Number& number) {
   require_tensor(x, "where", "the operand");
-  if (!is_floating(x.dtype()) && !number.fits(x.dtype()))
-    throw InvalidArgument(fmt::format("where: {} is no {}; cast the operand first, or give a number that is one",
-                                      number.as_double(), dtype_name(x.dtype())));
+  require_fit("where", number, x.dtype());
   return full(Shape::scalar(), number, x.dtype());
 }
 
@@ -94,14 +150,33 @@ Tensor Tensor::cast(DType dtype) const { return plimsoll::cast(*this, dtype); }
 Tensor broadcast_to(const Tensor& x, const Shape& shape) { return execute(BroadcastTo(shape), x); }
 
 Tensor clip(const Tensor& x, const Number& low, const Number& high) {
-  if (low.as_double() > high.as_double())
+  if (!(low.as_double() <= high.as_double()))
     throw InvalidArgument(
         fmt::format("clip: from {} to {}; the first must not be above the second", low.as_double(), high.as_double()));
-  return minimum(maximum(x, low), high);
+  require_tensor(x, "clip", "x");
+  require_fit("clip", low, x.dtype());
+  require_fit("clip", high, x.dtype());
+  return execute(Clip(low, high), x);
 }
 
-Tensor leaky_relu(const Tensor& x, float alpha) {
+Tensor leaky_relu(const Tensor& x, double alpha) {
   return execute(BinaryWithNumber(BinaryOp::leaky_relu, alpha, false), x);
+}
+
+void LeakyReluGradient::infer(const Specs& in, SpecList& out) const {
+  require_same_dtype(*this, in);
+  out.add(in.shape(1), in.dtype(1));
+}
+
+void LeakyReluGradient::run(const OpRun& run) const noexcept {
+  const ScalarOperand slope(slope_, run.in[0].dtype());
+  ternary(TernaryOp::leaky_relu_grad, run.in[0], run.in[1], slope.view(), run.out[0]);
+}
+
+SavedSlots LeakyReluGradient::saved(SlotMask wanted) const { return {.inputs = wanted & slot(1) ? slot(0) : 0}; }
+
+void LeakyReluGradient::gradient(GradientContext& c) const {
+  if (c.wants(1)) c.give(1, execute(*this, c.input(0), c.grad()));
 }
 
 }  // namespace plimsoll

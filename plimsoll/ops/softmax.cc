@@ -15,6 +15,34 @@
 namespace plimsoll {
 namespace {
 
+// The gradients of both along the last axis, from the result y and its gradient dy.
+class SoftmaxGradient final : public OpOf<SoftmaxGradient> {
+ public:
+  explicit SoftmaxGradient(bool log) noexcept : log_(log) {}
+  const char* name() const noexcept override { return log_ ? "log_softmax_grad" : "softmax_grad"; }
+  void infer(const Specs& in, SpecList& out) const override { out.add(in.shape(1), in.dtype(1)); }
+  void run(const OpRun& run) const noexcept override {
+    (log_ ? log_softmax_grad : softmax_grad)(run.in[0], run.in[1], run.out[0]);
+  }
+  SavedSlots saved(SlotMask wanted) const override {
+    return {.inputs = wanted & slot(0) ? slot(0) | slot(1) : slot(0)};
+  }
+  void gradient(GradientContext& c) const override {
+    const Tensor &y = c.input(0), &g = c.grad();
+    const auto sum = [](const Tensor& x) { return x.sum(-1, {.keep_dims = true}); };
+    if (c.wants(0)) {
+      const Tensor& dy = c.input(1);
+      c.give(0, log_ ? -(g * exp(y) * sum(dy)) : g * (dy - sum(dy * y)) - dy * sum(g * y));
+    }
+    if (c.wants(1)) c.give(1, log_ ? g - sum(g * exp(y)) : execute(*this, y, g));
+  }
+  OpFacts facts() const noexcept override { return {.overwrites = slot(1)}; }
+  bool operator==(const SoftmaxGradient&) const = default;
+
+ private:
+  bool log_;
+};
+
 class Softmax final : public OpOf<Softmax> {
  public:
   Softmax(std::size_t axis, bool log) noexcept : axis_(axis), log_(log) {}
@@ -41,7 +69,12 @@ class Softmax final : public OpOf<Softmax> {
   }
   SavedSlots saved(SlotMask) const override { return {.outputs = slot(0)}; }
   void gradient(GradientContext& c) const override {
-    const Tensor &y = c.output(0), &g = c.grad();
+    const Tensor& y = c.output(0);
+    Tensor g = c.take_grad();
+    if (axis_ + 1 == y.rank()) {
+      const Tensor* const inputs[] = {&y, &g};
+      return c.give(0, execute_over(SoftmaxGradient(log_), std::move(g), inputs));
+    }
     const Axes axis(static_cast<int>(axis_));
     if (log_)
       c.give(0, g - exp(y) * g.sum(axis, {.keep_dims = true}));

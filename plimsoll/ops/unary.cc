@@ -34,47 +34,11 @@ Tensor single(UnaryOp which, Tensor& x) {
 
 }  // namespace
 
-#define PLIMSOLL_SINGLE(name) \
+#define PLIMSOLL_UNARY_OP(name, reads, gradient) \
   Tensor name(Tensor x) { return single(UnaryOp::name, x); }
-PLIMSOLL_SINGLE(negative)
-PLIMSOLL_SINGLE(abs)
-PLIMSOLL_SINGLE(sign)
-PLIMSOLL_SINGLE(square)
-PLIMSOLL_SINGLE(sqrt)
-PLIMSOLL_SINGLE(rsqrt)
-PLIMSOLL_SINGLE(reciprocal)
-PLIMSOLL_SINGLE(floor)
-PLIMSOLL_SINGLE(ceil)
-PLIMSOLL_SINGLE(round)
-PLIMSOLL_SINGLE(exp)
-PLIMSOLL_SINGLE(expm1)
-PLIMSOLL_SINGLE(log)
-PLIMSOLL_SINGLE(log1p)
-PLIMSOLL_SINGLE(sin)
-PLIMSOLL_SINGLE(cos)
-PLIMSOLL_SINGLE(tan)
-PLIMSOLL_SINGLE(asin)
-PLIMSOLL_SINGLE(acos)
-PLIMSOLL_SINGLE(atan)
-PLIMSOLL_SINGLE(sinh)
-PLIMSOLL_SINGLE(cosh)
-PLIMSOLL_SINGLE(tanh)
-PLIMSOLL_SINGLE(erf)
-PLIMSOLL_SINGLE(is_nan)
-PLIMSOLL_SINGLE(is_inf)
-PLIMSOLL_SINGLE(is_finite)
-PLIMSOLL_SINGLE(logical_not)
-PLIMSOLL_SINGLE(relu)
-PLIMSOLL_SINGLE(relu6)
-PLIMSOLL_SINGLE(elu)
-PLIMSOLL_SINGLE(selu)
-PLIMSOLL_SINGLE(gelu)
-PLIMSOLL_SINGLE(sigmoid)
-PLIMSOLL_SINGLE(hard_sigmoid)
-PLIMSOLL_SINGLE(softplus)
-PLIMSOLL_SINGLE(softsign)
-PLIMSOLL_SINGLE(swish)
-#undef PLIMSOLL_SINGLE
+#include "plimsoll/ops/elementwise_ops.inc"
+
+Tensor gelu(Tensor x, bool approximate) { return approximate ? gelu_tanh(std::move(x)) : gelu(std::move(x)); }
 
 Tensor operator-(const Tensor& x) { return negative(x); }
 Tensor operator!(const Tensor& x) { return logical_not(x); }

@@ -48,8 +48,6 @@ struct All {
     }                                                                           \
   };
 #include "plimsoll/kernels/unary_ops.inc"
-#undef PLIMSOLL_UNARY
-#undef PLIMSOLL_MATH
 
 #define PLIMSOLL_BINARY(name, types, result, expression) \
   struct Binary_##name {                                 \
@@ -74,8 +72,6 @@ struct All {
     }                                                                              \
   };
 #include "plimsoll/kernels/binary_ops.inc"
-#undef PLIMSOLL_BINARY
-#undef PLIMSOLL_BINARY_MATH
 
 #define PLIMSOLL_TERNARY(name, types, result, expression) \
   struct Ternary_##name {                                 \
@@ -88,7 +84,6 @@ struct All {
     }                                                     \
   };
 #include "plimsoll/kernels/ternary_ops.inc"
-#undef PLIMSOLL_TERNARY
 
 template <class T>
 void power_by_number_loop(const void* const* in, void* out, std::int64_t n) {
@@ -157,22 +152,15 @@ constexpr Loops kLoops = {
     PLIMSOLL_LOOPS_NAME,
     {
 #define PLIMSOLL_UNARY(name, types, result, value) PLIMSOLL_ROW(PLIMSOLL_UNARY_SET, Unary_##name),
-#define PLIMSOLL_MATH(name, vector_value, double_value) PLIMSOLL_ROW(PLIMSOLL_UNARY_SET, Unary_##name),
 #include "plimsoll/kernels/unary_ops.inc"
-#undef PLIMSOLL_UNARY
-#undef PLIMSOLL_MATH
     },
     {
 #define PLIMSOLL_BINARY(name, types, result, value) PLIMSOLL_ROW(PLIMSOLL_BINARY_SET, Binary_##name),
-#define PLIMSOLL_BINARY_MATH(name, value) PLIMSOLL_ROW(PLIMSOLL_BINARY_SET, Binary_##name),
 #include "plimsoll/kernels/binary_ops.inc"
-#undef PLIMSOLL_BINARY
-#undef PLIMSOLL_BINARY_MATH
     },
     {
 #define PLIMSOLL_TERNARY(name, types, result, value) PLIMSOLL_ROW(PLIMSOLL_TERNARY_SET, Ternary_##name),
 #include "plimsoll/kernels/ternary_ops.inc"
-#undef PLIMSOLL_TERNARY
     },
     {PLIMSOLL_SELECT_SET(std::uint8_t), PLIMSOLL_SELECT_SET(std::uint16_t), PLIMSOLL_SELECT_SET(std::uint32_t),
      PLIMSOLL_SELECT_SET(std::uint64_t)},

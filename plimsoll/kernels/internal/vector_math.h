@@ -1,7 +1,7 @@
 // exp, log, sin, ... of vectors of floats (for doubles see vector_math_f64.h). Errors in units of the last place
 // (measured by elementwise_math_test.cc): exp, log 1; expm1, log1p 2; sin, cos 2 (of the value, away from the zeros);
-// tanh 5; sigmoid 4; erf 8. Infinities, NaN and subnormal results as in <cmath>. An element's result does not depend on
-// its neighbours or its place.
+// tanh 5; sigmoid 4; erf, gelu 8. Infinities, NaN and subnormal results as in <cmath>. An element's result does not
+// depend on its neighbours or its place.
 #pragma once
 
 #include <math.h>
@@ -19,15 +19,20 @@ struct ExpParts {
 };
 inline constexpr float kExpShift = 12582912.f + 127.f;
 
-inline ExpParts exp_parts(F32 x) noexcept {
-  const F32 shifted = x * 1.44269504088896341f + kExpShift, n = shifted - kExpShift;
-  const F32 r = (x - n * 0.693359375f) - n * -2.12194440e-4f;
+// e^r - 1 for |r| <= ln 2 / 2.
+inline F32 exp_tail(F32 r) noexcept {
   F32 p = r * 1.9875691500e-4f + 1.3981999507e-3f;
   p = p * r + 8.3334519073e-3f;
   p = p * r + 4.1665795894e-2f;
   p = p * r + 1.6666665459e-1f;
   p = p * r + 5.0000001201e-1f;
-  return {n, p * (r * r) + r, shifted};
+  return p * (r * r) + r;
+}
+inline F32 exp_rest(F32 x, F32 n) noexcept { return (x - n * 0.693359375f) - n * -2.12194440e-4f; }
+
+inline ExpParts exp_parts(F32 x) noexcept {
+  const F32 shifted = x * 1.44269504088896341f + kExpShift, n = shifted - kExpShift;
+  return {n, exp_tail(exp_rest(x, n)), shifted};
 }
 inline F32 power_of_shifted(F32 shifted) noexcept { return bits_as<F32>(bits_as<U32>(shifted) << 23); }  // 2^n
 
@@ -154,9 +159,41 @@ inline constexpr double kSeluScale = 1.0507009873554805, kSeluAlpha = 1.67326324
 
 inline F32 softplus_of(F32 x) noexcept { return (x > 0.f ? x : splat(0.f)) + log1p_of(exp_of(-absolute(x))); }
 inline F32 elu_of(F32 x) noexcept { return x < 0.f ? expm1_of(x) : x; }
-inline F32 scaled_elu_of(F32 x, F32 alpha) noexcept { return x < 0.f ? alpha * expm1_of(x) : x; }
 inline F32 selu_of(F32 x) noexcept { return float(kSeluScale) * (x < 0.f ? float(kSeluAlpha) * expm1_of(x) : x); }
-inline F32 gelu_of(F32 x) noexcept { return x * 0.5f * (erf_of(x * 0.707106781186547524f) + 1.f); }
+
+// The normal distribution beyond z, and e^(-z^2 / 2), for z >= 0. Their quotient is a polynomial of 1 / (1 + 0.275 z);
+// the square is split, for an error of the exponent would be one of the result. 1 minus an error function has no digits
+// there.
+inline constexpr float kNormalEnd = 14.5f;  // Where both are 0.
+struct NormalTail {
+  F32 z, density, beyond;
+};
+inline NormalTail normal_tail(F32 x) noexcept {
+  const F32 z = at_most(absolute(x), kNormalEnd), high = bits_as<F32>(bits_as<U32>(z) & 0xfffff000u);
+  const F32 square = high * high * -0.5f, rest = (z - high) * (z + high) * -0.5f;
+  const F32 shifted = at_least(square, -87.f) * 1.44269504088896341f + kExpShift, n = shifted - kExpShift;
+  F32 density = (exp_tail(exp_rest(square, n) + rest) + 1.f) * power_of_shifted(shifted);
+  density = square < -87.f ? F32{} : density;
+  const F32 t = 1.f / (z * 0.275f + 1.f);
+  F32 p = t * 2.64057117e-2f - 1.06795319e-1f;
+  p = p * t + 1.21816305e-1f;
+  p = p * t - 2.52548392e-2f;
+  p = p * t + 8.09540753e-2f;
+  p = p * t + 8.20116441e-2f;
+  p = p * t + 1.01391251e-1f;
+  p = p * t + 1.09767095e-1f;
+  p = p * t + 1.09704096e-1f;
+  return {z, density, p * t * density};
+}
+inline F32 gelu_of(F32 x) noexcept {
+  const NormalTail tail = normal_tail(x);
+  return x < 0.f ? -tail.z * tail.beyond : x * (1.f - tail.beyond);
+}
+inline F32 gelu_slope(F32 x) noexcept {
+  const NormalTail tail = normal_tail(x);
+  const F32 rise = tail.z * tail.density * 0.39894228040143268f;
+  return x < 0.f ? tail.beyond - rise : (1.f - tail.beyond) + rise;
+}
 
 }  // namespace
 }  // namespace plimsoll

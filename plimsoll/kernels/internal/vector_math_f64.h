@@ -65,8 +65,6 @@ inline F64 tanh_of(F64 x) noexcept {
 }
 
 inline F64 exp_of_negative(F64 x) noexcept { return exp_of(x); }
-inline double exp_of_negative(double x) noexcept { return ::exp(x); }
-inline double erf_of(double x) noexcept { return ::erf(x); }
 
 // What follows is for vectors of either kind.
 template <class V>
@@ -91,12 +89,9 @@ inline V swish_slope(V x) noexcept {
   const V c = bounded(x, 800), s = sigmoid_of(c), one = all<V>(1);
   return s * (one + c * (one - s));
 }
-template <class V>
-requires requires(V x) { erf_of(x); }
-inline V gelu_slope(V x) noexcept {
-  const V c = bounded(x, 40);
-  return all<V>(0.5) * (erf_of(c * all<V>(0.70710678118654752)) + all<V>(1)) +
-         c * exp_of_negative(all<V>(-0.5) * c * c) * all<V>(0.39894228040143268);
+inline double gelu_slope(double x) noexcept {
+  const double c = x < -40 ? -40.0 : x > 40 ? 40.0 : x;
+  return 0.5 * ::erfc(c * -0.70710678118654752) + c * ::exp(-0.5 * c * c) * 0.39894228040143268;
 }
 
 // Of the approximation with tanh, as x sigmoid(2 u).
@@ -113,8 +108,10 @@ inline V gelu_tanh_slope(V x) noexcept {
 }
 
 inline double softplus_of(double x) noexcept { return (x > 0 ? x : 0.0) + ::log1p(::exp(x < 0 ? x : -x)); }
-inline double gelu_of(double x) noexcept { return x * 0.5 * (::erf(x * 0.707106781186547524) + 1.0); }
-inline double scaled_elu_of(double x, double alpha) noexcept { return x < 0 ? alpha * ::expm1(x) : x; }
+inline double gelu_of(double x) noexcept {
+  const double c = x < -40 ? -40.0 : x;  // Minus infinity meets no zero.
+  return c * 0.5 * ::erfc(c * -0.707106781186547524);
+}
 
 }  // namespace
 }  // namespace plimsoll

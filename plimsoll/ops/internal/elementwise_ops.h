@@ -60,4 +60,20 @@ class Unary final : public OpOf<Unary> {
   UnaryOp op_;
 };
 
+// x and the gradient g of leaky_relu(x, slope) to x > 0 ? g : slope g.
+class LeakyReluGradient final : public OpOf<LeakyReluGradient> {
+ public:
+  explicit LeakyReluGradient(Number slope) noexcept : slope_(slope) {}
+  const char* name() const noexcept override { return op_name(TernaryOp::leaky_relu_grad); }
+  void infer(const Specs& in, SpecList& out) const override;
+  void run(const OpRun& run) const noexcept override;
+  SavedSlots saved(SlotMask wanted) const override;
+  void gradient(GradientContext& context) const override;
+  OpFacts facts() const noexcept override { return {.overwrites = slot(0) | slot(1)}; }
+  bool operator==(const LeakyReluGradient&) const = default;
+
+ private:
+  Number slope_;
+};
+
 }  // namespace plimsoll
