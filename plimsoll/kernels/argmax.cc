@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/rounding.h"
 #include "plimsoll/base/thread_pool.h"
 #include "plimsoll/kernels/internal/reduce_loops.h"
 #include "plimsoll/kernels/reduce.h"
@@ -39,7 +40,7 @@ struct Axis {
 // Calls run(first element, out) for each run along a dense axis, columns(first element, count, out) for others.
 template <class Run, class Columns>
 void each_tile(const Axis& axis, std::int64_t* out, Run run, Columns columns) noexcept {
-  const std::int64_t tiles = (axis.inner + kPositionColumns - 1) / kPositionColumns;
+  const std::int64_t tiles = divide_up(axis.inner, kPositionColumns);
   const std::int64_t grain = std::max<std::int64_t>(1, kGrain / (axis.n * std::min(axis.inner, kPositionColumns)));
   parallel_for(axis.outer * tiles, grain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t t = begin; t < end; ++t) {

@@ -1,6 +1,7 @@
 #include "plimsoll/kernels/attention.h"
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/rounding.h"
 #include "plimsoll/base/thread_pool.h"
 #include "plimsoll/kernels/internal/attention_plan.h"
 
@@ -79,7 +80,7 @@ struct Forward {
   }
 
   void run(T* scratch) const noexcept {
-    const std::int64_t most = queries_of_block(), blocks = (plan.queries + most - 1) / most,
+    const std::int64_t most = queries_of_block(), blocks = divide_up(plan.queries, most),
                        total = plan.batch * plan.heads * blocks;
     const std::int64_t size = Slot<T>::elements(plan.depth, plan.columns);
     for (std::int64_t wave = 0; wave < total; wave += kAttentionSlots)

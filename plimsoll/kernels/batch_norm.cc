@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/rounding.h"
 #include "plimsoll/base/thread_pool.h"
 #include "plimsoll/kernels/internal/batch_norm_loops.h"
 
@@ -19,10 +20,9 @@ struct Extent {
 
   explicit Extent(const Shape& x) noexcept : channels(x.back()) {
     rows = channels == 0 ? 0 : static_cast<std::int64_t>(x.size()) / channels;
-    const std::int64_t least =
-        std::max((rows + kMaxPieces - 1) / kMaxPieces, kGrain / std::max<std::int64_t>(channels, 1));
+    const std::int64_t least = std::max(divide_up(rows, kMaxPieces), kGrain / std::max<std::int64_t>(channels, 1));
     piece_rows = (std::max<std::int64_t>(least, 1) + 63) / 64 * 64;  // Whole blocks of the loops.
-    pieces = std::max<std::int64_t>(1, (rows + piece_rows - 1) / piece_rows);
+    pieces = std::max<std::int64_t>(1, divide_up(rows, piece_rows));
   }
 
   // Calls visit(row, rows) for chunks, in parallel.

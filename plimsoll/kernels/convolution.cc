@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/rounding.h"
 #include "plimsoll/base/thread_pool.h"
 #include "plimsoll/kernels/internal/convolution_filter.h"
 #include "plimsoll/kernels/internal/convolution_loops.h"
@@ -18,8 +19,6 @@ constexpr std::int64_t kSlots = 16;             // Parts an image batch is worke
 constexpr std::int64_t kCopyBytes = 128 << 10;  // A copy stays in the second cache.
 
 constexpr std::int64_t kAnyPixels = std::numeric_limits<std::int64_t>::max();
-
-std::int64_t round_up(std::int64_t n, std::int64_t to) noexcept { return (n + to - 1) / to * to; }
 
 struct TapSpan {
   std::int64_t begin, end;
@@ -119,7 +118,7 @@ struct GatherCall {
   // The filter's rows in the order of the runs: [group][panel][tap][channel][column].
   void pack_filter() const noexcept {
     const std::int64_t channels_out = plan.backward ? plan.sweep.channels : plan.sweep.output_channels;
-    const std::int64_t columns = 2 * plan.loops.width, panels_of_group = (plan.group_outputs + columns - 1) / columns;
+    const std::int64_t columns = 2 * plan.loops.width, panels_of_group = divide_up(plan.group_outputs, columns);
     const std::int64_t depth = plan.group_channels, count = plan.groups * panels_of_group;
     const std::int64_t rows_of_tap = plan.backward ? plan.group_outputs : plan.group_channels;
     const std::int64_t grain = std::max<std::int64_t>(1, 16384 / std::max<std::int64_t>(1, plan.depth() * columns));

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/rounding.h"
 #include "plimsoll/base/thread_pool.h"
 
 namespace plimsoll {
@@ -59,7 +60,7 @@ void apply_some(const T* dy, std::int64_t n, const std::byte* from, T* dx) noexc
 template <class F>
 void each_group(std::size_t size, F visit) noexcept {
   const auto elements = static_cast<std::int64_t>(size);
-  parallel_for((elements + kGroup - 1) / kGroup, kGrain, [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(divide_up(elements, kGroup), kGrain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t group = begin; group < end; ++group)
       visit(group * kGroup, std::min(kGroup, elements - group * kGroup), group * kWords * 4);
   });
@@ -68,7 +69,7 @@ void each_group(std::size_t size, F visit) noexcept {
 }  // namespace
 
 std::size_t relu_mask_bytes(std::size_t elements) noexcept {
-  return (elements + kGroup - 1) / kGroup * static_cast<std::size_t>(kWords) * 4;
+  return divide_up(elements, kGroup) * static_cast<std::size_t>(kWords) * 4;
 }
 
 void relu_mask(const ConstTensorView& y, std::byte* mask) noexcept {

@@ -209,10 +209,7 @@ TEST(ElementwiseMath, TestsAndSignsKnowNaN) {
 }
 
 TEST(ElementwiseMath, EveryInstructionSetIsWithinTheStatedUlps) {
-  std::vector<const Loops*> tables = {&loops_baseline()};
-  if (has_avx2()) tables.push_back(&loops_avx2());
-  if (has_avx512()) tables.push_back(&loops_avx512());
-  for (const Loops* table : tables)
+  for (const Loops* table : every_loops())
     for (const Case& c : kCases) {
       const std::vector<float> x = arguments(c.low, c.high);
       std::vector<float> y(x.size());

@@ -312,12 +312,9 @@ TEST(Elementwise, FloatsOutsideOfAnIntegersRangeBecomeItsNearest) {
 
 TEST(Elementwise, TablesOfAllInstructionSetsAgreeOnExactOperations) {
   const TestTensor a = awkward<float>({1000}), b = awkward<float>({1000}, true, 17);
-  std::vector<const Loops*> tables = {&loops_baseline()};
-  if (has_avx2()) tables.push_back(&loops_avx2());
-  if (has_avx512()) tables.push_back(&loops_avx512());
   for (const BinaryOp op : {BinaryOp::add, BinaryOp::divide, BinaryOp::maximum, BinaryOp::less}) {
     std::vector<std::vector<float>> results;
-    for (const Loops* table : tables) {
+    for (const Loops* table : every_loops()) {
       results.emplace_back(1000);
       const void* in[] = {a.data<float>(), b.data<float>()};
       table->binary[static_cast<std::size_t>(op)][kNativeF32][0](in, results.back().data(), 1000);

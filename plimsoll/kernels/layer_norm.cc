@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/rounding.h"
 #include "plimsoll/base/thread_pool.h"
 #include "plimsoll/kernels/internal/layer_norm_loops.h"
 
@@ -55,7 +56,7 @@ struct Cut {
   Cut(std::int64_t rows, std::int64_t columns, DType dtype) noexcept {
     pieces =
         std::clamp<std::int64_t>(rows * columns / kGrain, 1, std::min(kMaxPieces, std::max<std::int64_t>(rows, 1)));
-    rows_per_piece = (rows + pieces - 1) / pieces;
+    rows_per_piece = divide_up(rows, pieces);
     const auto rounded = [](std::size_t bytes) { return (bytes + 63) / 64 * 64; };
     block_bytes = rounded(2 * static_cast<std::size_t>(columns) * size_of(dtype));
     piece_bytes = block_bytes + rounded(2 * static_cast<std::size_t>(columns) * sizeof(double));

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 
+#include "plimsoll/base/rounding.h"
 #include "plimsoll/base/thread_pool.h"
 #include "plimsoll/kernels/internal/transpose_block.h"
 
@@ -98,7 +99,7 @@ void copy_row(const T* x, std::int64_t from, T* y, std::int64_t to, std::int64_t
 template <class T>
 void copy_planes(const BoxCopy& box, const T* x, T* y, std::int64_t begin, std::int64_t end) noexcept {
   const auto row = static_cast<std::size_t>(box.rank - 2), column = row + 1;
-  const std::int64_t row_blocks = (box.sizes[row] + kBlock - 1) / kBlock, from_stride = box.from[column];
+  const std::int64_t row_blocks = divide_up(box.sizes[row], kBlock), from_stride = box.from[column];
   for (std::int64_t task = begin; task < end; ++task) {
     std::int64_t from = 0, to = 0;
     box.offsets(task / row_blocks, box.rank - 2, from, to);
@@ -115,7 +116,7 @@ template <class T>
 void copy_rows(const BoxCopy& box, const T* x, T* y) noexcept {
   const auto last = static_cast<std::size_t>(box.rank - 1);
   const std::int64_t n = box.sizes[last], piece = box.rank == 1 ? std::min(n, kGrain) : n;
-  const std::int64_t pieces = (n + piece - 1) / piece;
+  const std::int64_t pieces = divide_up(n, piece);
   parallel_for(box.count(box.rank - 1) * pieces, std::max<std::int64_t>(1, kGrain / piece),
                [&](std::int64_t begin, std::int64_t end) {
                  BoxWalk walk(box, box.rank == 1 ? 0 : begin);
@@ -143,7 +144,7 @@ void run_box(BoxCopy& box, const T* x, T* y) noexcept {
   std::swap(box.sizes[last], box.sizes[last - 1]);
   std::swap(box.from[last], box.from[last - 1]);
   std::swap(box.to[last], box.to[last - 1]);
-  const std::int64_t row_blocks = (box.sizes[last - 1] + kBlock - 1) / kBlock;
+  const std::int64_t row_blocks = divide_up(box.sizes[last - 1], kBlock);
   const std::int64_t grain =
       std::max<std::int64_t>(1, kGrain / (std::min(kBlock, box.sizes[last - 1]) * box.sizes[last]));
   parallel_for(box.count(box.rank - 2) * row_blocks, grain,

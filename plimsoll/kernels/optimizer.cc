@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/rounding.h"
 #include "plimsoll/base/thread_pool.h"
 #include "plimsoll/kernels/internal/optimizer_loops.h"
 
@@ -50,7 +51,7 @@ void update(UpdateRule rule, const double* factors, const ConstTensorView& gradi
 double sum_of_squares(const ConstTensorView& x) noexcept {
   const auto loop = optimizer_loops().sum_of_squares[type_index(x.dtype())];
   const auto n = static_cast<std::int64_t>(x.size());
-  const std::int64_t piece = std::max(kGrain, (n + kMaxPieces - 1) / kMaxPieces), pieces = (n + piece - 1) / piece;
+  const std::int64_t piece = std::max(kGrain, divide_up(n, kMaxPieces)), pieces = divide_up(n, piece);
   double partial[kMaxPieces] = {};
   parallel_for(pieces, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t p = begin; p < end; ++p)
@@ -116,27 +117,6 @@ void update_adamax(const AdamaxUpdate& options, const ConstTensorView& gradient,
   const double rate = options.learning_rate / (1 - std::pow(options.beta_1, static_cast<double>(options.step)));
   const double factors[] = {1 - options.beta_1, options.beta_2, rate, options.epsilon};
   update(kUpdateAdamax, factors, gradient, parameter, m, u);
-}
-
-double global_norm(std::span<const TensorView> tensors) noexcept {
-  double total = 0;
-  for (const TensorView& tensor : tensors) total += sum_of_squares(tensor);
-  return std::sqrt(total);
-}
-
-void scale_in_place(const TensorView& x, double factor) noexcept {
-  const auto loop = optimizer_loops().scale[type_index(x.dtype())];
-  parallel_for(static_cast<std::int64_t>(x.size()), 2 * kGrain, [&](std::int64_t begin, std::int64_t end) {
-    loop(x.bytes() + static_cast<std::size_t>(begin) * size_of(x.dtype()), end - begin, factor);
-  });
-}
-
-double clip_by_global_norm(std::span<const TensorView> tensors, double limit) noexcept {
-  const double norm = global_norm(tensors);
-  if (norm <= limit) return norm;
-  const double factor = std::isfinite(norm) ? limit / norm : std::nan("");
-  for (const TensorView& tensor : tensors) scale_in_place(tensor, factor);
-  return norm;
 }
 
 }  // namespace plimsoll

@@ -1,7 +1,6 @@
 // Optimizer updates: one pass over a parameter, its gradient and its slots, in place.
 //
 //   update_adam({.learning_rate = 1e-3, .step = 1}, gradient, weights, m, v);
-//   clip_by_global_norm(gradients, 1.0);
 //
 // The formulas are those of Keras (2.11 and later); w parameter, g gradient, t the step, from 1. Where TF.js differs, a
 // field chooses. Factors of a whole step (1 - beta^t) are computed in f64, elements in their own type.
@@ -84,15 +83,5 @@ PLIMSOLL_API void update_adamax(const AdamaxUpdate& options, const ConstTensorVi
 
 // Of all elements, in f64.
 PLIMSOLL_API double sum_of_squares(const ConstTensorView& x) noexcept;
-
-// sqrt(sum of all squares), summed in f64. f32 and f64, mixed as they come.
-PLIMSOLL_API double global_norm(std::span<const TensorView> tensors) noexcept;
-
-// x *= factor
-PLIMSOLL_API void scale_in_place(const TensorView& x, double factor) noexcept;
-
-// x *= limit / max(norm, limit), of all tensors together; returns the norm they had. A norm that is not finite makes
-// every element NaN.
-PLIMSOLL_API double clip_by_global_norm(std::span<const TensorView> tensors, double limit) noexcept;
 
 }  // namespace plimsoll

@@ -182,42 +182,22 @@ TEST(Optimizer, UpdatesAllocateNothing) {
   EXPECT_EQ(heap_allocations(), before);
 }
 
-TEST(GlobalNorm, SumsSquaresOfAllTensorsInDouble) {
+TEST(SumOfSquares, IsInDouble) {
   // A hundred thousand squares below half of the last place of the first one: a sum in f32 would lose them all.
-  TestTensor a = TestTensor::from<float>({100001}, [](std::int64_t i) { return i == 0 ? 4096.f : 0.5f; });
-  TestTensor b = TestTensor::from<double>({3}, [](std::int64_t i) { return double(i); });
-  const TensorView views[] = {a.view(), b.view()};
-  EXPECT_DOUBLE_EQ(global_norm(views), std::sqrt(4096.0 * 4096.0 + 0.25 * 100000 + 5));
-  EXPECT_EQ(global_norm({}), 0.0);
+  const TestTensor a = TestTensor::from<float>({100001}, [](std::int64_t i) { return i == 0 ? 4096.f : 0.5f; });
+  const TestTensor b = TestTensor::from<double>({3}, [](std::int64_t i) { return double(i); });
+  EXPECT_DOUBLE_EQ(sum_of_squares(a.view()), 4096.0 * 4096.0 + 0.25 * 100000);
+  EXPECT_DOUBLE_EQ(sum_of_squares(b.view()), 5);
 }
 
-TEST(GlobalNorm, DoesNotDependOnTheNumberOfThreads) {
-  TestTensor x = TestTensor::from<float>({300007}, [](std::int64_t i) { return 1.f / float(i + 1); });
-  const TensorView views[] = {x.view()};
+TEST(SumOfSquares, DoesNotDependOnTheNumberOfThreads) {
+  const TestTensor x = TestTensor::from<float>({300007}, [](std::int64_t i) { return 1.f / float(i + 1); });
   const int threads = num_threads();
   set_num_threads(1);
-  const double one = global_norm(views);
+  const double one = sum_of_squares(x.view());
   set_num_threads(2);
-  EXPECT_EQ(global_norm(views), one);
+  EXPECT_EQ(sum_of_squares(x.view()), one);
   set_num_threads(threads);
-}
-
-TEST(ClipByGlobalNorm, ScalesOnlyWhatIsTooLong) {
-  TestTensor a = TestTensor::from<float>({2}, [](std::int64_t) { return 3.f; });
-  TestTensor b = TestTensor::from<float>({1, 2}, [](std::int64_t) { return 4.f; });
-  const TensorView views[] = {a.view(), b.view()};
-  EXPECT_DOUBLE_EQ(clip_by_global_norm(views, 100), std::sqrt(50.0));
-  EXPECT_EQ(a.at(0), 3);
-  EXPECT_DOUBLE_EQ(clip_by_global_norm(views, std::sqrt(0.5)), std::sqrt(50.0));
-  EXPECT_FLOAT_EQ(static_cast<float>(a.at(1)), 0.3f);
-  EXPECT_FLOAT_EQ(static_cast<float>(b.at(1)), 0.4f);
-}
-
-TEST(ClipByGlobalNorm, ANormThatIsNotFiniteGivesNaN) {
-  TestTensor a = TestTensor::from<float>({2}, [](std::int64_t i) { return i == 0 ? INFINITY : 1.f; });
-  const TensorView views[] = {a.view()};
-  EXPECT_EQ(clip_by_global_norm(views, 1), std::numeric_limits<double>::infinity());
-  EXPECT_TRUE(std::isnan(a.at(1)));
 }
 
 }  // namespace

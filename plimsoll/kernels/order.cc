@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/rounding.h"
 #include "plimsoll/base/thread_pool.h"
 
 namespace plimsoll {
@@ -178,8 +179,8 @@ void cumsum(const ConstTensorView& x, std::size_t axis, CumsumFlags flags, const
     using Sum = std::conditional_t<std::is_integral_v<T>, std::uint64_t, double>;
     const T* from = x.data<T>();
     T* to = out.data<T>();
-    const std::int64_t columns = std::min(inner, kColumns), tiles = (inner + columns - 1) / columns;
-    const std::int64_t rows = inner == 1 ? kRowsAtOnce : 1, groups = (outer + rows - 1) / rows;
+    const std::int64_t columns = std::min(inner, kColumns), tiles = divide_up(inner, columns);
+    const std::int64_t rows = inner == 1 ? kRowsAtOnce : 1, groups = divide_up(outer, rows);
     parallel_for(groups * tiles, std::max<std::int64_t>(1, 16384 / (n * rows * columns)),
                  [&](std::int64_t begin, std::int64_t end) {
                    for (std::int64_t task = begin; task < end; ++task) {

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/rounding.h"
 #include "plimsoll/base/thread_pool.h"
 #include "plimsoll/kernels/internal/casts.h"
 #include "plimsoll/kernels/internal/reduce_loops.h"
@@ -101,9 +102,9 @@ struct Reduction {
 
   // One output, cut into pieces.
   void in_one_run() const noexcept {
-    const std::int64_t piece = std::max(kGrain, (plan.run + kMaxPieces - 1) / kMaxPieces);
+    const std::int64_t piece = std::max(kGrain, divide_up(plan.run, kMaxPieces));
     A partial[kMaxPieces];
-    const std::int64_t pieces = (plan.run + piece - 1) / piece;
+    const std::int64_t pieces = divide_up(plan.run, piece);
     parallel_for(pieces, 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t p = begin; p < end; ++p) {
         partial[p] = identity;
@@ -115,7 +116,7 @@ struct Reduction {
     finish(&total, 1, 0);
   }
 
-  std::int64_t tiles() const noexcept { return (plan.columns + kFoldColumns - 1) / kFoldColumns; }
+  std::int64_t tiles() const noexcept { return divide_up(plan.columns, kFoldColumns); }
 
   void fold_tile(std::int64_t tile, std::int64_t first_row, std::int64_t rows, A* accumulators) const noexcept {
     const std::int64_t column = tile % tiles() * kFoldColumns;
@@ -133,9 +134,9 @@ struct Reduction {
 
   // One tile of columns, its rows cut into pieces.
   void in_one_tile() const noexcept {
-    const std::int64_t piece = std::max(kGrain / plan.columns + 1, (plan.rows + kMaxPieces - 1) / kMaxPieces);
+    const std::int64_t piece = std::max(kGrain / plan.columns + 1, divide_up(plan.rows, kMaxPieces));
     A partial[kMaxPieces][kFoldColumns];
-    const std::int64_t pieces = (plan.rows + piece - 1) / piece;
+    const std::int64_t pieces = divide_up(plan.rows, piece);
     parallel_for(pieces, 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t p = begin; p < end; ++p)
         fold_tile(0, p * piece, std::min(piece, plan.rows - p * piece), partial[p]);

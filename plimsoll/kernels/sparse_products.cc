@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/rounding.h"
 #include "plimsoll/base/thread_pool.h"
 #include "plimsoll/kernels/internal/sparse_loops.h"
 
@@ -39,8 +40,8 @@ T multiply_add(T sum, T x, T y) noexcept {
 
 template <class T>
 void multiply(const SparseRows& a, const T* values, const T* b, std::int64_t n, T* out) noexcept {
-  const std::int64_t panel = kPanelBytes / static_cast<std::int64_t>(sizeof(T)), panels = (n + panel - 1) / panel;
-  const std::int64_t chunk = rows_per_chunk(a, std::min(n, panel)), chunks = (a.rows + chunk - 1) / chunk;
+  const std::int64_t panel = kPanelBytes / static_cast<std::int64_t>(sizeof(T)), panels = divide_up(n, panel);
+  const std::int64_t chunk = rows_per_chunk(a, std::min(n, panel)), chunks = divide_up(a.rows, chunk);
   parallel_for(panels * chunks, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       const std::int64_t from = i / chunks * panel, to = std::min(n, from + panel), row = i % chunks * chunk;

@@ -77,12 +77,10 @@ void expect_alike(const SparseLoopsOf<T>& a, const SparseLoopsOf<T>& b) {
 }
 
 TEST(SparseKernel, IsAlikeOnEveryInstructionSet) {
-  if (!has_avx2()) GTEST_SKIP() << "the processor has no AVX2";
-  expect_alike(sparse_loops_baseline().f32, sparse_loops_avx2().f32);
-  expect_alike(sparse_loops_baseline().f64, sparse_loops_avx2().f64);
-  if (!has_avx512()) return;
-  expect_alike(sparse_loops_baseline().f32, sparse_loops_avx512().f32);
-  expect_alike(sparse_loops_baseline().f64, sparse_loops_avx512().f64);
+  for (const SparseLoops* loops : every_sparse_loops()) {
+    expect_alike(baseline::sparse_loops.f32, loops->f32);
+    expect_alike(baseline::sparse_loops.f64, loops->f64);
+  }
 }
 
 TEST(SparseKernel, GivesTheSameBitsOnOneAndTwoThreadsAndTakesNoMemory) {

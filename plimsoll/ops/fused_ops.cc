@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "plimsoll/base/rounding.h"
 #include "plimsoll/kernels/attention.h"
 #include "plimsoll/ops/internal/batch_norm_ops.h"
 #include "plimsoll/ops/internal/convolution_ops.h"
@@ -11,7 +12,7 @@ namespace plimsoll {
 namespace {
 
 constexpr std::size_t kAlignment = 64;
-std::size_t rounded(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+std::size_t rounded(std::size_t bytes) { return round_up(bytes, kAlignment); }
 
 const Convolve* plain_convolution(const Op& op) {
   const auto* const found = dynamic_cast<const Convolve*>(&op);

@@ -1,9 +1,9 @@
-// AttentionLoops: what attention does with rows of scores, one table per instruction set, as in loops.h.
+// AttentionLoops: what attention does with rows of scores.
 #pragma once
 
 #include <cstdint>
 
-#include "plimsoll/kernels/internal/loops.h"
+#include "plimsoll/kernels/internal/instruction_sets.h"
 
 namespace plimsoll {
 
@@ -22,10 +22,7 @@ struct AttentionLoops {
   AttentionLoopsOf<double> f64;
 };
 
-const AttentionLoops& attention_loops() noexcept;
-const AttentionLoops& attention_loops_baseline() noexcept;
-const AttentionLoops& attention_loops_avx2() noexcept;
-const AttentionLoops& attention_loops_avx512() noexcept;
+PLIMSOLL_LOOPS(AttentionLoops, attention_loops)
 
 template <class T>
 const AttentionLoopsOf<T>& attention_loops_of() noexcept {

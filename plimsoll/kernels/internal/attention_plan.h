@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "plimsoll/base/rounding.h"
 #include "plimsoll/kernels/attention.h"
 #include "plimsoll/kernels/internal/attention_loops.h"
 #include "plimsoll/kernels/internal/recurrent_loops.h"
@@ -108,9 +109,7 @@ struct AttentionPlan {
   }
 };
 
-inline std::int64_t round_to_panel(std::int64_t n, std::int64_t columns) noexcept {
-  return (n + columns - 1) / columns * columns;
-}
+inline std::int64_t round_to_panel(std::int64_t n, std::int64_t columns) noexcept { return round_up(n, columns); }
 
 // Elements that the packed form of a block by `width` matrix takes, with room for either orientation.
 template <class T>

@@ -1,9 +1,10 @@
-// BatchNormLoops: passes over rows of channels, one table per instruction set. Rows are dense.
+// BatchNormLoops: passes over rows of channels. Rows are dense.
 #pragma once
 
 #include <cstdint>
 
-#include "plimsoll/kernels/internal/loops.h"
+#include "plimsoll/base/dtype.h"
+#include "plimsoll/kernels/internal/instruction_sets.h"
 
 namespace plimsoll {
 
@@ -33,9 +34,6 @@ struct BatchNormTable {
   const BatchNormLoops& of(DType dtype) const noexcept { return dtype == plimsoll::f32 ? f32 : f64; }
 };
 
-const BatchNormTable& batch_norm_loops() noexcept;
-const BatchNormTable& batch_norm_loops_baseline() noexcept;
-const BatchNormTable& batch_norm_loops_avx2() noexcept;
-const BatchNormTable& batch_norm_loops_avx512() noexcept;
+PLIMSOLL_LOOPS(BatchNormTable, batch_norm_loops)
 
 }  // namespace plimsoll

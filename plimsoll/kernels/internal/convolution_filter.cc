@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/rounding.h"
 #include "plimsoll/base/thread_pool.h"
 #include "plimsoll/kernels/internal/convolution_loops.h"
 
@@ -15,8 +16,6 @@ constexpr std::int64_t kBlockBytes = 256 << 10;  // Of x and dy: they stay in th
 constexpr std::int64_t kTileBytes = 24 << 10;    // What a tile reads of them stays in the first.
 constexpr std::int64_t kPieceBytes = 1 << 20;    // Of all sums in scratch.
 constexpr std::int64_t kLeastRows = 48;          // Of the filter, for one worker.
-
-std::int64_t round_up(std::int64_t n, std::int64_t to) noexcept { return (n + to - 1) / to * to; }
 
 struct FilterPlan {
   const ConvolutionLoops& loops;

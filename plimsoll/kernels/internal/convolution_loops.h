@@ -1,11 +1,13 @@
-// ConvolutionLoops: the innermost products of convolutions and their gradients, one table per instruction set.
+// ConvolutionLoops: the innermost products of convolutions and their gradients.
 //
 // Offsets and steps are in elements. A grid is `rows` x `columns` pixels that are visited row by row.
 #pragma once
 
 #include <cstdint>
 
-#include "plimsoll/kernels/internal/loops.h"
+#include "plimsoll/base/dtype.h"
+#include "plimsoll/base/rounding.h"
+#include "plimsoll/kernels/internal/instruction_sets.h"
 
 namespace plimsoll {
 
@@ -96,7 +98,7 @@ struct ConvolutionLoops {
 
   // Columns that are computed when n are left: one vector or two.
   std::int64_t panel_columns(std::int64_t n) const noexcept { return n > width ? 2 * width : width; }
-  std::int64_t padded_columns(std::int64_t n) const noexcept { return (n + width - 1) / width * width; }
+  std::int64_t padded_columns(std::int64_t n) const noexcept { return round_up(n, width); }
 };
 
 struct ConvolutionTable {
@@ -104,9 +106,6 @@ struct ConvolutionTable {
   const ConvolutionLoops& of(DType dtype) const noexcept { return dtype == plimsoll::f32 ? f32 : f64; }
 };
 
-const ConvolutionTable& convolution_loops() noexcept;
-const ConvolutionTable& convolution_loops_baseline() noexcept;
-const ConvolutionTable& convolution_loops_avx2() noexcept;
-const ConvolutionTable& convolution_loops_avx512() noexcept;
+PLIMSOLL_LOOPS(ConvolutionTable, convolution_loops)
 
 }  // namespace plimsoll

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/rounding.h"
 
 namespace plimsoll {
 namespace {
@@ -93,7 +94,7 @@ SweepCut cut_sweep(const Sweep& sweep, std::int64_t output_elements, std::int64_
                    std::int64_t wanted, std::int64_t least) noexcept {
   std::int64_t rows = std::max<std::int64_t>(sweep.down.outputs, 1);
   std::int64_t columns = std::max<std::int64_t>(sweep.across.outputs, 1);
-  const auto blocks = [&](std::int64_t all, std::int64_t one) { return (all + one - 1) / one; };
+  const auto blocks = [&](std::int64_t all, std::int64_t one) { return divide_up(all, one); };
   const auto is_coarse = [&] {
     const std::int64_t elements =
         sweep.down.span(rows) * sweep.across.span(columns) * sweep.channels + rows * columns * output_elements;

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/rounding.h"
 #include "plimsoll/base/thread_pool.h"
 #include "plimsoll/kernels/internal/convolution_loops.h"
 
@@ -15,8 +16,6 @@ constexpr std::int64_t kSlots = 16;                 // Blocks that are worked on
 constexpr std::int64_t kSlotBytes = 2 << 20;        // Of all of them.
 constexpr std::int64_t kSumsBytes = 2 << 20;        // Of all sums of a filter's gradient.
 constexpr std::int64_t kLine = 64 / sizeof(float);  // Between planes, so that they do not meet in the first cache.
-
-std::int64_t round_up(std::int64_t n, std::int64_t to) noexcept { return (n + to - 1) / to * to; }
 
 // Tiles of one image; `offset` is where the first patch begins.
 struct Tiles {
@@ -52,7 +51,7 @@ struct Blocks {
 
   Blocks(std::int64_t all_tiles, std::int64_t first_channels, std::int64_t second_channels) noexcept {
     tiles = std::max(first_channels, second_channels) <= 32 ? 60 : 30;  // Whole tiles of products: of 6 and of 10.
-    count = (all_tiles + tiles - 1) / tiles;
+    count = divide_up(all_tiles, tiles);
     first_plane = tiles * first_channels + kLine;
     second_plane = tiles * second_channels + kLine;
     slots = std::min(count, std::clamp<std::int64_t>(kSlotBytes / (elements() * 4), 2, kSlots));
@@ -131,7 +130,7 @@ struct Forward {
   void transform_filter(std::int64_t channels_out) const noexcept {
     const Tiles& t = plan.tiles;
     const std::int64_t columns = 2 * plan.loops.width, tap = t.channels * t.outputs;
-    parallel_for((t.outputs + columns - 1) / columns, std::max<std::int64_t>(1, 8192 / (t.channels * columns)),
+    parallel_for(divide_up(t.outputs, columns), std::max<std::int64_t>(1, 8192 / (t.channels * columns)),
                  [&](std::int64_t begin, std::int64_t end) {
                    for (std::int64_t c = begin * columns; c < std::min(t.outputs, end * columns); c += columns) {
                      const std::int64_t n = std::min(columns, t.outputs - c);

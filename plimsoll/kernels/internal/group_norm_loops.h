@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "plimsoll/kernels/internal/loops.h"
+#include "plimsoll/kernels/internal/instruction_sets.h"
 
 namespace plimsoll {
 
@@ -28,9 +28,6 @@ struct GroupNormLoops {
   GroupNormLoopsOf<double> f64;
 };
 
-const GroupNormLoops& group_norm_loops() noexcept;
-const GroupNormLoops& group_norm_loops_baseline() noexcept;
-const GroupNormLoops& group_norm_loops_avx2() noexcept;
-const GroupNormLoops& group_norm_loops_avx512() noexcept;
+PLIMSOLL_LOOPS(GroupNormLoops, group_norm_loops)
 
 }  // namespace plimsoll

@@ -1,9 +1,9 @@
-// LayerNormLoops: the innermost loops of layer_norm.h and group_norm.h, one table per instruction set, as in loops.h.
+// LayerNormLoops: the innermost loops of layer_norm.h and group_norm.h.
 #pragma once
 
 #include <cstdint>
 
-#include "plimsoll/kernels/internal/loops.h"
+#include "plimsoll/kernels/internal/instruction_sets.h"
 
 namespace plimsoll {
 
@@ -26,9 +26,6 @@ struct LayerNormLoops {
   LayerNormLoopsOf<double> f64;
 };
 
-const LayerNormLoops& layer_norm_loops() noexcept;
-const LayerNormLoops& layer_norm_loops_baseline() noexcept;
-const LayerNormLoops& layer_norm_loops_avx2() noexcept;
-const LayerNormLoops& layer_norm_loops_avx512() noexcept;
+PLIMSOLL_LOOPS(LayerNormLoops, layer_norm_loops)
 
 }  // namespace plimsoll

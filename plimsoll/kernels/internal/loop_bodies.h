@@ -1,4 +1,4 @@
-// The loops' bodies, for an operation given as a class. Included by loops_table.h only.
+// The loops' bodies, for an operation given as a class. Included by loops.cc only.
 #pragma once
 
 #include <cstdint>

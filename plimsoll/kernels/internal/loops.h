@@ -1,5 +1,4 @@
-// Loops: for each operation and element type the innermost loops, over dense elements and single repeated ones. One
-// table per instruction set; loops() is that of the best one this processor has.
+// Loops: for each operation and element type the innermost loops, over dense elements and single repeated ones.
 #pragma once
 
 #include <cstddef>
@@ -7,6 +6,7 @@
 
 #include "plimsoll/base/dtype.h"
 #include "plimsoll/kernels/elementwise.h"
+#include "plimsoll/kernels/internal/instruction_sets.h"
 
 namespace plimsoll {
 
@@ -44,16 +44,6 @@ struct Loops {
   Loop f16_to_f32, f32_to_f16, bf16_to_f32, f32_to_bf16;
 };
 
-const Loops& loops_baseline() noexcept;
-const Loops& loops_avx2() noexcept;
-const Loops& loops_avx512() noexcept;
-const Loops& best_loops() noexcept;
-bool has_avx2() noexcept;
-bool has_avx512() noexcept;
-
-inline const Loops& loops() noexcept {
-  static const Loops& best = best_loops();
-  return best;
-}
+PLIMSOLL_LOOPS(Loops, loops)
 
 }  // namespace plimsoll

@@ -1,9 +1,9 @@
-// LossLoops: the innermost loops of loss.h, one table per instruction set, as in loops.h.
+// LossLoops: the innermost loops of loss.h.
 #pragma once
 
 #include <cstdint>
 
-#include "plimsoll/kernels/internal/loops.h"
+#include "plimsoll/kernels/internal/instruction_sets.h"
 
 namespace plimsoll {
 
@@ -28,9 +28,6 @@ struct LossLoops {
   LossLoopsOf<double> f64;
 };
 
-const LossLoops& loss_loops() noexcept;
-const LossLoops& loss_loops_baseline() noexcept;
-const LossLoops& loss_loops_avx2() noexcept;
-const LossLoops& loss_loops_avx512() noexcept;
+PLIMSOLL_LOOPS(LossLoops, loss_loops)
 
 }  // namespace plimsoll

@@ -1,4 +1,4 @@
-// MatmulLoops: packing and the product of blocks of matrices, one table per instruction set.
+// MatmulLoops: packing and the product of blocks of matrices.
 //
 // A block's operands are read where they lie or from packed panels: `rows` rows of A and `columns` columns of B at a
 // time, one after the other, so that the kernel reads both in order. A panel of B is padded with zeros to `columns`;
@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "plimsoll/kernels/internal/loops.h"
+#include "plimsoll/kernels/internal/instruction_sets.h"
 
 namespace plimsoll {
 
@@ -39,9 +39,6 @@ struct MatmulTable {
   MatmulLoops f32, f64;
 };
 
-const MatmulTable& matmul_loops() noexcept;
-const MatmulTable& matmul_loops_baseline() noexcept;
-const MatmulTable& matmul_loops_avx2() noexcept;
-const MatmulTable& matmul_loops_avx512() noexcept;
+PLIMSOLL_LOOPS(MatmulTable, matmul_loops)
 
 }  // namespace plimsoll

@@ -67,10 +67,7 @@ void expect_products(const MatmulTable& table, std::int64_t m, std::int64_t n, s
 
 // Every instruction set this processor has, so that the slower ones are tested too.
 TEST(MatmulLoops, AgreeOnEveryInstructionSet) {
-  std::vector<const MatmulTable*> tables = {&matmul_loops_baseline()};
-  if (has_avx2()) tables.push_back(&matmul_loops_avx2());
-  if (has_avx512()) tables.push_back(&matmul_loops_avx512());
-  for (const MatmulTable* table : tables) {
+  for (const MatmulTable* table : every_matmul_loops()) {
     for (std::int64_t i = 1; i <= 26; ++i) {
       expect_products<float>(*table, i, 2 * i - 1, 9);
       expect_products<double>(*table, 27 - i, i, 6);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "plimsoll/kernels/internal/loops.h"
+
 namespace plimsoll {
 namespace {
 

@@ -1,6 +1,9 @@
 // matmul_pack: packs a panel of a matrix product, converting half types to f32 on the way.
 #pragma once
 
+#include <cstddef>
+
+#include "plimsoll/base/dtype.h"
 #include "plimsoll/kernels/internal/matmul_loops.h"
 
 namespace plimsoll {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "plimsoll/base/rounding.h"
 #include "plimsoll/base/thread_pool.h"
 #include "plimsoll/kernels/internal/matmul_pack.h"
 
@@ -21,9 +22,6 @@ constexpr std::int64_t kCloseBytes = 2 << 10;       // Between rows of A that ne
 constexpr std::int64_t kFew = 256;                  // however far apart when there are so few, or B is so narrow.
 constexpr double kPieceWork = 1 << 20;              // Of a piece of the packed product,
 constexpr std::int64_t kPackElements = 1 << 14;     // of a piece of packing.
-
-std::int64_t divide_up(std::int64_t n, std::int64_t by) noexcept { return (n + by - 1) / by; }
-std::int64_t round_up(std::int64_t n, std::int64_t to) noexcept { return divide_up(n, to) * to; }
 
 // The size of equal parts of n, each a multiple of `unit` and at most `most`, which is one too.
 std::int64_t even_part(std::int64_t n, std::int64_t unit, std::int64_t most) noexcept {

@@ -10,6 +10,7 @@
 
 #include <cstddef>
 
+#include "plimsoll/kernels/internal/loops.h"
 #include "plimsoll/kernels/internal/matmul_loops.h"
 
 namespace plimsoll {

@@ -1,9 +1,9 @@
-// OptimizerLoops: the innermost loops of optimizer.h, one table per instruction set, as in loops.h.
+// OptimizerLoops: the innermost loops of optimizer.h.
 #pragma once
 
 #include <cstdint>
 
-#include "plimsoll/kernels/internal/loops.h"
+#include "plimsoll/kernels/internal/instruction_sets.h"
 
 namespace plimsoll {
 
@@ -33,12 +33,8 @@ using UpdateLoop = void (*)(const UpdateArrays& arrays, const double* factors, s
 struct OptimizerLoops {
   UpdateLoop updates[kNumUpdateRules][2];  // f32, f64.
   double (*sum_of_squares[2])(const void* x, std::int64_t n);
-  void (*scale[2])(void* x, std::int64_t n, double factor);
 };
 
-const OptimizerLoops& optimizer_loops() noexcept;
-const OptimizerLoops& optimizer_loops_baseline() noexcept;
-const OptimizerLoops& optimizer_loops_avx2() noexcept;
-const OptimizerLoops& optimizer_loops_avx512() noexcept;
+PLIMSOLL_LOOPS(OptimizerLoops, optimizer_loops)
 
 }  // namespace plimsoll

@@ -1,10 +1,11 @@
-// PoolingLoops: pooling of a few windows side by side, one table per instruction set.
+// PoolingLoops: pooling of a few windows side by side.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-#include "plimsoll/kernels/internal/loops.h"
+#include "plimsoll/base/dtype.h"
+#include "plimsoll/kernels/internal/instruction_sets.h"
 
 namespace plimsoll {
 
@@ -52,9 +53,6 @@ struct PoolingTable {
   const PoolingLoops& of(DType dtype) const noexcept { return dtype == plimsoll::f32 ? f32 : f64; }
 };
 
-const PoolingTable& pooling_loops() noexcept;
-const PoolingTable& pooling_loops_baseline() noexcept;
-const PoolingTable& pooling_loops_avx2() noexcept;
-const PoolingTable& pooling_loops_avx512() noexcept;
+PLIMSOLL_LOOPS(PoolingTable, pooling_loops)
 
 }  // namespace plimsoll

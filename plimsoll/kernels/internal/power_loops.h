@@ -1,5 +1,5 @@
 // Powers of floats: those of f32 in double precision, vector by vector; a single exponent of 2, 3, 1/2 or -1 without
-// logarithms. Included by loops_table.h only.
+// logarithms. Included by loops.cc only.
 #pragma once
 
 #include <math.h>

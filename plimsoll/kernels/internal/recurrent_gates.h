@@ -1,4 +1,4 @@
-// The gates of one row at one step, forward and back, vector by vector. Included by recurrent_loops_table.h only.
+// The gates of one row at one step, forward and back, vector by vector. Included by recurrent_loops.cc only.
 //
 // A gate struct's run(step, lane) does one vector at `lane.at`; `F` is the activation and `S` the recurrent one.
 #pragma once

@@ -1,10 +1,10 @@
-// RecurrentLoops: products with a packed matrix and the gates of one row at one step, one table per instruction set, as
+// RecurrentLoops: products with a packed matrix and the gates of one row at one step, as
 // in loops.h.
 #pragma once
 
 #include <cstdint>
 
-#include "plimsoll/kernels/internal/loops.h"
+#include "plimsoll/kernels/internal/instruction_sets.h"
 #include "plimsoll/kernels/recurrent.h"
 
 namespace plimsoll {
@@ -47,10 +47,7 @@ struct RecurrentLoops {
   RecurrentLoopsOf<double> f64;
 };
 
-const RecurrentLoops& recurrent_loops() noexcept;
-const RecurrentLoops& recurrent_loops_baseline() noexcept;
-const RecurrentLoops& recurrent_loops_avx2() noexcept;
-const RecurrentLoops& recurrent_loops_avx512() noexcept;
+PLIMSOLL_LOOPS(RecurrentLoops, recurrent_loops)
 
 template <class T>
 const RecurrentLoopsOf<T>& recurrent_loops_of() noexcept {

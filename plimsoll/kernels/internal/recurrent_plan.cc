@@ -1,6 +1,7 @@
 #include "plimsoll/kernels/internal/recurrent_plan.h"
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/rounding.h"
 #include "plimsoll/kernels/matmul.h"
 
 namespace plimsoll {
@@ -34,8 +35,6 @@ std::int64_t gates_of(RecurrentCell cell) noexcept {
   return cell == RecurrentCell::simple ? 1 : cell == RecurrentCell::lstm ? 4 : 3;
 }
 
-std::int64_t round_up(std::int64_t n, std::int64_t to) noexcept { return (n + to - 1) / to * to; }
-
 template <class T>
 void carve_scratch(RecurrentPlan<T>& plan, bool back, Carver& scratch) noexcept {
   const std::int64_t columns = recurrent_loops_of<T>().columns, units = plan.units, state = plan.batch * units;
@@ -44,7 +43,7 @@ void carve_scratch(RecurrentPlan<T>& plan, bool back, Carver& scratch) noexcept 
   if (plan.is_gru()) plan.third_panels = scratch.take<T>(units * round_up(units, columns));
   if (back) {
     const std::int64_t rows = plan.chunk_rows(), group = plan.group_rows();
-    plan.bias_sums = scratch.take<T>((plan.batch + group - 1) / group * 2 * plan.bias_columns());
+    plan.bias_sums = scratch.take<T>(divide_up(plan.batch, group) * 2 * plan.bias_columns());
     plan.slopes = scratch.take<T>(rows * plan.width());
     plan.chunk_x = scratch.take<T>(rows * plan.inputs);
     plan.chunk_dx = scratch.take<T>(rows * plan.inputs);

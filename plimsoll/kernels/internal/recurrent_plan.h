@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "plimsoll/base/rounding.h"
 #include "plimsoll/kernels/internal/recurrent_loops.h"
 #include "plimsoll/kernels/recurrent.h"
 
@@ -80,9 +81,8 @@ struct RecurrentPlan {
 
   // The batch is cut by its size alone.
   std::int64_t group_rows() const noexcept {
-    const std::int64_t groups =
-        batch <= 4 ? 1 : std::max<std::int64_t>(2, (batch + kRecurrentRows - 1) / kRecurrentRows);
-    return std::max<std::int64_t>(1, (batch + groups - 1) / groups);
+    const std::int64_t groups = batch <= 4 ? 1 : std::max<std::int64_t>(2, divide_up(batch, kRecurrentRows));
+    return std::max<std::int64_t>(1, divide_up(batch, groups));
   }
 
   // Sums that a group of rows adds to, and room to make them in.

@@ -1,8 +1,9 @@
-// ReduceLoops: the innermost loops of reductions, one table per instruction set, as in loops.h.
+// ReduceLoops: the innermost loops of reductions.
 #pragma once
 
 #include <cstdint>
 
+#include "plimsoll/kernels/internal/instruction_sets.h"
 #include "plimsoll/kernels/internal/loops.h"
 
 namespace plimsoll {
@@ -31,15 +32,6 @@ struct ReduceLoops {
   PositionLoops largest[kNumNative], smallest[kNumNative];
 };
 
-const ReduceLoops& reduce_loops_baseline() noexcept;
-const ReduceLoops& reduce_loops_avx2() noexcept;
-const ReduceLoops& reduce_loops_avx512() noexcept;
-
-inline const ReduceLoops& reduce_loops() noexcept {
-  static const ReduceLoops& best = has_avx512() ? reduce_loops_avx512()
-                                   : has_avx2() ? reduce_loops_avx2()
-                                                : reduce_loops_baseline();
-  return best;
-}
+PLIMSOLL_LOOPS(ReduceLoops, reduce_loops)
 
 }  // namespace plimsoll

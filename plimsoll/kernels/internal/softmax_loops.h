@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "plimsoll/kernels/internal/loops.h"
+#include "plimsoll/kernels/internal/instruction_sets.h"
 
 namespace plimsoll {
 
@@ -31,15 +31,6 @@ struct SoftmaxTable {
   SoftmaxLoops<double> f64;
 };
 
-const SoftmaxTable& softmax_loops_baseline() noexcept;
-const SoftmaxTable& softmax_loops_avx2() noexcept;
-const SoftmaxTable& softmax_loops_avx512() noexcept;
-
-inline const SoftmaxTable& softmax_loops() noexcept {
-  static const SoftmaxTable& best = has_avx512() ? softmax_loops_avx512()
-                                    : has_avx2() ? softmax_loops_avx2()
-                                                 : softmax_loops_baseline();
-  return best;
-}
+PLIMSOLL_LOOPS(SoftmaxTable, softmax_loops)
 
 }  // namespace plimsoll

@@ -1,9 +1,9 @@
-// SparseLoops: the innermost loops of sparse_products.h, one table per instruction set, as in loops.h.
+// SparseLoops: the innermost loops of sparse_products.h.
 #pragma once
 
 #include <cstdint>
 
-#include "plimsoll/kernels/internal/loops.h"
+#include "plimsoll/kernels/internal/instruction_sets.h"
 
 namespace plimsoll {
 
@@ -29,9 +29,6 @@ struct SparseLoops {
   SparseLoopsOf<double> f64;
 };
 
-const SparseLoops& sparse_loops() noexcept;
-const SparseLoops& sparse_loops_baseline() noexcept;
-const SparseLoops& sparse_loops_avx2() noexcept;
-const SparseLoops& sparse_loops_avx512() noexcept;
+PLIMSOLL_LOOPS(SparseLoops, sparse_loops)
 
 }  // namespace plimsoll

@@ -2,8 +2,8 @@
 //
 //   F32 x = load(p);  store(q, x > 0.f ? x : splat(0.f));
 //
-// Included by the loops_*.cc files only, once per instruction set; everything is in an unnamed namespace, so that code
-// for one instruction set is never linked into another.
+// The one vector type of all loops. Included by what is compiled once per instruction set (instruction_sets.h);
+// everything is in an unnamed namespace, so that code for one instruction set is never linked into another.
 #pragma once
 
 #include <cstdint>
@@ -74,6 +74,10 @@ template <class V>
 inline V all(double x) noexcept {
   return static_cast<ElementOf<V>>(x) - V{};
 }
+template <class T>
+inline Vector<T> all_of(T x) noexcept {
+  return x - Vector<T>{};
+}
 inline F32 splat(float x) noexcept { return x - F32{}; }
 
 template <class T>
@@ -87,48 +91,85 @@ inline void store(T* p, Vector<T> x) noexcept {
   __builtin_memcpy(p, &x, sizeof x);
 }
 
-// The first `n` < lanes elements; the others are zero.
+// The same of a vector or of a single element, whichever V is.
+template <class V, class T>
+inline V load_as(const T* p) noexcept {
+  V x;
+  __builtin_memcpy(&x, p, sizeof x);
+  return x;
+}
+template <class V, class T>
+inline void store_as(T* p, V x) noexcept {
+  __builtin_memcpy(p, &x, sizeof x);
+}
+
+// A mask of the first n < lanes elements; the others are zero when loaded, and not touched in memory.
 #if defined(__AVX512F__)
-inline F32 load_some(const float* p, std::int64_t n) noexcept {
-  return _mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << n) - 1), p);
+template <class T>
+inline auto first_lanes(std::int64_t n) noexcept {
+  if constexpr (sizeof(T) == 4)
+    return static_cast<__mmask16>((1u << n) - 1);
+  else
+    return static_cast<__mmask8>((1u << n) - 1);
 }
-inline F64 load_some(const double* p, std::int64_t n) noexcept {
-  return _mm512_maskz_loadu_pd(static_cast<__mmask8>((1u << n) - 1), p);
-}
-inline void store_some(float* p, F32 x, std::int64_t n) noexcept {
-  _mm512_mask_storeu_ps(p, static_cast<__mmask16>((1u << n) - 1), x);
-}
-inline void store_some(double* p, F64 x, std::int64_t n) noexcept {
-  _mm512_mask_storeu_pd(p, static_cast<__mmask8>((1u << n) - 1), x);
-}
+inline F32 load_masked(const float* p, __mmask16 lanes) noexcept { return _mm512_maskz_loadu_ps(lanes, p); }
+inline F64 load_masked(const double* p, __mmask8 lanes) noexcept { return _mm512_maskz_loadu_pd(lanes, p); }
+inline void store_masked(float* p, F32 x, __mmask16 lanes) noexcept { _mm512_mask_storeu_ps(p, lanes, x); }
+inline void store_masked(double* p, F64 x, __mmask8 lanes) noexcept { _mm512_mask_storeu_pd(p, lanes, x); }
 #elif defined(__AVX2__)
-inline constexpr std::int32_t kMask32[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
-inline constexpr std::int64_t kMask64[8] = {-1, -1, -1, -1};
-inline __m256i first_lanes(const void* mask) noexcept { return _mm256_loadu_si256(static_cast<const __m256i*>(mask)); }
-inline F32 load_some(const float* p, std::int64_t n) noexcept {
-  return _mm256_maskload_ps(p, first_lanes(kMask32 + 8 - n));
+inline constexpr std::int32_t kOnesThenZeros[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
+template <class T>
+inline __m256i first_lanes(std::int64_t n) noexcept {
+  const std::int64_t words = n * static_cast<std::int64_t>(sizeof(T) / 4);
+  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(kOnesThenZeros + 8 - words));
 }
-inline F64 load_some(const double* p, std::int64_t n) noexcept {
-  return _mm256_maskload_pd(p, first_lanes(kMask64 + 4 - n));
-}
-inline void store_some(float* p, F32 x, std::int64_t n) noexcept {
-  _mm256_maskstore_ps(p, first_lanes(kMask32 + 8 - n), x);
-}
-inline void store_some(double* p, F64 x, std::int64_t n) noexcept {
-  _mm256_maskstore_pd(p, first_lanes(kMask64 + 4 - n), x);
-}
+inline F32 load_masked(const float* p, __m256i lanes) noexcept { return _mm256_maskload_ps(p, lanes); }
+inline F64 load_masked(const double* p, __m256i lanes) noexcept { return _mm256_maskload_pd(p, lanes); }
+inline void store_masked(float* p, F32 x, __m256i lanes) noexcept { _mm256_maskstore_ps(p, lanes, x); }
+inline void store_masked(double* p, F64 x, __m256i lanes) noexcept { _mm256_maskstore_pd(p, lanes, x); }
 #else
 template <class T>
-inline Vector<T> load_some(const T* p, std::int64_t n) noexcept {
+inline std::int64_t first_lanes(std::int64_t n) noexcept {
+  return n;
+}
+template <class T>
+inline Vector<T> load_masked(const T* p, std::int64_t n) noexcept {
   Vector<T> x{};
   for (std::int64_t i = 0; i < n; ++i) x[i] = p[i];
   return x;
 }
 template <class T>
-inline void store_some(T* p, Vector<T> x, std::int64_t n) noexcept {
+inline void store_masked(T* p, Vector<T> x, std::int64_t n) noexcept {
   for (std::int64_t i = 0; i < n; ++i) p[i] = x[i];
 }
 #endif
+template <class T>
+inline Vector<T> load_some(const T* p, std::int64_t n) noexcept {
+  return load_masked(p, first_lanes<T>(n));
+}
+template <class T>
+inline void store_some(T* p, Vector<T> x, std::int64_t n) noexcept {
+  store_masked(p, x, first_lanes<T>(n));
+}
+
+// Four elements; four by four of them turned over.
+template <class T>
+struct FourOf {
+  typedef T type __attribute__((vector_size(4 * sizeof(T))));
+};
+template <class T>
+using Four = typename FourOf<T>::type;
+template <class T>
+inline void transpose(Four<T> (&x)[4]) noexcept {
+  const Four<T> a = __builtin_shufflevector(x[0], x[1], 0, 4, 1, 5),
+                b = __builtin_shufflevector(x[0], x[1], 2, 6, 3, 7),
+                c = __builtin_shufflevector(x[2], x[3], 0, 4, 1, 5),
+                d = __builtin_shufflevector(x[2], x[3], 2, 6, 3, 7);
+  x[0] = __builtin_shufflevector(a, c, 0, 1, 4, 5);
+  x[1] = __builtin_shufflevector(a, c, 2, 3, 6, 7);
+  x[2] = __builtin_shufflevector(b, d, 0, 1, 4, 5);
+  x[3] = __builtin_shufflevector(b, d, 2, 3, 6, 7);
+}
 
 // x, but not above or below the limit; NaN stays.
 #if defined(__AVX512F__)
@@ -160,6 +201,10 @@ inline F32 smaller(F32 a, F32 b) noexcept {
 }
 #endif
 
+template <class V>
+inline V rectified(V x) noexcept {
+  return x < V{} ? V{} : x;
+}
 inline F32 absolute(F32 x) noexcept { return bits_as<F32>(bits_as<I32>(x) & 0x7fffffff); }
 inline F64 absolute(F64 x) noexcept { return bits_as<F64>(bits_as<I64>(x) & INT64_MAX); }
 inline F32 with_sign_of(F32 magnitude, F32 sign) noexcept {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/rounding.h"
 
 namespace plimsoll {
 namespace {
@@ -38,7 +39,7 @@ Margins margins(PaddingRule padding, std::int64_t size, std::int64_t taps, std::
   const std::int64_t reach = (taps - 1) * dilation + 1;
   if (padding == PaddingRule::valid || size == 0) return {};
   if (padding == PaddingRule::causal) return {reach - 1, 0};
-  const std::int64_t outputs = (size + stride - 1) / stride;
+  const std::int64_t outputs = divide_up(size, stride);
   const std::int64_t all = std::max<std::int64_t>(0, (outputs - 1) * stride + reach - size);
   return {all / 2, all - all / 2};
 }
@@ -46,7 +47,7 @@ Margins margins(PaddingRule padding, std::int64_t size, std::int64_t taps, std::
 std::int64_t window_positions(PaddingRule padding, std::int64_t size, std::int64_t taps, std::int64_t stride,
                               std::int64_t dilation) {
   if (!is_known(size) || !is_known(taps)) return kUnknownSize;
-  if (padding == PaddingRule::same) return (size + stride - 1) / stride;
+  if (padding == PaddingRule::same) return divide_up(size, stride);
   const Margins around = margins(padding, size, taps, stride, dilation);
   return Window::positions(size, taps, stride, dilation, around.before, around.after);
 }

@@ -1,7 +1,4 @@
-// Builds the table of reduction loops for the instruction set this file is compiled for. Included by the
-// reduce_loops_*.cc files only.
-#pragma once
-
+// Compiled once per instruction set: see instruction_sets.h.
 #include <type_traits>
 
 #include "plimsoll/kernels/internal/reduce_loops.h"
@@ -204,10 +201,11 @@ constexpr FoldLoops bool_fold() noexcept {
         kPositionsOf<F, std::uint8_t>                                                                              \
   }
 
-constexpr ReduceLoops kReduceLoops = {
+}  // namespace
+
+constinit const ReduceLoops PLIMSOLL_INSTRUCTION_SET::reduce_loops = {
     {PLIMSOLL_FOLDS(kFoldSum), PLIMSOLL_FOLDS(kFoldProduct), PLIMSOLL_FOLDS(kFoldMax), PLIMSOLL_FOLDS(kFoldMin)},
     PLIMSOLL_POSITIONS(kFoldMax),
     PLIMSOLL_POSITIONS(kFoldMin)};
 
-}  // namespace
 }  // namespace plimsoll

@@ -1,7 +1,4 @@
-// Builds the table of softmax loops for the instruction set this file is compiled for. Included by the
-// softmax_loops_*.cc files only.
-#pragma once
-
+// Compiled once per instruction set: see instruction_sets.h.
 #include <math.h>
 
 #include "plimsoll/kernels/internal/softmax_loops.h"
@@ -181,7 +178,8 @@ constexpr SoftmaxLoops<T> kSoftmaxOf = {softmax<T>,       log_softmax<T>, softma
                                         subtract<T>,      dot<T>,         sum<T>,          apply_grad<T>,
                                         apply_log_grad<T>};
 
-constexpr SoftmaxTable kSoftmaxTable = {kSoftmaxOf<float>, kSoftmaxOf<double>};
-
 }  // namespace
+
+constinit const SoftmaxTable PLIMSOLL_INSTRUCTION_SET::softmax_loops = {kSoftmaxOf<float>, kSoftmaxOf<double>};
+
 }  // namespace plimsoll

@@ -1,11 +1,11 @@
 // The transforms of Winograd's short convolutions: F(2x2, 3x3), with
 //   B' = [1 0 -1 0; 0 1 1 0; 0 -1 1 0; 0 1 0 -1],  A' = [1 1 1 0; 0 1 -1 -1],  G = [1 0 0; 1/2 1/2 1/2; 1/2 -1/2 1/2; 0
 //   0 1].
-// Included by convolution_loops_table.h only.
+// Included by convolution_loops.cc only.
 #pragma once
 
-#include "plimsoll/kernels/internal/convolution_lanes.h"
 #include "plimsoll/kernels/internal/convolution_loops.h"
+#include "plimsoll/kernels/internal/vector.h"
 
 namespace plimsoll {
 namespace {
@@ -14,20 +14,19 @@ namespace {
 // vectors would not stay in registers.
 template <class T>
 void winograd_input(const void* const* pixels, std::int64_t channels, void* to, std::int64_t plane) {
-  using X = Lanes<T>;
-  using V = typename X::V;
+  using V = Vector<T>;
   const auto row = [&](int i, std::int64_t c, V* d) {
 #pragma GCC unroll 4
-    for (int j = 0; j < 4; ++j) d[j] = X::get(static_cast<const T*>(pixels[i * 4 + j]) + c);
+    for (int j = 0; j < 4; ++j) d[j] = load(static_cast<const T*>(pixels[i * 4 + j]) + c);
   };
   const auto finish = [&](int i, std::int64_t c, const V* d) {
     T* const at = static_cast<T*>(to) + i * 4 * plane + c;
-    X::put(at, d[0] - d[2]);
-    X::put(at + plane, d[1] + d[2]);
-    X::put(at + 2 * plane, d[2] - d[1]);
-    X::put(at + 3 * plane, d[1] - d[3]);
+    store(at, d[0] - d[2]);
+    store(at + plane, d[1] + d[2]);
+    store(at + 2 * plane, d[2] - d[1]);
+    store(at + 3 * plane, d[1] - d[3]);
   };
-  for (std::int64_t c = 0; c < channels; c += X::kWidth) {
+  for (std::int64_t c = 0; c < channels; c += kLanesOf<T>) {
     V a[4], b[4], d[4];
     row(0, c, a), row(2, c, b);
     for (int j = 0; j < 4; ++j) d[j] = a[j] - b[j];
@@ -47,13 +46,12 @@ void winograd_input(const void* const* pixels, std::int64_t channels, void* to, 
 template <class T>
 void winograd_output(const void* from, std::int64_t plane, std::int64_t channels, const void* bias, bool relu,
                      void* const* pixels) {
-  using X = Lanes<T>;
-  using V = typename X::V;
-  for (std::int64_t c = 0; c < channels; c += X::kWidth) {
+  using V = Vector<T>;
+  for (std::int64_t c = 0; c < channels; c += kLanesOf<T>) {
     V half[8];
 #pragma GCC unroll 4
     for (int j = 0; j < 4; ++j) {
-      const auto at = [&](int i) { return X::get(static_cast<const T*>(from) + (i * 4 + j) * plane + c); };
+      const auto at = [&](int i) { return load(static_cast<const T*>(from) + (i * 4 + j) * plane + c); };
       const V sum = at(1) + at(2), difference = at(1) - at(2);
       half[j] = at(0) + sum, half[4 + j] = difference - at(3);
     }
@@ -63,9 +61,9 @@ void winograd_output(const void* from, std::int64_t plane, std::int64_t channels
       V result[2] = {row[0] + row[1] + row[2], row[1] - row[2] - row[3]};
 #pragma GCC unroll 2
       for (int j = 0; j < 2; ++j) {
-        if (bias) result[j] += X::get(static_cast<const T*>(bias) + c);
-        if (relu) result[j] = X::rectified(result[j]);
-        if (pixels[i * 2 + j]) X::put(static_cast<T*>(pixels[i * 2 + j]) + c, result[j]);
+        if (bias) result[j] += load(static_cast<const T*>(bias) + c);
+        if (relu) result[j] = rectified(result[j]);
+        if (pixels[i * 2 + j]) store(static_cast<T*>(pixels[i * 2 + j]) + c, result[j]);
       }
     }
   }
@@ -74,24 +72,23 @@ void winograd_output(const void* from, std::int64_t plane, std::int64_t channels
 // 2x2 pixels of dy to A dy A'.
 template <class T>
 void winograd_slope(const void* const* pixels, std::int64_t channels, void* to, std::int64_t plane) {
-  using X = Lanes<T>;
-  using V = typename X::V;
-  for (std::int64_t c = 0; c < channels; c += X::kWidth) {
+  using V = Vector<T>;
+  for (std::int64_t c = 0; c < channels; c += kLanesOf<T>) {
     V half[8];
 #pragma GCC unroll 2
     for (int j = 0; j < 2; ++j) {
-      const V above = X::get(static_cast<const T*>(pixels[j]) + c);
-      const V below = X::get(static_cast<const T*>(pixels[2 + j]) + c);
+      const V above = load(static_cast<const T*>(pixels[j]) + c);
+      const V below = load(static_cast<const T*>(pixels[2 + j]) + c);
       half[j] = above, half[2 + j] = above + below, half[4 + j] = above - below, half[6 + j] = V{} - below;
     }
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) {
       const V a = half[i * 2], b = half[i * 2 + 1];
       T* const row = static_cast<T*>(to) + i * 4 * plane + c;
-      X::put(row, a);
-      X::put(row + plane, a + b);
-      X::put(row + 2 * plane, a - b);
-      X::put(row + 3 * plane, V{} - b);
+      store(row, a);
+      store(row + plane, a + b);
+      store(row + 2 * plane, a - b);
+      store(row + 3 * plane, V{} - b);
     }
   }
 }
@@ -122,13 +119,12 @@ inline void winograd_filter_at(const T* g, std::int64_t tap, T* to, std::int64_t
 template <class T>
 void winograd_filter(const void* from, std::int64_t tap, std::int64_t k, std::int64_t deep, std::int64_t along,
                      std::int64_t n, void* to, std::int64_t plane) {
-  constexpr std::int64_t kWidth = Lanes<T>::kWidth;
+  constexpr std::int64_t kWidth = kLanesOf<T>;
   const T* g = static_cast<const T*>(from);
   T* row = static_cast<T*>(to);
   for (std::int64_t p = 0; p < k; ++p, g += deep, row += n) {
     if (along == 1)
-      for (std::int64_t j = 0; j < n; j += kWidth)
-        winograd_filter_at<typename Lanes<T>::V, T>(g + j, tap, row + j, plane);
+      for (std::int64_t j = 0; j < n; j += kWidth) winograd_filter_at<Vector<T>, T>(g + j, tap, row + j, plane);
     else
       for (std::int64_t j = 0; j < n; ++j) winograd_filter_at<T, T>(g + j * along, tap, row + j, plane);
   }
@@ -137,22 +133,21 @@ void winograd_filter(const void* from, std::int64_t tap, std::int64_t k, std::in
 // G' s G: n of the 4x4 sums, `plane` apart, to 3x3 taps, `tap` apart.
 template <class T>
 void winograd_taps(const void* from, std::int64_t plane, std::int64_t n, void* to, std::int64_t tap) {
-  using X = Lanes<T>;
-  using V = typename X::V;
+  using V = Vector<T>;
   const auto join = [](const V& a, const V& b, const V& c, const V& d, V* result, int step) {
     const V sum = (b + c) * T(0.5), difference = (b - c) * T(0.5);
     result[0] = a + sum, result[step] = difference, result[2 * step] = sum + d;
   };
-  for (std::int64_t e = 0; e < n; e += X::kWidth) {
+  for (std::int64_t e = 0; e < n; e += kLanesOf<T>) {
     V half[12];
     for (int j = 0; j < 4; ++j) {
-      const auto at = [&](int i) { return X::get(static_cast<const T*>(from) + (i * 4 + j) * plane + e); };
+      const auto at = [&](int i) { return load(static_cast<const T*>(from) + (i * 4 + j) * plane + e); };
       join(at(0), at(1), at(2), at(3), half + j, 4);
     }
     for (int i = 0; i < 3; ++i) {
       V taps[3];
       join(half[i * 4], half[i * 4 + 1], half[i * 4 + 2], half[i * 4 + 3], taps, 1);
-      for (int j = 0; j < 3; ++j) X::put(static_cast<T*>(to) + (i * 3 + j) * tap + e, taps[j]);
+      for (int j = 0; j < 3; ++j) store(static_cast<T*>(to) + (i * 3 + j) * tap + e, taps[j]);
     }
   }
 }

@@ -1,7 +1,0 @@
-#include "plimsoll/kernels/internal/batch_norm_loops_table.h"
-
-namespace plimsoll {
-
-const BatchNormTable& batch_norm_loops_avx512() noexcept { return kBatchNormTable; }
-
-}  // namespace plimsoll

@@ -1,7 +1,0 @@
-#include "plimsoll/kernels/internal/gemm_loops_table.h"
-
-namespace plimsoll {
-
-const GemmTable& gemm_loops_baseline() noexcept { return kGemmTable; }
-
-}  // namespace plimsoll

@@ -1,7 +1,0 @@
-#include "plimsoll/kernels/internal/group_norm_loops_table.h"
-
-namespace plimsoll {
-
-const GroupNormLoops& group_norm_loops_baseline() noexcept { return kGroupNormLoops; }
-
-}  // namespace plimsoll

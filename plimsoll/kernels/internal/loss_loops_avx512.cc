@@ -1,7 +1,0 @@
-#include "plimsoll/kernels/internal/loss_loops_table.h"
-
-namespace plimsoll {
-
-const LossLoops& loss_loops_avx512() noexcept { return kLossLoops; }
-
-}  // namespace plimsoll

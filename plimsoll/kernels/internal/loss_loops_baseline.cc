@@ -1,7 +1,0 @@
-#include "plimsoll/kernels/internal/loss_loops_table.h"
-
-namespace plimsoll {
-
-const LossLoops& loss_loops_baseline() noexcept { return kLossLoops; }
-
-}  // namespace plimsoll

@@ -1,7 +1,0 @@
-#include "plimsoll/kernels/internal/matmul_loops_table.h"
-
-namespace plimsoll {
-
-const MatmulTable& matmul_loops_baseline() noexcept { return kMatmulTable; }
-
-}  // namespace plimsoll

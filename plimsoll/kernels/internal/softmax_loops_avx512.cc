@@ -1,7 +1,0 @@
-#include "plimsoll/kernels/internal/softmax_loops_table.h"
-
-namespace plimsoll {
-
-const SoftmaxTable& softmax_loops_avx512() noexcept { return kSoftmaxTable; }
-
-}  // namespace plimsoll

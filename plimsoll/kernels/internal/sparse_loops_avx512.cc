@@ -1,7 +1,0 @@
-#include "plimsoll/kernels/internal/sparse_loops_table.h"
-
-namespace plimsoll {
-
-const SparseLoops& sparse_loops_avx512() noexcept { return kSparseLoops; }
-
-}  // namespace plimsoll
