@@ -54,6 +54,7 @@ lint:
 	@tools/check_layers
 	@tools/check_sizes
 	@tools/check_definitions
+	@tools/check_kernels
 
 format:
 	@tools/setup lint
@@ -71,6 +72,8 @@ full: lint test asan tsan clang
 	@tools/check_headers
 	@tools/check_tidy
 	@tools/check_report
+	@tools/setup golden
+	@tools/check_adding
 
 install: build
 	@cmake --install build --prefix $(or $(PREFIX),/usr/local)

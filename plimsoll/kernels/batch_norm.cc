@@ -11,6 +11,8 @@
 namespace plimsoll {
 namespace {
 
+bool is_supported(DType dtype) noexcept { return dtype == f32 || dtype == f64; }
+
 constexpr std::int64_t kMaxPieces = 16;  // Into which the rows of a sum are cut.
 constexpr std::int64_t kGrain = 32768;   // Elements of a chunk.
 
@@ -189,8 +191,6 @@ void differentiate(const ConstTensorView& x, const ConstTensorView& dy, const Co
 
 }  // namespace
 
-bool is_batch_norm_supported(DType dtype) noexcept { return dtype == f32 || dtype == f64; }
-
 std::size_t batch_norm_scratch_bytes(const Shape& x, DType dtype) noexcept {
   const Extent extent(x);
   return dtype == f32 ? Scratch<float>::bytes(extent) : Scratch<double>::bytes(extent);
@@ -199,7 +199,7 @@ std::size_t batch_norm_scratch_bytes(const Shape& x, DType dtype) noexcept {
 void batch_norm_training(const ConstTensorView& x, const BatchNormParameters& parameters, const TensorView& y,
                          const BatchNormMoments& moments, const BatchNormSettings& options,
                          std::span<std::byte> scratch) noexcept {
-  PLIMSOLL_CHECK(is_batch_norm_supported(x.dtype()) && x.shape() == y.shape() &&
+  PLIMSOLL_CHECK(is_supported(x.dtype()) && x.shape() == y.shape() &&
                  scratch.size() >= batch_norm_scratch_bytes(x.shape(), x.dtype()));
   (x.dtype() == f32 ? train<float> : train<double>)(x, parameters, y, moments, options, scratch.data());
 }
@@ -207,7 +207,7 @@ void batch_norm_training(const ConstTensorView& x, const BatchNormParameters& pa
 void batch_norm_inference(const ConstTensorView& x, const ConstTensorView& mean, const ConstTensorView& variance,
                           const BatchNormParameters& parameters, const TensorView& y, const BatchNormSettings& options,
                           std::span<std::byte> scratch) noexcept {
-  PLIMSOLL_CHECK(is_batch_norm_supported(x.dtype()) && x.shape() == y.shape() &&
+  PLIMSOLL_CHECK(is_supported(x.dtype()) && x.shape() == y.shape() &&
                  scratch.size() >= batch_norm_scratch_bytes(x.shape(), x.dtype()));
   (x.dtype() == f32 ? infer<float> : infer<double>)(x, mean, variance, parameters, y, options, scratch.data());
 }
@@ -215,7 +215,7 @@ void batch_norm_inference(const ConstTensorView& x, const ConstTensorView& mean,
 void batch_norm_apply(const ConstTensorView& x, const ConstTensorView& mean, const ConstTensorView& rstd,
                       const BatchNormParameters& parameters, bool relu, const TensorView& y,
                       std::span<std::byte> scratch) noexcept {
-  PLIMSOLL_CHECK(is_batch_norm_supported(x.dtype()) && x.shape() == y.shape() &&
+  PLIMSOLL_CHECK(is_supported(x.dtype()) && x.shape() == y.shape() &&
                  scratch.size() >= batch_norm_scratch_bytes(x.shape(), x.dtype()));
   (x.dtype() == f32 ? apply_again<float> : apply_again<double>)(x, mean, rstd, parameters, relu, y, scratch.data());
 }
@@ -223,7 +223,7 @@ void batch_norm_apply(const ConstTensorView& x, const ConstTensorView& mean, con
 void batch_norm_gradient(const ConstTensorView& x, const ConstTensorView& dy, const ConstTensorView& mean,
                          const ConstTensorView& rstd, const BatchNormParameters& parameters, bool relu,
                          const BatchNormGradients& gradients, std::span<std::byte> scratch) noexcept {
-  PLIMSOLL_CHECK(is_batch_norm_supported(x.dtype()) && x.shape() == dy.shape() &&
+  PLIMSOLL_CHECK(is_supported(x.dtype()) && x.shape() == dy.shape() &&
                  scratch.size() >= batch_norm_scratch_bytes(x.shape(), x.dtype()));
   (x.dtype() == f32 ? differentiate<float> : differentiate<double>)(x, dy, mean, rstd, parameters, relu, gradients,
                                                                     scratch.data());

@@ -41,9 +41,6 @@ struct BatchNormGradients {
   TensorView dx, dgamma, dbeta;
 };
 
-// f32 and f64; other dtypes are converted by the caller.
-PLIMSOLL_API bool is_batch_norm_supported(DType dtype) noexcept;
-
 // Bytes of scratch for all of them: some 300 per channel.
 PLIMSOLL_API std::size_t batch_norm_scratch_bytes(const Shape& x, DType dtype) noexcept;
 

@@ -114,7 +114,7 @@ struct Forward {
 };
 
 template <class T>
-void run_forward(const RecurrentOptions& options, const RecurrentInputs& in, const RecurrentResults<TensorView>& out,
+void run_forward(const RecurrentRule& options, const RecurrentInputs& in, const RecurrentResults<TensorView>& out,
                  std::span<std::byte> workspace, std::span<std::byte> scratch) noexcept {
   const RecurrentSizes sizes = recurrent_sizes(in);
   Forward<T> forward = {plan_recurrent<T>(options, sizes, false, workspace.data(), scratch.data()),
@@ -142,19 +142,17 @@ void run_forward(const RecurrentOptions& options, const RecurrentInputs& in, con
 
 }  // namespace
 
-std::size_t recurrent_workspace_bytes(const RecurrentOptions& options, const RecurrentSizes& sizes,
-                                      DType dtype) noexcept {
+std::size_t recurrent_workspace_bytes(const RecurrentRule& options, const RecurrentSizes& sizes, DType dtype) noexcept {
   return dtype == f32 ? plan_recurrent<float>(options, sizes, false, nullptr, nullptr).workspace_bytes
                       : plan_recurrent<double>(options, sizes, false, nullptr, nullptr).workspace_bytes;
 }
 
-std::size_t recurrent_scratch_bytes(const RecurrentOptions& options, const RecurrentSizes& sizes,
-                                    DType dtype) noexcept {
+std::size_t recurrent_scratch_bytes(const RecurrentRule& options, const RecurrentSizes& sizes, DType dtype) noexcept {
   return dtype == f32 ? plan_recurrent<float>(options, sizes, false, nullptr, nullptr).scratch_bytes
                       : plan_recurrent<double>(options, sizes, false, nullptr, nullptr).scratch_bytes;
 }
 
-void recurrent(const RecurrentOptions& options, const RecurrentInputs& in, const RecurrentResults<TensorView>& out,
+void recurrent(const RecurrentRule& options, const RecurrentInputs& in, const RecurrentResults<TensorView>& out,
                std::span<std::byte> workspace, std::span<std::byte> scratch) noexcept {
   if (in.x.dtype() == f32)
     run_forward<float>(options, in, out, workspace, scratch);

@@ -1,6 +1,6 @@
 // Recurrent layers over whole sequences: SimpleRNN, LSTM and GRU as Keras has them, and their gradients.
 //
-//   RecurrentOptions lstm = {.cell = RecurrentCell::lstm};
+//   RecurrentRule lstm = {.cell = RecurrentCell::lstm};
 //   recurrent(lstm, {.x = x, .kernel = w, .recurrent_kernel = u, .bias = b}, {.sequence = y}, workspace, scratch);
 //   recurrent_gradient(lstm, inputs, {.sequence = dy}, {.x = dx, .kernel = dw, ...}, workspace, scratch);
 //
@@ -32,7 +32,7 @@ enum class RecurrentCell : unsigned char { simple, lstm, gru };
 // hard_sigmoid is 0.2 x + 0.5, held between 0 and 1.
 enum class RecurrentActivation : unsigned char { linear, relu, tanh, sigmoid, hard_sigmoid };
 
-struct RecurrentOptions {
+struct RecurrentRule {
   RecurrentCell cell = RecurrentCell::simple;
   RecurrentActivation activation = RecurrentActivation::tanh;
   RecurrentActivation recurrent_activation = RecurrentActivation::sigmoid;
@@ -42,7 +42,7 @@ struct RecurrentOptions {
                                   // otherwise an output lies where its input does.
   bool keep_for_gradient = true;  // The workspace will be given to recurrent_gradient().
   bool unmasked = false;          // There is no mask: an LSTM then keeps no h, which the gradient makes again.
-  bool operator==(const RecurrentOptions&) const = default;
+  bool operator==(const RecurrentRule&) const = default;
 };
 
 struct RecurrentSizes {
@@ -68,21 +68,21 @@ struct RecurrentGradients {
 // What recurrent() leaves for the gradient: per row and step gates units, the state before (of an unmasked LSTM c
 // alone), and for a GRU units more.
 // Without keep_for_gradient only the gates.
-PLIMSOLL_API std::size_t recurrent_workspace_bytes(const RecurrentOptions& options, const RecurrentSizes& sizes,
+PLIMSOLL_API std::size_t recurrent_workspace_bytes(const RecurrentRule& options, const RecurrentSizes& sizes,
                                                    DType dtype) noexcept;
-PLIMSOLL_API std::size_t recurrent_scratch_bytes(const RecurrentOptions& options, const RecurrentSizes& sizes,
+PLIMSOLL_API std::size_t recurrent_scratch_bytes(const RecurrentRule& options, const RecurrentSizes& sizes,
                                                  DType dtype) noexcept;
-PLIMSOLL_API std::size_t recurrent_gradient_scratch_bytes(const RecurrentOptions& options, const RecurrentSizes& sizes,
+PLIMSOLL_API std::size_t recurrent_gradient_scratch_bytes(const RecurrentRule& options, const RecurrentSizes& sizes,
                                                           DType dtype) noexcept;
 
 // Workspace and scratch of the sizes above, aligned to 64 bytes.
-PLIMSOLL_API void recurrent(const RecurrentOptions& options, const RecurrentInputs& in,
+PLIMSOLL_API void recurrent(const RecurrentRule& options, const RecurrentInputs& in,
                             const RecurrentResults<TensorView>& out, std::span<std::byte> workspace,
                             std::span<std::byte> scratch) noexcept;
 
 // The gradients of the sum of all results, each times its `upstream`. Takes the same inputs, and the workspace as
 // recurrent() left it, which it leaves so. Gradients are set, not added to. Scratch holds some 128 rows at a time.
-PLIMSOLL_API void recurrent_gradient(const RecurrentOptions& options, const RecurrentInputs& in,
+PLIMSOLL_API void recurrent_gradient(const RecurrentRule& options, const RecurrentInputs& in,
                                      const RecurrentResults<ConstTensorView>& upstream, const RecurrentGradients& out,
                                      std::span<const std::byte> workspace, std::span<std::byte> scratch) noexcept;
 

@@ -30,7 +30,7 @@ struct Values {
   std::vector<float> data;
 };
 
-void run(benchmark::State& state, RecurrentOptions options, bool back) {
+void run(benchmark::State& state, RecurrentRule options, bool back) {
   const std::int64_t batch = 32, time = 50, inputs = 32, units = state.range(0);
   const std::int64_t gates = options.cell == RecurrentCell::simple ? 1 : options.cell == RecurrentCell::lstm ? 4 : 3;
   const RecurrentSizes sizes = {batch, time, inputs, units};

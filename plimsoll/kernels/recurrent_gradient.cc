@@ -248,7 +248,7 @@ void finish_bias(const RecurrentPlan<T>& plan, T* to) noexcept {
 }
 
 template <class T>
-void run_backward(const RecurrentOptions& options, const RecurrentInputs& in,
+void run_backward(const RecurrentRule& options, const RecurrentInputs& in,
                   const RecurrentResults<ConstTensorView>& upstream, const RecurrentGradients& out,
                   std::span<const std::byte> workspace, std::span<std::byte> scratch) noexcept {
   // The plan has one kind of address; going back, those of the workspace are only read.
@@ -282,13 +282,13 @@ void run_backward(const RecurrentOptions& options, const RecurrentInputs& in,
 
 }  // namespace
 
-std::size_t recurrent_gradient_scratch_bytes(const RecurrentOptions& options, const RecurrentSizes& sizes,
+std::size_t recurrent_gradient_scratch_bytes(const RecurrentRule& options, const RecurrentSizes& sizes,
                                              DType dtype) noexcept {
   return dtype == f32 ? plan_recurrent<float>(options, sizes, true, nullptr, nullptr).scratch_bytes
                       : plan_recurrent<double>(options, sizes, true, nullptr, nullptr).scratch_bytes;
 }
 
-void recurrent_gradient(const RecurrentOptions& options, const RecurrentInputs& in,
+void recurrent_gradient(const RecurrentRule& options, const RecurrentInputs& in,
                         const RecurrentResults<ConstTensorView>& upstream, const RecurrentGradients& out,
                         std::span<const std::byte> workspace, std::span<std::byte> scratch) noexcept {
   if (in.x.dtype() == f32)

@@ -21,8 +21,8 @@ std::string name_of(const RecurrentProblem& p) {
 }
 
 // Cells with the activations of Keras, of TF.js, and others.
-std::vector<RecurrentOptions> all_options() {
-  std::vector<RecurrentOptions> all;
+std::vector<RecurrentRule> all_options() {
+  std::vector<RecurrentRule> all;
   for (const auto& [f, s] : {std::pair{tanh, sigmoid}, {tanh, hard_sigmoid}, {linear, relu}, {sigmoid, tanh}}) {
     all.push_back({RecurrentCell::simple, f, s});
     all.push_back({RecurrentCell::lstm, f, s});
@@ -57,7 +57,7 @@ void expect_reference(RecurrentProblem& p, double tolerance) {
 
 TEST(Recurrent, MatchesTheFormulasStepByStep) {
   const RecurrentSizes sizes[] = {{1, 1, 1, 1}, {2, 3, 2, 3}, {7, 4, 3, 5}, {1, 6, 5, 33}, {35, 2, 4, 8}};
-  for (RecurrentOptions options : all_options())
+  for (RecurrentRule options : all_options())
     for (const RecurrentSizes& size : sizes)
       for (int bits = 0; bits < 16; ++bits) {
         options.reverse = (bits & 4) != 0;
@@ -102,7 +102,7 @@ void expect_gradients(RecurrentProblem& p) {
 
 TEST(Recurrent, GradientsMatchDifferences) {
   const RecurrentSizes sizes[] = {{1, 1, 1, 1}, {3, 5, 2, 3}, {7, 3, 3, 5}, {2, 2, 4, 33}};
-  for (RecurrentOptions options : all_options())
+  for (RecurrentRule options : all_options())
     for (const RecurrentSizes& size : sizes)
       for (int bits = 0; bits < 8; ++bits) {
         options.reverse = options.in_step_order = (bits & 4) != 0;
@@ -113,7 +113,7 @@ TEST(Recurrent, GradientsMatchDifferences) {
 }
 
 TEST(Recurrent, FloatGradientsMatchThoseOfDoubles) {
-  for (const RecurrentOptions& options : all_options()) {
+  for (const RecurrentRule& options : all_options()) {
     if (options.activation != tanh) continue;
     RecurrentProblem exact(f64, options, {18, 5, 6, 33}, true, true), quick(f32, options, exact.sizes, true, true);
     exact.forward(), exact.backward();
@@ -129,7 +129,7 @@ TEST(Recurrent, FloatGradientsMatchThoseOfDoubles) {
 
 TEST(Recurrent, TheSameBitsForOneAndTwoThreadsWithoutAllocating) {
   const int threads = num_threads();
-  for (const RecurrentOptions& options : all_options()) {
+  for (const RecurrentRule& options : all_options()) {
     RecurrentProblem one(f32, options, {37, 6, 11, 40}, true, true), two = one;
     set_num_threads(1);
     one.forward(), one.backward();

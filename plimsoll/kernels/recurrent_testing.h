@@ -15,7 +15,7 @@ struct RecurrentProblem {
     std::byte bytes[64];
   };
 
-  RecurrentProblem(DType type, const RecurrentOptions& the_options, const RecurrentSizes& the_sizes, bool masked,
+  RecurrentProblem(DType type, const RecurrentRule& the_options, const RecurrentSizes& the_sizes, bool masked,
                    bool states)
       : dtype(type), options(the_options), sizes(the_sizes), has_states(states), has_mask(masked) {
     const std::int64_t gates = options.cell == RecurrentCell::simple ? 1 : options.cell == RecurrentCell::lstm ? 4 : 3;
@@ -87,7 +87,7 @@ struct RecurrentProblem {
   }
 
   DType dtype;
-  RecurrentOptions options;
+  RecurrentRule options;
   RecurrentSizes sizes;
   bool has_states, has_mask;
   TestTensor x{f32, {0}}, kernel = x, recurrent_kernel = x, bias = x, initial_h = x, initial_c = x, mask = x;

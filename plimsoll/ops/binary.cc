@@ -94,7 +94,7 @@ Tensor& larger(Tensor& a, Tensor& b) {
 }
 
 [[noreturn, gnu::cold]] void refuse_number(BinaryOp which, const Number& number, DType dtype) {
-  throw InvalidArgument(fmt::format("{}: {} is no {}; cast the tensor first, or give a number that is one",
+  throw InvalidArgument(fmt::format("{}: {} is not a value of {}; cast the tensor first, or give a number that is",
                                     op_name(which), number.as_double(), dtype_name(dtype)));
 }
 

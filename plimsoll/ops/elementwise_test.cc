@@ -97,7 +97,7 @@ TEST(Elementwise, NamesTheOperationAndBothOperandsWhenItRefuses) {
             "log: is not defined for int32; cast the operand to another dtype first");
   EXPECT_THROW(where(x, x, x), InvalidArgument);
   EXPECT_EQ(refusal<Error>([&] { where(constant({true}), constant({1}), 0.5); }),
-            "where: 0.5 is no int32; cast the operand first, or give a number that is one");
+            "where: 0.5 is not a value of int32; cast the operand first, or give a number that is");
   EXPECT_THROW(where(constant({true}), 1, Tensor()), InvalidArgument);
   EXPECT_THROW(broadcast_to(x, {2, 4}), InvalidArgument);
   EXPECT_THROW(constant({true}) + constant({true}), InvalidArgument);

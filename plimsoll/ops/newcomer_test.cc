@@ -59,7 +59,8 @@ TEST(Newcomer, MayUseAHandleThatWasMovedFrom) {
 
 TEST(Newcomer, IsToldWhenANumberIsNotOneOfTheTensors) {
   const Tensor x = constant({1, 2, 3});
-  EXPECT_THAT([&] { x == 1.5f; }, ThrowsMessage<InvalidArgument>(HasSubstr("equal: 1.5 is no int32; cast")));
+  EXPECT_THAT([&] { x == 1.5f; },
+              ThrowsMessage<InvalidArgument>(HasSubstr("equal: 1.5 is not a value of int32; cast")));
   EXPECT_THROW(x < 2.5f, InvalidArgument);
   EXPECT_THROW(x / 0.5f, InvalidArgument);
   EXPECT_THROW(2.5f * x, InvalidArgument);

@@ -34,7 +34,7 @@ Sequence run_sequence(RecurrentCell cell, const char* where, const Tensor& x, co
   const bool is_lstm = cell == RecurrentCell::lstm;
   if (!is_lstm && !options.initial_c.is_empty_handle())
     throw InvalidArgument(fmt::format("{}: has no cell state; leave initial_c out", where));
-  const RecurrentOptions rule = {
+  const RecurrentRule rule = {
       .cell = cell,
       .activation = activation_for(where, options.activation),
       .recurrent_activation = activation_for(where, options.recurrent_activation),

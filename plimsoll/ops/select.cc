@@ -111,7 +111,8 @@ class Clip final : public OpOf<Clip> {
   }
   SavedSlots saved(SlotMask) const override { return {.inputs = slot(0)}; }
   void gradient(GradientContext& c) const override {
-    c.give(0, where(execute(IsWithin(low_, high_), c.input(0)), c.grad(), 0));
+    const Tensor& g = c.grad();
+    c.give(0, where(execute(IsWithin(low_, high_), c.input(0)), g, zeros_like(g)));
   }
   OpFacts facts() const noexcept override { return {.overwrites = slot(0)}; }
   bool operator==(const Clip&) const = default;

@@ -64,7 +64,7 @@ void carve_scratch(RecurrentPlan<T>& plan, bool back, Carver& scratch) noexcept 
 }  // namespace
 
 template <class T>
-RecurrentPlan<T> plan_recurrent(const RecurrentOptions& options, const RecurrentSizes& sizes, bool back,
+RecurrentPlan<T> plan_recurrent(const RecurrentRule& options, const RecurrentSizes& sizes, bool back,
                                 std::byte* workspace_memory, std::byte* scratch_memory) noexcept {
   RecurrentPlan<T> plan = {};
   plan.options = options;
@@ -90,9 +90,9 @@ RecurrentPlan<T> plan_recurrent(const RecurrentOptions& options, const Recurrent
   return plan;
 }
 
-template RecurrentPlan<float> plan_recurrent<float>(const RecurrentOptions&, const RecurrentSizes&, bool, std::byte*,
+template RecurrentPlan<float> plan_recurrent<float>(const RecurrentRule&, const RecurrentSizes&, bool, std::byte*,
                                                     std::byte*) noexcept;
-template RecurrentPlan<double> plan_recurrent<double>(const RecurrentOptions&, const RecurrentSizes&, bool, std::byte*,
+template RecurrentPlan<double> plan_recurrent<double>(const RecurrentRule&, const RecurrentSizes&, bool, std::byte*,
                                                       std::byte*) noexcept;
 
 RecurrentSizes recurrent_sizes(const RecurrentInputs& in) noexcept {

@@ -40,7 +40,7 @@ struct StepRows {
 
 template <class T>
 struct RecurrentPlan {
-  RecurrentOptions options;
+  RecurrentRule options;
   std::int64_t batch, time, inputs, units, gates;
   // Workspace.
   StepRows<T> values;  // Of the gates.
@@ -104,7 +104,7 @@ struct RecurrentPlan {
 
 // Carves workspace and scratch; either may be null to learn the sizes only.
 template <class T>
-RecurrentPlan<T> plan_recurrent(const RecurrentOptions& options, const RecurrentSizes& sizes, bool back,
+RecurrentPlan<T> plan_recurrent(const RecurrentRule& options, const RecurrentSizes& sizes, bool back,
                                 std::byte* workspace, std::byte* scratch) noexcept;
 
 inline bool is_masked(const bool* mask, std::int64_t time, std::int64_t b, std::int64_t t) noexcept {

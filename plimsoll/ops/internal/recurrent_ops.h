@@ -15,7 +15,7 @@ struct RecurrentOperands {
 // Outputs: the sequence or the last output, h, for an LSTM c, and what the gradient reads when it is kept.
 class RecurrentOp final : public OpOf<RecurrentOp> {
  public:
-  RecurrentOp(const RecurrentOptions& options, RecurrentOperands given, bool return_sequences) noexcept
+  RecurrentOp(const RecurrentRule& options, RecurrentOperands given, bool return_sequences) noexcept
       : options_(options), given_(given), return_sequences_(return_sequences) {}
   const char* name() const noexcept override;
   void infer(const Specs& in, SpecList& out) const override;
@@ -40,7 +40,7 @@ class RecurrentOp final : public OpOf<RecurrentOp> {
   bool reads_initial_h() const noexcept { return is_lstm() && options_.unmasked && given_.initial_h; }
   void check_optional(const Specs& in, const RecurrentSizes& sizes) const;
 
-  RecurrentOptions options_;
+  RecurrentRule options_;
   RecurrentOperands given_;
   bool return_sequences_;
 };
@@ -58,7 +58,7 @@ struct RecurrentGradientParts {
 // for.
 class RecurrentGradient final : public OpOf<RecurrentGradient> {
  public:
-  RecurrentGradient(const RecurrentOptions& options, const RecurrentGradientParts& parts) noexcept
+  RecurrentGradient(const RecurrentRule& options, const RecurrentGradientParts& parts) noexcept
       : options_(options), parts_(parts) {}
   const char* name() const noexcept override { return "recurrent_gradient"; }
   void infer(const Specs& in, SpecList& out) const override;
@@ -68,7 +68,7 @@ class RecurrentGradient final : public OpOf<RecurrentGradient> {
   bool operator==(const RecurrentGradient&) const = default;
 
  private:
-  RecurrentOptions options_;
+  RecurrentRule options_;
   RecurrentGradientParts parts_;
 };
 
