@@ -53,6 +53,7 @@ std::size_t parse_bytes(std::string_view text) {
   const std::size_t digits = lower.find_first_not_of("0123456789.");
   const std::string number = lower.substr(0, digits);
   const int power = digits == std::string::npos ? 0 : unit_power(std::string_view(lower).substr(digits));
+  if (lower.starts_with('-')) return fail("a size must be positive");
   if (number.empty()) return fail("no number in it");
   if (power < 0) return fail("unknown unit");
   std::uint64_t whole = 0;
