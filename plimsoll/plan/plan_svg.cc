@@ -8,6 +8,7 @@
 
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/text.h"
 
 namespace plimsoll {
 namespace {
@@ -16,27 +17,6 @@ constexpr double kWidth = 1400, kHeight = 860;                      // Of the pi
 constexpr double kLeft = 90, kRight = 20, kTop = 50, kBottom = 50;  // Margins.
 constexpr double kLabelWidth = 7, kLabelHeight = 12;                // Of a letter, when boxes are labelled.
 constexpr const char* kSizeColours[] = {"#d9ecf5", "#a9d3e6", "#6fb1cf", "#3f8bb3", "#22678f", "#124566"};
-
-std::string escape(std::string_view text) {
-  std::string out;
-  for (const char c : text) switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  return out;
-}
 
 class Picture {
  public:
@@ -59,7 +39,7 @@ class Picture {
         "font-size=\"12\">\n",
         kWidth, kHeight);
     add("<rect width=\"{}\" height=\"{}\" fill=\"#ffffff\"/>\n", kWidth, kHeight);
-    add("<text x=\"{}\" y=\"28\" font-size=\"18\" fill=\"#16323f\">{}</text>\n", kLeft, escape(options_.title));
+    add("<text x=\"{}\" y=\"28\" font-size=\"18\" fill=\"#16323f\">{}</text>\n", kLeft, escape_xml(options_.title));
     axes();
     std::vector<std::size_t> order(lifetimes_.buffers.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -120,7 +100,7 @@ class Picture {
     const std::size_t low = lifetimes_.offsets[i], high = low + buffer.size;
     const char* fill = kSizeColours[shade(buffer.size)];
     add("<g fill=\"{}\" stroke=\"#ffffff\" stroke-width=\"0.6\"><title>{}: {}, time {} to {}, at {}</title>", fill,
-        escape(lifetimes_.ids[i]), format_bytes_exactly(buffer.size), buffer.lower, buffer.upper, low);
+        escape_xml(lifetimes_.ids[i]), format_bytes_exactly(buffer.size), buffer.lower, buffer.upper, low);
     rectangle(buffer.lower, buffer.upper, low, high, "");
     for (const Gap& gap : buffer.gaps) {
       rectangle(gap.lower, gap.upper, low, high, "fill=\"#f4f4f4\" fill-opacity=\"0.8\"");
@@ -136,7 +116,7 @@ class Picture {
     if (height < kLabelHeight || width < kLabelWidth * static_cast<double>(id.size() + 1)) return;
     const bool dark = shade(buffer.size) >= 3;
     add("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\" stroke=\"none\" fill=\"{}\" font-size=\"11\">{}</text>",
-        x(buffer.lower) + width / 2, y(high) + height / 2 + 4, dark ? "#ffffff" : "#16323f", escape(id));
+        x(buffer.lower) + width / 2, y(high) + height / 2 + 4, dark ? "#ffffff" : "#16323f", escape_xml(id));
   }
 
   // A level across the picture, named above its top right corner.

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include "plimsoll/base/text.h"
+
 namespace plimsoll {
 namespace {
 
@@ -16,6 +18,13 @@ TEST(PlanSvg, ShowsEveryBufferWithItsNumbers) {
   EXPECT_THAT(svg, HasSubstr("x &amp; y"));
   EXPECT_THAT(svg, HasSubstr("capacity 8.0 KiB"));
   EXPECT_THAT(svg, testing::EndsWith("</svg>\n"));
+}
+
+TEST(PlanSvg, IsValidWhateverNamesAre) {
+  const Lifetimes lifetimes{{"caf\xe9\x02"}, {{.size = 4096, .lower = 0, .upper = 5}}, {0}};
+  const std::string svg = plan_svg(lifetimes, {.title = "\xff"});
+  EXPECT_EQ(valid_utf8(svg), svg);
+  EXPECT_EQ(svg.find('\x02'), std::string::npos);
 }
 
 TEST(PlanSvg, DrawsNothingWithoutFailing) { EXPECT_THAT(plan_svg({}, {}), testing::EndsWith("</svg>\n")); }

@@ -9,6 +9,7 @@
 #include "plimsoll/base/atomic_file.h"
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/text.h"
 #include "plimsoll/device/device.h"
 #include "plimsoll/tensor/holder.h"
 #include "plimsoll/tensor/ledger_text.h"
@@ -203,9 +204,9 @@ std::string Holders::to_string() const {
 std::string Holders::to_dot() const {
   const auto quoted = [](const std::string& text) {
     std::string out;
-    for (const char c : text) {
+    for (const char c : valid_utf8(text)) {
       if (c == '"' || c == '\\') out += '\\';
-      out += c == '\n' ? ' ' : c;
+      out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
     }
     return out;
   };

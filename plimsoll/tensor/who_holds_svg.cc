@@ -4,6 +4,7 @@
 #include <array>
 #include <iterator>
 
+#include "plimsoll/base/text.h"
 #include "plimsoll/tensor/who_holds.h"
 
 namespace plimsoll {
@@ -49,27 +50,6 @@ std::string shortened(const std::string& text) {
   return text.substr(0, end - 1) + "...";
 }
 
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-    }
-  return out;
-}
-
 // Columns from the buffer on the left to the handles on the right; each box stands in the middle of its holders.
 class Picture {
  public:
@@ -93,7 +73,8 @@ class Picture {
         width_, height_);
     add("<defs><marker id=\"holds\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"8\" markerHeight=\"8\" "
         "orient=\"auto\"><path d=\"M0 0L8 4L0 8z\" fill=\"#8a949a\"/></marker></defs>\n");
-    add("<text x=\"{}\" y=\"32\" font-size=\"17\" fill=\"#16323f\">{}</text>\n", kMargin, escaped(shortened(heading)));
+    add("<text x=\"{}\" y=\"32\" font-size=\"17\" fill=\"#16323f\">{}</text>\n", kMargin,
+        escape_xml(shortened(heading)));
     for (std::size_t i = 1; i < boxes_.size(); ++i) arrow(boxes_[i], boxes_[boxes_[i].held]);
     for (const Box& box : boxes_) draw_box(box);
     return out_ + "</svg>\n";
@@ -157,13 +138,13 @@ class Picture {
     const bool two_lines = !box.detail.empty();
     add("<g><title>{}{}{}</title><rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{}\" rx=\"7\" fill=\"{}\" "
         "stroke=\"{}\" stroke-width=\"{}\"/>",
-        escaped(box.title), two_lines ? ": " : "", escaped(box.detail), left, top, widths_[box.column], kBoxHeight,
-        colours.fill, colours.line, box.asked ? 3 : 1.2);
+        escape_xml(box.title), two_lines ? ": " : "", escape_xml(box.detail), left, top, widths_[box.column],
+        kBoxHeight, colours.fill, colours.line, box.asked ? 3 : 1.2);
     add("<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"13.5\" font-weight=\"bold\" fill=\"#16323f\">{}</text>", left + 12,
-        top + (two_lines ? 19 : 27), escaped(shortened(box.title)));
+        top + (two_lines ? 19 : 27), escape_xml(shortened(box.title)));
     if (two_lines)
       add("<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"11.5\" fill=\"#45555d\">{}</text>", left + 12, top + 35,
-          escaped(shortened(box.detail)));
+          escape_xml(shortened(box.detail)));
     add("</g>\n");
   }
 

@@ -7,6 +7,7 @@
 
 #include "plimsoll/base/atomic_file.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/text.h"
 #include "plimsoll/tensor/holder.h"
 #include "plimsoll/tensor/name_scope.h"
 #include "plimsoll/tensor/tensor_testing.h"
@@ -159,6 +160,17 @@ TEST(WhoHolds, DrawsAPicture) {
                          HasSubstr("&lt;kernel&gt; &amp; &quot;more&quot;"), HasSubstr("2 handles"),
                          Not(HasSubstr("<kernel>"))));
   EXPECT_THROW(who_holds(x).write_svg(testing::TempDir() + "no such directory/holders.svg"), NotFound);
+}
+
+TEST(WhoHolds, PicturesAreValidWhateverNamesAre) {
+  const Tensor x = some({64}, "Relu");
+  const Shelf latin(x, "caf\xe9 \x01\xff\xfe"), cut(x, std::string(55, 'x') + "\xc3\xb6\xc3");
+  const Holders who = who_holds(x);
+  for (const std::string& text : {who.to_svg(), who.to_dot()}) {
+    EXPECT_EQ(valid_utf8(text), text);
+    EXPECT_EQ(text.find('\x01'), std::string::npos);
+    EXPECT_THAT(text, HasSubstr("caf\xef\xbf\xbd"));
+  }
 }
 
 TEST(WhoHolds, DrawsManyHoldersAsFewAndACount) {
