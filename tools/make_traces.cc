@@ -7,12 +7,15 @@
 #include <plimsoll/memory/trace_plan.h>
 #include <plimsoll/plimsoll.h>
 
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <memory>
+#include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace pl = plimsoll;
@@ -33,6 +36,31 @@ void write_training(const std::filesystem::path& path) {
                         pl::layers::LSTM(32, {.seed = 2}), pl::layers::Dense(1, {.seed = 3})});
   model.compile({.optimizer = pl::optimizers::Adam({.learning_rate = 3e-3f}), .loss = pl::losses::MeanSquaredError()});
   model.fit(train.shuffle(900, {.seed = 7}).batch(64), {.epochs = 2, .validation_data = test.batch(64), .verbose = 0});
+}
+
+// Steps in two bursts with a pause between them.
+void write_bunched(const std::filesystem::path& path) {
+  const pl::TraceRecorder recorder({.path = path});
+  for (std::uint64_t step = 0; step < 60; ++step) {
+    pl::trace_step(step);
+    const pl::Tensor x = pl::ones({64, 64});
+    if (step == 29) std::this_thread::sleep_for(std::chrono::milliseconds(400));
+  }
+}
+
+// A model that does not fit the budget of its training.
+void write_refused(const std::filesystem::path& path) {
+  const pl::TraceRecorder recorder({.path = path});
+  pl::Sequential model({pl::layers::Dense(64, {.activation = "relu", .input_shape = {8}}), pl::layers::Dense(1)},
+                       {.name = "small"});
+  model.compile({.optimizer = pl::optimizers::Adam(), .loss = pl::losses::MeanSquaredError()});
+  const pl::Tensor x = pl::ones({512, 8}), y = pl::ones({512, 1});
+  model.fit(x, y, {.batch_size = 32, .verbose = 0, .budget = 64_KiB});
+  try {
+    model.fit(x, y, {.batch_size = 512, .verbose = 0, .budget = 64_KiB});
+    throw std::runtime_error("a batch of 512 was not refused");
+  } catch (const pl::OutOfMemory&) {
+  }
 }
 
 void write_leak(const std::filesystem::path& path) {
@@ -228,6 +256,8 @@ int main(int argc, char** argv) try {
   write_many(folder / "million.trace", argc > 2 ? std::strtoul(argv[2], nullptr, 10) : 1'000'000);
   write_training(folder / "training.trace");
   write_leak(folder / "leak.trace");
+  write_bunched(folder / "bunched.trace");
+  write_refused(folder / "refused.trace");
   write_by_hand(folder / "by_hand.trace");
   return 0;
 } catch (const std::exception& error) {

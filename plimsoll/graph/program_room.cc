@@ -9,8 +9,8 @@
 #include "plimsoll/memory/budget_hold.h"
 #include "plimsoll/memory/budget_node.h"
 #include "plimsoll/memory/holders.h"
+#include "plimsoll/memory/refusal.h"
 #include "plimsoll/memory/thread_memory.h"
-#include "plimsoll/memory/trace_recorder.h"
 #include "plimsoll/tensor/make_tensor.h"
 
 namespace plimsoll {
@@ -114,11 +114,9 @@ void Program::refuse_room(const BudgetNode& budget, std::size_t needed, std::str
       format_bytes_exactly(details.in_use), largest ? largest->name.substr(0, largest->name.find('#')) : "nothing",
       format_bytes(largest ? largest->bytes : 0), details.smallest_sufficient_limit);
   Device* const device = extents_[0].device ? extents_[0].device : storages_.empty() ? nullptr : storages_[0].device;
-  if (device) {
-    details.holders = find_holders(device->arena(), &budget);
-    TraceHooks::refused(device->arena(), needed, block_label({.op = "plan", .category = Category::kWorkspace}, {}, u8));
-  }
-  throw OutOfMemory(std::move(details));
+  if (device) details.holders = find_holders(device->arena(), &budget);
+  throw_refusal(std::move(details),
+                {.budget = budget.interned_name(), .device = device ? device->name().c_str() : "", .op = "plan"});
 }
 
 }  // namespace plimsoll

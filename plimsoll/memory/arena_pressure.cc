@@ -9,6 +9,7 @@
 #include "plimsoll/memory/budget_node.h"
 #include "plimsoll/memory/holders.h"
 #include "plimsoll/memory/reclaimer.h"
+#include "plimsoll/memory/refusal.h"
 #include "plimsoll/memory/trace_recorder.h"
 
 namespace plimsoll {
@@ -172,7 +173,6 @@ std::size_t Arena::sufficient_limit(const Request& request) {
 
 void Arena::refuse(const Request& request, const BlockLabel& label, Refusal& refusal) {
   refusals_.fetch_add(1, std::memory_order_relaxed);
-  TraceHooks::refused(*this, request.bytes, label);
   const bool own = refusal.by == &center_;
   OutOfMemoryDetails details;
   details.requested = request.bytes;
@@ -184,11 +184,11 @@ void Arena::refuse(const Request& request, const BlockLabel& label, Refusal& ref
       own ? sufficient_limit(request) : std::max(request.size, details.in_use + request.size);
   details.tried = std::move(refusal.tried);
   details.holders = find_holders(*this, own ? nullptr : static_cast<const BudgetNode*>(refusal.by));
+  const std::string budget = own ? "" : static_cast<const BudgetNode*>(refusal.by)->name();
   details.what =
-      describe_refusal(own ? fmt::format("\"{}\"", name())
-                           : fmt::format("budget \"{}\"", static_cast<const BudgetNode*>(refusal.by)->name()),
-                       label, details);
-  throw OutOfMemory(std::move(details));
+      describe_refusal(own ? fmt::format("\"{}\"", name()) : fmt::format("budget \"{}\"", budget), label, details);
+  throw_refusal(std::move(details),
+                {.budget = budget.c_str(), .device = name().c_str(), .op = label.op, .scope = label.scope});
 }
 
 }  // namespace plimsoll

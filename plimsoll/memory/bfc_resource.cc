@@ -8,6 +8,7 @@
 
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/memory/refusal.h"
 
 namespace plimsoll {
 namespace {
@@ -224,7 +225,7 @@ void BfcResource::refuse(std::size_t bytes, std::size_t size) {
       options_.name, format_bytes_exactly(bytes), format_bytes(stats_.bytes_in_use), format_bytes(pool),
       format_bytes_exactly(options_.limit), format_bytes(chunks_.largest_free()),
       format_bytes_exactly(details.smallest_sufficient_limit));
-  throw OutOfMemory(std::move(details));
+  throw_refusal(std::move(details), {.device = options_.name.c_str()});
 }
 
 }  // namespace plimsoll

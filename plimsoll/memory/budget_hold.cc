@@ -5,6 +5,7 @@
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
 #include "plimsoll/memory/budget_node.h"
+#include "plimsoll/memory/refusal.h"
 #include "plimsoll/memory/thread_memory.h"
 
 namespace plimsoll {
@@ -26,7 +27,7 @@ bool is_charged_by_blocks(const ThreadMemory& thread, const Meter* meter) {
       fmt::format("budget \"{}\": cannot hold {}; used {} of {}; it takes a limit of at least {}", node.name(),
                   format_bytes_exactly(bytes), format_bytes_exactly(details.in_use),
                   format_bytes_exactly(details.limit), format_bytes_exactly(details.smallest_sufficient_limit));
-  throw OutOfMemory(std::move(details));
+  throw_refusal(std::move(details), {.budget = node.interned_name(), .op = "hold"});
 }
 
 }  // namespace

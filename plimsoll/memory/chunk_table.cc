@@ -42,7 +42,7 @@ void ChunkTable::refuse(std::size_t records) const {
   details.in_use = details.limit = most_ * sizeof(Chunk);
   details.smallest_sufficient_limit = details.limit + details.requested;
   details.what = fmt::format("arena: all {} records of chunks are in use; allocate fewer, larger blocks", most_);
-  throw OutOfMemory(std::move(details));
+  throw OutOfMemory(std::move(details));  // Not by throw_refusal(): the arena's lock is held.
 }
 
 }  // namespace plimsoll

@@ -14,6 +14,7 @@
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
 #include "plimsoll/memory/page_mover.h"
+#include "plimsoll/memory/refusal.h"
 
 namespace plimsoll {
 namespace {
@@ -101,7 +102,7 @@ std::size_t address_space_left() {
   details.what = fmt::format(
       "page source: the system refused to reserve {} of address space; raise RLIMIT_AS (ulimit -v) or lower the limit",
       format_bytes_exactly(least));
-  throw OutOfMemory(std::move(details));
+  throw_refusal(std::move(details), {.device = "page source", .op = "reserve"});
 }
 
 }  // namespace

@@ -77,10 +77,13 @@ void TraceBuffer::add_committed(std::int64_t time_ns, std::uint32_t arena, std::
   end_event(put_number(put_number(begin_event(TraceEventKind::kCommitted, time_ns), arena), bytes));
 }
 
-void TraceBuffer::add_refused(std::int64_t time_ns, std::uint32_t arena, std::uint64_t bytes, std::uint32_t op,
-                              std::uint32_t scope) noexcept {
-  std::byte* at = put_number(begin_event(TraceEventKind::kRefused, time_ns), arena);
-  end_event(put_number(put_number(put_number(at, bytes), op), scope));
+void TraceBuffer::add_refused(std::int64_t time_ns, const TraceRefusal& refusal) noexcept {
+  std::byte* at = begin_event(TraceEventKind::kRefused, time_ns);
+  for (const std::uint64_t bytes : {refusal.requested, refusal.limit, refusal.in_use, refusal.sufficient})
+    at = put_number(at, bytes);
+  for (const std::uint32_t name : {refusal.op, refusal.scope, refusal.budget, refusal.device})
+    at = put_number(at, name);
+  end_event(put_text(at, refusal.text));
 }
 
 void TraceBuffer::add_arena_ended(std::int64_t time_ns, std::uint32_t arena) noexcept {
@@ -92,10 +95,14 @@ void TraceBuffer::add_step(std::int64_t time_ns, std::uint64_t number) noexcept 
 }
 
 void TraceBuffer::add_text(TraceEventKind kind, std::int64_t time_ns, std::string_view text) noexcept {
+  end_event(put_text(begin_event(kind, time_ns), text));
+}
+
+std::byte* TraceBuffer::put_text(std::byte* at, std::string_view text) noexcept {
   text = text.substr(0, kMaxText);
-  std::byte* at = put_number(begin_event(kind, time_ns), text.size());
+  at = put_number(at, text.size());
   if (!text.empty()) std::memcpy(at, text.data(), text.size());
-  end_event(at + text.size());
+  return at + text.size();
 }
 
 std::span<const std::byte> TraceBuffer::seal(std::uint32_t thread, std::uint32_t system_thread) noexcept {

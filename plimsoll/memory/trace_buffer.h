@@ -28,6 +28,13 @@ struct TraceLabel {
 
 std::byte* put_label(std::byte* at, const TraceLabel& label) noexcept;
 
+// A request that did not fit; names as numbers.
+struct TraceRefusal {
+  std::uint64_t requested = 0, limit = 0, in_use = 0, sufficient = 0;
+  std::uint32_t op = 0, scope = 0, budget = 0, device = 0;
+  std::string_view text;
+};
+
 class TraceBuffer {
  public:
   static constexpr std::size_t kBytes = 64 << 10;
@@ -41,8 +48,7 @@ class TraceBuffer {
   void add_place(TraceEventKind kind, std::int64_t time_ns, const TracePlace& place) noexcept;
   void add_block(TraceEventKind kind, std::int64_t time_ns, const TracePlace& place, const TraceLabel& label) noexcept;
   void add_committed(std::int64_t time_ns, std::uint32_t arena, std::uint64_t bytes) noexcept;
-  void add_refused(std::int64_t time_ns, std::uint32_t arena, std::uint64_t bytes, std::uint32_t op,
-                   std::uint32_t scope) noexcept;
+  void add_refused(std::int64_t time_ns, const TraceRefusal& refusal) noexcept;
   void add_arena_ended(std::int64_t time_ns, std::uint32_t arena) noexcept;
   void add_step(std::int64_t time_ns, std::uint64_t number) noexcept;
   void add_text(TraceEventKind kind, std::int64_t time_ns, std::string_view text) noexcept;
@@ -73,6 +79,7 @@ class TraceBuffer {
   std::byte* begin_event(TraceEventKind kind, std::int64_t time_ns) noexcept;
   std::byte* put_block(std::byte* at, std::uint64_t block) noexcept;
   std::byte* put_place(std::byte* at, const TracePlace& place) noexcept;
+  static std::byte* put_text(std::byte* at, std::string_view text) noexcept;
   void end_event(std::byte* at) noexcept;
 
   std::size_t used_ = trace_format::kBlockHeaderBytes;

@@ -218,11 +218,7 @@ class Scanner {
         event.size = cursor.number(kMaxBytes);
         return;
       case TraceEventKind::kRefused:
-        event.arena = read_arena_index(cursor);
-        event.requested = cursor.number();
-        event.op = read_name(cursor);
-        event.scope = read_name(cursor);
-        return;
+        return version_ < 4 ? read_old_refusal(event, cursor) : read_refusal(event, cursor);
       case TraceEventKind::kStep:
         event.number = cursor.number();
         return;
@@ -236,6 +232,25 @@ class Scanner {
       case TraceEventKind::kPlanSteps:
         return read_plan_steps(event, cursor);
     }
+  }
+
+  void read_old_refusal(TraceEvent& event, Cursor& cursor) {
+    event.arena = read_arena_index(cursor);
+    event.requested = cursor.number();
+    event.op = read_name(cursor);
+    event.scope = read_name(cursor);
+  }
+
+  void read_refusal(TraceEvent& event, Cursor& cursor) {
+    event.requested = cursor.number();
+    event.size = cursor.number();
+    event.offset = cursor.number();
+    event.number = cursor.number();
+    event.op = read_name(cursor);
+    event.scope = read_name(cursor);
+    event.budget = read_name(cursor);
+    event.name = read_name(cursor);
+    event.text = cursor.text(kMaxText);
   }
 
   void read_plan_steps(TraceEvent& event, Cursor& cursor) {

@@ -24,13 +24,15 @@ namespace plimsoll {
 
 enum class TraceEventKind : std::uint8_t {
   kAllocate = 1,
-  kFree = 2,        // Also of a block that was allocated before recording began, or whose allocation a ring dropped.
-  kExisting = 3,    // Live when recording began. It may appear as kAllocate too: the block's id tells.
-  kCommitted = 4,   // The arena's committed pages changed; `size` has the bytes.
-  kRefused = 5,     // An OutOfMemory: `requested`, `op`, `scope`.
-  kStep = 6,        // Marker: `number` begins.
-  kPhase = 7,       // Marker: `text` ("forward") begins.
-  kText = 8,        // Marker: anything.
+  kFree = 2,       // Also of a block that was allocated before recording began, or whose allocation a ring dropped.
+  kExisting = 3,   // Live when recording began. It may appear as kAllocate too: the block's id tells.
+  kCommitted = 4,  // The arena's committed pages changed; `size` has the bytes.
+  kRefused = 5,    // An OutOfMemory: `requested`, `op`, `scope`; from version 4 on also `text`, `budget` (0: the device
+                   // refused), `name` (the device), `size` (the limit), `offset` (in use), `number` (a limit that
+                   // would do). `arena` is set before version 4 only.
+  kStep = 6,       // Marker: `number` begins.
+  kPhase = 7,      // Marker: `text` ("forward") begins.
+  kText = 8,       // Marker: anything.
   kArenaEnded = 9,  // Its blocks are gone.
   kPlanSteps = 10,  // `size` more steps are done of the plan `number`, whose extent `step` is `block`; `requested` of
                     // them are timed (all or none): durations[`offset`], ... of the file, in nanoseconds, up to now.

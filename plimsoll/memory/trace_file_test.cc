@@ -106,6 +106,31 @@ TEST(TraceFile, IsReadBackAsItWasWritten) {
   EXPECT_EQ(file.events[3].text, "backward");
 }
 
+TEST(TraceFile, OfVersionThreeHasRefusalsOfArenas) {
+  const auto with_refusal = [](std::uint32_t version, std::initializer_list<std::uint64_t> event) {
+    Bytes bytes = header_bytes(version);
+    append(bytes, block(BlockType::kNames, 1, text("relu")));
+    Bytes arena = numbers({1 << 20, 4096});
+    append(arena, text("CPU:0"));
+    append(bytes, block(BlockType::kArenas, 1, arena));
+    append(bytes, block(BlockType::kEvents, 1, numbers(event)));
+    return bytes;
+  };
+  const TraceFile old = parse_trace(with_refusal(3, {5, 0, /* arena, bytes, op, scope */ 0, 4096, 1, 0}));
+  ASSERT_EQ(old.events.size(), 1u);
+  EXPECT_EQ(old.events[0].requested, 4096u);
+  EXPECT_EQ(old.names[old.events[0].op], "relu");
+  EXPECT_EQ(old.events[0].text, "");
+  const TraceFile now =
+      parse_trace(with_refusal(4, {5, 0, /* bytes */ 4096, 1024, 512, 4608, /* names */ 1, 0, 1, 0, 2, 'n', 'o'}));
+  ASSERT_EQ(now.events.size(), 1u);
+  EXPECT_EQ(now.events[0].size, 1024u);
+  EXPECT_EQ(now.events[0].number, 4608u);
+  EXPECT_EQ(now.names[now.events[0].budget], "relu");
+  EXPECT_EQ(now.events[0].text, "no");
+  EXPECT_THAT(reason_of(with_refusal(4, {5, 0, 4096, 1024, 512, 4608, 1, 0, 2, 0, 0})), HasSubstr("name 2 of 2"));
+}
+
 TEST(TraceFile, OfVersionTwoHasPlansWithoutPhases) {
   const TraceFile old = parse_trace(file_with_plan(2, {}));
   ASSERT_EQ(old.plans.size(), 1u);

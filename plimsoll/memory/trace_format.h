@@ -8,10 +8,10 @@
 namespace plimsoll::trace_format {
 
 inline constexpr char kMagic[8] = {'P', 'L', 'M', 'T', 'R', 'A', 'C', 'E'};
-inline constexpr std::uint32_t kVersion = 3;  // 1 had no plans, 2 no phases in them.
+inline constexpr std::uint32_t kVersion = 4;  // 1 had no plans, 2 no phases in them, 3 refusals by arenas only.
 inline constexpr std::size_t kHeaderBytes = 40;
 inline constexpr std::size_t kBlockHeaderBytes = 32;
-inline constexpr std::size_t kMaxText = 1024;  // Of a marker; longer ones are cut.
+inline constexpr std::size_t kMaxText = 1024;  // Of a marker or a refusal; longer ones are cut.
 inline constexpr std::size_t kMaxName = 4096;  // Of an op, a scope, a device; longer ones are cut.
 inline constexpr std::size_t kMaxBlockBytes = std::size_t{1} << 24;
 

@@ -116,15 +116,6 @@ void TraceHooks::gives(Arena& arena, const Chunk& chunk) noexcept {
   record_event([&](TraceBuffer& buffer, std::int64_t time) { buffer.add_place(TraceEventKind::kFree, time, place); });
 }
 
-void TraceHooks::refused(Arena& arena, std::size_t bytes, const BlockLabel& label) noexcept {
-  if (!arena.recording()) return;
-  const std::uint32_t index = arena.trace_index_.load(std::memory_order_relaxed);
-  record_event([](TraceBuffer&, std::int64_t) { return false; },
-               [&](TraceSession& session, TraceBuffer& buffer, std::int64_t time) {
-                 buffer.add_refused(time, index, bytes, session.add_name(label.op), session.add_name(label.scope));
-               });
-}
-
 void TraceHooks::arena_made(Arena& arena) noexcept try {
   Recording& recording = Recording::instance();
   const std::lock_guard lock(recording.mutex);

@@ -33,7 +33,6 @@ namespace plimsoll {
 
 class Arena;
 class TraceSession;
-struct BlockLabel;
 struct Chunk;
 
 enum class TraceMode { kStream, kRing };
@@ -100,7 +99,6 @@ class TraceHooks {
   static void arena_ends(Arena& arena) noexcept;
   static void took(Arena& arena, const Chunk& chunk) noexcept;
   static void gives(Arena& arena, const Chunk& chunk) noexcept;
-  static void refused(Arena& arena, std::size_t bytes, const BlockLabel& label) noexcept;
 
  private:
   friend class TraceRecorder;

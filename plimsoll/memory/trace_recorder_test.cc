@@ -13,7 +13,10 @@
 #include "plimsoll/base/call_site.h"
 #include "plimsoll/base/log.h"
 #include "plimsoll/memory/arena_testing.h"
+#include "plimsoll/memory/bfc_resource.h"
 #include "plimsoll/memory/budget.h"
+#include "plimsoll/memory/budget_hold.h"
+#include "plimsoll/memory/refusal.h"
 #include "plimsoll/memory/trace_file.h"
 
 namespace plimsoll {
@@ -150,11 +153,52 @@ TEST_F(TraceRecorderTest, RecordsWhatIsLiveAlreadyRefusalsAndTheEndOfAnArena) {
   EXPECT_EQ(refused[0].requested, 2_MiB);
   EXPECT_EQ(file.names[refused[0].op], "conv2d");
   EXPECT_EQ(file.names[refused[0].scope], "encoder/block1");
+  EXPECT_EQ(file.names[refused[0].name], "CPU:9");
+  EXPECT_EQ(refused[0].budget, 0u);
+  EXPECT_EQ(refused[0].size, 1_MiB);
+  EXPECT_THAT(refused[0].text, testing::StartsWith("\"CPU:9\": cannot allocate 2.0 MiB"));
   const auto ended = of_kind(file, TraceEventKind::kArenaEnded);
   ASSERT_EQ(ended.size(), 1u);
   EXPECT_EQ(file.arenas[ended[0].arena].name, "CPU:9");
   ASSERT_EQ(of_kind(file, TraceEventKind::kAllocate).size(), 1u);
   EXPECT_EQ(file.arenas[of_kind(file, TraceEventKind::kAllocate)[0].arena].name, "CPU:10");
+}
+
+TEST_F(TraceRecorderTest, RecordsEveryWayToRefuseWithItsText) {
+  HostArena host({.name = "CPU:9", .limit = 1_MiB});
+  BfcResource bfc({.name = "pool", .limit = 1_MiB});
+  const Budget budget("ten", 10_KiB);
+  TraceRecorder recorder({.path = path_});
+  std::vector<std::string> said;
+  const auto refuse = [&](auto&& ask) {
+    try {
+      ask();
+      ADD_FAILURE() << "not refused";
+    } catch (const OutOfMemory& error) {
+      said.emplace_back(error.what());
+    }
+  };
+  refuse([&] { const BudgetHold hold(budget, 20_KiB); });
+  refuse([&] {
+    const BudgetScope scope(budget);
+    static_cast<void>(host->allocate(30_KiB, 64, full_label()));
+  });
+  refuse([&] { static_cast<void>(bfc.allocate(2_MiB, 64)); });
+  refuse([&] { throw_refusal({.what = std::string(2000, 'x'), .requested = SIZE_MAX}, {.budget = "gate"}); });
+  recorder.finish();
+  const TraceFile file = read_trace_file(path_);
+  const auto refused = of_kind(file, TraceEventKind::kRefused);
+  ASSERT_EQ(refused.size(), 4u);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(refused[i].text, said[i]);
+  EXPECT_EQ(refused[3].text, std::string(1024, 'x'));
+  EXPECT_EQ(refused[3].requested, SIZE_MAX);
+  EXPECT_EQ(file.names[refused[0].budget], "ten");
+  EXPECT_EQ(refused[0].size, 10_KiB);
+  EXPECT_EQ(refused[0].number, 20_KiB);
+  EXPECT_EQ(file.names[refused[1].budget], "ten");
+  EXPECT_EQ(file.names[refused[2].budget], "");
+  EXPECT_EQ(file.names[refused[2].name], "pool");
+  EXPECT_EQ(file.names[refused[3].budget], "gate");
 }
 
 // Replays a trace and checks that blocks never overlap and that every free has its allocation.

@@ -16,7 +16,7 @@ void* map_zero_pages(std::size_t bytes, const char* what) {
   details.what =
       fmt::format("{}: the system refused {} of address space; raise RLIMIT_AS or the system's overcommit limit", what,
                   format_bytes_exactly(bytes));
-  throw OutOfMemory(std::move(details));
+  throw OutOfMemory(std::move(details));  // Not by throw_refusal(): callers ask again for less.
 }
 
 void unmap_zero_pages(void* data, std::size_t bytes) noexcept { munmap(data, bytes); }

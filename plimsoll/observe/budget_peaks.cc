@@ -78,4 +78,13 @@ const BudgetPeak* nearest_to_limit(const TraceHistory& history, const std::vecto
   return nearest;
 }
 
+const BudgetPeak* budget_that_refused(const TraceHistory& history, const std::vector<BudgetPeak>& peaks,
+                                      const TracedMark& refusal) {
+  if (refusal.budget == 0) return nullptr;
+  const auto found = std::find_if(peaks.rbegin(), peaks.rend(), [&](const BudgetPeak& peak) {
+    return peak.limit_bytes == refusal.limit && history.budgets[peak.budget].name == history.names[refusal.budget];
+  });
+  return found == peaks.rend() ? nullptr : &*found;
+}
+
 }  // namespace plimsoll

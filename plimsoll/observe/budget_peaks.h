@@ -24,6 +24,10 @@ std::vector<BudgetPeak> budget_peaks(const TraceHistory& history);
 // The budget that came nearest to its limit, of the outermost ones that are tighter than the device; nullptr: none.
 const BudgetPeak* nearest_to_limit(const TraceHistory& history, const std::vector<BudgetPeak>& peaks);
 
+// The budget that refused, by its name and limit; nullptr when the trace does not know it.
+const BudgetPeak* budget_that_refused(const TraceHistory& history, const std::vector<BudgetPeak>& peaks,
+                                      const TracedMark& refusal);
+
 // The budget around one, when it was made; kNoBudget for none.
 inline constexpr std::uint32_t kNoBudget = UINT32_MAX;
 std::vector<std::uint32_t> budget_parents(const TraceHistory& history);

@@ -51,17 +51,20 @@ void find_room(const TraceHistory& history, const RunSummary& run, std::vector<F
   if (limit.limit_bytes == 0 || limit.peak_bytes == 0) return;
   const double use = static_cast<double>(limit.peak_bytes) / static_cast<double>(limit.limit_bytes);
   const bool tight = run.refusals > 0 || use > 0.9;
-  if (!tight && use < 0.02) return;  // A device's limit that is far away.
-  const auto of = [&](Category category) { return limit.by_category[static_cast<std::size_t>(category)]; };
-  const std::uint64_t moving = of(Category::kActivations) + of(Category::kInputs) + of(Category::kWorkspace);
+  if (!tight && use < 0.02) return;           // A device's limit that is far away.
+  if (run.refusals > 0 && use < 0.9) return;  // What was refused matters, not what was used.
+  const std::uint64_t moving = growing_with_batch(limit.by_category);
   const std::uint64_t fixed = limit.peak_bytes - moving;
   const std::uint64_t batch = batch_at(history, run, limit.moment);
   std::string remedy;
   if (batch > 0 && moving > 0 && limit.limit_bytes > fixed) {
     const std::uint64_t fits = (limit.limit_bytes - fixed) * batch / moving;
-    remedy =
-        fmt::format("a batch of about {} would {} (estimated: {} of the peak grow with the batch of {}, {} do not)",
-                    fits, fits < batch ? "fit" : "still fit", format_bytes(moving), batch, format_bytes(fixed));
+    if (run.refusals > 0 && fits >= batch)
+      remedy = "raise the limit, or use a smaller batch";
+    else
+      remedy =
+          fmt::format("a batch of about {} would {} (estimated: {} of the peak grow with the batch of {}, {} do not)",
+                      fits, fits < batch ? "fit" : "still fit", format_bytes(moving), batch, format_bytes(fixed));
   } else if (tight) {
     remedy = "raise the limit, or use a smaller batch";
   }

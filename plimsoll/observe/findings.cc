@@ -34,6 +34,13 @@ const char* finding_level_name(FindingLevel level) noexcept {
   return kNames[static_cast<std::size_t>(level)];
 }
 
+std::uint64_t growing_with_batch(const BytesByCategory& bytes) {
+  const auto of = [&](Category category) { return bytes[static_cast<std::size_t>(category)]; };
+  const std::uint64_t gradients = of(Category::kGradients);
+  return of(Category::kActivations) + of(Category::kInputs) + of(Category::kWorkspace) + gradients -
+         std::min(gradients, of(Category::kParameters));
+}
+
 std::string place_in_run(const TraceHistory& history, const RunSummary& run, std::uint32_t moment) {
   std::string text;
   const auto after = std::upper_bound(run.steps.begin(), run.steps.end(), moment,
@@ -57,6 +64,7 @@ std::vector<Finding> diagnose(const TraceHistory& history, const RunSummary& run
   find_room(history, run, findings);
   find_gaps(history, findings);
   std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
+    if (const bool refused = a.kind == "refused"; refused != (b.kind == "refused")) return refused;
     return a.level != b.level ? a.level < b.level : a.bytes > b.bytes;
   });
   return findings;

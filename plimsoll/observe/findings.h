@@ -1,4 +1,4 @@
-// Findings: what is worth knowing about a run's memory, in words, the most important first.
+// Findings: what is worth knowing about a run's memory, in words: refusals first, then the most important.
 //
 //   for (const Finding& finding : diagnose(history, summarize(history)))
 //     std::cout << finding.title << '\n' << finding.evidence << '\n' << finding.remedy << '\n';
@@ -38,6 +38,9 @@ void find_refusals(const TraceHistory& history, const RunSummary& run, std::vect
 void find_open_holders(const TraceHistory& history, const RunSummary& run, std::vector<Finding>& findings);
 void find_peak(const TraceHistory& history, const RunSummary& run, std::vector<Finding>& findings);
 void find_room(const TraceHistory& history, const RunSummary& run, std::vector<Finding>& findings);
+
+// Of these bytes, those that grow with the batch, by estimate: gradients beyond the parameters' are of activations.
+std::uint64_t growing_with_batch(const BytesByCategory& bytes);
 
 // "step 12, phase \"backward\"", "" when neither is known.
 std::string place_in_run(const TraceHistory& history, const RunSummary& run, std::uint32_t moment);

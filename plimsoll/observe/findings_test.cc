@@ -1,5 +1,6 @@
 #include "plimsoll/observe/findings.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,6 +14,7 @@ namespace plimsoll {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 std::vector<Finding> findings_of(const TraceMaker& trace) {
   const TraceHistory history = make_trace_history(trace.file);
@@ -84,6 +86,53 @@ TEST(Findings, ExplainARefusal) {
   EXPECT_THAT(refused->evidence, HasSubstr("\"matmul\" asked for 3.0 MiB"));
   EXPECT_THAT(refused->evidence, HasSubstr("1.0 MiB were in use of 2.0 MiB"));
   EXPECT_THAT(refused->remedy, HasSubstr("4.0 MiB"));
+}
+
+TEST(Findings, ARefusalComesFirstWithTheBudgetThatRefused) {
+  TraceMaker trace;
+  for (int i = 0; i < 10; ++i)
+    trace.text(fmt::format(R"(@budget {{"name":"b{}","limit_bytes":{}}})", i, (i + 1) * 4096));
+  steps(trace, 50, [&](std::uint64_t) { trace.allocate(1 << 22, {.op = "mean", .budget = "b1"}); });  // Grows.
+  trace.refuse_by("b7", 65536, 8 * 4096, "budget \"b7\": cannot allocate 64.0 KiB");
+  trace.refuse_by("b7", 40000, 8 * 4096, "budget \"b7\": cannot allocate 39.1 KiB");
+  trace.refuse_by("", 2048, 1 << 30, "\"CPU:0\": no hole");
+  const std::vector<Finding> findings = findings_of(trace);
+  ASSERT_GE(findings.size(), 3u);
+  EXPECT_EQ(findings[0].kind, "refused");
+  EXPECT_EQ(findings[0].level, FindingLevel::kProblem);
+  EXPECT_EQ(findings[0].title, "Budget \"b7\" refused 2 requests, the largest for 64.0 KiB");
+  EXPECT_THAT(findings[0].evidence, HasSubstr("budget \"b7\": cannot allocate 64.0 KiB"));
+  EXPECT_THAT(findings[0].remedy, HasSubstr("a limit of 64.0 KiB (65536 bytes) would have served it"));
+  EXPECT_EQ(findings[1].title, "\"CPU:0\" refused a request for 2.0 KiB");
+  EXPECT_EQ(findings[2].kind, "growth");
+  EXPECT_EQ(summarize(make_trace_history(trace.file)).limit_name, "budget \"b7\"");
+}
+
+TEST(Findings, NoBatchStillFitsWhereOneWasRefused) {
+  TraceMaker trace;
+  trace.text(R"(@budget {"name":"fit","limit_bytes":307200})");
+  trace.text(
+      R"(@forecast {"peak_bytes":4194304,"batch_size":128,"by_category":{"activations":4000000,"parameters":194304}})");
+  trace.allocate(4096, {.op = "window", .budget = "fit", .category = Category::kInputs, .rows = 128});
+  trace.refuse_by("fit", 4194304, 307200, "fit: model \"tides\" needs 4.0 MiB");
+  const std::vector<Finding> findings = findings_of(trace);
+  ASSERT_FALSE(findings.empty());
+  EXPECT_THAT(findings[0].remedy, HasSubstr("a batch of about 3 instead of 128"));
+  for (const Finding& finding : findings) EXPECT_THAT(finding.remedy, Not(HasSubstr("still fit"))) << finding.title;
+}
+
+TEST(ReportJson, ListsWhatWasRefused) {
+  TraceMaker trace;
+  trace.refuse_by("fit", 4096, 1024, "too much \xff");
+  const TraceHistory history = make_trace_history(trace.file);
+  const RunSummary run = summarize(history);
+  const auto json = nlohmann::json::parse(report_json(history, run, diagnose(history, run)));
+  EXPECT_EQ(json["refusals"], 1);
+  ASSERT_EQ(json["refused"].size(), 1u);
+  EXPECT_EQ(json["refused"][0]["budget"], "fit");
+  EXPECT_EQ(json["refused"][0]["requested_bytes"], 4096);
+  EXPECT_EQ(json["refused"][0]["limit_bytes"], 1024);
+  EXPECT_EQ(json["refused"][0]["text"], "too much \uFFFD");
 }
 
 TEST(Findings, CountSessionsThatStayOpen) {

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "plimsoll/observe/trace_history.h"
@@ -7,8 +8,8 @@
 namespace plimsoll {
 namespace {
 
-// Files that were written by this version and the one before: testdata/fuzz/trace_file_fuzz.
-TEST(KeptTraces, HavePhasesInTheirPlansFromVersionThreeOn) {
+// Files that were written by this version and the two before: testdata/fuzz/trace_file_fuzz.
+TEST(KeptTraces, HavePhasesFromVersionThreeOnAndTextsOfRefusalsFromFourOn) {
   const auto phases_of = [](const TraceHistory& history) {
     std::set<std::string> phases;
     for (const TracedMark& mark : history.marks)
@@ -16,12 +17,17 @@ TEST(KeptTraces, HavePhasesInTheirPlansFromVersionThreeOn) {
     return phases;
   };
   const std::string folder = TEST_DATA "/fuzz/trace_file_fuzz/";
-  for (const char* name : {"plans", "plans_ring", "plans_version2"}) {
+  for (const char* name : {"plans", "plans_ring", "plans_version3", "plans_version2"}) {
     const TraceHistory history = make_trace_history(read_trace_file(folder + name));
     EXPECT_TRUE(history.complete) << name;
     EXPECT_EQ(history.told_plan_runs, 8u) << name;  // The last of one plan's failed before it told anything.
     const std::set<std::string> told = {"backward", "between steps", "data", "forward", "update"}, old = {"data"};
     EXPECT_EQ(phases_of(history), std::string(name) == "plans_version2" ? old : told) << name;
+    const auto refused = std::find_if(history.marks.begin(), history.marks.end(),
+                                      [](const TracedMark& mark) { return mark.kind == MarkKind::kRefused; });
+    ASSERT_NE(refused, history.marks.end()) << name;
+    EXPECT_EQ(refused->number, 128u << 10) << name;
+    EXPECT_EQ(refused->text.empty(), std::string(name).starts_with("plans_version")) << name;
   }
 }
 

@@ -131,8 +131,8 @@ void write_marks(const TraceHistory& history, std::int64_t tick, Writer& out, Te
     time.push_back(ticks.next(mark.time_ns));
     number.push_back(clipped(mark.number));
     std::string said = mark.text;
-    if (mark.kind == MarkKind::kRefused) {
-      said = history.names[mark.op];
+    if (mark.kind == MarkKind::kRefused && said.empty()) {  // By an older recorder.
+      said = "asked for by " + history.names[mark.op];
       if (mark.scope != 0) said += " in " + history.names[mark.scope];
     }
     text.push_back(texts.number(said));

@@ -28,6 +28,27 @@ Json devices_of(const TraceHistory& history, const RunSummary& run) {
   return devices;
 }
 
+// The first of them; `refusals` counts all.
+Json refused_of(const TraceHistory& history) {
+  constexpr std::size_t kMost = 100;
+  Json result = Json::array();
+  for (const TracedMark& mark : history.marks) {
+    if (mark.kind != MarkKind::kRefused) continue;
+    if (result.size() == kMost) break;
+    result.push_back({{"time_ns", mark.time_ns},
+                      {"budget", history.names[mark.budget]},
+                      {"device", history.names[mark.device]},
+                      {"op", history.names[mark.op]},
+                      {"scope", history.names[mark.scope]},
+                      {"requested_bytes", mark.number},
+                      {"limit_bytes", mark.limit},
+                      {"in_use_bytes", mark.in_use},
+                      {"smallest_sufficient_bytes", mark.sufficient},
+                      {"text", mark.text}});
+  }
+  return result;
+}
+
 Json forecast_of(const TracedForecast& forecast) {
   if (!forecast.known) return nullptr;
   return {{"peak_bytes", forecast.peak_bytes},
@@ -92,6 +113,7 @@ std::string report_json(const TraceHistory& history, const RunSummary& run, cons
                                    {"peak_bytes", peak.peak_bytes}});
   }
   document["devices"] = devices_of(history, run);
+  document["refused"] = refused_of(history);
   document["forecast"] = forecast_of(history.forecast);
   document["findings"] = findings_of(history, findings);
   return document.dump(indent, ' ', false, Json::error_handler_t::replace);

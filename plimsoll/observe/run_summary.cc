@@ -50,7 +50,10 @@ class Walk {
   }
 
   void pass(const TracedMark& mark, std::uint32_t moment) {
-    if (mark.kind == MarkKind::kRefused) ++run_.refusals;
+    if (mark.kind == MarkKind::kRefused) {
+      ++run_.refusals;
+      if (!refused_ || mark.number >= refused_->number) refused_ = &mark;
+    }
     if (mark.kind == MarkKind::kPhase) phase_ = &mark;
     if (mark.kind != MarkKind::kStep) return;
     if (!run_.steps.empty()) {
@@ -99,10 +102,13 @@ class Walk {
     run_.peak_phase = phase_ ? phase_->text : "";
   }
 
-  // The line of the picture: that of the budget that came nearest to its limit; else the devices' limit.
+  // The line of the picture: that of the budget that refused most; else of the one that came nearest to its limit;
+  // else the devices' limit.
   void choose_limit() {
     const std::vector<BudgetPeak> peaks = budget_peaks(history_);
-    if (const BudgetPeak* nearest = nearest_to_limit(history_, peaks)) {
+    const BudgetPeak* nearest = refused_ ? budget_that_refused(history_, peaks, *refused_) : nullptr;
+    if (!nearest) nearest = nearest_to_limit(history_, peaks);
+    if (nearest) {
       run_.limit_name = fmt::format("budget \"{}\"", history_.budgets[nearest->budget].name);
       run_.limit = {nearest->limit_bytes, nearest->peak_bytes, nearest->outside_bytes, nearest->moment,
                     nearest->by_category};
@@ -127,6 +133,7 @@ class Walk {
   BytesByCategory by_category_{};
   std::vector<std::uint64_t> live_, reserved_;  // Of each arena.
   const TracedMark* phase_ = nullptr;
+  const TracedMark* refused_ = nullptr;  // The largest request of those.
 };
 
 }  // namespace

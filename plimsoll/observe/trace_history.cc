@@ -209,6 +209,12 @@ class Builder {
       mark.number = event.requested;
       mark.op = event.op;
       mark.scope = event.scope;
+      mark.budget = event.budget;
+      mark.device = event.name;
+      mark.limit = event.size;
+      mark.in_use = event.offset;
+      mark.sufficient = event.number;
+      mark.text = event.text;
     } else {
       mark.kind = event.kind == TraceEventKind::kPhase ? MarkKind::kPhase : MarkKind::kText;
       mark.text = event.text;

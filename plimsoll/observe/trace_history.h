@@ -48,9 +48,11 @@ struct TracedMark {
   std::uint32_t moment = 0;  // The first one after it.
   std::uint32_t arena = 0;
   std::int64_t time_ns = 0;
-  std::uint64_t number = 0;         // A step's number; bytes asked for; bytes a rung freed.
-  std::uint32_t op = 0, scope = 0;  // Of a refused request.
-  std::string text;                 // A phase's name, a rung's, or any text.
+  std::uint64_t number = 0;              // A step's number; bytes asked for; bytes a rung freed.
+  std::uint32_t op = 0, scope = 0;       // Of a refused request, as the next two lines.
+  std::uint32_t budget = 0, device = 0;  // Which one refused: the budget, or where it has no name, the device.
+  std::uint64_t limit = 0, in_use = 0, sufficient = 0;  // Bytes; 0 where the trace is too old to know.
+  std::string text;                                     // A phase's name, a rung's, what a refusal said, or any text.
 };
 
 struct TracedCommit {

@@ -52,6 +52,17 @@ class TraceMaker {
     event.requested = bytes;
     event.op = number;
   }
+  // As from version 4 on.
+  void refuse_by(const std::string& budget, std::uint64_t bytes, std::uint64_t limit, const std::string& text) {
+    const std::uint32_t number = name(budget), device = name("CPU:0"), op = name("matmul");
+    TraceEvent& event = add(TraceEventKind::kRefused);
+    event.requested = event.number = bytes;
+    event.size = limit;
+    event.budget = number;
+    event.name = device;
+    event.op = op;
+    event.text = text;
+  }
   TraceEvent& add(TraceEventKind kind) {
     file.events.emplace_back();
     file.events.back().kind = kind;

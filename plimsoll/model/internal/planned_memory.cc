@@ -8,6 +8,7 @@
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
 #include "plimsoll/graph/graph_state.h"
+#include "plimsoll/memory/refusal.h"
 #include "plimsoll/model/internal/network.h"
 #include "plimsoll/model/internal/recurrent_states.h"
 #include "plimsoll/tensor/make_tensor.h"
@@ -149,7 +150,7 @@ void refuse_budget(const Network& network, const MemoryForecast& needed, std::si
       network.name(), format_bytes_exactly(needed.smallest_budget), batch.inputs.at(0).shape[0],
       format_bytes_exactly(budget), rows[0].first, format_bytes(rows[0].second), needed.largest_op,
       format_bytes(needed.largest_op_bytes), needed.smallest_budget);
-  throw OutOfMemory(std::move(details));
+  throw_refusal(std::move(details), {.budget = "fit", .op = "fit", .scope = network.name().c_str()});
 }
 
 }  // namespace plimsoll
