@@ -99,6 +99,24 @@ async function check_numbers(page, json) {
   assert.equal(wrong, null);
 }
 
+// Nothing that is read is cut: sizes of the table, numbers of steps over the timeline.
+async function check_layout(page, where) {
+  const cut = await page.evaluate(() => {
+    const frame = document.querySelector('.table-frame').getBoundingClientRect();
+    return [...document.querySelectorAll('th[data-key=bytes], td.of-bytes')].filter((cell) => {
+      const box = cell.getBoundingClientRect();
+      return box.right > frame.right + 1 || box.left < frame.left - 1 || cell.scrollWidth > cell.clientWidth + 1;
+    }).map((cell) => cell.textContent);
+  });
+  assert.deepEqual(cut, [], `sizes that are cut, ${where}`);
+  const over = await page.evaluate(() => {
+    const named = [...document.querySelectorAll('.marks .step')].filter((mark) => mark.textContent).map((mark) => ({text: mark.textContent, ...mark.getBoundingClientRect().toJSON()}));
+    const host = document.getElementById('marks').getBoundingClientRect();
+    return named.filter((mark, i) => mark.right > host.right + 1 || (i > 0 && mark.left < named[i - 1].right - 0.5)).map(({text}) => text);
+  });
+  assert.deepEqual(over, [], `numbers of steps that overlap or are cut, ${where}`);
+}
+
 async function check_access(page, where) {
   await page.evaluate(axe);
   const {violations} = await page.evaluate(() => window.axe.run(document, {resultTypes: ['violations']}));
@@ -173,16 +191,17 @@ try {
   assert.ok(training.json.limit.own_peak_bytes <= training.json.limit.own_bytes, 'a budget is not passed');
   assert.ok(million.json.events >= 1_000_000, `${million.json.events} events`);
 
-  for (const [name, options] of [['light', {}], ['dark', {scheme: 'dark'}], ['phone', {width: 390, height: 844, scale: 2}]]) {
+  for (const [name, options] of [['light', {}], ['dark', {scheme: 'dark'}], ['phone', {width: 390, height: 844, scale: 2}], ['narrow', {width: 500, height: 900}]]) {
     const {page, complaints} = await open(training.url, options);
     await check_numbers(page, training.json);
     await check_access(page, name);
-    if (name !== 'phone') await check_use(page);
-    else assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth + 1), 'a phone needs no sideways scrolling');
+    await check_layout(page, name);
+    if (name === 'light' || name === 'dark') await check_use(page);
+    else assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth + 1), `${name} needs no sideways scrolling`);
     await settle(page);
     assert.deepEqual(complaints, [], name);
     await page.close();
-    console.log(`training, ${name}: numbers, access${name === 'phone' ? '' : ', use'} as they should be`);
+    console.log(`training, ${name}: numbers, access, layout${name === 'phone' || name === 'narrow' ? '' : ', use'} as they should be`);
   }
 
   const eager = await open(by_hand.url);
@@ -199,6 +218,26 @@ try {
   assert.deepEqual(leaking.complaints, []);
   await leaking.page.close();
   console.log('leak: every injected fault is named');
+
+  const bunched = await open(make('bunched').url);
+  await check_layout(bunched.page, 'steps that bunch');
+  assert.ok((await bunched.page.$$eval('.marks .step', (marks) => marks.filter((mark) => mark.textContent).length)) >= 2, 'some steps are numbered');
+  assert.deepEqual(bunched.complaints, []);
+  await bunched.page.close();
+  console.log('bunched: no number over another');
+
+  const refused = make('refused'), red = await open(refused.url);
+  await check_numbers(red.page, refused.json);
+  await check_access(red.page, 'refused');
+  const first = await red.page.$eval('#findings .finding', (finding) => ({kind: finding.dataset.kind, problem: finding.classList.contains('problem'), text: finding.textContent}));
+  assert.equal(first.kind, 'refused');
+  assert.ok(first.problem, 'a refusal is a problem');
+  assert.match(first.text, /Budget "fit" refused a request/);
+  assert.equal(await red.page.$('.finding.good'), null, 'nothing is called good');
+  assert.ok(await red.page.$('#events .refused'), 'it is in the list of events');
+  assert.deepEqual(red.complaints, []);
+  await red.page.close();
+  console.log('refused: the refusal stands first, in red');
 
   let best = {ready: Infinity}, longest = Infinity;
   for (let i = 0; i < TRIES && (best.ready > OPENS_MS || longest > TASK_MS); ++i) {  // Other work on the machine disturbs.

@@ -8,7 +8,7 @@ export class Marks {
     Object.assign(this, {history, view, timeline});
     this.host = document.getElementById('marks');
     const notable = history.marks.filter(({kind}) => kind === 'refused' || kind === 'ladder' || kind === 'text');
-    const words = (mark) => mark.kind === 'refused' ? `Refused: ${bytes(mark.number)} for ${mark.text}` :
+    const words = (mark) => mark.kind === 'refused' ? `Refused ${bytes(mark.number)}: ${mark.text}` :
         mark.kind === 'ladder' ? `Pressure: ${mark.text}, ${bytes(mark.number)} freed` : mark.text;
     const shown = notable.length > LIST ? [...notable.filter(({kind}) => kind === 'refused'), ...notable.filter(({kind}) => kind !== 'refused')].slice(0, LIST) : notable;
     const list = document.getElementById('events');
@@ -18,7 +18,7 @@ export class Marks {
     list.hidden = notable.length === 0;
   }
 
-  // As many step numbers as there is room for; a flag for each rung and refusal.
+  // As many step numbers as there is room for, also where steps bunch; a flag for each rung and refusal.
   refresh() {
     const {history, view, timeline, host} = this;
     const {left, width} = timeline;
@@ -30,14 +30,22 @@ export class Marks {
     };
     const steps = inside(history.steps), parts = [];
     const every = nice(steps.length / Math.max(width / 64, 1));
-    for (let i = 0; i < steps.length; ++i)
-      if (every === 1 || steps[i].number % every === 0)
-        parts.push(element('span', {class: 'step', style: `left:${at(steps[i])}px`}, i === 0 || parts.length === 0 ? `step ${count(steps[i].number)}` : count(steps[i].number)));
+    let free = -Infinity, line = -Infinity;  // Where the last number ends, and where the last line is.
+    for (const step of steps) {
+      if (every !== 1 && step.number % every !== 0) continue;
+      const x = at(step), text = free === -Infinity ? `step ${count(step.number)}` : count(step.number);
+      const before = x + text_width(text) > left + width + 8;  // At the right end numbers stand before their lines.
+      const named = (before ? x - text_width(text) : x) >= free;
+      if (!named && x - line < 3) continue;
+      parts.push(element('span', {class: `step${before && named ? ' before' : ''}`, style: `left:${x}px`}, named ? text : ''));
+      line = x;
+      if (named) free = before ? x : x + text_width(text);
+    }
     const phases = inside(history.phases);
     if (phases.length < width / 56)
       phases.forEach((phase, i) => {  // Named where the name has room.
         const room = (i + 1 < phases.length ? at(phases[i + 1]) : left + width) - at(phase);
-        parts.push(element('span', {class: 'phase', style: `left:${at(phase)}px`}, room > 7 * phase.text.length + 8 ? phase.text : ''));
+        parts.push(element('span', {class: 'phase', style: `left:${at(phase)}px`}, room > text_width(phase.text) ? phase.text : ''));
       });
     let last = -10;
     for (const mark of inside(history.marks.filter(({kind}) => kind === 'refused' || kind === 'ladder'))) {
@@ -51,6 +59,9 @@ export class Marks {
     host.hidden = history.marks.length === 0;
   }
 }
+
+// Pixels that a short text takes at most, with some air after it.
+const text_width = (text) => 7 * text.length + 8;
 
 function lower(marks, value, place) {
   let low = 0, high = marks.length;
