@@ -120,7 +120,9 @@ TEST(Progress, ShowsABarNumbersAndMemory) {
   logs.set("loss", 0.25f);
   EXPECT_EQ(Progress::numbers(logs), " - loss 0.2500");
   EXPECT_EQ(Progress::gauge(1 << 20, 64 << 20, 2 << 20), "1.0 of 64.0 MiB, peak 2.0");
-  EXPECT_EQ(Progress::gauge(512, 0, 2048), "0.5 KiB, peak 2.0");
+  EXPECT_EQ(Progress::gauge(512, 0, 2048), "512 B, peak 2.0 KiB");
+  EXPECT_EQ(Progress::gauge(12 << 10, 1 << 20, 600 << 10), "12.0 KiB of 1.0 MiB, peak 600.0 KiB");
+  EXPECT_EQ(Progress::gauge(0, 1 << 20, 1 << 20), "0 B of 1.0 MiB, peak 1.0");
 }
 
 TEST(Progress, WritesALineForEachEpochWhereThereIsNoTerminal) {

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "plimsoll/base/bytes.h"
+#include "plimsoll/base/terminal.h"
 #include "plimsoll/device/device_memory.h"
 #include "plimsoll/memory/meter_center.h"
 #include "plimsoll/memory/thread_memory.h"
@@ -32,7 +34,7 @@ void write(std::FILE* to, const std::string& text) {
 }  // namespace
 
 Progress::Progress(const ProgressOptions& options)
-    : options_(options), bar_(options.verbose == 1 && ::isatty(::fileno(options.to)) == 1) {}
+    : options_(options), bar_(options.verbose == 1 && rewrites_lines(::fileno(options.to))) {}
 
 std::string Progress::bar(std::size_t done, std::optional<std::size_t> all, std::size_t width) {
   if (!all) return fmt::format("{}/?", done);
@@ -73,24 +75,26 @@ std::string Progress::numbers(const Logs& logs) {
 }
 
 std::string Progress::gauge(std::size_t used, std::size_t limit, std::size_t peak) {
-  static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  std::size_t unit = 0;
-  double divisor = 1;
-  for (const std::size_t largest = std::max(limit, peak); static_cast<double>(largest) / divisor >= 1024 && unit < 4;) {
-    ++unit;
-    divisor *= 1024;
-  }
-  const auto in_unit = [&](std::size_t bytes) { return static_cast<double>(bytes) / divisor; };
-  if (limit == 0) return fmt::format("{:.1f} {}, peak {:.1f}", in_unit(used), kUnits[unit], in_unit(peak));
-  return fmt::format("{:.1f} of {:.1f} {}, peak {:.1f}", in_unit(used), in_unit(limit), kUnits[unit], in_unit(peak));
+  // Each in its own unit, which is said once where they share it.
+  const std::string all = format_bytes(limit == 0 ? used : limit);
+  const std::string unit = all.substr(all.find(' '));
+  const auto short_text = [&](std::size_t bytes) {
+    std::string text = format_bytes(bytes);
+    if (text.ends_with(unit)) text.resize(text.size() - unit.size());
+    return text;
+  };
+  if (limit == 0) return fmt::format("{}, peak {}", all, short_text(peak));
+  return fmt::format("{} of {}, peak {}", short_text(used), all, short_text(peak));
 }
 
-// Of the fit's own budget, or the innermost one; without one, of the device, whose limit is no news.
+// Of the fit's own budget, or the innermost one; without one, of the fit, as History::peak_bytes() counts it. A
+// device's limit is no news.
 std::string Progress::memory() const {
-  if (options_.budget && options_.budget->limit())
-    return gauge(options_.budget->used_bytes(), *options_.budget->limit(), options_.budget->peak_bytes());
-  if (const Meter* budget = ThreadMemory::current().budget)
-    return gauge(budget->center->used(), budget->center->limit(), budget->center->peak());
+  const Meter* const around = ThreadMemory::current().budget;
+  if (around && !(options_.budget && options_.budget->limit()))
+    return gauge(around->center->used(), around->center->limit(), around->center->peak());
+  if (options_.budget)
+    return gauge(options_.budget->used_bytes(), options_.budget->limit().value_or(0), options_.budget->peak_bytes());
   const MemoryStats stats = memory_stats(options_.device);
   return gauge(stats.bytes_in_use, 0, stats.peak_bytes_in_use);
 }

@@ -20,7 +20,7 @@ struct ProgressOptions {
   int epochs = 1;
   std::optional<std::size_t> batches = {};  // Of an epoch, when it is known.
   std::string device = {};                  // Whose memory is shown.
-  const PlannedBudget* budget = nullptr;    // Shown instead, when it has a limit.
+  const PlannedBudget* budget = nullptr;    // Shown instead, where no other is around it.
   std::FILE* to = stdout;
 };
 
