@@ -1,11 +1,13 @@
 // A subcommand of the program: it adds its options to the command line and runs when it was chosen.
 //
-// To add one: write `xyz_command.cc` with `void add_xyz_command(CLI::App& app)` and name it in `main.cc`.
-// Exit codes: 0 done, 1 failed (thrown Error: a file that is not there, damaged data), 2 wrong usage (what the command
-// line itself says: checks of CLI11), 3 does not fit (throw Exit(3)), 130 interrupted by Ctrl-C.
+// To add one: write `xyz_command.cc` with `void add_xyz_command(CommandLine& line)` and name it in `program.cc`.
+// A command prints its answer on standard output and throws what goes wrong; the program prints that, as text and with
+// --json as a document too (program_failure.h). Exit codes: 0 done, 1 failed (any Error; output that cannot be
+// written), 2 wrong usage (what the command line itself says: checks of CLI11), 3 does not fit (OutOfMemory, or Exit{3}
+// after an answer that says so), 130 interrupted by Ctrl-C.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "plimsoll/cli/options.h"
 
 namespace plimsoll {
 
@@ -14,16 +16,16 @@ struct Exit {
   int code;
 };
 
-void add_plan_command(CLI::App& app);
-void add_replay_command(CLI::App& app);
-void add_devices_command(CLI::App& app);
-void add_demo_command(CLI::App& app);
-void add_forecast_command(CLI::App& app);
-void add_inspect_command(CLI::App& app);
-void add_report_command(CLI::App& app);
-void add_doctor_command(CLI::App& app);
-void add_train_command(CLI::App& app);
-void add_predict_command(CLI::App& app);
+void add_plan_command(CommandLine& line);
+void add_replay_command(CommandLine& line);
+void add_devices_command(CommandLine& line);
+void add_demo_command(CommandLine& line);
+void add_forecast_command(CommandLine& line);
+void add_inspect_command(CommandLine& line);
+void add_report_command(CommandLine& line);
+void add_doctor_command(CommandLine& line);
+void add_train_command(CommandLine& line);
+void add_predict_command(CommandLine& line);
 
 // Runs the program; what main() does. Never throws.
 int run_program(int argc, const char* const* argv);

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <memory>
@@ -7,9 +6,10 @@
 #include <string>
 
 #include "plimsoll/base/bytes.h"
-#include "plimsoll/base/error.h"
 #include "plimsoll/cli/command.h"
 #include "plimsoll/cli/demo_training.h"
+#include "plimsoll/cli/option_checks.h"
+#include "plimsoll/cli/print_document.h"
 #include "plimsoll/cli/table.h"
 #include "plimsoll/device/config.h"
 #include "plimsoll/device/runtime.h"
@@ -22,14 +22,6 @@ struct Arguments {
   int epochs = 10;
   bool json = false;
 };
-
-std::string not_a_budget(const std::string& text) {
-  try {
-    return parse_bytes(text) >= 64_KiB ? "" : "a budget below 64 KiB leaves no room for anything";
-  } catch (const InvalidArgument& error) {
-    return error.what();
-  }
-}
 
 void print_json(const DemoResult& result, std::size_t budget) {
   nlohmann::ordered_json document{{"epochs", result.epochs},
@@ -45,7 +37,7 @@ void print_json(const DemoResult& result, std::size_t budget) {
                                   {"logs", result.logs},
                                   {"trace", result.trace},
                                   {"report", result.report}};
-  std::printf("%s\n", document.dump(2).c_str());
+  print_document(document);
 }
 
 void print_story(const DemoResult& result, std::size_t budget) {
@@ -87,37 +79,29 @@ void run(const Arguments& arguments) {
         format_bytes(budget).c_str());
   std::fflush(stdout);
   bound_device(budget);
-  try {
-    const DemoResult result = run_demo(
-        {.budget = budget, .out = arguments.out, .epochs = arguments.epochs, .verbose = arguments.json ? 0 : 1});
-    arguments.json ? print_json(result, budget) : print_story(result, budget);
-  } catch (const OutOfMemory& error) {
-    std::fprintf(stderr, "plimsoll demo: %s\n", error.what());
-    throw Exit{3};
-  }
+  const DemoResult result =
+      run_demo({.budget = budget, .out = arguments.out, .epochs = arguments.epochs, .verbose = arguments.json ? 0 : 1});
+  arguments.json ? print_json(result, budget) : print_story(result, budget);
   std::fflush(stdout);
 }
 
 }  // namespace
 
-void add_demo_command(CLI::App& app) {
+void add_demo_command(CommandLine& line) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App* command = app.add_subcommand("demo", "See it work: train a recurrent network inside a budget");
-  command->add_option("--budget", arguments->budget, "Bytes that may be used")
-      ->check(CLI::Validator(not_a_budget, "SIZE"))
-      ->type_name("")
-      ->capture_default_str();
-  command->add_option("--out", arguments->out, "Folder for checkpoint, TensorBoard logs, trace and report.html")
-      ->type_name("DIR")
-      ->capture_default_str();
-  command->add_option("--epochs", arguments->epochs, "Passes over the series")
-      ->check(CLI::Range(1, 1000))
-      ->type_name("")
-      ->capture_default_str();
-  command->add_flag("--json", arguments->json, "Print one JSON document and nothing else");
-  command->footer(
+  Command command(line, "demo", "See it work: train a recurrent network inside a budget");
+  command.option("--budget", arguments->budget, "Bytes that may be used")
+      .check(size_check(64_KiB))
+      .value("SIZE")
+      .show_default();
+  command.option("--out", arguments->out, "Folder for checkpoint, TensorBoard logs, trace and report.html")
+      .value("DIR")
+      .show_default();
+  command.option("--epochs", arguments->epochs, "Passes over the series").check(between(1, 1000)).show_default();
+  command.flag("--json", arguments->json, "Print one JSON document and nothing else");
+  command.notes(
       "Needs no files: the series is made by a formula. Ends with 3 when the training does not fit the budget.");
-  command->callback([arguments] { run(*arguments); });
+  command.run([arguments] { run(*arguments); });
 }
 
 }  // namespace plimsoll

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "plimsoll/cli/cli_testing.h"
 #include "plimsoll/cli/demo_series.h"
@@ -13,6 +14,7 @@ namespace plimsoll {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 class DemoCommand : public testing::Test {
  protected:
@@ -51,10 +53,33 @@ TEST_F(DemoCommand, TrainsInsideItsBudgetAndLeavesItsFiles) {
 
 TEST_F(DemoCommand, TellsItsStoryWithoutColoursWhereNobodyLooks) {
   ASSERT_EQ(run({}), 0) << error_;
-  EXPECT_THAT(out_, HasSubstr("real peak"));
+  std::smatch epoch, last;  // Both say the same.
+  ASSERT_TRUE(std::regex_search(out_, epoch, std::regex(", peak ([0-9.]+)\n"))) << out_;
+  ASSERT_TRUE(std::regex_search(out_, last, std::regex("real peak +([0-9.]+) MiB"))) << out_;
+  EXPECT_EQ(epoch[1], last[1]);
   EXPECT_THAT(out_, HasSubstr("s per epoch"));
   EXPECT_THAT(out_, HasSubstr("tensorboard --logdir"));
   EXPECT_EQ(out_.find('\033'), std::string::npos);
+}
+
+TEST_F(DemoCommand, ARefusalIsTheFirstThatDoctorAndReportSay) {
+  ASSERT_EQ(run({"--budget", "300KiB"}), 3);  // By the arena, when weights are made.
+  const CliResult early = run_cli({"doctor", folder_ + "/run.trace"});
+  EXPECT_THAT(early.out, HasSubstr("\n\nproblem: Budget \"demo\" refused a request for "));
+  EXPECT_THAT(early.out, Not(HasSubstr("still fit")));
+  ASSERT_EQ(run({"--budget", "1MiB"}), 3);  // By the plan of a step.
+  ASSERT_THAT(error_, HasSubstr("its budget is 1.0 MiB"));
+  const CliResult told = run_cli({"doctor", folder_ + "/run.trace"});
+  EXPECT_EQ(told.code, 0);
+  EXPECT_THAT(told.out, HasSubstr("\n\nproblem: Budget \"fit\" refused a request for "));
+  EXPECT_THAT(told.out, HasSubstr("a batch of about "));
+  EXPECT_THAT(told.out, Not(HasSubstr("othing was refused")));
+  EXPECT_THAT(told.out, Not(HasSubstr("still fit")));
+  const auto json = nlohmann::json::parse(run_cli({"doctor", folder_ + "/run.trace", "--json"}).out);
+  EXPECT_EQ(json["refusals"], 1);
+  EXPECT_EQ(json["findings"][0]["kind"], "refused");
+  EXPECT_EQ(json["findings"][0]["level"], "problem");
+  EXPECT_EQ(has_report_page(), std::filesystem::exists(folder_ + "/report.html"));
 }
 
 TEST_F(DemoCommand, EndsWith3WhenTheBudgetIsTooSmall) {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "plimsoll/base/error.h"
 #include "plimsoll/base/make_directories.h"
 #include "plimsoll/cli/demo_series.h"
 #include "plimsoll/io/checkpoint_state.h"
@@ -64,7 +65,12 @@ DemoResult run_demo(const DemoOptions& options) {
 
   const std::vector<float> levels = harbour_levels(kHours);
   const Budget budget("demo", options.budget);
-  {
+  const auto write_page = [&] {
+    if (!has_report_page()) return;
+    result.report = (options.out / "report.html").string();
+    write_report(result.trace, result.report);
+  };
+  try {
     TraceRecorder recorder({.path = result.trace});
     const BudgetScope inside(budget);
     const TidyScope scope;
@@ -85,18 +91,18 @@ DemoResult run_demo(const DemoOptions& options) {
                    .budget = options.budget});
     result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     result.epochs = static_cast<int>(history.num_epochs());
+    result.peak_bytes = history.peak_bytes();  // As the forecast counts it, and as the lines of the epochs say.
     result.loss = history["loss"].back();
     result.validation_loss = history["val_loss"].back();
     result.error_metres = model.evaluate(test.batch(kBatch))["mae"];
     result.checkpoint = latest_checkpoint(checkpoints);
     recorder.finish();
+  } catch (const OutOfMemory&) {
+    write_page();  // It says what was refused.
+    throw;
   }
   result.simple_error_metres = simple_error(levels, static_cast<std::size_t>(kHours * 0.85));
-  result.peak_bytes = budget.peak();
-  if (has_report_page()) {
-    result.report = (options.out / "report.html").string();
-    write_report(result.trace, result.report);
-  }
+  write_page();
   return result;
 }
 

@@ -7,6 +7,7 @@
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/thread_pool.h"
 #include "plimsoll/cli/command.h"
+#include "plimsoll/cli/print_document.h"
 #include "plimsoll/cli/table.h"
 #include "plimsoll/device/config.h"
 #include "plimsoll/device/runtime.h"
@@ -67,7 +68,7 @@ void print_json(const Report& report) {
   document["page_bytes"] = HostPageSource().page_bytes();
   document["max_map_count"] = max_map_count();
   document["threads"] = num_threads();
-  std::printf("%s\n", document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  print_document(document);
 }
 
 void print_text(const Report& report) {
@@ -92,12 +93,11 @@ void print_text(const Report& report) {
 
 }  // namespace
 
-void add_devices_command(CLI::App& app) {
+void add_devices_command(CommandLine& line) {
   auto json = std::make_shared<bool>(false);
-  CLI::App* command =
-      app.add_subcommand("devices", "Show devices, their memory, and how much of it may be used by default");
-  command->add_flag("--json", *json, "Print one JSON document");
-  command->callback([json] {
+  Command command(line, "devices", "Show devices, their memory, and how much of it may be used by default");
+  command.flag("--json", *json, "Print one JSON document");
+  command.run([json] {
     const Report report;
     *json ? print_json(report) : print_text(report);
     std::fflush(stdout);

@@ -1,11 +1,11 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <memory>
 #include <string>
 
 #include "plimsoll/base/bytes.h"
+#include "plimsoll/base/terminal.h"
 #include "plimsoll/cli/command.h"
 #include "plimsoll/observe/report_json.h"
 
@@ -16,9 +16,6 @@ struct Arguments {
   std::string trace;
   bool json = false;
 };
-
-// Colours only where a person looks, and did not ask for none.
-bool wants_color() { return isatty(STDOUT_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr; }
 
 // `text`, in lines of at most 100 characters that begin with `indent` spaces; `first` stands at the start of the first.
 std::string wrapped(const std::string& text, const std::string& first, std::size_t indent) {
@@ -69,7 +66,7 @@ void run(const Arguments& arguments) {
               static_cast<double>(history.duration_ns) * 1e-9, format_bytes(summary.peak_bytes).c_str());
   bool trouble = false;
   for (const Finding& finding : findings) {
-    print_finding(finding, wants_color());
+    print_finding(finding, shows_color(STDOUT_FILENO));
     trouble |= finding.level != FindingLevel::kNote;
   }
   if (!trouble) {
@@ -85,13 +82,13 @@ void run(const Arguments& arguments) {
 
 }  // namespace
 
-void add_doctor_command(CLI::App& app) {
+void add_doctor_command(CommandLine& line) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App* command = app.add_subcommand("doctor", "Say in words what a recorded trace shows: growth, leaks, the peak");
-  command->add_option("TRACE", arguments->trace, "File that a TraceRecorder wrote")->required()->type_name("");
-  command->add_flag("--json", arguments->json, "Print one JSON document and nothing else");
-  command->footer("The same findings stand at the top of the page that plimsoll report makes.");
-  command->callback([arguments] { run(*arguments); });
+  Command command(line, "doctor", "Say in words what a recorded trace shows: refusals, growth, leaks, the peak");
+  command.option("TRACE", arguments->trace, "File that a TraceRecorder wrote").required().value("");
+  command.flag("--json", arguments->json, "Print one JSON document and nothing else");
+  command.notes("The same findings stand at the top of the page that plimsoll report makes.");
+  command.run([arguments] { run(*arguments); });
 }
 
 }  // namespace plimsoll

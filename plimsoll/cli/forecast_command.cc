@@ -6,6 +6,7 @@
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/cli/command.h"
 #include "plimsoll/cli/option_checks.h"
+#include "plimsoll/cli/print_document.h"
 #include "plimsoll/cli/table.h"
 #include "plimsoll/cli/training_choice.h"
 #include "plimsoll/device/device_memory.h"
@@ -33,7 +34,7 @@ void print_json(const MemoryForecast& forecast, bool fits, std::size_t largest) 
   document["fits"] = fits;
   document["largest_op"] = forecast.largest_op;
   document["largest_op_bytes"] = forecast.largest_op_bytes;
-  std::printf("%s\n", document.dump(2).c_str());
+  print_document(document);
 }
 
 void print_text(const MemoryForecast& forecast, const Options& options, bool fits, std::size_t largest) {

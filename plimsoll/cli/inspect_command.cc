@@ -7,6 +7,7 @@
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/cli/command.h"
 #include "plimsoll/cli/inspect.h"
+#include "plimsoll/cli/print_document.h"
 #include "plimsoll/cli/table.h"
 #include "plimsoll/model/counted.h"
 
@@ -41,7 +42,7 @@ void print_json(const Inspection& found) {
                                      {"bytes", tensor.bytes},
                                      {"checksum", tensor.checksum}});
   }
-  std::printf("%s\n", document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  print_document(document);
 }
 
 // Names come from the file: nothing of them reaches the terminal as a command.
@@ -78,19 +79,20 @@ void print_tensors(const Inspection& found) {
 
 }  // namespace
 
-void add_inspect_command(CLI::App& app) {
+void add_inspect_command(CommandLine& line) {
   struct Options {
     std::string path;
     bool json = false;
   };
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand(
-      "inspect", "Show what is in a checkpoint, event file, safetensors, npz or npy, and verify its checksums");
-  command->add_option("FILE", options->path, "The file; of a checkpoint its prefix, one of its files or its folder")
-      ->required();
-  command->add_flag("--json", options->json, "Print one JSON document");
-  command->footer("Exit code 1 when something in it is damaged, missing or cut off.");
-  command->callback([options] {
+  Command command(line, "inspect",
+                  "Show what is in a checkpoint, event file, safetensors, npz or npy, and verify its checksums");
+  command.option("FILE", options->path, "The file; of a checkpoint its prefix, one of its files or its folder")
+      .required()
+      .value("");
+  command.flag("--json", options->json, "Print one JSON document");
+  command.notes("Exit code 1 when something in it is damaged, missing or cut off.");
+  command.run([options] {
     const Inspection found = inspect(options->path);
     if (options->json)
       print_json(found);

@@ -19,8 +19,8 @@ bool read(const std::string& text, T& value) {
 
 }  // namespace
 
-CLI::Validator size_check(std::size_t least) {
-  const auto check = [least](const std::string& text) -> std::string {
+OptionCheck size_check(std::size_t least) {
+  return [least](const std::string& text) -> std::string {
     try {
       if (parse_bytes(text) >= least) return "";
       return fmt::format("\"{}\" is too small; give {} or more", text, format_bytes(least));
@@ -28,25 +28,30 @@ CLI::Validator size_check(std::size_t least) {
       return error.what();
     }
   };
-  return CLI::Validator(check, "");
 }
 
-CLI::Validator at_least(long long least) {
-  const auto check = [least](const std::string& text) {
+OptionCheck at_least(long long least) {
+  return [least](const std::string& text) {
     long long value = 0;
     if (read(text, value) && value >= least) return std::string();
     return fmt::format("\"{}\" is given; give a whole number, {} or more", text, least);
   };
-  return CLI::Validator(check, "");
 }
 
-CLI::Validator positive_number() {
-  const auto check = [](const std::string& text) {
+OptionCheck between(long long least, long long most) {
+  return [least, most](const std::string& text) {
+    long long value = 0;
+    if (read(text, value) && value >= least && value <= most) return std::string();
+    return fmt::format("\"{}\" is given; give a whole number from {} to {}", text, least, most);
+  };
+}
+
+OptionCheck positive_number() {
+  return [](const std::string& text) {
     double value = 0;
     if (read(text, value) && value > 0 && std::isfinite(value)) return std::string();
     return fmt::format("\"{}\" is given; give a number above 0", text);
   };
-  return CLI::Validator(check, "");
 }
 
 }  // namespace plimsoll

@@ -1,15 +1,16 @@
 // Checks of options: what is wrong with a value, in words, before anything is read (exit code 2).
 //
-//   command->add_option("--budget", budget)->check(size_check())->type_name("SIZE");
-//   command->add_option("--batch", batch)->check(at_least(1));
+//   command.option("--budget", budget, "Bytes there are").check(size_check()).value("SIZE");
+//   command.option("--batch", batch, "Examples in a step").check(at_least(1));
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "plimsoll/cli/options.h"
 
 namespace plimsoll {
 
-CLI::Validator size_check(std::size_t least = 1);  // Bytes, as parse_bytes reads them.
-CLI::Validator at_least(long long least);          // A whole number.
-CLI::Validator positive_number();
+OptionCheck size_check(std::size_t least = 1);         // Bytes, as parse_bytes reads them.
+OptionCheck at_least(long long least);                 // A whole number.
+OptionCheck between(long long least, long long most);  // The same, both ends included.
+OptionCheck positive_number();
 
 }  // namespace plimsoll

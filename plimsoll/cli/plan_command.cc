@@ -1,15 +1,19 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/terminal.h"
 #include "plimsoll/cli/command.h"
+#include "plimsoll/cli/option_checks.h"
 #include "plimsoll/cli/plan_compare.h"
 #include "plimsoll/cli/plan_report.h"
+#include "plimsoll/cli/print_document.h"
 #include "plimsoll/plan/lifetimes_csv.h"
 #include "plimsoll/plan/plan.h"
 #include "plimsoll/plan/plan_svg.h"
@@ -45,7 +49,7 @@ class ProgressLine {
   }
 
   void show(const PlanProgress& progress) {
-    if (progress.seconds < 1 || isatty(STDERR_FILENO) == 0) return;
+    if (progress.seconds < 1 || !rewrites_lines(STDERR_FILENO)) return;
     shown_ = true;
     fmt::print(stderr, "\r\033[K{:.0f} s: peak {}, lower bound {}", progress.seconds, format_bytes(progress.peak),
                format_bytes(progress.lower_bound));
@@ -89,47 +93,49 @@ void run(const Options& options) {
     json["compare"] = difference_json(difference);
     table += difference_table(difference);
   }
-  fmt::print("{}", options.json ? json.dump(2) + "\n" : table);
+  options.json ? print_document(json) : static_cast<void>(std::printf("%s", table.c_str()));
   if (result.peak > constraints.capacity) throw Exit{3};
 }
 
 }  // namespace
 
-void add_plan_command(CLI::App& app) {
+void add_plan_command(CommandLine& line) {
   const auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("plan", "Place buffers with known lifetimes in one arena, as low as possible");
-  command->add_option("lifetimes", options->lifetimes, "CSV with the columns id,lower,upper,size")->required();
-  const auto readable = [](auto parse) {  // Wrong usage is told before anything is read.
-    return [parse](const std::string& text) -> std::string {
-      try {
-        parse(text);
-        return "";
-      } catch (const InvalidArgument& error) {
-        return error.what();
-      }
-    };
+  Command command(line, "plan", "Place buffers with known lifetimes in one arena, as low as possible");
+  command.option("lifetimes", options->lifetimes, "CSV with the columns id,lower,upper,size").required();
+  const auto not_a_time = [](const std::string& text) -> std::string {  // Wrong usage is told before anything is read.
+    try {
+      parse_seconds(text);
+      return "";
+    } catch (const InvalidArgument& error) {
+      return error.what();
+    }
   };
-  command->add_option("--capacity", options->capacity, "Size of the arena, such as 1MiB; exit 3 when it does not fit")
-      ->check(readable([](const std::string& text) { return parse_bytes(text); }), "SIZE");
-  command->add_option("--time", options->time, "How long to improve the plan: 500ms, 10s, 2min")
-      ->check(readable([](const std::string& text) { return parse_seconds(text); }), "TIME")
-      ->capture_default_str();
-  command->add_option("--nodes", options->nodes, "Stop after this many placements: the same plan on any machine");
-  command->add_option("--alignment", options->alignment, "At least this for every buffer")->capture_default_str();
-  command->add_option("--threads", options->threads, "Threads to search with")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
-  command->add_option("--out", options->out, "Write the plan: the CSV with an offset column");
-  command->add_option("--svg", options->svg, "Draw the plan: time across, address up");
-  command->add_option("--compare", options->compare, "Say what changed against an older plan, as written by --out");
-  command->add_flag("--json", options->json, "Print one JSON document");
-  command->footer(
+  command.option("--capacity", options->capacity, "Size of the arena, such as 1MiB; exit 3 when it does not fit")
+      .check(size_check())
+      .value("SIZE");
+  command.option("--time", options->time, "How long to improve the plan: 500ms, 10s, 2min")
+      .check(not_a_time)
+      .value("TIME")
+      .show_default();
+  command.option("--nodes", options->nodes, "Stop after this many placements: the same plan on any machine");
+  command.option("--alignment", options->alignment, "At least this for every buffer")
+      .check(size_check())
+      .value("SIZE")
+      .show_default();
+  command.option("--threads", options->threads, "Threads to search with").check(between(1, 1024)).show_default();
+  command.option("--out", options->out, "Write the plan: the CSV with an offset column").value("FILE");
+  command.option("--svg", options->svg, "Draw the plan: time across, address up").value("FILE");
+  command.option("--compare", options->compare, "Say what changed against an older plan, as written by --out")
+      .value("FILE");
+  command.flag("--json", options->json, "Print one JSON document");
+  command.notes(
       "The CSV has the columns id,lower,upper,size: a buffer lives from lower up to, not including, upper. Optional\n"
       "columns: alignment, gaps (\"2-5 7-9@0:256\"), alias_set, alias_offset.\n"
       "With --capacity it stops at the first plan that fits; without, it makes the peak small until the time is up or\n"
       "the plan is proved optimal. Exit 3: nothing within the capacity was found (proof: infeasible or unknown).\n"
       "Example: plimsoll plan lifetimes.csv --capacity 1MiB --svg plan.svg --out plan.csv");
-  command->callback([options] { run(*options); });
+  command.run([options] { run(*options); });
 }
 
 }  // namespace plimsoll

@@ -66,7 +66,7 @@ void print_json(const Model& model, const std::vector<Tensor>& outputs, const Ar
       {"dropped_rows", lacking_rows},
       {"peak_bytes", memory_stats().peak_bytes_in_use},
       {"out", arguments.out.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(arguments.out)}};
-  std::printf("%s\n", document.dump().c_str());
+  std::printf("%s\n", document.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace).c_str());
 }
 
 void predict(const Arguments& arguments) {
@@ -126,15 +126,7 @@ void add_predict_command(CLI::App& app) {
       ->type_name("SIZE");
   command->add_flag("--json", arguments->json, "Print one JSON document and nothing else");
   command->footer("Ends with 3 when it does not fit the budget.");
-  command->callback([arguments] {
-    try {
-      predict(*arguments);
-    } catch (const OutOfMemory& error) {
-      std::fflush(stdout);
-      std::fprintf(stderr, "plimsoll: %s\n", error.what());
-      throw Exit{3};
-    }
-  });
+  command->callback([arguments] { predict(*arguments); });
 }
 
 }  // namespace plimsoll

@@ -49,37 +49,33 @@ void run(const Arguments& arguments) {
 
 }  // namespace
 
-void add_replay_command(CLI::App& app) {
+void add_replay_command(CommandLine& line) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App* command =
-      app.add_subcommand("replay", "Replay recorded allocations: what would they cost in memory and time?");
-  command
-      ->add_option("trace", arguments->trace,
-                   "Lines a,<id>,<bytes> (allocate), f,<id> (free), # comment; may be gzipped")
-      ->required()
-      ->type_name("TRACE.csv[.gz]");
-  command->add_option("--limit", arguments->limit, "Most bytes that may be reserved, e.g. 24MiB; none when left out")
-      ->check(size_check(4096))
-      ->type_name("SIZE");
-  command->add_flag("--growth", arguments->growth,
-                    "Take memory little by little instead of one pool of the limit's size");
-  command->add_option("--policy", arguments->policy, "arena: Plimsoll's own; bfc: a model of TensorFlow's")
-      ->check(CLI::IsMember({"arena", "bfc"}))
-      ->capture_default_str();
-  command->add_option("--repeat", arguments->repeat, "Timed passes; the best and the mean are shown")
-      ->check(CLI::Range(1, 1'000'000))
-      ->capture_default_str();
-  command->add_flag("--touch", arguments->touch,
-                    "Write one byte in every 4 KiB page of every block, so that pages are real");
-  command->add_flag("--json", arguments->json, "Print one JSON document and nothing else");
-  command->footer(
+  Command command(line, "replay", "Replay recorded allocations: what would they cost in memory and time?");
+  command.option("trace", arguments->trace, "Lines a,<id>,<bytes> (allocate), f,<id> (free), # comment; may be gzipped")
+      .required()
+      .value("TRACE.csv[.gz]");
+  command.option("--limit", arguments->limit, "Most bytes that may be reserved, e.g. 24MiB; none when left out")
+      .check(size_check(4096))
+      .value("SIZE");
+  command.flag("--growth", arguments->growth, "Take memory little by little instead of one pool of the limit's size");
+  command.option("--policy", arguments->policy, "arena: Plimsoll's own; bfc: a model of TensorFlow's")
+      .one_of({"arena", "bfc"})
+      .show_default();
+  command.option("--repeat", arguments->repeat, "Timed passes; the best and the mean are shown")
+      .check(between(1, 1'000'000))
+      .show_default();
+  command.flag("--touch", arguments->touch,
+               "Write one byte in every 4 KiB page of every block, so that pages are real");
+  command.flag("--json", arguments->json, "Print one JSON document and nothing else");
+  command.notes(
       "peak live      most bytes asked for and not yet freed: no policy can need less\n"
       "peak reserved  most bytes taken from the system: what the policy really needs\n"
       "refusals       requests that did not fit; the replay goes on without them and ends with exit code 3\n\n"
       "Will my training step fit 300 MiB, and would it under TensorFlow?\n"
       "  plimsoll replay resnet18_train.csv.gz --limit 300MiB\n"
       "  plimsoll replay resnet18_train.csv.gz --limit 300MiB --policy bfc");
-  command->callback([arguments] { run(*arguments); });
+  command.run([arguments] { run(*arguments); });
 }
 
 }  // namespace plimsoll

@@ -4,9 +4,11 @@
 
 #include <cstdio>
 
+#include "plimsoll/base/terminal.h"
+
 namespace plimsoll {
 
-ReplayProgress::ReplayProgress() : terminal_(isatty(STDERR_FILENO) != 0) {}
+ReplayProgress::ReplayProgress() : terminal_(rewrites_lines(STDERR_FILENO)) {}
 
 ReplayProgress::~ReplayProgress() {
   if (shown_) std::fputs("\r\033[K", stderr);

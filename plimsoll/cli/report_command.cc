@@ -41,15 +41,15 @@ void run(const Arguments& arguments) {
 
 }  // namespace
 
-void add_report_command(CLI::App& app) {
+void add_report_command(CommandLine& line) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App* command = app.add_subcommand("report", "Turn a recorded trace into one offline HTML page");
-  command->add_option("TRACE", arguments->trace, "File that a TraceRecorder wrote")->required()->type_name("");
-  command->add_option("-o,--out", arguments->out, "The page to write; left out: TRACE with .html (none with --json)")
-      ->type_name("FILE");
-  command->add_flag("--json", arguments->json, "Print the page's numbers as one JSON document and nothing else");
-  command->footer("Record one: pl::TraceRecorder recorder({.path = \"run.trace\"}); or see it done: plimsoll demo");
-  command->callback([arguments] { run(*arguments); });
+  Command command(line, "report", "Turn a recorded trace into one offline HTML page");
+  command.option("TRACE", arguments->trace, "File that a TraceRecorder wrote").required().value("");
+  command.option("-o,--out", arguments->out, "The page to write; left out: TRACE with .html (none with --json)")
+      .value("FILE");
+  command.flag("--json", arguments->json, "Print the page's numbers as one JSON document and nothing else");
+  command.notes("Record one: pl::TraceRecorder recorder({.path = \"run.trace\"}); or see it done: plimsoll demo");
+  command.run([arguments] { run(*arguments); });
 }
 
 }  // namespace plimsoll

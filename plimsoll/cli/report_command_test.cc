@@ -117,7 +117,7 @@ TEST_F(ReportCommand, SaysWhatIsWrongInOneLine) {
   EXPECT_EQ(run({"doctor"}), 2);
   EXPECT_THAT(error_, HasSubstr("plimsoll doctor: TRACE is required; see plimsoll doctor --help"));
   EXPECT_EQ(run({"report", trace_, "--colour"}), 2);
-  EXPECT_THAT(error_, HasSubstr("--colour; see plimsoll report --help"));
+  EXPECT_THAT(error_, HasSubstr("no option \"--colour\"; see plimsoll report --help"));
   EXPECT_EQ(std::count(error_.begin(), error_.end(), '\n'), 1) << error_;
   EXPECT_EQ(run({"reprot", trace_}), 2);
   EXPECT_THAT(error_, HasSubstr("did you mean \"report\"?"));

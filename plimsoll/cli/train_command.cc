@@ -11,6 +11,7 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/cli/command.h"
 #include "plimsoll/cli/option_checks.h"
+#include "plimsoll/cli/print_document.h"
 #include "plimsoll/cli/train_command_data.h"
 #include "plimsoll/cli/training_choice.h"
 #include "plimsoll/device/config.h"
@@ -164,18 +165,11 @@ void print_json(const Arguments& arguments, const Outcome& outcome) {
       {"trace", text_or_null(outcome.trace)},
       {"model", text_or_null(outcome.model)},
       {"interrupted", interrupted != 0}};
-  std::printf("%s\n", document.dump(2).c_str());
+  print_document(document);
 }
 
 void run(const Arguments& arguments) {
-  Outcome outcome;
-  try {
-    outcome = train(arguments);
-  } catch (const OutOfMemory& error) {
-    std::fflush(stdout);
-    std::fprintf(stderr, "plimsoll: %s\n", error.what());
-    throw Exit{3};
-  }
+  const Outcome outcome = train(arguments);
   if (arguments.json) {
     print_json(arguments, outcome);
   } else {

@@ -1,0 +1,67 @@
+#include "plimsoll/cli/options.h"
+
+#include <CLI/CLI.hpp>
+
+namespace plimsoll {
+
+Option& Option::required() {
+  option_.required();
+  return *this;
+}
+
+Option& Option::value(const std::string& name) {
+  option_.type_name(name);
+  return *this;
+}
+
+Option& Option::check(const OptionCheck& check) {
+  option_.check(check);
+  return *this;
+}
+
+Option& Option::one_of(const std::vector<std::string>& choices) {
+  option_.check(CLI::IsMember(choices));
+  return *this;
+}
+
+Option& Option::show_default() {
+  option_.capture_default_str();
+  return *this;
+}
+
+Command::Command(CommandLine& line, const std::string& name, const std::string& about)
+    : command_(*line.add_subcommand(name, about)) {}
+
+Option Command::option(const std::string& name, std::string& target, const std::string& about) {
+  return Option(*command_.add_option(name, target, about));
+}
+
+Option Command::option(const std::string& name, std::vector<std::string>& target, const std::string& about) {
+  return Option(*command_.add_option(name, target, about));
+}
+
+Option Command::option(const std::string& name, int& target, const std::string& about) {
+  return Option(*command_.add_option(name, target, about));
+}
+
+Option Command::option(const std::string& name, std::uint64_t& target, const std::string& about) {
+  return Option(*command_.add_option(name, target, about));
+}
+
+Option Command::option(const std::string& name, std::optional<std::uint64_t>& target, const std::string& about) {
+  return Option(*command_.add_option(name, target, about));
+}
+
+Option Command::option(const std::string& name, double& target, const std::string& about) {
+  return Option(*command_.add_option(name, target, about));
+}
+
+void Command::flag(const std::string& name, bool& target, const std::string& about) {
+  command_.add_flag(name, target, about);
+}
+
+void Command::notes(const std::string& text) { command_.footer(text); }
+
+void Command::run(const std::function<void()>& run) { command_.callback(run); }
+
+}  // namespace plimsoll

@@ -1,0 +1,64 @@
+// The options of a command: what the command line may say, and which variable it goes to.
+//
+//   void add_sum_command(CommandLine& line) {
+//     auto arguments = std::make_shared<Arguments>();
+//     Command command(line, "sum", "Add up a file");
+//     command.option("FILE", arguments->file, "Numbers, one in a line").required();
+//     command.option("--batch", arguments->batch, "Lines at a time").check(at_least(1)).show_default();
+//     command.flag("--json", arguments->json, "Print one JSON document");
+//     command.run([arguments] { sum(*arguments); });
+//   }
+//
+// Targets must live as long as the command line: `run` keeps what holds them. Only options.cc knows the library that
+// parses (CLI11), which takes seconds to compile.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace plimsoll {
+
+using CommandLine = CLI::App;
+using OptionCheck = std::function<std::string(const std::string&)>;  // What is wrong with a value; "" when nothing is.
+
+class Option {
+ public:
+  explicit Option(CLI::Option& option) noexcept : option_(option) {}
+  Option& required();
+  Option& value(const std::string& name);  // What stands for the value in the help: FILE, DIR, SIZE.
+  Option& check(const OptionCheck& check);
+  Option& one_of(const std::vector<std::string>& choices);
+  Option& show_default();  // The help shows what the target has now.
+
+ private:
+  CLI::Option& option_;
+};
+
+class Command {
+ public:
+  Command(CommandLine& line, const std::string& name, const std::string& about);
+
+  // `name`: "--batch", "-o,--out"; without dashes it is an argument that has its place: "TRACE".
+  Option option(const std::string& name, std::string& target, const std::string& about);
+  Option option(const std::string& name, std::vector<std::string>& target, const std::string& about);
+  Option option(const std::string& name, int& target, const std::string& about);
+  Option option(const std::string& name, std::uint64_t& target, const std::string& about);
+  Option option(const std::string& name, std::optional<std::uint64_t>& target, const std::string& about);
+  Option option(const std::string& name, double& target, const std::string& about);
+  void flag(const std::string& name, bool& target, const std::string& about);
+  void notes(const std::string& text);         // Below the options of its help.
+  void run(const std::function<void()>& run);  // When it was chosen.
+
+ private:
+  CLI::App& command_;
+};
+
+}  // namespace plimsoll

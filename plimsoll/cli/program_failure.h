@@ -1,0 +1,30 @@
+// Failures of the program: one line on standard error, one document on standard output when --json was asked for.
+//
+//   plimsoll: trace "run.trace": no such file
+//   {"error": {"kind": "not_found", "message": "trace ...", "smallest_sufficient_bytes": null}}
+#pragma once
+
+#include <exception>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace plimsoll {
+
+struct Failure {
+  int code = 1;      // What the program ends with.
+  std::string kind;  // "usage", "out_of_memory", "not_found", "corruption", ...
+  std::string message;
+  std::string who = "plimsoll";                // In front of the line: "plimsoll train".
+  std::optional<std::size_t> sufficient = {};  // A limit that would have served.
+};
+
+Failure failure_of(const std::exception& error);
+
+// Prints it and returns its code.
+int fail(const Failure& failure, bool json);
+
+// What a person who wrote `word` may have meant: the nearest of `words`, "" when none is near.
+std::string nearest_to(const std::string& word, const std::vector<std::string>& words);
+
+}  // namespace plimsoll
