@@ -4,13 +4,13 @@ export JOBS
 BUILD = cmake --build
 TEST = ctest -j$(JOBS) --output-on-failure --test-dir
 
-.PHONY: help build test demo full bench golden interop lint format asan tsan clang fuzz install clean
+.PHONY: help build test demo full bench golden interop lint format asan tsan clang fuzz deb install clean
 help:
 	@echo "make demo     build, then see it work"
 	@echo "make test     build and run all tests"
 	@echo "make bench    measurements against peers (installs them)"
 	@echo "make full     tests, checks, clang, clang-tidy, all sanitizers, reports in a browser"
-	@echo "make build | lint | golden | format | asan | tsan | clang | fuzz | interop | install PREFIX=dir | clean"
+	@echo "make build | lint | golden | format | asan | tsan | clang | fuzz | interop | deb | install PREFIX=dir | clean"
 
 # Without Node and npm all but the page of reports is built.
 build:
@@ -74,6 +74,15 @@ full: lint test asan tsan clang
 	@tools/check_report
 	@tools/setup golden
 	@tools/check_adding
+	@$(MAKE) deb
+
+# Debian packages in build-deb, looked at by lintian.
+deb:
+	@tools/setup build deb
+	@tools/setup page || echo "make: building without the page of reports"
+	@cmake --preset deb >/dev/null
+	@$(BUILD) build-deb -j$(JOBS)
+	@tools/make_deb
 
 install: build
 	@cmake --install build --prefix $(or $(PREFIX),/usr/local)
