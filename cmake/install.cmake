@@ -15,7 +15,8 @@ configure_package_config_file(cmake/plimsoll-config.cmake.in plimsoll-config.cma
 write_basic_package_version_file(plimsoll-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/plimsoll-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/plimsoll-config-version.cmake
         DESTINATION ${package_folder} COMPONENT development)
-file(RELATIVE_PATH prefix_from_pkgconfig /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)  # So that the tree can be moved.
+file(RELATIVE_PATH prefix_from_pkgconfig /to/prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /to/prefix)  # So that the tree can be moved.
+string(REGEX REPLACE "/$" "" prefix_from_pkgconfig ${prefix_from_pkgconfig})
 configure_file(cmake/plimsoll.pc.in plimsoll.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/plimsoll.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 install(DIRECTORY examples/ DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/libplimsoll-dev/examples COMPONENT development)
