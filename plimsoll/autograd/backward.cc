@@ -8,6 +8,7 @@
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/elementwise.h"
 #include "plimsoll/tensor/make_tensor.h"
+#include "plimsoll/tensor/on_device_of.h"
 #include "plimsoll/tensor/tracer.h"
 
 namespace plimsoll {
@@ -162,10 +163,12 @@ std::vector<Tensor> run_backward(TapeRecord& record, std::span<const BackwardSee
   const KeepNameScope kept;
   for (std::size_t i = record.size(); i-- > 0;) {
     const TapeNode& node = record.node(i);
-    bool reached = false;
+    const Tensor* reached = nullptr;
     for (const TapeValue& output : record.outputs(node))
-      reached |= slots[output.slot].asked && !slots[output.slot].gradient.is_empty_handle();
+      if (slots[output.slot].asked && !slots[output.slot].gradient.is_empty_handle())
+        reached = &slots[output.slot].gradient;
     if (reached) {
+      const OnDeviceOf there(*reached);  // What it makes without operands.
       NodeGradient context(record, node, slots, keep);
       ThreadContext::current().name_scope = node.scope;
       node.op->gradient(context);

@@ -8,6 +8,7 @@
 
 #include "plimsoll/autograd/gradient_check_testing.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/log.h"
 #include "plimsoll/base/thread_pool.h"
 #include "plimsoll/memory/budget.h"
 #include "plimsoll/ops/clip.h"
@@ -301,6 +302,21 @@ TEST(Optimizer, RefusesWhatDoesNotFitHavingChangedNothing) {
   } catch (const InvalidArgument& e) {
     EXPECT_STREQ(e.what(), "adam: variable \"bias\" is float64 [7], its gradient float64 [8]; they must agree");
   }
+}
+
+TEST(Optimizer, NamesAVariableWithoutAGradientOnceAndRefusesAStepThatChangesNothing) {
+  std::string logged;
+  LogSink before = set_log_sink([&](LogLevel, std::string_view text) { logged += text; });
+  const auto variables = two_variables();
+  const Optimizer adam(AdamOptions{});
+  for (int i = 0; i < 3; ++i) adam.apply(variables, {ones_like(variables[0].value()), Tensor()});
+  set_log_sink(std::move(before));
+  const std::size_t first = logged.find("\"bias\" has no gradient");
+  EXPECT_NE(first, std::string::npos) << logged;
+  EXPECT_EQ(logged.find("\"bias\" has no gradient", first + 1), std::string::npos) << logged;
+  EXPECT_THROW(adam.apply(variables, {Tensor(), Tensor()}), FailedPrecondition);
+  EXPECT_EQ(adam.step(), 3);
+  EXPECT_NO_THROW(adam.apply(std::vector<Variable>(), std::vector<Tensor>()));  // All is frozen.
 }
 
 TEST(Optimizer, RefusesOptionsOutOfRange) {

@@ -84,9 +84,22 @@ TEST_F(DemoCommand, ARefusalIsTheFirstThatDoctorAndReportSay) {
 
 TEST_F(DemoCommand, EndsWith3WhenTheBudgetIsTooSmall) {
   EXPECT_EQ(run({"--budget", "1MiB", "--json"}), 3);
-  EXPECT_THAT(error_, HasSubstr("its budget is 1.0 MiB"));
+  EXPECT_THAT(error_, HasSubstr("budget \"demo\" of 1.0 MiB"));
   EXPECT_EQ(run({"--budget", "nothing"}), 2);
   EXPECT_EQ(run({"--budget", "1"}), 2);
+}
+
+TEST_F(DemoCommand, AdvisesTheSmallestBudgetAtOnce) {
+  const auto advised = [&](const std::string& budget) {
+    EXPECT_EQ(run({"--budget", budget, "--json"}), 3) << budget;
+    const std::size_t at = error_.find("give that budget ");
+    EXPECT_NE(at, std::string::npos) << error_;
+    return std::stoull(error_.substr(at + 17));
+  };
+  const auto enough = advised("300KiB");
+  EXPECT_EQ(advised("2MiB"), enough);
+  EXPECT_EQ(advised(std::to_string(enough - 1)), enough);
+  EXPECT_EQ(run({"--budget", std::to_string(enough), "--json"}), 0) << error_;
 }
 
 }  // namespace

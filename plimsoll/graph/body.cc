@@ -1,9 +1,12 @@
 #include "plimsoll/graph/body.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "plimsoll/autograd/tape.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/device/device.h"
 #include "plimsoll/ops/assign.h"
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/elementwise.h"
@@ -39,22 +42,49 @@ void separate_results(Rewritten& rewritten) {
 
 }  // namespace
 
-std::shared_ptr<Body> Body::trace(const std::shared_ptr<GraphState>& outer, std::span<const TensorSpec> arguments,
-                                  std::vector<Tensor>& captured, Traced f) {
+std::shared_ptr<Body> Body::trace(const std::shared_ptr<GraphState>& outer, Device& device,
+                                  std::span<const TensorSpec> arguments, std::vector<Tensor>& captured, Traced f) {
   std::shared_ptr<Body> body(new Body);
+  body->device_ = &device;
   body->graph_ = GraphState::make(GraphState::Role::kBody, outer);
-  GraphState& graph = *body->graph_;
-  const TraceWith tracing(&graph);
+  body->trace_open(arguments, f);
+  captured = body->close();
+  return body;
+}
+
+std::shared_ptr<Body> Body::open_branch(const std::shared_ptr<GraphState>& outer, Device& device, Traced f) {
+  std::shared_ptr<Body> body(new Body);
+  body->device_ = &device;
+  body->graph_ = GraphState::make(GraphState::Role::kBody, outer);
+  body->graph_->become_branch();
+  body->trace_open({}, f);
+  return body;
+}
+
+void Body::trace_open(std::span<const TensorSpec> arguments, Traced f) {
+  const TraceWith tracing(graph_.get());
   const OutsideScopes outside;
   std::vector<Tensor> symbolic;
   for (const TensorSpec& spec : arguments) {
-    symbolic.push_back(graph.add_placeholder(spec, current_device(), "argument"));
-    body->feeds_.push_back(graph.resolve(symbolic.back(), "while_loop", "an argument"));
+    symbolic.push_back(graph_->add_placeholder(spec, *device_, "argument"));
+    feeds_.push_back(graph_->resolve(symbolic.back(), "while_loop", "an argument"));
   }
-  for (const Tensor& result : f(symbolic)) body->fetches_.push_back(graph.resolve(result, "cond", "a result"));
-  for (const GraphState::Capture& capture : graph.captures()) body->feeds_.push_back(capture.inside);
-  captured = graph.detach();
-  return body;
+  for (const Tensor& result : f(symbolic)) add_result(result);
+}
+
+void Body::add_result(const Tensor& result) {
+  fetches_.push_back(graph_->resolve(result, "cond", "a result"));
+  if (Device* const there = graph_->device(fetches_.back()); there != device_)
+    throw InvalidArgument(
+        fmt::format("cond, while_loop: a branch or loop on {} gives a tensor on {}; move it with .to(\"{}\") inside",
+                    device_->name(), there->name(), device_->name()));
+}
+
+void Body::add_value_of(const Variable& variable) { add_result(graph_->read(variable)); }
+
+std::vector<Tensor> Body::close() {
+  for (const GraphState::Capture& capture : graph_->captures()) feeds_.push_back(capture.inside);
+  return graph_->detach();
 }
 
 bool Body::Planned::is_for(std::span<const ConstTensorView> given) const noexcept {
@@ -85,6 +115,7 @@ std::shared_ptr<Body::Planned> Body::plan(std::span<const SpecRef> arguments) {
   const TraceWith nobody(nullptr);
   Rewritten rewritten = rewrite(*graph_, feeds, fetches_, false, passes);
   separate_results(rewritten);
+  rewritten.graph->put_on(*device_);  // It runs in the memory of one op.
   made->program = std::make_unique<Program>(std::move(rewritten), passes);
   plans_.insert(plans_.begin(), made);
   if (plans_.size() > kMostPlans) plans_.pop_back();
@@ -125,7 +156,9 @@ std::vector<Tensor> Body::replay(std::span<const Tensor> arguments) const {
     } else if (node.kind == NodeKind::kOp) {
       std::vector<const Tensor*> operands;
       for (const ValueId& input : node.inputs) operands.push_back(&values[input.node][input.output]);
-      if (node.outputs.size() == 1)
+      if (operands.size() == 1 && graph_->device(node.inputs[0]) != node.device)
+        values[i] = {operands[0]->to(node.device->name())};
+      else if (node.outputs.size() == 1)
         values[i] = {execute_on(*node.op, operands)};
       else
         values[i] = execute_all(*node.op, operands);

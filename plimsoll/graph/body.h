@@ -18,8 +18,15 @@ class Body {
  public:
   // Calls `f` with `arguments` symbolic tensors of these specs, as part of a graph inside of `outer`.
   using Traced = FunctionRef<std::vector<Tensor>(std::span<const Tensor> arguments)>;
-  static std::shared_ptr<Body> trace(const std::shared_ptr<GraphState>& outer, std::span<const TensorSpec> arguments,
-                                     std::vector<Tensor>& captured, Traced f);
+  // They, and what it gives, are on `device`; captured values may only be from there.
+  static std::shared_ptr<Body> trace(const std::shared_ptr<GraphState>& outer, Device& device,
+                                     std::span<const TensorSpec> arguments, std::vector<Tensor>& captured, Traced f);
+
+  // The same of a branch, which may change variables, in parts: open() traces, close() gives what it captured.
+  static std::shared_ptr<Body> open_branch(const std::shared_ptr<GraphState>& outer, Device& device, Traced f);
+  const std::vector<GraphState::Changed>& changed() const noexcept { return graph_->changed(); }
+  void add_value_of(const Variable& variable);  // At the end of the branch, as one more result.
+  std::vector<Tensor> close();
 
   std::size_t num_arguments() const noexcept { return feeds_.size(); }  // Captured ones come last.
   std::size_t num_results() const noexcept { return fetches_.size(); }
@@ -38,8 +45,11 @@ class Body {
 
  private:
   Body() = default;
+  void add_result(const Tensor& result);
+  void trace_open(std::span<const TensorSpec> arguments, Traced f);
 
   std::shared_ptr<GraphState> graph_;
+  Device* device_ = nullptr;
   std::vector<ValueId> feeds_, fetches_;
   std::mutex mutex_;
   std::vector<std::shared_ptr<Planned>> plans_;  // Used last comes first. Guarded by mutex_.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "plimsoll/base/error.h"
@@ -37,12 +38,15 @@ bool may_agree(const Shape& a, const Shape& b) {
   return true;
 }
 
-void require_agreement(const char* where, std::size_t index, const TensorSpec& a, const char* a_name,
-                       const TensorSpec& b, const char* b_name) {
-  if (a.dtype == b.dtype && may_agree(a.shape, b.shape)) return;
-  throw InvalidArgument(fmt::format("{}: tensor {} is {} {} {} and {} {} {}; give the same dtype and shape", where,
-                                    index, dtype_name(a.dtype), a.shape.to_string(), a_name, dtype_name(b.dtype),
-                                    b.shape.to_string(), b_name));
+struct Compared {
+  const TensorSpec& spec;
+  const char* where;
+};
+void require_agreement(const char* where, std::size_t index, const Compared& a, const Compared& b, const char* remedy) {
+  if (a.spec.dtype == b.spec.dtype && may_agree(a.spec.shape, b.spec.shape)) return;
+  throw InvalidArgument(fmt::format("{}: tensor {} is {} {} {} and {} {} {}; {}", where, index,
+                                    dtype_name(a.spec.dtype), a.spec.shape.to_string(), a.where,
+                                    dtype_name(b.spec.dtype), b.spec.shape.to_string(), b.where, remedy));
 }
 
 // Operands: the predicate, what the first branch captured, what the second captured.
@@ -59,7 +63,7 @@ class CondOp final : public OpOf<CondOp> {
     for (std::size_t i = 0; i < then_->num_results(); ++i) {
       const TensorSpec a = known ? plan(in, true).fetch_spec(i) : then_->result_spec(i),
                        b = known ? plan(in, false).fetch_spec(i) : otherwise_->result_spec(i);
-      require_agreement("cond", i, a, "in the first branch", b, "in the second");
+      require_agreement("cond", i, {a, "in the first branch"}, {b, "in the second"}, "give the same dtype and shape");
       out.add(a.shape, a.dtype);
     }
   }
@@ -132,7 +136,10 @@ class WhileOp final : public OpOf<WhileOp> {
                                         dtype_name(test.dtype), test.shape.to_string()));
     for (std::size_t i = 0; i < num_state(); ++i) {
       const TensorSpec next = known ? body_plan(in).fetch_spec(i) : body_->result_spec(i);
-      require_agreement("while_loop", i, {in.shape(i), in.dtype(i)}, "before the body", next, "after it");
+      const TensorSpec before{in.shape(i), in.dtype(i)};
+      require_agreement("while_loop", i, {before, "before the body"}, {next, "after it"},
+                        "what a traced loop carries keeps its dtype and shape: pad it to the largest shape and carry "
+                        "how much of it is filled, or loop outside of the function, where a TensorArray may grow");
       out.add(in.shape(i), in.dtype(i));
     }
   }
@@ -237,33 +244,56 @@ bool is_traced(std::span<const Tensor> tensors) noexcept {
 
 std::vector<Tensor> cond(const Tensor& predicate, Branch then, Branch otherwise) {
   const std::shared_ptr<GraphState> outer = graph_of({&predicate, 1});
-  std::vector<Tensor> first, second, operands = {predicate};
-  const std::shared_ptr<Body> a = Body::trace(outer, {}, first, [&](std::span<const Tensor>) { return then(); });
-  const std::shared_ptr<Body> b = Body::trace(outer, {}, second, [&](std::span<const Tensor>) { return otherwise(); });
+  Device& device = device_of(predicate);
+  GraphState::Undo undo(*outer);
+  const std::shared_ptr<Body> a = Body::open_branch(outer, device, [&](std::span<const Tensor>) { return then(); }),
+                              b = Body::open_branch(outer, device,
+                                                    [&](std::span<const Tensor>) { return otherwise(); });
   if (a->num_results() != b->num_results())
     throw InvalidArgument(fmt::format("cond: the first branch gives {} tensors, the second {}; give the same structure",
                                       a->num_results(), b->num_results()));
-  operands.insert(operands.end(), first.begin(), first.end());
-  operands.insert(operands.end(), second.begin(), second.end());
-  return execute_with(CondOp(a, b), operands);
+  // What one of them changes is a result of both, and assigned afterwards.
+  std::vector<Variable> changed;
+  for (const Body* branch : {a.get(), b.get()})
+    for (const GraphState::Changed& each : branch->changed()) {
+      const auto same = [&](const Variable& known) { return known.id() == each.variable.id(); };
+      if (std::none_of(changed.begin(), changed.end(), same)) changed.push_back(each.variable);
+    }
+  for (const Variable& variable : changed) {
+    a->add_value_of(variable);
+    b->add_value_of(variable);
+  }
+  std::vector<Tensor> operands = {predicate};
+  for (Body* branch : {a.get(), b.get()})
+    for (Tensor& captured : branch->close()) operands.push_back(std::move(captured));
+  std::vector<Tensor> results = execute_with(CondOp(a, b), operands);
+  const std::size_t own = results.size() - changed.size();
+  for (std::size_t i = 0; i < changed.size(); ++i) outer->assign(changed[i], results[own + i], AssignKind::kSet);
+  results.resize(own);
+  undo.keep();
+  return results;
 }
 
 std::vector<Tensor> while_loop(Condition condition, Step step, const std::vector<Tensor>& state) {
   const std::shared_ptr<GraphState> outer = graph_of(state);
+  Device& device = state.empty() ? current_device() : device_of(state[0]);
+  GraphState::Undo undo(*outer);
   std::vector<TensorSpec> specs;
   for (const Tensor& tensor : state) specs.push_back({tensor.shape(), tensor.dtype()});
   std::vector<Tensor> tested, stepped, operands = state;
   const std::shared_ptr<Body> test = Body::trace(
-      outer, specs, tested, [&](std::span<const Tensor> now) { return std::vector<Tensor>{condition(now)}; });
+      outer, device, specs, tested, [&](std::span<const Tensor> now) { return std::vector<Tensor>{condition(now)}; });
   const std::shared_ptr<Body> body =
-      Body::trace(outer, specs, stepped, [&](std::span<const Tensor> now) { return step(now); });
+      Body::trace(outer, device, specs, stepped, [&](std::span<const Tensor> now) { return step(now); });
   if (body->num_results() != state.size())
     throw InvalidArgument(
         fmt::format("while_loop: the state has {} tensors, the body gives {}; give the same structure", state.size(),
                     body->num_results()));
   operands.insert(operands.end(), tested.begin(), tested.end());
   operands.insert(operands.end(), stepped.begin(), stepped.end());
-  return execute_with(WhileOp(test, body), operands);
+  std::vector<Tensor> results = execute_with(WhileOp(test, body), operands);
+  undo.keep();
+  return results;
 }
 
 }  // namespace control_detail

@@ -124,6 +124,7 @@ void FunctionCore::State::warn_of_retracing(const CallSignature& arguments) {
 }
 
 std::shared_ptr<FunctionCore::Trace> FunctionCore::trace_for(const CallSignature& arguments, Body body) {
+  state_->called.fetch_add(1, std::memory_order_relaxed);  // Now, so that no trace is for a call not counted yet.
   if (std::shared_ptr<Trace> known = state_->traces.find(arguments.words())) return known;
   const std::lock_guard lock(state_->mutex);
   if (std::shared_ptr<Trace> known = state_->traces.find(arguments.words())) return known;
@@ -136,7 +137,6 @@ std::shared_ptr<FunctionCore::Trace> FunctionCore::trace_for(const CallSignature
 }
 
 void FunctionCore::call(Trace& trace, const CallSignature& arguments, std::span<Tensor> results) {
-  state_->called.fetch_add(1, std::memory_order_relaxed);
   std::optional<BudgetScope> charged;
   if (state_->budget) charged.emplace(state_->charged());
   trace.call->call(arguments.tensors(), results, nullptr, state_->where);

@@ -5,12 +5,14 @@
 #include "plimsoll/autograd/custom_gradient.h"
 #include "plimsoll/autograd/tape.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/log.h"
 #include "plimsoll/device/config.h"
 #include "plimsoll/graph/control_flow.h"
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/dropout.h"
 #include "plimsoll/ops/elementwise.h"
 #include "plimsoll/ops/matmul.h"
+#include "plimsoll/ops/movement.h"
 #include "plimsoll/ops/random.h"
 #include "plimsoll/tensor/memory_info.h"
 #include "plimsoll/tensor/tidy.h"
@@ -214,6 +216,85 @@ TEST(ControlFlow, RepeatsWhileItHolds) {
   };
   EXPECT_EQ(collatz(constant(27)).item<int>(), 111);
   EXPECT_EQ(function(collatz)(constant(27)).item<int>(), 111);
+}
+
+TEST(Function, ThatIsTracedTooOftenSaysHowOftenForHowManyCalls) {
+  std::string logged;
+  LogSink before = set_log_sink([&](LogLevel, std::string_view text) { logged += text; });
+  const auto f = function([](Tensor x) { return x + 1.f; }, {.name = "grows"});
+  for (int i = 1; i <= 14; ++i) f(zeros({i}));
+  set_log_sink(std::move(before));
+  EXPECT_NE(logged.find("function \"grows\": traced 12 times in 12 calls"), std::string::npos) << logged;
+}
+
+TEST(ControlFlow, ABranchMayAssignToVariables) {
+  const auto outcome = [](bool traced, float x) {
+    const Variable a(constant({1.f, 2.f}), {.name = "a"}), b(constant(10.f), {.name = "b"});
+    const auto body = [&](Tensor in) {
+      const Tensor y = cond(
+          in > 0.f,
+          [&] {
+            a.assign_add(Tensor(a) * in);
+            const Tensor seen = a.value().sum();  // Sees what was assigned.
+            cond(
+                in > 2.f,
+                [&] {
+                  b.assign(in);
+                  return in;
+                },
+                [&] { return in; });
+            return seen;
+          },
+          [&] {
+            b.assign_sub(constant(1.f));
+            return constant(0.f);
+          });
+      return y + b.value();
+    };
+    const Tensor y = traced ? function(body)(constant(x)) : body(constant(x));
+    Floats values = a.value().to_vector<float>();
+    values.push_back(b.value().item<float>());
+    values.push_back(y.item<float>());
+    return values;
+  };
+  for (const float x : {-1.f, 1.f, 3.f}) EXPECT_EQ(outcome(true, x), outcome(false, x)) << x;
+  EXPECT_EQ(outcome(true, 3.f), (Floats{4, 8, 3, 15}));
+  const Variable w(constant(0.f), {.name = "w"});
+  const auto in_loop = function([&](Tensor x) {
+    return while_loop([](const Tensor& s) { return s < 3.f; },
+                      [&](const Tensor& s) {
+                        w.assign(s);
+                        return s + 1.f;
+                      },
+                      x);
+  });
+  EXPECT_THROW(in_loop(constant(0.f)), Unsupported);
+  const auto wrong = function([&](Tensor x) {
+    return cond(
+        x > 0.f,
+        [&] {
+          w.assign(ones({2}));
+          return x;
+        },
+        [&] { return x; });
+  });
+  EXPECT_THROW(wrong(constant(0.f)), InvalidArgument);
+}
+
+TEST(ControlFlow, ALoopThatChangesAShapeSaysWhatToDo) {
+  const auto grows = function([](Tensor x) {
+    return while_loop([](const Tensor& s) { return s.sum() < 9.f; },
+                      [](const Tensor& s) {
+                        return concat({s, s}, 0);
+                      },
+                      x);
+  });
+  try {
+    grows(ones({2}));
+    FAIL() << "not refused";
+  } catch (const InvalidArgument& error) {
+    EXPECT_NE(std::string(error.what()).find("pad it to the largest shape"), std::string::npos) << error.what();
+  }
 }
 
 TEST(ControlFlow, HasGradients) {

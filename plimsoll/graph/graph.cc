@@ -106,7 +106,7 @@ std::vector<Tensor> gradients(const Tensor& target, const std::vector<Variable>&
 }
 
 std::vector<Tensor> GraphState::add_gradients(const Tensor& target, std::span<const Tensor> sources) {
-  const auto locked = lock();
+  Undo undo(*this);
   require_open("gradients");
   if (!is_floating(target.dtype()))
     throw InvalidArgument(
@@ -114,7 +114,7 @@ std::vector<Tensor> GraphState::add_gradients(const Tensor& target, std::span<co
   Node node;
   node.kind = NodeKind::kGradients;
   node.inputs = {resolve(target, "gradients", "the target")};
-  node.device = nodes_[node.inputs[0].node].device;
+  node.device = device(node.inputs[0]);
   std::vector<ValueId> values;
   for (const Tensor& source : sources) values.push_back(resolve(source, "gradients", "a source"));
   const std::vector<bool> connected = depends_on(*this, node.inputs[0], values);
@@ -126,6 +126,7 @@ std::vector<Tensor> GraphState::add_gradients(const Tensor& target, std::span<co
   std::vector<Tensor> result(sources.size());
   if (node.outputs.empty()) return result;
   const std::uint32_t made = push(std::move(node), "gradients");
+  undo.keep();
   std::uint32_t next = 0;
   for (std::size_t i = 0; i < values.size(); ++i)
     if (connected[i]) result[i] = tensor({made, next++});

@@ -112,19 +112,20 @@ enum class Placement : unsigned char { soft, hard };
 class PLIMSOLL_API PlacementScope {
  public:
   explicit PlacementScope(std::string_view device, Placement placement = Placement::soft);
+  PlacementScope() noexcept;  // Asks for no device, whatever scopes are around.
   ~PlacementScope();
   PlacementScope(const PlacementScope&) = delete;
   PlacementScope& operator=(const PlacementScope&) = delete;
 
-  static const PlacementScope* current() noexcept;  // nullptr outside of any.
+  static const PlacementScope* current() noexcept;  // nullptr where no device is asked for.
   const char* name() const noexcept { return name_; }
   Device* device() const noexcept { return device_; }  // nullptr: there is none such.
   bool is_soft() const noexcept { return placement_ == Placement::soft; }
 
  private:
-  const char* name_;  // Interned.
+  const char* name_ = "";  // Interned.
   Device* device_ = nullptr;
-  Placement placement_;
+  Placement placement_ = Placement::soft;
   std::optional<DeviceScope> inside_;
   const PlacementScope* outer_;
 };

@@ -29,6 +29,10 @@ std::uint64_t new_value_id() {
   return counts.next_id();
 }
 
+std::uint64_t constant_key(const Storage& storage, std::size_t offset) {
+  return reinterpret_cast<std::uintptr_t>(&storage) * 31 + offset;
+}
+
 std::uint64_t number_of(ValueId value) { return std::uint64_t{value.node} << 32 | value.output; }
 
 }  // namespace
@@ -85,14 +89,85 @@ std::string GraphState::unique_name(std::string_view scope, std::string_view bas
     std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
     return text;
   };
-  std::string key = key_of(name);
-  const auto [first, is_new] = names_.try_emplace(key, 1);
-  if (is_new) return name;
-  for (;;) {
-    const std::uint32_t number = names_[key]++;
-    std::string numbered = fmt::format("{}_{}", name, number);
-    if (names_.try_emplace(key_of(numbered), 1).second) return numbered;
+  const std::string key = key_of(name);
+  const auto first = names_.find(key);
+  if (first == names_.end()) {
+    set_name_count(key, 1);
+    return name;
   }
+  for (std::uint32_t number = first->second;; ++number) {
+    std::string numbered = fmt::format("{}_{}", name, number);
+    const std::string numbered_key = key_of(numbered);
+    if (names_.count(numbered_key) > 0) continue;
+    set_name_count(key, number + 1);
+    set_name_count(numbered_key, 1);
+    return numbered;
+  }
+}
+
+void GraphState::set_name_count(const std::string& key, std::uint32_t count) {
+  std::uint32_t& now = names_[key];
+  if (undo_depth_ > 0) changes_.push_back({.name = key, .number = now, .read = {}});
+  now = count;
+}
+
+void GraphState::set_last_read(std::uint32_t variable, ValueId read) {
+  if (undo_depth_ > 0) changes_.push_back({.name = {}, .number = variable, .read = variables_[variable].last_read});
+  variables_[variable].last_read = read;
+}
+
+GraphState::Undo::Undo(GraphState& graph)
+    : graph_(graph),
+      locked_(graph.lock()),
+      nodes_(graph.nodes_.size()),
+      variables_(graph.variables_.size()),
+      captures_(graph.captures_.size()),
+      constants_(graph.constants_.size()),
+      seeds_(graph.seeds_ ? graph.seeds_->size() : 0),
+      changes_(graph.changes_.size()),
+      has_effects_(graph.has_effects_) {
+  ++graph.undo_depth_;
+}
+
+GraphState::Undo::~Undo() {
+  GraphState& graph = graph_;
+  if (!kept_) {
+    for (; graph.changes_.size() > changes_; graph.changes_.pop_back()) {
+      const Change& change = graph.changes_.back();
+      if (change.name.empty())
+        graph.variables_[change.number].last_read = change.read;
+      else if (change.number == 0)
+        graph.names_.erase(change.name);
+      else
+        graph.names_[change.name] = change.number;
+    }
+    for (; graph.nodes_.size() > nodes_; graph.nodes_.pop_back()) graph.forget_node(graph.nodes_.back());
+    for (; graph.captures_.size() > captures_; graph.captures_.pop_back()) {
+      const SymbolicValue& outside = symbolic_value(graph.captures_.back().outside);
+      graph.captured_values_.erase(number_of({outside.node, outside.output}));
+    }
+    for (; graph.variables_.size() > variables_; graph.variables_.pop_back())
+      if (graph.variables_.back().eager) graph.variable_by_id_.erase(graph.variables_.back().id);
+    for (; graph.constants_.size() > constants_; graph.constants_.pop_back()) {
+      StorageRef dropped;  // Ends outside of the gate.
+      const EnterThread inside(ThreadMemory::current());
+      dropped = std::move(graph.constants_.back());
+    }
+    if (graph.seeds_) graph.seeds_->resize(seeds_);
+    graph.has_effects_ = has_effects_;
+  }
+  if (--graph.undo_depth_ == 0) graph.changes_.clear();
+}
+
+void GraphState::forget_node(const Node& node) noexcept {
+  if (node.op) node.op->~Op();
+  if (node.kind != NodeKind::kConstant) return;
+  const auto found = constants_by_bytes_.find(constant_key(*node.constant, node.offset));
+  if (found != constants_by_bytes_.end() && found->second.node + 1 == nodes_.size()) constants_by_bytes_.erase(found);
+}
+
+void GraphState::put_on(Device& device) noexcept {
+  for (Node& node : nodes_) node.device = &device;
 }
 
 const Op* GraphState::keep(const Op& op) {
@@ -115,6 +190,7 @@ std::uint32_t GraphState::push(Node node, std::string_view base_name) {
 
 std::uint32_t GraphState::push(Node node, std::string_view base_name, std::string_view scope) {
   const auto index = static_cast<std::uint32_t>(nodes_.size());
+  Undo undo(*this);
   if (role_ == Role::kGraph) node.name = unique_name(scope, base_name);
   note_placement(node);
   for (NodeOutput& output : node.outputs)
@@ -125,6 +201,7 @@ std::uint32_t GraphState::push(Node node, std::string_view base_name, std::strin
   node.site = ThreadContext::current().site;
   has_effects_ |= node.kind == NodeKind::kAssign || node.kind == NodeKind::kUpdate;
   nodes_.push_back(std::move(node));
+  undo.keep();
   return index;
 }
 
@@ -139,7 +216,7 @@ Tensor GraphState::tensor(ValueId value) {
                          : node.kind == NodeKind::kGradients   ? "gradients"
                          : node.kind == NodeKind::kGroup       ? "group"
                                                                : "variable";
-  Tensor made = make_symbolic({weak_from_this(), value.node, value.output}, *node.device,
+  Tensor made = make_symbolic({weak_from_this(), value.node, value.output}, *device(value),
                               {.shape = output.spec.shape,
                                .dtype = output.spec.dtype,
                                .op = op,
@@ -168,6 +245,7 @@ std::vector<Tensor> GraphState::detach() {
   std::vector<Tensor> outside;
   for (Capture& captured : captures_) outside.push_back(std::exchange(captured.outside, Tensor()));
   outer_.reset();
+  changed_.clear();
   finalized_ = true;
   return outside;
 }
@@ -175,7 +253,7 @@ std::vector<Tensor> GraphState::detach() {
 ValueId GraphState::constant_of(const Tensor& tensor, std::string_view name) {
   const TensorRecord& record = *tensor.record();
   Storage* const storage = record.storage.load(std::memory_order_acquire);
-  const std::uint64_t key = reinterpret_cast<std::uintptr_t>(storage) * 31 + record.offset;
+  const std::uint64_t key = constant_key(*storage, record.offset);
   const auto found = constants_by_bytes_.find(key);
   if (name.empty() && found != constants_by_bytes_.end()) {
     const Node& known = nodes_[found->second.node];
@@ -204,7 +282,7 @@ ValueId GraphState::resolve(const Tensor& tensor, const char* where, const std::
   if (!is_symbolic(tensor)) {
     if (tensor.record()->has(TensorRecord::kReference))
       if (const std::optional<Variable> variable = Variable::find(tensor.id())) {
-        if (outer_) return capture(outer_->read(*variable));
+        if (outer_) return resolve(read(*variable), where, argument);
         return read_value(variable_number(*variable));
       }
     if (role_ == Role::kBody || finalized_) require_open(where);
@@ -225,13 +303,13 @@ ValueId GraphState::resolve(const Tensor& tensor, const char* where, const std::
 }
 
 std::vector<Tensor> GraphState::add(const Op& op, std::span<const Tensor* const> inputs) {
-  const auto locked = lock();
+  Undo undo(*this);
   require_open(op.name());
   std::vector<ValueId> values;
   values.reserve(inputs.size());
-  for (std::size_t i = 0; i < inputs.size(); ++i)
-    values.push_back(on_asked_device(resolve(*inputs[i], op.name(), op.input_name(i))));
+  for (std::size_t i = 0; i < inputs.size(); ++i) values.push_back(resolve(*inputs[i], op.name(), op.input_name(i)));
   const std::uint32_t node = append_op(op, std::move(values), nullptr);
+  undo.keep();
   std::vector<Tensor> outputs;
   outputs.reserve(nodes_[node].outputs.size());
   for (std::uint32_t i = 0; i < nodes_[node].outputs.size(); ++i) outputs.push_back(tensor({node, i}));
@@ -249,7 +327,7 @@ std::uint32_t GraphState::append_op(const Op& op, std::vector<ValueId> inputs, D
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const TensorSpec& spec = output(inputs[i]).spec;
     refs.push_back({&spec.shape, spec.dtype});
-    Device* const there = nodes_[inputs[i].node].device;
+    Device* const there = this->device(inputs[i]);
     if (!device) device = there;
     if (device != there)
       throw InvalidArgument(fmt::format("{}: {} is on {}, {} on {}; move one with .to(\"{}\")", op.name(),
@@ -289,9 +367,11 @@ std::uint32_t GraphState::append_move(const Op& copy, ValueId value, Device* to)
 }
 
 Tensor GraphState::move(const Op& copy, const Tensor& value, Device& to) {
-  const auto locked = lock();
+  Undo undo(*this);
   require_open(copy.name());
-  return tensor({append_move(copy, resolve(value, copy.name(), "x"), &to), 0});
+  const std::uint32_t made = append_move(copy, resolve(value, copy.name(), "x"), &to);
+  undo.keep();
+  return tensor({made, 0});
 }
 
 std::uint32_t GraphState::append(Node node) {
@@ -321,14 +401,16 @@ Tensor GraphState::add_placeholder(const TensorSpec& spec, Device& device, std::
 }
 
 Tensor GraphState::add_group(std::span<const Tensor> after, std::string_view name) {
-  const auto locked = lock();
+  Undo undo(*this);
   require_open("group");
   Node node;
   node.kind = NodeKind::kGroup;
   node.device = &current_device();
   for (const Tensor& tensor : after) node.controls.push_back(resolve(tensor, "group", "a node").node);
   node.outputs = {{{Shape({0}), f32}, 0}};
-  return tensor({push(std::move(node), name), 0});
+  const std::uint32_t made = push(std::move(node), name);
+  undo.keep();
+  return tensor({made, 0});
 }
 
 }  // namespace plimsoll

@@ -39,6 +39,7 @@ class GraphState final : public GraphVariables, public Holder {
   Tensor assign(std::uint32_t declared, const Tensor& value, AssignKind kind) override;
   Tensor assign(const Variable& eager, const Tensor& value, AssignKind kind) override;
   void update(const Op& op, std::span<const Tensor> operands, std::span<const Variable> changed) override;
+  void place(const Op& op, std::span<const Tensor* const> inputs, std::vector<Tensor>& placed) override;
   Tensor move(const Op& copy, const Tensor& value, Device& to) override;
   std::size_t add_effect(const RunEffect& effect) override;
   std::uint64_t defer_seed(const std::shared_ptr<SeedStream>& stream, std::uint64_t base) override;
@@ -53,6 +54,24 @@ class GraphState final : public GraphVariables, public Holder {
   // FailedPrecondition for another graph's, and Disposed.
   ValueId resolve(const Tensor& tensor, const char* where, const std::string& argument);
   Tensor tensor(ValueId value);  // A handle to a node's output.
+
+  // Takes back what was added to the graph while it lived, unless it is kept: building that fails changes nothing.
+  // Holds the lock. Scopes nest.
+  class Undo {
+   public:
+    explicit Undo(GraphState& graph);
+    ~Undo();
+    Undo(const Undo&) = delete;
+    Undo& operator=(const Undo&) = delete;
+    void keep() noexcept { kept_ = true; }
+
+   private:
+    GraphState& graph_;
+    const std::unique_lock<std::recursive_mutex> locked_;
+    const std::size_t nodes_, variables_, captures_, constants_, seeds_, changes_;
+    const bool has_effects_;
+    bool kept_ = false;
+  };
 
   // Nodes from those who rewrite: operands by number, specs worked out anew. The node's name is not looked at.
   std::uint32_t append(Node node);
@@ -70,7 +89,12 @@ class GraphState final : public GraphVariables, public Holder {
   const std::vector<Node>& nodes() const noexcept { return nodes_; }
   const Node& node(std::uint32_t index) const noexcept { return nodes_[index]; }
   const NodeOutput& output(ValueId value) const noexcept { return nodes_[value.node].outputs[value.output]; }
+  Device* device(ValueId value) const noexcept {  // A gradient is where its source is.
+    const Node& made_by = nodes_[value.node];
+    return made_by.kind == NodeKind::kGradients ? device(made_by.inputs[1 + value.output]) : made_by.device;
+  }
   const std::vector<NodeVariable>& variables() const noexcept { return variables_; }
+  void put_on(Device& device) noexcept;  // All nodes, of a plan that runs inside of an op: moves become copies.
 
   // What the numbers stand for that defer_seed() gave: those of a graph and of its rewritten copies are one table.
   struct DeferredSeed {
@@ -88,6 +112,13 @@ class GraphState final : public GraphVariables, public Holder {
     Tensor outside;  // Symbolic, or any.
   };
   const std::vector<Capture>& captures() const noexcept { return captures_; }  // Of a body.
+  // Of a branch: variables that it changes, and their values at its end. Whoever runs the branch assigns them.
+  struct Changed {
+    Variable variable;
+    Tensor value;
+  };
+  void become_branch() noexcept { is_branch_ = true; }
+  const std::vector<Changed>& changed() const noexcept { return changed_; }
   // Of a body that is done: lets go of what is outside, which will hold it.
   std::vector<Tensor> detach();
 
@@ -110,15 +141,25 @@ class GraphState final : public GraphVariables, public Holder {
   void require_open(const char* where) const;
   const PlacementScope* asked() const noexcept;
   void note_placement(Node& node) const;  // Throws NotFound.
-  ValueId on_asked_device(ValueId value);
   ValueId capture(const Tensor& tensor);
   ValueId constant_of(const Tensor& tensor, std::string_view name);
   Tensor assign_number(std::uint32_t variable, const Tensor& value, AssignKind kind);
+  Tensor assign_later(const Variable& eager, const Tensor& value, AssignKind kind);  // Of a branch.
   // `scope`: what the name is in.
   std::uint32_t push(Node node, std::string_view base_name, std::string_view scope);
   std::uint32_t push(Node node, std::string_view base_name);  // In the thread's name scope.
   std::string unique_name(std::string_view scope, std::string_view base_name);
   const Op* keep(const Op& op);
+  void set_last_read(std::uint32_t variable, ValueId read);
+  void set_name_count(const std::string& key, std::uint32_t count);
+  void forget_node(const Node& node) noexcept;
+
+  // What was there before: a count of names (0: none) or, without a name, the last read of a variable.
+  struct Change {
+    std::string name;
+    std::uint32_t number = 0;  // The count, or the variable.
+    ValueId read;
+  };
 
   const Role role_;
   std::shared_ptr<GraphState> outer_;
@@ -138,7 +179,11 @@ class GraphState final : public GraphVariables, public Holder {
     std::unique_ptr<std::byte[]> bytes;
     std::size_t size, used;
   };
-  std::vector<Block> blocks_;  // Ops lie here.
+  std::vector<Block> blocks_;    // Ops lie here.
+  std::vector<Change> changes_;  // Of those who may take them back.
+  int undo_depth_ = 0;
+  std::vector<Changed> changed_;
+  bool is_branch_ = false;
   bool finalized_ = false;
   bool has_effects_ = false;
 };

@@ -6,6 +6,7 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/device/device.h"
 #include "plimsoll/graph/graph_state.h"
+#include "plimsoll/ops/elementwise.h"
 #include "plimsoll/tensor/make_tensor.h"
 
 namespace plimsoll {
@@ -18,10 +19,17 @@ bool may_become(const Shape& value, const Shape& variable) {
   return true;
 }
 
+void require_assignable(const std::string& name, const TensorSpec& variable, const TensorSpec& value) {
+  if (value.dtype == variable.dtype && may_become(value.shape, variable.shape)) return;
+  throw InvalidArgument(fmt::format("assign: variable \"{}\" is {} {}, the value {} {}; they must agree", name,
+                                    dtype_name(variable.dtype), variable.shape.to_string(), dtype_name(value.dtype),
+                                    value.shape.to_string()));
+}
+
 }  // namespace
 
 GraphVariables::Declared GraphState::declare(const Tensor& initial, const VariableOptions& options) {
-  const auto locked = lock();
+  Undo undo(*this);
   if (role_ != Role::kGraph)
     throw FailedPrecondition(fmt::format(
         "Variable: \"{}\" is made while a function is traced, and would be another one at each trace; make it before, "
@@ -35,7 +43,7 @@ GraphVariables::Declared GraphState::declare(const Tensor& initial, const Variab
   Node node;
   node.kind = NodeKind::kRead;
   node.variable = static_cast<std::uint32_t>(variables_.size());
-  node.device = nodes_[value.node].device;
+  node.device = device(value);
   node.outputs = {{output(value).spec, 0}};
   NodeVariable variable;
   variable.spec = output(value).spec;
@@ -44,17 +52,12 @@ GraphVariables::Declared GraphState::declare(const Tensor& initial, const Variab
   variable.declared_number = node.variable;
   variable.device = node.device;
   variables_.push_back(variable);
-  std::uint32_t read;
-  try {
-    read = push(std::move(node), options.name.empty() ? "variable" : options.name);
-  } catch (...) {
-    variables_.pop_back();
-    throw;
-  }
+  const std::uint32_t read = push(std::move(node), options.name.empty() ? "variable" : options.name);
   NodeVariable& made = variables_.back();
   made.name = nodes_[read].name;
   made.id = nodes_[read].outputs[0].id;
   made.last_read = {read, 0};
+  undo.keep();
   return {.index = static_cast<std::uint32_t>(variables_.size() - 1), .name = made.name, .handle = tensor({read, 0})};
 }
 
@@ -92,19 +95,21 @@ ValueId GraphState::read_value(std::uint32_t variable) {
   node.variable = variable;
   node.device = variables_[variable].device;
   node.outputs = {{variables_[variable].spec, variables_[variable].id}};
-  variables_[variable].last_read = {push(std::move(node), variables_[variable].name + "/read", ""), 0};
+  set_last_read(variable, {push(std::move(node), variables_[variable].name + "/read", ""), 0});
   return variables_[variable].last_read;
 }
 
 void GraphState::forget_read(std::uint32_t variable) {
   const auto locked = lock();
-  variables_[variable].last_read = {};
+  set_last_read(variable, {});
 }
 
 Tensor GraphState::read(std::uint32_t declared) { return tensor(read_value(declared)); }
 
 Tensor GraphState::read(const Variable& eager) {
   const auto locked = lock();
+  for (const Changed& changed : changed_)
+    if (changed.variable.id() == eager.id()) return changed.value;
   if (outer_) return tensor(capture(outer_->read(eager)));
   return tensor(read_value(variable_number(eager)));
 }
@@ -115,31 +120,45 @@ Tensor GraphState::assign(std::uint32_t declared, const Tensor& value, AssignKin
 
 Tensor GraphState::assign(const Variable& eager, const Tensor& value, AssignKind kind) {
   const auto locked = lock();
-  if (outer_)
-    throw Unsupported(
-        fmt::format("assign: variable \"{}\" is changed inside of a branch or a loop; carry the value out, and assign "
-                    "it there",
-                    eager.name()));
+  if (outer_) return assign_later(eager, value, kind);
   return assign_number(variable_number(eager), value, kind);
+}
+
+Tensor GraphState::assign_later(const Variable& eager, const Tensor& value, AssignKind kind) {
+  if (!is_branch_)
+    throw Unsupported(fmt::format(
+        "assign: variable \"{}\" is changed inside of a loop; carry the value in the loop's state, and assign it after",
+        eager.name()));
+  const Tensor given = tensor(resolve(value, "assign", "value"));
+  require_assignable(eager.name(), {eager.shape(), eager.dtype()}, {given.shape(), given.dtype()});
+  Tensor after = kind == AssignKind::kSet   ? given
+                 : kind == AssignKind::kAdd ? read(eager) + given
+                                            : read(eager) - given;
+  for (Changed& changed : changed_)
+    if (changed.variable.id() == eager.id()) return changed.value = after;
+  changed_.push_back({eager, after});
+  return after;
 }
 
 Tensor GraphState::add_update(const Op& op, std::span<const Tensor> inputs, std::span<const std::uint32_t> variables,
                               std::string_view name) {
-  const auto locked = lock();
+  Undo undo(*this);
   require_open(op.name());
   std::vector<ValueId> values;
   for (std::size_t i = 0; i < inputs.size(); ++i) values.push_back(resolve(inputs[i], op.name(), op.input_name(i)));
   const std::uint32_t made =
       append_op(op, std::move(values), nullptr, std::vector<std::uint32_t>(variables.begin(), variables.end()), name);
-  for (const std::uint32_t variable : variables) variables_[variable].last_read = {};
+  for (const std::uint32_t variable : variables) set_last_read(variable, {});
+  undo.keep();
   return tensor({made, 0});
 }
 
 void GraphState::update(const Op& op, std::span<const Tensor> operands, std::span<const Variable> changed) {
-  const auto locked = lock();
+  Undo undo(*this);
   std::vector<std::uint32_t> numbers;
   for (const Variable& variable : changed) numbers.push_back(variable_number(variable));
   add_update(op, operands, numbers, "");
+  undo.keep();
 }
 
 std::size_t GraphState::add_effect(const RunEffect& effect) {
@@ -163,7 +182,7 @@ std::uint64_t GraphState::defer_seed(const std::shared_ptr<SeedStream>& stream, 
 }
 
 Tensor GraphState::assign_number(std::uint32_t number, const Tensor& value, AssignKind kind) {
-  const auto locked = lock();
+  Undo undo(*this);
   require_open("assign");
   Node node;
   node.kind = NodeKind::kAssign;
@@ -171,15 +190,15 @@ Tensor GraphState::assign_number(std::uint32_t number, const Tensor& value, Assi
   node.variable = number;
   node.device = variables_[number].device;
   node.inputs = {resolve(value, "assign", "value")};
-  const TensorSpec& given = output(node.inputs[0]).spec;
-  if (given.dtype != variables_[number].spec.dtype || !may_become(given.shape, variables_[number].spec.shape))
-    throw InvalidArgument(fmt::format("assign: variable \"{}\" is {} {}, the value {} {}; they must agree",
-                                      variables_[number].name, dtype_name(variables_[number].spec.dtype),
-                                      variables_[number].spec.shape.to_string(), dtype_name(given.dtype),
-                                      given.shape.to_string()));
+  require_assignable(variables_[number].name, variables_[number].spec, output(node.inputs[0]).spec);
+  if (device(node.inputs[0]) != node.device)
+    throw InvalidArgument(fmt::format("assign: variable \"{}\" is on {}, the value on {}; move it with .to(\"{}\")",
+                                      variables_[number].name, node.device->name(), device(node.inputs[0])->name(),
+                                      node.device->name()));
   node.outputs = {{variables_[number].spec, 0}};
   const std::uint32_t made = push(std::move(node), variables_[number].name + "/assign", "");
-  variables_[number].last_read = {};
+  set_last_read(number, {});
+  undo.keep();
   return tensor({made, 0});
 }
 

@@ -280,8 +280,9 @@ std::vector<Tensor> loop_gradients(const std::shared_ptr<Body>& condition, const
     for (const Tensor& tensor : *list) specs.push_back({tensor.shape(), tensor.dtype()});
   const std::size_t arguments = o.initial.size() + o.captured.size();
   Tensors outside;
-  const std::shared_ptr<Body> backward =
-      Body::trace(std::static_pointer_cast<GraphState>(outer), specs, outside, [&](std::span<const Tensor> given) {
+  const std::shared_ptr<Body> backward = Body::trace(
+      std::static_pointer_cast<GraphState>(outer), device_of(operands[0]), specs, outside,
+      [&](std::span<const Tensor> given) {
         Tensors upstream(o.initial.size());
         for (std::size_t i = 0, next = arguments; i < o.initial.size(); ++i)
           if (is_floating(o.initial[i].dtype())) upstream[i] = given[next++];

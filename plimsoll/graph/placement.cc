@@ -8,6 +8,7 @@
 #include "plimsoll/device/runtime.h"
 #include "plimsoll/graph/graph.h"
 #include "plimsoll/graph/graph_state.h"
+#include "plimsoll/tensor/make_tensor.h"
 
 namespace plimsoll {
 namespace {
@@ -23,8 +24,11 @@ PlacementScope::PlacementScope(std::string_view device, Placement placement)
   if (device_) inside_.emplace(name_);
   innermost = this;
 }
+PlacementScope::PlacementScope() noexcept : outer_(innermost) { innermost = this; }
 PlacementScope::~PlacementScope() { innermost = outer_; }
-const PlacementScope* PlacementScope::current() noexcept { return innermost; }
+const PlacementScope* PlacementScope::current() noexcept {
+  return innermost && *innermost->name_ ? innermost : nullptr;
+}
 
 // Of a program's own graphs and of traces: copies keep what they have.
 const PlacementScope* GraphState::asked() const noexcept {
@@ -47,11 +51,19 @@ void GraphState::note_placement(Node& node) const {
                   node.name.empty() ? kind_name(node) : node.name, kind_name(node), asked_for->name(), devices));
 }
 
-// The value on the device that is asked for.
-ValueId GraphState::on_asked_device(ValueId value) {
+void GraphState::place(const Op& op, std::span<const Tensor* const> inputs, std::vector<Tensor>& placed) {
   const PlacementScope* const asked_for = asked();
-  if (!asked_for || !asked_for->device() || nodes_[value.node].device == asked_for->device()) return value;
-  return resolve(tensor(value).to(asked_for->name()), "to", "x");
+  if (!asked_for || !asked_for->device()) return;
+  Undo undo(*this);
+  require_open(op.name());
+  bool moves = false;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const Tensor here = tensor(resolve(*inputs[i], op.name(), op.input_name(i)));
+    moves |= &device_of(here) != asked_for->device();
+    placed.push_back(here.to(asked_for->name()));
+  }
+  if (!moves) placed.clear();
+  undo.keep();
 }
 
 }  // namespace plimsoll

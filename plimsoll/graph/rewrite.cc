@@ -121,7 +121,7 @@ class Rewriter {
       if (feed < 0 || !used_[place({index, output})]) continue;
       Node fed;
       fed.kind = NodeKind::kPlaceholder;
-      fed.device = node.device;
+      fed.device = from_.device({index, output});
       fed.outputs = {{feeds_[static_cast<std::size_t>(feed)].spec, node.outputs[output].id}};
       const ValueId made{to_->append(std::move(fed)), 0};
       mapped_[place({index, output})] = made;
@@ -232,7 +232,7 @@ class Rewriter {
         return keep_outputs(index, same, outputs);
     }
     std::uint32_t made = passes_.fold ? fold(node, inputs) : kNoNode;
-    const bool moves = inputs.size() == 1 && to_->node(inputs[0].node).device != node.device;
+    const bool moves = inputs.size() == 1 && to_->device(inputs[0]) != node.device;
     if (made == kNoNode)
       made = moves ? to_->append_move(op, inputs[0], node.device) : to_->append_op(op, inputs, node.device);
     keep_outputs(index, made, outputs);

@@ -160,7 +160,7 @@ namespace {
 ValueId add_placeholder_like(GraphState& graph, ValueId value) {
   Node node;
   node.kind = NodeKind::kPlaceholder;
-  node.device = graph.node(value.node).device;
+  node.device = graph.device(value);
   node.outputs = {{graph.output(value).spec, 0}};
   return {graph.append(std::move(node)), 0};
 }

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/device/device.h"
 #include "plimsoll/graph/gradient_nodes.h"
+#include "plimsoll/graph/graph.h"
 #include "plimsoll/graph/graph_state.h"
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/optimizer_update.h"
@@ -51,18 +53,18 @@ struct Change {
   std::uint32_t variable;  // In the graph.
 };
 
+// Every variable is updated where it is: its slots are made there, its gradient and the count of steps are moved there.
 Tensor add_updates(const std::shared_ptr<GraphState>& graph, const OptimizerOptions& options, const std::string& name,
                    const std::vector<Change>& changes) {
   const TraceWith here(graph.get());
   const WithoutNames unnamed;  // Names begin with that of the variable, which has its scope.
+  const PlacementScope nowhere;
   const Variable steps(constant(std::int64_t{0}), {.name = name + "/step", .trainable = false});
   std::vector<Tensor> updates;
   for (const Change& change : changes) {
-    const NodeVariable variable = [&] {
-      const auto locked = graph->lock();
-      return graph->variables()[change.variable];
-    }();
-    std::vector<Tensor> operands = {graph->read(change.variable), change.gradient};
+    const NodeVariable variable = graph->variables()[change.variable];
+    const DeviceScope there(variable.device->name());
+    std::vector<Tensor> operands = {graph->read(change.variable), change.gradient.to(variable.device->name())};
     std::vector<std::uint32_t> changed = {change.variable};
     for (std::size_t i = 0; i < OptimizerUpdate::num_slots(options); ++i) {
       const OptimizerUpdate::SlotSpec slot = OptimizerUpdate::slot_spec(options, i);
@@ -72,7 +74,7 @@ Tensor add_updates(const std::shared_ptr<GraphState>& graph, const OptimizerOpti
       operands.push_back(kept.value());
       changed.push_back(*kept.graph_index());
     }
-    operands.push_back(steps.value());
+    operands.push_back(steps.value().to(variable.device->name()));
     updates.push_back(
         graph->add_update(CountedUpdate(options), operands, changed, fmt::format("{}/{}/update", variable.name, name)));
   }
@@ -95,7 +97,7 @@ Optimizer::Optimizer(const OptimizerOptions& options, std::string name) : option
 
 Tensor Optimizer::minimize(const Tensor& loss) const {
   const std::shared_ptr<GraphState> graph = graph_of(loss);
-  const auto locked = graph->lock();
+  GraphState::Undo undo(*graph);
   std::vector<std::uint32_t> numbers;
   std::vector<Tensor> values;
   for (std::uint32_t i = 0; i < graph->variables().size(); ++i)
@@ -110,28 +112,35 @@ Tensor Optimizer::minimize(const Tensor& loss) const {
   if (changes.empty())
     throw InvalidArgument(
         "minimize: the loss depends on no trainable variable; is something rounded or compared on the way?");
-  return add_updates(graph, options_, name_, changes);
+  Tensor made = add_updates(graph, options_, name_, changes);
+  undo.keep();
+  return made;
 }
 
 Tensor Optimizer::minimize(const Tensor& loss, const std::vector<Variable>& variables) const {
-  graph_of(loss);
+  GraphState::Undo undo(*graph_of(loss));
   const std::vector<Tensor> found = gradients(loss, variables);
   std::vector<std::pair<Tensor, Variable>> pairs;
   for (std::size_t i = 0; i < variables.size(); ++i) pairs.emplace_back(found[i], variables[i]);
-  return apply_gradients(pairs);
+  Tensor made = apply_gradients(pairs);
+  undo.keep();
+  return made;
 }
 
 Tensor Optimizer::apply_gradients(const std::vector<std::pair<Tensor, Variable>>& gradients_and_variables) const {
-  std::vector<Change> changes;
   std::shared_ptr<GraphState> graph;
+  for (const auto& [gradient, variable] : gradients_and_variables)
+    if (!graph && !gradient.is_empty_handle()) graph = graph_of(gradient);
+  if (!graph) throw InvalidArgument("apply_gradients: no variable has a gradient");
+  GraphState::Undo undo(*graph);
+  std::vector<Change> changes;
   for (const auto& [gradient, variable] : gradients_and_variables) {
     if (gradient.is_empty_handle()) continue;
-    if (!graph) graph = graph_of(gradient);
     changes.push_back({gradient, variable.graph_index() ? *variable.graph_index() : graph->variable_number(variable)});
   }
-  if (changes.empty()) throw InvalidArgument("apply_gradients: no variable has a gradient");
-  const auto locked = graph->lock();
-  return add_updates(graph, options_, name_, changes);
+  Tensor made = add_updates(graph, options_, name_, changes);
+  undo.keep();
+  return made;
 }
 
 GradientDescentOptimizer::GradientDescentOptimizer(double learning_rate)

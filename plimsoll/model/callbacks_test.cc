@@ -23,10 +23,7 @@ Sequential make_model(double rate) {
   model.compile({.optimizer = optimizers::SGD({.learning_rate = rate}), .loss = "mse"});
   return model;
 }
-const Dataset& data() {
-  static const Dataset one = Dataset::from_tensors(constant({{1.f}}), constant({{0.f}})).batch(1);
-  return one;
-}
+Dataset data() { return Dataset::from_tensors(constant({{1.f}}), constant({{0.f}})).batch(1); }
 float weight_of(const Model& model) { return model.weights()[0].value().item<float>(); }
 
 TEST(Callbacks, EarlyStoppingEndsAndRestoresTheBest) {
@@ -42,10 +39,10 @@ TEST(Callbacks, EarlyStoppingEndsAndRestoresTheBest) {
 
 TEST(Callbacks, EarlyStoppingHoldsNothingAfterwards) {
   const Sequential model = make_model(0.1);
-  data();  // Makes its tensors now.
+  const Dataset one = data();
   LeakCheck check;
   const Callback stop = callbacks::EarlyStopping({.monitor = "loss", .restore_best_weights = true});
-  model.fit(data(), {.epochs = 4, .verbose = 0, .callbacks = {stop}});
+  model.fit(one, {.epochs = 4, .verbose = 0, .callbacks = {stop}});
   check.expect_none();
 }
 

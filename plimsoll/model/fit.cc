@@ -1,14 +1,17 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/log.h"
 #include "plimsoll/device/device_memory.h"
+#include "plimsoll/memory/thread_memory.h"
 #include "plimsoll/model/internal/growth_watch.h"
 #include "plimsoll/model/internal/network.h"
 #include "plimsoll/model/internal/planned_budget.h"
 #include "plimsoll/model/internal/progress.h"
+#include "plimsoll/model/internal/recurrent_states.h"
 #include "plimsoll/model/internal/require_tensors.h"
 #include "plimsoll/model/internal/rows.h"
 #include "plimsoll/model/internal/targets.h"
@@ -49,17 +52,6 @@ Tensor class_weights_of(const Example& batch, const std::map<std::int64_t, doubl
   });
 }
 
-Logs run_test(Network& network, const Dataset& data, const char* where) {
-  StepMeans means(network);
-  std::size_t batches = 0;
-  for (const Example& batch : data) {
-    means.add(test_step(network, batch));
-    ++batches;
-  }
-  if (batches == 0) throw InvalidArgument(fmt::format("{}: the dataset has no batches; give it some", where));
-  return std::move(means).logs();
-}
-
 // A dataset of which a pass leaves later ones as they would be.
 Dataset looking(const Dataset& data) {
   const auto frozen = data.is_set() ? data.node()->frozen(false) : nullptr;
@@ -69,33 +61,86 @@ Dataset looking(const Dataset& data) {
 // A pass, charged to the budget.
 class ChargedPass {
  public:
-  ChargedPass(const Dataset& data, PlannedBudget& memory) : data_(data), memory_(memory) {
-    charged([&] { stream_ = data_.open(); });
+  ChargedPass(const Dataset& data, PlannedBudget& memory) : memory_(memory) {
+    const BudgetScope scope(memory_.loading());
+    stream_ = data.open();
   }
   // The next batch, when the one before has gone.
   bool next(Example& batch) {
     batch = {};
-    bool is_there = false;
-    charged([&] { is_there = stream_->next(batch); });
-    return is_there;
+    const BudgetScope scope(memory_.loading());
+    return stream_->next(batch);
   }
 
  private:
-  template <class F>
-  void charged(F&& f) {
-    try {
-      const BudgetScope scope(memory_.loading());
-      f();
-    } catch (const OutOfMemory&) {
-      if (!memory_.has_begun()) memory_.explain(*data_.node());
-      throw;
-    }
-  }
-
-  const Dataset& data_;
   PlannedBudget& memory_;
   std::unique_ptr<ExampleStream> stream_;
 };
+
+struct TestOptions {
+  std::string_view prefix = {};
+  const char* empty = "evaluate: the dataset has no batches; give it some";  // What to say of one.
+};
+
+Logs run_test(Network& network, const Dataset& data, PlannedBudget& memory, const TestOptions& options) {
+  StepMeans means(network, options.prefix);
+  Example batch;
+  std::size_t batches = 0;
+  for (ChargedPass pass(data, memory); pass.next(batch); ++batches) {
+    memory.admit({memory.need_of(StepKind::kTest, batch, *data.node())});
+    const BudgetScope scope(memory.running());
+    means.add(test_step(network, batch));
+  }
+  if (batches == 0) throw InvalidArgument(options.empty);
+  return std::move(means).logs();
+}
+
+// While it lives, the thread's blocks are charged to no budget.
+class OutsideBudgets {
+ public:
+  OutsideBudgets() noexcept : before_(std::exchange(ThreadMemory::current().budget, nullptr)) {}
+  ~OutsideBudgets() { ThreadMemory::current().budget = before_; }
+  OutsideBudgets(const OutsideBudgets&) = delete;
+  OutsideBudgets& operator=(const OutsideBudgets&) = delete;
+
+ private:
+  Meter* const before_;
+};
+
+// What is trained on and tested with; either may be unset.
+struct TrainedOn {
+  Dataset train, test;
+  std::map<std::int64_t, double> class_weights;
+};
+
+// When data could not be loaded, or a step that has no plan could not run: throws the limit that would do, if that is
+// known. One batch of each dataset is loaded for it, outside of budgets: the need of shuffles and windows is their own
+// affair. Devices still refuse.
+void explain_refusal(Network& network, const PlannedBudget& memory, const TrainedOn& on) {
+  PlannedBudget::Needs needs;
+  try {
+    const OutsideBudgets free;
+    PlannedBudget measuring(network, "fit", {});
+    const auto look_at = [&](const Dataset& data, StepKind kind) {
+      if (!data.is_set()) return;
+      Example batch;
+      const Dataset looked_at = looking(data);
+      ChargedPass pass(looked_at, measuring);
+      if (!pass.next(batch)) return;
+      if (kind == StepKind::kTrain && !on.class_weights.empty())
+        batch.weights = class_weights_of(batch, on.class_weights);
+      needs.push_back(measuring.measure(kind, batch, *data.node()));
+    };
+    look_at(on.test, StepKind::kTest);
+    look_at(on.train, StepKind::kTrain);
+    std::reverse(needs.begin(), needs.end());
+  } catch (const Error&) {  // The first refusal stands.
+    return;
+  }
+  network.training.planned.clear();
+  forget_new_states(network);
+  memory.refuse_too_small(std::move(needs));
+}
 
 // One fit: epochs, callbacks, history.
 class Fit {
@@ -106,7 +151,7 @@ class Fit {
         data_(data),
         options_(options),
         device_(device_of_new_tensors()),
-        memory_(network_, options.budget),
+        memory_(network_, "fit", options.budget),
         progress_({.verbose = options.verbose,
                    .epochs = options.epochs,
                    .batches = data.size(),
@@ -118,12 +163,13 @@ class Fit {
     reset_memory_stats(device_);
     const std::vector<std::string> names = log_names();
     tell([&](CallbackBase& callback) { callback.check_names(names); });
-    look_at_validation();
-    tell([&](CallbackBase& callback) { callback.on_train_begin(model_); });
     try {
-      for (int epoch = 0; epoch < options_.epochs && !network_.training.stop; ++epoch) run_epoch(epoch);
-    } catch (...) {
-      end_quietly();
+      look_at_validation();
+      tell([&](CallbackBase& callback) { callback.on_train_begin(model_); });
+      run_epochs();
+    } catch (const OutOfMemory&) {
+      if (!has_stepped_ && !memory_.has_refused() && memory_.is_limited())
+        explain_refusal(network_, memory_, {data_, options_.validation_data, options_.class_weights});
       throw;
     }
     tell([&](CallbackBase& callback) { callback.on_train_end(model_); });
@@ -156,6 +202,15 @@ class Fit {
     return f();
   }
 
+  void run_epochs() {
+    try {
+      for (int epoch = 0; epoch < options_.epochs && !network_.training.stop; ++epoch) run_epoch(epoch);
+    } catch (...) {
+      end_quietly();
+      throw;
+    }
+  }
+
   void run_epoch(int epoch) {
     tell([&](CallbackBase& callback) { callback.on_epoch_begin(model_, epoch); });
     progress_.begin_epoch(epoch);
@@ -164,9 +219,12 @@ class Fit {
     Example batch;
     for (ChargedPass pass(data_, memory_); pass.next(batch);) {
       if (!options_.class_weights.empty()) batch.weights = weights_of(batch);
-      memory_.admit(memory_.need_of(StepKind::kTrain, batch, *data_.node()));
-      if (validation_) memory_.admit(std::exchange(validation_, {}).value());
+      PlannedBudget::Needs needs;
+      needs.push_back(memory_.need_of(StepKind::kTrain, batch, *data_.node()));
+      if (validation_) needs.push_back(*std::exchange(validation_, {}));
+      memory_.admit(std::move(needs));
       means.add(charged([&] { return train_step(network_, batch); }));
+      has_stepped_ = true;
       if (!options_.callbacks.empty() || progress_.wants_batches()) {
         const Logs& logs = means.logs();
         tell([&](CallbackBase& callback) { callback.on_batch_end(model_, number, logs); });
@@ -200,7 +258,7 @@ class Fit {
 
   // A validation that would not fit is refused before the first step too.
   void look_at_validation() {
-    if (!options_.budget || !options_.validation_data.is_set()) return;
+    if (!memory_.is_limited() || !options_.validation_data.is_set()) return;
     Example batch;
     const Dataset looked_at = looking(options_.validation_data);
     ChargedPass pass(looked_at, memory_);
@@ -216,16 +274,8 @@ class Fit {
     return names;
   }
   Logs run_validation() {
-    StepMeans means(network_, "val_");
-    Example batch;
-    std::size_t batches = 0;
-    for (ChargedPass pass(options_.validation_data, memory_); pass.next(batch);) {
-      memory_.admit(memory_.need_of(StepKind::kTest, batch, *options_.validation_data.node()));
-      means.add(charged([&] { return test_step(network_, batch); }));
-      ++batches;
-    }
-    if (batches == 0) throw InvalidArgument("fit: validation_data has no batches; give it some, or leave it out");
-    return std::move(means).logs();
+    return run_test(network_, options_.validation_data, memory_,
+                    {.prefix = "val_", .empty = "fit: validation_data has no batches; give it some, or leave it out"});
   }
 
   Model model_;
@@ -235,6 +285,7 @@ class Fit {
   const std::string device_;
   PlannedBudget memory_;
   std::optional<PlannedBudget::Need> validation_;  // Of its first batch, until that is admitted.
+  bool has_stepped_ = false;
   Progress progress_;
   History history_;
   GrowthWatch steps_{"step", 16, 16}, epochs_{"epoch", 2, 1};
@@ -272,7 +323,14 @@ History Model::fit(const Tensor& x, const Tensor& y, const FitOptions& options) 
 
 Logs Model::evaluate(const Dataset& data) const {
   require_compiled(*network_, "evaluate");
-  return run_test(*network_, data, "evaluate");
+  PlannedBudget memory(*network_, "evaluate", {});
+  try {
+    return run_test(*network_, data, memory, {});
+  } catch (const OutOfMemory&) {
+    if (!memory.has_refused() && memory.is_limited())
+      explain_refusal(*network_, memory, {.train = {}, .test = data, .class_weights = {}});
+    throw;
+  }
 }
 
 Logs Model::evaluate(const Tensor& x, const Tensor& y, const BatchSizeOptions& options) const {

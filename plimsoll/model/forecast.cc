@@ -38,7 +38,7 @@ MemoryForecast Model::forecast(const Example& batch) const {
 
 MemoryForecast Model::forecast(const Dataset& batches) const {
   require_compiled(*network_);
-  const PlannedBudget memory(*network_, {});
+  const PlannedBudget memory(*network_, "forecast", {});
   Example batch;
   std::unique_ptr<ExampleStream> pass;
   {

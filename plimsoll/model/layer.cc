@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/device/device_scope.h"
+#include "plimsoll/device/runtime.h"
 #include "plimsoll/model/internal/input_layer.h"
 #include "plimsoll/model/internal/layer_names.h"
 #include "plimsoll/model/internal/weights_follow.h"
+#include "plimsoll/tensor/make_tensor.h"
 #include "plimsoll/tensor/name_scope.h"
 #include "plimsoll/tensor/thread_context.h"
 #include "plimsoll/tensor/tidy.h"
@@ -57,7 +60,28 @@ void CallContext::commit() {
   later_.clear();
 }
 
+// Outside of scopes the runtime is not started: settings may still change.
+LayerBase::LayerBase() {
+  if (DeviceScope::current() != 0) device_ = Runtime::instance().device("").name();
+}
 LayerBase::~LayerBase() = default;
+
+std::vector<Tensor> LayerBase::call_placed(std::vector<Tensor>& inputs, CallContext& context) {
+  std::optional<DeviceScope> there;
+  if (!device_.empty())
+    there.emplace(device_);
+  else if (!inputs.empty() && &device_of(inputs[0]) != &current_device())
+    there.emplace(inputs[0].device());
+  const Device& here = current_device();
+  const auto moved = [&](const Tensor& tensor) {
+    return tensor.is_empty_handle() || &device_of(tensor) == &here ? tensor : tensor.to(here.name());
+  };
+  for (Tensor& input : inputs) input = moved(input);
+  std::vector<Tensor> masks = context.masks();
+  for (Tensor& mask : masks) mask = moved(mask);
+  context.set_masks(std::move(masks));
+  return call_all(inputs, context);
+}
 
 Shapes LayerBase::output_shapes(const Shapes& inputs) const { return {inputs.at(0)}; }
 void LayerBase::build(const Shapes&) {}
@@ -98,6 +122,8 @@ void LayerBase::ensure_built(const Shapes& inputs) {
   if (name_.empty()) set_name(snake_case(class_name()));
   output_shapes(inputs);  // Refuses what the layer cannot take, before there are weights.
   try {
+    std::optional<DeviceScope> there;
+    if (!device_.empty()) there.emplace(device_);
     const TraceWith nobody(nullptr);  // Weights have values, whoever makes the layer build them.
     const MakingWeights category;
     const TidyScope scope;
@@ -106,6 +132,7 @@ void LayerBase::ensure_built(const Shapes& inputs) {
     weights_.clear();
     throw;
   }
+  if (device_.empty() && !weights_.empty()) device_ = weights_[0].variable.device();
   built_ = true;
   ++changes_;
 }
@@ -190,7 +217,8 @@ std::vector<Tensor> Layer::call(const std::vector<Tensor>& inputs, bool training
   return tidy([&] {
     const NameScope scope(base_->name());
     CallContext context(training);
-    std::vector<Tensor> results = base_->call_all(inputs, context);
+    std::vector<Tensor> given = inputs;
+    std::vector<Tensor> results = base_->call_placed(given, context);
     context.commit();
     return results;
   });

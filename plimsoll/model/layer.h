@@ -13,6 +13,7 @@
 //   Layer mine = make_layer<Scale>();
 //
 // Copies of a handle are the same layer, with the same weights. Shapes here have the batch in front, unknown sizes -1.
+// A layer runs where its weights are: on the device of the DeviceScope it was made in. What it is given is moved there.
 // Weights are called "<layer>/<weight>", as in Keras; a layer that was given no name gets one from its model.
 // Thread safety: describing and training a layer, one thread at a time; calls that do not train, from any thread once
 // it is built.
@@ -76,7 +77,7 @@ struct WeightOptions {
 
 class PLIMSOLL_API LayerBase {
  public:
-  LayerBase() = default;
+  LayerBase();
   LayerBase(const LayerBase&) = delete;
   LayerBase& operator=(const LayerBase&) = delete;
   virtual ~LayerBase();
@@ -97,6 +98,8 @@ class PLIMSOLL_API LayerBase {
   // One of the two: of one tensor, or of all inputs.
   virtual Tensor call(const Tensor& x, CallContext& context);
   virtual std::vector<Tensor> call_all(const std::vector<Tensor>& inputs, CallContext& context);
+  // call_all() where the layer is: inputs and masks are moved there, and `inputs` are what was moved.
+  std::vector<Tensor> call_placed(std::vector<Tensor>& inputs, CallContext& context);
   virtual bool supports_masking() const { return false; }  // Whether a mask of its input is one of its output too.
   // The mask of the first output: the first input's or, unless masking is supported, none.
   virtual Tensor output_mask(const std::vector<Tensor>& inputs, const CallContext& context) const;
@@ -112,6 +115,9 @@ class PLIMSOLL_API LayerBase {
   void ensure_built(const Shapes& inputs);  // Builds when it is not. If that throws, it has no weights.
   const Shape& batch_shape() const noexcept { return batch_shape_; }  // Of the input, when it was told; else unset.
   void set_batch_shape(const Shape& shape) { batch_shape_ = shape; }
+  // Where its weights are made and it runs: the device of the DeviceScope it was made in, else that of its weights. "":
+  // it runs where its first input is.
+  const std::string& device() const noexcept { return device_; }
   DType input_dtype() const noexcept { return input_dtype_; }
   void set_input_dtype(DType dtype) noexcept { input_dtype_ = dtype; }
   bool trainable() const noexcept { return trainable_; }
@@ -139,6 +145,7 @@ class PLIMSOLL_API LayerBase {
   bool has_given_name_ = false;
   bool built_ = false;
   bool trainable_ = true;
+  std::string device_;
   Shape batch_shape_;
   DType input_dtype_ = f32;
   std::vector<Weight> weights_;

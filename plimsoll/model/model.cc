@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/kernels/elementwise.h"
 #include "plimsoll/model/counted.h"
 #include "plimsoll/model/internal/network.h"
+#include "plimsoll/model/internal/planned_memory.h"
 #include "plimsoll/model/internal/train_step.h"
 #include "plimsoll/ops/movement.h"
+#include "plimsoll/tensor/make_tensor.h"
 #include "plimsoll/tensor/tidy.h"
 
 namespace plimsoll {
@@ -32,6 +35,28 @@ Tensor own(const Tensor& result, const std::vector<Tensor>& inputs) {
 Tensor rows_of(const Tensor& tensor, std::int64_t begin, std::int64_t count) {
   return count == tensor.shape()[0] ? tensor : tensor.slice({begin}, {count});
 }
+
+// What batches give for one output: rows of one tensor or, where the first axis counts something else, tensors.
+struct Collected {
+  Tensor whole;
+  std::vector<Tensor> parts;
+
+  void add(Tensor& part, std::int64_t begin, std::int64_t rows, std::int64_t count) {
+    if (part.rank() == 0 || part.shape()[0] != rows) {
+      parts.push_back(part);
+      return;
+    }
+    if (whole.is_empty_handle()) {
+      std::vector<std::int64_t> sizes(part.shape().begin(), part.shape().end());
+      sizes[0] = count;
+      whole = make_tensor({.op = "predict"}, Shape(sizes), part.dtype(), device_of(part));
+    }
+    const std::size_t offset = part.nbytes() / static_cast<std::size_t>(rows) * static_cast<std::size_t>(begin);
+    copy(part.view(), TensorView(writable(whole).bytes(), offset, part.dtype(), part.shape()));
+    part.dispose();
+  }
+  Tensor all() const { return parts.empty() ? whole : concat(parts, 0); }
+};
 
 }  // namespace
 
@@ -98,18 +123,29 @@ std::vector<Tensor> Model::predict_all(const std::vector<Tensor>& inputs, const 
     if (input.shape()[0] != count)
       throw InvalidArgument(
           fmt::format("predict: inputs of {} and {} examples; give all the same number", count, input.shape()[0]));
+  const auto batch_at = [&](std::int64_t begin) {
+    std::vector<Tensor> batch;
+    for (const Tensor& input : inputs) batch.push_back(rows_of(input, begin, std::min(size, count - begin)));
+    return batch;
+  };
   return tidy([&] {
-    std::vector<std::vector<Tensor>> parts(network_->output_slots().size());
-    for (std::int64_t begin = 0; begin == 0 || begin < count; begin += size) {
-      std::vector<Tensor> results = tidy([&] {
-        std::vector<Tensor> batch;
-        for (const Tensor& input : inputs) batch.push_back(rows_of(input, begin, std::min(size, count - begin)));
-        return predict_step(*network_, batch);
-      });
-      for (std::size_t i = 0; i < results.size(); ++i) parts[i].push_back(own(results[i], inputs));
+    const std::int64_t last = count <= size ? 0 : (count - 1) / size * size;
+    std::vector<std::vector<Tensor>> kinds = {batch_at(0)};
+    if (last > 0 && count - last != size) kinds.push_back(batch_at(last));
+    require_room_to_predict(*network_, kinds, count);
+    if (last == 0) {
+      std::vector<Tensor> results = predict_step(*network_, kinds[0]);
+      for (Tensor& result : results) result = own(result, inputs);
+      return results;
+    }
+    std::vector<Collected> collected(network_->output_slots().size());
+    for (std::int64_t begin = 0; begin < count; begin += size) {
+      std::vector<Tensor> parts = tidy([&] { return predict_step(*network_, batch_at(begin)); });
+      for (std::size_t i = 0; i < parts.size(); ++i)
+        collected[i].add(parts[i], begin, std::min(size, count - begin), count);
     }
     std::vector<Tensor> results;
-    for (const auto& part : parts) results.push_back(part.size() == 1 ? part[0] : concat(part, 0));
+    for (const Collected& each : collected) results.push_back(each.all());
     return results;
   });
 }

@@ -6,6 +6,7 @@
 #include "plimsoll/model/internal/rows.h"
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/movement.h"
+#include "plimsoll/tensor/on_device_of.h"
 
 namespace plimsoll {
 namespace {
@@ -18,7 +19,7 @@ class TensorRows final : public RowSource {
     return each([&](const Tensor& tensor) { return tensor.slice({begin}, {end - begin}); });
   }
   Example gather(const Tensor& rows) const override {
-    return each([&](const Tensor& tensor) { return plimsoll::gather(tensor, rows); });
+    return each([&](const Tensor& tensor) { return plimsoll::gather(tensor, beside(rows, tensor)); });
   }
 
  private:
@@ -39,8 +40,13 @@ class WindowRows final : public RowSource {
   WindowRows(const Tensor& series, const WindowOptions& options, std::int64_t count)
       : series_(series), options_(options), count_(count) {}
   std::size_t size() const noexcept override { return static_cast<std::size_t>(count_); }
-  Example range(std::int64_t begin, std::int64_t end) const override { return gather(arange(begin, end)); }
-  Example gather(const Tensor& rows) const override {
+  Example range(std::int64_t begin, std::int64_t end) const override {
+    const OnDeviceOf there(series_);
+    return gather(arange(begin, end));
+  }
+  Example gather(const Tensor& given) const override {
+    const OnDeviceOf there(series_);
+    const Tensor rows = beside(given, series_);
     const std::int64_t features = series_.shape()[1], count = rows.shape()[0];
     const Tensor first = (rows.cast(i64) * options_.stride).reshape({count, 1});
     const Tensor back = first + arange(std::int64_t{0}, options_.look_back);

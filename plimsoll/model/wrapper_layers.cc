@@ -7,6 +7,7 @@
 #include "plimsoll/model/internal/recurrent_layer.h"
 #include "plimsoll/ops/elementwise.h"
 #include "plimsoll/ops/movement.h"
+#include "plimsoll/tensor/on_device_of.h"
 
 namespace plimsoll {
 namespace {
@@ -54,7 +55,9 @@ class BidirectionalLayer final : public LayerBase {
     backward_->ensure_built(in);
   }
   std::vector<Tensor> call_all(const std::vector<Tensor>& inputs, CallContext& context) override {
-    std::vector<Tensor> ahead = forward_->call_all(inputs, context), back = backward_->call_all(inputs, context);
+    std::vector<Tensor> given = inputs;
+    std::vector<Tensor> ahead = forward_->call_placed(given, context), back = backward_->call_placed(given, context);
+    back[0] = beside(back[0], ahead[0]);
     const Tensor last = forward_->options().return_sequences ? reverse(back[0], {1}) : back[0];
     std::vector<Tensor> result;
     if (mode_ == "none")
@@ -119,7 +122,8 @@ class TimeDistributedLayer final : public LayerBase {
     sizes[0] = batch * time;
     const std::vector<Tensor> masks = context.masks();
     context.set_masks({});
-    const Tensor y = layer_->call_all({x.reshape(Shape(sizes))}, context).at(0);
+    std::vector<Tensor> steps = {x.reshape(Shape(sizes))};
+    const Tensor y = layer_->call_placed(steps, context).at(0);
     context.set_masks(masks);
     std::vector<std::int64_t> to = {batch, time};
     to.insert(to.end(), y.shape().begin() + 1, y.shape().end());

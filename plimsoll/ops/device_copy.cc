@@ -44,12 +44,16 @@ Tensor Tensor::to(std::string_view device) const {
   Device &from = device_of(*this), &target = Runtime::instance().device(device);
   if (&from == &target) return *this;
   const DeviceCopy op(from.name());
-  if (is_symbolic(*this)) return static_cast<GraphVariables&>(*tracer_of(*this)).move(op, *this, target);
-  const ConstTensorView in = view();
   const ThreadContext& context = ThreadContext::current();
+  const Tensor* const inputs[] = {this};
+  if (const std::shared_ptr<Tracer> tracer = is_symbolic(*this) ? tracer_of(*this) : tracer_for(inputs)) {
+    Tensor moved = static_cast<GraphVariables&>(*tracer).move(op, *this, target);
+    if (context.interceptor) context.interceptor->executed(op, inputs, {&moved, 1});
+    return moved;
+  }
+  const ConstTensorView in = view();
   Tensor result = make_tensor({.op = op.name(), .category = context.category}, shape(), dtype(), target);
   const TensorView out = writable(result);
-  const Tensor* const inputs[] = {this};
   const std::int64_t start = context.observer ? monotonic_ns() : 0;
   op.run({{&in, 1}, {&out, 1}, {}});
   if (context.observer) context.observer->ran(op, inputs, {&result, 1}, monotonic_ns() - start);

@@ -5,6 +5,7 @@
 #include "plimsoll/base/clock.h"
 #include "plimsoll/base/error.h"
 #include "plimsoll/device/device.h"
+#include "plimsoll/ops/graph_variables.h"
 #include "plimsoll/ops/inline_array.h"
 #include "plimsoll/tensor/interceptor.h"
 #include "plimsoll/tensor/make_tensor.h"
@@ -84,8 +85,14 @@ void run_kernel(const Op& op, std::span<const Tensor* const> inputs, std::span<c
 // The op becomes a node.
 [[gnu::noinline, gnu::cold]] void trace_into(const Op& op, std::span<const Tensor* const> inputs, Tensor* one,
                                              std::vector<Tensor>* many) {
-  std::vector<Tensor> outputs = tracer_for(inputs)->add(op, inputs);
-  if (Interceptor* const interceptor = ThreadContext::current().interceptor) interceptor->executed(op, inputs, outputs);
+  const std::shared_ptr<Tracer> tracer = tracer_for(inputs);
+  std::vector<Tensor> placed;  // What a tape is told of: moves have gradients too.
+  std::vector<const Tensor*> operands(inputs.begin(), inputs.end());
+  static_cast<GraphVariables&>(*tracer).place(op, inputs, placed);
+  for (std::size_t i = 0; i < placed.size(); ++i) operands[i] = &placed[i];
+  std::vector<Tensor> outputs = tracer->add(op, operands);
+  if (Interceptor* const interceptor = ThreadContext::current().interceptor)
+    interceptor->executed(op, operands, outputs);
   if (one)
     *one = std::move(outputs[0]);
   else

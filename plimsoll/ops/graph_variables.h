@@ -42,6 +42,8 @@ class PLIMSOLL_API GraphVariables : public Tracer {
 
   // `op` changes these in place: operand 0 and those after operand 1 are their values, the outputs their new ones.
   virtual void update(const Op& op, std::span<const Tensor> operands, std::span<const Variable> changed) = 0;
+  // The operands where the next node is asked to be: `placed` has them all when one had to move, else it stays empty.
+  virtual void place(const Op& op, std::span<const Tensor* const> inputs, std::vector<Tensor>& placed) = 0;
   // A copy on another device, as a node.
   virtual Tensor move(const Op& copy, const Tensor& value, Device& to) = 0;
   // How often the graph had this effect before. Throws Unsupported where effects cannot happen.

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <mutex>
+#include <set>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/log.h"
 #include "plimsoll/kernels/elementwise.h"
 #include "plimsoll/memory/chunk.h"
 #include "plimsoll/ops/inline_array.h"
@@ -41,6 +43,38 @@ void check_options(const OptimizerOptions& options) {
           require_factor("initial_accumulator_value", o.initial_accumulator_value);
       },
       options);
+}
+
+// Whether this variable was not named before.
+bool is_first_time(std::uint64_t variable) {
+  constexpr std::size_t kMost = 4096;  // Then names may come again.
+  static std::mutex mutex;
+  static std::set<std::uint64_t> named;
+  const std::lock_guard lock(mutex);
+  if (named.size() >= kMost) named.clear();
+  return named.insert(variable).second;
+}
+
+// A step that changes nothing is refused; one that leaves out some says which, once.
+void require_gradients(const char* where, std::span<const Variable> parameters, std::span<const Tensor> gradients) {
+  const auto is_left_out = [&](std::size_t i) { return gradients[i].is_empty_handle() && parameters[i].trainable(); };
+  std::size_t left_out = 0, trainable = 0;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    left_out += is_left_out(i);
+    trainable += parameters[i].trainable();
+  }
+  if (left_out == 0) return;
+  if (left_out == parameters.size() && left_out == trainable)
+    throw FailedPrecondition(fmt::format(
+        "{}: no trainable variable has a gradient (the first is \"{}\"); does the loss depend on them, and by "
+        "operations that have gradients?",
+        where, parameters[0].name()));
+  for (std::size_t i = 0; i < parameters.size(); ++i)
+    if (is_left_out(i) && is_first_time(parameters[i].id()))
+      log_message(LogLevel::warning,
+                  fmt::format("{}: variable \"{}\" has no gradient and does not change; use it in the loss, or make it "
+                              "not trainable",
+                              where, parameters[i].name()));
 }
 
 // The state of one parameter.
@@ -158,6 +192,7 @@ void Optimizer::State::apply(std::span<const Variable> parameters, std::span<con
     TensorView out[1 + kMaxOptimizerSlots];
     std::size_t slots;
   };
+  require_gradients(op(1).name(), parameters, gradients);
   InlineArray<Place, 16> places(parameters.size());
   std::vector<Entry> fresh;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
@@ -199,6 +234,7 @@ Entry Optimizer::State::known_or_new(const Variable& parameter, std::size_t gues
 void Optimizer::State::trace(GraphVariables& graph, std::span<const Variable> parameters,
                              std::span<const Tensor> gradients) {
   const std::size_t nth = graph.add_effect(*this);
+  require_gradients(op(1).name(), parameters, gradients);
   std::erase_if(pending, [](const Pending& one) { return !one.find(); });
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const Variable& parameter = parameters[i];

@@ -6,7 +6,8 @@
 // The formulas are those of Keras (2.11 and later). What a parameter needs beside it (momenta, means of squares) is
 // made at its first step, in the category `optimizer`, outlives every tidy and ends with the last handle of the
 // optimizer. apply() obtains everything that can fail before it changes the first byte: when it throws, parameters,
-// state and step() are as they were. A gradient that is an empty handle (not connected) leaves its parameter alone.
+// state and step() are as they were. A gradient that is an empty handle (not connected) leaves its parameter alone,
+// which the log says once; when no trainable parameter has one, apply() throws FailedPrecondition.
 // A parameter that is given twice is changed twice. Of f32 and f64: others are InvalidArgument.
 // Copies of the handle are the same optimizer. Thread safety: any thread; steps are ordered by a lock.
 // Cost: one pass over each parameter at memory speed, no allocation after the first step.

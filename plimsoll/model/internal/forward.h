@@ -13,8 +13,9 @@ class Network;
 
 struct Forward {
   std::vector<Tensor> outputs;
-  std::vector<Tensor> losses;  // Of each output.
-  Tensor loss;                 // All of them, and regularization.
+  std::vector<Tensor> targets, weights;  // Of each output, where that is.
+  std::vector<Tensor> losses;            // Of each output.
+  Tensor loss;                           // All of them, and regularization.
 };
 
 Forward run_forward(Network& network, const Example& example, CallContext& context);

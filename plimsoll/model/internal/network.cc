@@ -250,7 +250,7 @@ std::vector<Tensor> Network::call_all(const std::vector<Tensor>& inputs, CallCon
     for (const std::size_t slot : call.ended) values[slot] = {};
     context.set_masks(std::move(given_masks));
     const NameScope scope(call.layer->name());
-    std::vector<Tensor> results = call.layer->call_all(given, context);
+    std::vector<Tensor> results = call.layer->call_placed(given, context);
     masks[call.first_output] = call.layer->output_mask(given, context);
     for (std::size_t i = 0; i < results.size(); ++i) values[call.first_output + i] = std::move(results[i]);
   }

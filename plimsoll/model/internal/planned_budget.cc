@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "plimsoll/device/device.h"
+#include "plimsoll/device/runtime.h"
+#include "plimsoll/memory/budget_node.h"
 #include "plimsoll/memory/chunk.h"
 #include "plimsoll/model/internal/network.h"
 #include "plimsoll/model/internal/planned_memory.h"
@@ -15,8 +17,10 @@ namespace {
 
 constexpr std::size_t kMostAdmitted = 64;
 
+// All devices together: a model may be on several.
 Budget measuring() {
-  const std::size_t limit = current_device().arena().limit();
+  std::size_t limit = 0;
+  for (const auto& device : Runtime::instance().devices()) limit += std::min(device->arena().limit(), SIZE_MAX - limit);
   const std::optional<Budget> outer = Budget::current();
   return outer ? Budget("fit", limit, *outer) : Budget("fit", limit);
 }
@@ -25,9 +29,12 @@ std::size_t left_of(std::size_t budget, std::size_t taken) { return budget > tak
 
 }  // namespace
 
-PlannedBudget::PlannedBudget(Network& network, std::optional<std::size_t> budget)
-    : network_(network), budget_(budget), measured_(measuring()) {
+PlannedBudget::PlannedBudget(Network& network, const char* where, std::optional<std::size_t> budget)
+    : network_(network), where_(where), budget_(budget), measured_(measuring()) {
+  for (const BudgetNode* node = measured_.node()->parent(); node; node = node->parent())
+    around_.push_back({const_cast<BudgetNode*>(node)->shared_from_this(), node->used()});
   if (network_.is_built()) held_ = parameter_bytes(network_) + network_.training.optimizer->state_bytes();
+  held_at_first_ = held_;
   // Weights that take all of it are refused with the first step, when what that needs is known.
   if (budget_) hard_.emplace("fit within its budget", std::max<std::size_t>(left_of(*budget_, held_), 1), measured_);
   const Budget& above = hard_ ? *hard_ : measured_;
@@ -77,17 +84,26 @@ void PlannedBudget::begin() {
 }
 
 PlannedBudget::Need PlannedBudget::need_of(StepKind kind, const Example& example, const DatasetNode& data) {
+  if (is_limited()) return measure(kind, example, data);
   if (!begun_) {
-    prepare(network_, example.inputs, "fit");
+    prepare(network_, example.inputs, where_);
     begin();
   }
   share(shared_bytes(example));
   Need need;
-  need.kind = kind;
-  if (!budget_) {
-    need.is_admitted = true;
-    return need;
+  need.is_admitted = true;
+  return need;
+}
+
+PlannedBudget::Need PlannedBudget::measure(StepKind kind, const Example& example, const DatasetNode& data) {
+  if (!begun_) {
+    prepare(network_, example.inputs, where_);
+    begin();
   }
+  Need need;
+  need.kind = kind;
+  need.shared = shared_bytes(example);
+  share(need.shared);
   need.step = plan_step(network_, kind, example);
   need.is_admitted = need.step && std::find(admitted_.begin(), admitted_.end(), need.step) != admitted_.end();
   if (need.is_admitted) return need;
@@ -98,49 +114,95 @@ PlannedBudget::Need PlannedBudget::need_of(StepKind kind, const Example& example
     need.needed.by_category["parameters"] = held_;
     need.needed.smallest_budget = held_ + need.batch.block_bytes();
   }
-  add_data(need.needed, example, data);
+  need.loading = add_data(need.needed, example, data);
   return need;
 }
 
-void PlannedBudget::add_data(MemoryForecast& needed, const Example& batch, const DatasetNode& data) const {
+std::size_t PlannedBudget::add_data(MemoryForecast& needed, const Example& batch, const DatasetNode& data) const {
   const std::size_t measured = data_->used() - std::min(data_->used(), charged_bytes(batch));
   add_held_bytes(needed, std::max(measured, data.held(BatchSpec::of(batch).tensor_bytes()).resident));
+  if (!admitted_.empty()) return 0;  // What was loaded before has been.
   const std::size_t loading = needed.by_category["parameters"] + needed.by_category["optimizer"] + data_->peak();
   needed.smallest_budget = std::max(needed.smallest_budget, loading);
+  return loading;
 }
 
-void PlannedBudget::admit(Need need) {
-  if (need.is_admitted) return;
-  MemoryForecast& needed = need.needed;
-  optimizer_bytes_ = std::max(optimizer_bytes_, needed.by_category["optimizer"]);
-  if (need.kind != StepKind::kTrain) {  // The optimizer's state is there meanwhile.
-    needed.smallest_budget += optimizer_bytes_ - needed.by_category["optimizer"];
-    needed.by_category["optimizer"] = optimizer_bytes_;
+// The optimizer's state is there while others than training steps run.
+void PlannedBudget::settle(Needs& needs) const {
+  const std::size_t optimizer = std::max(network_.training.optimizer->state_bytes(),
+                                         needs.empty() ? 0 : needs[0].needed.by_category["optimizer"]);
+  for (Need& need : needs) {
+    MemoryForecast& needed = need.needed;
+    const std::size_t more = optimizer - std::min(optimizer, needed.by_category["optimizer"]);
+    needed.by_category["optimizer"] += more;
+    needed.peak_bytes += more;
+    need.loading += need.loading > 0 ? more : 0;
+    // At least a byte is left for the steps' own budget.
+    needed.smallest_budget = std::max(needed.smallest_budget + more, held_ + needed.by_category["inputs"] + 1);
   }
-  const std::size_t beside = held_ + needed.by_category["inputs"];
-  if (!needed.fits(*budget_) || *budget_ <= beside) {
-    if (need.step && !need.step->has_run()) {
+}
+
+// The one that needs most of the first limit that is too small, and the limit that would do.
+const PlannedBudget::Need* PlannedBudget::find_refused(const Needs& needs, const Around*& by,
+                                                       std::size_t& limit) const {
+  const Need* refused = nullptr;
+  by = nullptr;
+  limit = budget_.value_or(SIZE_MAX);
+  for (const Need& need : needs)
+    if (need.needed.smallest_budget > limit) {
+      limit = need.needed.smallest_budget;
+      refused = &need;
+    }
+  if (refused || !admitted_.empty()) return refused;
+  for (const Around& around : around_) {
+    limit = around.node->limit();
+    for (const Need& need : needs) {
+      const std::size_t step = left_of(need.needed.peak_bytes, held_at_first_ + need.shared);
+      const std::size_t needed = around.used + std::max(step, left_of(need.loading, held_at_first_));
+      if (need.step && needed > limit) {
+        limit = needed;
+        refused = &need;
+      }
+    }
+    if (!refused) continue;
+    by = &around;
+    return refused;
+  }
+  return nullptr;
+}
+
+void PlannedBudget::refuse(const Need& need, const Around* by, std::size_t limit) const {
+  if (by)
+    refuse_budget_around(network_, where_, need.needed, need.batch,
+                         {by->node->name(), by->node->limit(), by->used, limit});
+  refuse_budget(network_, where_, need.needed, *budget_, need.batch);
+}
+
+void PlannedBudget::refuse_too_small(Needs needs) const {
+  settle(needs);
+  const Around* by = nullptr;
+  std::size_t limit = 0;
+  if (const Need* const refused = find_refused(needs, by, limit)) refuse(*refused, by, limit);
+}
+
+void PlannedBudget::admit(Needs needs) {
+  std::erase_if(needs, [](const Need& need) { return need.is_admitted; });
+  if (needs.empty()) return;
+  settle(needs);
+  const Around* by = nullptr;
+  std::size_t limit = 0;
+  if (const Need* const refused = find_refused(needs, by, limit)) {
+    refused_ = true;
+    if (admitted_.empty() || (refused->step && !refused->step->has_run())) {
       network_.training.planned.clear();
       forget_new_states(network_);
     }
-    refuse_budget(network_, needed, *budget_, need.batch);
+    refuse(*refused, by, limit);
   }
-  if (!steps_) steps_.emplace("steps", *budget_ - beside, *hard_);
+  if (budget_ && !steps_) steps_.emplace("steps", *budget_ - held_ - needs[0].needed.by_category["inputs"], *hard_);
   if (admitted_.size() >= kMostAdmitted) admitted_.clear();
-  if (need.step) admitted_.push_back(std::move(need.step));
-}
-
-void PlannedBudget::explain(const DatasetNode& data) const {
-  const std::optional<std::size_t> size = data.batch_size();
-  if (!size || !budget_ || !network_.is_connected()) return;
-  try {
-    const BatchSpec batch = assumed_batch(network_, *size);
-    MemoryForecast needed = forecast_training(network_, batch);
-    add_held_bytes(needed, data.held(batch.tensor_bytes()).resident);
-    if (!needed.fits(*budget_)) refuse_budget(network_, needed, *budget_, batch);
-  } catch (const FailedPrecondition&) {  // Sizes are not known, or the data is of others.
-  } catch (const InvalidArgument&) {
-  }
+  for (Need& need : needs)
+    if (need.step) admitted_.push_back(std::move(need.step));
 }
 
 }  // namespace plimsoll

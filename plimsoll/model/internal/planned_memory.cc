@@ -8,9 +8,12 @@
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
 #include "plimsoll/graph/graph_state.h"
+#include "plimsoll/memory/budget.h"
+#include "plimsoll/memory/budget_node.h"
 #include "plimsoll/memory/refusal.h"
 #include "plimsoll/model/internal/network.h"
 #include "plimsoll/model/internal/recurrent_states.h"
+#include "plimsoll/model/internal/train_step.h"
 #include "plimsoll/tensor/make_tensor.h"
 
 namespace plimsoll {
@@ -133,24 +136,102 @@ MemoryForecast forecast_training(Network& network, const BatchSpec& batch) {
   return forecast_of(network, step, batch);
 }
 
-void refuse_budget(const Network& network, const MemoryForecast& needed, std::size_t budget, const BatchSpec& batch) {
+namespace {
+
+using Rows = std::vector<std::pair<std::string, std::size_t>>;
+
+Rows largest_first(const MemoryForecast& needed) {
+  Rows rows(needed.by_category.begin(), needed.by_category.end());
+  std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  return rows;
+}
+
+std::vector<MemoryHolder> holders_of(const Network& network, const Rows& rows) {
+  std::vector<MemoryHolder> holders;
+  for (const auto& [category, bytes] : rows)
+    if (bytes > 0)
+      holders.push_back(
+          {.op = "step", .scope = network.name(), .category = category, .shape = "", .bytes = bytes, .count = 1});
+  return holders;
+}
+
+// What most of it is.
+std::string most_of(const MemoryForecast& needed, const Rows& rows) {
+  return fmt::format("most of it {} {}, the largest buffer that of {} with {}", rows[0].first,
+                     format_bytes(rows[0].second), needed.largest_op.empty() ? "nothing" : needed.largest_op,
+                     format_bytes(needed.largest_op_bytes));
+}
+
+}  // namespace
+
+void refuse_budget(const Network& network, const char* where, const MemoryForecast& needed, std::size_t budget,
+                   const BatchSpec& batch) {
+  const Rows rows = largest_first(needed);
   OutOfMemoryDetails details;
   details.requested = needed.smallest_budget;
   details.limit = budget;
   details.smallest_sufficient_limit = needed.smallest_budget;
-  std::vector<std::pair<std::string, std::size_t>> rows(needed.by_category.begin(), needed.by_category.end());
-  std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
-  for (const auto& [category, bytes] : rows)
-    if (bytes > 0)
-      details.holders.push_back(
-          {.op = "step", .scope = network.name(), .category = category, .shape = "", .bytes = bytes, .count = 1});
+  details.holders = holders_of(network, rows);
   details.what = fmt::format(
-      "fit: model \"{}\" needs {} for a step with a batch of {}, its budget is {}; most of it {} {}, the largest "
-      "buffer that of {} with {}; give it a budget of {} bytes, or smaller batches",
-      network.name(), format_bytes_exactly(needed.smallest_budget), batch.inputs.at(0).shape[0],
-      format_bytes_exactly(budget), rows[0].first, format_bytes(rows[0].second), needed.largest_op,
-      format_bytes(needed.largest_op_bytes), needed.smallest_budget);
-  throw_refusal(std::move(details), {.budget = "fit", .op = "fit", .scope = network.name().c_str()});
+      "{}: model \"{}\" needs {} for a step with a batch of {}, its budget is {}; {}; give it a budget of {} bytes, or "
+      "smaller batches",
+      where, network.name(), format_bytes_exactly(needed.smallest_budget), batch.inputs.at(0).shape[0],
+      format_bytes_exactly(budget), most_of(needed, rows), needed.smallest_budget);
+  throw_refusal(std::move(details), {.budget = where, .op = where, .scope = network.name().c_str()});
+}
+
+void refuse_budget_around(const Network& network, const char* where, const MemoryForecast& needed,
+                          const BatchSpec& batch, const BudgetAround& budget) {
+  const Rows rows = largest_first(needed);
+  OutOfMemoryDetails details;
+  details.requested = budget.sufficient - budget.used;
+  details.limit = budget.limit;
+  details.in_use = budget.used;
+  details.smallest_sufficient_limit = budget.sufficient;
+  details.holders = holders_of(network, rows);
+  details.what = fmt::format(
+      "{}: model \"{}\" needs {} more for a step with a batch of {}, budget \"{}\" of {} has {} in use; {}; give that "
+      "budget {} bytes, or the model smaller batches",
+      where, network.name(), format_bytes_exactly(details.requested), batch.inputs.at(0).shape[0], budget.name,
+      format_bytes_exactly(budget.limit), format_bytes_exactly(budget.used), most_of(needed, rows), budget.sufficient);
+  throw_refusal(std::move(details), {.budget = budget.name.c_str(), .op = where, .scope = network.name().c_str()});
+}
+
+void require_room_to_predict(Network& network, const std::vector<std::vector<Tensor>>& batches, std::int64_t count) {
+  const std::optional<Budget> innermost = Budget::current();
+  if (!innermost) return;
+  std::size_t results = 0, most = 0;
+  for (const std::vector<Tensor>& inputs : batches) {
+    const std::shared_ptr<PlannedStep> step =
+        plan_step(network, StepKind::kPredict, {.inputs = inputs, .targets = {}, .weights = {}});
+    if (!step) return;
+    const Program& program = step->program();
+    most = std::max(most, program.block_bytes());
+    if (batches.size() == 1 && inputs[0].shape()[0] == count) continue;
+    std::size_t whole = 0;
+    for (std::size_t i = 0; i < program.num_fetches(); ++i) {
+      const TensorSpec& part = program.fetch_spec(i);
+      const std::int64_t rows = std::max<std::int64_t>(1, inputs[0].shape()[0]);
+      whole += block_bytes(part.bytes() / static_cast<std::size_t>(rows) * static_cast<std::size_t>(count));
+    }
+    results = std::max(results, whole);
+  }
+  for (const BudgetNode* node = innermost->node().get(); node; node = node->parent()) {
+    const std::size_t used = node->used(), needed = used + results + most;
+    if (needed <= node->limit()) continue;
+    OutOfMemoryDetails details;
+    details.requested = results + most;
+    details.limit = node->limit();
+    details.in_use = used;
+    details.smallest_sufficient_limit = needed;
+    details.what = fmt::format(
+        "predict: model \"{}\" needs {}, of which the results of {} examples take {}, budget \"{}\" of {} has {} in "
+        "use; give it {} bytes, or predict smaller batches",
+        network.name(), format_bytes_exactly(results + most), count, format_bytes(results), node->name(),
+        format_bytes_exactly(node->limit()), format_bytes_exactly(used), needed);
+    throw_refusal(std::move(details),
+                  {.budget = node->name().c_str(), .op = "predict", .scope = network.name().c_str()});
+  }
 }
 
 }  // namespace plimsoll

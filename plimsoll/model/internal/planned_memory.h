@@ -26,7 +26,17 @@ MemoryForecast forecast_training(Network& network, const BatchSpec& batch);
 void add_held_bytes(MemoryForecast& forecast, std::size_t bytes);
 
 std::size_t parameter_bytes(const Network& network);  // Of all weights.
-[[noreturn]] void refuse_budget(const Network& network, const MemoryForecast& needed, std::size_t budget,
-                                const BatchSpec& batch);
+// Before anything is computed: throws OutOfMemory when a budget around has no room for results of all examples and, in
+// turn, steps with these batches, and says the limit that would do. Unknown for steps that are run directly.
+void require_room_to_predict(Network& network, const std::vector<std::vector<Tensor>>& batches, std::int64_t count);
+[[noreturn]] void refuse_budget(const Network& network, const char* where, const MemoryForecast& needed,
+                                std::size_t budget, const BatchSpec& batch);
+// The same for a budget that the run is inside of.
+struct BudgetAround {
+  std::string name;
+  std::size_t limit, used, sufficient;
+};
+[[noreturn]] void refuse_budget_around(const Network& network, const char* where, const MemoryForecast& needed,
+                                       const BatchSpec& batch, const BudgetAround& budget);
 
 }  // namespace plimsoll

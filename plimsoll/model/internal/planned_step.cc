@@ -11,6 +11,7 @@
 #include "plimsoll/model/internal/network.h"
 #include "plimsoll/model/internal/rows.h"
 #include "plimsoll/tensor/make_tensor.h"
+#include "plimsoll/tensor/on_device_of.h"
 #include "plimsoll/tensor/thread_context.h"
 
 namespace plimsoll {
@@ -53,6 +54,9 @@ BatchSpec BatchSpec::of(const Example& example) {
   for (const Tensor& target : example.targets) spec.targets.push_back(spec_of(target));
   if (!example.weights.is_empty_handle()) spec.weights = spec_of(example.weights);
   spec.device = &device_of(example.x());
+  visit_tensors(example, [&](const Tensor& tensor) {
+    if (!tensor.is_empty_handle()) spec.devices.push_back(&device_of(tensor));
+  });
   return spec;
 }
 
@@ -76,7 +80,8 @@ struct PlannedStep::Traced {
 
   Traced(const BatchSpec& batch, bool training) : context(training) {
     const auto add = [&](const TensorSpec& spec) {
-      Tensor symbolic = graph->add_placeholder(spec, *batch.device, "batch");
+      Device& device = batch.devices.empty() ? *batch.device : *batch.devices.at(feeds.size());
+      Tensor symbolic = graph->add_placeholder(spec, device, "batch");
       feeds.push_back(graph->resolve(symbolic, "step", "a batch"));
       return symbolic;
     };
@@ -141,12 +146,14 @@ void PlannedStep::fetch_measures(Network& network, Traced& traced) {
   for (const Tensor& loss : forward.losses) traced.fetch(loss);
   num_losses_ = forward.losses.size();
   metrics_.resize(num_losses_);
-  for (std::size_t i = 0; i < num_losses_; ++i)
+  for (std::size_t i = 0; i < num_losses_; ++i) {
+    const OnDeviceOf there(forward.outputs[i]);
     for (const Metric& metric : network.training.metrics[i]) {
-      const Metric::Parts parts = metric.parts(traced.example.targets[i], forward.outputs[i], traced.example.weights);
+      const Metric::Parts parts = metric.parts(forward.targets[i], forward.outputs[i], forward.weights[i]);
       metrics_[i].push_back({metric, traced.fetches.size(), parts.tensors.size(), parts.count});
       for (const Tensor& part : parts.tensors) traced.fetch(part);
     }
+  }
 }
 
 // With room for all that is measured: filling it in cannot fail a step that has happened.

@@ -36,6 +36,7 @@ struct BatchSpec {
   std::vector<TensorSpec> inputs, targets;
   std::optional<TensorSpec> weights;
   Device* device = nullptr;
+  std::vector<Device*> devices;  // Of each tensor in that order, where they are on several; else `device`.
 
   static BatchSpec of(const Example& example);
   std::size_t block_bytes() const;                // Of tensors that are these.

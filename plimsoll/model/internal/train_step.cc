@@ -11,6 +11,7 @@
 #include "plimsoll/model/internal/recurrent_states.h"
 #include "plimsoll/model/internal/require_tensors.h"
 #include "plimsoll/tensor/make_tensor.h"
+#include "plimsoll/tensor/on_device_of.h"
 #include "plimsoll/tensor/thread_context.h"
 #include "plimsoll/tensor/tidy.h"
 
@@ -66,9 +67,10 @@ StepResult measure(const Network& network, const Example& example, const Forward
   result.loss = forward.loss.item<double>();
   for (std::size_t i = 0; i < forward.outputs.size(); ++i) {
     result.losses.push_back(forward.losses[i].item<double>());
+    const OnDeviceOf there(forward.outputs[i]);
     std::vector<Metric::Sums> sums;
     for (const Metric& metric : network.training.metrics[i])
-      sums.push_back(metric.measure(example.targets[i], forward.outputs[i], example.weights));
+      sums.push_back(metric.measure(forward.targets[i], forward.outputs[i], forward.weights[i]));
     result.metrics.push_back(std::move(sums));
   }
   return result;
@@ -206,7 +208,7 @@ StepResult test_step(Network& network, const Example& example) {
 std::shared_ptr<PlannedStep> plan_step(Network& network, StepKind kind, const Example& example) {
   const char* const where = kind == StepKind::kTrain ? "train_on_batch" : "test_on_batch";
   prepare(network, example.inputs, where);
-  check_targets(network, example, where);
+  if (kind != StepKind::kPredict) check_targets(network, example, where);
   return Fed(network, kind, example).step;
 }
 

@@ -26,7 +26,7 @@ std::vector<Tensor> predict_step(Network& network, const std::vector<Tensor>& in
 // Builds a chain that waits for its input; throws InvalidArgument for inputs the model does not take.
 void prepare(Network& network, const std::vector<Tensor>& inputs, const char* where);
 
-// The plan that such a step would run; nullptr when it would be run directly.
+// The plan that such a step would run; nullptr when it would be run directly. Of a prediction: without targets.
 std::shared_ptr<PlannedStep> plan_step(Network& network, StepKind kind, const Example& example);
 
 // Means over steps, by number of examples, and the logs that tell them. Made before the steps, with room for all that

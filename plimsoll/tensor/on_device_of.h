@@ -1,0 +1,32 @@
+// OnDeviceOf, beside: work where a tensor is, whatever the thread's DeviceScope.
+//
+//   const OnDeviceOf there(x);                      // what is made now is where x is
+//   loss + beside(penalty, loss);                   // moved, with its gradient, when it is elsewhere
+//
+// Thread safety: as DeviceScope. Cost: a comparison when nothing has to move.
+#pragma once
+
+#include <optional>
+
+#include "plimsoll/device/device_scope.h"
+#include "plimsoll/tensor/make_tensor.h"
+
+namespace plimsoll {
+
+class OnDeviceOf {
+ public:
+  explicit OnDeviceOf(const Tensor& tensor) {
+    if (&device_of(tensor) != &current_device()) scope_.emplace(tensor.device());
+  }
+
+ private:
+  std::optional<DeviceScope> scope_;
+};
+
+// An empty handle stays one.
+inline Tensor beside(const Tensor& tensor, const Tensor& other) {
+  if (tensor.is_empty_handle() || &device_of(tensor) == &device_of(other)) return tensor;
+  return tensor.to(other.device());
+}
+
+}  // namespace plimsoll
