@@ -68,7 +68,7 @@ void print_story(const DemoResult& result, std::size_t budget) {
 void bound_device(std::size_t budget) {
   if (Runtime::instance().started()) return;
   const PhysicalDevice cpu = config::list_physical_devices("CPU").at(0);
-  config::set_logical_device_configuration(cpu, {{.memory_limit = budget + std::max(budget / 16, 256_KiB)}});
+  config::set_logical_device_configuration(cpu, {{.memory_limit = budget + std::max(budget / 16, 1_MiB)}});
   config::set_memory_growth(cpu, true);
 }
 

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/make_directories.h"
 #include "plimsoll/cli/demo_series.h"
@@ -53,6 +55,48 @@ float simple_error(const std::vector<float>& levels, std::size_t first) {
   return static_cast<float>(sum / static_cast<double>(levels.size() - first));
 }
 
+// What is trained on, and what is trained.
+struct Prepared {
+  Dataset train, validation, test;
+  Sequential model;
+};
+
+Prepared prepare(const std::vector<float>& levels) {
+  const Dataset windows = timeseries_windows(from_vector(levels, {kHours, 1}), {.look_back = kLookBack, .horizon = 1});
+  const auto [train, validation, test] = windows.split({0.7, 0.15, 0.15});
+  return {train, validation, test, make_model()};
+}
+
+History fit(const Prepared& prepared, const FitOptions& options) {
+  FitOptions told = options;
+  told.validation_data = prepared.validation.batch(kBatch);
+  return prepared.model.fit(prepared.train.shuffle(static_cast<std::size_t>(kHours), {.seed = 7}).batch(kBatch), told);
+}
+
+// When not even the network could be made: throws the budget that would do for everything.
+void refuse_early(const std::vector<float>& levels, std::size_t limit) {
+  const Budget all("demo", SIZE_MAX / 2);
+  const BudgetScope inside(all);
+  const TidyScope scope;
+  const Prepared prepared = prepare(levels);
+  try {
+    const Budget nothing("fit", 1, all);
+    const BudgetScope tight(nothing);
+    fit(prepared, {.verbose = 0});
+  } catch (const OutOfMemory& error) {
+    OutOfMemoryDetails details;
+    details.limit = limit;
+    details.in_use = all.used();
+    details.requested = error.smallest_sufficient_limit();
+    details.smallest_sufficient_limit = std::max(all.peak(), details.in_use + details.requested);
+    details.what = fmt::format(
+        "the network and its series take {}, training {} more, budget \"demo\" is {}; give that budget {} bytes",
+        format_bytes(details.in_use), format_bytes(details.requested), format_bytes_exactly(limit),
+        details.smallest_sufficient_limit);
+    throw OutOfMemory(std::move(details));
+  }
+}
+
 }  // namespace
 
 DemoResult run_demo(const DemoOptions& options) {
@@ -70,34 +114,33 @@ DemoResult run_demo(const DemoOptions& options) {
     result.report = (options.out / "report.html").string();
     write_report(result.trace, result.report);
   };
+  bool is_prepared = false;
   try {
     TraceRecorder recorder({.path = result.trace});
     const BudgetScope inside(budget);
     const TidyScope scope;
-    const Dataset windows =
-        timeseries_windows(from_vector(levels, {kHours, 1}), {.look_back = kLookBack, .horizon = 1});
-    const auto [train, validation, test] = windows.split({0.7, 0.15, 0.15});
-    const Sequential model = make_model();
-    result.forecast_bytes = foresee(model);
+    const Prepared prepared = prepare(levels);
+    is_prepared = true;
+    result.forecast_bytes = foresee(prepared.model);
     const auto start = std::chrono::steady_clock::now();
     const History history =
-        model.fit(train.shuffle(static_cast<std::size_t>(kHours), {.seed = 7}).batch(kBatch),
-                  {.epochs = options.epochs,
-                   .validation_data = validation.batch(kBatch),
-                   .verbose = options.verbose,
-                   .callbacks = {callbacks::ModelCheckpoint(checkpoints + "/cp-{epoch:04d}.ckpt",
-                                                            {.save_best_only = true, .save_weights_only = true}),
-                                 callbacks::TensorBoard(result.logs)}});  // Inside of the budget, as all here.
+        fit(prepared, {.epochs = options.epochs,
+                       .verbose = options.verbose,
+                       .callbacks = {callbacks::ModelCheckpoint(checkpoints + "/cp-{epoch:04d}.ckpt",
+                                                                {.save_best_only = true, .save_weights_only = true}),
+                                     callbacks::TensorBoard(result.logs)},
+                       .budget = options.budget});
     result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     result.epochs = static_cast<int>(history.num_epochs());
     result.peak_bytes = history.peak_bytes();  // As the forecast counts it, and as the lines of the epochs say.
     result.loss = history["loss"].back();
     result.validation_loss = history["val_loss"].back();
-    result.error_metres = model.evaluate(test.batch(kBatch))["mae"];
+    result.error_metres = prepared.model.evaluate(prepared.test.batch(kBatch))["mae"];
     result.checkpoint = latest_checkpoint(checkpoints);
     recorder.finish();
   } catch (const OutOfMemory&) {
     write_page();  // It says what was refused.
+    if (!is_prepared) refuse_early(levels, options.budget);
     throw;
   }
   result.simple_error_metres = simple_error(levels, static_cast<std::size_t>(kHours * 0.85));

@@ -106,7 +106,7 @@ TEST(Advice, OfAFitIsExactForModelsOptimizersAndDatasets) {
           [&](std::size_t limit) {
             c.make(Optimizer(optimizer.options())).fit(data, {.epochs = 2, .verbose = 0, .budget = limit});
           },
-          {1, 3000, 9000});
+          {1, 2000, 5000});
     }
     SCOPED_TRACE(c.name);
     expect_exact(
@@ -115,12 +115,12 @@ TEST(Advice, OfAFitIsExactForModelsOptimizersAndDatasets) {
               .fit(rows.batch(2),
                    {.validation_data = rows.map(same).shuffle(40).batch(48), .verbose = 0, .budget = limit});
         },
-        {1, 3000, 9000});
+        {1, 2000, 5000});
     expect_exact(
         [&](std::size_t limit) {
           c.make(optimizers::Adam()).fit(c.x, c.y, {.validation_split = 0.3, .verbose = 0, .budget = limit});
         },
-        {1, 3000, 9000});
+        {1, 2000, 5000});
   }
 }
 
@@ -173,7 +173,7 @@ TEST(Advice, OfBudgetsAroundIsExact) {
         const BudgetScope scope(around);
         model.fit(rows, {.epochs = 2, .validation_data = rows, .verbose = 0});
       },
-      {1, 3000, 9000});
+      {1, 2000, 5000});
 }
 
 TEST(Advice, ARefusedFitLeavesNothingBehind) {

@@ -142,33 +142,27 @@ void PlannedBudget::settle(Needs& needs) const {
   }
 }
 
-// The one that needs most of the first limit that is too small, and the limit that would do.
+// The one that needs most of a limit that is too small, and the limit that would do: of several budgets the largest, as
+// they may have been given one number.
 const PlannedBudget::Need* PlannedBudget::find_refused(const Needs& needs, const Around*& by,
                                                        std::size_t& limit) const {
   const Need* refused = nullptr;
+  const auto compare = [&](const Need& need, std::size_t needed, std::size_t given, const Around* around) {
+    if (needed <= given || needed <= limit) return;
+    refused = &need;
+    by = around;
+    limit = needed;
+  };
   by = nullptr;
-  limit = budget_.value_or(SIZE_MAX);
-  for (const Need& need : needs)
-    if (need.needed.smallest_budget > limit) {
-      limit = need.needed.smallest_budget;
-      refused = &need;
-    }
-  if (refused || !admitted_.empty()) return refused;
-  for (const Around& around : around_) {
-    limit = around.node->limit();
-    for (const Need& need : needs) {
-      const std::size_t step = left_of(need.needed.peak_bytes, held_at_first_ + need.shared);
-      const std::size_t needed = around.used + std::max(step, left_of(need.loading, held_at_first_));
-      if (need.step && needed > limit) {
-        limit = needed;
-        refused = &need;
-      }
-    }
-    if (!refused) continue;
-    by = &around;
-    return refused;
+  limit = 0;
+  for (const Need& need : needs) {
+    if (budget_) compare(need, need.needed.smallest_budget, *budget_, nullptr);
+    if (!need.step || !admitted_.empty()) continue;
+    const std::size_t step = left_of(need.needed.peak_bytes, held_at_first_ + need.shared);
+    const std::size_t more = std::max(step, left_of(need.loading, held_at_first_));
+    for (const Around& around : around_) compare(need, around.used + more, around.node->limit(), &around);
   }
-  return nullptr;
+  return refused;
 }
 
 void PlannedBudget::refuse(const Need& need, const Around* by, std::size_t limit) const {
