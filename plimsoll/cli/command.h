@@ -16,6 +16,7 @@ struct Exit {
   int code;
 };
 
+void add_budget_command(CommandLine& line);
 void add_plan_command(CommandLine& line);
 void add_replay_command(CommandLine& line);
 void add_devices_command(CommandLine& line);

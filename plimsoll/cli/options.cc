@@ -60,6 +60,18 @@ void Command::flag(const std::string& name, bool& target, const std::string& abo
   command_.add_flag(name, target, about);
 }
 
+void Command::exactly_one_of(const std::vector<std::string>& names) {
+  command_.parse_complete_callback([&command = command_, names] {
+    std::string list;
+    std::size_t given = 0;
+    for (const std::string& name : names) {
+      given += command.count(name) > 0;
+      list += (list.empty() ? "" : " and ") + name;
+    }
+    if (given != 1) throw CLI::ValidationError(list, "give exactly one of them");
+  });
+}
+
 void Command::notes(const std::string& text) { command_.footer(text); }
 
 void Command::run(const std::function<void()>& run) { command_.callback(run); }

@@ -54,6 +54,8 @@ class Command {
   Option option(const std::string& name, std::optional<std::uint64_t>& target, const std::string& about);
   Option option(const std::string& name, double& target, const std::string& about);
   void flag(const std::string& name, bool& target, const std::string& about);
+  void exactly_one_of(
+      const std::vector<std::string>& names);  // Of its options, "--budget" and "--slack"; else wrong usage.
   void notes(const std::string& text);         // Below the options of its help.
   void run(const std::function<void()>& run);  // When it was chosen.
 

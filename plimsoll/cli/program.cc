@@ -143,6 +143,7 @@ int run_program(int argc, const char* const* argv) {
   app.footer(
       "Each command explains itself: plimsoll COMMAND --help\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 does not "
       "fit, 130 interrupted.");
+  add_budget_command(app);
   add_demo_command(app);
   add_devices_command(app);
   add_doctor_command(app);

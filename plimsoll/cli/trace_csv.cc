@@ -1,17 +1,13 @@
 #include "plimsoll/cli/trace_csv.h"
 
 #include <fmt/format.h>
-#include <zlib.h>
 
-#include <array>
-#include <cerrno>
 #include <charconv>
-#include <cstring>
 #include <filesystem>
-#include <memory>
 #include <utility>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/cli/gzip_text.h"
 
 namespace plimsoll {
 namespace {
@@ -126,29 +122,9 @@ void TraceParser::free(std::uint64_t id) {
 }
 
 Trace read_trace(const std::string& path) {
-  const std::string name = std::filesystem::path(path).filename().string();
-  errno = 0;
-  const std::unique_ptr<gzFile_s, int (*)(gzFile)> file(gzopen(path.c_str(), "rb"), gzclose);
-  if (file == nullptr)
-    throw NotFound(fmt::format("trace \"{}\": cannot be opened: {}", path, std::strerror(errno == 0 ? ENOMEM : errno)));
-  TraceParser parser(name);
-  std::array<char, 1 << 16> buffer;
-  const auto check = [&] {
-    int code = Z_OK;
-    const char* reason = gzerror(file.get(), &code);
-    if (code == Z_ERRNO) throw NotFound(fmt::format("trace \"{}\": cannot be read: {}", path, std::strerror(errno)));
-    if (code == Z_BUF_ERROR)
-      throw Corruption(
-          fmt::format("trace \"{}\": line {}: the gzip stream ends here; it is truncated", name, parser.lines() + 1));
-    if (code != Z_OK)
-      throw Corruption(fmt::format("trace \"{}\": line {}: damaged gzip stream: {}", name, parser.lines() + 1, reason));
-  };
-  for (;;) {
-    const int got = gzread(file.get(), buffer.data(), buffer.size());
-    if (got <= 0) break;
-    parser.feed(std::string_view(buffer.data(), static_cast<std::size_t>(got)));
-  }
-  check();
+  TraceParser parser(std::filesystem::path(path).filename().string());
+  read_gzip_text(
+      "trace", path, [&](std::string_view piece) { parser.feed(piece); }, [&] { return parser.lines(); });
   return parser.finish();
 }
 

@@ -1,0 +1,18 @@
+// read_gzip_text(): a text file, plain or gzip (known by its content), in pieces.
+//
+//   read_gzip_text("trace", path, [&](std::string_view piece) { parser.feed(piece); }, [&] { return parser.lines(); });
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace plimsoll {
+
+// Throws NotFound when the file cannot be opened or read, Corruption "<what> "<name>": line <n>: ..." for a stream that
+// is damaged or truncated, where n is one more than `lines()`. What `feed` throws passes through.
+void read_gzip_text(const char* what, const std::string& path, const std::function<void(std::string_view)>& feed,
+                    const std::function<std::size_t()>& lines);
+
+}  // namespace plimsoll

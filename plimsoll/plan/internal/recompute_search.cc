@@ -1,0 +1,212 @@
+#include "plimsoll/plan/internal/recompute_search.h"
+
+#include <algorithm>
+
+#include "plimsoll/plan/internal/transfers.h"
+
+namespace plimsoll::plan_internal {
+namespace {
+
+// The same numbers on every machine.
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) : state_(seed * 0x9E3779B97F4A7C15u + 12345) {}
+  double next() {  // In [-1, 1).
+    state_ ^= state_ << 13;
+    state_ ^= state_ >> 7;
+    state_ ^= state_ << 17;
+    return static_cast<double>(state_ >> 11) / 4503599627370496.0 - 1;  // 2^52
+  }
+
+ private:
+  std::uint64_t state_;
+};
+
+constexpr double kDear = 1000, kNoSpill = 0;
+constexpr std::uint64_t kMostWork = 30'000'000;  // For an attempt while there is no schedule yet.
+
+}  // namespace
+
+RecomputeSearch::RecomputeSearch(const StepFacts& facts, std::size_t limit, const RecomputeOptions& options)
+    : facts_(facts),
+      limit_(limit),
+      options_(options),
+      least_cost_(recompute_bound(facts.program, limit)),
+      can_recompute_(least_cost_ != std::numeric_limits<std::uint64_t>::max()),
+      bound_(options.spill_bytes_per_cost > 0 ? 0 : least_cost_) {
+  most_cost_factor_ = std::min(2.0, options.most_cost_factor);
+  best_.base_cost = facts.time.back();
+  best_.lower_bound = bound_;
+}
+
+std::uint64_t RecomputeSearch::most_extra_cost() const {
+  if (!best_.completed) {
+    const double most = (most_cost_factor_ - 1) * static_cast<double>(facts_.time.back());
+    return static_cast<std::uint64_t>(std::max(0.0, most));
+  }
+  return best_.extra_cost() + (spills() ? best_.extra_cost() / 2 : 0);  // Waiting is only guessed there.
+}
+
+std::optional<std::uint64_t> RecomputeSearch::attempt(const EvictionPolicy& tried, std::uint64_t most) {
+  EvictionPolicy policy = tried;
+  policy.most_extra_cost = most;
+  policy.most_work =
+      best_.completed ? options_.work - std::min(work_, options_.work) : std::max(options_.work, kMostWork);
+  policy.load_ahead = facts_.time.back() / 50;
+  Rehearsal rehearsal(facts_, limit_, policy);
+  const bool completed = rehearsal.run();
+  work_ += rehearsal.work() + facts_.program.steps.size();
+  if (options_.progress)
+    options_.progress(std::min(1.0, static_cast<double>(work_) / static_cast<double>(options_.work)));
+  if (!completed) return std::nullopt;
+  Schedule schedule = rehearsal.schedule();
+  if (policy.spill_bytes_per_cost > 0) settle_transfers(facts_, limit_, options_.spill_bytes_per_cost, schedule);
+  const std::uint64_t cost = schedule.extra_cost();
+  if (best_.completed && cost >= best_.extra_cost()) return cost;
+  schedule.lower_bound = bound_;
+  best_ = std::move(schedule);
+  best_policy_ = tried;
+  return cost;
+}
+
+void RecomputeSearch::try_portfolio() {
+  struct Choice {
+    Price price;
+    int rest_quarters;
+    double cap;  // Of the program's cost.
+  };
+  // Those that win most often first: large programs have work for a few only.
+  std::vector<Choice> choices = {{Price::kNeighbours, 2, 0},
+                                 {Price::kAncestors, 2, 0},
+                                 {Price::kOwn, 4, 1.0 / 16},
+                                 {Price::kNeighbours, 4, 1.0 / 64},
+                                 {Price::kNeighbours, 0, 1.0 / 64},
+                                 {Price::kAncestors, 1, 0},
+                                 {Price::kOwn, 2, 0}};
+  for (const double cap : {0.0, 1.0 / 64, 1.0 / 16, 1.0 / 256, 1.0 / 4})
+    for (const int quarters : {2, 4, 0, 1})
+      for (const Price price : {Price::kNeighbours, Price::kOwn, Price::kAncestors})
+        if (price != Price::kAncestors || cap == 0) choices.push_back({price, quarters, cap});
+  const double whole = static_cast<double>(facts_.time.back());
+  // With spilling: without it too, where that can fit; then the part of a load's time that is taken to cost something.
+  std::vector<double> discounts = {kNoSpill};
+  if (spills()) discounts = {kNoSpill, 1, 0.3, 0.1, 0.02};
+  for (const Choice& each : choices)
+    for (const bool in_order : {true, false})
+      for (const double discount : discounts)
+        if (!is_done() && (discount != kNoSpill || can_recompute_))
+          attempt({.price = each.price,
+                   .rest_quarters = each.rest_quarters,
+                   .in_order = in_order,
+                   .cap = each.cap * whole,
+                   .spill_bytes_per_cost = discount == kNoSpill ? 0 : options_.spill_bytes_per_cost,
+                   .spill_discount = discount});
+}
+
+// Values that cross a cut of the forward steps are dear: classic checkpoints.
+std::vector<double> RecomputeSearch::segment_weights(int segments) const {
+  std::vector<int> forward;
+  for (int step = 0; step < facts_.step_count(); ++step)
+    if (const StepProgram::Step& s = facts_.program.steps[step]; s.may_repeat && !s.is_gradient)
+      forward.push_back(step);
+  const int count = static_cast<int>(forward.size());
+  std::vector<int> place(facts_.program.steps.size(), -1);
+  std::uint64_t total = 0;
+  for (int k = 0; k < count; ++k) {
+    place[forward[k]] = k;
+    total += facts_.program.steps[forward[k]].cost;
+  }
+  struct Crossing {
+    int value, from, to;  // Made at `from`, read by a forward step at `to` for the last time.
+  };
+  std::vector<Crossing> crossings;
+  std::vector<std::size_t> across(count + 1, 0);
+  for (int value = 0; value < facts_.value_count(); ++value) {
+    if (!facts_.is_free[value] || place[facts_.maker[value]] < 0) continue;
+    Crossing crossing{value, place[facts_.maker[value]], -1};
+    for (const int reader : facts_.reads_of(value)) crossing.to = std::max(crossing.to, place[reader]);
+    if (crossing.to <= crossing.from) continue;
+    crossings.push_back(crossing);
+    across[crossing.from] += facts_.bytes(value);
+    across[crossing.to] -= facts_.bytes(value);
+  }
+  for (int k = 1; k <= count; ++k) across[k] += across[k - 1];
+  std::vector<int> cuts;
+  std::uint64_t passed = 0;
+  for (int k = 0, next = 1; k < count && next < segments; ++k) {
+    passed += facts_.program.steps[forward[k]].cost;
+    if (passed < total / segments * next) continue;
+    ++next;
+    const int width = std::max(1, count / (4 * segments));  // The best place nearby: the fewest bytes across.
+    const auto begin = across.begin() + std::max(0, k - width), end = across.begin() + std::min(count, k + width + 1);
+    cuts.push_back(static_cast<int>(std::min_element(begin, end) - across.begin()));
+  }
+  std::vector<double> weights(facts_.program.values.size(), 1);
+  std::sort(cuts.begin(), cuts.end());
+  for (const Crossing& each : crossings) {
+    const auto cut = std::lower_bound(cuts.begin(), cuts.end(), each.from);
+    if (cut != cuts.end() && *cut < each.to) weights[each.value] = kDear;
+  }
+  return weights;
+}
+
+void RecomputeSearch::try_segments() {
+  for (const int segments : {2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 48})
+    for (const int quarters : {4, 2, 0}) {
+      if (is_done()) return;
+      attempt({.price = Price::kOwn,
+               .rest_quarters = quarters,
+               .weights = segment_weights(segments),
+               .spill_bytes_per_cost = options_.spill_bytes_per_cost});
+    }
+}
+
+// Two climbers, from the best policy and from the plain one: a few values dearer or cheaper, or all of them a little.
+void RecomputeSearch::try_neighbourhood() {
+  if (!best_.completed) return;
+  std::vector<int> droppable;
+  for (int value = 0; value < facts_.value_count(); ++value)
+    if (facts_.is_free[value] && facts_.bytes(value) > 0 && !facts_.makes_gradient(value)) droppable.push_back(value);
+  if (droppable.empty()) return;
+  struct Climber {
+    EvictionPolicy policy;
+    std::uint64_t cost;
+  };
+  Climber climbers[] = {{best_policy_, best_.extra_cost()},
+                        {{.spill_bytes_per_cost = best_policy_.spill_bytes_per_cost}, 2 * best_.extra_cost()}};
+  for (int round = 0; round < 4000 && !is_done(); ++round) {
+    Climber& climber = climbers[round % 2];
+    EvictionPolicy policy = climber.policy;
+    if (policy.weights.empty()) policy.weights.assign(facts_.program.values.size(), 1);
+    Random random(static_cast<std::uint64_t>(round) * 77 + 5);
+    if (round % 6 < 2) {
+      const double noise = 0.05 * (1 + round % 8);
+      for (double& weight : policy.weights) weight *= 1 + noise * random.next();
+    } else {
+      for (int k = 0; k <= round / 2 % 4; ++k) {
+        const auto at = static_cast<std::size_t>((random.next() + 1) / 2 * static_cast<double>(droppable.size()));
+        policy.weights[droppable[at]] *= random.next() < 0 ? 16 : 1.0 / 16;
+      }
+    }
+    const std::optional<std::uint64_t> cost = attempt(policy, climber.cost);
+    if (cost && *cost < climber.cost) climber = {std::move(policy), *cost};
+  }
+}
+
+Schedule RecomputeSearch::run() {
+  if (!can_recompute_ && !spills()) return std::move(best_);
+  attempt({.spill_bytes_per_cost = options_.spill_bytes_per_cost});
+  if (best_.completed && best_.evictions == 0) return std::move(best_);
+  try_portfolio();
+  try_segments();
+  if (!best_.completed) {  // Runs that thrash were given up early; now there are no others.
+    most_cost_factor_ = options_.most_cost_factor;
+    work_ = 0;
+    try_portfolio();
+  }
+  try_neighbourhood();
+  best_.work = work_;
+  return std::move(best_);
+}
+
+}  // namespace plimsoll::plan_internal
