@@ -26,6 +26,22 @@ std::uint64_t default_work(const StepProgram& program) {
   return 200'000 + std::min<std::uint64_t>(4'000 * program.steps.size(), 30'000'000);
 }
 
+// With spilling the better of with and without: being allowed to store never makes a step slower.
+Schedule cheapest(const StepFacts& facts, std::size_t limit, const RecomputeOptions& options) {
+  Schedule found = RecomputeSearch(facts, limit, options).run();
+  if (options.spill_bytes_per_cost <= 0 || (found.completed && found.extra_cost() == 0)) return found;
+  RecomputeOptions without = options;
+  without.spill_bytes_per_cost = 0;
+  Schedule other = RecomputeSearch(facts, limit, without).run();
+  const std::uint64_t work = found.work + other.work;
+  if (other.completed && (!found.completed || other.extra_cost() < found.extra_cost())) {
+    found = std::move(other);
+    found.lower_bound = 0;  // It holds for schedules that do not spill.
+  }
+  found.work = work;
+  return found;
+}
+
 }  // namespace
 
 Schedule recompute(const StepProgram& program, std::size_t limit, const RecomputeOptions& options) {
@@ -33,7 +49,7 @@ Schedule recompute(const StepProgram& program, std::size_t limit, const Recomput
   const StepFacts facts(program);
   RecomputeOptions bounded = options;
   if (bounded.work == 0) bounded.work = default_work(program);
-  return RecomputeSearch(facts, limit, bounded).run();
+  return cheapest(facts, limit, bounded);
 }
 
 Schedule recompute_online(const StepProgram& program, std::size_t limit, OnlinePolicy policy,
@@ -80,7 +96,7 @@ Front recompute_front(const StepProgram& program, const RecomputeOptions& option
   Front front;
   std::size_t limit = floors.natural_peak;
   for (std::size_t k = 0; k <= kSteps; ++k) {
-    Schedule schedule = RecomputeSearch(facts, limit, bounded).run();
+    Schedule schedule = cheapest(facts, limit, bounded);
     if (schedule.completed && (!accept || accept(schedule))) {
       while (!front.schedules.empty() && front.schedules.back().extra_cost() >= schedule.extra_cost())
         front.schedules.pop_back();

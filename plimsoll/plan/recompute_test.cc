@@ -97,6 +97,19 @@ TEST(Recompute, RandomProgramsSpillWithinRandomLimits) {
   EXPECT_GT(stored, 50);
 }
 
+TEST(Recompute, BeingAllowedToStoreNeverCostsMore) {
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    const StepProgram program = random_program(seed, {.steps = 40, .may_spill = true});
+    const Floors floors = floors_of(program);
+    const std::size_t limit = between(floors, seed, floors.recompute.bytes);
+    const Schedule without = recompute(program, limit, {.work = 50'000});
+    const Schedule with = recompute(program, limit, {.spill_bytes_per_cost = 0.1 + seed % 7, .work = 50'000});
+    if (!without.completed) continue;
+    ASSERT_TRUE(with.completed) << "seed " << seed;
+    EXPECT_LE(with.extra_cost(), without.extra_cost()) << "seed " << seed;
+  }
+}
+
 TEST(Recompute, OnlinePoliciesStayWithinRandomLimits) {
   for (unsigned seed = 0; seed < 200; ++seed) {
     const StepProgram program = random_program(seed, {.steps = 40, .may_spill = seed % 2 == 0});

@@ -1,6 +1,7 @@
 #include "plimsoll/plan/internal/recompute_search.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "plimsoll/plan/internal/transfers.h"
 
@@ -22,7 +23,7 @@ class Random {
   std::uint64_t state_;
 };
 
-constexpr double kDear = 1000, kNoSpill = 0;
+constexpr double kDear = 1000;
 constexpr std::uint64_t kMostWork = 30'000'000;  // For an attempt while there is no schedule yet.
 
 }  // namespace
@@ -31,9 +32,7 @@ RecomputeSearch::RecomputeSearch(const StepFacts& facts, std::size_t limit, cons
     : facts_(facts),
       limit_(limit),
       options_(options),
-      least_cost_(recompute_bound(facts.program, limit)),
-      can_recompute_(least_cost_ != std::numeric_limits<std::uint64_t>::max()),
-      bound_(options.spill_bytes_per_cost > 0 ? 0 : least_cost_) {
+      bound_(options.spill_bytes_per_cost > 0 ? 0 : recompute_bound(facts.program, limit)) {
   most_cost_factor_ = std::min(2.0, options.most_cost_factor);
   best_.base_cost = facts.time.back();
   best_.lower_bound = bound_;
@@ -88,18 +87,18 @@ void RecomputeSearch::try_portfolio() {
       for (const Price price : {Price::kNeighbours, Price::kOwn, Price::kAncestors})
         if (price != Price::kAncestors || cap == 0) choices.push_back({price, quarters, cap});
   const double whole = static_cast<double>(facts_.time.back());
-  // With spilling: without it too, where that can fit; then the part of a load's time that is taken to cost something.
-  std::vector<double> discounts = {kNoSpill};
-  if (spills()) discounts = {kNoSpill, 1, 0.3, 0.1, 0.02};
+  // With spilling: the part of a load's time that is taken to cost something.
+  std::vector<double> discounts = {1};
+  if (spills()) discounts = {1, 0.3, 0.1, 0.02};
   for (const Choice& each : choices)
     for (const bool in_order : {true, false})
       for (const double discount : discounts)
-        if (!is_done() && (discount != kNoSpill || can_recompute_))
+        if (!is_done())
           attempt({.price = each.price,
                    .rest_quarters = each.rest_quarters,
                    .in_order = in_order,
                    .cap = each.cap * whole,
-                   .spill_bytes_per_cost = discount == kNoSpill ? 0 : options_.spill_bytes_per_cost,
+                   .spill_bytes_per_cost = options_.spill_bytes_per_cost,
                    .spill_discount = discount});
 }
 
@@ -173,7 +172,7 @@ void RecomputeSearch::try_neighbourhood() {
     std::uint64_t cost;
   };
   Climber climbers[] = {{best_policy_, best_.extra_cost()},
-                        {{.spill_bytes_per_cost = best_policy_.spill_bytes_per_cost}, 2 * best_.extra_cost()}};
+                        {{.spill_bytes_per_cost = options_.spill_bytes_per_cost}, 2 * best_.extra_cost()}};
   for (int round = 0; round < 4000 && !is_done(); ++round) {
     Climber& climber = climbers[round % 2];
     EvictionPolicy policy = climber.policy;
@@ -194,7 +193,7 @@ void RecomputeSearch::try_neighbourhood() {
 }
 
 Schedule RecomputeSearch::run() {
-  if (!can_recompute_ && !spills()) return std::move(best_);
+  if (bound_ == std::numeric_limits<std::uint64_t>::max()) return std::move(best_);  // Below the floor.
   attempt({.spill_bytes_per_cost = options_.spill_bytes_per_cost});
   if (best_.completed && best_.evictions == 0) return std::move(best_);
   try_portfolio();

@@ -28,8 +28,6 @@ class RecomputeSearch {
   const StepFacts& facts_;
   const std::size_t limit_;
   const RecomputeOptions& options_;
-  const std::uint64_t least_cost_;  // Without spilling.
-  const bool can_recompute_;        // The limit is not below the recompute floor.
   const std::uint64_t bound_;
   double most_cost_factor_;
   std::uint64_t work_ = 0;
