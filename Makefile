@@ -70,6 +70,7 @@ golden:
 
 full: lint test asan tsan clang
 	@tools/check_headers
+	@tools/check_kills
 	@tools/check_tidy
 	@tools/check_report
 	@tools/setup golden

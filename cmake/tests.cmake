@@ -60,6 +60,12 @@ if(NOT PLIMSOLL_SANITIZER)
   set_tests_properties(installed_package PROPERTIES LABELS tools TIMEOUT 300)
 endif()
 
+# A few kills of everything that saves; `make full` has hundreds.
+add_executable(save_loop ${PROJECT_SOURCE_DIR}/tools/save_loop.cc)
+target_link_libraries(save_loop PRIVATE plimsoll)
+add_test(NAME killed_saves COMMAND ${PROJECT_SOURCE_DIR}/tools/check_kills --kills 5 $<TARGET_FILE:save_loop>)
+set_tests_properties(killed_saves PROPERTIES LABELS tools TIMEOUT 300)
+
 # Traces for the tests of reports in a browser (tools/check_report).
 add_executable(make_traces EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tools/make_traces.cc)
 target_link_libraries(make_traces PRIVATE plimsoll)

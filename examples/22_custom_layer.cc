@@ -1,4 +1,5 @@
-// A layer, a loss and a callback of your own, in a few lines each; checkpoints, and weights loaded back.
+// A layer, a loss and a callback of your own, in a few lines each; checkpoints, weights loaded back, and the whole
+// model.
 #include <plimsoll/plimsoll.h>
 
 #include <filesystem>
@@ -21,6 +22,7 @@ class Quadratic : public pl::LayerBase {
     const std::vector<pl::Tensor> rows = pl::split(pl::Tensor(*coefficients_), 3, 0);
     return rows[0] + rows[1] * x + rows[2] * pl::square(x);
   }
+  void config(pl::ConfigWriter&) const override {}  // No settings: its name and weights are saved anyway.
 
  private:
   std::optional<pl::Variable> coefficients_;
@@ -72,5 +74,11 @@ int main() {
   again.load_weights(pl::latest_checkpoint(folder.string()));
   std::cout << "loaded " << pl::latest_checkpoint(folder.string()) << "\n";
   check(again.optimizer().step() > 0, "the optimizer goes on where it stood");
+
+  // The whole model, for programs that know the layer's class.
+  pl::layers::register_layer("Quadratic", [](const pl::ConfigReader&) { return pl::make_layer<Quadratic>(); });
+  pl::save_layers_model(again, (folder / "model").string());
+  const pl::Model loaded = pl::load_layers_model((folder / "model" / "model.json").string());
+  check(loaded.predict(x).to_vector<float>() == again.predict(x).to_vector<float>(), "it answers as before");
   std::filesystem::remove_all(folder);
 }

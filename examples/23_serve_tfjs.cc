@@ -50,6 +50,6 @@ int main(int argc, char** argv) {
 
   const fs::path saved = fs::temp_directory_path() / "plimsoll-example-serve-tfjs";
   pl::save_layers_model(model, saved.string());  // TensorFlow.js loads this again.
-  check(fs::exists(saved / "weights.bin"), "it is saved");
+  check(fs::exists(saved / "model.json"), "it is saved");
   fs::remove_all(saved);
 }

@@ -49,6 +49,7 @@
 #include "plimsoll/model/dataset.h"
 #include "plimsoll/model/initializer.h"
 #include "plimsoll/model/layer.h"
+#include "plimsoll/model/layer_config.h"
 #include "plimsoll/model/layers_model.h"
 #include "plimsoll/model/logs.h"
 #include "plimsoll/model/losses.h"

@@ -52,7 +52,7 @@ void print_text(const MemoryForecast& forecast, const Options& options, bool fit
 }
 
 void run(const Options& options) {
-  const Model model = load_layers_model(options.model);
+  const Model model = load_layers_model(options.model, {.weights = false});
   compile(model, options.model, options.choice);
   const MemoryForecast forecast = model.forecast({.batch_size = options.batch});
   const std::size_t budget = options.budget.empty() ? memory_stats().bytes_limit : parse_bytes(options.budget);

@@ -167,7 +167,7 @@ TEST_F(TrainCommand, KeepsTheNumbersOfTextForTheNextFiles) {
        write("new.csv", "colour,size\nred,1\ngreen,2\n")},
       1);
   EXPECT_THAT(errors_,
-              HasSubstr("line 3: column 0 (\"colour\"): \"green\" is no known category; known are: blue, red"));
+              HasSubstr("line 3: column 1 (\"colour\"): \"green\" is no known category; known are: blue, red"));
   run({"train", model(), "--data", data, "--validation", write("v.csv", "colour,size,kind\nred,1,plum\n"),
        "--categorical", "colour", "kind"},
       1);
@@ -194,7 +194,7 @@ TEST_F(TrainCommand, ReadsAHeaderAsItIsTold) {
   EXPECT_EQ(rows("yes"), 2);
   run({"train", model(), "--data", plain, "--header", "yes", "--epochs", "1", "--json"});
   run({"train", model(), "--data", path("train.csv"), "--header", "no", "--epochs", "1"}, 1);
-  EXPECT_THAT(errors_, HasSubstr("line 1: column 0: \"a\" is no number"));
+  EXPECT_THAT(errors_, HasSubstr("line 1: column 1 (called \"0\"): \"a\" is no number"));
 }
 
 TEST_F(TrainCommand, SaysWhatItLeavesOut) {

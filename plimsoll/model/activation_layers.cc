@@ -30,6 +30,7 @@ class ReLULayer final : public LayerBase {
     out.put("threshold", options_.threshold);
   }
   static std::shared_ptr<LayerBase> read(const ConfigReader& in) {
+    if (in.has("max_value") && !(in.number("max_value", 0) > 0)) in.refuse("max_value", "is not above 0");
     return std::make_shared<ReLULayer>(layers::ReLUOptions{.max_value = in.number("max_value", 0),
                                                            .negative_slope = in.number("negative_slope", 0),
                                                            .threshold = in.number("threshold", 0)});
@@ -79,8 +80,8 @@ class CurveLayer final : public LayerBase {
 
 class PReLULayer final : public LayerBase {
  public:
-  PReLULayer(const PlainLayerOptions& options, std::vector<std::int64_t> shared, const Initializer& initializer)
-      : shared_(std::move(shared)), initializer_(initializer) {
+  PReLULayer(const PlainLayerOptions& options, std::vector<std::int64_t> shared, const WeightOptions& alpha)
+      : shared_(std::move(shared)), alpha_options_(alpha) {
     give_name(options.name);
     set_input_shape(options.input_shape);
   }
@@ -89,11 +90,13 @@ class PReLULayer final : public LayerBase {
   void build(const Shapes& in) override {
     std::vector<std::int64_t> sizes(in[0].begin() + 1, in[0].end());
     for (const std::int64_t axis : shared_) sizes.at(resolve_axis(axis, in[0].rank(), "PReLU") - 1) = 1;
-    alpha_ = add_weight("alpha", Shape(sizes), {.initializer = initializer_});
+    alpha_ = add_weight("alpha", Shape(sizes), alpha_options_);
   }
   Tensor call(const Tensor& x, CallContext&) override { return relu(x) - relu(-x) * Tensor(*alpha_); }
   void config(ConfigWriter& out) const override {
-    out.put("alpha_initializer", initializer_);
+    out.put("alpha_initializer", alpha_options_.initializer);
+    out.put("alpha_regularizer", alpha_options_.regularizer);
+    out.put("alpha_constraint", alpha_options_.constraint);
     if (shared_.empty())
       out.put_null("shared_axes");
     else
@@ -102,13 +105,16 @@ class PReLULayer final : public LayerBase {
   static std::shared_ptr<LayerBase> read(const ConfigReader& in) {
     std::vector<std::int64_t> shared;
     if (in.has("shared_axes")) shared = in.integers("shared_axes", 1, 1);
-    return std::make_shared<PReLULayer>(PlainLayerOptions{}, std::move(shared),
-                                        in.initializer("alpha_initializer").or_else("zeros"));
+    return std::make_shared<PReLULayer>(
+        PlainLayerOptions{}, std::move(shared),
+        WeightOptions{.initializer = in.initializer("alpha_initializer").or_else("zeros"),
+                      .regularizer = in.regularizer("alpha_regularizer"),
+                      .constraint = in.constraint("alpha_constraint")});
   }
 
  private:
   const std::vector<std::int64_t> shared_;
-  const Initializer initializer_;
+  const WeightOptions alpha_options_;
   std::optional<Variable> alpha_;
 };
 
@@ -123,12 +129,18 @@ LayerReader activation_layer_reader(std::string_view class_name) {
   if (class_name == "ReLU") return ReLULayer::read;
   if (class_name == "PReLU") return PReLULayer::read;
   if (class_name == "LeakyReLU")
-    return [](const ConfigReader& in) { return curve(Kind::kLeakyReLU, in.number("alpha", 0.3)); };
+    return [](const ConfigReader& in) {  // Keras 3 calls it otherwise.
+      return curve(Kind::kLeakyReLU, in.number(in.has("alpha") ? "alpha" : "negative_slope", 0.3));
+    };
   if (class_name == "ELU") return [](const ConfigReader& in) { return curve(Kind::kELU, in.number("alpha", 1)); };
   if (class_name == "ThresholdedReLU")
     return [](const ConfigReader& in) { return curve(Kind::kThresholdedReLU, in.number("theta", 1)); };
   if (class_name == "Softmax")
-    return [](const ConfigReader& in) { return curve(Kind::kSoftmax, static_cast<double>(in.integer("axis", -1))); };
+    return [](const ConfigReader& in) {
+      const std::vector<std::int64_t> axes = in.integers("axis", 1, -1);
+      if (axes.size() != 1) in.refuse("axis", "is not offered; a softmax is over one axis");
+      return curve(Kind::kSoftmax, static_cast<double>(axes[0]));
+    };
   return nullptr;
 }
 
@@ -144,7 +156,8 @@ ThresholdedReLU::ThresholdedReLU(double theta, const PlainLayerOptions& options)
 Softmax::Softmax(std::int64_t axis, const PlainLayerOptions& options)
     : Layer(std::make_shared<CurveLayer>(CurveLayer::Kind::kSoftmax, static_cast<double>(axis), options)) {}
 PReLU::PReLU(const PlainLayerOptions& options)
-    : Layer(std::make_shared<PReLULayer>(options, std::vector<std::int64_t>{}, "zeros")) {}
+    : Layer(std::make_shared<PReLULayer>(options, std::vector<std::int64_t>{}, WeightOptions{.initializer = "zeros"})) {
+}
 
 }  // namespace layers
 }  // namespace plimsoll

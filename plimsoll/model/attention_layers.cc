@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "plimsoll/base/error.h"
-#include "plimsoll/model/internal/config.h"
+#include "plimsoll/model/internal/kernel_and_bias.h"
 #include "plimsoll/model/internal/layer_check.h"
 #include "plimsoll/ops/attention.h"
 #include "plimsoll/ops/dense.h"
@@ -58,15 +58,16 @@ class MultiHeadAttentionLayer final : public LayerBase {
     out.put("num_heads", heads_);
     out.put("key_dim", key_dim_);
     out.put("value_dim", value_dim_);
-    out.put("use_bias", options_.use_bias);
+    put_kernel(out, options_);
+    put_bias(out, options_);
     out.put("use_causal_mask", options_.causal);
+    if (options_.seed) out.put("seed", options_.seed);
   }
   static std::shared_ptr<LayerBase> read(const ConfigReader& in) {
-    return std::make_shared<MultiHeadAttentionLayer>(
-        in.integer("num_heads"), in.integer("key_dim"),
-        MultiHeadAttentionOptions{.value_dim = in.integer("value_dim", 0),
-                                  .use_bias = in.flag("use_bias", true),
-                                  .causal = in.flag("use_causal_mask", false)});
+    MultiHeadAttentionOptions options{
+        .value_dim = in.integer("value_dim", 0), .causal = in.flag("use_causal_mask", false), .seed = in.seed()};
+    read_kernel_and_bias(in, options);
+    return std::make_shared<MultiHeadAttentionLayer>(in.integer("num_heads"), in.integer("key_dim"), options);
   }
 
  private:
@@ -75,8 +76,8 @@ class MultiHeadAttentionLayer final : public LayerBase {
     std::optional<Variable> bias;
   };
   Projection project(const std::string& name, const Shape& kernel, const Shape& bias) {
-    Projection result{add_weight(name + "/kernel", kernel, {.seed = options_.seed}), std::nullopt};
-    if (options_.use_bias) result.bias = add_weight(name + "/bias", bias, {.initializer = "zeros"});
+    Projection result{add_weight(name + "/kernel", kernel, kernel_weight(options_)), std::nullopt};
+    if (options_.use_bias) result.bias = add_weight(name + "/bias", bias, bias_weight(options_));
     return result;
   }
   static Tensor bias_of(const Projection& projection) {

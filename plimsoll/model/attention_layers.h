@@ -22,6 +22,12 @@ struct MultiHeadAttentionOptions {
   bool causal = false;  // A query sees no key after its own place.
   std::string name = {};
   std::optional<std::uint64_t> seed = {};
+  Initializer kernel_initializer = "glorot_uniform";  // Of all four projections, as what follows.
+  Initializer bias_initializer = "zeros";
+  Regularizer kernel_regularizer = {};
+  Regularizer bias_regularizer = {};
+  Constraint kernel_constraint = {};
+  Constraint bias_constraint = {};
 };
 
 namespace layers {

@@ -3,7 +3,9 @@
 
 #include <filesystem>
 
+#include "plimsoll/base/atomic_file.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/io/bundle.h"
 #include "plimsoll/model/callbacks.h"
 #include "plimsoll/model/internal/monitor.h"
 #include "plimsoll/model/layers_model.h"
@@ -11,6 +13,8 @@
 
 namespace plimsoll {
 namespace {
+
+namespace fs = std::filesystem;
 
 std::string path_of(const std::string& pattern, int epoch, std::size_t batch, const Logs& logs) {
   fmt::dynamic_format_arg_store<fmt::format_context> values;
@@ -26,6 +30,21 @@ std::string path_of(const std::string& pattern, int epoch, std::size_t batch, co
   } catch (const fmt::format_error& error) {
     throw InvalidArgument(
         fmt::format("ModelCheckpoint: \"{}\" cannot be filled in: {}; there are: {}", pattern, error.what(), names));
+  }
+}
+
+// What a fit that was killed while it saved left behind: temporaries, and data that no index names.
+void remove_unfinished(const std::string& pattern) {
+  const fs::path begin = pattern.substr(0, pattern.find('{'));  // What all names have in common.
+  const std::string stem = begin.filename().string();
+  if (stem.empty() || begin.parent_path().string().find('{') != std::string::npos) return;
+  remove_stale_temporaries(begin.parent_path(), stem);
+  for (const std::string& name : list_directory(begin.parent_path())) {
+    const std::size_t end = name.rfind(".data-");
+    std::error_code ignored;
+    if (end == std::string::npos || !name.starts_with(stem) || name.find("-of-", end) == std::string::npos) continue;
+    if (!fs::exists(bundle_index_path(begin.parent_path() / name.substr(0, end)), ignored))
+      fs::remove(begin.parent_path() / name, ignored);
   }
 }
 
@@ -45,6 +64,7 @@ class CheckpointCallback final : public CallbackBase {
     monitor_.begin();
     epoch_ = 0;
     batches_ = 0;
+    if (options_.save_weights_only) remove_unfinished(path_);
   }
   void on_epoch_begin(Model&, int epoch) override { epoch_ = epoch; }
   void on_batch_end(Model& model, std::size_t batch, const Logs& logs) override {

@@ -2,6 +2,8 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
+#include <set>
 
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/log.h"
@@ -45,6 +47,18 @@ class Recording : public testing::Test {
 using ModelCheckpointTest = Recording;
 using TensorBoardTest = Recording;
 using GrowthTest = Recording;
+
+TEST_F(ModelCheckpointTest, RemovesWhatAKilledFitLeft) {
+  fs::create_directories(directory_);
+  for (const char* name : {"cp-0007.ckpt.data-00000-of-00001", "cp-0008.ckpt.index.tmp-1-0",
+                           "cp-0008.ckpt.data-00000-of-00001.tmp-1-1", "other.data-00000-of-00001", "cp-notes.txt"})
+    std::ofstream(path(name)) << "left behind";
+  fit(make_model(0), 1, callbacks::ModelCheckpoint(path("cp-{epoch:04d}.ckpt"), {.save_weights_only = true}));
+  std::set<std::string> names;
+  for (const auto& entry : fs::directory_iterator(directory_)) names.insert(entry.path().filename());
+  EXPECT_EQ(names, (std::set<std::string>{"checkpoint", "cp-0001.ckpt.data-00000-of-00001", "cp-0001.ckpt.index",
+                                          "cp-notes.txt", "other.data-00000-of-00001"}));
+}
 
 TEST_F(ModelCheckpointTest, NamesFilesByNumbers) {
   const Sequential model = make_model(0);

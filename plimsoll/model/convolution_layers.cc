@@ -61,7 +61,7 @@ class Conv2DLayer final : public LayerBase {
         break;
     }
     if (kind_ == ConvKind::kSeparable)
-      pointwise_ = add_weight("pointwise_kernel", {1, 1, channels * multiplier, filters_}, weight);
+      pointwise_ = add_weight("pointwise_kernel", {1, 1, channels * multiplier, filters_}, pointwise_weight());
     const std::int64_t outputs = kind_ == ConvKind::kDepthwise ? channels * multiplier : filters_;
     if (options_.use_bias) bias_ = add_weight("bias", {outputs}, bias_weight(options_));
   }
@@ -86,6 +86,12 @@ class Conv2DLayer final : public LayerBase {
   }
 
  private:
+  WeightOptions pointwise_weight() const {
+    return {.initializer = options_.pointwise_initializer.or_else(options_.kernel_initializer),
+            .regularizer = options_.pointwise_regularizer.value_or(options_.kernel_regularizer),
+            .constraint = options_.pointwise_constraint.value_or(options_.kernel_constraint),
+            .seed = options_.seed};
+  }
   ConvOptions conv_options() const {
     return {.strides = options_.strides,
             .padding = options_.padding,
@@ -129,7 +135,12 @@ void Conv2DLayer::config(ConfigWriter& out) const {
   const bool depthwise = kind_ == ConvKind::kDepthwise || kind_ == ConvKind::kSeparable;
   if (depthwise) out.put("depth_multiplier", options_.depth_multiplier);
   put_kernel(out, options_, depthwise ? "depthwise" : "kernel");
-  if (kind_ == ConvKind::kSeparable) put_kernel(out, options_, "pointwise");
+  if (kind_ == ConvKind::kSeparable) {
+    const WeightOptions pointwise = pointwise_weight();
+    out.put("pointwise_initializer", pointwise.initializer);
+    out.put("pointwise_regularizer", pointwise.regularizer);
+    out.put("pointwise_constraint", pointwise.constraint);
+  }
   put_bias(out, options_);
   out.put_null("activity_regularizer");
 }
@@ -148,9 +159,16 @@ std::shared_ptr<LayerBase> read_conv2d(const ConfigReader& in) {
                         .padding = in.text("padding", "valid"),
                         .activation = in.text("activation", "linear"),
                         .dilation_rate = read_size(in, "dilation_rate", 1),
-                        .groups = in.integer("groups", 1),
-                        .depth_multiplier = in.integer("depth_multiplier", 1)};
+                        .groups = kKind == ConvKind::kPlain ? in.integer("groups", 1) : 1,
+                        .depth_multiplier = kDepthwise ? in.integer("depth_multiplier", 1) : 1};
   read_kernel_and_bias(in, options, kDepthwise ? "depthwise" : "kernel");
+  if (kKind == ConvKind::kSeparable) {
+    options.pointwise_initializer = in.initializer("pointwise_initializer");
+    options.pointwise_regularizer = in.regularizer("pointwise_regularizer");
+    options.pointwise_constraint = in.constraint("pointwise_constraint");
+  }
+  if (kKind == ConvKind::kTranspose && (options.dilation_rate.rows != 1 || options.dilation_rate.columns != 1))
+    in.refuse("dilation_rate", "is not offered here");
   return std::make_shared<Conv2DLayer>(kKind, kKind == ConvKind::kDepthwise ? 0 : in.integer("filters"),
                                        read_size(in, "kernel_size", 0), options);
 }

@@ -23,11 +23,24 @@ void require_compiled(const Network& network) {
     throw FailedPrecondition(fmt::format("forecast: model \"{}\" is not compiled; call compile first", network.name()));
 }
 
+// Sums of sizes that a file named could pass the end of numbers.
+constexpr std::size_t kMostBytes = std::size_t{1} << 50;
+MemoryForecast forecast_batch(Network& network, std::size_t batch_size) {
+  const BatchSpec batch = assumed_batch(network, batch_size);
+  Shapes inputs;
+  for (const auto& input : batch.inputs) inputs.push_back(input.shape);
+  if (network.bytes_between_layers(inputs) > kMostBytes)
+    throw InvalidArgument(fmt::format(
+        "forecast: model \"{}\" passes more than {} between its layers for a batch of {}; give smaller batches",
+        network.name(), format_bytes(kMostBytes), batch_size));
+  return forecast_training(network, batch);
+}
+
 }  // namespace
 
 MemoryForecast Model::forecast(const ForecastOptions& options) const {
   require_compiled(*network_);
-  return forecast_training(*network_, assumed_batch(*network_, options.batch_size));
+  return forecast_batch(*network_, options.batch_size);
 }
 
 MemoryForecast Model::forecast(const Example& batch) const {
@@ -57,7 +70,12 @@ MemoryForecast Model::forecast(const Dataset& batches) const {
 std::size_t Model::max_batch_size(std::size_t bytes) const {
   require_compiled(*network_);
   const auto need = [&](std::size_t batch) {
-    return forecast_training(*network_, assumed_batch(*network_, batch)).smallest_budget;
+    try {
+      return forecast_batch(*network_, batch).smallest_budget;
+    } catch (const InvalidArgument&) {
+      if (batch == 1) throw;
+      return SIZE_MAX;  // Sizes that no memory has.
+    }
   };
   const Shape& input = network_->is_connected() ? network_->call_of(network_->input_slots()[0]).shapes[0] : Shape();
   if (input.is_set() && input.rank() > 0 && input[0] != kUnknownSize) {  // One that takes no other.

@@ -37,7 +37,7 @@ void fill(std::span<T> to, const Json& data, const std::string& path) {
 }
 
 Tensor read_tensor(const Json& in, const std::string& path) {
-  const ConfigReader reader(in, path);
+  const ConfigReader reader = config_reader(in, path);
   const Shape shape = reader.shape("shape");
   const DType dtype = dtype_named(reader.text("dtype", "float32"), path);
   if (!in.contains("data") || !in["data"].is_array()) throw Corruption(fmt::format("{}/data: expected a list", path));
@@ -89,12 +89,13 @@ Tensor read_lists(const Json& in, const std::string& path) {
 }  // namespace
 
 std::vector<Tensor> load_json_tensors(const std::string& path) {
-  const Json document = read_json_file(path);
-  if (!document.is_array()) throw Corruption(fmt::format("{}: expected a list of tensors", path));
-  if (!document.empty() && !document[0].is_object()) return {read_lists(document, path)};
   std::vector<Tensor> result;
-  for (std::size_t i = 0; i < document.size(); ++i)
-    result.push_back(read_tensor(document[i], fmt::format("{}: {}", path, i)));
+  with_json_file(path, [&](const Json& document) {
+    if (!document.is_array()) throw Corruption(fmt::format("{}: expected a list of tensors", path));
+    if (!document.empty() && !document[0].is_object()) return result.push_back(read_lists(document, path));
+    for (std::size_t i = 0; i < document.size(); ++i)
+      result.push_back(read_tensor(document[i], fmt::format("{}: {}", path, i)));
+  });
   return result;
 }
 

@@ -43,6 +43,28 @@ std::vector<Variable> chosen(const LayerBase& base, bool trainable) {
   return result;
 }
 
+// Zeros that take memory at their first use, if there is one.
+Tensor zeros_later(const Shape& shape) {
+  const Origin origin{.op = "variable", .category = Category::kParameters};
+  return make_tensor_on(
+      Storage::take_lazily(current_device(), shape.size() * sizeof(float), block_label(origin, shape, f32), {}), 0,
+      shape, f32, origin);
+}
+
+// With those that only it leads to, and without recursion: files may describe chains of any length.
+void end_node(LayerOutput::Node* node) {
+  std::vector<LayerOutput> inputs = std::move(node->inputs);
+  delete node;
+  while (!inputs.empty()) {
+    const LayerOutput input = std::move(inputs.back());
+    inputs.pop_back();
+    if (input.node().use_count() != 1) continue;  // Someone else ends it.
+    std::vector<LayerOutput>& theirs = const_cast<LayerOutput::Node&>(*input.node()).inputs;
+    inputs.insert(inputs.end(), theirs.begin(), theirs.end());
+    theirs.clear();
+  }
+}
+
 }  // namespace
 
 void CallContext::assign_later(const Variable& variable, const Tensor& value) {
@@ -166,8 +188,8 @@ Variable LayerBase::add_weight(std::string_view name, const Shape& shape, const 
                     shape.to_string()));
   const std::optional<std::uint64_t> seed =
       options.seed ? std::optional(seed_at(*options.seed, weights_.size())) : std::nullopt;
-  const Initializer& initializer = WeightsFollow::is_on() ? WeightsFollow::zeros() : options.initializer;
-  const Variable variable(initializer.make(shape, seed), {.name = full_name, .trainable = options.trainable});
+  const Variable variable(WeightsFollow::is_on() ? zeros_later(shape) : options.initializer.make(shape, seed),
+                          {.name = full_name, .trainable = options.trainable});
   weights_.push_back({variable, options.trainable, options.regularizer, options.constraint});
   return variable;
 }
@@ -196,7 +218,7 @@ const Shape& LayerOutput::shape() const { return node_->shapes.at(index_); }
 DType LayerOutput::dtype() const { return node_->inputs.empty() ? node_->layer->input_dtype() : f32; }
 
 std::vector<LayerOutput> Layer::outputs(const std::vector<LayerOutput>& inputs) const {
-  auto node = std::make_shared<LayerOutput::Node>();
+  const std::shared_ptr<LayerOutput::Node> node(new LayerOutput::Node, end_node);
   node->layer = base_;
   node->inputs = inputs;
   Shapes shapes;

@@ -3,13 +3,18 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 
 #include "plimsoll/base/atomic_file.h"
+#include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/make_directories.h"
+#include "plimsoll/device/device_memory.h"
 #include "plimsoll/model/counted.h"
+#include "plimsoll/model/internal/config.h"
 #include "plimsoll/model/internal/json_file.h"
 #include "plimsoll/model/internal/network.h"
 #include "plimsoll/model/internal/network_json.h"
@@ -28,14 +33,46 @@ using OrderedJson = nlohmann::ordered_json;
 // TF.js refuses a model whose training configuration it does not know; then it has a name that it does not look at.
 constexpr const char* kTraining = "trainingConfig";
 constexpr const char* kOwnTraining = "plimsollTrainingConfig";
+constexpr std::size_t kMostWeightBytes = std::size_t{1} << 50;
+// Two names, so that new weights never replace those that the model.json of before names.
+constexpr const char* kWeightFiles[] = {"weights.bin", "weights-2.bin"};
 
 void refuse_graph_models(const Json& document, const std::string& path) {
-  const bool says_so = document.value("format", "") == "graph-model";
+  const bool says_so = config_reader(document, path).text("format", "") == "graph-model";
   const auto topology = document.find("modelTopology");
   const bool has_nodes = topology != document.end() && topology->is_object() && topology->contains("node");
   if (says_so || has_nodes)
     throw Unsupported(fmt::format(
-        "{}: is a graph model; only Layers models can be loaded, convert it with the Keras converter", path));
+        "{}: is a graph model of TensorFlow.js, which has operations and no layers; convert the Keras model that it "
+        "was "
+        "made of with `tensorflowjs_converter --input_format=keras --output_format=tfjs_layers_model MODEL.h5 OUT`",
+        path));
+}
+
+// Sums that stay at the top.
+std::size_t weight_bytes(const Network& network) {
+  std::size_t total = 0;
+  for (const LayerBase::Weight& weight : network.unique_weights())
+    total = weight.variable.nbytes() > SIZE_MAX - total ? SIZE_MAX : total + weight.variable.nbytes();
+  return total;
+}
+
+// Refuses weights that no memory holds, or not this device's, before the first of them is made.
+void require_room(const Network& network, bool on_device, const std::string& path) {
+  const std::size_t bytes = weight_bytes(network);
+  if (bytes > kMostWeightBytes)
+    throw Corruption(
+        fmt::format("{}: the weights take more than {}; no machine has that", path, format_bytes(kMostWeightBytes)));
+  if (!on_device) return;
+  const std::size_t limit = memory_stats().bytes_limit;
+  if (bytes <= limit) return;
+  OutOfMemoryDetails details;
+  details.requested = bytes;
+  details.limit = limit;
+  details.smallest_sufficient_limit = bytes;
+  details.what = fmt::format("{}: the weights take {}, the device's limit is {}; raise it, or choose a smaller model",
+                             path, format_bytes_exactly(bytes), format_bytes_exactly(limit));
+  throw OutOfMemory(std::move(details));
 }
 
 // layer/lstm_cell/kernel stands for layer/kernel.
@@ -94,7 +131,7 @@ const char* manifest_dtype(const Tensor& tensor, const std::string& name) {
                                 dtype_name(tensor.dtype())));
 }
 
-// What is written to weights.bin, in the order of the manifest.
+// What is written to the weights' file, in the order of the manifest.
 struct Manifest {
   OrderedJson entries = OrderedJson::array();
   std::vector<Tensor> values;
@@ -109,22 +146,68 @@ struct Manifest {
   }
 };
 
-}  // namespace
+// Whether the model.json that is there names this file. One that cannot be read names none: it is no model.
+bool is_named(const fs::path& json, const std::string& file) {
+  bool named = false;
+  try {
+    with_json_file(json.string(), [&](const Json& document) {
+      if (!document.is_object() || !document.contains("weightsManifest")) return;
+      for (const Json& group : document["weightsManifest"])
+        for (const Json& name : group.at("paths")) named = named || name == file;
+    });
+  } catch (const Error&) {
+  }
+  return named;
+}
 
-Model load_layers_model(const std::string& path) {
-  const Json document = read_json_file(path);
+// One switch: the weights go to a file that nothing names yet, and model.json, which names it, comes last.
+void write_files(const fs::path& directory, OrderedJson& document, Manifest& manifest) {
+  make_directories(directory);
+  remove_stale_temporaries(directory, "weights");
+  remove_stale_temporaries(directory, "model.json.");
+  const fs::path json_path = directory / "model.json";
+  const std::string old_file = kWeightFiles[is_named(json_path, kWeightFiles[0]) ? 0 : 1];
+  const std::string file = kWeightFiles[old_file == kWeightFiles[0] ? 1 : 0];
+  document["weightsManifest"] =
+      OrderedJson::array({{{"paths", OrderedJson::array({file})}, {"weights", std::move(manifest.entries)}}});
+  AtomicFile weights(directory / file);
+  for (const Tensor& value : manifest.values) {
+    const ConstTensorView view = value.view();
+    weights.write(std::span<const std::byte>(view.bytes(), view.nbytes()));
+  }
+  AtomicFile json(json_path);
+  json.write(document.dump());
+  weights.commit();
+  std::error_code ignored;
+  try {
+    json.commit();
+  } catch (...) {
+    if (!is_named(json_path, file)) fs::remove(directory / file, ignored);
+    throw;
+  }
+  fs::remove(directory / old_file, ignored);
+}
+
+// While a model is loaded another process may save over it: then its weights are gone, and model.json is a new one.
+constexpr int kMostAttempts = 5;
+
+Model read_model(const Json& document, const std::string& path, const LoadLayersOptions& options) {
   if (!document.is_object()) throw Corruption(fmt::format("{}: is no object; it is no Layers model", path));
   refuse_graph_models(document, path);
   const bool has_weights = document.contains("weightsManifest");
-  Model model([&] {
-    const WeightsFollow zeros(has_weights);
-    return read_topology(document, path);
-  }());
+  std::shared_ptr<Network> network;
+  {
+    const WeightsFollow later(true);
+    network = read_topology(document, path);
+  }
+  require_room(*network, options.weights, path);
+  if (options.weights && !has_weights) network = read_topology(document, path);  // With values to begin with.
+  const Model model(network);
   if (!model.is_built())
     throw Corruption(fmt::format("{}: modelTopology: the first layer has no batch_input_shape", path));
   const TidyScope scope;
   NamedWeights weights;
-  if (has_weights) {
+  if (options.weights && has_weights) {
     weights =
         read_weights(document["weightsManifest"], fs::path(path).parent_path().string(), path + ": weightsManifest");
     assign_weights(model.network(), weights.weights, path);
@@ -133,6 +216,24 @@ Model load_layers_model(const std::string& path) {
     if (document.contains(key) && document[key].is_object())
       read_training(model, document[key], weights.optimizer, path + ": " + key);
   return model;
+}
+
+}  // namespace
+
+Model load_layers_model(const std::string& path, const LoadLayersOptions& options) {
+  std::optional<Model> model;
+  Json before;
+  for (int attempt = 1; !model; ++attempt) {
+    with_json_file(path, [&](const Json& document) {
+      try {
+        model = read_model(document, path, options);
+      } catch (const NotFound&) {
+        if (attempt == kMostAttempts || document == before) throw;
+        before = document;
+      }
+    });
+  }
+  return *model;
 }
 
 void save_layers_model(const Model& model, const std::string& directory, const SaveLayersOptions& options) {
@@ -160,18 +261,7 @@ void save_layers_model(const Model& model, const std::string& directory, const S
   if (options.include_optimizer)
     document[tfjs_takes_training(model) ? kTraining : kOwnTraining] =
         write_training(model, [&](const std::string& name, const Tensor& value) { manifest.add(name, value, true); });
-  document["weightsManifest"] =
-      OrderedJson::array({{{"paths", OrderedJson::array({"weights.bin"})}, {"weights", std::move(manifest.entries)}}});
-  make_directories(directory);
-  AtomicFile weights(fs::path(directory) / "weights.bin");
-  for (const Tensor& value : manifest.values) {
-    const ConstTensorView view = value.view();
-    weights.write(std::span<const std::byte>(view.bytes(), view.nbytes()));
-  }
-  weights.commit();
-  AtomicFile json(fs::path(directory) / "model.json");
-  json.write(document.dump());
-  json.commit();
+  write_files(directory, document, manifest);
 }
 
 }  // namespace plimsoll

@@ -33,8 +33,11 @@ void require_built(const Network& network, const char* where) {
 void refuse_hdf5(const std::string& path, const char* where) {
   const std::string extension = fs::path(path).extension().string();
   if (extension == ".h5" || extension == ".hdf5" || extension == ".keras")
-    throw Unsupported(fmt::format("{}: \"{}\" is the name of an HDF5 file, which is not offered; leave out \"{}\"",
-                                  where, path, extension));
+    throw Unsupported(fmt::format(
+        "{}: \"{}\" is the name of a file of Keras ({}), which is not offered; leave out \"{}\" (in Keras, too: "
+        "`model.save_weights(\"{}\", save_format=\"tf\")`), or convert a whole model with `tensorflowjs_converter "
+        "--input_format=keras`",
+        where, path, extension == ".keras" ? "zip" : "HDF5", extension, fs::path(path).stem().string()));
 }
 
 // Those that train, in Keras' order.

@@ -49,10 +49,7 @@ class DropoutLayer final : public LayerBase {
       out.put_null("noise_shape");
     else
       out.put("noise_shape", options_.noise_shape);
-    if (options_.seed)
-      out.put("seed", static_cast<std::int64_t>(*options_.seed));
-    else
-      out.put_null("seed");
+    out.put("seed", options_.seed);
   }
 
  private:
@@ -77,7 +74,10 @@ class NoiseLayer final : public LayerBase {
                                        {.seed = next_seed(options_.seed), .dtype = x.dtype()});
     return multiplies_ ? x * noise : x + noise;
   }
-  void config(ConfigWriter& out) const override { out.put(multiplies_ ? "rate" : "stddev", amount_); }
+  void config(ConfigWriter& out) const override {
+    out.put(multiplies_ ? "rate" : "stddev", amount_);
+    if (options_.seed) out.put("seed", options_.seed);
+  }
 
  private:
   const char* const class_name_;
@@ -102,7 +102,10 @@ class AlphaDropoutLayer final : public LayerBase {
     const Tensor kept = dropout(ones(x.shape(), x.dtype()), rate_, {.seed = next_seed(options_.seed)}) * (1 - rate_);
     return (x * kept + (1 - kept) * kDropped) * a + b;
   }
-  void config(ConfigWriter& out) const override { out.put("rate", rate_); }
+  void config(ConfigWriter& out) const override {
+    out.put("rate", rate_);
+    if (options_.seed) out.put("seed", options_.seed);
+  }
 
  private:
   const double rate_;
@@ -116,6 +119,7 @@ double require_deviation(double deviation) {
 }
 
 std::shared_ptr<LayerBase> read_dropout(const char* class_name, const ConfigReader& in, std::size_t spatial) {
+  require_channels_last(in);
   DropoutOptions options{.seed = in.seed()};
   if (in.has("noise_shape")) {
     const Shape noise = in.shape("noise_shape");
@@ -135,16 +139,16 @@ LayerReader noise_layer_reader(std::string_view class_name) {
   if (class_name == "GaussianNoise")
     return [](const ConfigReader& in) -> std::shared_ptr<LayerBase> {
       return std::make_shared<NoiseLayer>("GaussianNoise", require_deviation(in.number("stddev", 0)), false,
-                                          NoiseOptions{});
+                                          NoiseOptions{.seed = in.seed()});
     };
   if (class_name == "GaussianDropout")
     return [](const ConfigReader& in) -> std::shared_ptr<LayerBase> {
       return std::make_shared<NoiseLayer>("GaussianDropout", require_rate("GaussianDropout", in.number("rate", 0)),
-                                          true, NoiseOptions{});
+                                          true, NoiseOptions{.seed = in.seed()});
     };
   if (class_name == "AlphaDropout")
     return [](const ConfigReader& in) -> std::shared_ptr<LayerBase> {
-      return std::make_shared<AlphaDropoutLayer>(in.number("rate", 0), NoiseOptions{});
+      return std::make_shared<AlphaDropoutLayer>(in.number("rate", 0), NoiseOptions{.seed = in.seed()});
     };
   return nullptr;
 }

@@ -1,4 +1,4 @@
-// BatchNormalization and LayerNormalization, over the last axis.
+// BatchNormalization and LayerNormalization, over the last axis; files may name it by its number.
 //
 //   layers::BatchNormalization(); layers::LayerNormalization({.epsilon = 1e-5})
 //
@@ -22,6 +22,13 @@ struct BatchNormalizationOptions {
   Shape input_shape = {};
   Regularizer gamma_regularizer = {};
   Regularizer beta_regularizer = {};
+  Constraint gamma_constraint = {};
+  Constraint beta_constraint = {};
+  Initializer gamma_initializer = "ones";
+  Initializer beta_initializer = "zeros";
+  Initializer moving_mean_initializer = "zeros";
+  Initializer moving_variance_initializer = "ones";
+  std::int64_t axis = -1;  // The last one, counted from either end.
 };
 struct LayerNormalizationOptions {
   double epsilon = 1e-3;
@@ -29,6 +36,13 @@ struct LayerNormalizationOptions {
   bool scale = true;
   std::string name = {};
   Shape input_shape = {};
+  Regularizer gamma_regularizer = {};
+  Regularizer beta_regularizer = {};
+  Constraint gamma_constraint = {};
+  Constraint beta_constraint = {};
+  Initializer gamma_initializer = "ones";
+  Initializer beta_initializer = "zeros";
+  std::int64_t axis = -1;  // The last one, counted from either end.
 };
 
 namespace layers {

@@ -6,6 +6,7 @@
 #include "plimsoll/model/internal/kernel_and_bias.h"
 #include "plimsoll/model/internal/layer_check.h"
 #include "plimsoll/model/internal/recurrent_layer.h"
+#include "plimsoll/model/internal/weights_follow.h"
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/dropout.h"
 #include "plimsoll/ops/elementwise.h"
@@ -16,6 +17,7 @@ namespace plimsoll {
 namespace {
 
 constexpr const char* kNames[] = {"SimpleRNN", "LSTM", "GRU"};
+constexpr std::int64_t kMostStepsOneByOne = 100'000;
 const char* name_of(RecurrentKind kind) { return kNames[static_cast<std::size_t>(kind)]; }
 
 void require_elementwise(const LayerActivation& activation, RecurrentKind kind) {
@@ -60,7 +62,7 @@ void RecurrentLayer::make_bias() {
   const bool two_rows = kind_ == RecurrentKind::kGRU && options_.reset_after;
   const Shape shape = two_rows ? Shape{2, 3 * units_} : Shape{gates() * units_};
   bias_ = add_weight("bias", shape, bias_weight(options_));
-  if (kind_ != RecurrentKind::kLSTM || !options_.unit_forget_bias) return;
+  if (kind_ != RecurrentKind::kLSTM || !options_.unit_forget_bias || WeightsFollow::is_on()) return;
   const Tensor drawn = bias_->value();
   bias_->assign(concat({drawn.slice({0}, {units_}), ones({units_}), drawn.slice({2 * units_}, {-1})}, 0));
 }
@@ -102,6 +104,10 @@ Sequence RecurrentLayer::run(const Tensor& x, const SequenceOptions& options) co
 // Step by step: each begins with the state of the one before, of which the same units are always dropped.
 Sequence RecurrentLayer::run_with_dropout(const Tensor& x, const SequenceOptions& options) {
   const std::int64_t batch = x.shape()[0], time = x.shape()[1];
+  if (time > kMostStepsOneByOne)
+    throw InvalidArgument(
+        fmt::format("{} \"{}\": {} steps with recurrent_dropout, which run one by one; give at most {}", class_name(),
+                    name(), time, kMostStepsOneByOne));
   const Tensor none = zeros({batch, units_}, x.dtype());
   Sequence now{.output = {}, .h = none, .c = none};
   if (!options.initial_h.is_empty_handle()) now.h = options.initial_h;
@@ -191,6 +197,7 @@ void RecurrentLayer::config(ConfigWriter& out) const {
   out.put("go_backwards", options_.go_backwards);
   out.put("stateful", options_.stateful);
   out.put("unroll", false);
+  if (options_.seed) out.put("seed", options_.seed);
 }
 
 namespace {
@@ -204,6 +211,7 @@ std::shared_ptr<LayerBase> read_recurrent(const ConfigReader& in) {
                            .return_state = in.flag("return_state", false),
                            .go_backwards = in.flag("go_backwards", false),
                            .stateful = in.flag("stateful", false),
+                           .seed = in.seed(),
                            .dropout = in.number("dropout", 0),
                            .recurrent_dropout = in.number("recurrent_dropout", 0),
                            .unit_forget_bias = in.flag("unit_forget_bias", true),

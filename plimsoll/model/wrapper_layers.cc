@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "plimsoll/base/error.h"
 #include "plimsoll/model/internal/config.h"
 #include "plimsoll/model/internal/layer_check.h"
@@ -14,6 +16,15 @@ namespace {
 
 std::string inner_name_of(const LayerBase& layer) {
   return layer.name().empty() ? snake_case(layer.class_name()) : layer.name();
+}
+
+// Whether the two differ in nothing but the direction (and their names).
+bool is_mirror(const LayerBase& layer, const LayerBase& other) {
+  nlohmann::ordered_json one = write_layer(layer, ""), two = write_layer(other, "");
+  nlohmann::ordered_json& forth = one["config"]["go_backwards"];
+  if (!forth.is_boolean()) return false;
+  forth = !forth.get<bool>();
+  return one == two;
 }
 
 class BidirectionalLayer final : public LayerBase {
@@ -81,8 +92,11 @@ class BidirectionalLayer final : public LayerBase {
   }
   static std::shared_ptr<LayerBase> read(const ConfigReader& in) {
     const bool both = !in.has("merge_mode") && in.is_null("merge_mode");
+    const std::shared_ptr<LayerBase> layer = in.layer("layer");
+    if (in.has("backward_layer") && !is_mirror(*layer, *in.layer("backward_layer")))
+      in.refuse("backward_layer", "is not the layer read backwards, and others are not offered");
     return std::make_shared<BidirectionalLayer>(
-        *in.layer("layer"), BidirectionalOptions{.merge_mode = both ? "none" : in.text("merge_mode", "concat")});
+        *layer, BidirectionalOptions{.merge_mode = both ? "none" : in.text("merge_mode", "concat")});
   }
 
  private:

@@ -162,8 +162,9 @@ std::size_t CsvColumns::find(const std::string& name) const {
                              header_ ? "" : " (the file is read as one without a header)"));
 }
 
+// Counted from 1, as lines are. A column without a name is called by its number, from 0.
 std::string CsvColumns::described(std::size_t index) const {
-  return header_ ? fmt::format("column {} (\"{}\")", index, shown(names_[index])) : fmt::format("column {}", index);
+  return fmt::format("column {} ({}\"{}\")", index + 1, header_ ? "" : "called ", shown(names_[index]));
 }
 
 bool CsvColumns::is_kept(const CsvReader& reader) const {

@@ -17,8 +17,8 @@ namespace {
 
 using NodePointer = std::shared_ptr<const LayerOutput::Node>;
 
-void collect_names(const LayerBase& layer, std::set<std::string>& names) {
-  if (!layer.name().empty()) names.insert(layer.name());
+void collect_names(const LayerBase& layer, std::vector<std::string>& names) {
+  if (!layer.name().empty()) names.push_back(layer.name());
   for (const LayerBase* inner : layer.inner_layers()) collect_names(*inner, names);
 }
 
@@ -61,7 +61,7 @@ Network::Network(std::vector<LayerOutput> inputs, std::vector<LayerOutput> outpu
   refuse_unused_inputs();
   set_batch_shape(inputs[0].shape());
   set_input_dtype(inputs[0].dtype());
-  name_layers(0);
+  name_layers(layers_);
   find_ends();
   Shapes shapes;
   for (const LayerOutput& input : inputs) shapes.push_back(input.shape());
@@ -98,23 +98,32 @@ void Network::add_call(const NodePointer& node) {
   add_layer(node->layer);
 }
 
-// "dense", "dense_1", ...: numbered within the model, nested ones included.
-void Network::name_layers(std::size_t from) {
-  std::set<std::string> names, given;
-  for (const auto& layer : layers_) collect_names(*layer, names);
-  for (const auto& layer : layers_) {
-    if (!layer->name().empty() && !given.insert(layer->name()).second)
+// "dense", "dense_1", ...: numbered within the model, nested ones included. If it throws, no name was taken.
+void Network::name_layers(std::span<const std::shared_ptr<LayerBase>> layers) {
+  std::vector<std::string> all, own;
+  std::unordered_set<std::string> seen;
+  for (const auto& layer : layers) {
+    collect_names(*layer, all);
+    if (layer->name().empty()) continue;
+    if (names_.own.count(layer->name()) > 0 || !seen.insert(layer->name()).second)
       throw InvalidArgument(
           fmt::format("model \"{}\": two layers are named \"{}\"; give one another name", name(), layer->name()));
+    own.push_back(layer->name());
   }
-  for (std::size_t i = from; i < layers_.size(); ++i) {
-    if (!layers_[i]->name().empty()) continue;
+  names_.all.insert(all.begin(), all.end());
+  names_.own.insert(own.begin(), own.end());
+  for (const auto& layer : layers) {
+    if (!layer->name().empty()) continue;
     const std::string base =
-        layers_[i]->class_name() == std::string("InputLayer") ? "input" : snake_case(layers_[i]->class_name());
-    std::string name = base;
-    for (int number = 1; names.count(name) > 0; ++number) name = fmt::format("{}_{}", base, number);
-    names.insert(name);
-    layers_[i]->set_name(name);
+        layer->class_name() == std::string("InputLayer") ? "input" : snake_case(layer->class_name());
+    int& next = names_.next[base];
+    std::string name;
+    do {
+      name = next == 0 ? base : fmt::format("{}_{}", base, next);
+      ++next;
+    } while (!names_.all.insert(name).second);
+    names_.own.insert(name);
+    layer->set_name(name);
   }
 }
 
@@ -130,21 +139,29 @@ void Network::find_ends() {
 }
 
 void Network::add(const std::shared_ptr<LayerBase>& layer) {
-  if (std::find(layers_.begin(), layers_.end(), layer) != layers_.end())
+  if (!known_.insert(layer.get()).second)
     throw InvalidArgument(
         fmt::format("model \"{}\": layer \"{}\" is in it already; a chain has each once", name(), layer->name()));
-  layers_.push_back(layer);
   note_change();
   try {
-    name_layers(layers_.size() - 1);
+    layers_.push_back(layer);
+    name_layers({&layer, 1});
     if (is_connected())
       append(layer);
     else if (layer->batch_shape().is_set() && layers_.size() == 1)
       connect(layer->batch_shape(), layer->input_dtype());
   } catch (...) {
-    layers_.pop_back();
+    remove_last(layer);
     throw;
   }
+}
+
+// As if it had never been added; seldom, so it may look at all layers.
+void Network::remove_last(const std::shared_ptr<LayerBase>& layer) {
+  known_.erase(layer.get());
+  if (!layers_.empty() && layers_.back() == layer) layers_.pop_back();
+  names_ = {};
+  name_layers(layers_);
 }
 
 // The next of a connected chain.
@@ -153,10 +170,10 @@ void Network::append(const std::shared_ptr<LayerBase>& layer) {
   Call call{.layer = layer, .inputs = {output_slots_[0]}, .first_output = num_slots_};
   call.shapes = layer->output_shapes({input});
   layer->ensure_built({input});
+  call.ended = {output_slots_[0]};
   num_slots_ += call.shapes.size();
   output_slots_ = {call.first_output};
   calls_.push_back(std::move(call));
-  find_ends();
 }
 
 void Network::connect(const Shape& input, DType dtype) {
@@ -214,6 +231,29 @@ Shapes Network::output_shapes(const Shapes& inputs) const {
     for (const auto& layer : layers_) shapes = layer->output_shapes(shapes);
     return shapes;
   }
+  const std::vector<Shape> slots = slot_shapes(inputs);
+  Shapes result;
+  for (const std::size_t slot : output_slots_) result.push_back(slots[slot]);
+  return result;
+}
+
+std::size_t Network::bytes_between_layers(const Shapes& inputs) const {
+  std::size_t total = 0;
+  const auto add = [&](std::size_t bytes) { total = bytes > SIZE_MAX - total ? SIZE_MAX : total + bytes; };
+  const std::vector<Shape> slots = slot_shapes(inputs);
+  for (const Shape& shape : slots)
+    if (shape.is_known()) add(shape.size() * sizeof(float));
+  for (const Call& call : calls_) {
+    const auto* inner = dynamic_cast<const Network*>(call.layer.get());
+    if (inner == nullptr || !inner->is_connected()) continue;
+    Shapes given;
+    for (const std::size_t slot : call.inputs) given.push_back(slots[slot]);
+    add(inner->bytes_between_layers(given));
+  }
+  return total;
+}
+
+std::vector<Shape> Network::slot_shapes(const Shapes& inputs) const {
   if (inputs.size() != input_slots_.size())
     throw InvalidArgument(fmt::format("model \"{}\": takes {}, was given {}", name(),
                                       counted(input_slots_.size(), "input"), inputs.size()));
@@ -226,9 +266,7 @@ Shapes Network::output_shapes(const Shapes& inputs) const {
     const Shapes shapes = call.layer->output_shapes(given);
     for (std::size_t i = 0; i < shapes.size(); ++i) slots[call.first_output + i] = shapes[i];
   }
-  Shapes result;
-  for (const std::size_t slot : output_slots_) result.push_back(slots[slot]);
-  return result;
+  return slots;
 }
 
 std::vector<Tensor> Network::call_all(const std::vector<Tensor>& inputs, CallContext& context) {

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -52,18 +53,22 @@ class Network final : public LayerBase {
   const Call& call_of(std::size_t slot) const;
   // Makes a chain's connections for this input, if there are none.
   void connect(const Shape& input, DType dtype);
+  // Of all that is passed between its layers for inputs of these shapes, at most SIZE_MAX. Requires known sizes.
+  std::size_t bytes_between_layers(const Shapes& inputs) const;
   std::vector<Weight> unique_weights() const;  // A shared layer's once.
   void visit_layers(const std::function<void(LayerBase&)>& f);
 
   Training training;
 
  private:
+  std::vector<Shape> slot_shapes(const Shapes& inputs) const;
   void add_call(const std::shared_ptr<const LayerOutput::Node>& node);
   void refuse_unused_inputs() const;
   void add_layer(const std::shared_ptr<LayerBase>& layer);
-  void name_layers(std::size_t from);
+  void name_layers(std::span<const std::shared_ptr<LayerBase>> layers);
   void find_ends();
   void append(const std::shared_ptr<LayerBase>& layer);
+  void remove_last(const std::shared_ptr<LayerBase>& layer);
 
   const bool sequential_;
   std::vector<std::shared_ptr<LayerBase>> layers_;
@@ -72,6 +77,11 @@ class Network final : public LayerBase {
   std::unordered_map<const LayerOutput::Node*, std::size_t> first_slots_;  // While it is made.
   std::vector<std::shared_ptr<const LayerOutput::Node>> nodes_;
   std::unordered_set<const LayerBase*> known_;
+  // What its layers are called: all of them, nested ones included; its own; and the next number to try of each kind.
+  struct Names {
+    std::unordered_set<std::string> all, own;
+    std::unordered_map<std::string, int> next;
+  } names_;
   std::size_t num_slots_ = 0;
   bool input_is_told_ = true;
 };

@@ -17,15 +17,6 @@ namespace {
 using Json = nlohmann::json;
 using OrderedJson = nlohmann::ordered_json;
 
-LayerReader reader_of(std::string_view class_name) {
-  for (const auto find :
-       {core_layer_reader, noise_layer_reader, merge_layer_reader, activation_layer_reader, convolution_layer_reader,
-        spatial_layer_reader, pooling_layer_reader, normalization_layer_reader, recurrent_layer_reader,
-        wrapper_layer_reader, attention_layer_reader})
-    if (const LayerReader reader = find(class_name)) return reader;
-  return nullptr;
-}
-
 bool is_network(const std::string& name) { return name == "Sequential" || name == "Model" || name == "Functional"; }
 
 const Json& list_at(const Json& in, const char* key, const std::string& path) {
@@ -40,14 +31,36 @@ std::string text_at(const Json& in, const char* key, const std::string& path) {
   return in[key].get<std::string>();
 }
 
-void read_common(LayerBase& layer, const Json& config, const std::string& path) {
-  const ConfigReader in(config, path);
+// A name, or the policy of that name.
+std::string dtype_at(const Json& config, const std::string& path) {
+  const auto found = config.find("dtype");
+  if (found == config.end() || found->is_null()) return "float32";
+  if (found->is_string()) return found->get<std::string>();
+  if (!found->is_object() || !found->contains("config")) throw Corruption(path + "/dtype: expected a name or a policy");
+  return text_at((*found)["config"], "name", path + "/dtype/config");
+}
+
+// Weights and what is computed with them are float32; of inputs it is the dtype they come in.
+void read_dtype(LayerBase& layer, const ConfigReader& in) {
+  in.has("dtype");
+  const std::string name = dtype_at(in.document().json, in.path());
+  if (dynamic_cast<const InputLayer*>(&layer) != nullptr || name == "int32") {
+    try {
+      return layer.set_input_dtype(parse_dtype(name));
+    } catch (const InvalidArgument&) {
+      in.refuse("dtype", "is not a dtype of inputs that is offered");
+    }
+  }
+  if (name != "float32" && name != "mixed_float16" && name != "mixed_bfloat16")
+    in.refuse("dtype", "is not offered; layers compute in float32");
+}
+
+void read_common(LayerBase& layer, const ConfigReader& in) {
   const std::string name = in.text("name", "");
   if (!name.empty()) layer.give_name(name);
   for (const char* key : {"batch_input_shape", "batch_shape"})
     if (in.has(key)) layer.set_batch_shape(in.shape(key));
-  const std::string dtype = in.text("dtype", "");
-  if (dtype == "int32") layer.set_input_dtype(i32);
+  read_dtype(layer, in);
   if (!in.flag("trainable", true)) layer.set_trainable(false);
 }
 
@@ -122,8 +135,7 @@ class FunctionalReader {
  private:
   void add(const Json& in, const std::string& path, int depth) {
     const std::shared_ptr<LayerBase> layer = read_layer(in, path, depth + 1);
-    const std::string name =
-        in.contains("name") && in["name"].is_string() ? in["name"].get<std::string>() : layer->name();
+    const std::string name = in.contains("name") ? text_at(in, "name", path) : layer->name();
     if (layer->name().empty()) layer->give_name(name);
     if (!layers_.emplace(name, layer).second)
       throw Corruption(fmt::format("{}: a second layer is named \"{}\"", path, name));
@@ -156,34 +168,48 @@ class FunctionalReader {
       if (is_model && from_zero.count(call.layer) == 0) ++call.node;
     }
   }
+  using Place = std::pair<std::string, std::size_t>;  // A layer, and the number of its call.
+
+  // Each call once, as soon as the last of its inputs is there.
   void connect() {
-    while (!pending_.empty()) {
-      std::vector<PendingCall> left;
-      for (PendingCall& call : pending_) {
-        bool ready = true;
-        for (const Reference& input : call.inputs) ready = ready && outputs_.count({input.layer, input.node}) > 0;
-        if (!ready) {
-          left.push_back(std::move(call));
-          continue;
-        }
-        std::vector<LayerOutput> inputs;
-        for (const Reference& input : call.inputs) inputs.push_back(at(input, call.path));
-        outputs_[{call.layer, call.node}] = Layer(layers_.at(call.layer)).outputs(inputs);
+    std::map<Place, std::vector<std::size_t>> waiting;
+    std::vector<std::size_t> missing(pending_.size(), 0), ready;
+    for (std::size_t i = 0; i < pending_.size(); ++i) {
+      for (const Reference& input : pending_[i].inputs) {
+        if (outputs_.count({input.layer, input.node}) > 0) continue;
+        waiting[{input.layer, input.node}].push_back(i);
+        ++missing[i];
       }
-      if (left.size() == pending_.size())
-        throw Corruption(
-            fmt::format("{}: takes the output of a layer that is not there or depends on it", left[0].path));
-      pending_ = std::move(left);
+      if (missing[i] == 0) ready.push_back(i);
     }
+    std::size_t connected = 0;
+    for (; !ready.empty(); ++connected) {
+      const PendingCall& call = pending_[ready.back()];
+      ready.pop_back();
+      std::vector<LayerOutput> inputs;
+      for (const Reference& input : call.inputs) inputs.push_back(at(input, call.path));
+      const Place place = {call.layer, call.node};
+      outputs_[place] = Layer(layers_.at(call.layer)).outputs(inputs);
+      for (const std::size_t i : waiting[place])
+        if (--missing[i] == 0) ready.push_back(i);
+    }
+    if (connected == pending_.size()) return;
+    for (std::size_t i = 0; i < pending_.size(); ++i)
+      if (missing[i] > 0)
+        throw Corruption(
+            fmt::format("{}: takes the output of a layer that is not there or depends on it", pending_[i].path));
   }
 
   const std::string path_;
   std::map<std::string, std::shared_ptr<LayerBase>> layers_;
-  std::map<std::pair<std::string, std::size_t>, std::vector<LayerOutput>> outputs_;
+  std::map<Place, std::vector<LayerOutput>> outputs_;
   std::vector<PendingCall> pending_;
 };
 
-std::shared_ptr<Network> read_functional(const Json& config, const std::string& path, int depth) {
+std::shared_ptr<Network> read_functional(const ConfigReader& in, int depth) {
+  const Json& config = in.document().json;
+  const std::string& path = in.path();
+  for (const char* key : {"layers", "input_layers", "output_layers"}) in.has(key);
   const FunctionalReader reader(config, path, depth);
   const auto ends = [&](const char* key) {
     const std::string at = path + "/" + key;
@@ -192,20 +218,24 @@ std::shared_ptr<Network> read_functional(const Json& config, const std::string& 
     for (const Reference& place : read_references(config[key], at)) result.push_back(reader.at(place, at));
     return result;
   };
-  const std::string name =
-      config.contains("name") && config["name"].is_string() ? config["name"].get<std::string>() : "";
-  return std::make_shared<Network>(ends("input_layers"), ends("output_layers"), name);
+  return std::make_shared<Network>(ends("input_layers"), ends("output_layers"), in.text("name", ""));
 }
 
-std::shared_ptr<Network> read_sequential(const Json& config, const std::string& path, int depth) {
-  const bool old = config.is_array();  // Keras before 2.2: the layers themselves.
-  const std::string name =
-      !old && config.contains("name") && config["name"].is_string() ? config["name"].get<std::string>() : "";
+std::shared_ptr<Network> read_chain(const Json& list, const std::string& name, const std::string& path, int depth) {
+  if (list.empty()) throw Corruption(fmt::format("{}: a model without layers", path));
   auto network = std::make_shared<Network>(name);
-  const Json& list = old ? config : list_at(config, "layers", path);
   for (std::size_t i = 0; i < list.size(); ++i)
     network->add(read_layer(list[i], fmt::format("{}/layers/{}", path, i), depth + 1));
-  if (list.empty()) throw Corruption(fmt::format("{}: a model without layers", path));
+  return network;
+}
+
+std::shared_ptr<Network> read_sequential(const ConfigReader& in, int depth) {
+  in.has("layers");
+  auto network = read_chain(list_at(in.document().json, "layers", in.path()), in.text("name", ""), in.path(), depth);
+  if (in.has("build_input_shape")) {  // Of a chain that was not told its input's shape, but called.
+    const Shape shape = in.shape("build_input_shape");
+    if (!network->is_connected()) network->connect(shape, f32);
+  }
   return network;
 }
 
@@ -218,12 +248,26 @@ OrderedJson shape_json(const Shape& shape) {
 
 }  // namespace
 
+LayerReader built_in_layer_reader(std::string_view class_name) {
+  for (const auto find :
+       {core_layer_reader, noise_layer_reader, merge_layer_reader, activation_layer_reader, convolution_layer_reader,
+        spatial_layer_reader, pooling_layer_reader, normalization_layer_reader, recurrent_layer_reader,
+        wrapper_layer_reader, attention_layer_reader})
+    if (const LayerReader reader = find(class_name)) return reader;
+  return nullptr;
+}
+
 std::shared_ptr<Network> read_network(const std::string& class_name, const Json& config, const std::string& path,
                                       int depth) {
-  if (!config.is_object() && !(class_name == "Sequential" && config.is_array()))
-    throw Corruption(fmt::format("{}: expected an object", path));
   try {
-    return class_name == "Sequential" ? read_sequential(config, path, depth) : read_functional(config, path, depth);
+    const bool is_chain = class_name == "Sequential";
+    if (is_chain && config.is_array()) return read_chain(config, "", path, depth);  // Keras before 2.2.
+    const ConfigReader in = config_reader(config, path, depth);
+    const std::shared_ptr<Network> network = is_chain ? read_sequential(in, depth) : read_functional(in, depth);
+    if (!in.flag("trainable", true)) network->set_trainable(false);
+    read_dtype(*network, in);
+    refuse_unread(in, class_name);
+    return network;
   } catch (const InvalidArgument& error) {
     throw Corruption(fmt::format("{}: {}", path, error.what()));
   }
@@ -236,11 +280,17 @@ std::shared_ptr<LayerBase> read_layer(const Json& in, const std::string& path, i
   const std::string at = path + "/config";
   if (depth > 32) throw Corruption(fmt::format("{}: layers are nested more than 32 deep", path));
   if (is_network(class_name)) return read_network(class_name, config, at, depth);
-  const LayerReader reader = reader_of(class_name);
-  if (reader == nullptr) throw Unsupported(fmt::format("{}: layers of class \"{}\" are not offered", path, class_name));
+  const LayerReader reader = built_in_layer_reader(class_name);
+  const LayerFactory factory = reader == nullptr ? registered_layer_factory(class_name) : LayerFactory();
+  if (reader == nullptr && !factory)
+    throw Unsupported(fmt::format(
+        "{}: layers of class \"{}\" are not offered; if it is one of yours, call layers::register_layer first", path,
+        class_name));
   try {
-    const std::shared_ptr<LayerBase> layer = reader(ConfigReader(config, at, depth));
-    read_common(*layer, config, at);
+    const ConfigReader settings = config_reader(config, at, depth);
+    const std::shared_ptr<LayerBase> layer = reader ? reader(settings) : factory(settings).shared_base();
+    read_common(*layer, settings);
+    refuse_unread(settings, class_name);
     return layer;
   } catch (const InvalidArgument& error) {
     throw Corruption(fmt::format("{}: {}", at, error.what()));
@@ -252,7 +302,8 @@ OrderedJson write_layer(const LayerBase& layer, const std::string& name) {
     return {{"class_name", network->is_sequential() ? "Sequential" : "Model"},
             {"config", write_network_config(*network)}};
   OrderedJson config = OrderedJson::object();
-  ConfigWriter writer(config);
+  ConfigWriter::Document document{config};
+  ConfigWriter writer(document);
   layer.config(writer);
   config["name"] = name;
   config["trainable"] = layer.trainable();
@@ -260,7 +311,7 @@ OrderedJson write_layer(const LayerBase& layer, const std::string& name) {
     config["batch_input_shape"] = shape_json(layer.batch_shape());
     // Of other layers it is that of their weights.
     const bool is_input = dynamic_cast<const InputLayer*>(&layer) != nullptr;
-    config["dtype"] = is_input && layer.input_dtype() == i32 ? "int32" : "float32";
+    config["dtype"] = is_input ? dtype_name(layer.input_dtype()) : "float32";
     if (is_input) config["sparse"] = false;
   }
   return {{"class_name", layer.class_name()}, {"config", std::move(config)}};
@@ -283,9 +334,11 @@ OrderedJson write_network_config(const Network& network) {
   // Calls of a layer are numbered in the order in which they run.
   std::map<const LayerBase*, std::size_t> count;
   std::map<std::size_t, std::size_t> number;  // Of each call, by its first slot.
+  std::map<const LayerBase*, std::vector<const Network::Call*>> calls;
   for (const Network::Call& call : network.calls()) {
     const bool is_model = dynamic_cast<const Network*>(call.layer.get()) != nullptr;  // These count from 1.
     number[call.first_output] = count[call.layer.get()]++ + (is_model ? 1 : 0);
+    if (!call.inputs.empty()) calls[call.layer.get()].push_back(&call);
   }
   const auto reference = [&](std::size_t slot) -> OrderedJson {
     const Network::Call& from = network.call_of(slot);
@@ -295,10 +348,9 @@ OrderedJson write_network_config(const Network& network) {
     OrderedJson entry = write_layer(*layer, layer->name());
     entry["name"] = layer->name();
     entry["inbound_nodes"] = OrderedJson::array();
-    for (const Network::Call& call : network.calls()) {
-      if (call.layer != layer || call.inputs.empty()) continue;
+    for (const Network::Call* call : calls[layer.get()]) {
       OrderedJson inputs = OrderedJson::array();
-      for (const std::size_t slot : call.inputs) {
+      for (const std::size_t slot : call->inputs) {
         OrderedJson place = reference(slot);
         place.push_back(OrderedJson::object());
         inputs.push_back(std::move(place));

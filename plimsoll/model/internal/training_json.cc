@@ -91,7 +91,7 @@ OrderedJson details_of(const Training& training) {
 }
 
 void read_details(CompileOptions& options, std::vector<Loss>& losses, const Json& in, const std::string& path) {
-  const ConfigReader reader(in, path);
+  const ConfigReader reader = config_reader(in, path);
   options.clip_norm = reader.number("clip_norm", 0);
   options.clip_value = reader.number("clip_value", 0);
   options.global_clip_norm = reader.number("global_clip_norm", 0);
@@ -100,7 +100,7 @@ void read_details(CompileOptions& options, std::vector<Loss>& losses, const Json
       options.loss_weights.push_back(weight.is_number() ? weight.get<double>() : 1);
   if (!in.contains("loss_options") || !in["loss_options"].is_array()) return;
   for (std::size_t i = 0; i < losses.size() && i < in["loss_options"].size(); ++i) {
-    const ConfigReader each(in["loss_options"][i], path + "/loss_options");
+    const ConfigReader each = config_reader(in["loss_options"][i], path + "/loss_options");
     LossOptions given = losses[i].options();
     given.from_logits = each.flag("from_logits", given.from_logits);
     given.label_smoothing = each.number("label_smoothing", given.label_smoothing);
@@ -147,8 +147,8 @@ void restore(const Model& model, const Optimizer& optimizer, const std::map<std:
   for (const Variable& parameter : model.trainable_weights()) {
     std::vector<Optimizer::Slot> slots;
     const std::string prefix = parameter.name() + "/";
-    for (const auto& [name, value] : state) {
-      if (!name.starts_with(prefix)) continue;
+    for (auto each = state.lower_bound(prefix); each != state.end() && each->first.starts_with(prefix); ++each) {
+      const auto& [name, value] = *each;
       const std::string slot = slot_name_here(optimizer.options(), name.substr(prefix.size()));
       if (slot != "momentum" || !is_unused_momentum(optimizer.options())) slots.push_back({slot, value});
     }
@@ -216,11 +216,11 @@ void read_training(const Model& model, const Json& in, const std::map<std::strin
                    const std::string& path) {
   if (!in.contains("optimizer_config") || !in.contains("loss"))
     throw Corruption(fmt::format("{}: expected optimizer_config and loss", path));
-  const ConfigReader given(in["optimizer_config"], path + "/optimizer_config");
+  const ConfigReader given = config_reader(in["optimizer_config"], path + "/optimizer_config");
   const Json& config = in["optimizer_config"].contains("config") ? in["optimizer_config"]["config"] : Json::object();
   try {
     const Optimizer optimizer =
-        read_optimizer(given.text("class_name", ""), ConfigReader(config, path + "/optimizer_config/config"));
+        read_optimizer(given.text("class_name", ""), config_reader(config, path + "/optimizer_config/config"));
     std::vector<Loss> losses = read_losses(in["loss"], model.network().output_names(), path + "/loss");
     CompileOptions options{.optimizer = optimizer,
                            .metrics = read_metrics(in.contains("metrics") ? in["metrics"] : Json(), path + "/metrics")};

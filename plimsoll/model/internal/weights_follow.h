@@ -1,7 +1,6 @@
-// WeightsFollow: while it lives, new weights on this thread are zeros: a file's values will replace them at once.
+// WeightsFollow: while it lives, new weights on this thread are zeros that take no memory until they are used: a file's
+// values will replace them, or only their shapes are wanted.
 #pragma once
-
-#include "plimsoll/model/initializer.h"
 
 namespace plimsoll {
 
@@ -13,10 +12,6 @@ class WeightsFollow {
   WeightsFollow& operator=(const WeightsFollow&) = delete;
 
   static bool is_on() noexcept { return on_; }
-  static const Initializer& zeros() {
-    static const Initializer kZeros("zeros");
-    return kZeros;
-  }
 
  private:
   const bool before_;

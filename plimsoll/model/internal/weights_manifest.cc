@@ -45,7 +45,7 @@ DType dtype_of(const std::string& name, const std::string& weight, const std::st
 }
 
 void read_quantization(WeightSpec& spec, const Json& in, const std::string& path) {
-  const ConfigReader quantization(in, path);
+  const ConfigReader quantization = config_reader(in, path);
   spec.quantized = quantization.text("dtype", "");
   if (spec.quantized != "uint8" && spec.quantized != "uint16" && spec.quantized != "float16")
     throw Corruption(fmt::format("{}: weight \"{}\" is quantized as \"{}\"; uint8, uint16 and float16 are known", path,
@@ -62,7 +62,7 @@ void read_quantization(WeightSpec& spec, const Json& in, const std::string& path
 }
 
 WeightSpec read_spec(const Json& in, const std::string& path) {
-  const ConfigReader reader(in, path);
+  const ConfigReader reader = config_reader(in, path);
   WeightSpec spec;
   spec.name = reader.text("name", "");
   if (spec.name.empty()) throw Corruption(fmt::format("{}: a weight without a name", path));

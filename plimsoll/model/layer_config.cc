@@ -1,11 +1,14 @@
-#include "plimsoll/model/internal/config.h"
+#include "plimsoll/model/layer_config.h"
 
 #include <fmt/format.h>
 
 #include <cmath>
+#include <map>
+#include <mutex>
 #include <nlohmann/json.hpp>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/model/internal/config.h"
 #include "plimsoll/model/internal/layer_names.h"
 
 namespace plimsoll {
@@ -18,6 +21,13 @@ constexpr int kMaxDepth = 32;                    // Of layers inside of layers.
 constexpr std::int64_t kMaxInteger = 1LL << 40;  // Larger sizes are damage.
 
 const char* kind_of(const Json& value) { return value.type_name(); }
+
+// A value for a message.
+std::string shortened(const Json& value) {
+  std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (text.size() > 80) text = text.substr(0, 77) + "...";
+  return text;
+}
 
 std::int64_t to_integer(const Json& value, const std::string& path) {
   std::int64_t result = 0;
@@ -121,69 +131,83 @@ T by_name(const std::string& name, const std::string& path) {
 
 }  // namespace
 
-void ConfigWriter::put(std::string_view key, bool value) { out_[std::string(key)] = value; }
-void ConfigWriter::put(std::string_view key, std::int64_t value) { out_[std::string(key)] = value; }
-void ConfigWriter::put(std::string_view key, double value) { out_[std::string(key)] = value; }
-void ConfigWriter::put(std::string_view key, const std::string& value) { out_[std::string(key)] = value; }
+void ConfigWriter::put(std::string_view key, bool value) { out_.json[std::string(key)] = value; }
+void ConfigWriter::put(std::string_view key, std::int64_t value) { out_.json[std::string(key)] = value; }
+void ConfigWriter::put(std::string_view key, double value) { out_.json[std::string(key)] = value; }
+void ConfigWriter::put(std::string_view key, const std::string& value) { out_.json[std::string(key)] = value; }
 void ConfigWriter::put(std::string_view key, const std::vector<std::int64_t>& values) {
-  out_[std::string(key)] = values;
+  out_.json[std::string(key)] = values;
 }
 void ConfigWriter::put(std::string_view key, const std::vector<std::vector<std::int64_t>>& values) {
-  out_[std::string(key)] = values;
+  out_.json[std::string(key)] = values;
 }
-void ConfigWriter::put(std::string_view key, const Initializer& value) { out_[std::string(key)] = to_json(value); }
+void ConfigWriter::put(std::string_view key, const Initializer& value) { out_.json[std::string(key)] = to_json(value); }
 void ConfigWriter::put(std::string_view key, const Regularizer& value) {
-  out_[std::string(key)] =
+  out_.json[std::string(key)] =
       value.is_set() ? class_and_config("L1L2", {{"l1", value.l1()}, {"l2", value.l2()}}) : OrderedJson(nullptr);
 }
-void ConfigWriter::put(std::string_view key, const Constraint& value) { out_[std::string(key)] = to_json(value); }
-void ConfigWriter::put_null(std::string_view key) { out_[std::string(key)] = nullptr; }
+void ConfigWriter::put(std::string_view key, const Constraint& value) { out_.json[std::string(key)] = to_json(value); }
+void ConfigWriter::put_null(std::string_view key) { out_.json[std::string(key)] = nullptr; }
 void ConfigWriter::put_layer(std::string_view key, const LayerBase& layer, const std::string& name) {
-  out_[std::string(key)] = write_layer(layer, name);
+  out_.json[std::string(key)] = write_layer(layer, name);
 }
 
-ConfigReader::ConfigReader(const Json& in, std::string path, int depth)
-    : in_(in), path_(std::move(path)), depth_(depth) {
-  if (!in.is_object()) throw Corruption(fmt::format("{}: expected an object, found {}", path_, kind_of(in)));
-  if (depth > kMaxDepth) throw Corruption(fmt::format("{}: layers are nested more than {} deep", path_, kMaxDepth));
+void ConfigWriter::put(std::string_view key, const std::optional<std::uint64_t>& seed) {
+  out_.json[std::string(key)] = seed ? OrderedJson(*seed) : OrderedJson(nullptr);
 }
 
-const Json* ConfigReader::find(std::string_view key) const {
-  const auto found = in_.find(std::string(key));
-  return found == in_.end() || found->is_null() ? nullptr : &*found;
+ConfigReader config_reader(const Json& in, std::string path, int depth) {
+  if (!in.is_object()) throw Corruption(fmt::format("{}: expected an object, found {}", path, kind_of(in)));
+  if (depth > kMaxDepth) throw Corruption(fmt::format("{}: layers are nested more than {} deep", path, kMaxDepth));
+  return ConfigReader(std::make_unique<ConfigReader::Document>(ConfigReader::Document{in, std::move(path), depth, {}}));
 }
-bool ConfigReader::has(std::string_view key) const { return find(key) != nullptr; }
+
+ConfigReader::ConfigReader(std::unique_ptr<Document> in) : in_(std::move(in)) {}
+ConfigReader::ConfigReader(ConfigReader&&) noexcept = default;
+ConfigReader::~ConfigReader() = default;
+
+const Json* ConfigReader::Document::find(std::string_view key) const {
+  const auto found = json.find(std::string(key));
+  if (found == json.end()) return nullptr;
+  read.emplace(key);
+  return found->is_null() ? nullptr : &*found;
+}
+const std::string& ConfigReader::path() const noexcept { return in_->path; }
+bool ConfigReader::has(std::string_view key) const { return in_->find(key) != nullptr; }
 bool ConfigReader::is_null(std::string_view key) const {
-  const auto found = in_.find(std::string(key));
-  return found != in_.end() && found->is_null();
+  return in_->find(key) == nullptr && in_->json.contains(std::string(key));
 }
 
 void ConfigReader::fail(std::string_view key, std::string_view what) const {
-  throw Corruption(fmt::format("{}/{}: {}", path_, key, what));
+  throw Corruption(fmt::format("{}/{}: {}", path(), key, what));
+}
+void ConfigReader::refuse(std::string_view key, std::string_view what) const {
+  const Json* value = in_->find(key);
+  throw Unsupported(fmt::format("{}/{}: {} {}", path(), key, value ? shortened(*value) : "null", what));
 }
 
 std::int64_t ConfigReader::integer(std::string_view key) const {
-  const Json* value = find(key);
+  const Json* value = in_->find(key);
   if (value == nullptr) fail(key, "is missing");
-  return to_integer(*value, path_ + "/" + std::string(key));
+  return to_integer(*value, path() + "/" + std::string(key));
 }
 std::int64_t ConfigReader::integer(std::string_view key, std::int64_t otherwise) const {
   return has(key) ? integer(key) : otherwise;
 }
 double ConfigReader::number(std::string_view key, double otherwise) const {
-  const Json* value = find(key);
+  const Json* value = in_->find(key);
   if (value == nullptr) return otherwise;
   if (!value->is_number()) fail(key, fmt::format("expected a number, found {}", kind_of(*value)));
   return value->get<double>();
 }
 bool ConfigReader::flag(std::string_view key, bool otherwise) const {
-  const Json* value = find(key);
+  const Json* value = in_->find(key);
   if (value == nullptr) return otherwise;
   if (!value->is_boolean()) fail(key, fmt::format("expected true or false, found {}", kind_of(*value)));
   return value->get<bool>();
 }
 std::string ConfigReader::text(std::string_view key, std::string_view otherwise) const {
-  const Json* value = find(key);
+  const Json* value = in_->find(key);
   if (value == nullptr) return std::string(otherwise);
   if (!value->is_string()) fail(key, fmt::format("expected text, found {}", kind_of(*value)));
   return value->get<std::string>();
@@ -191,8 +215,8 @@ std::string ConfigReader::text(std::string_view key, std::string_view otherwise)
 
 std::vector<std::int64_t> ConfigReader::integers(std::string_view key, std::size_t count,
                                                  std::int64_t otherwise) const {
-  const Json* value = find(key);
-  const std::string path = path_ + "/" + std::string(key);
+  const Json* value = in_->find(key);
+  const std::string path = in_->path + "/" + std::string(key);
   if (value == nullptr) return std::vector<std::int64_t>(count, otherwise);
   if (!value->is_array()) return std::vector<std::int64_t>(count, to_integer(*value, path));
   if (value->empty() || value->size() > kMaxRank) fail(key, "is an empty list or a very long one");
@@ -202,8 +226,8 @@ std::vector<std::int64_t> ConfigReader::integers(std::string_view key, std::size
 }
 
 std::vector<std::int64_t> ConfigReader::flat_integers(std::string_view key, std::int64_t otherwise) const {
-  const Json* value = find(key);
-  const std::string path = path_ + "/" + std::string(key);
+  const Json* value = in_->find(key);
+  const std::string path = in_->path + "/" + std::string(key);
   if (value == nullptr) return {otherwise};
   if (!value->is_array()) return {to_integer(*value, path)};
   std::vector<std::int64_t> result;
@@ -218,12 +242,12 @@ std::vector<std::int64_t> ConfigReader::flat_integers(std::string_view key, std:
 }
 
 Shape ConfigReader::shape(std::string_view key) const {
-  const Json* value = find(key);
+  const Json* value = in_->find(key);
   if (value == nullptr || !value->is_array()) fail(key, "expected a list of sizes");
   if (value->size() > kMaxRank) fail(key, fmt::format("has {} sizes, more than {}", value->size(), kMaxRank));
   std::vector<std::int64_t> sizes;
   for (const Json& each : *value)
-    sizes.push_back(each.is_null() ? kUnknownSize : to_integer(each, path_ + "/" + std::string(key)));
+    sizes.push_back(each.is_null() ? kUnknownSize : to_integer(each, path() + "/" + std::string(key)));
   try {
     return Shape(sizes);
   } catch (const InvalidArgument& error) {
@@ -232,12 +256,12 @@ Shape ConfigReader::shape(std::string_view key) const {
 }
 
 Initializer ConfigReader::initializer(std::string_view key) const {
-  const Json* value = find(key);
+  const Json* value = in_->find(key);
   if (value == nullptr) return {};
-  const std::string path = path_ + "/" + std::string(key);
+  const std::string path = in_->path + "/" + std::string(key);
   const ClassAndConfig given = class_of(*value, path);
   if (given.config == nullptr) return by_name<Initializer>(given.class_name, path);
-  const ConfigReader in(*given.config, path, depth_);
+  const ConfigReader in = config_reader(*given.config, path, in_->depth);
   Initializer result;
   const std::string& name = given.class_name;
   try {
@@ -262,40 +286,53 @@ Initializer ConfigReader::initializer(std::string_view key) const {
     throw Corruption(fmt::format("{}: {}", path, error.what()));
   }
   const std::optional<std::uint64_t> seed = in.seed();
+  refuse_unread(in, name);
   return seed ? result.with_seed(*seed) : result;
 }
 
 Regularizer ConfigReader::regularizer(std::string_view key) const {
-  const Json* value = find(key);
+  const Json* value = in_->find(key);
   if (value == nullptr) return {};
-  const std::string path = path_ + "/" + std::string(key);
+  const std::string path = in_->path + "/" + std::string(key);
   const ClassAndConfig given = class_of(*value, path);
   if (given.config == nullptr) return by_name<Regularizer>(given.class_name, path);
-  const ConfigReader in(*given.config, path, depth_);
+  const ConfigReader in = config_reader(*given.config, path, in_->depth);
+  const std::string& name = given.class_name;
+  if (name != "L1L2" && name != "L1" && name != "L2") refuse(key, "is not a regularizer that is offered");
+  const double l1 = name == "L2" ? 0 : in.number("l1", name == "L1" ? 0.01 : 0);
+  const double l2 = name == "L1" ? 0 : in.number("l2", name == "L2" ? 0.01 : 0);
+  refuse_unread(in, name);
   try {
-    if (given.class_name == "L1L2") return Regularizer::l1_l2(in.number("l1", 0), in.number("l2", 0));
-    if (given.class_name == "L1") return Regularizer::l1(in.number("l1", 0.01));
-    if (given.class_name == "L2") return Regularizer::l2(in.number("l2", 0.01));
+    return Regularizer::l1_l2(l1, l2);
   } catch (const InvalidArgument& error) {
     throw Corruption(fmt::format("{}: {}", path, error.what()));
   }
-  throw Unsupported(fmt::format("{}: regularizer class \"{}\" is not known", path, given.class_name));
 }
 
 Constraint ConfigReader::constraint(std::string_view key) const {
-  const Json* value = find(key);
+  const Json* value = in_->find(key);
   if (value == nullptr) return {};
-  const std::string path = path_ + "/" + std::string(key);
+  const std::string path = in_->path + "/" + std::string(key);
   const ClassAndConfig given = class_of(*value, path);
   if (given.config == nullptr) return by_name<Constraint>(given.class_name, path);
-  const ConfigReader in(*given.config, path, depth_);
-  const std::int64_t axis = in.integers("axis", 1, 0).at(0);
-  if (given.class_name == "NonNeg") return Constraint::non_neg();
-  if (given.class_name == "UnitNorm") return Constraint::unit_norm(axis);
-  if (given.class_name == "MaxNorm") return Constraint::max_norm(in.number("max_value", 2), axis);
-  if (given.class_name == "MinMaxNorm")
-    return Constraint::min_max_norm(in.number("min_value", 0), in.number("max_value", 1), in.number("rate", 1), axis);
-  throw Unsupported(fmt::format("{}: constraint class \"{}\" is not known", path, given.class_name));
+  const ConfigReader in = config_reader(*given.config, path, in_->depth);
+  const std::string& name = given.class_name;
+  const std::vector<std::int64_t> axes = in.integers("axis", 1, 0);
+  if (axes.size() != 1) in.refuse("axis", "is not offered; norms are taken along one axis");
+  Constraint result;
+  if (name == "NonNeg")
+    result = Constraint::non_neg();
+  else if (name == "UnitNorm")
+    result = Constraint::unit_norm(axes[0]);
+  else if (name == "MaxNorm")
+    result = Constraint::max_norm(in.number("max_value", 2), axes[0]);
+  else if (name == "MinMaxNorm")
+    result =
+        Constraint::min_max_norm(in.number("min_value", 0), in.number("max_value", 1), in.number("rate", 1), axes[0]);
+  else
+    refuse(key, "is not a constraint that is offered");
+  refuse_unread(in, name);
+  return result;
 }
 
 std::optional<std::uint64_t> ConfigReader::seed(std::string_view key) const {
@@ -304,9 +341,43 @@ std::optional<std::uint64_t> ConfigReader::seed(std::string_view key) const {
 }
 
 std::shared_ptr<LayerBase> ConfigReader::layer(std::string_view key) const {
-  const Json* value = find(key);
+  const Json* value = in_->find(key);
   if (value == nullptr) fail(key, "is missing");
-  return read_layer(*value, path_ + "/" + std::string(key), depth_ + 1);
+  return read_layer(*value, path() + "/" + std::string(key), in_->depth + 1);
+}
+
+namespace {
+
+struct Registry {
+  std::mutex mutex;
+  std::map<std::string, LayerFactory> factories;  // Guarded by mutex.
+
+  static Registry& instance() {
+    static Registry& registry = *new Registry;  // Never destroyed: others may register while statics end.
+    return registry;
+  }
+};
+
+}  // namespace
+
+LayerFactory registered_layer_factory(const std::string& class_name) {
+  Registry& registry = Registry::instance();
+  const std::lock_guard lock(registry.mutex);
+  const auto found = registry.factories.find(class_name);
+  return found == registry.factories.end() ? LayerFactory() : found->second;
+}
+
+void layers::register_layer(const std::string& class_name, LayerFactory factory) {
+  const bool taken = built_in_layer_reader(class_name) != nullptr || class_name == "Sequential" ||
+                     class_name == "Model" || class_name == "Functional";
+  if (class_name.empty() || taken || !factory)
+    throw InvalidArgument(fmt::format("register_layer: \"{}\" {}", class_name,
+                                      taken     ? "is a class of our own; choose another name"
+                                      : factory ? "is empty; give the name that class_name() gives"
+                                                : "has no factory; give a function that makes the layer"));
+  Registry& registry = Registry::instance();
+  const std::lock_guard lock(registry.mutex);
+  registry.factories[class_name] = std::move(factory);
 }
 
 }  // namespace plimsoll
