@@ -23,7 +23,7 @@ namespace {
 
 // About 50 ms for 400 steps, and less than a second for 10,000.
 std::uint64_t default_work(const StepProgram& program) {
-  return 200'000 + std::min<std::uint64_t>(4'000 * program.steps.size(), 30'000'000);
+  return 200'000 + std::min<std::uint64_t>(3'000 * program.steps.size(), 30'000'000);
 }
 
 // With spilling the better of with and without: being allowed to store never makes a step slower.
