@@ -20,7 +20,7 @@ build:
 	@$(BUILD) build -j$(JOBS)
 
 test: build
-	@$(TEST) build
+	@$(TEST) build; status=$$?; tools/show_skipped build; exit $$status
 
 demo:
 	@tools/setup build test
@@ -40,7 +40,7 @@ asan tsan clang:
 	@tools/setup build test $(if $(filter clang,$@),full)
 	@cmake --preset $@ >/dev/null
 	@$(BUILD) build-$@ -j$(JOBS)
-	@$(TEST) build-$@
+	@$(TEST) build-$@; status=$$?; tools/show_skipped build-$@; exit $$status
 
 fuzz:
 	@tools/setup build full

@@ -17,14 +17,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<fs::path> fixtures() {
+const fs::path kPublished = fs::path(SHARED_DATA) / "fetched/tfjs-published";
+
+std::vector<fs::path> fixtures(const fs::path& root = fs::path(TEST_DATA) / "tfjs") {
   std::vector<fs::path> result;
-  for (const fs::path& root : {fs::path(TEST_DATA) / "tfjs", fs::path(SHARED_DATA) / "fetched/tfjs-published"}) {
-    if (!fs::exists(root)) continue;
-    for (const auto& entry : fs::directory_iterator(root))
-      if (fs::exists(entry.path() / "model.json") && fs::exists(entry.path() / "inputs.json"))
-        result.push_back(entry.path());
-  }
+  for (const auto& entry : fs::directory_iterator(root))
+    if (fs::exists(entry.path() / "model.json") && fs::exists(entry.path() / "inputs.json"))
+      result.push_back(entry.path());
   return result;
 }
 
@@ -46,9 +45,7 @@ bool is_graph_model(const fs::path& directory) {
   return text.find("graph-model") != std::string::npos || text.find("\"node\":") != std::string::npos;
 }
 
-TEST(LayersModel, PredictsWhatTensorFlowJsPredicts) {
-  const auto directories = fixtures();
-  ASSERT_GT(directories.size(), 60u);
+void expect_predictions(const std::vector<fs::path>& directories) {
   for (const fs::path& directory : directories) {
     SCOPED_TRACE(directory.filename().string());
     const std::string path = (directory / "model.json").string();
@@ -69,20 +66,36 @@ TEST(LayersModel, PredictsWhatTensorFlowJsPredicts) {
   }
 }
 
-TEST(LayersModel, SavesWhatItLoadsAgain) {
-  const fs::path directory = fs::temp_directory_path() / ("plimsoll_layers_model_test_" + std::to_string(getpid()));
-  for (const fs::path& fixture : fixtures()) {
+void expect_same_after_saving(const std::vector<fs::path>& directories) {
+  const fs::path saved = fs::temp_directory_path() / ("plimsoll_layers_model_test_" + std::to_string(getpid()));
+  for (const fs::path& fixture : directories) {
     if (is_graph_model(fixture)) continue;
     SCOPED_TRACE(fixture.filename().string());
     const Model first = load_layers_model((fixture / "model.json").string());
-    save_layers_model(first, directory.string());
-    const Model second = load_layers_model((directory / "model.json").string());
+    save_layers_model(first, saved.string());
+    const Model second = load_layers_model((saved / "model.json").string());
     const auto inputs = load_json_tensors((fixture / "inputs.json").string());
     const auto a = first.predict_all(inputs), b = second.predict_all(inputs);
     ASSERT_EQ(a.size(), b.size());
     for (std::size_t i = 0; i < a.size(); ++i) EXPECT_EQ(a[i].to_vector<float>(), b[i].to_vector<float>());
   }
-  fs::remove_all(directory);
+  fs::remove_all(saved);
+}
+
+TEST(LayersModel, PredictsWhatTensorFlowJsPredicts) {
+  const auto directories = fixtures();
+  ASSERT_GT(directories.size(), 60u);
+  expect_predictions(directories);
+}
+
+TEST(LayersModel, SavesWhatItLoadsAgain) { expect_same_after_saving(fixtures()); }
+
+TEST(LayersModel, OfPublishedModelsPredictsAndSavesTheSame) {
+  if (!fs::exists(kPublished)) GTEST_SKIP() << "not at hand: " << kPublished;
+  const auto directories = fixtures(kPublished);
+  ASSERT_FALSE(directories.empty());
+  expect_predictions(directories);
+  expect_same_after_saving(directories);
 }
 
 TEST(LayersModel, GoesOnTrainingWhereItStood) {
