@@ -88,10 +88,14 @@ struct PressureRung {
 // What an OutOfMemory knows.
 struct OutOfMemoryDetails {
   std::string what;
-  std::size_t requested = 0;                  // Bytes the caller asked for.
-  std::size_t limit = 0;                      // Of the budget or device that refused.
-  std::size_t in_use = 0;                     // Bytes charged there at that moment.
-  std::size_t smallest_sufficient_limit = 0;  // A limit of this many bytes would have served the request.
+  std::size_t requested = 0;  // Bytes the caller asked for.
+  std::size_t limit = 0;      // Of the budget or device that refused.
+  std::size_t in_use = 0;     // Bytes charged there at that moment.
+  // With this limit in place of `limit` the refused request succeeds, with everything else that is held as it is now
+  // and where it is now. It is the smallest such limit, to a page for a device and to a block (64 bytes) for a budget.
+  // It says nothing of the requests that would have come next. A program that runs again from its beginning may lay
+  // blocks out differently under another limit, and then need some pages more or less.
+  std::size_t smallest_sufficient_limit = 0;
   std::vector<MemoryHolder> holders;
   std::vector<PressureRung> tried;
 };

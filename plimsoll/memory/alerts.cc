@@ -11,13 +11,15 @@
 #include "plimsoll/base/log.h"
 #include "plimsoll/memory/arena.h"
 #include "plimsoll/memory/arena_list.h"
+#include "plimsoll/memory/budget_node.h"
 
 namespace plimsoll {
 
 struct MemoryAlertHandle::Alert {
   double fraction;
   std::function<void(const MemoryAlert&)> callback;
-  std::bitset<ThreadMemory::kMaxArenas> fired;  // By arena number.
+  std::shared_ptr<BudgetNode> budget;           // nullptr: it is about devices.
+  std::bitset<ThreadMemory::kMaxArenas> fired;  // By arena number; the first for a budget.
   std::recursive_mutex running;                 // Held while the callback runs.
   bool ended = false;                           // Guarded by `running`.
 
@@ -39,10 +41,7 @@ MemoryAlertHandle::~MemoryAlertHandle() {
 }
 
 MemoryAlertHandle on_memory_alert(double fraction, std::function<void(const MemoryAlert&)> callback) {
-  if (!(fraction > 0 && fraction <= 1))
-    throw InvalidArgument(fmt::format("on_memory_alert: the fraction is {}; give one above 0 and up to 1", fraction));
-  if (!callback) throw InvalidArgument("on_memory_alert: the callback is empty");
-  return AlertList::instance().add(fraction, std::move(callback));
+  return AlertList::instance().add("on_memory_alert", nullptr, fraction, std::move(callback));
 }
 
 AlertList& AlertList::instance() {
@@ -50,17 +49,29 @@ AlertList& AlertList::instance() {
   return *list;
 }
 
-MemoryAlertHandle AlertList::add(double fraction, std::function<void(const MemoryAlert&)> callback) {
+MemoryAlertHandle AlertList::add(const char* where, std::shared_ptr<BudgetNode> budget, double fraction,
+                                 std::function<void(const MemoryAlert&)> callback) {
+  if (!(fraction > 0 && fraction <= 1))
+    throw InvalidArgument(fmt::format("{}: the fraction is {}; give one above 0 and up to 1", where, fraction));
+  if (!callback) throw InvalidArgument(fmt::format("{}: the callback is empty", where));
   MemoryAlertHandle handle;
   handle.alert_ = std::make_shared<MemoryAlertHandle::Alert>();
   handle.alert_->fraction = fraction;
   handle.alert_->callback = std::move(callback);
+  handle.alert_->budget = std::move(budget);
   {
     const std::lock_guard lock(mutex_);
     alerts_.push_back(handle.alert_);
   }
+  if (handle.alert_->budget) {
+    check_budgets();
+    return handle;
+  }
   std::vector<Due> due;
-  ArenaList::instance().for_each([&](Arena& arena) { update(arena, due); });  // None is destroyed meanwhile.
+  ArenaList::instance().for_each([&](Arena& arena) {  // None is destroyed meanwhile.
+    const std::lock_guard lock(mutex_);
+    update(watched(arena), due);
+  });
   fire(due);
   return handle;
 }
@@ -69,49 +80,109 @@ void AlertList::remove(MemoryAlertHandle::Alert& alert) {
   {
     const std::lock_guard lock(mutex_);
     std::erase_if(alerts_, [&](const auto& other) { return other.get() == &alert; });
+    const std::lock_guard centers(MeterCenter::mutex());
+    if (alert.budget) set_marks(watched(*alert.budget));
   }
+  if (!alert.budget)
+    ArenaList::instance().for_each([&](Arena& arena) {
+      const std::lock_guard lock(mutex_);
+      const std::lock_guard centers(MeterCenter::mutex());
+      set_marks(watched(arena));
+    });
   const std::lock_guard lock(alert.running);
   alert.ended = true;
 }
 
-void AlertList::update(Arena& arena, std::vector<Due>& due) {
-  const std::lock_guard lock(mutex_);
-  const std::lock_guard centers(MeterCenter::mutex());
-  const std::size_t used = arena.center_.used_now();
-  std::size_t lower = 0, upper = SIZE_MAX;
-  for (const auto& alert : alerts_) {
-    const std::size_t threshold = alert->threshold(arena.options_.limit);
+AlertList::Watched AlertList::watched(Arena& arena) {
+  return {arena.center_, arena.options_.limit, arena.number_, nullptr, arena.name()};
+}
+
+AlertList::Watched AlertList::watched(BudgetNode& budget) {
+  return {budget, budget.limit(), 0, &budget, budget.name()};
+}
+
+// Calls f(alert, threshold in bytes, whether it has fired) for the alerts about it.
+template <class F>
+void AlertList::for_each_alert(const Watched& what, F&& f) {
+  for (const auto& alert : alerts_)
+    if (alert->budget.get() == what.budget) f(alert, alert->threshold(what.limit), alert->fired[what.place]);
+}
+
+void AlertList::update(const Watched& what, std::vector<Due>& due) {
+  const std::lock_guard centers(MeterCenter::mutex());  // So that nobody passes the new marks unseen.
+  const std::size_t used = what.center.used_now();
+  for_each_alert(what, [&](const auto& alert, std::size_t threshold, auto fired) {
     const bool above = used >= threshold;
-    if (above && !alert->fired[arena.number_])
-      due.push_back({alert, {arena.name(), used, arena.options_.limit, alert->fraction}});
-    alert->fired[arena.number_] = above;
-    if (above)
+    if (above && !fired)
+      due.push_back({alert,
+                     {.device = what.budget ? "" : what.name,
+                      .bytes_in_use = used,
+                      .bytes_limit = what.limit,
+                      .fraction = alert->fraction,
+                      .budget = what.budget ? what.name : ""}});
+    alert->fired[what.place] = above;
+  });
+  set_marks(what);
+}
+
+// The next thresholds below and above, as far as alerts have fired.
+void AlertList::set_marks(const Watched& what) {
+  std::size_t lower = 0, upper = SIZE_MAX;
+  for_each_alert(what, [&](const auto&, std::size_t threshold, bool fired) {
+    if (fired)
       lower = std::max(lower, threshold);
     else
       upper = std::min(upper, threshold - 1);  // A draw up to there is silent.
-  }
-  arena.center_.set_marks(lower, upper);
+  });
+  what.center.set_marks(lower, upper);
+}
+
+std::vector<std::shared_ptr<BudgetNode>> AlertList::budgets() const {
+  std::vector<std::shared_ptr<BudgetNode>> nodes;
+  for (const auto& alert : alerts_)
+    if (alert->budget) nodes.push_back(alert->budget);
+  std::sort(nodes.begin(), nodes.end());
+  nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+  return nodes;
 }
 
 void AlertList::fire(const std::vector<Due>& due) {
   for (const auto& [alert, what] : due) {
     const std::lock_guard lock(alert->running);
     if (alert->ended) continue;
+    const auto complain = [&](const char* why) {  // The allocation has happened: it must not seem to have failed.
+      log_message(LogLevel::warning,
+                  fmt::format("memory alert at {} of {}\"{}\": the callback threw{}{}", what.fraction,
+                              what.budget.empty() ? "" : "budget ", what.budget.empty() ? what.device : what.budget,
+                              *why ? ": " : "", why));
+    };
     try {
       alert->callback(what);
-    } catch (const std::exception& error) {  // The allocation has happened: it must not seem to have failed.
-      log_message(LogLevel::warning, fmt::format("memory alert at {} of \"{}\": the callback threw: {}", what.fraction,
-                                                 what.device, error.what()));
+    } catch (const std::exception& error) {
+      complain(error.what());
     } catch (...) {
-      log_message(LogLevel::warning,
-                  fmt::format("memory alert at {} of \"{}\": the callback threw", what.fraction, what.device));
+      complain("");
     }
   }
 }
 
 void AlertList::check(Arena& arena) {
   std::vector<Due> due;
-  update(arena, due);
+  {
+    const std::lock_guard lock(mutex_);
+    update(watched(arena), due);
+  }
+  fire(due);
+}
+
+void AlertList::check_budgets() {
+  std::vector<Due> due;
+  std::vector<std::shared_ptr<BudgetNode>> nodes;  // Released without the lock held.
+  {
+    const std::lock_guard lock(mutex_);
+    nodes = budgets();
+    for (const auto& node : nodes) update(watched(*node), due);
+  }
   fire(due);
 }
 

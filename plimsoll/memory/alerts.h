@@ -1,10 +1,15 @@
-// Alerts: call me when a device's memory passes a share of its limit.
+// Alerts: call me when a device's memory, or a budget, passes a share of its limit.
 //
 //   auto handle = on_memory_alert(0.8, [](const MemoryAlert& a) { log(a.device, a.fraction); });
+//   auto mine = budget.on_alert(0.8, [](const MemoryAlert& a) { log(a.budget, a.bytes_in_use); });
 //
 // Fires once on the way up, on each device, and again only after use has fallen below in between. The callback runs on
 // the allocating thread, after the allocation, without any lock held: it may allocate and free. What it throws goes to
-// the log. The handle ends it.
+// the log. The handle ends it. A budget's alert counts what is charged to the budget and to those below it, and keeps
+// the budget alive.
+// Precision: with any number of threads, it fires in the allocation that takes the use to the threshold: close to it
+// threads draw no quota beyond what they ask for. Use between two allocations that fell and rose again may go unseen.
+// Cost: none for allocations while there is no alert; above the threshold every deallocation takes a lock.
 #pragma once
 
 #include <cstddef>
@@ -19,12 +24,15 @@
 namespace plimsoll {
 
 class Arena;
+class BudgetNode;
+class MeterCenter;
 
 struct MemoryAlert {
-  std::string device;
+  std::string device;  // Empty for a budget's.
   std::size_t bytes_in_use = 0;
   std::size_t bytes_limit = 0;
   double fraction = 0;  // The one that was asked for.
+  std::string budget;   // Its name; empty for a device's.
 };
 
 class PLIMSOLL_API MemoryAlertHandle {
@@ -44,15 +52,19 @@ class PLIMSOLL_API MemoryAlertHandle {
 [[nodiscard]] PLIMSOLL_API MemoryAlertHandle on_memory_alert(double fraction,
                                                              std::function<void(const MemoryAlert&)> callback);
 
-// All alerts; for the arenas.
+// All alerts; for arenas and budgets.
 class AlertList {
  public:
   static AlertList& instance();
-  MemoryAlertHandle add(double fraction, std::function<void(const MemoryAlert&)> callback);
+
+  // Of `budget`, or of all devices when it is nullptr. Throws InvalidArgument, in the name of `where`.
+  MemoryAlertHandle add(const char* where, std::shared_ptr<BudgetNode> budget, double fraction,
+                        std::function<void(const MemoryAlert&)> callback);
   void remove(MemoryAlertHandle::Alert& alert);
 
-  // Fires what has been passed, re-arms what use has fallen below, sets the arena's next marks. Without locks held.
+  // Fires what has been passed, re-arms what use has fallen below, sets the next marks. Without locks held.
   void check(Arena& arena);
+  void check_budgets();  // All that have alerts.
 
  private:
   friend class ArenaList;  // Holds the list still while a process forks.
@@ -60,7 +72,21 @@ class AlertList {
     std::shared_ptr<MemoryAlertHandle::Alert> alert;
     MemoryAlert what;
   };
-  void update(Arena& arena, std::vector<Due>& due);
+  // A device's or a budget's: what alerts compare with.
+  struct Watched {
+    MeterCenter& center;
+    std::size_t limit;
+    std::size_t place;         // In Alert::fired.
+    const BudgetNode* budget;  // nullptr for a device.
+    std::string name;
+  };
+  static Watched watched(Arena& arena);
+  static Watched watched(BudgetNode& budget);
+  template <class F>
+  void for_each_alert(const Watched& what, F&& f);
+  void update(const Watched& what, std::vector<Due>& due);  // Requires the lock.
+  void set_marks(const Watched& what);                      // The same, and that of the centers.
+  std::vector<std::shared_ptr<BudgetNode>> budgets() const;
   static void fire(const std::vector<Due>& due);
   std::mutex mutex_;
   std::vector<std::shared_ptr<MemoryAlertHandle::Alert>> alerts_;

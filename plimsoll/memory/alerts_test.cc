@@ -6,8 +6,10 @@
 #include <optional>
 #include <thread>
 
+#include "plimsoll/base/log.h"
 #include "plimsoll/memory/arena_testing.h"
 #include "plimsoll/memory/budget.h"
+#include "plimsoll/memory/budget_node.h"
 #include "plimsoll/memory/fake_pages_testing.h"
 
 namespace plimsoll {
@@ -257,6 +259,177 @@ TEST(Alerts, MayComeAndGoWhileArenasDoAndOthersAllocate) {
   done = true;
   allocating.join();
   making.join();
+}
+
+TEST(BudgetAlerts, FireOncePerCrossingAndAreArmedAgainBelow) {
+  HostArena host({.limit = 64_MiB});
+  const Budget budget("ranker", 10_MiB);
+  std::vector<MemoryAlert> fired;
+  const auto handle = budget.on_alert(0.8, [&](const MemoryAlert& alert) { fired.push_back(alert); });
+  const BudgetScope scope(budget);
+  const Block below = host->allocate(8_MiB - 64);
+  EXPECT_TRUE(fired.empty()) << "one line below the threshold";
+  const Block crossing = host->allocate(64);
+  ASSERT_EQ(fired.size(), 1u);
+  EXPECT_EQ(fired[0].budget, "ranker");
+  EXPECT_EQ(fired[0].device, "");
+  EXPECT_EQ(fired[0].bytes_in_use, 8_MiB);
+  EXPECT_EQ(fired[0].bytes_limit, 10_MiB);
+  EXPECT_EQ(fired[0].fraction, 0.8);
+  host->deallocate(host->allocate(64));
+  EXPECT_EQ(fired.size(), 1u) << "still above";
+  host->deallocate(crossing);
+  host->deallocate(host->allocate(64));
+  EXPECT_EQ(fired.size(), 2u) << "armed again below";
+  host->deallocate(below);
+}
+
+TEST(BudgetAlerts, AreExactOverManySmallStepsAndCountOnlyTheirBudget) {
+  HostArena host({.limit = 64_MiB});
+  const Budget budget("small", 10_MiB), other("other", 10_MiB);
+  int fired = 0, of_devices = 0;
+  const auto handle = budget.on_alert(0.25, [&](const MemoryAlert&) { ++fired; });
+  const auto device = on_memory_alert(1.0, [&](const MemoryAlert&) { ++of_devices; });
+  const Block beside = host->allocate(20_MiB);
+  std::vector<Block> blocks;
+  {
+    const BudgetScope scope(other);
+    blocks.push_back(host->allocate(9_MiB));
+  }
+  const BudgetScope scope(budget);
+  for (std::size_t used = 0; used < 5_MiB / 2; used += 4096) {
+    ASSERT_EQ(fired, 0) << used;
+    blocks.push_back(host->allocate(4096));
+  }
+  EXPECT_EQ(fired, 1);
+  EXPECT_EQ(of_devices, 0);
+  for (const Block& block : blocks) host->deallocate(block);
+  host->deallocate(beside);
+}
+
+TEST(BudgetAlerts, OfParentsCountWhatIsChargedBelowThem) {
+  HostArena host({.limit = 64_MiB});
+  const Budget process("process", 16_MiB), left("left", 12_MiB, process), right("right", 12_MiB, process);
+  std::vector<std::string> fired;
+  const auto note = [&](const MemoryAlert& alert) { fired.push_back(alert.budget); };
+  const auto of_process = process.on_alert(0.5, note);
+  const auto of_left = left.on_alert(0.5, note);
+  const auto of_right = right.on_alert(0.5, note);
+  const auto allocate = [&](const Budget& budget, std::size_t bytes) {
+    const BudgetScope scope(budget);
+    return host->allocate(bytes);
+  };
+  const Block first = allocate(left, 5_MiB);
+  EXPECT_TRUE(fired.empty());
+  const Block second = allocate(right, 3_MiB);
+  EXPECT_THAT(fired, ElementsAre("process")) << "8 of 16 MiB together, neither half of its own";
+  const Block third = allocate(left, 1_MiB);
+  EXPECT_THAT(fired, ElementsAre("process", "left"));
+  for (const Block& block : {first, second, third}) host->deallocate(block);
+}
+
+TEST(BudgetAlerts, FireAtOnceWhenUseIsAboveAlready) {
+  HostArena host({.limit = 64_MiB});
+  const Budget budget("full", 4_MiB);
+  const BudgetScope scope(budget);
+  const Block block = host->allocate(4_MiB);
+  int fired = 0;
+  const auto handle = budget.on_alert(0.9, [&](const MemoryAlert&) { ++fired; });
+  EXPECT_EQ(fired, 1);
+  host->deallocate(block);
+}
+
+TEST(BudgetAlerts, EndWithTheirHandleAndLeaveNoMarkBehind) {
+  HostArena host({.limit = 64_MiB});
+  const Budget budget("b", 4_MiB);
+  const BudgetScope scope(budget);
+  int fired = 0, others = 0;
+  const auto other = budget.on_alert(1.0, [&](const MemoryAlert&) { ++others; });
+  {
+    const auto handle = budget.on_alert(0.5, [&](const MemoryAlert&) { ++fired; });
+    host->deallocate(host->allocate(3_MiB));
+    EXPECT_EQ(fired, 1);
+  }
+  host->deallocate(host->allocate(3_MiB));
+  EXPECT_EQ(fired, 1);
+  host->deallocate(host->allocate(4_MiB));
+  EXPECT_EQ(others, 1) << "the other one stays";
+}
+
+TEST(BudgetAlerts, KeepTheirBudgetAliveAndThenLetItGo) {
+  HostArena host({.limit = 64_MiB});
+  std::weak_ptr<BudgetNode> node;
+  {
+    std::optional<Budget> budget(std::in_place, "gone", 4_MiB);
+    node = budget->node();
+    const auto handle = budget->on_alert(0.5, [](const MemoryAlert&) {});
+    budget.reset();
+    EXPECT_FALSE(node.expired());
+  }
+  EXPECT_TRUE(node.expired());
+}
+
+TEST(BudgetAlerts, MayAllocateFreeAndThrowInTheCallback) {
+  HostArena host({.limit = 64_MiB});
+  const Budget budget("busy", 8_MiB);
+  const BudgetScope scope(budget);
+  Block ballast = host->allocate(3_MiB), extra;
+  int fired = 0;
+  const auto handle = budget.on_alert(0.5, [&](const MemoryAlert& alert) {
+    ++fired;
+    EXPECT_EQ(alert.bytes_in_use, 5_MiB);
+    host->deallocate(std::exchange(ballast, {}));  // Below again, and so armed.
+    extra = host->allocate(64);
+    throw std::runtime_error("no matter");
+  });
+  std::string logged;
+  LogSink before = set_log_sink([&](LogLevel, std::string_view text) { logged = text; });
+  const Block block = host->allocate(2_MiB);
+  set_log_sink(std::move(before));
+  EXPECT_EQ(fired, 1);
+  EXPECT_EQ(logged, "memory alert at 0.5 of budget \"busy\": the callback threw: no matter");
+  EXPECT_EQ(budget.used(), 2_MiB + 64);
+  host->deallocate(block);
+  host->deallocate(extra);
+}
+
+TEST(BudgetAlerts, FireAtTheTrueCrossingWhenThreadsShareTheBudget) {
+  constexpr std::size_t kThreads = 4, kBlock = 1024, kThreshold = 12_MiB;
+  HostArena host({.limit = 64_MiB});
+  const Budget budget("shared", 16_MiB);
+  for (int round = 0; round < 3; ++round) {
+    std::atomic<std::size_t> asked{0}, granted{0}, fired{0}, least{SIZE_MAX}, most{0};
+    const auto handle = budget.on_alert(0.75, [&](const MemoryAlert& alert) {
+      ++fired;
+      EXPECT_GE(alert.bytes_in_use, kThreshold);
+      EXPECT_GE(asked.load(), kThreshold) << "too early";
+      most = std::max(most.load(), granted.load());
+    });
+    std::vector<std::thread> threads;
+    std::vector<std::vector<Block>> blocks(kThreads);
+    for (std::size_t i = 0; i < kThreads; ++i)
+      threads.emplace_back([&, i] {
+        const BudgetScope scope(budget);
+        for (std::size_t bytes = 0; bytes < 3_MiB + 64_KiB; bytes += kBlock) {
+          asked += kBlock;
+          blocks[i].push_back(host->allocate(kBlock));
+          granted += kBlock;
+        }
+      });
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(fired, 1u) << "12.25 MiB are charged, with quotas of threads in between";
+    EXPECT_LE(most.load(), kThreshold + 256_KiB) << "too late";
+    for (const auto& list : blocks)
+      for (const Block& block : list) host->deallocate(block);
+  }
+}
+
+TEST(BudgetAlerts, RequireAFractionAndACallback) {
+  const Budget budget("b", 1_MiB);
+  const auto nothing = [](const MemoryAlert&) {};
+  EXPECT_THROW(static_cast<void>(budget.on_alert(0, nothing)), InvalidArgument);
+  EXPECT_THROW(static_cast<void>(budget.on_alert(1.1, nothing)), InvalidArgument);
+  EXPECT_THROW(static_cast<void>(budget.on_alert(0.5, nullptr)), InvalidArgument);
 }
 
 }  // namespace

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
 #include <utility>
 
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/memory/alerts.h"
 #include "plimsoll/memory/arena_list.h"
 #include "plimsoll/memory/budget_node.h"
+#include "plimsoll/memory/charge_window.h"
 #include "plimsoll/memory/trace_recorder.h"
 
 namespace plimsoll {
@@ -21,6 +23,9 @@ ArenaOptions checked(ArenaOptions options, std::size_t page_bytes) {
   if (options.limit < page_bytes)
     throw InvalidArgument(fmt::format("arena \"{}\": a limit of {} is less than one page of {} bytes", options.name,
                                       format_bytes_exactly(options.limit), page_bytes));
+  if (options.limit > kMostLimit)
+    throw InvalidArgument(fmt::format("arena \"{}\": a limit of {} bytes is more than a process can address ({})",
+                                      options.name, options.limit, format_bytes(kMostLimit)));
   return options;
 }
 
@@ -44,8 +49,9 @@ Arena::Arena(PageSource& source, ArenaOptions options)
   AlertList::instance().check(*this);
   if (!options_.pretouch) return;
   const std::lock_guard lock(mutex_);
-  const std::size_t all = page_limit_ << page_shift_;
-  if (Chunk* chunk = heap_->take_committing(all, kGranularity, page_limit_)) {
+  const std::size_t pages = page_limit_ - std::min(page_limit_, charged_pages(0)), all = pages << page_shift_;
+  if (all == 0) return;
+  if (Chunk* chunk = heap_->take_committing(all, kGranularity, pages)) {
     for (std::size_t at = 0; at < all; at += source.page_bytes())
       *static_cast<volatile char*>(static_cast<void*>(base_ + chunk->offset + at)) = 0;
     heap_->give(chunk);
@@ -54,13 +60,33 @@ Arena::Arena(PageSource& source, ArenaOptions options)
 
 Arena::~Arena() {
   TraceHooks::arena_ends(*this);
+  uncharge_live();
   ArenaList::instance().remove(this, number_);
+}
+
+// Blocks end with their arena: budgets are charged for them no longer.
+void Arena::uncharge_live() {
+  std::map<BudgetNode*, std::int64_t> charged;
+  for_each_live([&](const Chunk& chunk) {
+    if (chunk.budget) charged[chunk.budget] += static_cast<std::int64_t>(chunk.size);
+  });
+  ThreadMemory& thread = ThreadMemory::current();
+  for (const auto& [node, bytes] : charged) {
+    Meter& first = thread.meter(*node);
+    const std::lock_guard lock(MeterCenter::mutex());  // Until it is released the node stays.
+    {
+      const EnterThread inside(thread);
+      for (Meter* meter = &first; meter; meter = meter->parent) meter->subtract(bytes);
+    }
+    for (Meter* meter = &first; meter; meter = meter->parent) meter->center->give_back(*meter);
+  }
 }
 
 ArenaCache& Arena::attach(ThreadMemory& thread) {
   auto cache = std::make_unique<ArenaCache>();
   const std::lock_guard lock(MeterCenter::mutex());
   center_.attach(cache->meter);
+  num_caches_.fetch_add(1, std::memory_order_relaxed);
   const std::lock_guard threads(ThreadRegistry::instance().mutex);  // Others look through the threads' caches.
   return *(thread.caches[number_] = cache.release());
 }
@@ -81,6 +107,7 @@ void Arena::detach(ThreadMemory& thread) noexcept {
   center_.detach(cache->meter);
   const std::lock_guard threads(ThreadRegistry::instance().mutex);
   thread.caches[number_] = nullptr;
+  num_caches_.fetch_sub(1, std::memory_order_relaxed);
   delete cache;
 }
 
@@ -209,6 +236,7 @@ void Arena::undo_charge(ThreadMemory& thread, ArenaCache& cache, std::int64_t si
     cache.hold(-size);
     for (Meter* meter = thread.budget; meter; meter = meter->parent) meter->subtract(size);
   }
+  note_undone_charge();
   center_.cancel(cache.meter);
   for (Meter* meter = thread.budget; meter; meter = meter->parent) meter->center->cancel(*meter);
 }
@@ -225,16 +253,19 @@ inline bool Arena::uncharge(ThreadMemory& thread, ArenaCache& cache, const Chunk
 
 // Gives unused quota back to the device and to the budget of this number (if it still exists).
 void Arena::return_quota(ThreadMemory& thread, ArenaCache& cache, std::size_t budget_number) noexcept {
-  bool fell = false;
+  bool fell = false, budget_fell = false;
   {
     const std::lock_guard lock(MeterCenter::mutex());
     center_.give_back(cache.meter);
     fell = center_.fell_below_mark();
     if (budget_number < thread.meters.size())
-      for (Meter* meter = thread.meters[budget_number].get(); meter; meter = meter->parent)
+      for (Meter* meter = thread.meters[budget_number].get(); meter; meter = meter->parent) {
         meter->center->give_back(*meter);
+        budget_fell |= meter->center->fell_below_mark();
+      }
   }
   if (fell) AlertList::instance().check(*this);
+  if (budget_fell) AlertList::instance().check_budgets();
 }
 
 // The common case: this thread's own block, no budget, nothing unusual. False leaves all else to give_slowly.
@@ -405,7 +436,7 @@ std::size_t Arena::trim() {
   flush_caches_locked();
   const std::size_t bytes = heap_->release_holes(1) << page_shift_;
   note_committed();
-  return bytes;
+  return bytes + records_->trim();
 }
 
 void Arena::collect() {
@@ -413,6 +444,7 @@ void Arena::collect() {
   const std::lock_guard lock(mutex_);
   flush_caches_locked();
   heap_->release_holes(2_MiB >> page_shift_);
+  records_->trim();
   note_committed();
 }
 

@@ -15,7 +15,7 @@
 // Every live block has a label (label.h): together they are the ledger, always on. The sum of the live blocks' sizes is
 // stats().bytes_in_use, exactly.
 // Cost: a cached block is taken or given in some nanoseconds without a lock. Metadata: 128 bytes per chunk, 32 KiB per
-// GiB of addresses used, 17 KiB per thread.
+// GiB of addresses used, 17 KiB per thread; trim() gives back what no chunk needs.
 #pragma once
 
 #include <atomic>
@@ -37,11 +37,14 @@
 
 namespace plimsoll {
 
+inline constexpr std::size_t kMostLimit = std::size_t{1} << 46;  // Processes have addresses for no more.
+
 struct ArenaOptions {
   std::string name = "CPU:0";
   std::size_t limit = 0;  // Bytes of committed pages, rounded down to pages. Required.
   bool growth = false;    // Grow as needed instead of using the limit freely.
   bool pretouch = false;  // Touch all pages of the limit up front, so that none is faulted later. Host memory only.
+  bool charge_overhead = false;  // Pages and overhead_bytes() together never pass the limit.
 };
 
 enum class ExtentState { kUsed, kCached, kFree };
@@ -59,7 +62,7 @@ class PLIMSOLL_API Arena final : public MemoryResource {
   // Borrows `source`, which must outlive it. Throws InvalidArgument for a limit below one page,
   // OutOfMemory when the addresses cannot be reserved.
   Arena(PageSource& source, ArenaOptions options);
-  ~Arena() override;  // Everything it handed out becomes invalid.
+  ~Arena() override;  // Everything it handed out becomes invalid, and is charged to budgets no longer.
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
@@ -86,6 +89,14 @@ class PLIMSOLL_API Arena final : public MemoryResource {
   const std::string& name() const noexcept { return options_.name; }
   std::size_t limit() const noexcept { return page_limit_ << page_shift_; }
   std::size_t overhead_bytes() const;  // Records, maps and caches beside the pages.
+
+  // Counts what layers above keep beside the pages, such as records of tensors, as overhead. Throws OutOfMemory when
+  // overhead is charged and this much more does not fit; then nothing has changed but caches.
+  void add_overhead(std::size_t bytes);
+  void remove_overhead(std::size_t bytes) noexcept;
+  // Asked under pressure, when overhead is charged: gives back what nobody uses of it. Returns its bytes.
+  void set_overhead_trimmer(std::size_t (*trim)()) noexcept { trim_overhead_ = trim; }
+
   HeapCounters move_counters() const;
   std::string mover() const;  // How pages are moved.
   std::vector<ArenaExtent> extents() const;
@@ -109,6 +120,8 @@ class PLIMSOLL_API Arena final : public MemoryResource {
     const MeterCenter* by = nullptr;  // Whose limit it was: center_ for the arena itself.
     std::size_t emptied = 0;          // Bytes that caches gave up on the way.
     bool searched = false;            // The heap was asked and had nothing, caches emptied and pages moved.
+    std::size_t undone_before = 0;    // Charges that were undone when the request began; see charge_window.h.
+    std::size_t undone = 0;           // Of this request.
     std::vector<PressureRung> tried;
   };
 
@@ -118,6 +131,7 @@ class PLIMSOLL_API Arena final : public MemoryResource {
   }
   ArenaCache& attach(ThreadMemory& thread);
   void detach(ThreadMemory& thread) noexcept;
+  void uncharge_live();
 
   Chunk* take_cached(ThreadMemory& thread, ArenaCache& cache, const Request& request) noexcept;
   Chunk* take_slowly(std::size_t bytes, const BlockLabel& label, std::size_t alignment);
@@ -126,8 +140,13 @@ class PLIMSOLL_API Arena final : public MemoryResource {
   bool uncharge(ThreadMemory& thread, ArenaCache& cache, const Chunk* chunk) noexcept;
   void return_quota(ThreadMemory& thread, ArenaCache& cache, std::size_t budget_number) noexcept;
   Chunk* try_slowly(ThreadMemory& thread, const Request& request, const BlockLabel& label, Refusal& refusal);
+  Chunk* try_alone(ThreadMemory& thread, const Request& request, const BlockLabel& label, Refusal& refusal);
+  void check_alerts(const ThreadMemory& thread);
   Chunk* take_central(const Request& request, Refusal& refusal);
   std::size_t soft_page_limit(std::size_t wanted_pages);
+  std::size_t overhead_locked() const noexcept;
+  std::size_t charged_pages(std::size_t more) const noexcept;
+  bool fit_overhead(std::size_t more);
   void publish_new(ThreadMemory& thread, ArenaCache& cache, Chunk* chunk, std::size_t bytes,
                    const BlockLabel& label) noexcept;
   static void publish_with_new_ids(ArenaCache& cache, Chunk* chunk) noexcept;
@@ -160,6 +179,9 @@ class PLIMSOLL_API Arena final : public MemoryResource {
   std::size_t most_alignment_ = kMostAlignment;          // What the range's base is aligned to.
   std::size_t number_;                                   // In the list of arenas: where threads keep their cache of it.
   std::size_t soft_limit_ = 0;                           // In pages; growth mode.
+  std::size_t beside_ = 0;                               // Bytes of add_overhead().
+  std::size_t (*trim_overhead_)() = nullptr;
+  std::atomic<std::size_t> num_caches_{0};               // Of threads.
   std::size_t moves_noted_ = 0, uncached_requests_ = 0;  // See note_moves().
   std::size_t foreseen_hits_ = 0, excused_requests_ = 0, unforeseen_requests_ = 0;
   CacheShadow shadow_;         // Of large blocks, while they are not cached.

@@ -7,6 +7,7 @@
 #include "plimsoll/memory/alerts.h"
 #include "plimsoll/memory/arena.h"
 #include "plimsoll/memory/budget_node.h"
+#include "plimsoll/memory/charge_window.h"
 #include "plimsoll/memory/holders.h"
 #include "plimsoll/memory/reclaimer.h"
 #include "plimsoll/memory/refusal.h"
@@ -15,7 +16,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::size_t kMostBytes = std::size_t{1} << 46;  // More than any range holds; rounded sizes stay below 2^63.
+constexpr std::size_t kMostBytes = kMostLimit;  // More than any range holds; rounded sizes stay below 2^63.
 
 }  // namespace
 
@@ -29,6 +30,50 @@ std::size_t Arena::soft_page_limit(std::size_t wanted) {
     soft_limit_ = std::max(soft_limit_, std::min(page_limit_, (peak + slack) >> page_shift_));
   }
   return soft_limit_;
+}
+
+// Pages of the limit that overhead takes when it is charged, with `more` bytes of it. One page is for the records that
+// a request makes.
+std::size_t Arena::charged_pages(std::size_t more) const noexcept {
+  if (!options_.charge_overhead) return 0;
+  return heap_->pages_for(overhead_locked() + more) + 1;
+}
+
+// Makes sure that the pages there are and the overhead fit the limit. Requires the lock.
+bool Arena::fit_overhead(std::size_t more) {
+  const auto fits = [&] { return heap_->committed_pages() + charged_pages(more) <= page_limit_; };
+  if (fits()) return true;
+  flush_caches_locked();
+  records_->trim();
+  if (!fits()) heap_->release_holes(1);
+  note_committed();
+  return fits();
+}
+
+void Arena::add_overhead(std::size_t bytes) {
+  OutOfMemoryDetails details;
+  {
+    const std::lock_guard lock(mutex_);
+    if (fit_overhead(bytes)) {
+      beside_ += bytes;
+      return;
+    }
+    details.requested = bytes;
+    details.in_use = heap_->committed_pages() << page_shift_;
+    details.limit = options_.limit;
+    details.smallest_sufficient_limit = (heap_->committed_pages() + charged_pages(bytes)) << page_shift_;
+    details.what = fmt::format(
+        "\"{}\": cannot keep {} more of records; blocks take {} and records {} of {}; it takes a limit of at least {}",
+        name(), format_bytes_exactly(bytes), format_bytes(details.in_use), format_bytes(overhead_locked()),
+        format_bytes_exactly(options_.limit), format_bytes_exactly(details.smallest_sufficient_limit));
+  }
+  refusals_.fetch_add(1, std::memory_order_relaxed);
+  throw_refusal(std::move(details), {.device = name().c_str(), .op = "records"});
+}
+
+void Arena::remove_overhead(std::size_t bytes) noexcept {
+  const std::lock_guard lock(mutex_);
+  beside_ -= std::min(beside_, bytes);
 }
 
 // Cached blocks keep pages from where they are needed, which shows in pages being moved. Not caching large blocks costs
@@ -81,15 +126,21 @@ void Arena::set_mode(std::uint8_t bit, bool on) noexcept {
 Chunk* Arena::take_central(const Request& request, Refusal& refusal) {
   const std::lock_guard lock(mutex_);
   note_moves(request);
+  if (!fit_overhead(0)) {
+    refusal.searched = true;
+    return nullptr;
+  }
   if (Chunk* chunk = heap_->take_resident(request.size, request.alignment)) return chunk;
-  const std::size_t soft = soft_page_limit(heap_->committed_pages() + heap_->pages_for(request.size));
+  const auto most = [&] { return page_limit_ - std::min(page_limit_, charged_pages(0)); };
+  const std::size_t soft = std::min(most(), soft_page_limit(heap_->committed_pages() + heap_->pages_for(request.size)));
   Chunk* chunk = heap_->take_committing(request.size, request.alignment, soft);
   if (!chunk) {
     refusal.emptied += flush_caches_locked();
+    if (options_.charge_overhead) records_->trim();
     chunk = heap_->take_resident(request.size, request.alignment);
   }
-  if (!chunk && soft < page_limit_) chunk = heap_->take_moving(request.size, request.alignment, soft);
-  if (!chunk) chunk = heap_->take_moving(request.size, request.alignment, page_limit_);
+  if (!chunk && soft < most()) chunk = heap_->take_moving(request.size, request.alignment, soft);
+  if (!chunk) chunk = heap_->take_moving(request.size, request.alignment, most());
   refusal.searched = !chunk;
   note_committed();
   return chunk;
@@ -115,6 +166,7 @@ Chunk* Arena::try_slowly(ThreadMemory& thread, const Request& request, const Blo
   }
   if (!chunk) {
     undo_charge(thread, cache, size);
+    ++refusal.undone;
     refusal.by = &center_;
     return nullptr;
   }
@@ -122,22 +174,43 @@ Chunk* Arena::try_slowly(ThreadMemory& thread, const Request& request, const Blo
   return chunk;
 }
 
+// Once more, with no other thread's charge in the way, if one was.
+Chunk* Arena::try_alone(ThreadMemory& thread, const Request& request, const BlockLabel& label, Refusal& refusal) {
+  const LoneCharge alone;
+  if (undone_charges() - refusal.undone_before == refusal.undone) return nullptr;
+  return try_slowly(thread, request, label, refusal);
+}
+
+void Arena::check_alerts(const ThreadMemory& thread) {
+  if (center_.passed_mark()) [[unlikely]]
+    AlertList::instance().check(*this);
+  bool passed = false;
+  for (const Meter* meter = thread.budget; meter; meter = meter->parent) passed |= meter->center->passed_mark();
+  if (passed) [[unlikely]]
+    AlertList::instance().check_budgets();
+}
+
 Chunk* Arena::take_slowly(std::size_t bytes, const BlockLabel& label, std::size_t alignment) {
-  constexpr std::size_t kMostBytes = std::size_t{1}
-                                     << 46;  // More than any range holds; the rounded size stays below 2^63.
   const std::size_t size = bytes > kMostBytes ? bytes : (bytes + kGranularity - 1) & ~(kGranularity - 1);
   const Request request{bytes, size, std::max(alignment, kGranularity)};
   ThreadMemory& thread = ThreadMemory::current();
   Refusal refusal;
+  refusal.undone_before = undone_charges();
   for (std::size_t rung = 0;;) {
-    if (Chunk* chunk = try_slowly(thread, request, label, refusal)) {
-      if (refusal.emptied > 0 && committed_pages_.load(std::memory_order_relaxed) >= page_limit_ - page_limit_ / 64)
-        trace_ladder("empty caches", refusal.emptied);
-      if (center_.passed_mark()) [[unlikely]]
-        AlertList::instance().check(*this);
-      return chunk;
+    Chunk* chunk = nullptr;
+    {
+      const ChargeWindow window(thread);
+      chunk = try_slowly(thread, request, label, refusal);
     }
-    if (!climb(rung, request, refusal)) refuse(request, label, refusal);
+    if (!chunk) {
+      if (climb(rung, request, refusal)) continue;
+      chunk = try_alone(thread, request, label, refusal);
+      if (!chunk) refuse(request, label, refusal);
+    }
+    if (refusal.emptied > 0 && committed_pages_.load(std::memory_order_relaxed) >= page_limit_ - page_limit_ / 64)
+      trace_ladder("empty caches", refusal.emptied);
+    check_alerts(thread);
+    return chunk;
   }
 }
 
@@ -148,6 +221,11 @@ bool Arena::climb(std::size_t& rung, const Request& request, Refusal& refusal) {
       freed = flush_deferred();
       refusal.tried.push_back({"flush deferred releases", freed});
       if (freed > 0) trace_ladder("flush deferred releases", freed);
+      if (options_.charge_overhead && trim_overhead_) {
+        const std::size_t records = trim_overhead_();
+        refusal.tried.push_back({"return unused records", records});
+        freed += records;
+      }
       continue;
     }
     if (request.size > limit()) return false;
@@ -160,14 +238,17 @@ bool Arena::climb(std::size_t& rung, const Request& request, Refusal& refusal) {
   return true;
 }
 
-// The pages that hold a live byte plus those of the request. When that is within the limit, the request was refused for
-// want of a hole or by the page source: then as many pages more as the request has.
+// The least limit with which the request would be served now, with all blocks where they lie. When the present limit is
+// enough, the request was refused for want of addresses or by the page source: then as many pages more as it has.
 std::size_t Arena::sufficient_limit(const Request& request) {
   if (request.size > kMostBytes) return request.size;  // No machine has it.
   const std::lock_guard lock(mutex_);
   flush_caches_locked();
   const std::size_t pages = heap_->pages_for(request.size);
-  const std::size_t enough = heap_->committed_pages() - heap_->spare_pages() + pages;
+  std::size_t enough = heap_->sufficient_pages(request.size, request.alignment);
+  if (enough == SIZE_MAX)  // A larger limit has more addresses.
+    enough = heap_->committed_pages() - heap_->spare_pages() + pages;
+  enough += charged_pages(0);
   return (enough > page_limit_ ? enough : page_limit_ + pages) << page_shift_;
 }
 

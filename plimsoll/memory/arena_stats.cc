@@ -32,12 +32,14 @@ void Arena::reset_peaks() {
   center_.reset_peak();
 }
 
+std::size_t Arena::overhead_locked() const noexcept {
+  const std::size_t caches = num_caches_.load(std::memory_order_relaxed) * sizeof(ArenaCache);
+  return heap_->records().bytes() + heap_->map_bytes() + caches + sizeof(Arena) + sizeof(Heap) + beside_;
+}
+
 std::size_t Arena::overhead_bytes() const {
   const std::lock_guard lock(mutex_);
-  std::size_t caches = 0;
-  ThreadRegistry::instance().for_each(
-      [&](const ThreadMemory& thread) { caches += thread.caches[number_] ? sizeof(ArenaCache) : 0; });
-  return heap_->records().bytes() + caches + sizeof(Arena) + sizeof(Heap);
+  return overhead_locked();
 }
 
 HeapCounters Arena::move_counters() const {

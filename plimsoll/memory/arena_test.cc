@@ -279,5 +279,48 @@ TEST(Arena, KeepsTheLabelOfEveryLiveBlock) {
   host->deallocate(block);
 }
 
+TEST(Arena, TrimGivesRecordsOfChunksBackToo) {
+  HostArena host({.limit = 64_MiB});
+  host->deallocate(host->allocate(64));
+  host->trim();
+  const std::size_t before = host->overhead_bytes();
+  std::vector<Block> blocks;
+  for (int i = 0; i < 100'000; ++i) blocks.push_back(host->allocate(64));
+  EXPECT_GE(host->overhead_bytes(), before + 100'000 * sizeof(Chunk));
+  const Block stale = blocks[50'000];
+  for (const Block& block : blocks) host->deallocate(block);
+  EXPECT_GE(host->trim(), 99'000 * (sizeof(Chunk) + 64));
+  EXPECT_LE(host->overhead_bytes(), before + 16_KiB);
+  EXPECT_THROW(host->deallocate(stale), InvalidArgument) << "its record is gone";
+  blocks.clear();
+  for (int i = 0; i < 100'000; ++i) blocks.push_back(host->allocate(64));
+  EXPECT_THROW(host->deallocate(stale), InvalidArgument) << "its record is another block's";
+  host->validate();
+  for (const Block& block : blocks) host->deallocate(block);
+}
+
+TEST(Arena, ChargesOverheadToItsLimitWhenAsked) {
+  HostArena host({.limit = 8_MiB, .charge_overhead = true});
+  std::vector<Block> blocks;
+  const OutOfMemory error = refusal_of([&] {
+    for (;;) {
+      blocks.push_back(host->allocate(64));
+      ASSERT_LE(host->stats().bytes_reserved + host->overhead_bytes(), 8_MiB);
+    }
+  });
+  EXPECT_GT(blocks.size(), 8_MiB * 9 / 10 / (64 + sizeof(Chunk)));
+  EXPECT_LE(blocks.size(), 8_MiB / (64 + sizeof(Chunk)));
+  EXPECT_GT(error.smallest_sufficient_limit(), 8_MiB);
+  EXPECT_LE(error.smallest_sufficient_limit(), 8_MiB + 64_KiB);
+  for (const Block& block : blocks) host->deallocate(block);
+  host->deallocate(host->allocate(7_MiB));  // What records took is pages' again.
+  EXPECT_THROW(host->add_overhead(8_MiB), OutOfMemory);
+  host->add_overhead(4_MiB);
+  EXPECT_THROW(static_cast<void>(host->allocate(4_MiB)), OutOfMemory);
+  host->remove_overhead(4_MiB);
+  host->deallocate(host->allocate(7_MiB));
+  host->validate();
+}
+
 }  // namespace
 }  // namespace plimsoll

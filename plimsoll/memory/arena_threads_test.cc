@@ -1,6 +1,7 @@
 // Arenas used by many threads at once; the thread sanitizer runs these too.
 #include <atomic>
 #include <latch>
+#include <optional>
 #include <random>
 #include <thread>
 
@@ -245,6 +246,105 @@ TEST(ArenaThreads, MayMakeAndDestroyArenasWhileOthersEnd) {
   }
   done = true;
   ending.join();
+}
+
+// Pages of which one thread gets none: the first one that commits after `wait` was set, and waits there for the test.
+class WaitingPageSource final : public PageSource {
+ public:
+  std::size_t page_bytes() const noexcept override { return host_.page_bytes(); }
+  std::size_t range_bytes(std::size_t limit) const noexcept override { return host_.range_bytes(limit); }
+  std::unique_ptr<PageRange> reserve(std::size_t wanted, std::size_t least) override {
+    return std::make_unique<Range>(host_.reserve(wanted, least), *this);
+  }
+
+  std::atomic<bool> wait{false};
+  std::latch reached{1}, go_on{1};
+
+ private:
+  class Range final : public PageRange {
+   public:
+    Range(std::unique_ptr<PageRange> range, WaitingPageSource& source)
+        : PageRange(range->base(), range->bytes()), range_(std::move(range)), source_(source) {}
+    bool commit(std::size_t offset, std::size_t bytes) noexcept override {
+      if (source_.wait.exchange(false)) {
+        source_.refused_ = std::this_thread::get_id();
+        source_.reached.count_down();
+        source_.go_on.wait();
+      }
+      return source_.refused_ != std::this_thread::get_id() && range_->commit(offset, bytes);
+    }
+    void release(std::size_t offset, std::size_t bytes) noexcept override { range_->release(offset, bytes); }
+    std::size_t move(std::size_t from, std::size_t to, std::size_t bytes) noexcept override {
+      return range_->move(from, to, bytes);
+    }
+
+   private:
+    std::unique_ptr<PageRange> range_;
+    WaitingPageSource& source_;
+  };
+  HostPageSource host_;
+  std::thread::id refused_;
+};
+
+void refuse_one_beside_another(const Budget* budget) {
+  WaitingPageSource pages;
+  Arena arena(pages, {.limit = 16_MiB});
+  const auto allocate = [&](std::size_t bytes) {
+    std::optional<BudgetScope> scope;
+    if (budget) scope.emplace(*budget);
+    arena.deallocate(arena.allocate(bytes));
+  };
+  pages.wait = true;
+  std::thread doomed([&] { EXPECT_THROW(allocate(12_MiB), OutOfMemory); });
+  pages.reached.wait();  // It has charged 12 MiB and will not get them.
+  std::atomic<bool> begun{false};
+  std::thread fitting([&] {
+    begun = true;
+    EXPECT_NO_THROW(allocate(10_MiB)) << "refused because of a charge that was undone";
+  });
+  while (!begun) std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // For it to meet the charge.
+  pages.go_on.count_down();
+  doomed.join();
+  fitting.join();
+  EXPECT_EQ(arena.stats().bytes_in_use, 0u);
+}
+
+TEST(ArenaThreads, ARequestThatFailsDoesNotMakeAnotherThreadsFail) { refuse_one_beside_another(nullptr); }
+
+TEST(ArenaThreads, ARequestThatFailsDoesNotMakeAnotherThreadsFailInTheSameBudget) {
+  const Budget budget("both", 16_MiB);
+  refuse_one_beside_another(&budget);
+  EXPECT_EQ(budget.used(), 0u);
+}
+
+TEST(ArenaThreads, WhatAlwaysFitsIsNeverRefusedBesideWhatNeverDoes) {
+  HostArena host({.limit = 8_MiB});
+  constexpr std::size_t kPages = 8_MiB / 4096, kPinned = kPages * 6 / 10;
+  std::vector<Block> all, pins;  // One small block on each of 60 % of the pages.
+  for (std::size_t i = 0; i < kPinned * 64; ++i) all.push_back(host->allocate(64));
+  for (const Block& block : all)
+    if (reinterpret_cast<std::uintptr_t>(block.data()) % 4096 == 0)
+      pins.push_back(block);
+    else
+      host->deallocate(block);
+  host->trim();
+  std::atomic<bool> stop{false};
+  std::size_t refused = 0;
+  std::thread never_fits([&] {
+    while (!stop) EXPECT_THROW(static_cast<void>(host->allocate(8_MiB * 6 / 10)), OutOfMemory);
+  });
+  for (int round = 0; round < kRounds; ++round) {
+    try {
+      host->deallocate(host->allocate((kPages - pins.size() - 2) * 4096));
+    } catch (const OutOfMemory&) {
+      ++refused;
+    }
+  }
+  stop = true;
+  never_fits.join();
+  EXPECT_EQ(refused, 0u);
+  for (const Block& block : pins) host->deallocate(block);
 }
 
 }  // namespace

@@ -15,6 +15,11 @@ namespace {
 std::shared_ptr<BudgetNode> make_node(std::string name, std::size_t limit, std::shared_ptr<BudgetNode> parent,
                                       const BudgetOptions& options) {
   if (limit == 0) throw InvalidArgument(fmt::format("budget \"{}\": the limit is 0 bytes; give it at least 1", name));
+  if (limit > INT64_MAX)
+    throw InvalidArgument(
+        fmt::format("budget \"{}\": the limit is {} bytes, which is {} as a signed number; give a "
+                    "positive number of bytes below 8 EiB",
+                    name, limit, static_cast<std::int64_t>(limit)));
   if (options.evict)
     throw Unsupported(fmt::format(
         "budget \"{}\": eviction (dropping to recompute, spilling) is not offered; leave .evict off", name));
@@ -47,6 +52,10 @@ std::size_t Budget::limit() const noexcept { return node_->limit(); }
 std::size_t Budget::used() const { return node_->used(); }
 std::size_t Budget::peak() const { return node_->peak(); }
 void Budget::reset_peak() { node_->reset_peak(); }
+
+MemoryAlertHandle Budget::on_alert(double fraction, std::function<void(const MemoryAlert&)> callback) const {
+  return AlertList::instance().add("Budget::on_alert", node_, fraction, std::move(callback));
+}
 
 std::string Budget::report() const {
   std::string table = fmt::format("{:<32} {:>12} {:>12} {:>12}\n", "budget", "used", "peak", "limit");

@@ -15,11 +15,13 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "plimsoll/base/api.h"
+#include "plimsoll/memory/alerts.h"
 
 namespace plimsoll {
 
@@ -32,7 +34,7 @@ struct BudgetOptions {
 
 class PLIMSOLL_API Budget {
  public:
-  // Requires limit > 0 (InvalidArgument).
+  // Requires a limit above 0 and below 8 EiB, which a negative number would be (InvalidArgument).
   Budget(std::string name, std::size_t limit, const BudgetOptions& options = {});
   Budget(std::string name, std::size_t limit, const Budget& parent, const BudgetOptions& options = {});
 
@@ -45,6 +47,10 @@ class PLIMSOLL_API Budget {
   std::size_t peak() const;    // Largest used() since the start or reset_peak().
   void reset_peak();           // To used(), not to zero.
   std::string report() const;  // A table of this budget and those below it.
+
+  // Calls back when used() passes that share of the limit, as alerts.h says; until the handle goes. Throws
+  // InvalidArgument unless 0 < fraction <= 1 and there is a callback.
+  [[nodiscard]] MemoryAlertHandle on_alert(double fraction, std::function<void(const MemoryAlert&)> callback) const;
 
   const std::shared_ptr<BudgetNode>& node() const noexcept { return node_; }
 

@@ -84,6 +84,7 @@ void BudgetNode::sweep() noexcept {
 }
 
 std::vector<std::string> BudgetNode::trace_records() {
+  sweep();
   const NodeList& list = NodeList::instance();
   const std::lock_guard lock(NodeList::instance().mutex);
   std::vector<std::string> records;

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "plimsoll/memory/arena_testing.h"
+#include "plimsoll/memory/budget_node.h"
 
 namespace plimsoll {
 namespace {
@@ -83,10 +84,48 @@ TEST_F(BudgetTest, OfOneByteRefusesEverything) {
 }
 
 TEST_F(BudgetTest, AcceptsLimitsFarAboveTheDevice) {
-  const Budget budget("huge", SIZE_MAX);
+  const Budget budget("huge", INT64_MAX);
   EXPECT_TRUE(fits(budget, 200_MiB));
   EXPECT_THROW(charged(budget, 257_MiB), OutOfMemory);
   EXPECT_EQ(budget.used(), 0u);
+}
+
+TEST_F(BudgetTest, RefusesLimitsThatWereNegativeNumbers) {
+  try {
+    const Budget budget("b", static_cast<std::size_t>(-1));
+    FAIL() << "accepted";
+  } catch (const InvalidArgument& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("budget \"b\": the limit is 18446744073709551615 bytes, which is -1 "
+                                                 "as a signed number"));
+  }
+  EXPECT_THROW(Budget("b", static_cast<std::size_t>(INT64_MAX) + 1), InvalidArgument);
+}
+
+TEST_F(BudgetTest, AsksWhetherASuspiciouslySmallLimitWasMeantInMebibytes) {
+  const Budget budget("b", 1024);
+  const OutOfMemory error = refusal_of([&] { charged(budget, 1_MiB); });
+  EXPECT_THAT(error.what(), testing::HasSubstr("limits are in bytes: did you mean 1024_MiB?"));
+  const Budget large("large", 1_MiB);
+  EXPECT_THAT(refusal_of([&] { charged(large, 2_MiB); }).what(), testing::Not(testing::HasSubstr("did you mean")));
+}
+
+TEST_F(BudgetTest, IsChargedNoLongerForBlocksWhoseArenaIsGone) {
+  const Budget process("process", 8_MiB), model("model", 6_MiB, process);
+  const std::size_t listed = BudgetNode::trace_records().size();
+  {
+    const Budget passing("passing", 4_MiB, model);
+    HostArena gone({.limit = 16_MiB});
+    const BudgetScope scope(passing);
+    static_cast<void>(gone->allocate(1_MiB));
+    std::thread([&] {
+      const BudgetScope other(model);
+      static_cast<void>(gone->allocate(2_MiB));
+    }).join();
+    EXPECT_EQ(process.used(), 3_MiB);
+  }
+  EXPECT_EQ(process.used(), 0u);
+  EXPECT_EQ(model.used(), 0u);
+  EXPECT_EQ(BudgetNode::trace_records().size(), listed) << "the one that is gone is listed no longer";
 }
 
 TEST_F(BudgetTest, ChargesParentsToo) {

@@ -1,14 +1,16 @@
 // ChunkTable: the records of an arena's chunks, numbered, never moved; spare ones are reused.
 //
 // Records are 128 bytes in one range of addresses that costs memory only where records were made, so their cost grows
-// with the chunks that exist at once.
-// Not thread-safe: the arena's lock protects it, except that number() and find() may run beside make().
+// with the chunks that exist at once; trim() gives pages of which all records are spare back to the system. A record's
+// generation never falls, also when its page was away meanwhile: an old block's token fits no later block.
+// Not thread-safe: the arena's lock protects it, except that number() and find() may run beside the others.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 
 #include "plimsoll/memory/chunk.h"
+#include "plimsoll/memory/page_map.h"
 
 namespace plimsoll {
 
@@ -22,7 +24,7 @@ class ChunkTable {
 
   // Makes sure that the next `records` calls of make() succeed. Throws OutOfMemory.
   void reserve(std::size_t records) {
-    if (spares_ + most_ - made_.load(std::memory_order_relaxed) < records) [[unlikely]]
+    if (spares_ + away_ * per_page_ + most_ - made_.load(std::memory_order_relaxed) < records) [[unlikely]]
       refuse(records);
   }
 
@@ -37,9 +39,7 @@ class ChunkTable {
 
   void drop(Chunk* chunk) noexcept {
     chunk->state = ChunkState::kSpare;
-    chunk->link = spare_;
-    spare_ = chunk;
-    ++spares_;
+    add_spare(chunk);
   }
 
   // Numbers fit Block's token; find() gives nullptr for one that never was.
@@ -48,10 +48,21 @@ class ChunkTable {
     return number < made_.load(std::memory_order_acquire) ? records_ + number : nullptr;
   }
 
-  std::size_t bytes() const noexcept { return made_.load(std::memory_order_relaxed) * sizeof(Chunk); }
+  std::size_t trim() noexcept;  // Returns the bytes given back. Cost: linear in the records, when many are spare.
+
+  std::size_t bytes() const noexcept {
+    return (made_.load(std::memory_order_relaxed) - away_ * per_page_) * sizeof(Chunk);
+  }
 
  private:
   Chunk* make_new() noexcept;
+  void bring_back_page() noexcept;
+  bool all_spare(std::size_t page, std::uint32_t& generation) const noexcept;
+  void add_spare(Chunk* chunk) noexcept {
+    chunk->link = spare_;
+    spare_ = chunk;
+    ++spares_;
+  }
   [[noreturn]] void refuse(std::size_t records) const;
 
   std::size_t most_;
@@ -59,6 +70,10 @@ class ChunkTable {
   std::atomic<std::size_t> made_{0};
   Chunk* spare_ = nullptr;
   std::size_t spares_ = 0;
+  std::size_t per_page_;  // Records.
+  PageMap pages_away_;    // Bits of the pages that were given back and not used since.
+  std::size_t away_ = 0;
+  std::uint32_t next_generation_ = 0;  // Above those of all records that were given back.
 };
 
 }  // namespace plimsoll

@@ -69,5 +69,47 @@ TEST(ChunkTable, PromisesAsManyRecordsAsWereReservedAndRefusesMore) {
   EXPECT_NO_THROW(table.reserve(1));
 }
 
+TEST(ChunkTable, TrimGivesPagesOfSpareRecordsBackAndTheyAreMadeAgain) {
+  ChunkTable table(1 << 20);
+  constexpr std::size_t kRecords = 32 * 1000, kKeptEach = 320;
+  table.reserve(kRecords);
+  std::vector<Chunk*> records;
+  for (std::size_t i = 0; i < kRecords; ++i) {
+    records.push_back(table.make());
+    records.back()->state = ChunkState::kLive;
+    records.back()->generation = 5;
+  }
+  for (std::size_t i = 0; i < kRecords; ++i)
+    if (i % kKeptEach != 0) table.drop(records[i]);
+  const std::size_t given_back = table.trim();
+  EXPECT_EQ(given_back, (kRecords / 32 - kRecords / kKeptEach) * 4096);
+  EXPECT_EQ(table.bytes(), kRecords * sizeof(Chunk) - given_back);
+  EXPECT_EQ(table.trim(), 0u) << "nothing is left to give";
+  EXPECT_EQ(table.find(33)->state, ChunkState::kSpare) << "an old number is no live block";
+  table.reserve((1 << 20) - kRecords / kKeptEach);
+  std::set<Chunk*> made;
+  for (std::size_t i = 0; i < kRecords - kRecords / kKeptEach; ++i) {
+    Chunk* const chunk = table.make();
+    ASSERT_TRUE(made.insert(chunk).second) << "made twice";
+    ASSERT_TRUE(table.number(chunk) % kKeptEach != 0) << "in use";
+    ASSERT_GE(chunk->generation, 5u);
+    ASSERT_NE(chunk->state, ChunkState::kLive);
+  }
+  EXPECT_EQ(table.bytes(), kRecords * sizeof(Chunk)) << "no record beyond those there were";
+}
+
+TEST(ChunkTable, ARecordWhosePageWasAwayHasALaterGeneration) {
+  ChunkTable table(1 << 20);
+  table.reserve(64);
+  std::vector<Chunk*> records;
+  for (std::uint32_t i = 0; i < 64; ++i) {
+    records.push_back(table.make());
+    records.back()->generation = i;
+  }
+  for (Chunk* record : records) table.drop(record);
+  EXPECT_EQ(table.trim(), 2 * 4096u);
+  for (int i = 0; i < 64; ++i) ASSERT_GT(table.make()->generation, 63u);
+}
+
 }  // namespace
 }  // namespace plimsoll

@@ -48,6 +48,12 @@ std::size_t Heap::resident_pages(const Chunk* free) const noexcept {
   return last_page(free) - first_page(free) - free->free.missing_pages;
 }
 
+std::size_t Heap::map_bytes() const noexcept {
+  std::size_t pages = 0;
+  for (std::size_t i = 0; i < zone_count_; ++i) pages += high_water_page_[i] - (zones_[i].first->offset >> page_shift_);
+  return pages / 8;
+}
+
 std::size_t Heap::largest_resident_hole() const noexcept {
   std::size_t largest = 0;
   for (const Zone& zone : zones_)

@@ -61,6 +61,11 @@ class Heap {
   const HeapCounters& counters() const noexcept { return counters_; }
   ChunkTable& records() noexcept { return records_; }
   const ChunkTable& records() const noexcept { return records_; }
+  std::size_t map_bytes() const noexcept;  // Of the page map, as far as it was used.
+
+  // The least `page_cap` with which take_moving() serves the request now. SIZE_MAX when no cap helps: the addresses are
+  // too full of blocks.
+  std::size_t sufficient_pages(std::size_t size, std::size_t alignment) noexcept;
   PageRange& range() noexcept { return *range_; }
 
   // Calls f(chunk, resident bytes inside) in address order.

@@ -75,6 +75,15 @@ Chunk* Heap::take_moving(std::size_t size, std::size_t alignment, std::size_t pa
   return spot.hole ? take_at(spot, size, page_cap) : nullptr;
 }
 
+std::size_t Heap::sufficient_pages(std::size_t size, std::size_t alignment) noexcept {
+  const Spot spot = choose_spot(size, alignment);
+  if (!spot.hole) return SIZE_MAX;
+  const std::size_t first = std::max(spot.offset >> page_shift_, first_page(spot.hole));
+  const std::size_t last = std::min(((spot.offset + size - 1) >> page_shift_) + 1, last_page(spot.hole));
+  const std::size_t used_up = first < last ? pages_.count(first, last) : 0;  // Spare pages that the block lies on.
+  return committed_ + spot.missing - std::min(spot.missing, spare_ - used_up);
+}
+
 Chunk* Heap::take_at(const Spot& spot, std::size_t size, std::size_t page_cap) noexcept {
   Chunk* claimed = carve(spot, size);
   if (spot.missing == 0) return claimed;

@@ -48,6 +48,48 @@ TEST_P(HeapOver, AgreesWithAMapOverARandomRunAtATightCap) {
   }
 }
 
+TEST_P(HeapOver, NamesTheLeastCapWithWhichARefusedRequestIsServed) {
+  int refusals = 0, sharing = 0;
+  std::mt19937 random(31);
+  const std::size_t cap = cap_for(GetParam());
+  HeapAndModel model(4 * cap, GetParam().pages, GetParam().two_zones);
+  Heap& heap = model.heap();
+  std::vector<Chunk*> live;
+  const auto take = [&](std::size_t size) {
+    Chunk* chunk = heap.take_resident(size, kGranularity);
+    if (!chunk) chunk = heap.take_committing(size, kGranularity, cap);
+    return chunk ? chunk : heap.take_moving(size, kGranularity, cap);
+  };
+  for (int step = 0; step < 6000; ++step) {
+    if (!live.empty() && random() % 10 < 4) {
+      std::swap(live[random() % live.size()], live.back());
+      heap.give(live.back());
+      live.pop_back();
+      continue;
+    }
+    const std::size_t size = random_size(random, cap * GetParam().pages.page_bytes / 2);
+    if (Chunk* const chunk = take(size)) {
+      live.push_back(chunk);
+      continue;
+    }
+    ++refusals;
+    const std::size_t enough = heap.sufficient_pages(size, kGranularity);
+    ASSERT_GT(enough, cap);
+    if (enough < heap.committed_pages() - heap.spare_pages() + heap.pages_for(size)) ++sharing;
+    Chunk* const chunk = heap.take_moving(size, kGranularity, enough);
+    ASSERT_NE(chunk, nullptr) << size;
+    heap.give(chunk);
+    heap.release_holes(1);  // Back below the cap. Another hole of the same size may now come first.
+    const std::size_t again = heap.sufficient_pages(size, kGranularity);
+    ASSERT_EQ(heap.take_moving(size, kGranularity, again - 1), nullptr) << size;
+  }
+  heap.validate();
+  EXPECT_GT(refusals, 100);
+  if (GetParam().pages.page_bytes > 64) {
+    EXPECT_GT(sharing, 0) << "no block shared a page with its neighbour";
+  }
+}
+
 TEST_P(HeapOver, RefusesOnlyWhenLivePagesPlusRequestPassTheCap) {
   int refusals = 0, served = 0;
   for (unsigned seed = 1; seed <= 5; ++seed) {

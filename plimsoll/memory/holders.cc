@@ -75,8 +75,10 @@ std::string describe_refusal(const std::string& who, const BlockLabel& label, co
   text += "; tried to";
   for (std::size_t i = 0; i < details.tried.size(); ++i)
     text += fmt::format("{} {} ({})", i ? "," : "", details.tried[i].name, format_bytes(details.tried[i].bytes_freed));
-  return text +
-         fmt::format("; it takes a limit of at least {}", format_bytes_exactly(details.smallest_sufficient_limit));
+  text += fmt::format("; it takes a limit of at least {}", format_bytes_exactly(details.smallest_sufficient_limit));
+  constexpr std::size_t kSuspicious = 64_KiB;  // Who writes so small a number may have meant another unit.
+  if (details.limit <= kSuspicious) text += fmt::format("; limits are in bytes: did you mean {}_MiB?", details.limit);
+  return text;
 }
 
 }  // namespace plimsoll

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "plimsoll/memory/budget_node.h"
+#include "plimsoll/memory/charge_window.h"
 
 namespace plimsoll {
 namespace {
@@ -40,11 +41,22 @@ ThreadRegistry& ThreadRegistry::instance() {
   return *registry;
 }
 
+std::size_t ThreadRegistry::bytes() {
+  const std::lock_guard centers(MeterCenter::mutex());  // Guards the threads' lists of meters.
+  std::size_t total = 0;
+  for_each([&](const ThreadMemory& thread) {
+    total += sizeof(ThreadMemory) + thread.meters.capacity() * sizeof(thread.meters[0]);
+    for (const auto& meter : thread.meters) total += meter ? sizeof(Meter) : 0;
+  });
+  return total;
+}
+
 ThreadRegistry::ThreadRegistry() {
   ThreadMemory::cheap_barrier_ = register_membarrier();
   pthread_key_create(&thread_end_key, &ThreadMemory::detach);
   pthread_atfork(
       [] {
+        close_windows();
         BudgetNode::before_fork();
         if (hooks.before_fork) hooks.before_fork();
         MeterCenter::mutex().lock();
@@ -55,14 +67,19 @@ ThreadRegistry::ThreadRegistry() {
         MeterCenter::mutex().unlock();
         if (hooks.after_fork) hooks.after_fork(false);
         BudgetNode::after_fork();
+        open_windows();
       },
       [] {
         ThreadMemory::cheap_barrier_ = register_membarrier();
-        for (ThreadMemory* thread : instance().threads) thread->busy_.store(0);  // The others do not exist here.
+        for (ThreadMemory* thread : instance().threads) {  // The others do not exist here.
+          thread->busy_.store(0);
+          thread->in_window.store(false);
+        }
         stopped_for_fork.reset();
         MeterCenter::mutex().unlock();
         if (hooks.after_fork) hooks.after_fork(true);
         BudgetNode::after_fork();
+        open_windows();
       });
 }
 

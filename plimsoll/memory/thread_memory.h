@@ -6,7 +6,8 @@
 //   for (ThreadMemory* thread : stopped) ...    // their state may be read and changed
 // The price of an instant is paid by the one who stops (a membarrier system call), never by the owner.
 //
-// Lock order: arena list, arena, budgets, threads. Nothing that blocks may happen between enter() and leave().
+// Lock order: charge windows, arena list, arena, budgets, threads. Nothing that blocks may happen between enter() and
+// leave().
 #pragma once
 
 #include <array>
@@ -61,6 +62,7 @@ class alignas(128) ThreadMemory {
   std::array<ArenaCache*, kMaxArenas> caches{};  // By arena number.
   std::vector<std::unique_ptr<Meter>> meters;    // By budget number.
   void* tensors = nullptr;                       // The tensor layer's, never given back: handed on with this object.
+  std::atomic<bool> in_window{false};            // See charge_window.h.
 
  private:
   friend class StopThreads;
@@ -121,6 +123,7 @@ class ThreadRegistry {
     const std::lock_guard lock(mutex);
     for (ThreadMemory* thread : threads) f(*thread);
   }
+  std::size_t bytes();  // What is kept for threads, beside their caches.
 
   std::mutex mutex;
   std::vector<ThreadMemory*> threads;

@@ -10,7 +10,10 @@ namespace plimsoll {
 
 void* map_zero_pages(std::size_t bytes, const char* what) {
   void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (data != MAP_FAILED) return data;
+  if (data != MAP_FAILED) {
+    madvise(data, bytes, MADV_NOHUGEPAGE);  // A huge page would cost 2 MiB where one record is written.
+    return data;
+  }
   OutOfMemoryDetails details;
   details.requested = bytes;
   details.what =

@@ -35,23 +35,19 @@ void LedgerWalk::run(Visit f) {
   // Views come second, so that they find the bytes claimed where their owner is alive.
   for (const bool views : {false, true}) {
     if (views && !any_views) continue;
-    for (const auto& slab : slabs.records)
-      for (std::uint32_t i = 0; i < slab.count; ++i) {
-        const TensorRecord& record = slab.items[i];
-        if (!record.has(TensorRecord::kLive)) continue;
-        if (record.has(TensorRecord::kView) != views) {
-          any_views = true;
-          continue;
-        }
-        Storage* const storage = record.storage.load(std::memory_order_acquire);
-        f({&record, storage, claim(*storage, walk) ? bytes_of(*storage) : 0});
+    slabs.records.for_each([&](const TensorRecord& record) {
+      if (!record.has(TensorRecord::kLive)) return;
+      if (record.has(TensorRecord::kView) != views) {
+        any_views = true;
+        return;
       }
+      Storage* const storage = record.storage.load(std::memory_order_acquire);
+      f({&record, storage, claim(*storage, walk) ? bytes_of(*storage) : 0});
+    });
   }
-  for (const auto& slab : slabs.storages)
-    for (std::uint32_t i = 0; i < slab.count; ++i) {
-      Storage& storage = slab.items[i];
-      if (storage.is_resident() && claim(storage, walk)) f({nullptr, &storage, bytes_of(storage)});
-    }
+  slabs.storages.for_each([&](Storage& storage) {
+    if (storage.is_resident() && claim(storage, walk)) f({nullptr, &storage, bytes_of(storage)});
+  });
 }
 
 }  // namespace plimsoll

@@ -44,6 +44,7 @@ inline void begin_record(TensorRecord& record, TensorThread& counts, const Threa
   record.offset = offset;
   record.shape = shape;
   record.id = counts.next_id();
+  record.name = nullptr;
   record.op = origin.op;
   record.scope = context.name_scope;
   record.owner.store(nullptr, std::memory_order_relaxed);
@@ -123,9 +124,13 @@ void set_name(const Tensor& tensor, std::string_view name) {
   auto copy = std::make_unique<char[]>(name.size() + 1);
   std::memcpy(copy.get(), name.data(), name.size());
   copy[name.size()] = 0;
+  ThreadMemory& thread = ThreadMemory::current();
+  TensorThread& counts = TensorThread::of(thread);
   {
-    const EnterThread inside(ThreadMemory::current());
-    delete[] std::exchange(tensor.record()->name, copy.release());
+    const EnterThread inside(thread);
+    drop_name(*tensor.record(), counts);
+    tensor.record()->name = copy.release();
+    counts.count(counts.beside, static_cast<std::int64_t>(name.size() + 1));
   }
   tell_trace_name(tensor);
 }

@@ -15,6 +15,7 @@ struct Storage::External {
   void* memory = nullptr;
   std::function<void(void*)> deleter;
   BlockLabel label;        // Of a lazy one.
+  Fill fill;               // The same.
   SymbolicValue symbolic;  // Of a symbolic one.
 };
 
@@ -66,13 +67,14 @@ Storage* Storage::make(Device& device, std::size_t bytes, State state) {
   made->external_ = external.release();
   made->state_.store(state, std::memory_order_release);
   if (state == State::kResident) counts.count(counts.buffers, 1);
+  counts.count(counts.beside, sizeof(External));
   return made;
 }
 
 StorageRef Storage::take_lazily(Device& device, std::size_t bytes, const BlockLabel& label, Fill fill) {
   Storage* made = make(device, bytes, State::kLazy);
   made->external_->label = label;
-  made->fill_ = fill;
+  made->external_->fill = fill;
   return StorageRef::adopt(made);
 }
 
@@ -102,7 +104,7 @@ void Storage::make_resident() {
   if (is_resident()) return;
   Chunk* const chunk = bytes_ == 0 ? nullptr : device_->arena().take(bytes_, external_->label);
   void* const base = chunk ? device_->arena().address(chunk) : nullptr;
-  if (base) fill(static_cast<std::byte*>(base), bytes_, fill_);
+  if (base) fill(static_cast<std::byte*>(base), bytes_, external_->fill);
   ThreadMemory& thread = ThreadMemory::current();
   TensorThread& counts = TensorThread::of(thread);
   const EnterThread inside(thread);
@@ -119,6 +121,8 @@ void Storage::Remains::give_back() noexcept {
     return;
   if (external->memory && external->deleter) external->deleter(external->memory);
   delete external;
+  TensorThread& counts = TensorThread::of(ThreadMemory::current());
+  counts.count(counts.beside, -static_cast<std::int64_t>(sizeof(External)));
 }
 
 void Storage::drop() noexcept {

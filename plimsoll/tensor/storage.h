@@ -113,6 +113,7 @@ class PLIMSOLL_API Storage {
   friend class TensorMaker;
   friend class TensorThread;
   friend class LedgerWalk;
+  friend Storage*& next_of(Storage& storage) noexcept;
   struct External;
 
   // What is left to give back of one that has ended.
@@ -135,15 +136,17 @@ class PLIMSOLL_API Storage {
   Chunk* chunk_;
   Device* device_;
   std::size_t bytes_;
+  union {
+    External* external_;  // Wrapped memory, or what a lazy storage will be called and filled with.
+    Storage* next_;       // Among the spare ones.
+  };
   std::atomic<std::uint32_t> references_;
   std::atomic<std::uint32_t> version_;
+  std::uint32_t walk_ = 0;  // Mark of a walk over the ledger.
   std::atomic<std::uint16_t> pins_;
   std::atomic<State> state_;
-  Fill fill_;
-  std::uint32_t walk_ = 0;  // Mark of a walk over the ledger.
-  External* external_;      // Wrapped memory, or what a lazy storage will be called.
-  Storage* next_;           // Among the spare ones.
 };
+static_assert(sizeof(Storage) == 56);
 
 inline StorageRef::StorageRef(const StorageRef& other) noexcept : storage_(other.storage_) {
   if (storage_) storage_->references_.fetch_add(1, std::memory_order_relaxed);

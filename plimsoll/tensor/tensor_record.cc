@@ -52,7 +52,7 @@ void TensorRecord::drop_watched() noexcept {
   {
     const EnterThread inside(thread);
     bytes = StorageRef::adopt(end_tensor(*this, counts));
-    delete[] std::exchange(name, nullptr);
+    drop_name(*this, counts);
     if (last) {
       references.store(0, std::memory_order_relaxed);
       counts.push(this);

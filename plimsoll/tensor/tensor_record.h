@@ -1,7 +1,7 @@
 // TensorRecord: what a tensor is: where its bytes lie, its shape and dtype, and what the ledger says of it.
 //
-// All copies of a Tensor handle refer to one record. Records are kept in slabs that are never given back, so a walk
-// over the ledger may look at any of them; a thread makes and drops them inside its gate (thread_memory.h).
+// All copies of a Tensor handle refer to one record. Records are kept in slabs (slabs.h), so that a walk over the
+// ledger may look at any of them; a thread makes and drops them inside its gate (thread_memory.h).
 // Strong references (handles) and weak ones (scopes) are counted in one word: the tensor ends with the last strong
 // reference, the record with the last of both. All strong references together hold one weak one.
 #pragma once
@@ -19,7 +19,7 @@ namespace plimsoll {
 
 class ScopeList;
 
-struct alignas(64) TensorRecord {
+struct TensorRecord {
   static constexpr std::uint64_t kStrong = 1;
   static constexpr std::uint64_t kWeak = std::uint64_t{1} << 32;
   static constexpr std::uint32_t kStrongMask = UINT32_MAX;
@@ -34,19 +34,20 @@ struct alignas(64) TensorRecord {
     kReference = 64   // Stands for its variable: a graph that takes it up reads the variable, not this value.
   };
 
-  // What every operation looks at and writes comes first, in one cache line; the shape is the second.
   std::atomic<std::uint64_t> references{0};
   std::atomic<Storage*> storage{nullptr};  // One reference; nullptr when disposed.
   std::size_t offset = 0;                  // Of the first element, in bytes.
   std::uint64_t id = 0;                    // Of the value, for gradients: snapshots of one variable have the same.
-  TensorRecord* next = nullptr;            // Among the spare ones.
-  char* name = nullptr;                    // Owned.
+  union {
+    TensorRecord* next = nullptr;  // Among the spare ones.
+    char* name;                    // Of one that is not spare: owned, or nullptr.
+  };
   std::atomic<ScopeList*> owner{nullptr};  // Written by the scope's thread at any time; for comparing only.
-  std::uint32_t era = 0;                   // newest_era when it was made.
+  [[no_unique_address]] Shape shape;       // The small members that follow lie in its last 8 bytes.
   DType dtype = f32;
   Category category = Category::kOther;
   std::atomic<std::uint8_t> flags{0};
-  Shape shape;
+  std::uint32_t era = 0;   // newest_era when it was made.
   const char* op = "";     // Text that lives as long as the program.
   const char* scope = "";  // The same.
   std::uint32_t step = 0;
@@ -76,5 +77,6 @@ struct alignas(64) TensorRecord {
   PLIMSOLL_API void drop(std::uint64_t before) noexcept;  // The last strong reference went.
   void drop_watched() noexcept;
 };
+static_assert(sizeof(TensorRecord) == 136);
 
 }  // namespace plimsoll

@@ -1,6 +1,7 @@
 #include "plimsoll/tensor/tensor_thread.h"
 
 #include <mutex>
+#include <utility>
 
 #include "plimsoll/device/runtime.h"
 #include "plimsoll/tensor/memory_info.h"
@@ -16,16 +17,25 @@ namespace {
 std::atomic<std::uint64_t> next_tensor_id{1};
 constexpr std::uint64_t kIdBatch = 4096;
 
-}  // namespace
-
-Slabs& Slabs::instance() {
-  static auto* slabs = new Slabs;
-  return *slabs;
+// What is kept for tensors outside of slabs.
+std::size_t other_bytes() {
+  std::int64_t total = 0;
+  ThreadRegistry::instance().for_each([&](const ThreadMemory& thread) {
+    if (!thread.tensors) return;
+    const auto& counts = *static_cast<const TensorThread*>(thread.tensors);
+    total += static_cast<std::int64_t>(sizeof(TensorThread)) + counts.beside.load(std::memory_order_relaxed);
+  });
+  return static_cast<std::size_t>(std::max<std::int64_t>(total, 0));
 }
+
+}  // namespace
 
 TensorThread& TensorThread::attach(ThreadMemory& thread) {
   static const bool told = [] {
-    Runtime::set_tensor_count([] { return memory().num_tensors + memory().num_data_buffers; });
+    Runtime::set_tensor_hooks({.count = [] { return memory().num_tensors + memory().num_data_buffers; },
+                               .slab_bytes = [] { return Slabs::instance().bytes(); },
+                               .other_bytes = &other_bytes,
+                               .trim = [] { return Slabs::instance().trim(); }});
     return true;
   }();
   (void)told;
@@ -35,43 +45,49 @@ TensorThread& TensorThread::attach(ThreadMemory& thread) {
   return *made;
 }
 
-void TensorThread::fetch_records() {
+template <class T>
+void TensorThread::fetch(T* const& list, std::uint32_t& count, SlabPool<T>& pool) {
   Slabs& slabs = Slabs::instance();
-  const std::lock_guard lock(slabs.mutex);
-  if (!slabs.spare_records) {
-    auto slab = std::make_unique<TensorRecord[]>(kSlab);
-    slabs.records.push_back({std::move(slab), kSlab});
-    TensorRecord* const items = slabs.records.back().items.get();
-    for (std::uint32_t i = 0; i < kSlab; ++i) items[i].next = std::exchange(slabs.spare_records, &items[i]);
+  count = 0;  // The list is empty.
+  for (;;) {
+    {
+      const std::lock_guard lock(slabs.mutex);
+      while (pool.spare && count < kMostSpare / 2) push(std::exchange(pool.spare, next_of(*pool.spare)));
+      if (list) return;
+    }
+    slabs.make_slab(pool);  // Others may take all of it before us.
   }
-  while (slabs.spare_records && num_records_ < kMostSpare / 2)
-    push(std::exchange(slabs.spare_records, slabs.spare_records->next));
 }
 
-void TensorThread::fetch_storages() {
-  Slabs& slabs = Slabs::instance();
-  const std::lock_guard lock(slabs.mutex);
-  if (!slabs.spare_storages) {
-    auto slab = std::make_unique<Storage[]>(kSlab);
-    slabs.storages.push_back({std::move(slab), kSlab});
-    Storage* const items = slabs.storages.back().items.get();
-    for (std::uint32_t i = 0; i < kSlab; ++i) items[i].next_ = std::exchange(slabs.spare_storages, &items[i]);
+void TensorThread::fetch_records() { fetch(records_, num_records_, Slabs::instance().records); }
+void TensorThread::fetch_storages() { fetch(storages_, num_storages_, Slabs::instance().storages); }
+
+template <class T>
+void TensorThread::give_surplus(T*& list, std::uint32_t& count, SlabPool<T>& pool) noexcept {
+  if (count <= kMostSpare) return;
+  count = 0;
+  for (T* item = list; item; item = next_of(*item)) ++count;
+  for (; count > kMostSpare / 2; --count) {
+    T* const item = std::exchange(list, next_of(*list));
+    next_of(*item) = std::exchange(pool.spare, item);
   }
-  while (slabs.spare_storages && num_storages_ < kMostSpare / 2)
-    push(std::exchange(slabs.spare_storages, slabs.spare_storages->next_));
 }
 
 void TensorThread::give_surplus() noexcept {
   Slabs& slabs = Slabs::instance();
   const std::lock_guard lock(slabs.mutex);
-  for (; num_records_ > kMostSpare / 2; --num_records_) {
-    TensorRecord* record = std::exchange(records_, records_->next);
-    record->next = std::exchange(slabs.spare_records, record);
-  }
-  for (; num_storages_ > kMostSpare / 2; --num_storages_) {
-    Storage* storage = std::exchange(storages_, storages_->next_);
-    storage->next_ = std::exchange(slabs.spare_storages, storage);
-  }
+  give_surplus(records_, num_records_, slabs.records);
+  give_surplus(storages_, num_storages_, slabs.storages);
+}
+
+void TensorThread::count_spares() const noexcept {
+  if (records_) SlabPool<TensorRecord>::count_spares(records_->next);
+  if (storages_) SlabPool<Storage>::count_spares(storages_->next_);
+}
+
+void TensorThread::take_out_spares() noexcept {
+  if (records_) SlabPool<TensorRecord>::take_out(records_->next);
+  if (storages_) SlabPool<Storage>::take_out(storages_->next_);
 }
 
 void TensorThread::fetch_ids() noexcept {

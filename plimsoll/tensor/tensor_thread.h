@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <cstring>
+#include <utility>
 
 #include "plimsoll/device/device.h"
 #include "plimsoll/memory/thread_memory.h"
@@ -15,6 +17,9 @@
 #include "plimsoll/tensor/tensor_record.h"
 
 namespace plimsoll {
+
+template <class T>
+class SlabPool;
 
 class TensorThread {
  public:
@@ -61,6 +66,10 @@ class TensorThread {
       give_surplus();
   }
 
+  // For Slabs::trim(), while this thread is stopped. The first of each list stays: spare_record() may have named it.
+  void count_spares() const noexcept;
+  void take_out_spares() noexcept;
+
   std::uint64_t next_id() noexcept {
     if (next_id_ == last_id_) [[unlikely]]
       fetch_ids();
@@ -75,23 +84,34 @@ class TensorThread {
     most_bytes = std::max(most_bytes, bytes.load(std::memory_order_relaxed));
   }
   std::atomic<std::int64_t> tensors{0}, buffers{0}, bytes{0};
-  std::int64_t most_bytes = 0;  // Of `bytes`, for profiles of this thread, which begin it anew.
+  std::atomic<std::int64_t> beside{0};  // Bytes of names and of what only few storages have.
+  std::int64_t most_bytes = 0;          // Of `bytes`, for profiles of this thread, which begin it anew.
 
  private:
-  static constexpr std::uint32_t kSlab = 256;         // Records made at once.
   static constexpr std::uint32_t kMostSpare = 16384;  // A thread keeps up to so many.
 
   static TensorThread& attach(ThreadMemory& thread);
   void fetch_records();
   void fetch_storages();
+  template <class T>
+  void fetch(T* const& list, std::uint32_t& count, SlabPool<T>& pool);
+  template <class T>
+  static void give_surplus(T*& list, std::uint32_t& count, SlabPool<T>& pool) noexcept;
   void fetch_ids() noexcept;
   void give_surplus() noexcept;
 
   TensorRecord* records_ = nullptr;
   Storage* storages_ = nullptr;
-  std::uint32_t num_records_ = 0, num_storages_ = 0;
+  std::uint32_t num_records_ = 0, num_storages_ = 0;  // Too high after a trim, which leaves them to their thread.
   std::uint64_t next_id_ = 0, last_id_ = 0;
 };
+
+// Inside the gate: a record that is not spare loses its name.
+inline void drop_name(TensorRecord& record, TensorThread& counts) noexcept {
+  if (!record.name) return;
+  counts.count(counts.beside, -static_cast<std::int64_t>(std::strlen(record.name) + 1));
+  delete[] std::exchange(record.name, nullptr);
+}
 
 inline void Storage::begin(TensorThread& counts, Device& device, Chunk* chunk, std::size_t bytes) noexcept {
   counts.pop_storage();
@@ -113,8 +133,9 @@ inline Storage::Remains Storage::end(TensorThread& counts) noexcept {
     if (chunk_) counts.count(counts.bytes, -static_cast<std::int64_t>(bytes_));
   }
   state_.store(State::kSpare, std::memory_order_relaxed);
+  const Remains remains{device_, chunk_, external_};
   counts.push(this);
-  return {device_, chunk_, external_};
+  return remains;
 }
 
 }  // namespace plimsoll

@@ -75,6 +75,7 @@ Tensor make_symbolic_on(StorageRef storage, const SymbolicSpec& spec) {
     record->offset = 0;
     record->shape = spec.shape;
     record->id = spec.id ? spec.id : counts.next_id();
+    record->name = nullptr;
     record->op = spec.op;
     record->scope = context.name_scope;
     record->owner.store(nullptr, std::memory_order_relaxed);

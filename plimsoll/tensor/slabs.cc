@@ -1,0 +1,59 @@
+#include "plimsoll/tensor/slabs.h"
+
+#include <sys/mman.h>
+
+#include "plimsoll/device/runtime.h"
+#include "plimsoll/memory/zero_pages.h"
+#include "plimsoll/tensor/tensor_thread.h"
+
+namespace plimsoll {
+
+SlabRegion* SlabRegion::map() {
+  auto* const all = static_cast<std::byte*>(map_zero_pages(2 * kRegionBytes, "records of tensors"));
+  const std::size_t before = -reinterpret_cast<std::uintptr_t>(all) & (kRegionBytes - 1);
+  if (before > 0) unmap_zero_pages(all, before);
+  unmap_zero_pages(all + before + kRegionBytes, kRegionBytes - before);
+  return ::new (all + before) SlabRegion;
+}
+
+void SlabRegion::unmap() noexcept { unmap_zero_pages(this, kRegionBytes); }
+
+void SlabRegion::release(std::size_t number) noexcept { madvise(slab(number), kSlabBytes, MADV_DONTNEED); }
+
+Slabs& Slabs::instance() {
+  static auto* slabs = new Slabs;
+  return *slabs;
+}
+
+std::size_t Slabs::trim() {
+  std::size_t bytes = 0;
+  {
+    const std::lock_guard lock(mutex);
+    {
+      const StopThreads stopped;
+      const auto for_each_thread = [&](auto&& f) {
+        for (const ThreadMemory* thread : stopped)
+          if (thread->tensors) f(*static_cast<TensorThread*>(thread->tensors));
+      };
+      records.count_spares(records.spare);
+      storages.count_spares(storages.spare);
+      for_each_thread([](const TensorThread& thread) { thread.count_spares(); });
+      records.take_out(records.spare);
+      storages.take_out(storages.spare);
+      for_each_thread([](TensorThread& thread) { thread.take_out_spares(); });
+    }
+    bytes = records.release_counted() + storages.release_counted();  // Nobody can find them any more.
+  }
+  uncount_overhead(bytes);
+  return bytes;
+}
+
+std::size_t Slabs::bytes() {
+  const std::lock_guard lock(mutex);
+  return records.bytes() + storages.bytes();
+}
+
+void Slabs::count_overhead(std::size_t bytes) { Runtime::instance().add_overhead(bytes); }
+void Slabs::uncount_overhead(std::size_t bytes) noexcept { Runtime::instance().remove_overhead(bytes); }
+
+}  // namespace plimsoll
