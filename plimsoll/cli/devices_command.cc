@@ -10,6 +10,7 @@
 #include "plimsoll/cli/print_document.h"
 #include "plimsoll/cli/table.h"
 #include "plimsoll/device/config.h"
+#include "plimsoll/device/environment.h"
 #include "plimsoll/device/runtime.h"
 #include "plimsoll/memory/host_page_source.h"
 #include "plimsoll/memory/system_memory.h"
@@ -29,6 +30,7 @@ struct Report {
   DefaultLimit limit = default_memory_limit(system);
   std::vector<PhysicalDevice> physical = config::list_physical_devices();
   const Runtime::Devices& logical = Runtime::instance().devices();
+  std::vector<EnvironmentVariable> environment = environment_variables();
 };
 
 std::string group_note(const MemoryGroup& group) {
@@ -68,6 +70,10 @@ void print_json(const Report& report) {
   document["page_bytes"] = HostPageSource().page_bytes();
   document["max_map_count"] = max_map_count();
   document["threads"] = num_threads();
+  document["environment"] = nlohmann::ordered_json::array();
+  for (const EnvironmentVariable& variable : report.environment)
+    document["environment"].push_back(
+        {{"name", variable.name}, {"value", variable.value}, {"in_force", variable.in_force}});
   print_document(document);
 }
 
@@ -89,6 +95,11 @@ void print_text(const Report& report) {
               report.limit.from.c_str());
   std::printf("Pages of %zu bytes; at most %zu mappings per process (vm.max_map_count); %d threads.\n",
               HostPageSource().page_bytes(), max_map_count(), num_threads());
+  if (report.environment.empty()) return;
+  Table environment({"environment", "value", "in force"});
+  for (const EnvironmentVariable& variable : report.environment)
+    environment.add({variable.name, variable.value, variable.in_force ? "yes" : "no"});
+  std::printf("\n%s", environment.text().c_str());
 }
 
 }  // namespace

@@ -53,6 +53,29 @@ TEST_F(DevicesCommand, PrintsOneJsonDocument) {
   EXPECT_TRUE(json["max_map_count"].is_number());
 }
 
+TEST_F(DevicesCommand, ShowsVariablesOfTheEnvironmentAndWhetherTheyAreInForce) {
+  EXPECT_TRUE(nlohmann::json::parse(run({"--json"}))["environment"].empty());
+  config::reset_for_testing();
+  setenv("PLIMSOLL_MEMORY_LIMIT", "512MiB", 1);
+  setenv("PLIMSOLL_LOG_LEVEL", "error", 1);
+  config::set_log_level("warning");
+  const auto json = nlohmann::json::parse(run({"--json"}));
+  EXPECT_EQ(json["logical_devices"][0]["memory_limit"], 512_MiB);
+  ASSERT_EQ(json["environment"].size(), 2u);
+  EXPECT_EQ(json["environment"][0]["name"], "PLIMSOLL_MEMORY_LIMIT");
+  EXPECT_EQ(json["environment"][0]["value"], "512MiB");
+  EXPECT_EQ(json["environment"][0]["in_force"], true);
+  EXPECT_EQ(json["environment"][1]["in_force"], false);
+  const std::string text = run({});
+  EXPECT_THAT(text, ContainsRegex("PLIMSOLL_MEMORY_LIMIT +512MiB +yes"));
+  EXPECT_THAT(text, ContainsRegex("PLIMSOLL_LOG_LEVEL +error +no"));
+  config::reset_for_testing();
+  setenv("PLIMSOLL_MEMORY_LIMIT", "much", 1);
+  run({}, 1);
+  unsetenv("PLIMSOLL_MEMORY_LIMIT");
+  unsetenv("PLIMSOLL_LOG_LEVEL");
+}
+
 TEST_F(DevicesCommand, RefusesUnknownArguments) { run({"--loud"}, 2); }
 
 }  // namespace

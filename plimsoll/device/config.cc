@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <set>
 
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
@@ -46,11 +47,20 @@ void check_limits(const std::vector<LogicalDeviceConfiguration>& logical) {
   if (logical.size() > kMostLogicalDevices)
     throw InvalidArgument(fmt::format("{}: {} logical devices were asked for; at most {} fit on one device", kWhere,
                                       logical.size(), kMostLogicalDevices));
-  for (const LogicalDeviceConfiguration& device : logical)
+  for (const LogicalDeviceConfiguration& device : logical) {
     if (device.memory_limit > 0 && device.memory_limit < page)
-      throw InvalidArgument(
-          fmt::format("{}: a limit of {} is less than one page of {} bytes; give more, or 0 for a share", kWhere,
-                      format_bytes_exactly(device.memory_limit), page));
+      throw InvalidArgument(fmt::format(
+          "{}: a limit of {} is less than one page of {} bytes; limits are in bytes: did you mean {}_MiB? (0 is a "
+          "share)",
+          kWhere, format_bytes_exactly(device.memory_limit), page, device.memory_limit));
+    if (device.memory_limit > INT64_MAX)
+      throw InvalidArgument(fmt::format(
+          "{}: a limit of {} bytes is {} as a signed number; give a positive number of bytes up to {}", kWhere,
+          device.memory_limit, static_cast<std::int64_t>(device.memory_limit), format_bytes(kMostLimit)));
+    if (device.memory_limit > kMostLimit)
+      throw InvalidArgument(fmt::format("{}: a limit of {} is more than a process can address; give at most {}", kWhere,
+                                        format_bytes_exactly(device.memory_limit), format_bytes(kMostLimit)));
+  }
 }
 
 void check_not_both(std::string_view function, const DeviceSettings& device) {
@@ -59,6 +69,15 @@ void check_not_both(std::string_view function, const DeviceSettings& device) {
         fmt::format("config::{}: a fraction of {} and limits of logical devices contradict each other; set the "
                     "fraction to 0 or leave the limits out",
                     function, device.fraction));
+}
+
+// Of a physical device after the start; empty before.
+std::vector<LogicalDeviceConfiguration> limits_in_force(const std::string& physical) {
+  std::vector<LogicalDeviceConfiguration> limits;
+  if (const Runtime::Devices* devices = runtime().started_devices())
+    for (const auto& device : *devices)
+      if (device->properties().physical_device == physical) limits.push_back({device->properties().memory_limit});
+  return limits;
 }
 
 template <class F>
@@ -89,7 +108,13 @@ void set_visible_devices(const std::vector<PhysicalDevice>& devices, std::string
                                         physical.name, physical.type, type));
     shown.push_back(physical.name);
   }
+  if (runtime().started()) {  // In force, perhaps by the environment.
+    std::set<std::string> in_force;
+    for (const PhysicalDevice& device : get_visible_devices(type)) in_force.insert(device.name);
+    if (in_force == std::set<std::string>(shown.begin(), shown.end())) return;
+  }
   runtime().change("config::set_visible_devices", [&](Settings& settings) {
+    settings.visible_chosen = true;
     for (const PhysicalDevice& device : list_physical_devices(type)) {
       if (std::find(shown.begin(), shown.end(), device.name) != shown.end())
         settings.hidden.erase(device.name);
@@ -100,9 +125,10 @@ void set_visible_devices(const std::vector<PhysicalDevice>& devices, std::string
 }
 
 std::vector<PhysicalDevice> get_visible_devices(std::string_view type) {
-  std::vector<PhysicalDevice> devices = list_physical_devices(type);
-  const Settings settings = runtime().settings();
-  std::erase_if(devices, [&](const PhysicalDevice& device) { return !settings.visible(device.name); });
+  const std::vector<PhysicalDevice> machine = list_physical_devices();
+  std::vector<PhysicalDevice> devices =
+      visible_devices(runtime().settings(), machine, read_device_environment(machine));
+  std::erase_if(devices, [&](const PhysicalDevice& device) { return !is_of_type(device.type, type); });
   return devices;
 }
 
@@ -136,8 +162,9 @@ double get_memory_fraction(const PhysicalDevice& device) {
 
 void set_logical_device_configuration(const PhysicalDevice& device,
                                       const std::vector<LogicalDeviceConfiguration>& logical_devices) {
-  known("set_logical_device_configuration", device);
+  const std::string name = known("set_logical_device_configuration", device).name;
   check_limits(logical_devices);
+  if (runtime().started() && limits_in_force(name) == logical_devices) return;  // Perhaps by the environment.
   change_device("set_logical_device_configuration", device, [&](DeviceSettings& settings) {
     settings.logical = logical_devices;
     if (settings.logical == std::vector<LogicalDeviceConfiguration>(1)) settings.logical.clear();  // The default.
@@ -164,6 +191,11 @@ void set_lazy_allocation(bool enable) {
   runtime().change("config::set_lazy_allocation", [&](Settings& settings) { settings.lazy_allocation = enable; });
 }
 bool get_lazy_allocation() { return runtime().settings().lazy_allocation; }
+
+void set_charge_overhead(bool enable) {
+  runtime().change("config::set_charge_overhead", [&](Settings& settings) { settings.charge_overhead = enable; });
+}
+bool get_charge_overhead() { return runtime().settings().charge_overhead; }
 
 void set_deferred_release(bool enable) {
   runtime().change("config::set_deferred_release", [&](Settings& settings) { settings.deferred_release = enable; });

@@ -7,7 +7,8 @@
 //
 // Setters of devices and memory look at their arguments first (InvalidArgument), then throw FailedPrecondition once the
 // runtime has started: by the first allocation, by list_logical_devices() or by a question about a device's memory.
-// Setting what is in force already is never an error. A call that throws has changed nothing.
+// Setting what is in force already is never an error. A call that throws has changed nothing. Calls win over variables
+// of the environment (environment.h).
 // A type is "CPU" or "GPU" in any case; "" means all. There is no GPU here: asking for them gives none.
 // Thread safety: any thread.
 #pragma once
@@ -44,8 +45,8 @@ PLIMSOLL_API void set_memory_fraction(const PhysicalDevice& device, double fract
 PLIMSOLL_API double get_memory_fraction(const PhysicalDevice& device);  // 0: not set.
 
 // Makes the device as many logical ones as there are entries, each with its own limit and memory; none goes back to one
-// that takes all. InvalidArgument for a limit below a page (4 KiB), more than 64 entries, or a limit beside a fraction.
-// Limits may add up to more than there is; the start then logs a warning.
+// that takes all. InvalidArgument for a limit below a page (4 KiB) or above 64 TiB, more than 64 entries, or a limit
+// beside a fraction. Limits may add up to more than there is; the start then logs a warning.
 PLIMSOLL_API void set_logical_device_configuration(const PhysicalDevice& device,
                                                    const std::vector<LogicalDeviceConfiguration>& logical_devices);
 PLIMSOLL_API std::vector<LogicalDeviceConfiguration> get_logical_device_configuration(const PhysicalDevice& device);
@@ -69,6 +70,11 @@ PLIMSOLL_API bool get_lazy_allocation();
 PLIMSOLL_API void set_deferred_release(bool enable);
 PLIMSOLL_API bool get_deferred_release();
 
+// Our own records (memory_overhead()) count in each device's limit: its pages and they together never pass it. Records
+// of tensors count for the first CPU device. Off at first: limits then bound the memory of blocks.
+PLIMSOLL_API void set_charge_overhead(bool enable);
+PLIMSOLL_API bool get_charge_overhead();
+
 // These may change at any time.
 PLIMSOLL_API void set_threads(int threads);  // Of loops, the caller included: 1 to 1024 (InvalidArgument).
 PLIMSOLL_API int get_threads();
@@ -83,6 +89,14 @@ PLIMSOLL_API SeedState seed_state();
 PLIMSOLL_API void set_log_level(
     std::string_view level);  // "debug", "info", "warning", "error", "off" (InvalidArgument).
 PLIMSOLL_API std::string get_log_level();
+
+// For the start of the runtime: takes PLIMSOLL_THREADS and PLIMSOLL_LOG_LEVEL (environment.h) over, unless the program
+// chose. And whether it did.
+struct ProcessChoices {
+  bool threads = false, log_level = false;
+};
+void apply_process_environment();
+ProcessChoices process_choices();
 
 // Forgets devices and all of the settings above, as if the process had just begun. For tests: no other thread may use
 // devices meanwhile, and what memory_resource() gave before is gone. FailedPrecondition while blocks or tensors live.

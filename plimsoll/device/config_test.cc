@@ -8,6 +8,7 @@
 #include "plimsoll/device/device_memory.h"
 #include "plimsoll/device/device_scope.h"
 #include "plimsoll/device/device_testing.h"
+#include "plimsoll/memory/arena.h"
 #include "plimsoll/memory/system_memory.h"
 
 namespace plimsoll {
@@ -201,10 +202,37 @@ TEST_F(Config, RefusesToResetWhileBlocksLive) {
 }
 
 TEST_F(Config, StartsAgainWhenAStartFailed) {
-  config::set_logical_device_configuration(cpu(), {{.memory_limit = 1_MiB}, {.memory_limit = std::size_t{1} << 60}});
+  constexpr std::size_t kHalf = kMostLimit;  // Of all addresses: two do not fit.
+  config::set_logical_device_configuration(cpu(),
+                                           {{.memory_limit = 1_MiB}, {.memory_limit = kHalf}, {.memory_limit = kHalf}});
   EXPECT_THROW(config::list_logical_devices(), OutOfMemory);
   config::set_logical_device_configuration(cpu(), {{.memory_limit = 1_MiB}});
   EXPECT_THAT(config::list_logical_devices(), SizeIs(1));
+}
+
+TEST_F(Config, RefusesLimitsThatCannotBeMeant) {
+  EXPECT_THAT([] { set_limit(static_cast<std::size_t>(-1)); },
+              ThrowsMessage<InvalidArgument>(HasSubstr("18446744073709551615 bytes is -1 as a signed number")));
+  EXPECT_THAT([] { set_limit(std::size_t{1} << 47); },
+              ThrowsMessage<InvalidArgument>(HasSubstr("more than a process can address; give at most 64.0 TiB")));
+  EXPECT_THAT([] { set_limit(1024); },
+              ThrowsMessage<InvalidArgument>(HasSubstr("limits are in bytes: did you mean 1024_MiB?")));
+  set_limit(8192);
+  EXPECT_THAT([] { deallocate(allocate(1_MiB)); },
+              ThrowsMessage<OutOfMemory>(HasSubstr("limits are in bytes: did you mean 8192_MiB?")));
+}
+
+TEST_F(Config, ChargesOverheadOnlyWhenAsked) {
+  EXPECT_FALSE(config::get_charge_overhead());
+  config::set_charge_overhead(true);
+  set_limit(4_MiB);
+  EXPECT_THROW(OwnedBlock(4_MiB), OutOfMemory) << "records take some of it";
+  EXPECT_NO_THROW(OwnedBlock(3_MiB + 768_KiB));
+  EXPECT_THROW(config::set_charge_overhead(false), FailedPrecondition);
+  config::reset_for_testing();
+  EXPECT_FALSE(config::get_charge_overhead());
+  set_limit(4_MiB);
+  EXPECT_NO_THROW(OwnedBlock(4_MiB));
 }
 
 }  // namespace

@@ -6,11 +6,14 @@
 
 namespace plimsoll {
 
-Device::Device(LogicalDevice properties, bool growth)
+Device::Device(LogicalDevice properties, bool growth, bool charge_overhead)
     : properties_(std::move(properties)),
       growth_(growth),
       pages_(std::make_unique<HostPageSource>()),
-      arena_(*pages_, {.name = properties_.name, .limit = properties_.memory_limit, .growth = growth}) {}
+      arena_(*pages_, {.name = properties_.name,
+                       .limit = properties_.memory_limit,
+                       .growth = growth,
+                       .charge_overhead = charge_overhead}) {}
 
 PmrResource& Device::pmr_resource() {
   if (PmrResource* const made = pmr_.load(std::memory_order_acquire)) return *made;

@@ -21,7 +21,7 @@ namespace plimsoll {
 class PLIMSOLL_API Device {
  public:
   // Throws InvalidArgument for a limit below one page, OutOfMemory when its addresses cannot be reserved.
-  Device(LogicalDevice properties, bool growth);
+  Device(LogicalDevice properties, bool growth, bool charge_overhead = false);
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 

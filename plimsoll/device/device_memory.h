@@ -21,11 +21,14 @@ namespace plimsoll {
 PLIMSOLL_API MemoryStats memory_stats(std::string_view device = "");
 PLIMSOLL_API void reset_memory_stats(std::string_view device = "");  // Peaks fall to what is used now.
 
-// Bytes of our own records, maps and caches for this device. They are not part of its limit.
+// Bytes of our own records, maps and caches for this device; the first CPU device also has the records of all tensors
+// (192 bytes for a tensor with its buffer) and what is kept for each thread. Part of its limit only after
+// config::set_charge_overhead(true).
 PLIMSOLL_API std::size_t memory_overhead(std::string_view device = "");
 
-// On all devices: lets deferred releases take effect, empties caches and gives every free page back. Returns their
-// bytes, 0 before the start. The next allocations fault pages anew, so call it when work is over and not in its course.
+// On all devices: lets deferred releases take effect, empties caches and gives every free page back, and the pages of
+// records that nothing uses. Returns their bytes, 0 before the start. The next allocations fault pages anew, so call it
+// when work is over and not in its course.
 PLIMSOLL_API std::size_t trim();
 
 // On all devices: lets deferred releases take effect, empties caches and gives back free stretches of 2 MiB and more.

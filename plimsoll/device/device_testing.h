@@ -19,16 +19,20 @@ namespace plimsoll {
 class DeviceFixture : public testing::Test {
  protected:
   void SetUp() override {
-    unsetenv("PLIMSOLL_FORCE_ALLOW_GROWTH");
-    unsetenv("TF_FORCE_GPU_ALLOW_GROWTH");
+    clean_environment();
     config::reset_for_testing();
     before_ = set_log_sink([this](LogLevel, std::string_view text) { logged_.emplace_back(text); });
   }
   void TearDown() override {
     config::reset_for_testing();
     set_log_sink(std::move(before_));
-    unsetenv("PLIMSOLL_FORCE_ALLOW_GROWTH");
-    unsetenv("TF_FORCE_GPU_ALLOW_GROWTH");
+    clean_environment();
+  }
+
+  static void clean_environment() {
+    for (const char* name : {"PLIMSOLL_FORCE_ALLOW_GROWTH", "TF_FORCE_GPU_ALLOW_GROWTH", "PLIMSOLL_MEMORY_LIMIT",
+                             "PLIMSOLL_VISIBLE_DEVICES", "PLIMSOLL_THREADS", "PLIMSOLL_LOG_LEVEL"})
+      unsetenv(name);
   }
 
   static PhysicalDevice cpu() { return config::list_physical_devices("CPU").at(0); }

@@ -7,6 +7,7 @@
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/log.h"
+#include "plimsoll/device/config.h"
 #include "plimsoll/device/device_name.h"
 #include "plimsoll/device/device_scope.h"
 
@@ -19,12 +20,23 @@ std::string names_of(const Runtime::Devices& devices) {
   return names.empty() ? "none is visible; see config::set_visible_devices" : names;
 }
 
-std::atomic<std::size_t (*)()> tensor_count{nullptr};
+std::atomic<const TensorHooks*> tensor_hooks{nullptr};
+
+// What a hook says, 0 while there is none.
+std::size_t ask(std::size_t (*TensorHooks::*hook)()) {
+  const TensorHooks* const hooks = tensor_hooks.load(std::memory_order_acquire);
+  return hooks ? (hooks->*hook)() : 0;
+}
+
+Device* host_of(const Runtime::Devices& devices) noexcept {
+  for (const auto& device : devices)
+    if (device->properties().type == "CPU") return device.get();
+  return devices.empty() ? nullptr : devices.front().get();
+}
 
 // Blocks freed with deferred release do not count as held.
 void require_unused(const Runtime::Devices& devices) {
-  const auto count = tensor_count.load();
-  if (const std::size_t tensors = count ? count() : 0)
+  if (const std::size_t tensors = ask(&TensorHooks::count))
     throw FailedPrecondition(
         fmt::format("config::reset_for_testing: {} tensors and buffers live; dispose of them first", tensors));
   for (const auto& device : devices) {
@@ -49,6 +61,7 @@ const Runtime::Devices& Runtime::devices() {
 }
 
 const Runtime::Devices& Runtime::start() {
+  config::apply_process_environment();
   std::vector<std::string> warnings;
   const Devices* started = nullptr;
   {
@@ -64,16 +77,20 @@ const Runtime::Devices& Runtime::start() {
 std::unique_ptr<Runtime::Devices> Runtime::make_devices(std::vector<std::string>& warnings) const {
   auto devices = std::make_unique<Devices>();
   const DefaultLimit left = default_memory_limit();
-  for (LogicalDevicePlan& plan : plan_logical_devices(settings_, find_physical_devices(), left, warnings)) {
-    devices->push_back(std::make_unique<Device>(std::move(plan.device), plan.growth));
+  const std::vector<PhysicalDevice> machine = find_physical_devices();
+  const DeviceEnvironment environment = read_device_environment(machine);
+  for (LogicalDevicePlan& plan : plan_logical_devices(settings_, machine, left, warnings, environment)) {
+    devices->push_back(std::make_unique<Device>(std::move(plan.device), plan.growth, settings_.charge_overhead));
     const Device& made = *devices->back();
     devices->back()->arena().set_deferred_release(settings_.deferred_release);
+    devices->back()->arena().set_overhead_trimmer(&Runtime::trim_tensors);
     if (!made.roomy())
       warnings.push_back(
           fmt::format("device \"{}\": only {} of addresses could be reserved for a limit of {}; when fragmented "
                       "it may refuse earlier; raise RLIMIT_AS (ulimit -v) or lower the limit",
                       made.name(), format_bytes(made.arena().range_bytes()), format_bytes(made.arena().limit())));
   }
+  if (Device* const host = host_of(*devices)) host->arena().add_overhead(ask(&TensorHooks::slab_bytes));
   return devices;
 }
 
@@ -110,12 +127,37 @@ void Runtime::change(std::string_view function, FunctionRef<void(Settings&)> edi
   settings_ = std::move(changed);
 }
 
-void Runtime::set_tensor_count(std::size_t (*count)()) noexcept { tensor_count.store(count); }
+void Runtime::set_tensor_hooks(const TensorHooks& hooks) noexcept {
+  static TensorHooks kept;
+  kept = hooks;
+  tensor_hooks.store(&kept, std::memory_order_release);
+}
+
+Device* Runtime::host() const noexcept {
+  const Devices* const devices = started_devices();
+  return devices ? host_of(*devices) : nullptr;
+}
+
+void Runtime::add_overhead(std::size_t bytes) {
+  if (Device* const device = host()) device->arena().add_overhead(bytes);
+}
+
+void Runtime::remove_overhead(std::size_t bytes) noexcept {
+  if (Device* const device = host()) device->arena().remove_overhead(bytes);
+}
+
+std::size_t Runtime::overhead_bytes(const Device& device) const {
+  const bool has_all = &device == host();
+  return device.overhead_bytes() + (has_all ? ask(&TensorHooks::other_bytes) + ThreadRegistry::instance().bytes() : 0);
+}
+
+std::size_t Runtime::trim_tensors() { return ask(&TensorHooks::trim); }
 
 void Runtime::reset() {
   const std::lock_guard lock(mutex_);
   const Devices* const devices = started_devices();
   if (devices) require_unused(*devices);
+  trim_tensors();
   devices_.store(nullptr, std::memory_order_release);
   delete devices;
   settings_ = {};

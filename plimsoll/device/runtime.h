@@ -21,6 +21,14 @@
 
 namespace plimsoll {
 
+// What the tensor layer answers for the runtime.
+struct TensorHooks {
+  std::size_t (*count)() = nullptr;       // Tensors and buffers that live.
+  std::size_t (*slab_bytes)() = nullptr;  // Of their records: what add_overhead() was called with, less what went back.
+  std::size_t (*other_bytes)() = nullptr;  // Kept for tensors elsewhere: names, counts.
+  std::size_t (*trim)() = nullptr;         // Gives spare records back to the system. Returns their bytes.
+};
+
 class PLIMSOLL_API Runtime {
  public:
   using Devices = std::vector<std::unique_ptr<Device>>;
@@ -44,13 +52,20 @@ class PLIMSOLL_API Runtime {
   // Forgets devices and settings. Throws FailedPrecondition while blocks or tensors live; then nothing has changed.
   void reset();
 
-  // Tells reset() how to count what the layers above keep on devices beside blocks.
-  static void set_tensor_count(std::size_t (*count)()) noexcept;
+  static void set_tensor_hooks(const TensorHooks& hooks) noexcept;  // Once.
+
+  // Records of tensors lie in the host's memory: the first CPU device counts them as overhead. Throws OutOfMemory when
+  // overhead is charged to its limit and does not fit. Does nothing before the start.
+  void add_overhead(std::size_t bytes);
+  void remove_overhead(std::size_t bytes) noexcept;
+  std::size_t overhead_bytes(const Device& device) const;  // All that is kept for it.
+  static std::size_t trim_tensors();                       // Returns the bytes given back.
 
  private:
   Runtime() = default;
   const Devices& start();
   std::unique_ptr<Devices> make_devices(std::vector<std::string>& warnings) const;
+  Device* host() const noexcept;  // The first CPU device, nullptr before the start.
 
   mutable std::mutex mutex_;
   Settings settings_;                             // Guarded by mutex_.

@@ -45,21 +45,38 @@ std::optional<bool> forced_growth(std::vector<std::string>& warnings) {
   return std::nullopt;
 }
 
+std::vector<PhysicalDevice> visible_devices(const Settings& settings, const std::vector<PhysicalDevice>& physical,
+                                            const DeviceEnvironment& environment) {
+  std::vector<PhysicalDevice> devices = physical;
+  if (settings.visible_chosen || !environment.visible) {
+    std::erase_if(devices, [&](const PhysicalDevice& device) { return settings.hidden.contains(device.name); });
+    return devices;
+  }
+  const std::vector<std::string>& names = *environment.visible;
+  const auto place = [&](const PhysicalDevice& device) {
+    return std::find(names.begin(), names.end(), device.name) - names.begin();
+  };
+  std::erase_if(devices, [&](const auto& device) { return place(device) == std::ssize(names); });
+  std::sort(devices.begin(), devices.end(), [&](const auto& a, const auto& b) { return place(a) < place(b); });
+  return devices;
+}
+
 std::vector<LogicalDevicePlan> plan_logical_devices(const Settings& settings,
                                                     const std::vector<PhysicalDevice>& physical,
-                                                    const DefaultLimit& left, std::vector<std::string>& warnings) {
+                                                    const DefaultLimit& left, std::vector<std::string>& warnings,
+                                                    const DeviceEnvironment& environment) {
   const std::optional<bool> forced = forced_growth(warnings);
   std::vector<LogicalDevicePlan> plans;
   std::map<std::string, std::size_t> next_index;  // By type.
   std::size_t sum = 0;
-  for (const PhysicalDevice& device : physical) {
-    if (!settings.visible(device.name)) continue;
+  for (const PhysicalDevice& device : visible_devices(settings, physical, environment)) {
     const DeviceSettings set = settings.of(device.name);
     if (forced && *forced != set.growth && settings.devices.contains(device.name))
       warnings.push_back(
           fmt::format("device \"{}\": the environment turns memory growth {}", device.name, *forced ? "on" : "off"));
     const auto share = static_cast<std::size_t>(set.fraction * static_cast<double>(device.memory_bytes));
-    for (const std::size_t limit : limits_of(set.logical, set.fraction > 0 ? share : left.bytes)) {
+    const std::size_t pool = set.fraction > 0 ? share : environment.memory_limit.value_or(left.bytes);
+    for (const std::size_t limit : limits_of(set.logical, pool)) {
       const std::string name = fmt::format("{}:{}", device.type, next_index[device.type]++);
       plans.push_back({{name, device.type, limit, device.name}, growth_of(set, forced)});
       sum += std::min(limit, SIZE_MAX - sum);

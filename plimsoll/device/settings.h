@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "plimsoll/device/environment.h"
 #include "plimsoll/device/physical_device.h"
 #include "plimsoll/memory/system_memory.h"
 
@@ -27,14 +28,15 @@ struct DeviceSettings {
 struct Settings {
   std::map<std::string, DeviceSettings> devices;  // By physical device. Those that are not there have not been set.
   std::set<std::string> hidden;                   // Physical devices that are not visible.
+  bool visible_chosen = false;                    // By the program: the environment has no say.
   bool lazy_allocation = false;
   bool deferred_release = false;
+  bool charge_overhead = false;
 
   DeviceSettings of(const std::string& physical) const {
     const auto found = devices.find(physical);
     return found == devices.end() ? DeviceSettings{} : found->second;
   }
-  bool visible(const std::string& physical) const { return !hidden.contains(physical); }
   bool operator==(const Settings&) const = default;
 };
 
@@ -47,10 +49,16 @@ struct LogicalDevicePlan {
 // Exactly "true" or "false"; anything else adds a warning and decides nothing.
 std::optional<bool> forced_growth(std::vector<std::string>& warnings);
 
-// The logical devices of all visible physical ones, numbered per type. `left` is what a device without limits may take.
-// Warns when the limits add up to more than that, and when the environment overrides a setting.
+// Those that the program, or else the environment, chose: in the environment's order.
+std::vector<PhysicalDevice> visible_devices(const Settings& settings, const std::vector<PhysicalDevice>& physical,
+                                            const DeviceEnvironment& environment);
+
+// The logical devices of all visible physical ones, numbered per type. `left` is what a device without limits may take
+// unless the environment says. Warns when the limits add up to more than `left`, and when the environment overrides a
+// setting.
 std::vector<LogicalDevicePlan> plan_logical_devices(const Settings& settings,
                                                     const std::vector<PhysicalDevice>& physical,
-                                                    const DefaultLimit& left, std::vector<std::string>& warnings);
+                                                    const DefaultLimit& left, std::vector<std::string>& warnings,
+                                                    const DeviceEnvironment& environment = {});
 
 }  // namespace plimsoll

@@ -1,0 +1,49 @@
+// Environment: what variables of the environment ask of devices and of the process.
+//
+//   PLIMSOLL_MEMORY_LIMIT=512MiB PLIMSOLL_THREADS=2 ./trainer
+//
+// | variable                   | value                                                                             |
+// |----------------------------|-----------------------------------------------------------------------------------|
+// | PLIMSOLL_MEMORY_LIMIT      | the limit of each physical device, as parse_bytes() reads it                      |
+// | PLIMSOLL_VISIBLE_DEVICES   | physical devices to use, in this order: "CPU:0,OPENCL:1"; CPU:0 always is one     |
+// | PLIMSOLL_THREADS           | as config::set_threads()                                                          |
+// | PLIMSOLL_LOG_LEVEL         | as config::set_log_level()                                                        |
+// | PLIMSOLL_FORCE_ALLOW_GROWTH | "true" or "false"; see forced_growth() in settings.h                             |
+//
+// Read when the runtime starts, the last two but one also by the getters of config. What the program sets by a call
+// wins, except for growth. A value that cannot be read is InvalidArgument, naming the variable, the value and what is
+// allowed; the runtime then has not started.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plimsoll/base/api.h"
+#include "plimsoll/base/log.h"
+#include "plimsoll/device/physical_device.h"
+
+namespace plimsoll {
+
+struct DeviceEnvironment {
+  std::optional<std::size_t> memory_limit;
+  std::optional<std::vector<std::string>> visible;  // Names of physical devices, CPU:0 among them.
+};
+DeviceEnvironment read_device_environment(const std::vector<PhysicalDevice>& machine);
+
+struct ProcessEnvironment {
+  std::optional<int> threads;
+  std::optional<LogLevel> log_level;
+};
+ProcessEnvironment read_process_environment();
+
+// A variable that is set.
+struct EnvironmentVariable {
+  std::string name, value;
+  bool in_force = true;  // False when the program set the same by a call.
+};
+// Those above that are set. Starts the runtime.
+PLIMSOLL_API std::vector<EnvironmentVariable> environment_variables();
+
+}  // namespace plimsoll
