@@ -38,5 +38,13 @@ int main() {
   weights.reset();
   { const pl::OwnedBlock crossing(limit / 500); }
   check(alerts >= 1, "an alert tells when a device fills up");
+
+  std::string full;
+  const auto of_search = search.on_alert(0.8, [&](const pl::MemoryAlert& alert) { full = alert.budget; });
+  {
+    const pl::BudgetScope use(search);
+    const pl::OwnedBlock most(search.limit() * 9 / 10);
+  }
+  check(full == "search", "a budget has alerts of its own");
   return 0;
 }
