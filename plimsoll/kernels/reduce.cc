@@ -273,8 +273,10 @@ void reduce(ReduceOp op, const ConstTensorView& x, AxesMask axes, const TensorVi
                      : reduce_as<std::int32_t, std::int64_t>(op, x, axes, out, kNativeI64);
     case kNativeI64:
       return reduce_as<std::int64_t, std::int64_t>(op, x, axes, out, kNativeI64);
-    default:
+    case kNativeBool:
       return reduce_as<std::uint8_t, std::uint8_t>(op, x, axes, out, kNativeBool);
+    case kNumNative:
+      break;
   }
 }
 

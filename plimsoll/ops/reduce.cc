@@ -69,10 +69,14 @@ void Reduce::gradient(GradientContext& c) const {
     }
     case ReduceOp::product:
       return c.give(0, g * product_of_others(c.input(0), axes_));
-    default: {  // max, min: shared by all that reach it.
+    case ReduceOp::max:
+    case ReduceOp::min: {  // Shared by all that reach it.
       const Tensor hit = (c.input(0) == c.output(0).reshape(kept)).cast(g.dtype());
       return c.give(0, hit * (g / execute(Reduce(ReduceOp::sum, axes_, true), hit)));
     }
+    case ReduceOp::any:
+    case ReduceOp::all:
+      break;  // Of bools.
   }
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "plimsoll/base/dtype.h"
+#include "plimsoll/base/rounding.h"
 #include "plimsoll/kernels/internal/instruction_sets.h"
 
 namespace plimsoll {
@@ -31,8 +32,8 @@ struct TapRange {
 };
 inline TapRange taps_inside(std::int64_t first, std::int64_t taps, std::int64_t dilation, std::int64_t size) noexcept {
   if (first >= 0 && first + (taps - 1) * dilation < size) return {0, taps};
-  const std::int64_t begin = first < 0 ? (-first + dilation - 1) / dilation : 0;
-  const std::int64_t reach = size > first ? (size - first + dilation - 1) / dilation : 0;
+  const std::int64_t begin = first < 0 ? divide_up(-first, dilation) : 0;
+  const std::int64_t reach = size > first ? divide_up(size - first, dilation) : 0;
   return {begin, taps < reach ? taps : reach};
 }
 
