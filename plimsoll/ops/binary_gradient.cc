@@ -68,7 +68,7 @@ Tensor gelu_tanh_curvature(const Tensor& x) {
 // The gradients before they are summed to the operand's shape. `A` and `B` are Tensor or Number.
 #define PLIMSOLL_INNER_OP(name, reads_for_a, gradient_of_a, reads_for_b, gradient_of_b)                           \
   struct GradientOf_##name {                                                                                      \
-    static constexpr unsigned kForA = reads_for_a, kForB = reads_for_b;                                           \
+    static constexpr unsigned kForA = (reads_for_a), kForB = (reads_for_b);                                       \
     template <class B>                                                                                            \
     static Tensor of_a([[maybe_unused]] Operand<(kForA & kA) != 0, Tensor> a,                                     \
                        [[maybe_unused]] Operand<(kForA & kB) != 0, B> b,                                          \

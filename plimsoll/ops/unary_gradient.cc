@@ -23,10 +23,10 @@ Tensor through(BinaryOp kernel, const Tensor& a, Tensor g) {
   return execute_over(Binary(kernel), std::move(g), inputs);
 }
 
-#define PLIMSOLL_UNARY_OP(name, reads, gradient)                                                                       \
-  Tensor gradient_of_##name([[maybe_unused]] Operand<reads == kInput> x, [[maybe_unused]] Operand<reads == kOutput> y, \
-                            [[maybe_unused]] Tensor g) {                                                               \
-    return gradient;                                                                                                   \
+#define PLIMSOLL_UNARY_OP(name, reads, gradient)                                                         \
+  Tensor gradient_of_##name([[maybe_unused]] Operand<(reads) == kInput> x,                               \
+                            [[maybe_unused]] Operand<(reads) == kOutput> y, [[maybe_unused]] Tensor g) { \
+    return gradient;                                                                                     \
   }
 #include "plimsoll/ops/elementwise_ops.inc"
 

@@ -80,12 +80,12 @@ template <bool kStores, class T>
   const Vector<T> shifts = all<Vector<T>>(shift);
   return sum_blocks<T>(
       n,
-      [x, y, shifts](std::int64_t i) {
+      [=](std::int64_t i) {
         const Vector<T> e = exp_of_negative(load(x + i) - shifts);
         if constexpr (kStores) store(y + i, e);
         return e;
       },
-      [x, y, shifts](std::int64_t i, std::int64_t count) {
+      [=](std::int64_t i, std::int64_t count) {
         const Vector<T> e = exp_of_negative(load_some(x + i, count) - shifts);
         if constexpr (kStores) store_some(y + i, e, count);
         return first_or<T>(e, count, T(0));
