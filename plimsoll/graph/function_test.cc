@@ -281,6 +281,21 @@ TEST(ControlFlow, ABranchMayAssignToVariables) {
   EXPECT_THROW(wrong(constant(0.f)), InvalidArgument);
 }
 
+TEST(ControlFlow, ATapeInABranchWatchesVariables) {
+  const Variable w(constant({2.f, 3.f}), {.name = "w"});
+  const auto f = function([&](Tensor x) {
+    return cond(
+        x.sum() > 0.f,
+        [&] {
+          GradientTape tape;
+          const Tensor gradient = tape.gradient((w * x * w).sum(), w);
+          return gradient.is_empty_handle() ? x : gradient;
+        },
+        [&] { return x; });
+  });
+  EXPECT_EQ(f(constant({1.f, 10.f})).to_vector<float>(), (Floats{4, 60}));
+}
+
 TEST(ControlFlow, ALoopThatChangesAShapeSaysWhatToDo) {
   const auto grows = function([](Tensor x) {
     return while_loop([](const Tensor& s) { return s.sum() < 9.f; },

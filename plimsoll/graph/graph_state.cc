@@ -10,6 +10,7 @@
 #include "plimsoll/device/device.h"
 #include "plimsoll/memory/thread_memory.h"
 #include "plimsoll/tensor/make_tensor.h"
+#include "plimsoll/tensor/scope_namer.h"
 #include "plimsoll/tensor/tensor_thread.h"
 
 namespace plimsoll {
@@ -38,6 +39,13 @@ std::uint64_t number_of(ValueId value) { return std::uint64_t{value.node} << 32 
 }  // namespace
 
 std::shared_ptr<GraphState> GraphState::make(Role role, std::shared_ptr<GraphState> outer) {
+  static const bool named = [] {
+    set_scope_namer([](Tracer& tracer, std::string full_name) {
+      return static_cast<GraphState&>(tracer).scope_name(std::move(full_name));
+    });
+    return true;
+  }();
+  static_cast<void>(named);
   return std::shared_ptr<GraphState>(new GraphState(role, std::move(outer)));
 }
 
@@ -103,6 +111,11 @@ std::string GraphState::unique_name(std::string_view scope, std::string_view bas
     set_name_count(numbered_key, 1);
     return numbered;
   }
+}
+
+std::string GraphState::scope_name(std::string full_name) {
+  const auto locked = lock();
+  return role_ == Role::kGraph ? unique_name("", full_name) : full_name;
 }
 
 void GraphState::set_name_count(const std::string& key, std::uint32_t count) {
@@ -209,7 +222,7 @@ Tensor GraphState::tensor(ValueId value) {
   const auto locked = lock();
   const Node& node = nodes_[value.node];
   const NodeOutput& output = node.outputs[value.output];
-  const bool trainable = node.kind == NodeKind::kRead && variables_[node.variable].trainable;
+  const bool trainable = node.is_trainable || (node.kind == NodeKind::kRead && variables_[node.variable].trainable);
   const char* const op = node.op                               ? node.op->name()
                          : node.kind == NodeKind::kPlaceholder ? "placeholder"
                          : node.kind == NodeKind::kConstant    ? "constant"
@@ -233,6 +246,7 @@ ValueId GraphState::capture(const Tensor& tensor) {
   Node node;
   node.kind = NodeKind::kPlaceholder;
   node.device = &device_of(tensor);
+  node.is_trainable = tensor.record()->has(TensorRecord::kTrainable);
   node.outputs = {{{tensor.shape(), tensor.dtype()}, tensor.id()}};
   const ValueId inside{push(std::move(node), "capture"), 0};
   captures_.push_back({inside, tensor});

@@ -122,6 +122,8 @@ class GraphState final : public GraphVariables, public Holder {
   // Of a body that is done: lets go of what is outside, which will hold it.
   std::vector<Tensor> detach();
 
+  std::string scope_name(std::string full_name);  // Of a NameScope: numbered when the graph has had it before.
+
   Role role() const noexcept { return role_; }
   bool has_effects() const noexcept { return has_effects_; }  // Some node changes a variable.
   void finalize();

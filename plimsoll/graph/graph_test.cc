@@ -28,6 +28,24 @@ TEST(Graph, NamesNodesByScopeAndNumber) {
   EXPECT_EQ(constant({1.f}, {.name = "one"}).name(), "Layer/one");
 }
 
+TEST(Graph, NumbersScopesThatAreEnteredAgain) {
+  const Graph g;
+  const GraphScope in(g);
+  const Tensor x = placeholder(f32, {2}, "x");
+  std::vector<std::string> names;
+  for (int i = 0; i < 3; ++i) {
+    const NameScope scope("s");
+    names.push_back((x + x).name());
+    const NameScope inner("t");
+    names.push_back((x + x).name());
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"s/add", "s/t/add", "s_1/add", "s_1/t/add", "s_2/add", "s_2/t/add"}));
+  const Graph other;
+  const GraphScope in_other(other);
+  const NameScope scope("s");
+  EXPECT_EQ(placeholder(f32, {2}, "x").name(), "s/x");
+}
+
 TEST(Graph, CountsNoSymbolicTensor) {
   const MemoryInfo before = memory();
   Graph g;

@@ -50,6 +50,7 @@ struct Node {
   std::vector<NodeOutput> outputs;
   Storage* constant = nullptr;  // Of kConstant, from `offset` on; the graph holds it.
   std::size_t offset = 0;
+  bool is_trainable = false;                   // Of a placeholder: it stands for the value of a trainable variable.
   std::string name;                            // Empty in graphs that nobody sees.
   Category category = Category::kActivations;  // Of what it makes.
   const char* scope = "";                      // The name scope it was added in: interned.

@@ -353,7 +353,7 @@ TEST(Session, SaysOnceThatTheGraphGrows) {
   }
   set_log_sink(std::move(before));
   ASSERT_EQ(logged.size(), 2u);
-  EXPECT_THAT(logged[1], testing::HasSubstr("operation add, scope \"loop\", site somewhere/train.cc:42"));
+  EXPECT_THAT(logged[1], testing::HasSubstr("operation add, scope \"loop_16\", site somewhere/train.cc:42"));
 }
 
 TEST(Train, EveryOptimizerLearns) {
