@@ -85,6 +85,10 @@ TEST_F(DemoCommand, ARefusalIsTheFirstThatDoctorAndReportSay) {
 TEST_F(DemoCommand, EndsWith3WhenTheBudgetIsTooSmall) {
   EXPECT_EQ(run({"--budget", "1MiB", "--json"}), 3);
   EXPECT_THAT(error_, HasSubstr("budget \"demo\" of 1.0 MiB"));
+  const auto json = nlohmann::json::parse(out_);
+  EXPECT_EQ(json["error"]["kind"], "out_of_memory");
+  EXPECT_THAT(error_, HasSubstr(json["error"]["message"].get<std::string>()));
+  EXPECT_GT(json["error"]["smallest_sufficient_bytes"].get<std::size_t>(), 1u << 20);
   EXPECT_EQ(run({"--budget", "nothing"}), 2);
   EXPECT_EQ(run({"--budget", "1"}), 2);
 }
