@@ -90,14 +90,6 @@ PLIMSOLL_API void set_log_level(
     std::string_view level);  // "debug", "info", "warning", "error", "off" (InvalidArgument).
 PLIMSOLL_API std::string get_log_level();
 
-// For the start of the runtime: takes PLIMSOLL_THREADS and PLIMSOLL_LOG_LEVEL (environment.h) over, unless the program
-// chose. And whether it did.
-struct ProcessChoices {
-  bool threads = false, log_level = false;
-};
-void apply_process_environment();
-ProcessChoices process_choices();
-
 // Forgets devices and all of the settings above, as if the process had just begun. For tests: no other thread may use
 // devices meanwhile, and what memory_resource() gave before is gone. FailedPrecondition while blocks or tensors live.
 PLIMSOLL_API void reset_for_testing();

@@ -9,7 +9,6 @@
 
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
-#include "plimsoll/device/config.h"
 #include "plimsoll/device/device_name.h"
 #include "plimsoll/device/runtime.h"
 

@@ -10,7 +10,7 @@
 // | PLIMSOLL_LOG_LEVEL         | as config::set_log_level()                                                        |
 // | PLIMSOLL_FORCE_ALLOW_GROWTH | "true" or "false"; see forced_growth() in settings.h                             |
 //
-// Read when the runtime starts, the last two but one also by the getters of config. What the program sets by a call
+// Read when the runtime starts; threads and log level also by their getters in config. What the program sets by a call
 // wins, except for growth. A value that cannot be read is InvalidArgument, naming the variable, the value and what is
 // allowed; the runtime then has not started.
 #pragma once
@@ -37,6 +37,16 @@ struct ProcessEnvironment {
   std::optional<LogLevel> log_level;
 };
 ProcessEnvironment read_process_environment();
+
+namespace config {
+// What the program chose by a call (process_settings.cc). The start takes over the environment's threads and log level
+// where it did not.
+struct ProcessChoices {
+  bool threads = false, log_level = false;
+};
+void apply_process_environment();
+ProcessChoices process_choices();
+}  // namespace config
 
 // A variable that is set.
 struct EnvironmentVariable {

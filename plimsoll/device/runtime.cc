@@ -7,9 +7,9 @@
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/log.h"
-#include "plimsoll/device/config.h"
 #include "plimsoll/device/device_name.h"
 #include "plimsoll/device/device_scope.h"
+#include "plimsoll/device/environment.h"
 
 namespace plimsoll {
 namespace {
