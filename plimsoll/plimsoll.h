@@ -46,6 +46,7 @@
 #include "plimsoll/model/callbacks.h"
 #include "plimsoll/model/convolution_layers.h"
 #include "plimsoll/model/core_layers.h"
+#include "plimsoll/model/csv_file.h"
 #include "plimsoll/model/dataset.h"
 #include "plimsoll/model/initializer.h"
 #include "plimsoll/model/layer.h"

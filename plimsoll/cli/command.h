@@ -26,6 +26,7 @@ void add_inspect_command(CommandLine& line);
 void add_report_command(CommandLine& line);
 void add_doctor_command(CommandLine& line);
 void add_train_command(CommandLine& line);
+void add_new_command(CommandLine& line);
 void add_predict_command(CommandLine& line);
 
 // Runs the program; what main() does. Never throws.

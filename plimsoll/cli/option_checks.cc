@@ -54,4 +54,12 @@ OptionCheck positive_number() {
   };
 }
 
+OptionCheck fraction() {
+  return [](const std::string& text) {
+    double value = 0;
+    if (read(text, value) && value > 0 && value < 1) return std::string();
+    return fmt::format("\"{}\" is given; give a number between 0 and 1", text);
+  };
+}
+
 }  // namespace plimsoll

@@ -149,6 +149,7 @@ int run_program(int argc, const char* const* argv) {
   add_doctor_command(app);
   add_forecast_command(app);
   add_inspect_command(app);
+  add_new_command(app);
   add_plan_command(app);
   add_predict_command(app);
   add_replay_command(app);

@@ -26,6 +26,15 @@ std::string usual_loss(const std::string& path) {
   return "mean_squared_error";
 }
 
+// That of the training configuration of a model that was read before.
+std::string own_loss(const std::string& path) {
+  const auto document = nlohmann::json::parse(read_file(path, std::size_t{1} << 30));
+  for (const char* key : {"trainingConfig", "plimsollTrainingConfig"})
+    if (document.contains(key) && document[key].is_object())
+      if (const auto loss = document[key].value("loss", nlohmann::json()); loss.is_string()) return loss;
+  return "";
+}
+
 // A name that the library does not know is wrong usage.
 template <class T>
 CLI::Validator name_of() {
@@ -52,18 +61,20 @@ void add_training_choice(CLI::App& command, TrainingChoice& choice) {
       ->check(name_of<Metric>());
 }
 
-void compile(const Model& model, const std::string& path, const TrainingChoice& choice) {
+std::string compile(const Model& model, const std::string& path, const TrainingChoice& choice, bool one_hot) {
   if (model.is_compiled() && choice.optimizer.empty() && choice.loss.empty() && choice.metrics.empty()) {
     if (choice.learning_rate != 0) model.optimizer().set_learning_rate(choice.learning_rate);
-    return;
+    return own_loss(path);
   }
-  const std::string loss = choice.loss.empty() ? usual_loss(path) : choice.loss;
+  std::string loss = choice.loss.empty() ? usual_loss(path) : choice.loss;
+  if (one_hot && choice.loss.empty() && loss == "sparse_categorical_crossentropy") loss = "categorical_crossentropy";
   std::vector<Metric> metrics;
   for (const std::string& name : choice.metrics) metrics.emplace_back(name);
   if (metrics.empty() && loss.find("crossentropy") != std::string::npos) metrics.emplace_back("accuracy");
   const Optimizer optimizer = optimizers::by_name(choice.optimizer.empty() ? "adam" : choice.optimizer);
   if (choice.learning_rate != 0) optimizer.set_learning_rate(choice.learning_rate);
   model.compile({.optimizer = optimizer, .loss = loss, .metrics = metrics});
+  return loss;
 }
 
 }  // namespace plimsoll

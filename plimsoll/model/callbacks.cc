@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <cstdio>
 #include <optional>
 
 #include "plimsoll/base/atomic_file.h"
@@ -13,6 +14,11 @@
 
 namespace plimsoll {
 namespace {
+
+void say(const std::string& line) {
+  std::printf("%s\n", line.c_str());
+  std::fflush(stdout);
+}
 
 class EarlyStoppingCallback final : public CallbackBase {
  public:
@@ -28,15 +34,20 @@ class EarlyStoppingCallback final : public CallbackBase {
     if (!better) return;
     if (*better) {
       waited_ = 0;
+      best_epoch_ = epoch;
       if (options_.restore_best_weights) keep(model);
       return;
     }
     ++waited_;
-    if (waited_ >= options_.patience && epoch > 0) model.stop_training();
+    if (waited_ < options_.patience || epoch == 0) return;
+    model.stop_training();
+    if (options_.verbose > 0) say(fmt::format("Epoch {}: early stopping", epoch + 1));
   }
   void on_train_end(Model& model) override {
     const std::vector<Variable> weights = best_.empty() ? std::vector<Variable>() : model.weights();
     for (std::size_t i = 0; i < weights.size(); ++i) weights[i].assign(best_[i]);
+    if (options_.verbose > 0 && !best_.empty())
+      say(fmt::format("Restored the weights of the best epoch: {}", best_epoch_ + 1));
     best_.clear();
   }
 
@@ -50,7 +61,7 @@ class EarlyStoppingCallback final : public CallbackBase {
 
   const EarlyStoppingOptions options_;
   Monitor monitor_;
-  int waited_ = 0;
+  int waited_ = 0, best_epoch_ = 0;
   std::vector<Tensor> best_;  // Of the best epoch: copies, so that no step inside of a budget has to make one.
 };
 
@@ -62,7 +73,7 @@ class ReduceOnPlateauCallback final : public CallbackBase {
     monitor_.begin();
     waited_ = rest_ = 0;
   }
-  void on_epoch_end(Model& model, int, const Logs& logs) override {
+  void on_epoch_end(Model& model, int epoch, const Logs& logs) override {
     const std::optional<bool> better = monitor_.improves(logs);
     if (!better) return;
     if (rest_ > 0) {
@@ -73,8 +84,11 @@ class ReduceOnPlateauCallback final : public CallbackBase {
       waited_ = 0;
     } else if (rest_ == 0 && ++waited_ >= options_.patience) {
       const double rate = model.optimizer().learning_rate();
-      if (rate > options_.min_lr)
-        model.optimizer().set_learning_rate(std::max(rate * options_.factor, options_.min_lr));
+      if (rate > options_.min_lr) {
+        const double lower = std::max(rate * options_.factor, options_.min_lr);
+        model.optimizer().set_learning_rate(lower);
+        if (options_.verbose > 0) say(fmt::format("Epoch {}: the learning rate is now {}", epoch + 1, lower));
+      }
       rest_ = options_.cooldown;
       waited_ = 0;
     }

@@ -24,6 +24,7 @@ struct ModelCheckpointOptions {
   bool save_best_only = false;     // Only when what is monitored has become better.
   bool save_weights_only = false;  // Else a Layers model with the optimizer's state, in a folder of that name.
   int save_freq = 0;               // In batches, counted over all epochs; 0: after each epoch.
+  int verbose = 0;                 // 1: a line on standard output for each save.
 };
 struct TensorBoardOptions {
   int histogram_freq = 0;   // Of weights, every so many epochs; 0: never.
@@ -36,6 +37,7 @@ struct EarlyStoppingOptions {
   int patience = 0;      // Epochs without an improvement that are borne.
   double min_delta = 0;  // What counts as one.
   bool restore_best_weights = false;
+  int verbose = 0;  // 1: a line on standard output when it ends the training or restores weights.
 };
 struct ReduceLROnPlateauOptions {
   std::string monitor = "val_loss";
@@ -44,6 +46,7 @@ struct ReduceLROnPlateauOptions {
   double min_delta = 1e-4;
   int cooldown = 0;  // Epochs after a change that are not counted.
   double min_lr = 0;
+  int verbose = 0;  // 1: a line on standard output when it lowers the rate.
 };
 
 namespace callbacks {

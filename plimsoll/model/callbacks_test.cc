@@ -46,6 +46,41 @@ TEST(Callbacks, EarlyStoppingHoldsNothingAfterwards) {
   check.expect_none();
 }
 
+TEST(Callbacks, SayWhatTheyDoWhenAsked) {
+  const auto printed = [](const Model& model, int epochs, const Callback& callback) {
+    testing::internal::CaptureStdout();
+    model.fit(data(), {.epochs = epochs, .verbose = 0, .callbacks = {callback}});
+    return testing::internal::GetCapturedStdout();
+  };
+  const EarlyStoppingOptions stop{.monitor = "loss", .patience = 2, .restore_best_weights = true, .verbose = 1};
+  EXPECT_EQ(printed(make_model(1.5), 10, callbacks::EarlyStopping(stop)),
+            "Epoch 3: early stopping\nRestored the weights of the best epoch: 1\n");
+  EXPECT_EQ(
+      printed(make_model(0.25), 2, callbacks::ReduceLROnPlateau({.monitor = "loss", .patience = 1, .verbose = 1})), "");
+  EXPECT_EQ(printed(make_model(1e-12), 2,
+                    callbacks::ReduceLROnPlateau({.monitor = "loss", .factor = 0.5, .patience = 1, .verbose = 1})),
+            "Epoch 2: the learning rate is now 5e-13\n");
+  std::string pattern = (std::filesystem::temp_directory_path() / "say_XXXXXX").string();
+  const std::string folder = mkdtemp(pattern.data());
+  EXPECT_EQ(printed(make_model(0.1), 2,
+                    callbacks::ModelCheckpoint(folder + "/cp-{epoch}", {.save_weights_only = true, .verbose = 1})),
+            "Epoch 1: saved the model to " + folder + "/cp-1\nEpoch 2: saved the model to " + folder + "/cp-2\n");
+  std::filesystem::remove_all(folder);
+}
+
+TEST(Callbacks, EpochsCountFromTheInitialOne) {
+  const Sequential model = make_model(0.1);
+  std::vector<int> epochs;
+  const History history = model.fit(
+      data(), {.epochs = 5,
+               .verbose = 0,
+               .callbacks = {callbacks::OnEpochEnd([&](Model&, int epoch, const Logs&) { epochs.push_back(epoch); })},
+               .initial_epoch = 3});
+  EXPECT_EQ(epochs, (std::vector<int>{3, 4}));
+  EXPECT_EQ(history.num_epochs(), 2u);
+  EXPECT_THROW(model.fit(data(), {.initial_epoch = -1}), InvalidArgument);
+}
+
 TEST(Callbacks, ReducesTheRateOnAPlateau) {
   const Sequential model = make_model(1e-12);
   model.fit(data(), {.epochs = 5,

@@ -1,6 +1,7 @@
 #include <fmt/args.h>
 #include <fmt/format.h>
 
+#include <cstdio>
 #include <filesystem>
 
 #include "plimsoll/base/atomic_file.h"
@@ -80,8 +81,13 @@ class CheckpointCallback final : public CallbackBase {
   void save(const Model& model, std::size_t batch, const Logs& logs) {
     if (options_.save_best_only && !monitor_.improves(logs).value_or(false)) return;
     const std::string path = path_of(path_, epoch_, batch, logs);
-    if (options_.save_weights_only) return model.save_weights(path);
-    save_layers_model(model, path, {.include_optimizer = true});
+    if (options_.save_weights_only)
+      model.save_weights(path);
+    else
+      save_layers_model(model, path, {.include_optimizer = true});
+    if (options_.verbose == 0) return;
+    std::printf("Epoch %d: saved the model to %s\n", epoch_ + 1, path.c_str());
+    std::fflush(stdout);
   }
 
   const std::string path_;

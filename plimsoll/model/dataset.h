@@ -101,6 +101,11 @@ struct StreamWindowOptions {
 };
 // Columns of text, by name or number, and what their texts are: the first one is 0, the next 1, ..
 using CsvCategories = std::vector<std::pair<std::string, std::vector<std::string>>>;
+// What makes the numbers of a column comparable with others: (value - mean) / deviation.
+struct CsvScale {
+  std::string column;
+  double mean = 0, deviation = 1;
+};
 struct CsvOptions {
   std::vector<std::string> targets = {};      // Columns, by name or by number from 0; left out: the last one.
   std::vector<std::string> features = {};     // Left out: all others.
@@ -112,8 +117,14 @@ struct CsvOptions {
   // An empty field, NA or NaN: "error", "zero", "nan", or "drop" its line. Targets are never filled in.
   std::string missing = "error";
   char delimiter = ',';
-  bool stream = false;        // Read anew in each pass, a line at a time, rather than held.
-  bool all_features = false;  // There are no targets.
+  bool stream = false;                  // Read anew in each pass, a line at a time, rather than held.
+  bool all_features = false;            // There are no targets.
+  std::vector<std::string> dates = {};  // Columns such as 2024-03-01 12:30: seconds since 1970, UTC.
+  std::vector<CsvScale> scales = {};    // Of columns that are no categories; others stay as they are.
+  // Above 0: examples are windows over the rows, `look_back` rows of features, [look_back, features], and the targets
+  // of the `horizon` rows after them, [horizon * targets].
+  std::int64_t look_back = 0;
+  std::int64_t horizon = 1;
 };
 // A feature of a tf.Example: its bytes fill this shape; floats, 64-bit integers, or bytes as u8.
 struct ExampleFeature {
@@ -134,6 +145,16 @@ class PLIMSOLL_API Dataset {
   // Rows of tensors: the first axis counts examples.
   static Dataset from_tensors(const Tensor& x, const Tensor& y = {}, const Tensor& weights = {});
   static Dataset from_tensors(std::vector<Tensor> inputs, std::vector<Tensor> targets = {}, const Tensor& weights = {});
+  // TensorFlow's name for it.
+  static Dataset from_tensor_slices(const Tensor& x, const Tensor& y = {}, const Tensor& weights = {}) {
+    return from_tensors(x, y, weights);
+  }
+  static Dataset from_tensor_slices(std::vector<Tensor> inputs, std::vector<Tensor> targets = {},
+                                    const Tensor& weights = {}) {
+    return from_tensors(std::move(inputs), std::move(targets), weights);
+  }
+  // Rows of tensors that the first pass loads, on its budget, and that stay. They take `bytes` then.
+  static Dataset from_loader(std::size_t rows, std::size_t bytes, std::function<Example()> load);
   // What `make` gives is called until it gives nothing; it is made anew for each pass.
   using Generator = std::function<std::optional<Example>()>;
   static Dataset from_generator(std::function<Generator()> make);

@@ -61,7 +61,7 @@ Dataset looking(const Dataset& data) {
 // A pass, charged to the budget.
 class ChargedPass {
  public:
-  ChargedPass(const Dataset& data, PlannedBudget& memory) : memory_(memory) {
+  ChargedPass(const Network& network, const Dataset& data, PlannedBudget& memory) : network_(network), memory_(memory) {
     const BudgetScope scope(memory_.loading());
     stream_ = data.open();
   }
@@ -69,10 +69,13 @@ class ChargedPass {
   bool next(Example& batch) {
     batch = {};
     const BudgetScope scope(memory_.loading());
-    return stream_->next(batch);
+    if (!stream_->next(batch)) return false;
+    cast_inputs(network_, batch.inputs);
+    return true;
   }
 
  private:
+  const Network& network_;
   PlannedBudget& memory_;
   std::unique_ptr<ExampleStream> stream_;
 };
@@ -86,7 +89,7 @@ Logs run_test(Network& network, const Dataset& data, PlannedBudget& memory, cons
   StepMeans means(network, options.prefix);
   Example batch;
   std::size_t batches = 0;
-  for (ChargedPass pass(data, memory); pass.next(batch); ++batches) {
+  for (ChargedPass pass(network, data, memory); pass.next(batch); ++batches) {
     memory.admit({memory.need_of(StepKind::kTest, batch, *data.node())});
     const BudgetScope scope(memory.running());
     means.add(test_step(network, batch));
@@ -125,7 +128,7 @@ void explain_refusal(Network& network, const PlannedBudget& memory, const Traine
       if (!data.is_set()) return;
       Example batch;
       const Dataset looked_at = looking(data);
-      ChargedPass pass(looked_at, measuring);
+      ChargedPass pass(network, looked_at, measuring);
       if (!pass.next(batch)) return;
       if (kind == StepKind::kTrain && !on.class_weights.empty())
         batch.weights = class_weights_of(batch, on.class_weights);
@@ -204,7 +207,8 @@ class Fit {
 
   void run_epochs() {
     try {
-      for (int epoch = 0; epoch < options_.epochs && !network_.training.stop; ++epoch) run_epoch(epoch);
+      for (int epoch = options_.initial_epoch; epoch < options_.epochs && !network_.training.stop; ++epoch)
+        run_epoch(epoch);
     } catch (...) {
       end_quietly();
       throw;
@@ -217,7 +221,7 @@ class Fit {
     StepMeans means(network_);
     std::size_t number = 0;
     Example batch;
-    for (ChargedPass pass(data_, memory_); pass.next(batch);) {
+    for (ChargedPass pass(network_, data_, memory_); pass.next(batch);) {
       if (!options_.class_weights.empty()) batch.weights = weights_of(batch);
       PlannedBudget::Needs needs;
       needs.push_back(memory_.need_of(StepKind::kTrain, batch, *data_.node()));
@@ -261,7 +265,7 @@ class Fit {
     if (!memory_.is_limited() || !options_.validation_data.is_set()) return;
     Example batch;
     const Dataset looked_at = looking(options_.validation_data);
-    ChargedPass pass(looked_at, memory_);
+    ChargedPass pass(network_, looked_at, memory_);
     if (pass.next(batch)) validation_ = memory_.need_of(StepKind::kTest, batch, *options_.validation_data.node());
   }
   // What the logs of an epoch will have.
@@ -295,7 +299,9 @@ class Fit {
 
 History Model::fit(const Dataset& data, const FitOptions& options) const {
   require_compiled(*network_, "fit");
-  if (options.epochs < 0) throw InvalidArgument(fmt::format("fit: {} epochs; give 0 or more", options.epochs));
+  if (options.epochs < 0 || options.initial_epoch < 0)
+    throw InvalidArgument(
+        fmt::format("fit: {} epochs, the first of number {}; give 0 or more", options.epochs, options.initial_epoch));
   if (options.validation_split != 0)
     throw InvalidArgument("fit: validation_split needs tensors; split the dataset and give validation_data");
   return Fit(*this, data, options).run();

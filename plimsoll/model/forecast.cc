@@ -46,7 +46,10 @@ MemoryForecast Model::forecast(const ForecastOptions& options) const {
 MemoryForecast Model::forecast(const Example& batch) const {
   require_compiled(*network_);
   prepare(*network_, batch.inputs, "forecast");
-  return forecast_training(*network_, BatchSpec::of(batch));
+  BatchSpec spec = BatchSpec::of(batch);
+  for (std::size_t i = 0; i < spec.inputs.size(); ++i)
+    spec.inputs[i].dtype = input_dtype_for(*network_, i, spec.inputs[i].dtype);
+  return forecast_training(*network_, spec);
 }
 
 MemoryForecast Model::forecast(const Dataset& batches) const {
@@ -59,6 +62,7 @@ MemoryForecast Model::forecast(const Dataset& batches) const {
     const auto frozen = batches.is_set() ? batches.node()->frozen(false) : nullptr;  // Later passes stay what they are.
     pass = frozen ? frozen->open() : batches.open();
     if (!pass->next(batch)) throw InvalidArgument("forecast: the dataset has no batches; give it some");
+    cast_inputs(*network_, batch.inputs);
   }
   prepare(*network_, batch.inputs, "forecast");
   MemoryForecast result = forecast_training(*network_, BatchSpec::of(batch));

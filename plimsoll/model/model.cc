@@ -126,6 +126,7 @@ std::vector<Tensor> Model::predict_all(const std::vector<Tensor>& inputs, const 
   const auto batch_at = [&](std::int64_t begin) {
     std::vector<Tensor> batch;
     for (const Tensor& input : inputs) batch.push_back(rows_of(input, begin, std::min(size, count - begin)));
+    cast_inputs(*network_, batch);
     return batch;
   };
   return tidy([&] {

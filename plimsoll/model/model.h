@@ -60,6 +60,7 @@ struct FitOptions {
   std::optional<std::size_t> budget = {};  // Bytes, as a forecast of the dataset counts them; refused (OutOfMemory)
                                            // before the first step when more is needed.
   std::map<std::int64_t, double> class_weights = {};  // By label; others count 1.
+  int initial_epoch = 0;  // Of a training that goes on: epochs count from here, and `epochs` is the last one's number.
 };
 
 struct BatchSizeOptions {

@@ -287,5 +287,47 @@ TEST(Model, ValidatesOnTheLastPart) {
   EXPECT_NEAR(history["val_loss"].back(), last, 1e-5);
 }
 
+// As in Keras: what a model is given becomes what it takes.
+TEST(Model, CastsInputs) {
+  for (const bool told : {true, false}) {
+    const Sequential model({layers::Dense(2, {.input_shape = told ? Shape{3} : Shape(), .seed = 1})});
+    model.compile({.optimizer = optimizers::SGD({.learning_rate = 0}), .loss = "mse"});
+    const Tensor x = constant({{1.f, 2.f, 3.f}, {4.f, 5.f, 6.f}}), y = zeros({2, 2});
+    const Tensor doubles = x.cast(f64), integers = x.cast(i32), small = x.cast(u8);
+    const float loss = model.train_on_batch(told ? x : doubles, y)["loss"];
+    const auto expected = model.predict(x).to_vector<float>();
+    for (const Tensor& other : {doubles, integers, small, x.cast(f16)}) {
+      EXPECT_EQ(model.predict(other).to_vector<float>(), expected);
+      EXPECT_EQ(model.train_on_batch(other, y)["loss"], loss);
+      EXPECT_EQ(model.test_on_batch(other, y)["loss"], loss);
+      EXPECT_EQ(model.evaluate(other, y)["loss"], loss);
+      EXPECT_EQ(model.fit(other, y, {.verbose = 0})["loss"][0], loss);
+    }
+  }
+}
+
+TEST(Model, LeavesIntegersOfAnEmbeddingAsTheyAre) {
+  const Sequential model({layers::Embedding(20'000'000, 1, {.input_length = 1}), layers::Flatten()});
+  const Tensor table = model.weights()[0].value();
+  const std::int64_t far = 16'777'217;  // A float would make it another one.
+  EXPECT_EQ(model.predict(from_vector(std::vector<std::int64_t>{far}, {1, 1})).item<float>(),
+            table.slice({far}, {1}).item<float>());
+}
+
+TEST(Model, ForecastsWhatCastInputsTake) {
+  const auto make = [] {
+    const Sequential model({layers::Dense(4, {.input_shape = {16}, .seed = 1}), layers::Dense(1, {.seed = 2})});
+    model.compile({.optimizer = "sgd", .loss = "mse"});
+    return model;
+  };
+  const Dataset batches = Dataset::from_tensor_slices(zeros({64, 16}, f64), zeros({64, 1})).batch(32);
+  const std::size_t needed = make().forecast(batches).smallest_budget;
+  EXPECT_EQ(make().forecast(Example{.inputs = {zeros({32, 16}, f64)}, .targets = {zeros({32, 1})}}).peak_bytes,
+            make().forecast({.batch_size = 32}).peak_bytes);
+  const History history = make().fit(batches, {.verbose = 0, .budget = needed});
+  EXPECT_LE(history.peak_bytes(), needed);
+  EXPECT_THROW(make().fit(batches, {.verbose = 0, .budget = needed - 1}), OutOfMemory);
+}
+
 }  // namespace
 }  // namespace plimsoll

@@ -11,28 +11,68 @@
 namespace plimsoll {
 namespace {
 
+template <class F>
+Example each_of(const Example& all, F&& f) {
+  Example result;
+  for (const Tensor& tensor : all.inputs) result.inputs.push_back(f(tensor));
+  for (const Tensor& tensor : all.targets) result.targets.push_back(f(tensor));
+  if (!all.weights.is_empty_handle()) result.weights = f(all.weights);
+  return result;
+}
+Example range_of(const Example& all, std::int64_t begin, std::int64_t end) {
+  return each_of(all, [&](const Tensor& tensor) { return tensor.slice({begin}, {end - begin}); });
+}
+Example gather_of(const Example& all, const Tensor& rows) {
+  return each_of(all, [&](const Tensor& tensor) { return plimsoll::gather(tensor, beside(rows, tensor)); });
+}
+
 class TensorRows final : public RowSource {
  public:
   explicit TensorRows(Example all) : all_(std::move(all)) {}
   std::size_t size() const noexcept override { return static_cast<std::size_t>(all_.x().shape()[0]); }
-  Example range(std::int64_t begin, std::int64_t end) const override {
-    return each([&](const Tensor& tensor) { return tensor.slice({begin}, {end - begin}); });
-  }
-  Example gather(const Tensor& rows) const override {
-    return each([&](const Tensor& tensor) { return plimsoll::gather(tensor, beside(rows, tensor)); });
-  }
+  Example range(std::int64_t begin, std::int64_t end) const override { return range_of(all_, begin, end); }
+  Example gather(const Tensor& rows) const override { return gather_of(all_, rows); }
 
  private:
-  template <class F>
-  Example each(F&& f) const {
-    Example result;
-    for (const Tensor& tensor : all_.inputs) result.inputs.push_back(f(tensor));
-    for (const Tensor& tensor : all_.targets) result.targets.push_back(f(tensor));
-    if (!all_.weights.is_empty_handle()) result.weights = f(all_.weights);
-    return result;
-  }
-
   const Example all_;
+};
+
+class LazyRows final : public RowSource {
+ public:
+  LazyRows(std::shared_ptr<const LazyTensors> tensors, std::size_t rows) : tensors_(std::move(tensors)), rows_(rows) {}
+  std::size_t size() const noexcept override { return rows_; }
+  Example range(std::int64_t begin, std::int64_t end) const override { return range_of(tensors_->get(), begin, end); }
+  Example gather(const Tensor& rows) const override { return gather_of(tensors_->get(), rows); }
+  std::size_t held_bytes() const noexcept override { return tensors_->bytes(); }
+
+ private:
+  const std::shared_ptr<const LazyTensors> tensors_;
+  const std::size_t rows_;
+};
+
+class LazyWindows final : public RowSource {
+ public:
+  LazyWindows(std::shared_ptr<const LazyTensors> tensors, std::size_t count, const WindowOptions& options)
+      : tensors_(std::move(tensors)), count_(count), options_(options) {}
+  std::size_t size() const noexcept override { return count_; }
+  Example range(std::int64_t begin, std::int64_t end) const override { return gather(arange(begin, end)); }
+  Example gather(const Tensor& rows) const override {
+    const Example& all = tensors_->get();
+    const std::int64_t count = rows.shape()[0];
+    const Tensor first = (rows.cast(i64) * options_.stride).reshape({count, 1});
+    Example windows{.inputs = {plimsoll::gather(all.x(), first + arange(std::int64_t{0}, options_.look_back))},
+                    .targets = {}};
+    if (all.targets.empty()) return windows;
+    const Tensor ahead = first + arange(options_.look_back, options_.look_back + options_.horizon);
+    windows.targets = {plimsoll::gather(all.y(), ahead).reshape({count, options_.horizon * all.y().shape()[1]})};
+    return windows;
+  }
+  std::size_t held_bytes() const noexcept override { return tensors_->bytes(); }
+
+ private:
+  const std::shared_ptr<const LazyTensors> tensors_;
+  const std::size_t count_;
+  const WindowOptions options_;
 };
 
 class WindowRows final : public RowSource {
@@ -99,6 +139,42 @@ Dataset Dataset::from_tensors(std::vector<Tensor> inputs, std::vector<Tensor> ta
   }
   const std::int64_t count = all.x().shape()[0];
   return Dataset(std::make_shared<RowsNode>(std::make_shared<TensorRows>(std::move(all)), 0, count));
+}
+
+const Example& LazyTensors::get() const {
+  const std::lock_guard<std::mutex> hold(lock_);
+  if (!loaded_) {
+    const OutsideScopes outside;
+    loaded_ = load_();
+  }
+  return *loaded_;
+}
+
+std::shared_ptr<const DatasetNode> make_lazy_rows(std::shared_ptr<const LazyTensors> tensors, std::size_t rows) {
+  return std::make_shared<RowsNode>(std::make_shared<LazyRows>(std::move(tensors), rows), 0,
+                                    static_cast<std::int64_t>(rows));
+}
+
+std::shared_ptr<const DatasetNode> make_lazy_windows(std::shared_ptr<const LazyTensors> tensors, std::size_t rows,
+                                                     const WindowOptions& options) {
+  const std::int64_t steps = static_cast<std::int64_t>(rows) - options.look_back - options.horizon;
+  const std::int64_t count = steps < 0 ? 0 : steps / options.stride + 1;
+  return std::make_shared<RowsNode>(
+      std::make_shared<LazyWindows>(std::move(tensors), static_cast<std::size_t>(count), options), 0, count);
+}
+
+Dataset Dataset::from_loader(std::size_t rows, std::size_t bytes, std::function<Example()> load) {
+  if (!load) throw InvalidArgument("from_loader: there is nothing to load with; give a function");
+  const auto checked = [rows, load = std::move(load)] {
+    Example all = load();
+    visit_tensors(all, [&](const Tensor& tensor) {
+      if (!tensor.is_empty_handle() && (tensor.rank() == 0 || static_cast<std::size_t>(tensor.shape()[0]) != rows))
+        throw InvalidArgument(fmt::format("from_loader: a tensor of shape {} was loaded; its first axis needs {} rows",
+                                          tensor.shape().to_string(), rows));
+    });
+    return all;
+  };
+  return Dataset(make_lazy_rows(std::make_shared<LazyTensors>(bytes, checked), rows));
 }
 
 Dataset timeseries_windows(const Tensor& series, const WindowOptions& options) {

@@ -48,6 +48,11 @@ std::size_t GzipFile::read(std::span<char> to) {
   return done;
 }
 
+std::uint64_t GzipFile::packed_offset() const {
+  const auto at = ::gzoffset(static_cast<gzFile>(file_));
+  return at < 0 ? 0 : static_cast<std::uint64_t>(at);
+}
+
 void GzipFile::read_exactly(std::span<std::byte> to) {
   const std::size_t done = read({reinterpret_cast<char*>(to.data()), to.size()});
   if (done < to.size()) corrupt(fmt::format("it ends {} bytes too early", to.size() - done));

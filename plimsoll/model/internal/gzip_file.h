@@ -21,6 +21,7 @@ class GzipFile {
   std::size_t read(std::span<char> to);                      // Fewer than asked for only at the end.
   void read_exactly(std::span<std::byte> to);                // Corruption at the end.
   std::uint64_t offset() const noexcept { return offset_; }  // Unpacked.
+  std::uint64_t packed_offset() const;                       // Of the file as it is on the disk, about.
   const std::string& path() const noexcept { return path_; }
   [[noreturn]] void corrupt(const std::string& what) const;
 

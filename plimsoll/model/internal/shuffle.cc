@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 
 #include "plimsoll/base/philox.h"
 #include "plimsoll/model/internal/permutation.h"
@@ -44,6 +45,7 @@ class PermutedRows final : public RowSource {
     fill_numbers(numbers, [&](std::size_t i) { return row_at(static_cast<std::uint64_t>(begin) + i); });
     return rows_->source()->gather(numbers);
   }
+  std::size_t held_bytes() const noexcept override { return rows_->source()->held_bytes(); }
   Example gather(const Tensor& rows) const override {
     const Tensor numbers = make_numbers(rows.size(), dtype_for(*rows_));
     if (rows.dtype() == i32) {
@@ -106,6 +108,83 @@ class BufferedRowsStream final : public RowStream {
   Tensor numbers_;
 };
 
+// Rows of a stream, drawn from a pool of them that is filled up. Batches are made without their examples being made.
+class PooledStream final : public RowStream {
+ public:
+  PooledStream(std::unique_ptr<ExampleStream> from, std::size_t buffer, std::size_t max_bytes, Philox random)
+      : from_(std::move(from)), buffer_(buffer), max_bytes_(max_bytes), random_(random) {}
+  std::size_t next_rows(std::size_t count, Example& out) override {
+    const OutsideScopes outside;
+    if (!std::exchange(begun_, true)) fill();
+    Example more;
+    const std::size_t came = held_ < room_ ? 0 : from_->next_rows(count, more);
+    const std::size_t taken = std::min(held_ + came, count);
+    if (taken == 0) return 0;
+    out = like(pool_, taken);
+    for (std::size_t i = 0; i < taken; ++i) {
+      const std::size_t place = random_.below(static_cast<std::uint32_t>(held_));
+      copy_row(pool_, place, out, i);
+      if (i < came)
+        copy_row(more, i, pool_, place);
+      else if (place != --held_)
+        copy_row(pool_, held_, pool_, place);
+    }
+    return taken;
+  }
+  static std::size_t rows_within(std::size_t buffer, std::size_t max_bytes, std::size_t row_bytes) {
+    const std::size_t rows =
+        max_bytes == 0 ? buffer : std::min(buffer, max_bytes / std::max<std::size_t>(row_bytes, 1));
+    return std::clamp<std::size_t>(rows, 1, UINT32_MAX);
+  }
+
+ private:
+  // One tensor for each of the example's, with another number of rows.
+  static Example like(const Example& batch, std::size_t rows) {
+    const auto with_rows = [rows](const Tensor& tensor) {
+      if (tensor.is_empty_handle()) return Tensor();
+      std::vector<std::int64_t> sizes(tensor.shape().begin(), tensor.shape().end());
+      sizes[0] = static_cast<std::int64_t>(rows);
+      return make_tensor({.op = "shuffle", .category = Category::kInputs}, Shape(sizes), tensor.dtype(),
+                         current_device());
+    };
+    Example result;
+    for (const Tensor& tensor : batch.inputs) result.inputs.push_back(with_rows(tensor));
+    for (const Tensor& tensor : batch.targets) result.targets.push_back(with_rows(tensor));
+    result.weights = with_rows(batch.weights);
+    return result;
+  }
+  static void copy_row(const Example& from, std::size_t row, const Example& to, std::size_t place) {
+    const auto copy = [&](const Tensor& source, const Tensor& target) {
+      if (source.is_empty_handle()) return;
+      const std::size_t bytes = source.nbytes() / static_cast<std::size_t>(source.shape()[0]);
+      std::memcpy(writable(target).bytes() + place * bytes, source.view().bytes() + row * bytes, bytes);
+    };
+    for (std::size_t i = 0; i < from.inputs.size(); ++i) copy(from.inputs[i], to.inputs[i]);
+    for (std::size_t i = 0; i < from.targets.size(); ++i) copy(from.targets[i], to.targets[i]);
+    copy(from.weights, to.weights);
+  }
+  void fill() {
+    constexpr std::size_t kAtOnce = 64;
+    Example more;
+    std::size_t came = from_->next_rows(1, more);
+    if (came == 0) return;
+    room_ = rows_within(buffer_, max_bytes_, bytes_of(more));
+    pool_ = like(more, room_);
+    while (came > 0) {
+      for (std::size_t i = 0; i < came; ++i) copy_row(more, i, pool_, held_++);
+      more = {};
+      came = held_ == room_ ? 0 : from_->next_rows(std::min(kAtOnce, room_ - held_), more);
+    }
+  }
+
+  const std::unique_ptr<ExampleStream> from_;
+  const std::size_t buffer_, max_bytes_;
+  Philox random_;
+  Example pool_;
+  std::size_t room_ = 0, held_ = 0;  // Rows of the pool, and those that are in it. Fewer: the stream has ended.
+  bool begun_ = false;
+};
+
 class ShuffleStream final : public ExampleStream {  // Of examples that come one by one.
  public:
   ShuffleStream(std::unique_ptr<ExampleStream> from, std::size_t buffer, std::size_t max_bytes, Philox random)
@@ -162,15 +241,28 @@ class ShuffleNode final : public DatasetNode {
     if (rows && mixes_all(*rows)) return permuted(*rows, now.key, now.pass)->open();
     const Philox random(now.key, 0, now.pass);
     if (rows) return std::make_unique<BufferedRowsStream>(rows->shared_from_this(), buffer_, random);
+    if (from_->held({}).at_once) {
+      const std::size_t most = std::min(buffer_, from_->size().value_or(buffer_));
+      return std::make_unique<PooledStream>(from_->open(), most, max_bytes_, random);
+    }
     return std::make_unique<ShuffleStream>(from_->open(), buffer_, max_bytes_, random);
   }
   std::optional<std::size_t> size() const override { return from_->size(); }
   std::optional<std::size_t> batch_size() const override { return from_->batch_size(); }
   HeldBytes held(const std::vector<std::size_t>& tensor_bytes) const override {
     if (const auto* rows = dynamic_cast<const RowsNode*>(from_.get()))
-      return {.resident = mixes_all(*rows) ? 0 : whole_blocks(std::min(buffer_, rows->count()) * 8), .at_once = true};
+      return {.resident = rows->source()->held_bytes() +
+                          (mixes_all(*rows) ? 0 : whole_blocks(std::min(buffer_, rows->count()) * 8)),
+              .at_once = true};
     HeldBytes held = from_->held(tensor_bytes);
     const std::size_t each = whole_blocks_of(tensor_bytes), most = std::min(buffer_, from_->size().value_or(buffer_));
+    if (held.at_once) {
+      std::size_t row = 0;
+      for (const std::size_t bytes : tensor_bytes) row += bytes;
+      const std::size_t rows = PooledStream::rows_within(most, max_bytes_, row);
+      for (const std::size_t bytes : tensor_bytes) held.resident += whole_blocks(rows * bytes);
+      return held;
+    }
     held.resident += max_bytes_ == 0 ? most * each : std::min(most * each, whole_blocks(max_bytes_) + each);
     held.at_once = false;
     return held;

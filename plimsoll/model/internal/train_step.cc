@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <optional>
+#include <string_view>
+
 #include "plimsoll/autograd/tape.h"
 #include "plimsoll/base/error.h"
 #include "plimsoll/memory/trace_recorder.h"
@@ -10,6 +14,7 @@
 #include "plimsoll/model/internal/planned_step.h"
 #include "plimsoll/model/internal/recurrent_states.h"
 #include "plimsoll/model/internal/require_tensors.h"
+#include "plimsoll/model/internal/rows.h"
 #include "plimsoll/tensor/make_tensor.h"
 #include "plimsoll/tensor/on_device_of.h"
 #include "plimsoll/tensor/thread_context.h"
@@ -78,12 +83,37 @@ StepResult measure(const Network& network, const Example& example, const Forward
 
 }  // namespace
 
+DType input_dtype_for(const Network& network, std::size_t input, DType given) {
+  const bool connected = network.is_connected();
+  if (input >= network.num_inputs() || (!connected && network.layers().empty())) return given;
+  const std::size_t slot = connected ? network.input_slots()[input] : 0;
+  const DType wanted = connected ? network.call_of(slot).layer->input_dtype() : network.layers()[0]->input_dtype();
+  if (given == wanted) return given;
+  if (!is_floating(wanted)) return is_floating(given) ? wanted : given;
+  if (!is_integer(given)) return wanted;
+  const auto reads_numbers = [&](const Network::Call& call) {
+    return std::find(call.inputs.begin(), call.inputs.end(), slot) != call.inputs.end() &&
+           std::string_view(call.layer->class_name()) != "Embedding";
+  };
+  return std::any_of(network.calls().begin(), network.calls().end(), reads_numbers) || !connected ? wanted : given;
+}
+
+void cast_inputs(const Network& network, std::vector<Tensor>& inputs) {
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].is_empty_handle() || inputs[i].is_disposed()) continue;  // Refused by whoever reads it.
+    const DType dtype = input_dtype_for(network, i, inputs[i].dtype());
+    if (dtype == inputs[i].dtype()) continue;
+    const OutsideScopes outside;
+    inputs[i] = inputs[i].cast(dtype);
+  }
+}
+
 void prepare(Network& network, const std::vector<Tensor>& inputs, const char* where) {
   if (inputs.size() != network.num_inputs())
     throw InvalidArgument(fmt::format("{}: model \"{}\" takes {}, was given {}", where, network.name(),
                                       counted(network.num_inputs(), "input"), inputs.size()));
   require_tensors(inputs, where, "x");
-  if (!network.is_connected()) network.connect(inputs[0].shape(), inputs[0].dtype());
+  if (!network.is_connected()) network.connect(inputs[0].shape(), input_dtype_for(network, 0, inputs[0].dtype()));
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Shape& wanted = network.call_of(network.input_slots()[i]).shapes[0];
     const Shape& given = inputs[i].shape();
@@ -173,6 +203,18 @@ struct Fed {
   }
 };
 
+// The example, or one with cast inputs, which `room` then holds.
+const Example& with_cast_inputs(const Network& network, const Example& given, std::optional<Example>& room) {
+  for (std::size_t i = 0; i < given.inputs.size(); ++i) {
+    const DType dtype = given.inputs[i].dtype();
+    if (input_dtype_for(network, i, dtype) == dtype) continue;
+    room = given;
+    cast_inputs(network, room->inputs);
+    return *room;
+  }
+  return given;
+}
+
 // A step that is run directly.
 template <class F>
 auto run_directly(Network& network, F&& f) {
@@ -188,8 +230,10 @@ auto run_directly(Network& network, F&& f) {
 
 }  // namespace
 
-StepResult train_step(Network& network, const Example& example) {
-  prepare(network, example.inputs, "train_on_batch");
+StepResult train_step(Network& network, const Example& given) {
+  prepare(network, given.inputs, "train_on_batch");
+  std::optional<Example> cast;
+  const Example& example = with_cast_inputs(network, given, cast);
   check_targets(network, example, "train_on_batch");
   trace_step(static_cast<std::uint64_t>(network.training.optimizer->step()));
   Fed fed(network, StepKind::kTrain, example);
@@ -197,8 +241,10 @@ StepResult train_step(Network& network, const Example& example) {
   return fed.run(network, [](PlannedStep& step, auto feeds) { return step.run(feeds); });
 }
 
-StepResult test_step(Network& network, const Example& example) {
-  prepare(network, example.inputs, "test_on_batch");
+StepResult test_step(Network& network, const Example& given) {
+  prepare(network, given.inputs, "test_on_batch");
+  std::optional<Example> cast;
+  const Example& example = with_cast_inputs(network, given, cast);
   check_targets(network, example, "test_on_batch");
   Fed fed(network, StepKind::kTest, example);
   if (!fed.step) return run_directly(network, [&] { return test_directly(network, example); });
@@ -212,8 +258,10 @@ std::shared_ptr<PlannedStep> plan_step(Network& network, StepKind kind, const Ex
   return Fed(network, kind, example).step;
 }
 
-std::vector<Tensor> predict_step(Network& network, const std::vector<Tensor>& inputs) {
-  const Example example{.inputs = inputs, .targets = {}};  // What is fed lies here.
+std::vector<Tensor> predict_step(Network& network, const std::vector<Tensor>& given) {
+  Example example{.inputs = given, .targets = {}};  // What is fed lies here.
+  cast_inputs(network, example.inputs);
+  const std::vector<Tensor>& inputs = example.inputs;
   Fed fed(network, StepKind::kPredict, example);
   if (fed.step) return fed.run(network, [](PlannedStep& step, auto feeds) { return step.predict(feeds); });
   return run_directly(network, [&] {

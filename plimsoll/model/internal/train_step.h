@@ -26,6 +26,12 @@ std::vector<Tensor> predict_step(Network& network, const std::vector<Tensor>& in
 // Builds a chain that waits for its input; throws InvalidArgument for inputs the model does not take.
 void prepare(Network& network, const std::vector<Tensor>& inputs, const char* where);
 
+// What inputs of this dtype become for the model's input: its own dtype, as in Keras. Integers that only embeddings
+// read stay what they are.
+DType input_dtype_for(const Network& network, std::size_t input, DType given);
+// Casts inputs of other dtypes, on the caller's budget; those that fit stay as they are.
+void cast_inputs(const Network& network, std::vector<Tensor>& inputs);
+
 // The plan that such a step would run; nullptr when it would be run directly. Of a prediction: without targets.
 std::shared_ptr<PlannedStep> plan_step(Network& network, StepKind kind, const Example& example);
 
