@@ -210,7 +210,7 @@ TEST_F(TrainCommand, TakesWhatTheForecastSays) {
     EXPECT_EQ(Json::parse(run(train))["streamed"], streams);
     train.back() = std::to_string(budget - 1);
     run(train, 3);
-    EXPECT_THAT(errors_, HasSubstr("give it a budget of " + std::to_string(budget) + " bytes"));
+    EXPECT_THAT(errors_, HasSubstr("budget of " + std::to_string(budget) + " bytes"));
   }
 }
 
