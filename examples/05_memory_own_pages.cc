@@ -17,8 +17,8 @@ class SharedRange final : public pl::PageRange {
   using PageRange::PageRange;
   ~SharedRange() override { munmap(base(), bytes()); }
   bool commit(std::size_t, std::size_t) noexcept override { return true; }
-  void release(std::size_t offset, std::size_t bytes) noexcept override {
-    madvise(base() + offset, bytes, MADV_REMOVE);
+  bool release(std::size_t offset, std::size_t bytes) noexcept override {
+    return madvise(base() + offset, bytes, MADV_REMOVE) == 0;
   }
 };
 

@@ -60,7 +60,8 @@ void print_json(const Report& report) {
                                            {"memory_limit", logical.memory_limit},
                                            {"growth", device->growth()},
                                            {"reserved_addresses", device->arena().range_bytes()},
-                                           {"page_mover", device->arena().mover()}});
+                                           {"page_mover", device->arena().mover()},
+                                           {"note", device->arena().note()}});
   }
   document["default_limit"] = {{"bytes", report.limit.bytes}, {"from", report.limit.from}};
   document["default_limit"]["candidates"] = nlohmann::ordered_json::array();
@@ -91,6 +92,9 @@ void print_text(const Report& report) {
         {candidate.from, format_bytes(candidate.left), format_bytes(candidate.bytes), note_of(report.system, i)});
   }
   std::printf("%s\n%s\n%s\n", physical.text().c_str(), logical.text().c_str(), limits.text().c_str());
+  for (const auto& device : report.logical)
+    if (const std::string note = device->arena().note(); !note.empty())
+      std::printf("%s: %s.\n", device->name().c_str(), note.c_str());
   std::printf("Default limit: %s, from %s.\n", format_bytes_exactly(report.limit.bytes).c_str(),
               report.limit.from.c_str());
   std::printf("Pages of %zu bytes; at most %zu mappings per process (vm.max_map_count); %d threads.\n",

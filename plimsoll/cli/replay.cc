@@ -15,8 +15,8 @@ namespace {
 
 // Address space enough for any policy to run the trace.
 std::size_t ample(const Trace& trace) {
-  const std::size_t most = std::size_t{1} << 46;
-  return trace.peak_live >= most / 4 ? most : std::max(8_GiB, std::bit_ceil(trace.peak_live * 4));
+  const std::size_t most = kMostLimit;
+  return trace.peak_live >= most / 8 ? most : std::max(8_GiB, std::bit_ceil(trace.peak_live * 4));
 }
 
 // An arena together with its pages.

@@ -45,7 +45,7 @@ PLIMSOLL_API void set_memory_fraction(const PhysicalDevice& device, double fract
 PLIMSOLL_API double get_memory_fraction(const PhysicalDevice& device);  // 0: not set.
 
 // Makes the device as many logical ones as there are entries, each with its own limit and memory; none goes back to one
-// that takes all. InvalidArgument for a limit below a page (4 KiB) or above 64 TiB, more than 64 entries, or a limit
+// that takes all. InvalidArgument for a limit below a page (4 KiB) or above 16 TiB, more than 64 entries, or a limit
 // beside a fraction. Limits may add up to more than there is; the start then logs a warning.
 PLIMSOLL_API void set_logical_device_configuration(const PhysicalDevice& device,
                                                    const std::vector<LogicalDeviceConfiguration>& logical_devices);

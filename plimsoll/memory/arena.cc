@@ -23,26 +23,37 @@ ArenaOptions checked(ArenaOptions options, std::size_t page_bytes) {
   if (options.limit < page_bytes)
     throw InvalidArgument(fmt::format("arena \"{}\": a limit of {} is less than one page of {} bytes", options.name,
                                       format_bytes_exactly(options.limit), page_bytes));
-  if (options.limit > kMostLimit)
-    throw InvalidArgument(fmt::format("arena \"{}\": a limit of {} bytes is more than a process can address ({})",
-                                      options.name, options.limit, format_bytes(kMostLimit)));
+  if (options.limit / page_bytes > Heap::most_pages())
+    throw InvalidArgument(fmt::format("arena \"{}\": a limit of {} is more than {} pages of {} bytes; set one below {}",
+                                      options.name, format_bytes_exactly(options.limit), Heap::most_pages(), page_bytes,
+                                      format_bytes((Heap::most_pages() + 1) * page_bytes)));
   return options;
+}
+
+std::unique_ptr<PageRange> reserve(PageSource& source, std::size_t limit, const std::string& name) {
+  const std::size_t most = Heap::most_pages() * source.page_bytes();
+  auto range = source.reserve(std::min(source.range_bytes(limit), most), limit);
+  if (range->bytes() > most)
+    throw InvalidArgument(fmt::format("arena \"{}\": its page source reserved {}, more than {} pages of {} bytes", name,
+                                      format_bytes_exactly(range->bytes()), Heap::most_pages(), source.page_bytes()));
+  return range;
 }
 
 }  // namespace
 
 Arena::Arena(PageSource& source, ArenaOptions options)
-    : options_(checked(std::move(options), source.page_bytes())),
+    : source_(source),
+      options_(checked(std::move(options), source.page_bytes())),
       page_shift_(static_cast<unsigned>(std::bit_width(source.page_bytes())) - 1),
       page_limit_(options_.limit >> page_shift_),
       cache_limit_(static_cast<std::int64_t>(std::min<std::size_t>(options_.limit / 4, INT64_MAX))),
       center_(options_.limit) {
-  auto range = source.reserve(source.range_bytes(limit()), limit());
+  auto range = reserve(source, limit(), name());
   base_ = range->base();
   if (const auto base = reinterpret_cast<std::uintptr_t>(base_); base != 0)
     most_alignment_ = std::min(kMostAlignment, base & -base);
   const bool roomy = range->bytes() / 4 >= options_.limit;
-  heap_ = std::make_unique<Heap>(std::move(range), source.page_bytes(), roomy);
+  heap_ = std::make_unique<Heap>(std::move(range), source.page_bytes(), roomy, limit());
   records_ = &heap_->records();
   ArenaList::instance().add(this);
   TraceHooks::arena_made(*this);

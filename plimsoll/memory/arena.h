@@ -9,8 +9,9 @@
 // Best fit with coalescing in one range of addresses (heap.h), behind a cache of freed blocks for each thread. Freed
 // pages stay committed for reuse until trim(), collect() or pressure. On the host a request is refused only if the
 // pages that hold a live byte, plus the request's pages, would pass the limit: free holes' pages are moved to where
-// they are needed. With growth on, the arena commits page by page and moves pages rather than let free ones pile up
-// above what was in use at the peak so far (by more than 1/21 and 1.9 MiB).
+// they are needed. With growth on, the arena commits page by page and moves pages rather than let free ones pile up:
+// what it holds never passes the larger of 22/21 of the bytes in use at the peak so far plus 1.9 MiB, and the most
+// pages that held a live byte at once.
 //
 // Every live block has a label (label.h): together they are the ledger, always on. The sum of the live blocks' sizes is
 // stats().bytes_in_use, exactly.
@@ -37,7 +38,7 @@
 
 namespace plimsoll {
 
-inline constexpr std::size_t kMostLimit = std::size_t{1} << 46;  // Processes have addresses for no more.
+inline constexpr std::size_t kMostLimit = (std::size_t{1} << 44) - 4096;  // 2^32 - 1 pages of 4 KiB: see heap.h.
 
 struct ArenaOptions {
   std::string name = "CPU:0";
@@ -59,8 +60,8 @@ struct ArenaExtent {
 
 class PLIMSOLL_API Arena final : public MemoryResource {
  public:
-  // Borrows `source`, which must outlive it. Throws InvalidArgument for a limit below one page,
-  // OutOfMemory when the addresses cannot be reserved.
+  // Borrows `source`, which must outlive it. Throws InvalidArgument for a limit below one page or of 2^32 pages and
+  // more (16 TiB on the host), OutOfMemory when the addresses cannot be reserved.
   Arena(PageSource& source, ArenaOptions options);
   ~Arena() override;  // Everything it handed out becomes invalid, and is charged to budgets no longer.
   Arena(const Arena&) = delete;
@@ -99,6 +100,7 @@ class PLIMSOLL_API Arena final : public MemoryResource {
 
   HeapCounters move_counters() const;
   std::string mover() const;  // How pages are moved.
+  std::string note() const;   // What the system does not let it do as it should; empty when nothing.
   std::vector<ArenaExtent> extents() const;
 
   // Calls f(chunk) for every live block while all threads stand still; f must not allocate from an arena.
@@ -164,9 +166,11 @@ class PLIMSOLL_API Arena final : public MemoryResource {
   [[noreturn, gnu::cold, gnu::noinline]] void refuse_alignment(std::size_t alignment) const;
   [[noreturn, gnu::cold, gnu::noinline]] void refuse_block(const Block& block, const char* why) const;
   bool climb(std::size_t& rung, const Request& request, Refusal& refusal);
-  std::size_t sufficient_limit(const Request& request);
+  std::size_t sufficient_limit(const Request& request, bool& addresses_short);
+  std::size_t limit_for_addresses(std::size_t bytes) const noexcept;
   [[noreturn]] void refuse(const Request& request, const BlockLabel& label, Refusal& refusal);
 
+  PageSource& source_;
   const ArenaOptions options_;
   mutable std::mutex mutex_;
   std::unique_ptr<Heap> heap_;  // Guarded by mutex_, as is all below but for the atomics.

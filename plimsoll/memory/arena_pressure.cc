@@ -125,6 +125,7 @@ void Arena::set_mode(std::uint8_t bit, bool on) noexcept {
 
 Chunk* Arena::take_central(const Request& request, Refusal& refusal) {
   const std::lock_guard lock(mutex_);
+  const std::size_t soft_before = soft_limit_;
   note_moves(request);
   if (!fit_overhead(0)) {
     refusal.searched = true;
@@ -139,8 +140,8 @@ Chunk* Arena::take_central(const Request& request, Refusal& refusal) {
     if (options_.charge_overhead) records_->trim();
     chunk = heap_->take_resident(request.size, request.alignment);
   }
-  if (!chunk && soft < most()) chunk = heap_->take_moving(request.size, request.alignment, soft);
-  if (!chunk) chunk = heap_->take_moving(request.size, request.alignment, most());
+  if (!chunk) chunk = heap_->take_moving(request.size, request.alignment, soft, most());
+  if (!chunk) soft_limit_ = soft_before;  // It was raised for a request that is not to be.
   refusal.searched = !chunk;
   note_committed();
   return chunk;
@@ -240,16 +241,28 @@ bool Arena::climb(std::size_t& rung, const Request& request, Refusal& refusal) {
 
 // The least limit with which the request would be served now, with all blocks where they lie. When the present limit is
 // enough, the request was refused for want of addresses or by the page source: then as many pages more as it has.
-std::size_t Arena::sufficient_limit(const Request& request) {
+std::size_t Arena::sufficient_limit(const Request& request, bool& addresses_short) {
   if (request.size > kMostBytes) return request.size;  // No machine has it.
   const std::lock_guard lock(mutex_);
   flush_caches_locked();
   const std::size_t pages = heap_->pages_for(request.size);
   std::size_t enough = heap_->sufficient_pages(request.size, request.alignment);
-  if (enough == SIZE_MAX)  // A larger limit has more addresses.
-    enough = heap_->committed_pages() - heap_->spare_pages() + pages;
+  addresses_short = enough == SIZE_MAX;
+  if (addresses_short) enough = heap_->committed_pages() - heap_->spare_pages() + pages;
   enough += charged_pages(0);
-  return (enough > page_limit_ ? enough : page_limit_ + pages) << page_shift_;
+  if (enough > page_limit_) return enough << page_shift_;
+  if (addresses_short) return limit_for_addresses(heap_->range().bytes() + request.size + request.alignment);
+  return (page_limit_ + pages) << page_shift_;
+}
+
+// The smallest limit for which the page source asks for so many addresses.
+std::size_t Arena::limit_for_addresses(std::size_t bytes) const noexcept {
+  std::size_t low = page_limit_, high = std::max(bytes >> page_shift_, page_limit_) + 1;  // In pages; high is enough.
+  while (high - low > 1) {
+    const std::size_t middle = low + (high - low) / 2;
+    (source_.range_bytes(middle << page_shift_) >= bytes ? high : low) = middle;
+  }
+  return high << page_shift_;
 }
 
 void Arena::refuse(const Request& request, const BlockLabel& label, Refusal& refusal) {
@@ -261,13 +274,19 @@ void Arena::refuse(const Request& request, const BlockLabel& label, Refusal& ref
   details.limit = own ? options_.limit : refusal.by->limit();
   if (refusal.searched)  // The heap did these itself, once more after each rung.
     refusal.tried.insert(refusal.tried.begin() + 1, {{"empty caches", refusal.emptied}, {"move pages of holes", 0}});
+  bool addresses_short = false;
   details.smallest_sufficient_limit =
-      own ? sufficient_limit(request) : std::max(request.size, details.in_use + request.size);
+      own ? sufficient_limit(request, addresses_short) : std::max(request.size, details.in_use + request.size);
   details.tried = std::move(refusal.tried);
   details.holders = find_holders(*this, own ? nullptr : static_cast<const BudgetNode*>(refusal.by));
   const std::string budget = own ? "" : static_cast<const BudgetNode*>(refusal.by)->name();
   details.what =
       describe_refusal(own ? fmt::format("\"{}\"", name()) : fmt::format("budget \"{}\"", budget), label, details);
+  if (addresses_short)
+    details.what += fmt::format(
+        " to reserve more addresses: of the {} reserved now no free stretch holds {} aligned to {}; or free blocks, "
+        "align them to less, or raise RLIMIT_AS where one is set",
+        format_bytes(range_bytes()), format_bytes(request.size), format_bytes(request.alignment));
   throw_refusal(std::move(details),
                 {.budget = budget.c_str(), .device = name().c_str(), .op = label.op, .scope = label.scope});
 }

@@ -52,6 +52,11 @@ std::string Arena::mover() const {
   return heap_->range().mover();
 }
 
+std::string Arena::note() const {
+  const std::lock_guard lock(mutex_);
+  return heap_->range().note();
+}
+
 std::vector<ArenaExtent> Arena::extents() const {
   std::vector<ArenaExtent> extents;
   const std::lock_guard lock(mutex_);

@@ -1,6 +1,9 @@
 #include "plimsoll/memory/arena.h"
 
+#include <gmock/gmock.h>
+
 #include <fstream>
+#include <random>
 #include <set>
 
 #include "plimsoll/memory/arena_testing.h"
@@ -49,6 +52,41 @@ TEST(Arena, RequiresALimitOfAtLeastOnePage) {
   smallest.deallocate(smallest.allocate(1));
 }
 
+// Remembers what it was asked for and has nothing.
+class NoPages final : public PageSource {
+ public:
+  explicit NoPages(std::size_t page_bytes) : page_bytes_(page_bytes) {}
+  std::size_t page_bytes() const noexcept override { return page_bytes_; }
+  std::size_t range_bytes(std::size_t limit) const noexcept override { return limit * 16; }
+  std::unique_ptr<PageRange> reserve(std::size_t bytes, std::size_t) override {
+    wanted = bytes;
+    throw OutOfMemory({});
+  }
+  std::size_t wanted = 0;
+
+ private:
+  const std::size_t page_bytes_;
+};
+
+TEST(Arena, RefusesALimitOf2To32PagesBeforeAnythingIsReserved) {
+  NoPages pages(4096);
+  constexpr std::size_t kTooMuch = std::size_t{16} << 40;
+  try {
+    Arena arena(pages, {.name = "huge", .limit = kTooMuch});
+    FAIL() << "expected a refusal";
+  } catch (const InvalidArgument& error) {
+    EXPECT_STREQ(error.what(),
+                 "arena \"huge\": a limit of 16.0 TiB (17592186044416 bytes) is more than 4294967295 pages of 4096 "
+                 "bytes; set one below 16.0 TiB");
+  }
+  EXPECT_THROW(Arena(pages, {.limit = SIZE_MAX}), InvalidArgument);
+  EXPECT_EQ(pages.wanted, 0u);
+  EXPECT_THROW(Arena(pages, {.limit = kTooMuch - 4096}), OutOfMemory);
+  EXPECT_EQ(pages.wanted, kTooMuch - 4096) << "as many addresses as can be counted";
+  NoPages small(64);
+  EXPECT_THROW(Arena(small, {.limit = 256_GiB}), InvalidArgument);
+}
+
 TEST(Arena, RoundsItsLimitDownToPages) {
   HostArena host({.limit = 3 * 4096 + 4095});
   EXPECT_EQ(host->limit(), 3 * 4096u);
@@ -79,6 +117,37 @@ TEST(Arena, ServesEveryAlignmentFrom1To2MiBAndEverySizeAroundIt) {
   EXPECT_THROW(static_cast<void>(host->allocate(64, 4_MiB)), InvalidArgument);
   for (const Block& block : pins) host->deallocate(block);
   EXPECT_EQ(sum_of_ledger(*host).blocks, 0u);
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST(Arena, HasAPlaceForEveryPageOfSmallBlocksAlignedTo2MiB) {
+  HostArena host({.limit = 16_MiB});
+  std::size_t blocks = 0;
+  const OutOfMemory error = refusal_of([&] {
+    for (;; ++blocks) (void)host->allocate(64, 2_MiB);
+  });
+  EXPECT_GE(blocks, 16_MiB / 4096 - 2);  // One for each page; the ends of the zones may miss one.
+  EXPECT_EQ(error.smallest_sufficient_limit(), (blocks + 1) * 4096);
+}
+#endif
+
+TEST(Arena, SaysWhenAddressesAreShortAndWhichLimitReservesMore) {
+  FakePageSource pages({.range_factor = 16});
+  std::size_t blocks = 0;
+  const auto fill = [&](Arena& arena) {
+    return refusal_of([&] {
+      for (blocks = 0;; ++blocks) (void)arena.allocate(64, 2_MiB);
+    });
+  };
+  Arena arena(pages, {.limit = 2_MiB});
+  const OutOfMemory error = fill(arena);
+  EXPECT_EQ(blocks, 16u) << "32 MiB of addresses";
+  EXPECT_THAT(error.what(), testing::HasSubstr("of the 32.0 MiB reserved now no free stretch holds 64 B"));
+  EXPECT_THAT(error.what(), testing::HasSubstr("aligned to 2.0 MiB; or free blocks, align them to less"));
+  Arena larger(pages, {.limit = error.smallest_sufficient_limit()});
+  fill(larger);
+  EXPECT_GE(blocks, 17u) << "the limit that was named serves one more";
+  EXPECT_LT(error.smallest_sufficient_limit(), 3_MiB);
 }
 
 TEST(Arena, NeverGivesASmallerHoleForASmallAlignment) {
@@ -320,6 +389,72 @@ TEST(Arena, ChargesOverheadToItsLimitWhenAsked) {
   host->remove_overhead(4_MiB);
   host->deallocate(host->allocate(7_MiB));
   host->validate();
+}
+
+// What the arena held at most, against what it says of growth.
+void expect_growth_bound(Arena& arena, std::size_t most_pages_with_a_live_byte) {
+  const MemoryStats stats = arena.stats();
+  const double by_use = 1.05 * static_cast<double>(stats.peak_bytes_in_use) + static_cast<double>(2_MiB);
+  EXPECT_LE(static_cast<double>(stats.peak_bytes_reserved),
+            std::max(by_use, static_cast<double>(most_pages_with_a_live_byte * LiveBlocks::kPage)));
+}
+
+TEST(ArenaGrowth, HoldsNoMoreThanThePagesInUseWhenSmallBlocksPinThem) {
+  HostArena host({.limit = 256_MiB, .growth = true});
+  std::vector<Block> blocks;
+  for (std::size_t i = 0; i < 16_MiB / 64; ++i) blocks.push_back(host->allocate(64));
+  std::size_t pinned = 0;
+  for (const Block& block : blocks) {
+    if (reinterpret_cast<std::uintptr_t>(block.data()) % LiveBlocks::kPage == 0)
+      ++pinned;  // One on each page stays.
+    else
+      host->deallocate(block);
+  }
+  for (int i = 0; i < 15; ++i) blocks.push_back(host->allocate(1_MiB));
+  expect_growth_bound(*host, pinned + 15_MiB / LiveBlocks::kPage);
+  EXPECT_EQ(host->stats().peak_bytes_in_use, 16_MiB);
+  EXPECT_GT(host->stats().peak_bytes_reserved, 22_MiB) << "no case where the bytes in use are not the bound";
+}
+
+TEST(ArenaGrowth, HoldsItsBoundOverRandomRunsWithPins) {
+  for (unsigned seed = 1; seed <= 2; ++seed) {
+    std::mt19937 random(seed);
+    HostArena host({.limit = 64_MiB, .growth = true});
+    LiveBlocks live;
+    std::size_t most_pages = 0;
+    for (int step = 0; step < 8'000; ++step) {
+      const bool fills = step / 2000 % 2 == 0;  // Small blocks, then large ones in place of most of them.
+      if (!live.empty() && random() % 100 < (fills ? 30u : 60u)) {
+        host->deallocate(live.remove(random()));
+        continue;
+      }
+      try {
+        live.add(host->allocate(fills ? 64 + random() % 700 : 1 + random() % 400'000));
+        most_pages = std::max(most_pages, live.pages());
+      } catch (const OutOfMemory&) {
+        for (std::size_t n = live.size() / 2; n > 0; --n) host->deallocate(live.remove(random()));
+      }
+    }
+    expect_growth_bound(*host, most_pages);
+    while (!live.empty()) host->deallocate(live.remove(0));
+  }
+}
+
+TEST(ArenaGrowth, IsNotWidenedByARequestThatIsRefused) {
+  HostArena host({.limit = 64_MiB, .growth = true});
+  std::vector<Block> pins;
+  for (std::size_t i = 0; i < 32_MiB / 4096; ++i) pins.push_back(host->allocate(64, 4096));
+  EXPECT_THROW((void)host->allocate(60_MiB), OutOfMemory) << "32 MiB of pages hold a live byte";
+  for (const Block& pin : pins) host->deallocate(pin);
+  host->trim();
+  std::size_t most = 0;
+  for (int i = 0; i < 400; ++i) {  // Ever new sizes: holes and cached blocks pile up where growing is allowed.
+    std::vector<Block> blocks;
+    for (int j = 0; j < 10; ++j) blocks.push_back(host->allocate(10'000 + static_cast<std::size_t>(i) * 64));
+    for (const Block& block : blocks) host->deallocate(block);
+    most = std::max(most, host->stats().bytes_reserved);
+  }
+  EXPECT_LE(most, host->stats().peak_bytes_in_use * 22 / 21 + 2_MiB);
 }
 
 }  // namespace

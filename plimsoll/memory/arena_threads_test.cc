@@ -273,7 +273,7 @@ class WaitingPageSource final : public PageSource {
       }
       return source_.refused_ != std::this_thread::get_id() && range_->commit(offset, bytes);
     }
-    void release(std::size_t offset, std::size_t bytes) noexcept override { range_->release(offset, bytes); }
+    bool release(std::size_t offset, std::size_t bytes) noexcept override { return range_->release(offset, bytes); }
     std::size_t move(std::size_t from, std::size_t to, std::size_t bytes) noexcept override {
       return range_->move(from, to, bytes);
     }

@@ -63,10 +63,12 @@ bool FakePageRange::commit(std::size_t offset, std::size_t bytes) noexcept {
   return true;
 }
 
-void FakePageRange::release(std::size_t offset, std::size_t bytes) noexcept {
+bool FakePageRange::release(std::size_t offset, std::size_t bytes) noexcept {
   ++releases_;
   expect(offset, bytes, true);
+  if (keep_all_) return false;
   set(offset, bytes, false);
+  return true;
 }
 
 std::size_t FakePageRange::move(std::size_t from, std::size_t to, std::size_t bytes) noexcept {

@@ -31,11 +31,12 @@ class FakePageRange final : public PageRange {
   ~FakePageRange() override;
 
   bool commit(std::size_t offset, std::size_t bytes) noexcept override;
-  void release(std::size_t offset, std::size_t bytes) noexcept override;
+  bool release(std::size_t offset, std::size_t bytes) noexcept override;
   std::size_t move(std::size_t from, std::size_t to, std::size_t bytes) noexcept override;
 
   void refuse_commit_after(std::size_t commits) noexcept { served_before_refusal_ = commits; }
   void refuse_commits(bool all) noexcept { refuse_all_ = all; }
+  void keep_pages(bool all) noexcept { keep_all_ = all; }  // release() fails.
   bool refusal_pending() const noexcept { return served_before_refusal_ != kNever; }
 
   std::size_t present() const noexcept { return present_count_; }  // Pages that are there.
@@ -55,7 +56,7 @@ class FakePageRange final : public PageRange {
   std::size_t present_count_ = 0, most_present_ = 0, wrong_calls_ = 0;
   std::size_t commits_ = 0, moves_ = 0, releases_ = 0;
   std::size_t served_before_refusal_ = kNever;
-  bool refuse_all_ = false;
+  bool refuse_all_ = false, keep_all_ = false;
 };
 
 class FakePageSource final : public PageSource {

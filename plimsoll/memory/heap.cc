@@ -10,21 +10,26 @@ namespace plimsoll {
 namespace {
 
 constexpr std::size_t kLeastRecords = std::size_t{1} << 15;
-constexpr std::size_t kMostRecords = std::size_t{1} << 26;  // 8 GiB of addresses.
+constexpr std::size_t kMostRecords = std::size_t{1} << 26;     // 8 GiB of addresses.
+constexpr std::size_t kLeastSmallZone = std::size_t{1} << 28;  // While that is within a quarter of the range.
 
 std::size_t align_up(std::size_t n, std::size_t alignment) { return (n + alignment - 1) & ~(alignment - 1); }
 
 }  // namespace
 
-Heap::Heap(std::unique_ptr<PageRange> range, std::size_t page_bytes, bool two_zones)
+Heap::Heap(std::unique_ptr<PageRange> range, std::size_t page_bytes, bool two_zones, std::size_t most_bytes)
     : range_(std::move(range)),
       page_shift_(static_cast<unsigned>(std::bit_width(page_bytes)) - 1),
-      records_(std::clamp<std::size_t>(range_->bytes() / 512, kLeastRecords, kMostRecords)),
+      records_(std::clamp<std::size_t>(most_bytes > 0 ? most_bytes / (kGranularity / 2) : range_->bytes() / 512,
+                                       kLeastRecords, kMostRecords)),  // For as many holes between the blocks.
       pages_(range_->bytes() >> page_shift_),
       zone_count_(two_zones ? 2 : 1) {
   PLIMSOLL_CHECK(std::has_single_bit(page_bytes) && page_bytes >= kGranularity);
+  PLIMSOLL_CHECK(range_->bytes() >> page_shift_ <= most_pages());
   records_.reserve(zone_count_);
-  const std::size_t border = two_zones ? (range_->bytes() / 4) >> page_shift_ << page_shift_ : range_->bytes();
+  std::size_t border = range_->bytes();
+  if (two_zones) border = border / 4 >> page_shift_ << page_shift_;
+  if (two_zones && most_bytes > 0) border = std::min(border, std::max(4 * most_bytes, kLeastSmallZone));
   for (std::size_t i = 0; i < zone_count_; ++i) {
     Chunk* all = records_.make();
     *all = Chunk{};

@@ -34,20 +34,25 @@ struct HeapCounters {
 
 class Heap {
  public:
-  // With `two_zones`, small blocks get the first quarter of the range to themselves while there is room.
-  Heap(std::unique_ptr<PageRange> range, std::size_t page_bytes, bool two_zones);
+  // With `two_zones`, small blocks get a quarter of the range to themselves while there is room, or four times
+  // `most_bytes` if that is less. There will be records for `most_bytes` of blocks, even of the smallest; 0: for a
+  // sixteenth of the range. Requires a range of at most most_pages().
+  Heap(std::unique_ptr<PageRange> range, std::size_t page_bytes, bool two_zones, std::size_t most_bytes = 0);
+
+  static constexpr std::size_t most_pages() noexcept { return UINT32_MAX; }  // Chunks count missing pages in 32 bits.
 
   // All three: a chunk of exactly `size` bytes (a multiple of 64) at a multiple of `alignment`, in state kTaken, or
   // nullptr when there is none that way without committing more than `page_cap` pages. nullptr leaves everything as it
-  // was. Throw OutOfMemory only when not even a record can be had.
+  // was. Throw OutOfMemory only when not even a record can be had. take_moving() commits more than `soft_cap` pages
+  // only when every one of them then holds a live byte.
   Chunk* take_resident(std::size_t size, std::size_t alignment);
   Chunk* take_committing(std::size_t size, std::size_t alignment, std::size_t page_cap);
-  Chunk* take_moving(std::size_t size, std::size_t alignment, std::size_t page_cap);
+  Chunk* take_moving(std::size_t size, std::size_t alignment, std::size_t soft_cap, std::size_t page_cap);
 
   // Gives a chunk back; it merges with its free neighbours.
   void give(Chunk* chunk) noexcept;
 
-  // Releases the pages of every hole that has at least so many. Returns how many there were.
+  // Releases the pages of every hole that has at least so many. Returns how many the page source took back.
   std::size_t release_holes(std::size_t least_pages) noexcept;
 
   std::byte* base() const noexcept { return range_->base(); }
@@ -108,13 +113,16 @@ class Heap {
   void try_spot(Spot& best, Chunk* hole, std::size_t offset, std::size_t size) const noexcept;
   void try_resident_run(Spot& best, Chunk* hole, std::size_t size, std::size_t alignment) const noexcept;
   Spot choose_spot(std::size_t size, std::size_t alignment) noexcept;
-  Chunk* take_at(const Spot& spot, std::size_t size, std::size_t page_cap) noexcept;
+  Chunk* take_at(const Spot& spot, std::size_t size, std::size_t soft_cap, std::size_t page_cap) noexcept;
 
   bool commit_missing(std::size_t first, std::size_t last) noexcept;
-  bool take_pages(std::size_t wanted, std::size_t& first, std::size_t last) noexcept;
+  bool take_pages(std::size_t wanted, std::size_t first, std::size_t last) noexcept;
   Chunk* next_donor(std::size_t pages) noexcept;
   bool drain(Chunk* donor, std::size_t& wanted, std::size_t& first, std::size_t last) noexcept;
-  bool move_run(std::size_t from, std::size_t to, std::size_t pages) noexcept;
+  struct Run {
+    std::size_t gone = 0, arrived = 0;  // Pages, from the start.
+  };
+  Run move_run(std::size_t from, std::size_t to, std::size_t pages) noexcept;
   std::size_t release_pages(Chunk* free) noexcept;
 
   std::unique_ptr<PageRange> range_;

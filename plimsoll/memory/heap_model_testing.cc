@@ -12,7 +12,7 @@ HeapAndModel::HeapAndModel(std::size_t page_cap, const FakePagesOptions& options
 Chunk* HeapAndModel::take(std::size_t size, std::size_t alignment) {
   Chunk* chunk = heap_.take_resident(size, alignment);
   if (!chunk) chunk = heap_.take_committing(size, alignment, page_cap_);
-  if (!chunk) chunk = heap_.take_moving(size, alignment, page_cap_);
+  if (!chunk) chunk = heap_.take_moving(size, alignment, page_cap_, page_cap_);
   if (chunk) add(chunk, size, alignment);
   return chunk;
 }

@@ -66,13 +66,13 @@ Chunk* Heap::take_committing(std::size_t size, std::size_t alignment, std::size_
   records_.reserve(2);
   const Spot spot = choose_spot(size, alignment);
   if (!spot.hole || committed_ + spot.missing > page_cap) return nullptr;
-  return take_at(spot, size, page_cap);
+  return take_at(spot, size, page_cap, page_cap);
 }
 
-Chunk* Heap::take_moving(std::size_t size, std::size_t alignment, std::size_t page_cap) {
+Chunk* Heap::take_moving(std::size_t size, std::size_t alignment, std::size_t soft_cap, std::size_t page_cap) {
   records_.reserve(2);
   const Spot spot = choose_spot(size, alignment);
-  return spot.hole ? take_at(spot, size, page_cap) : nullptr;
+  return spot.hole ? take_at(spot, size, soft_cap, page_cap) : nullptr;
 }
 
 std::size_t Heap::sufficient_pages(std::size_t size, std::size_t alignment) noexcept {
@@ -84,17 +84,21 @@ std::size_t Heap::sufficient_pages(std::size_t size, std::size_t alignment) noex
   return committed_ + spot.missing - std::min(spot.missing, spare_ - used_up);
 }
 
-Chunk* Heap::take_at(const Spot& spot, std::size_t size, std::size_t page_cap) noexcept {
+Chunk* Heap::take_at(const Spot& spot, std::size_t size, std::size_t soft_cap, std::size_t page_cap) noexcept {
   Chunk* claimed = carve(spot, size);
   if (spot.missing == 0) return claimed;
-  std::size_t first = claimed->offset >> page_shift_;
+  const std::size_t first = claimed->offset >> page_shift_;
   const std::size_t last = ((claimed->offset + size - 1) >> page_shift_) + 1;
-  first = pages_.next_missing(first, last);
   high_water_page_[claimed->zone] = std::max(high_water_page_[claimed->zone], last);
-  // More may be committed already than a soft limit allows: then every missing page comes out of a hole.
-  const std::size_t over = committed_ + spot.missing > page_cap ? committed_ + spot.missing - page_cap : 0;
-  const std::size_t wanted = std::min(over, spot.missing);
-  if (wanted <= spare_ && take_pages(wanted, first, last) && commit_missing(first, last)) return claimed;
+  // More may be committed already than a soft limit allows: then missing pages come out of holes, as long as these
+  // last.
+  const std::size_t over = committed_ + spot.missing > soft_cap ? committed_ + spot.missing - soft_cap : 0;
+  const std::size_t wanted = std::min({over, spot.missing, spare_});
+  if (committed_ + spot.missing - wanted <= page_cap) {
+    const bool all = take_pages(wanted, first, last);
+    if ((all || committed_ + missing_in(claimed->offset, size) <= page_cap) && commit_missing(first, last))
+      return claimed;
+  }
   give(claimed, missing_in(claimed->offset, size));
   return nullptr;
 }
@@ -115,7 +119,7 @@ bool Heap::commit_missing(std::size_t first, std::size_t last) noexcept {
   });
   if (reached < last) {  // Refused: give back what this call got.
     for_runs(reached, [&](std::size_t at, std::size_t stop) {
-      range_->release(at << page_shift_, (stop - at) << page_shift_);
+      (void)range_->release(at << page_shift_, (stop - at) << page_shift_);
       return true;
     });
     return false;
@@ -126,8 +130,9 @@ bool Heap::commit_missing(std::size_t first, std::size_t last) noexcept {
   return true;
 }
 
-// Moves `wanted` pages out of holes to the missing pages from `first` on, which advances.
-bool Heap::take_pages(std::size_t wanted, std::size_t& first, std::size_t last) noexcept {
+// Moves `wanted` pages out of holes to the missing ones of [first, last). False when the page source keeps some.
+bool Heap::take_pages(std::size_t wanted, std::size_t first, std::size_t last) noexcept {
+  first = pages_.next_missing(first, last);
   while (wanted > 0) {
     Chunk* donor = next_donor(wanted);
     if (!donor) return false;
@@ -159,9 +164,9 @@ bool Heap::drain(Chunk* donor, std::size_t& wanted, std::size_t& first, std::siz
     const std::size_t run = pages_.end_of_missing(begin, end);
     const std::size_t hole_end = pages_.next_set(first, last);
     const std::size_t n = std::min({wanted, end - run, hole_end - first});
-    const bool moved = move_run(end - n, first, n);
-    donor->free.missing_pages += static_cast<std::uint32_t>(n);
-    if (!moved) return false;
+    const Run done = move_run(end - n, first, n);
+    donor->free.missing_pages += static_cast<std::uint32_t>(done.gone);
+    if (done.arrived < n) return false;
     wanted -= n;
     end = pages_.end_of_set(begin, end - n);
     first = pages_.next_missing(first + n, last);
@@ -169,24 +174,23 @@ bool Heap::drain(Chunk* donor, std::size_t& wanted, std::size_t& first, std::siz
   return true;
 }
 
-// The pages at `from` are gone afterwards in any case; false when those at `to` could not be had.
-bool Heap::move_run(std::size_t from, std::size_t to, std::size_t pages) noexcept {
+Heap::Run Heap::move_run(std::size_t from, std::size_t to, std::size_t pages) noexcept {
   const std::size_t bytes = pages << page_shift_;
   ++counters_.moves;
   const std::size_t moved = range_->move(from << page_shift_, to << page_shift_, bytes);
-  pages_.clear(from, from + pages);
-  counters_.pages_moved += pages;
+  Run run{moved >> page_shift_, moved >> page_shift_};
   if (moved < bytes) {
     counters_.pages_refaulted += (bytes - moved) >> page_shift_;
-    range_->release((from << page_shift_) + moved, bytes - moved);
-    if (!range_->commit((to << page_shift_) + moved, bytes - moved)) {
-      pages_.set(to, to + (moved >> page_shift_));
-      committed_ -= (bytes - moved) >> page_shift_;
-      return false;
+    if (range_->release((from << page_shift_) + moved, bytes - moved)) {
+      run.gone = pages;
+      if (range_->commit((to << page_shift_) + moved, bytes - moved)) run.arrived = pages;
     }
   }
-  pages_.set(to, to + pages);
-  return true;
+  pages_.clear(from, from + run.gone);
+  pages_.set(to, to + run.arrived);
+  committed_ -= run.gone - run.arrived;
+  counters_.pages_moved += run.gone;
+  return run;
 }
 
 std::size_t Heap::release_pages(Chunk* free) noexcept {
@@ -195,9 +199,10 @@ std::size_t Heap::release_pages(Chunk* free) noexcept {
   std::size_t released = 0;
   for (std::size_t at = pages_.next_set(begin, end); at < end;) {
     const std::size_t stop = pages_.next_missing(at, end);
-    range_->release(at << page_shift_, (stop - at) << page_shift_);
-    pages_.clear(at, stop);
-    released += stop - at;
+    if (range_->release(at << page_shift_, (stop - at) << page_shift_)) {
+      pages_.clear(at, stop);
+      released += stop - at;
+    }
     at = pages_.next_set(stop, end);
   }
   return released;

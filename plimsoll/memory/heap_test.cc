@@ -58,7 +58,7 @@ TEST_P(HeapOver, NamesTheLeastCapWithWhichARefusedRequestIsServed) {
   const auto take = [&](std::size_t size) {
     Chunk* chunk = heap.take_resident(size, kGranularity);
     if (!chunk) chunk = heap.take_committing(size, kGranularity, cap);
-    return chunk ? chunk : heap.take_moving(size, kGranularity, cap);
+    return chunk ? chunk : heap.take_moving(size, kGranularity, cap, cap);
   };
   for (int step = 0; step < 6000; ++step) {
     if (!live.empty() && random() % 10 < 4) {
@@ -76,12 +76,12 @@ TEST_P(HeapOver, NamesTheLeastCapWithWhichARefusedRequestIsServed) {
     const std::size_t enough = heap.sufficient_pages(size, kGranularity);
     ASSERT_GT(enough, cap);
     if (enough < heap.committed_pages() - heap.spare_pages() + heap.pages_for(size)) ++sharing;
-    Chunk* const chunk = heap.take_moving(size, kGranularity, enough);
+    Chunk* const chunk = heap.take_moving(size, kGranularity, enough, enough);
     ASSERT_NE(chunk, nullptr) << size;
     heap.give(chunk);
     heap.release_holes(1);  // Back below the cap. Another hole of the same size may now come first.
     const std::size_t again = heap.sufficient_pages(size, kGranularity);
-    ASSERT_EQ(heap.take_moving(size, kGranularity, again - 1), nullptr) << size;
+    ASSERT_EQ(heap.take_moving(size, kGranularity, again - 1, again - 1), nullptr) << size;
   }
   heap.validate();
   EXPECT_GT(refusals, 100);
@@ -188,6 +188,38 @@ TEST(Heap, ReleasesOnlyHolesOfAtLeastTheGivenSize) {
   EXPECT_EQ(model.heap().release_holes(10), 19u) << "the first page of the larger hole still holds a live byte";
   EXPECT_EQ(model.heap().committed_pages(), committed - 19);
   model.check();
+}
+
+TEST(Heap, CountsPagesAsHeldThatTheSourceKeeps) {
+  HeapAndModel model(20, {.moves = FakeMoves::kNone}, false);
+  model.take(10 * 4096);
+  model.take(4096);
+  model.give(0);
+  model.pages().keep_pages(true);
+  EXPECT_EQ(model.heap().release_holes(1), 0u);
+  EXPECT_EQ(model.heap().committed_pages(), 11u);
+  EXPECT_EQ(model.take(12 * 4096), nullptr) << "nine pages may be committed, the other three cannot be had";
+  model.check();
+  EXPECT_NE(model.take(9 * 4096 + 4096), nullptr);
+  model.check();
+  model.give(0);
+  model.pages().keep_pages(false);
+  EXPECT_EQ(model.heap().release_holes(1), 10u);
+  model.check();
+}
+
+TEST(Heap, CommitsMoreThanTheSoftCapOnlyForPagesWithALiveByte) {
+  HeapAndModel model(100, {}, false);
+  model.take(10 * 4096);
+  model.take(4096);
+  model.give(0);
+  Heap& heap = model.heap();
+  ASSERT_EQ(heap.committed_pages(), 11u);
+  Chunk* chunk = heap.take_moving(30 * 4096, kGranularity, 11, 100);
+  ASSERT_NE(chunk, nullptr);
+  EXPECT_EQ(heap.committed_pages(), 31u) << "the ten pages of the hole come first";
+  EXPECT_EQ(heap.spare_pages(), 0u);
+  heap.give(chunk);
 }
 
 TEST(Heap, PrefersTheSmallestHoleWhosePagesAreThere) {

@@ -6,16 +6,22 @@
 
 namespace plimsoll {
 
+struct PageMove {
+  std::size_t moved = 0;          // Bytes, from the start; what is left stays where it was, or is gone.
+  bool lost_destination = false;  // What is mapped there may be another thread's by now: never touch it again.
+};
+
 class PageMoverBackend {
  public:
   virtual ~PageMoverBackend() = default;
-  // Bytes moved from the start; what is left stays where it was.
-  virtual std::size_t move(std::byte* from, std::byte* to, std::size_t bytes) noexcept = 0;
+  virtual PageMove move(std::byte* from, std::byte* to, std::size_t bytes) noexcept = 0;
   virtual const char* name() const noexcept = 0;
 };
 
 // nullptr when the kernel, a container's rules or the range do not allow it.
 std::unique_ptr<PageMoverBackend> make_userfault_mover(std::byte* base, std::size_t bytes);
-std::unique_ptr<PageMoverBackend> make_remap_mover(std::byte* base, std::size_t bytes);
+
+// All movers of this kind in the process share one allowance of mappings; each returns its part when it is destroyed.
+std::unique_ptr<PageMoverBackend> make_remap_mover();
 
 }  // namespace plimsoll

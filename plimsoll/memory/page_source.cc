@@ -9,6 +9,8 @@ std::size_t PageRange::move(std::size_t, std::size_t, std::size_t) noexcept { re
 
 std::string PageRange::mover() const { return "none"; }
 
+std::string PageRange::note() const { return ""; }
+
 void PageRange::after_fork() noexcept {}
 
 }  // namespace plimsoll

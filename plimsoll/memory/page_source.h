@@ -32,8 +32,8 @@ class PLIMSOLL_API PageRange {
   // The pages will be used from now on. False refuses; then nothing changed.
   [[nodiscard]] virtual bool commit(std::size_t offset, std::size_t bytes) noexcept = 0;
 
-  // The pages hold nothing of value; give them back.
-  virtual void release(std::size_t offset, std::size_t bytes) noexcept = 0;
+  // The pages hold nothing of value; give them back. False: they are still held (or some of them), and count as before.
+  [[nodiscard]] virtual bool release(std::size_t offset, std::size_t bytes) noexcept = 0;
 
   // (optional) Takes the pages at `from` and puts them at `to`, where there are none; contents do not matter.
   // Returns how many bytes, from the start, were moved; the arena releases and commits the rest instead.
@@ -41,6 +41,9 @@ class PLIMSOLL_API PageRange {
 
   // (optional) How move() works, for reports; "none" when it does not.
   virtual std::string mover() const;
+
+  // (optional) What does not work here as it should, for reports; empty when everything does.
+  virtual std::string note() const;
 
   // (optional) Called in a forked child: only release() is used from then on.
   virtual void after_fork() noexcept;

@@ -46,8 +46,8 @@ class SharedPages final : public PageSource {
     using PageRange::PageRange;
     ~Range() override { munmap(base(), bytes()); }
     bool commit(std::size_t, std::size_t) noexcept override { return true; }
-    void release(std::size_t offset, std::size_t bytes) noexcept override {
-      madvise(base() + offset, bytes, MADV_REMOVE);
+    bool release(std::size_t offset, std::size_t bytes) noexcept override {
+      return madvise(base() + offset, bytes, MADV_REMOVE) == 0;
     }
   };
   int file_ = -1;
@@ -77,9 +77,10 @@ class FarPages final : public PageSource {
       for (std::size_t at = offset; at < offset + bytes; at += 64_KiB) EXPECT_TRUE(source_.committed.insert(at).second);
       return true;
     }
-    void release(std::size_t offset, std::size_t bytes) noexcept override {
+    bool release(std::size_t offset, std::size_t bytes) noexcept override {
       source_.pages_left += bytes / 64_KiB;
       for (std::size_t at = offset; at < offset + bytes; at += 64_KiB) EXPECT_EQ(source_.committed.erase(at), 1u);
+      return true;
     }
 
    private:
