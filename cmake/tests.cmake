@@ -55,6 +55,8 @@ add_test(NAME documented_commands COMMAND ${PROJECT_SOURCE_DIR}/tools/check_comm
 set_tests_properties(documented_commands PROPERTIES LABELS tools TIMEOUT 300)
 add_test(NAME use_in_a_shell COMMAND ${PROJECT_SOURCE_DIR}/tools/check_shell $<TARGET_FILE:plimsoll_program>)
 set_tests_properties(use_in_a_shell PROPERTIES LABELS tools TIMEOUT 300)
+add_test(NAME exported_traces COMMAND ${PROJECT_SOURCE_DIR}/tools/check_export $<TARGET_FILE:plimsoll_program>)
+set_tests_properties(exported_traces PROPERTIES LABELS tools TIMEOUT 300)
 if(NOT PLIMSOLL_SANITIZER)
   add_test(NAME installed_package COMMAND ${PROJECT_SOURCE_DIR}/tools/check_install ${CMAKE_BINARY_DIR})
   set_tests_properties(installed_package PROPERTIES LABELS tools TIMEOUT 300)

@@ -63,6 +63,7 @@
 #include "plimsoll/model/recurrent_layers.h"
 #include "plimsoll/model/regularizer.h"
 #include "plimsoll/model/schedules.h"
+#include "plimsoll/observe/export_trace.h"
 #include "plimsoll/observe/findings.h"
 #include "plimsoll/observe/memory_monitor.h"
 #include "plimsoll/observe/process_memory.h"

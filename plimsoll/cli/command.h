@@ -21,6 +21,7 @@ void add_plan_command(CommandLine& line);
 void add_replay_command(CommandLine& line);
 void add_devices_command(CommandLine& line);
 void add_demo_command(CommandLine& line);
+void add_export_command(CommandLine& line);
 void add_forecast_command(CommandLine& line);
 void add_inspect_command(CommandLine& line);
 void add_report_command(CommandLine& line);

@@ -4,6 +4,8 @@
 
 namespace plimsoll {
 
+void refuse_usage(const std::string& option, const std::string& why) { throw CLI::ValidationError(option, why); }
+
 Option& Option::required() {
   option_.required();
   return *this;

@@ -29,6 +29,9 @@ namespace plimsoll {
 using CommandLine = CLI::App;
 using OptionCheck = std::function<std::string(const std::string&)>;  // What is wrong with a value; "" when nothing is.
 
+// For what only the command itself can know to be wrong: ends with 2, as a bad option does.
+[[noreturn]] void refuse_usage(const std::string& option, const std::string& why);
+
 class Option {
  public:
   explicit Option(CLI::Option& option) noexcept : option_(option) {}

@@ -147,6 +147,7 @@ int run_program(int argc, const char* const* argv) {
   add_demo_command(app);
   add_devices_command(app);
   add_doctor_command(app);
+  add_export_command(app);
   add_forecast_command(app);
   add_inspect_command(app);
   add_new_command(app);

@@ -8,13 +8,13 @@
 
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/wire.h"
 #include "plimsoll/io/bundle.h"
 #include "plimsoll/io/internal/crc32c.h"
 #include "plimsoll/io/internal/input_file.h"
 #include "plimsoll/io/internal/pieces.h"
 #include "plimsoll/io/internal/slices.h"
 #include "plimsoll/io/internal/staging.h"
-#include "plimsoll/io/internal/wire.h"
 
 namespace plimsoll {
 namespace {

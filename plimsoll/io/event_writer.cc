@@ -17,9 +17,9 @@
 #include "plimsoll/base/log.h"
 #include "plimsoll/base/make_directories.h"
 #include "plimsoll/base/system_error.h"
+#include "plimsoll/base/wire.h"
 #include "plimsoll/io/internal/event_messages.h"
 #include "plimsoll/io/internal/pinned_bytes.h"
-#include "plimsoll/io/internal/wire.h"
 
 namespace plimsoll {
 namespace {

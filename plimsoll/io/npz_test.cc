@@ -2,8 +2,8 @@
 
 #include <zlib.h>
 
+#include "plimsoll/base/wire.h"
 #include "plimsoll/io/internal/npy_header.h"
-#include "plimsoll/io/internal/wire.h"
 #include "plimsoll/io/io_testing.h"
 
 namespace plimsoll {

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "plimsoll/base/error.h"
-#include "plimsoll/io/internal/wire.h"
+#include "plimsoll/base/wire.h"
 
 namespace plimsoll {
 namespace {

@@ -12,11 +12,11 @@
 #include "plimsoll/base/atomic_file.h"
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/system_error.h"
+#include "plimsoll/base/wire.h"
 #include "plimsoll/io/internal/input_file.h"
 #include "plimsoll/io/internal/pieces.h"
 #include "plimsoll/io/internal/pinned_bytes.h"
 #include "plimsoll/io/internal/safetensors_header.h"
-#include "plimsoll/io/internal/wire.h"
 #include "plimsoll/io/tree_names.h"
 #include "plimsoll/tensor/make_tensor.h"
 

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "plimsoll/io/internal/wire.h"
+#include "plimsoll/base/wire.h"
 #include "plimsoll/io/io_testing.h"
 #include "plimsoll/memory/budget.h"
 

@@ -1,8 +1,8 @@
 #include "plimsoll/io/internal/event_messages.h"
 
+#include "plimsoll/base/wire.h"
 #include "plimsoll/io/internal/crc32c.h"
 #include "plimsoll/io/internal/tensorflow_types.h"
-#include "plimsoll/io/internal/wire.h"
 
 namespace plimsoll {
 namespace {

@@ -4,8 +4,8 @@
 #include <limits>
 #include <vector>
 
+#include "plimsoll/base/wire.h"
 #include "plimsoll/io/internal/event_messages.h"
-#include "plimsoll/io/internal/wire.h"
 
 namespace plimsoll {
 namespace {

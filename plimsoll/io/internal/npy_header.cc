@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-#include "plimsoll/io/internal/wire.h"
+#include "plimsoll/base/wire.h"
 
 namespace plimsoll {
 namespace {

@@ -1,6 +1,6 @@
 #include "plimsoll/io/internal/snappy.h"
 
-#include "plimsoll/io/internal/wire.h"
+#include "plimsoll/base/wire.h"
 
 namespace plimsoll {
 namespace {

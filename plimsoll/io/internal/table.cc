@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/wire.h"
 #include "plimsoll/io/internal/crc32c.h"
 #include "plimsoll/io/internal/snappy.h"
-#include "plimsoll/io/internal/wire.h"
 
 namespace plimsoll {
 namespace {

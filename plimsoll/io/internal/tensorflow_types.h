@@ -8,7 +8,7 @@
 
 #include "plimsoll/base/dtype.h"
 #include "plimsoll/base/shape.h"
-#include "plimsoll/io/internal/wire.h"
+#include "plimsoll/base/wire.h"
 
 namespace plimsoll {
 

@@ -6,8 +6,8 @@
 
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/wire.h"
 #include "plimsoll/io/internal/pieces.h"
-#include "plimsoll/io/internal/wire.h"
 #include "plimsoll/io/internal/zip.h"
 
 namespace plimsoll {

@@ -1,7 +1,7 @@
 #include <zlib.h>
 
+#include "plimsoll/base/wire.h"
 #include "plimsoll/io/internal/pieces.h"
-#include "plimsoll/io/internal/wire.h"
 #include "plimsoll/io/internal/zip.h"
 
 namespace plimsoll {

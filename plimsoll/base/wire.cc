@@ -1,4 +1,4 @@
-#include "plimsoll/io/internal/wire.h"
+#include "plimsoll/base/wire.h"
 
 #include <fmt/format.h>
 

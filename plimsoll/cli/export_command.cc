@@ -1,0 +1,72 @@
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "plimsoll/base/bytes.h"
+#include "plimsoll/cli/command.h"
+#include "plimsoll/cli/replay_progress.h"
+#include "plimsoll/observe/export_trace.h"
+
+namespace plimsoll {
+namespace {
+
+struct Arguments {
+  std::string trace, out;
+  ExportOptions options;
+};
+
+const char* viewer_of(const std::string& format) {
+  if (format == "pytorch") return "open it at pytorch.org/memory_viz";
+  if (format == "perfetto") return "open it at ui.perfetto.dev";
+  if (format == "pprof") return "look at it with: go tool pprof -http=: FILE, or speedscope";
+  return "look at it with: heaptrack_gui FILE, or heaptrack_print FILE";
+}
+
+void run(Arguments& arguments) {
+  ReplayProgress progress;
+  arguments.options.progress = [&](double fraction) { progress.show(static_cast<int>(fraction * 100), 100); };
+  const ExportResult result = export_trace(arguments.trace, arguments.out, arguments.options);
+  std::printf("%s: %s, %zu allocations, peak %s (%zu bytes); %s\n", arguments.out.c_str(),
+              format_bytes(result.file_bytes).c_str(), static_cast<std::size_t>(result.allocations),
+              format_bytes(result.peak_bytes).c_str(), static_cast<std::size_t>(result.peak_bytes),
+              viewer_of(arguments.options.format));
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+void add_export_command(CommandLine& line) {
+  auto arguments = std::make_shared<Arguments>();
+  ExportOptions& options = arguments->options;
+  options.format.clear();
+  Command command(line, "export", "Write a recorded trace for PyTorch's viewer, Perfetto, pprof or heaptrack");
+  command.option("TRACE", arguments->trace, "File that a TraceRecorder wrote").required().value("");
+  command.option("--format", options.format, "The viewer's format")
+      .required()
+      .one_of({"pytorch", "perfetto", "pprof", "heaptrack"});
+  command.option("-o,--out", arguments->out, "The file to write; compressed when its name ends in .gz")
+      .required()
+      .value("FILE");
+  command
+      .option("--at", options.at,
+              "Moment that pprof and Perfetto's flame graph show: peak (the default), end, step:N (as it begins) or "
+              "seconds")
+      .value("WHEN");
+  command.option("--steps", options.steps, "Only these steps, both included").value("A:B");
+  command.notes(
+      "What grew between step 10 and the peak?\n"
+      "  plimsoll demo --out demo\n"
+      "  plimsoll export demo/run.trace --format pprof --at step:10 -o early.pb.gz\n"
+      "  plimsoll export demo/run.trace --format pprof -o peak.pb.gz\n"
+      "  go tool pprof -top -diff_base=early.pb.gz peak.pb.gz");
+  command.run([arguments] {
+    const std::string& format = arguments->options.format;
+    if (!arguments->options.at.empty() && format != "pprof" && format != "perfetto")
+      refuse_usage("--at", "goes with pprof and perfetto only; " + format + " shows the whole run");
+    run(*arguments);
+  });
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,72 @@
+#include "plimsoll/observe/export_trace.h"
+
+#include <fmt/format.h>
+
+#include "plimsoll/base/error.h"
+#include "plimsoll/observe/internal/exporters.h"
+
+namespace plimsoll {
+namespace {
+
+struct Exporter {
+  const char* name;
+  std::uint64_t (*write)(const ExportedRun& run, std::uint32_t end, ExportFile& file);
+  bool shows_a_moment;
+};
+
+constexpr Exporter kExporters[] = {
+    {"pytorch", export_pytorch, false},
+    {"perfetto", export_perfetto, true},
+    {"pprof", export_pprof, true},
+    {"heaptrack", export_heaptrack, false},
+};
+
+const Exporter& exporter_of(const std::string& format) {
+  std::string all;
+  for (const Exporter& exporter : kExporters) {
+    if (format == exporter.name) return exporter;
+    all += fmt::format("{}{}", all.empty() ? "" : ", ", exporter.name);
+  }
+  throw InvalidArgument(fmt::format("export: unknown format \"{}\"; use one of {}", format, all));
+}
+
+}  // namespace
+
+std::vector<LabelTotals> totals_by_label(const ExportedRun& run, std::uint32_t end) {
+  std::vector<LabelTotals> totals(run.history().labels.size());
+  run.for_each_before(end, [&](const BlockEvent& event) {
+    LabelTotals& label = totals[event.block->label];
+    if (event.is_birth) {
+      ++label.births;
+      label.born_bytes += event.block->size;
+    } else {
+      ++label.deaths;
+      label.dead_bytes += event.block->size;
+    }
+  });
+  return totals;
+}
+
+ExportResult export_trace(const TraceHistory& history, const std::filesystem::path& out, const ExportOptions& options) {
+  const Exporter& exporter = exporter_of(options.format);
+  if (!options.at.empty() && !exporter.shows_a_moment)
+    throw InvalidArgument(
+        fmt::format("export: the format {} shows the whole run, not a moment of it; leave out \"{}\", or use steps",
+                    options.format, options.at));
+  ExportedRun run(history, options.steps);
+  const std::uint32_t end = run.end_at(options.at);
+  run.on_progress(options.progress);
+  ExportFile file(out);
+  ExportResult result{.peak_bytes = run.peak_bytes(), .allocations = exporter.write(run, end, file)};
+  file.commit();
+  result.file_bytes = file.bytes_written();
+  return result;
+}
+
+ExportResult export_trace(const std::filesystem::path& trace, const std::filesystem::path& out,
+                          const ExportOptions& options) {
+  exporter_of(options.format);  // Before a large file is read.
+  return export_trace(make_trace_history(read_trace_file(trace)), out, options);
+}
+
+}  // namespace plimsoll
