@@ -8,6 +8,7 @@
 
 #include "plimsoll/cli/cli_testing.h"
 #include "plimsoll/cli/demo_series.h"
+#include "plimsoll/device/config.h"
 #include "plimsoll/observe/report_page.h"
 
 namespace plimsoll {
@@ -94,6 +95,7 @@ TEST_F(DemoCommand, EndsWith3WhenTheBudgetIsTooSmall) {
 }
 
 TEST_F(DemoCommand, AdvisesTheSmallestBudgetAtOnce) {
+  config::list_logical_devices("CPU");  // Starts the devices; else the first budget would become their limit.
   const auto advised = [&](const std::string& budget) {
     EXPECT_EQ(run({"--budget", budget, "--json"}), 3) << budget;
     const std::size_t at = error_.find("give that budget ");

@@ -42,7 +42,7 @@ struct SystemMemory {
   std::vector<MemoryGroup> groups;                                      // Those with a limit, innermost first.
 
   // The most this process could ever hold: the smallest of all limits and of the machine's memory.
-  std::size_t capacity() const noexcept;
+  PLIMSOLL_API std::size_t capacity() const noexcept;
 };
 
 // What the system says now. `root` is put before every path, so that tests can show another system. What cannot be read
