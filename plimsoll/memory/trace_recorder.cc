@@ -85,6 +85,10 @@ void OwnTraceBuffer::attach(Recording& recording, std::uint32_t thread) {
   number = recording.number;
 }
 
+void record_with_lock(FunctionRef<void(TraceSession& session, TraceBuffer& buffer, std::int64_t time)> add) noexcept {
+  record_event([](TraceBuffer&, std::int64_t) { return false; }, add);
+}
+
 void set_trace_begin_hook(void (*hook)()) noexcept { begin_hook = hook; }
 
 void TraceHooks::note_committed(Arena& arena, std::uint32_t index) noexcept {

@@ -6,17 +6,39 @@
 #include "plimsoll/memory/zero_pages.h"
 #include "plimsoll/tensor/tensor_thread.h"
 
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/lsan_interface.h>
+#endif
+
 namespace plimsoll {
+namespace {
+
+// The leak sanitizer looks for pointers (large shapes lie on the heap) only in memory that it knows of.
+void tell_leak_sanitizer([[maybe_unused]] const SlabRegion* region, [[maybe_unused]] bool is_mapped) noexcept {
+#if defined(__SANITIZE_ADDRESS__)
+  if (is_mapped)
+    __lsan_register_root_region(region, kRegionBytes);
+  else
+    __lsan_unregister_root_region(region, kRegionBytes);
+#endif
+}
+
+}  // namespace
 
 SlabRegion* SlabRegion::map() {
   auto* const all = static_cast<std::byte*>(map_zero_pages(2 * kRegionBytes, "records of tensors"));
   const std::size_t before = -reinterpret_cast<std::uintptr_t>(all) & (kRegionBytes - 1);
   if (before > 0) unmap_zero_pages(all, before);
   unmap_zero_pages(all + before + kRegionBytes, kRegionBytes - before);
-  return ::new (all + before) SlabRegion;
+  auto* const region = ::new (all + before) SlabRegion;
+  tell_leak_sanitizer(region, true);
+  return region;
 }
 
-void SlabRegion::unmap() noexcept { unmap_zero_pages(this, kRegionBytes); }
+void SlabRegion::unmap() noexcept {
+  tell_leak_sanitizer(this, false);
+  unmap_zero_pages(this, kRegionBytes);
+}
 
 void SlabRegion::release(std::size_t number) noexcept { madvise(slab(number), kSlabBytes, MADV_DONTNEED); }
 

@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "plimsoll/base/clock.h"
+#include "plimsoll/base/function_ref.h"
 #include "plimsoll/base/log.h"
 #include "plimsoll/memory/thread_memory.h"
 #include "plimsoll/memory/trace_session.h"
@@ -77,5 +78,8 @@ void record_event(Add&& add) noexcept {
       },
       [&](TraceSession&, TraceBuffer& buffer, std::int64_t time) { add(buffer, time); });
 }
+
+// For rare events whose names may be new: always with the lock.
+void record_with_lock(FunctionRef<void(TraceSession& session, TraceBuffer& buffer, std::int64_t time)> add) noexcept;
 
 }  // namespace plimsoll
