@@ -4,7 +4,7 @@
 //   leak.trace      losses kept in a list, a graph that grows, sessions never closed, a persistent tape that is kept
 //   million.trace   EVENTS (1,000,000) events of many steps: deep stacks of blocks of changing sizes, in one arena
 // make_traces --seeds FOLDER writes the small ones that fuzzing begins with (testdata/fuzz/trace_file_fuzz).
-#include <plimsoll/memory/trace_plan.h>
+#include <plimsoll/memory/trace/trace_plan.h>
 #include <plimsoll/plimsoll.h>
 
 #include <chrono>

@@ -5,7 +5,7 @@
 #include "plimsoll/autograd/backward.h"
 #include "plimsoll/autograd/tape_record.h"
 #include "plimsoll/base/error.h"
-#include "plimsoll/memory/trace_recorder.h"
+#include "plimsoll/memory/trace/trace_recorder.h"
 #include "plimsoll/tensor/make_tensor.h"
 #include "plimsoll/tensor/tidy.h"
 

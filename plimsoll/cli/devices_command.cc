@@ -12,7 +12,7 @@
 #include "plimsoll/device/config.h"
 #include "plimsoll/device/environment.h"
 #include "plimsoll/device/runtime.h"
-#include "plimsoll/memory/host_page_source.h"
+#include "plimsoll/memory/pages/host_page_source.h"
 #include "plimsoll/memory/system_memory.h"
 
 namespace plimsoll {

@@ -6,7 +6,7 @@
 
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/cli/command.h"
-#include "plimsoll/cli/replay_progress.h"
+#include "plimsoll/cli/replay/replay_progress.h"
 #include "plimsoll/observe/export_trace.h"
 
 namespace plimsoll {

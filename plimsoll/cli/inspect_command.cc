@@ -9,7 +9,7 @@
 #include "plimsoll/cli/inspect.h"
 #include "plimsoll/cli/print_document.h"
 #include "plimsoll/cli/table.h"
-#include "plimsoll/model/counted.h"
+#include "plimsoll/model/data/counted.h"
 
 namespace plimsoll {
 namespace {

@@ -11,7 +11,7 @@
 #include "plimsoll/cli/cli_testing.h"
 #include "plimsoll/graph/graph.h"
 #include "plimsoll/graph/session.h"
-#include "plimsoll/memory/trace_recorder.h"
+#include "plimsoll/memory/trace/trace_recorder.h"
 #include "plimsoll/observe/report_page.h"
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/elementwise.h"

@@ -11,7 +11,7 @@
 #include "plimsoll/device/runtime.h"
 #include "plimsoll/memory/alerts.h"
 #include "plimsoll/memory/budget.h"
-#include "plimsoll/memory/host_page_source.h"
+#include "plimsoll/memory/pages/host_page_source.h"
 
 namespace plimsoll {
 namespace {

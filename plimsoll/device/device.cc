@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "plimsoll/memory/host_page_source.h"
+#include "plimsoll/memory/pages/host_page_source.h"
 
 namespace plimsoll {
 

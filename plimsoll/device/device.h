@@ -13,7 +13,7 @@
 
 #include "plimsoll/device/physical_device.h"
 #include "plimsoll/memory/arena.h"
-#include "plimsoll/memory/page_source.h"
+#include "plimsoll/memory/pages/page_source.h"
 #include "plimsoll/memory/pmr_resource.h"
 
 namespace plimsoll {

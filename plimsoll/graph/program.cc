@@ -9,7 +9,7 @@
 #include "plimsoll/graph/program_builder.h"
 #include "plimsoll/memory/chunk.h"
 #include "plimsoll/memory/thread_memory.h"
-#include "plimsoll/memory/trace_recorder.h"
+#include "plimsoll/memory/trace/trace_recorder.h"
 #include "plimsoll/tensor/interceptor.h"
 #include "plimsoll/tensor/make_tensor.h"
 

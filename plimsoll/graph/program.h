@@ -17,7 +17,7 @@
 #include "plimsoll/graph/memory_plan.h"
 #include "plimsoll/graph/rewrite.h"
 #include "plimsoll/memory/budget.h"
-#include "plimsoll/memory/trace_plan.h"
+#include "plimsoll/memory/trace/trace_plan.h"
 #include "plimsoll/ops/random.h"
 
 namespace plimsoll {

@@ -10,7 +10,7 @@
 #include "plimsoll/graph/graph.h"
 #include "plimsoll/graph/session.h"
 #include "plimsoll/graph/train.h"
-#include "plimsoll/memory/trace_recorder.h"
+#include "plimsoll/memory/trace/trace_recorder.h"
 #include "plimsoll/observe/trace_history.h"
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/elementwise.h"

@@ -13,7 +13,7 @@
 #include "plimsoll/graph/plan_cache.h"
 #include "plimsoll/graph/program.h"
 #include "plimsoll/memory/budget.h"
-#include "plimsoll/memory/trace_recorder.h"
+#include "plimsoll/memory/trace/trace_recorder.h"
 #include "plimsoll/tensor/make_tensor.h"
 
 namespace plimsoll {

@@ -12,7 +12,7 @@
 #include "plimsoll/memory/arena_list.h"
 #include "plimsoll/memory/budget_node.h"
 #include "plimsoll/memory/charge_window.h"
-#include "plimsoll/memory/trace_recorder.h"
+#include "plimsoll/memory/trace/trace_recorder.h"
 
 namespace plimsoll {
 namespace {

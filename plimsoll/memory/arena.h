@@ -33,7 +33,7 @@
 #include "plimsoll/memory/heap.h"
 #include "plimsoll/memory/memory_resource.h"
 #include "plimsoll/memory/meter_center.h"
-#include "plimsoll/memory/page_source.h"
+#include "plimsoll/memory/pages/page_source.h"
 #include "plimsoll/memory/thread_memory.h"
 
 namespace plimsoll {

@@ -11,7 +11,7 @@
 #include "plimsoll/memory/holders.h"
 #include "plimsoll/memory/reclaimer.h"
 #include "plimsoll/memory/refusal.h"
-#include "plimsoll/memory/trace_recorder.h"
+#include "plimsoll/memory/trace/trace_recorder.h"
 
 namespace plimsoll {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "plimsoll/memory/arena_testing.h"
 #include "plimsoll/memory/budget.h"
-#include "plimsoll/memory/fake_pages_testing.h"
+#include "plimsoll/memory/pages/fake_pages_testing.h"
 
 namespace plimsoll {
 namespace {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "plimsoll/memory/arena.h"
-#include "plimsoll/memory/host_page_source.h"
+#include "plimsoll/memory/pages/host_page_source.h"
 
 namespace plimsoll {
 namespace {

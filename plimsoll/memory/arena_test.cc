@@ -7,7 +7,7 @@
 #include <set>
 
 #include "plimsoll/memory/arena_testing.h"
-#include "plimsoll/memory/fake_pages_testing.h"
+#include "plimsoll/memory/pages/fake_pages_testing.h"
 
 namespace plimsoll {
 namespace {

@@ -11,8 +11,8 @@
 
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/memory/arena.h"
-#include "plimsoll/memory/host_page_source.h"
 #include "plimsoll/memory/memory_resource_testing.h"
+#include "plimsoll/memory/pages/host_page_source.h"
 
 namespace plimsoll {
 

@@ -7,8 +7,8 @@
 
 #include "plimsoll/memory/arena_testing.h"
 #include "plimsoll/memory/budget.h"
-#include "plimsoll/memory/fake_pages_testing.h"
 #include "plimsoll/memory/holders.h"
+#include "plimsoll/memory/pages/fake_pages_testing.h"
 #include "plimsoll/memory/thread_memory.h"
 
 namespace plimsoll {

@@ -6,7 +6,7 @@
 #include <bit>
 #include <thread>
 
-#include "plimsoll/memory/zero_pages.h"
+#include "plimsoll/memory/pages/zero_pages.h"
 
 namespace plimsoll {
 namespace {

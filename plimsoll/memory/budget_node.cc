@@ -5,8 +5,8 @@
 
 #include "plimsoll/base/names.h"
 #include "plimsoll/memory/thread_memory.h"
-#include "plimsoll/memory/trace_recorder.h"
-#include "plimsoll/memory/trace_words.h"
+#include "plimsoll/memory/trace/trace_recorder.h"
+#include "plimsoll/memory/trace/trace_words.h"
 
 namespace plimsoll {
 namespace {

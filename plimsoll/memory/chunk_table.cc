@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "plimsoll/base/error.h"
-#include "plimsoll/memory/zero_pages.h"
+#include "plimsoll/memory/pages/zero_pages.h"
 
 namespace plimsoll {
 namespace {

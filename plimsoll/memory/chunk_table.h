@@ -10,7 +10,7 @@
 #include <cstdint>
 
 #include "plimsoll/memory/chunk.h"
-#include "plimsoll/memory/page_map.h"
+#include "plimsoll/memory/pages/page_map.h"
 
 namespace plimsoll {
 

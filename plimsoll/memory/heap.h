@@ -19,8 +19,8 @@
 
 #include "plimsoll/memory/chunk_table.h"
 #include "plimsoll/memory/free_bins.h"
-#include "plimsoll/memory/page_map.h"
-#include "plimsoll/memory/page_source.h"
+#include "plimsoll/memory/pages/page_map.h"
+#include "plimsoll/memory/pages/page_source.h"
 
 namespace plimsoll {
 

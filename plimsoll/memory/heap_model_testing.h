@@ -9,9 +9,9 @@
 #include <map>
 #include <random>
 
-#include "plimsoll/memory/fake_pages_testing.h"
 #include "plimsoll/memory/heap.h"
 #include "plimsoll/memory/memory_resource_testing.h"
+#include "plimsoll/memory/pages/fake_pages_testing.h"
 
 namespace plimsoll {
 

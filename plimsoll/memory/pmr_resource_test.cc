@@ -17,7 +17,7 @@
 #include "plimsoll/memory/arena.h"
 #include "plimsoll/memory/block_map.h"
 #include "plimsoll/memory/budget.h"
-#include "plimsoll/memory/host_page_source.h"
+#include "plimsoll/memory/pages/host_page_source.h"
 
 namespace plimsoll {
 namespace {

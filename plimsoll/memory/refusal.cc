@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "plimsoll/memory/internal/trace_recording.h"
+#include "plimsoll/memory/trace/trace_recording.h"
 
 namespace plimsoll {
 

@@ -13,8 +13,8 @@
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/memory/arena.h"
 #include "plimsoll/memory/bench_testing.h"
-#include "plimsoll/memory/bfc_resource.h"
-#include "plimsoll/memory/host_page_source.h"
+#include "plimsoll/memory/bfc/bfc_resource.h"
+#include "plimsoll/memory/pages/host_page_source.h"
 
 namespace plimsoll {
 namespace {

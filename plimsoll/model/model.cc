@@ -4,10 +4,10 @@
 
 #include "plimsoll/base/error.h"
 #include "plimsoll/kernels/elementwise.h"
-#include "plimsoll/model/counted.h"
+#include "plimsoll/model/data/counted.h"
 #include "plimsoll/model/internal/network.h"
-#include "plimsoll/model/internal/planned_memory.h"
-#include "plimsoll/model/internal/train_step.h"
+#include "plimsoll/model/training/planned_memory.h"
+#include "plimsoll/model/training/train_step.h"
 #include "plimsoll/ops/movement.h"
 #include "plimsoll/tensor/make_tensor.h"
 #include "plimsoll/tensor/tidy.h"

@@ -25,14 +25,14 @@
 #include <vector>
 
 #include "plimsoll/base/api.h"
-#include "plimsoll/model/callback.h"
-#include "plimsoll/model/dataset.h"
-#include "plimsoll/model/forecast.h"
-#include "plimsoll/model/layer.h"
-#include "plimsoll/model/logs.h"
-#include "plimsoll/model/losses.h"
-#include "plimsoll/model/metrics.h"
-#include "plimsoll/model/optimizers.h"
+#include "plimsoll/model/data/dataset.h"
+#include "plimsoll/model/layers/layer.h"
+#include "plimsoll/model/training/callback.h"
+#include "plimsoll/model/training/forecast.h"
+#include "plimsoll/model/training/logs.h"
+#include "plimsoll/model/training/losses.h"
+#include "plimsoll/model/training/metrics.h"
+#include "plimsoll/model/training/optimizers.h"
 
 namespace plimsoll {
 

@@ -5,10 +5,10 @@
 #include <limits>
 
 #include "plimsoll/base/error.h"
-#include "plimsoll/model/callbacks.h"
-#include "plimsoll/model/core_layers.h"
-#include "plimsoll/model/internal/monitor.h"
+#include "plimsoll/model/layers/core_layers.h"
 #include "plimsoll/model/model.h"
+#include "plimsoll/model/training/callbacks.h"
+#include "plimsoll/model/training/monitor.h"
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/random.h"
 

@@ -6,7 +6,7 @@
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
 #include "plimsoll/model/internal/network.h"
-#include "plimsoll/model/internal/recurrent_layer.h"
+#include "plimsoll/model/layers/recurrent_layer.h"
 #include "plimsoll/model/model.h"
 
 namespace plimsoll {

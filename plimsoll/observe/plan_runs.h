@@ -14,7 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "plimsoll/memory/trace_file.h"
+#include "plimsoll/memory/trace/trace_file.h"
 
 namespace plimsoll {
 

@@ -14,7 +14,7 @@
 #include "plimsoll/base/log.h"
 #include "plimsoll/base/sanitized_testing.h"
 #include "plimsoll/memory/arena.h"
-#include "plimsoll/memory/host_page_source.h"
+#include "plimsoll/memory/pages/host_page_source.h"
 #include "plimsoll/observe/memory_monitor.h"
 
 namespace plimsoll {

@@ -17,7 +17,7 @@
 
 #include "plimsoll/base/api.h"
 #include "plimsoll/memory/label.h"
-#include "plimsoll/memory/trace_file.h"
+#include "plimsoll/memory/trace/trace_file.h"
 
 namespace plimsoll {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "plimsoll/memory/trace_file.h"
+#include "plimsoll/memory/trace/trace_file.h"
 
 namespace plimsoll {
 

@@ -12,7 +12,7 @@
 #include "plimsoll/kernels/elementwise.h"
 #include "plimsoll/memory/chunk.h"
 #include "plimsoll/memory/thread_memory.h"
-#include "plimsoll/memory/trace_recorder.h"
+#include "plimsoll/memory/trace/trace_recorder.h"
 #include "plimsoll/ops/elementwise.h"
 #include "plimsoll/ops/graph_variables.h"
 #include "plimsoll/tensor/holder.h"

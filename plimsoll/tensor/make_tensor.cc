@@ -7,7 +7,7 @@
 
 #include "plimsoll/base/error.h"
 #include "plimsoll/device/runtime.h"
-#include "plimsoll/memory/trace_recorder.h"
+#include "plimsoll/memory/trace/trace_recorder.h"
 #include "plimsoll/tensor/scope_list.h"
 #include "plimsoll/tensor/tensor_thread.h"
 #include "plimsoll/tensor/trace_names.h"

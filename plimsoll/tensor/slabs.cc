@@ -3,7 +3,7 @@
 #include <sys/mman.h>
 
 #include "plimsoll/device/runtime.h"
-#include "plimsoll/memory/zero_pages.h"
+#include "plimsoll/memory/pages/zero_pages.h"
 #include "plimsoll/tensor/tensor_thread.h"
 
 #if defined(__SANITIZE_ADDRESS__)

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "plimsoll/memory/chunk.h"
-#include "plimsoll/memory/trace_recorder.h"
+#include "plimsoll/memory/trace/trace_recorder.h"
 #include "plimsoll/tensor/ledger_walk.h"
 
 namespace plimsoll {

@@ -7,9 +7,9 @@
 #include <set>
 
 #include "plimsoll/base/error.h"
-#include "plimsoll/model/counted.h"
-#include "plimsoll/model/internal/input_layer.h"
-#include "plimsoll/model/internal/layer_names.h"
+#include "plimsoll/model/data/counted.h"
+#include "plimsoll/model/keras/layer_names.h"
+#include "plimsoll/model/layers/input_layer.h"
 #include "plimsoll/tensor/name_scope.h"
 
 namespace plimsoll {

@@ -9,8 +9,8 @@
 #include <unordered_set>
 #include <vector>
 
-#include "plimsoll/model/internal/training.h"
-#include "plimsoll/model/layer.h"
+#include "plimsoll/model/layers/layer.h"
+#include "plimsoll/model/training/training.h"
 
 namespace plimsoll {
 

@@ -1,0 +1,81 @@
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "plimsoll/base/bytes.h"
+#include "plimsoll/cli/command.h"
+#include "plimsoll/cli/option_checks.h"
+#include "plimsoll/cli/replay/replay.h"
+#include "plimsoll/cli/replay/replay_progress.h"
+#include "plimsoll/cli/replay/replay_report.h"
+
+namespace plimsoll {
+namespace {
+
+struct Arguments {
+  std::string trace, limit, policy = "arena";
+  bool growth = false, touch = false, json = false;
+  int repeat = 5;
+};
+
+void print_report(const Trace& trace, const ReplayOptions& options, const ReplayResult& result) {
+  std::printf("%s\n", replay_table(trace, options, result).c_str());
+  const std::string strip = occupancy_strip(result.at_peak, {.unicode = output_shows_unicode()});
+  if (!strip.empty()) std::printf("Memory when most bytes were live, low addresses first:\n%s\n", strip.c_str());
+  if (options.policy == ReplayPolicy::kArena)
+    std::printf("%s", comparison_text(trace, options, compare_with_bfc(trace, options)).c_str());
+}
+
+void run(const Arguments& arguments) {
+  const Trace trace = read_trace(arguments.trace);
+  ReplayProgress progress;
+  const ReplayOptions options{
+      .policy = arguments.policy == "bfc" ? ReplayPolicy::kBfc : ReplayPolicy::kArena,
+      .limit = arguments.limit.empty() ? 0 : parse_bytes(arguments.limit),
+      .growth = arguments.growth,
+      .repeat = arguments.repeat,
+      .touch = arguments.touch,
+      .progress = [&progress](int pass, int of) { progress.show(pass, of); },
+  };
+  const ReplayResult result = replay(trace, options);
+  if (arguments.json) {
+    std::printf("%s\n", replay_json(trace, options, result).c_str());
+  } else {
+    print_report(trace, options, result);
+  }
+  std::fflush(stdout);
+  if (result.refusals > 0) throw Exit{3};
+}
+
+}  // namespace
+
+void add_replay_command(CommandLine& line) {
+  auto arguments = std::make_shared<Arguments>();
+  Command command(line, "replay", "Replay recorded allocations: what would they cost in memory and time?");
+  command.option("trace", arguments->trace, "Lines a,<id>,<bytes> (allocate), f,<id> (free), # comment; may be gzipped")
+      .required()
+      .value("TRACE.csv[.gz]");
+  command.option("--limit", arguments->limit, "Most bytes that may be reserved, e.g. 24MiB; none when left out")
+      .check(size_check(4096))
+      .value("SIZE");
+  command.flag("--growth", arguments->growth, "Take memory little by little instead of one pool of the limit's size");
+  command.option("--policy", arguments->policy, "arena: Plimsoll's own; bfc: a model of TensorFlow's")
+      .one_of({"arena", "bfc"})
+      .show_default();
+  command.option("--repeat", arguments->repeat, "Timed passes; the best and the mean are shown")
+      .check(between(1, 1'000'000))
+      .show_default();
+  command.flag("--touch", arguments->touch,
+               "Write one byte in every 4 KiB page of every block, so that pages are real");
+  command.flag("--json", arguments->json, "Print one JSON document and nothing else");
+  command.notes(
+      "peak live      most bytes asked for and not yet freed: no policy can need less\n"
+      "peak reserved  most bytes taken from the system: what the policy really needs\n"
+      "refusals       requests that did not fit; the replay goes on without them and ends with exit code 3\n\n"
+      "Will my training step fit 300 MiB, and would it under TensorFlow?\n"
+      "  plimsoll replay resnet18_train.csv.gz --limit 300MiB\n"
+      "  plimsoll replay resnet18_train.csv.gz --limit 300MiB --policy bfc");
+  command.run([arguments] { run(*arguments); });
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,151 @@
+#include "plimsoll/cli/train/demo_training.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "plimsoll/base/bytes.h"
+#include "plimsoll/base/error.h"
+#include "plimsoll/base/make_directories.h"
+#include "plimsoll/cli/train/demo_series.h"
+#include "plimsoll/io/checkpoint_state.h"
+#include "plimsoll/memory/budget.h"
+#include "plimsoll/memory/trace/trace_recorder.h"
+#include "plimsoll/model/layers/core_layers.h"
+#include "plimsoll/model/layers/recurrent_layers.h"
+#include "plimsoll/model/model.h"
+#include "plimsoll/model/training/callbacks.h"
+#include "plimsoll/observe/report_page.h"
+#include "plimsoll/ops/creation.h"
+#include "plimsoll/tensor/tidy.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr std::int64_t kHours = 4000, kLookBack = 48, kBatch = 128;
+
+Sequential make_model() {
+  Sequential model({layers::LSTM(64, {.return_sequences = true, .input_shape = {kLookBack, 1}, .seed = 1}),
+                    layers::LSTM(32, {.seed = 2}), layers::Dense(1, {.seed = 3})},
+                   {.name = "tides"});
+  model.compile({.optimizer = optimizers::Adam({.learning_rate = 4e-3f}),
+                 .loss = losses::MeanSquaredError(),
+                 .metrics = {"mae"}});
+  return model;
+}
+
+// What a step will take, known before it runs; the trace gets it too, for the report.
+std::size_t foresee(const Model& model) {
+  const MemoryForecast forecast = model.forecast({.batch_size = static_cast<std::size_t>(kBatch)});
+  const nlohmann::json record{{"peak_bytes", forecast.peak_bytes},
+                              {"smallest_budget_bytes", forecast.smallest_budget},
+                              {"batch_size", kBatch},
+                              {"by_category", forecast.by_category}};
+  trace_text("@forecast " + record.dump());
+  return forecast.peak_bytes;
+}
+
+// The error of saying that the level will be what it was 25 hours before: two tides earlier.
+float simple_error(const std::vector<float>& levels, std::size_t first) {
+  double sum = 0;
+  for (std::size_t hour = first; hour < levels.size(); ++hour) sum += std::abs(levels[hour] - levels[hour - 25]);
+  return static_cast<float>(sum / static_cast<double>(levels.size() - first));
+}
+
+// What is trained on, and what is trained.
+struct Prepared {
+  Dataset train, validation, test;
+  Sequential model;
+};
+
+Prepared prepare(const std::vector<float>& levels) {
+  const Dataset windows = timeseries_windows(from_vector(levels, {kHours, 1}), {.look_back = kLookBack, .horizon = 1});
+  const auto [train, validation, test] = windows.split({0.7, 0.15, 0.15});
+  return {train, validation, test, make_model()};
+}
+
+History fit(const Prepared& prepared, const FitOptions& options) {
+  FitOptions told = options;
+  told.validation_data = prepared.validation.batch(kBatch);
+  return prepared.model.fit(prepared.train.shuffle(static_cast<std::size_t>(kHours), {.seed = 7}).batch(kBatch), told);
+}
+
+// When not even the network could be made: throws the budget that would do for everything.
+void refuse_early(const std::vector<float>& levels, std::size_t limit) {
+  const Budget all("demo", SIZE_MAX / 2);
+  const BudgetScope inside(all);
+  const TidyScope scope;
+  const Prepared prepared = prepare(levels);
+  try {
+    const Budget nothing("fit", 1, all);
+    const BudgetScope tight(nothing);
+    fit(prepared, {.verbose = 0});
+  } catch (const OutOfMemory& error) {
+    OutOfMemoryDetails details;
+    details.limit = limit;
+    details.in_use = all.used();
+    details.requested = error.smallest_sufficient_limit();
+    details.smallest_sufficient_limit = std::max(all.peak(), details.in_use + details.requested);
+    details.what = fmt::format(
+        "the network and its series take {}, training {} more, budget \"demo\" is {}; give that budget {} bytes",
+        format_bytes(details.in_use), format_bytes(details.requested), format_bytes_exactly(limit),
+        details.smallest_sufficient_limit);
+    throw OutOfMemory(std::move(details));
+  }
+}
+
+}  // namespace
+
+DemoResult run_demo(const DemoOptions& options) {
+  make_directories(options.out);
+  DemoResult result;
+  const std::string checkpoints = (options.out / "checkpoints").string();
+  result.logs = (options.out / "logs").string();
+  result.trace = (options.out / "run.trace").string();
+  make_directories(checkpoints);
+
+  const std::vector<float> levels = harbour_levels(kHours);
+  const Budget budget("demo", options.budget);
+  const auto write_page = [&] {
+    if (!has_report_page()) return;
+    result.report = (options.out / "report.html").string();
+    write_report(result.trace, result.report);
+  };
+  bool is_prepared = false;
+  try {
+    TraceRecorder recorder({.path = result.trace});
+    const BudgetScope inside(budget);
+    const TidyScope scope;
+    const Prepared prepared = prepare(levels);
+    is_prepared = true;
+    result.forecast_bytes = foresee(prepared.model);
+    const auto start = std::chrono::steady_clock::now();
+    const History history =
+        fit(prepared, {.epochs = options.epochs,
+                       .verbose = options.verbose,
+                       .callbacks = {callbacks::ModelCheckpoint(checkpoints + "/cp-{epoch:04d}.ckpt",
+                                                                {.save_best_only = true, .save_weights_only = true}),
+                                     callbacks::TensorBoard(result.logs)},
+                       .budget = options.budget});
+    result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    result.epochs = static_cast<int>(history.num_epochs());
+    result.peak_bytes = history.peak_bytes();  // As the forecast counts it, and as the lines of the epochs say.
+    result.loss = history["loss"].back();
+    result.validation_loss = history["val_loss"].back();
+    result.error_metres = prepared.model.evaluate(prepared.test.batch(kBatch))["mae"];
+    result.checkpoint = latest_checkpoint(checkpoints);
+    recorder.finish();
+  } catch (const OutOfMemory&) {
+    write_page();  // It says what was refused.
+    if (!is_prepared) refuse_early(levels, options.budget);
+    throw;
+  }
+  result.simple_error_metres = simple_error(levels, static_cast<std::size_t>(kHours * 0.85));
+  write_page();
+  return result;
+}
+
+}  // namespace plimsoll

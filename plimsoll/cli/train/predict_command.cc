@@ -1,0 +1,222 @@
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <limits>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "plimsoll/base/atomic_file.h"
+#include "plimsoll/base/bytes.h"
+#include "plimsoll/base/error.h"
+#include "plimsoll/cli/command.h"
+#include "plimsoll/cli/option_checks.h"
+#include "plimsoll/cli/train/table_columns.h"
+#include "plimsoll/cli/train/train_command_data.h"
+#include "plimsoll/device/device_memory.h"
+#include "plimsoll/memory/budget.h"
+#include "plimsoll/model/data/counted.h"
+#include "plimsoll/model/keras/layers_model.h"
+#include "plimsoll/ops/creation.h"
+#include "plimsoll/ops/elementwise.h"
+#include "plimsoll/ops/movement.h"
+#include "plimsoll/tensor/tidy.h"
+
+namespace plimsoll {
+namespace {
+
+struct Arguments {
+  std::string model, input, budget, weights, out, columns_file;
+  DataOptions columns;
+  std::size_t batch = 32;
+  bool json = false, initialize = false;
+};
+
+// What the model was trained with, beside its weights, unless another file is named.
+TableColumns columns_for(const Arguments& arguments) {
+  if (!arguments.columns_file.empty()) return TableColumns::load(arguments.columns_file);
+  for (const std::string& place : {arguments.weights, arguments.model}) {
+    const auto file = std::filesystem::path(place).parent_path() / TableColumns::kFile;
+    if (!place.empty() && std::filesystem::exists(file)) return TableColumns::load(file.string());
+  }
+  return {};
+}
+
+// Random weights give random answers.
+void require_weights(const Arguments& arguments) {
+  if (!arguments.weights.empty() || arguments.initialize) return;
+  const auto document = nlohmann::json::parse(read_file(arguments.model, std::size_t{1} << 30));
+  if (document.contains("weightsManifest")) return;
+  throw InvalidArgument(
+      fmt::format("predict: {} has no weights, its answers would be random; give those of a checkpoint with --weights, "
+                  "train it first, or give --initialize",
+                  arguments.model));
+}
+
+struct Answers {
+  std::vector<Tensor> outputs;
+  std::size_t lacking = 0;  // Examples that lack values, which have no answer.
+};
+
+// Those that lack values have no answer; the others keep their places.
+void leave_open(std::vector<Tensor>& outputs, const Tensor& rows) {
+  const Tensor open = constant(std::numeric_limits<float>::quiet_NaN());
+  for (Tensor& output : outputs) {
+    std::vector<std::int64_t> sizes(output.rank(), 1);
+    sizes[0] = rows.shape()[0];
+    output = where(rows.reshape(Shape(sizes)), open, output);
+  }
+}
+
+CsvOptions csv_options(const Arguments& arguments, const ModelEnds& ends, const TableColumns& columns) {
+  CsvOptions csv{.header = arguments.columns.has_header(), .all_features = true};
+  if (columns.is_set()) {
+    csv = columns.options_for(arguments.input, arguments.columns.has_header(), false);
+  } else if (const std::int64_t features = elements_of(ends.inputs[0]); features != kUnknownSize) {
+    for (std::int64_t i = 0; i < features; ++i) csv.features.push_back(std::to_string(i));  // Others may be targets.
+  }
+  csv.missing = arguments.columns.missing == "drop" ? "nan" : arguments.columns.missing;
+  return csv;
+}
+
+// The values that the file would have had.
+Tensor unscaled(const Tensor& output, const std::vector<CsvScale>& scales) {
+  const std::size_t width = scales.empty() ? 0 : output.size() / static_cast<std::size_t>(output.shape()[0]);
+  if (width == 0 || width % scales.size() != 0) return output;
+  std::vector<float> means, deviations;
+  for (std::size_t i = 0; i < width; ++i) {
+    means.push_back(static_cast<float>(scales[i % scales.size()].mean));
+    deviations.push_back(static_cast<float>(scales[i % scales.size()].deviation));
+  }
+  std::vector<std::int64_t> sizes(output.shape().begin(), output.shape().end());
+  sizes[0] = 1;
+  return output * from_vector(deviations, Shape(sizes)) + from_vector(means, Shape(sizes));
+}
+
+// Batch by batch: the table itself is not held.
+Answers predict_table(const Arguments& arguments, const Model& model, const TableColumns& columns) {
+  const ModelEnds ends(model);
+  if (ends.inputs.size() != 1)
+    throw InvalidArgument(fmt::format("{}: the model has {}; a CSV has one table, use an npz", arguments.input,
+                                      counted(ends.inputs.size(), "input")));
+  const CsvFile file(arguments.input, csv_options(arguments, ends, columns),
+                     reading_progress(arguments.input, arguments.json));
+  if (file.num_examples() == 0)
+    throw InvalidArgument(columns.look_back > 0
+                              ? fmt::format("predict: {} has {}, the model looks back at {}; give it more",
+                                            arguments.input, counted(file.num_rows(), "row"), columns.look_back)
+                              : fmt::format("predict: {} has no rows", arguments.input));
+  Answers answers;
+  std::vector<std::vector<Tensor>> parts(ends.outputs.size());
+  for (const Example& batch : file.streamed().batch(arguments.batch)) {
+    std::vector<Tensor> outputs = tidy([&] {
+      const bool drops = arguments.columns.missing == "drop";
+      const Tensor lacking = drops ? is_nan(batch.x()) : Tensor();
+      const Tensor x = drops ? where(lacking, zeros_like(batch.x()), batch.x()) : batch.x();
+      std::vector<Tensor> results =
+          model.predict_all({fitted(x, ends.inputs[0], ends.input_dtypes[0])}, {.batch_size = arguments.batch});
+      if (results.size() == 1) results[0] = unscaled(results[0], columns.target_scales());
+      if (!drops) return results;
+      const Tensor rows = lacking.reshape({lacking.shape()[0], -1}).any({1});
+      answers.lacking += static_cast<std::size_t>(rows.cast(i64).sum().item<std::int64_t>());
+      leave_open(results, rows);
+      return results;
+    });
+    for (std::size_t i = 0; i < outputs.size(); ++i) parts[i].push_back(std::move(outputs[i]));
+  }
+  for (const auto& part : parts) answers.outputs.push_back(part.size() == 1 ? part[0] : concat(part, 0));
+  return answers;
+}
+
+void print_json(const Model& model, const std::vector<Tensor>& outputs, const Arguments& arguments,
+                const std::vector<std::string>& classes, std::size_t lacking_rows) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  const std::vector<std::string> names = model.output_names();
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    list.push_back({{"name", names[i]},
+                    {"shape", std::vector<std::int64_t>(outputs[i].shape().begin(), outputs[i].shape().end())},
+                    {"dtype", "float32"},
+                    {"data", outputs[i].cast(f32).to_vector<float>()}});
+  const nlohmann::ordered_json document = {
+      {"outputs", std::move(list)},
+      {"classes", classes.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(classes)},
+      {"dropped_rows", lacking_rows},
+      {"peak_bytes", memory_stats().peak_bytes_in_use},
+      {"out", arguments.out.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(arguments.out)}};
+  std::printf("%s\n", document.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace).c_str());
+}
+
+void predict(const Arguments& arguments) {
+  std::optional<Budget> budget;
+  std::optional<BudgetScope> scope;
+  if (!arguments.budget.empty()) {
+    budget.emplace("predict", parse_bytes(arguments.budget));
+    scope.emplace(*budget);
+  }
+  const TidyScope tensors;
+  for (const std::string& file : {arguments.input, arguments.out})
+    if (!file.empty()) require_form(file, {".csv", ".npy", ".npz", ".json"});
+  const Model model = load_layers_model(arguments.model);
+  require_weights(arguments);
+  if (!arguments.weights.empty()) model.load_weights(arguments.weights);
+  TableColumns columns;
+  Answers answers;
+  if (is_csv(arguments.input)) {
+    columns = columns_for(arguments);
+    answers = predict_table(arguments, model, columns);
+  } else {
+    answers.outputs = model.predict_all(load_model_inputs(arguments.input, model), {.batch_size = arguments.batch});
+  }
+  const std::vector<Tensor>& outputs = answers.outputs;
+  if (!arguments.out.empty()) save_tensors(arguments.out, model.output_names(), outputs);
+  if (arguments.json)
+    print_json(model, outputs, arguments, columns.classes(), answers.lacking);
+  else if (arguments.out.empty())
+    write_csv(outputs, [](std::string_view row) { std::fwrite(row.data(), 1, row.size(), stdout); });
+  else
+    std::printf("%s in %s.\n",
+                outputs[0].shape()[0] == 1 ? "1 prediction is"
+                                           : fmt::format("{} predictions are", outputs[0].shape()[0]).c_str(),
+                arguments.out.c_str());
+  std::fflush(stdout);
+  if (answers.lacking > 0)
+    std::fprintf(stderr, "plimsoll: %s of %s without all values; in %s there is nan\n",
+                 counted(answers.lacking, columns.look_back > 0 ? "window" : "line").c_str(), arguments.input.c_str(),
+                 answers.lacking == 1 ? "its place" : "their places");
+}
+
+}  // namespace
+
+void add_predict_command(CLI::App& app) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* command = app.add_subcommand("predict", "Ask a Layers model; its answers go to standard output as CSV");
+  command->add_option("MODEL", arguments->model, "model.json")->required()->type_name("FILE");
+  command
+      ->add_option("--input", arguments->input, "A CSV, npy, npz or JSON file; columns beyond the inputs are ignored")
+      ->required()
+      ->type_name("FILE");
+  command->add_option("--weights", arguments->weights, "A checkpoint to load first")->type_name("PREFIX");
+  command->add_option("--out", arguments->out, "Write to this file instead: .csv, .npy, .npz or .json")
+      ->type_name("FILE");
+  command
+      ->add_option("--columns", arguments->columns_file,
+                   "columns.json of the training; left out: the one beside the weights or the model")
+      ->type_name("FILE");
+  add_missing_option(*command, arguments->columns, "What an empty field is; drop: the answer to its line is nan");
+  add_header_option(*command, arguments->columns);
+  command->add_option("--batch", arguments->batch, "Examples at a time")->check(at_least(1))->capture_default_str();
+  command->add_option("--budget", arguments->budget, "Bytes that it may take: 64MiB")
+      ->check(size_check())
+      ->type_name("SIZE");
+  command->add_flag("--json", arguments->json, "Print one JSON document and nothing else");
+  command->add_flag("--initialize", arguments->initialize, "Take random weights for a model that has none");
+  command->footer(
+      "Ends with 3 when it does not fit the budget. A model that was trained with --look-back N answers each N rows "
+      "after one another; the last answer is about what follows the file.\n"
+      "Example:\n"
+      "  plimsoll predict prices-trained/model.json --input prices.csv --out answers.csv");
+  command->callback([arguments] { predict(*arguments); });
+}
+
+}  // namespace plimsoll

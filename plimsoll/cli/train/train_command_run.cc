@@ -1,0 +1,294 @@
+#include "plimsoll/cli/train/train_command_run.h"
+
+#include <fmt/format.h>
+
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+
+#include "plimsoll/base/bytes.h"
+#include "plimsoll/base/error.h"
+#include "plimsoll/cli/train/train_command_data.h"
+#include "plimsoll/cli/train/train_command_outputs.h"
+#include "plimsoll/device/config.h"
+#include "plimsoll/memory/trace/trace_recorder.h"
+#include "plimsoll/model/data/counted.h"
+#include "plimsoll/model/keras/layers_model.h"
+#include "plimsoll/model/model.h"
+#include "plimsoll/model/training/callbacks.h"
+#include "plimsoll/observe/report_page.h"
+
+namespace plimsoll {
+namespace {
+
+namespace fs = std::filesystem;
+
+volatile std::sig_atomic_t caught_signal = 0;
+
+// While it lives, the first SIGINT or SIGTERM is noted and the second one ends the program.
+class WatchSignals {
+ public:
+  WatchSignals() {
+    caught_signal = 0;
+    struct sigaction action = {};
+    action.sa_handler = [](int signal) { caught_signal = signal; };
+    action.sa_flags = SA_RESETHAND;
+    ::sigaction(SIGINT, &action, &interrupt_before_);
+    ::sigaction(SIGTERM, &action, &terminate_before_);
+  }
+  ~WatchSignals() {
+    ::sigaction(SIGINT, &interrupt_before_, nullptr);
+    ::sigaction(SIGTERM, &terminate_before_, nullptr);
+  }
+  WatchSignals(const WatchSignals&) = delete;
+  WatchSignals& operator=(const WatchSignals&) = delete;
+
+ private:
+  struct sigaction interrupt_before_ = {}, terminate_before_ = {};
+};
+
+// columns.json beside one of these files.
+TableColumns columns_beside(const std::vector<std::string>& places) {
+  for (const std::string& place : places) {
+    const fs::path file = fs::path(place).parent_path() / TableColumns::kFile;
+    if (!place.empty() && fs::exists(file)) return TableColumns::load(file.string());
+  }
+  return {};
+}
+
+class TrainRun {
+ public:
+  explicit TrainRun(const TrainArguments& arguments) : arguments_(arguments), choice_(arguments.choice) {}
+
+  TrainOutcome run() {
+    require_form(arguments_.data, {".csv", ".npz"});
+    if (arguments_.seed) config::set_seed(*arguments_.seed);
+    if (!arguments_.budget.empty()) budget_ = outcome_.budget = parse_bytes(arguments_.budget);
+    find_places();
+    check_outputs();
+    if (!arguments_.report.empty()) {
+      outcome_.trace = fs::path(arguments_.report).replace_extension(".trace").string();
+      recorder_.emplace(TraceOptions{.path = outcome_.trace});
+    }
+    if (!model_path_.empty()) model_.emplace(load_layers_model(model_path_));
+    is_csv(arguments_.data) ? open_table() : open_arrays();
+    if (columns_.is_set()) static_cast<void>(columns_.to_json());  // What cannot be kept is refused before training.
+    fit();
+    finish();
+    return std::move(outcome_);
+  }
+
+ private:
+  // Where it begins, and where it leaves what it makes.
+  void find_places() {
+    model_path_ = arguments_.model;
+    weights_ = arguments_.weights;
+    std::string checkpoint = arguments_.checkpoint;
+    if (!arguments_.resume.empty()) {
+      const Resumed found = find_training(arguments_.resume);
+      weights_ = found.weights;
+      first_epoch_ = found.epochs;
+      if (model_path_.empty()) model_path_ = found.model;
+      if (model_path_.empty())
+        throw NotFound(
+            fmt::format("train: --resume {}: there is no model.json in it; name the model", arguments_.resume));
+      if (checkpoint.empty()) checkpoint = arguments_.resume;
+    }
+    if (!checkpoint.empty()) checkpoints_ = Checkpoints(checkpoint);
+    outcome_.first_epoch = first_epoch_ + 1;
+  }
+
+  std::string usual_out() const {
+    const std::string& from = !arguments_.model.empty() ? arguments_.model : arguments_.data;
+    return free_folder(trained_name(from));
+  }
+
+  void check_outputs() const {
+    const std::string out = arguments_.out.empty() ? usual_out() : arguments_.out;
+    require_writable_folder("--out", out);
+    if (checkpoints_.is_set()) require_writable_folder("--checkpoint", checkpoints_.folder());
+    if (!arguments_.logdir.empty()) require_writable_folder("--logdir", arguments_.logdir);
+    if (!arguments_.report.empty()) require_writable_file("--report", arguments_.report);
+  }
+
+  void say(const std::string& line) const {
+    if (arguments_.json) return;
+    std::printf("%s\n", line.c_str());
+    std::fflush(stdout);
+  }
+
+  // Those of the training that goes on, unless others are asked for.
+  TableColumns known_columns() const {
+    const DataOptions& asked = arguments_.columns;
+    const bool others = !asked.targets.empty() || !asked.features.empty() || !asked.ignore.empty() ||
+                        !asked.categorical.empty() || asked.look_back > 0 || asked.standardize != "auto";
+    if (others && arguments_.resume.empty()) return {};
+    return columns_beside({weights_, model_path_});
+  }
+
+  void open_table() {
+    const TableColumns known = known_columns();
+    DataOptions options = arguments_.columns;
+    options.seed = arguments_.seed.value_or(0);
+    options.quiet = arguments_.json;
+    std::optional<ModelEnds> ends;
+    if (model_) ends.emplace(*model_);
+    TrainingTable table(arguments_.data, options, known, ends ? &*ends : nullptr);
+    const bool made = !model_;
+    if (made)
+      make_model(table.plain_model(!choice_.loss.empty() && choice_.loss.find("crossentropy") == std::string::npos));
+    compile_model(table.one_hot());
+    table.require_fit(ModelEnds(*model_), model_->loss_takes_labels());
+    if (table.one_hot() && is_of_classes()) table.require_shares();
+    const bool standardizes =
+        options.standardize == "yes" || (options.standardize == "auto" && (made || table.columns().look_back > 0));
+    if (!known.scales.empty() || (!known.is_set() && standardizes)) table.standardize(!is_of_classes());
+    columns_ = table.columns();
+    std::optional<CsvFile> validation;
+    if (!arguments_.validation.empty()) {
+      CsvOptions csv = columns_.options_for(arguments_.validation, options.has_header(), true);
+      csv.missing = options.missing;
+      validation.emplace(arguments_.validation, csv, reading_progress(arguments_.validation, options.quiet));
+      if (validation->num_examples() == 0)
+        throw InvalidArgument(fmt::format("train: {} has no examples", arguments_.validation));
+    }
+    say(table.summary());
+    outcome_.dropped_rows = table.dropped_rows();
+    take(make_training_data(table, validation ? &*validation : nullptr, *model_, batch_plan()));
+  }
+
+  void open_arrays() {
+    if (!model_)
+      throw InvalidArgument(
+          fmt::format("train: {} has no names of columns to make a model from; name one, which plimsoll new writes",
+                      arguments_.data));
+    compile_model(npz_is_one_hot(arguments_.data, ModelEnds(*model_)));
+    take(make_training_data(arguments_.data, arguments_.validation, arguments_.columns.validation_split, *model_,
+                            batch_plan()));
+  }
+
+  BatchPlan batch_plan() const {
+    return {.batch = arguments_.batch, .shuffle = !arguments_.no_shuffle, .seed = arguments_.seed, .budget = budget_};
+  }
+
+  void take(TrainingData data) {
+    outcome_.data_bytes = data.held_bytes;
+    outcome_.streams = data.streams;
+    outcome_.shuffled_examples = data.shuffled_rows;
+    if (data.streams)
+      say(fmt::format("There is no room to hold the data: each epoch reads {} again, {}", arguments_.data,
+                      data.shuffled_rows > 0 ? fmt::format("shuffled within {} of {}", data.shuffled_rows,
+                                                           counted(data.examples, "example"))
+                                             : "in its order"));
+    data_ = std::move(data);
+  }
+
+  void make_model(const PlainModel& plain) {
+    model_.emplace(make_plain_model(plain));
+    if (choice_.loss.empty()) choice_.loss = plain.classes ? "sparse_categorical_crossentropy" : "mean_squared_error";
+    say(fmt::format("A {} model is made for {}: {} {}", plain.kind, arguments_.data, plain.outputs,
+                    plain.classes        ? "classes"
+                    : plain.outputs == 1 ? "number"
+                                         : "numbers"));
+  }
+
+  void compile_model(bool one_hot) {
+    loss_ = compile(*model_, model_path_, choice_, one_hot);
+    if (!weights_.empty()) model_->load_weights(weights_);
+  }
+
+  bool is_of_classes() const { return model_->loss_takes_labels() || loss_.find("crossentropy") != std::string::npos; }
+
+  std::vector<Callback> callbacks() {
+    const auto stop = [](Model& model) {
+      if (caught_signal != 0) model.stop_training();
+    };
+    std::vector<Callback> list = {callbacks::OnBatchEnd([this, stop](Model& model, std::size_t, const Logs&) {
+                                    stepped_ = true;
+                                    stop(model);
+                                  }),
+                                  callbacks::OnEpochEnd([this, stop](Model& model, int epoch, const Logs&) {
+                                    stop(model);
+                                    ++epochs_done_;
+                                    if (checkpoints_.is_set()) checkpoint(epoch);
+                                  })};
+    if (!arguments_.logdir.empty()) list.push_back(callbacks::TensorBoard(arguments_.logdir));
+    return list;
+  }
+
+  void checkpoint(int epoch) {
+    const std::string model = (fs::path(checkpoints_.folder()) / "model.json").string();
+    if (epoch == first_epoch_) {
+      if (columns_.is_set()) columns_.save(checkpoints_.folder());
+      if (!fs::exists(model)) write_topology(*model_, model, true);
+    }
+    const std::string path = checkpoints_.path(epoch + 1 - first_epoch_ + std::max(first_epoch_, checkpoints_.last()));
+    model_->save_weights(path);
+    outcome_.checkpoint = path;
+  }
+
+  void fit() {
+    if (first_epoch_ >= arguments_.epochs && !arguments_.resume.empty())
+      say(fmt::format("{} are done already; give a larger --epochs to train on",
+                      counted(static_cast<std::size_t>(first_epoch_), "epoch")));
+    watch_.emplace();  // Until all is saved.
+    try {
+      outcome_.history = model_->fit(data_.train, {.epochs = arguments_.epochs,
+                                                   .validation_data = data_.validation,
+                                                   .verbose = arguments_.json ? 0 : 1,
+                                                   .callbacks = callbacks(),
+                                                   .budget = budget_,
+                                                   .initial_epoch = first_epoch_});
+    } catch (...) {
+      if (stepped_) save_after_error();
+      throw;
+    }
+    outcome_.signal = caught_signal;
+  }
+
+  void save() {
+    outcome_.out = arguments_.out.empty() ? usual_out() : arguments_.out;
+    save_layers_model(*model_, outcome_.out, {.include_optimizer = true});
+    if (columns_.is_set()) columns_.save(outcome_.out);
+  }
+  void save_after_error() {
+    try {
+      save();
+      std::fprintf(stderr, "plimsoll: training failed after %s; the model is in %s\n",
+                   counted(epochs_done_, "epoch").c_str(), outcome_.out.c_str());
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "plimsoll: the model cannot be saved either: %s\n", error.what());
+    }
+  }
+
+  void finish() {
+    save();
+    outcome_.signal = caught_signal;
+    if (!recorder_) return;
+    recorder_->finish();
+    if (!has_report_page()) return;
+    write_report(outcome_.trace, arguments_.report);
+    outcome_.report = arguments_.report;
+  }
+
+  const TrainArguments& arguments_;
+  TrainingChoice choice_;
+  TrainOutcome outcome_;
+  std::optional<std::size_t> budget_;
+  std::optional<TraceRecorder> recorder_;
+  std::string model_path_, weights_, loss_;
+  Checkpoints checkpoints_;
+  int first_epoch_ = 0;
+  std::optional<Model> model_;
+  TableColumns columns_;
+  TrainingData data_;
+  bool stepped_ = false;
+  std::size_t epochs_done_ = 0;
+  std::optional<WatchSignals> watch_;
+};
+
+}  // namespace
+
+TrainOutcome train(const TrainArguments& arguments) { return TrainRun(arguments).run(); }
+
+}  // namespace plimsoll

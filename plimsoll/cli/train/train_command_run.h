@@ -1,0 +1,39 @@
+// train: what `plimsoll train` does, from its arguments to what it leaves behind.
+//
+// Everything it will write is tried before the first step. From the first step on the weights are saved whatever
+// happens: at the end, after SIGINT or SIGTERM (the second one ends the program), and after an error, which is then
+// thrown.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "plimsoll/cli/train/train_command_table.h"
+#include "plimsoll/cli/train/training_choice.h"
+#include "plimsoll/model/training/logs.h"
+
+namespace plimsoll {
+
+struct TrainArguments {
+  std::string model, data, validation, budget, checkpoint, logdir, report, out, weights, resume;
+  TrainingChoice choice;
+  DataOptions columns;
+  int epochs = 10;
+  std::size_t batch = 32;
+  std::optional<std::uint64_t> seed;
+  bool no_shuffle = false, json = false;
+};
+
+struct TrainOutcome {
+  History history;
+  std::string checkpoint, out, trace, report;
+  std::size_t budget = 0, dropped_rows = 0, data_bytes = 0, shuffled_examples = 0;
+  bool streams = false;
+  int first_epoch = 1;
+  int signal = 0;  // That ended it.
+};
+
+TrainOutcome train(const TrainArguments& arguments);
+
+}  // namespace plimsoll

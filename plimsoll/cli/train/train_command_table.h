@@ -1,0 +1,96 @@
+// TrainingTable: which columns of a CSV are trained with, and how, as the options and the model say.
+//
+//   TrainingTable table("prices.csv", options, {}, nullptr);      // No model yet: table.plain_model() says which to
+//   make table.standardize(true);                                      // One more pass: mean and deviation
+//   table.train(), table.validation()                             // Parts of table.file()
+//   table.columns().save("trained")                               // For predictions
+//
+// Left out: dates, unless they are named among the features, and what is ignored. Text becomes numbers. With a
+// look-back the inputs are all columns, the targets' past too; else all but the targets. Targets are the last columns.
+// Throws NotFound for columns that are not there, InvalidArgument for data that cannot be trained with.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plimsoll/cli/train/new_command_models.h"
+#include "plimsoll/cli/train/table_columns.h"
+#include "plimsoll/model/data/csv_file.h"
+#include "plimsoll/model/model.h"
+
+namespace plimsoll {
+
+struct DataOptions {
+  std::vector<std::string> targets = {};      // Columns of a CSV; left out: the last ones.
+  std::vector<std::string> categorical = {};  // Columns of text.
+  std::string missing = "error";
+  std::string header = "auto";
+  std::vector<std::string> features = {}, ignore = {};
+  std::int64_t look_back = 0, horizon = 1;
+  double validation_split = 0;
+  std::string standardize = "auto";
+  std::uint64_t seed = 0;  // For the split.
+  bool quiet = false;      // No progress.
+
+  std::optional<bool> has_header() const { return header == "auto" ? std::nullopt : std::optional(header == "yes"); }
+};
+void add_header_option(CLI::App& command, DataOptions& options);
+void add_missing_option(CLI::App& command, DataOptions& options, const char* what);
+void add_table_options(CLI::App& command, DataOptions& options);
+
+// What the model takes: shapes with the batch in front, dtypes, names.
+struct ModelEnds {
+  explicit ModelEnds(const Model& model);
+
+  Shapes inputs, outputs;
+  std::vector<DType> input_dtypes;
+  std::vector<std::string> input_names, output_names;
+};
+std::int64_t elements_of(const Shape& with_batch);  // Of one example; -1 when that is not known.
+
+// A line on standard error once reading has taken a second, when that is a terminal.
+CsvFile::Progress reading_progress(const std::string& path, bool quiet);
+
+class TrainingTable {
+ public:
+  // `known`: columns of a training that goes on. `model`: nullptr when there is none yet.
+  TrainingTable(const std::string& path, const DataOptions& options, const TableColumns& known, const ModelEnds* model);
+
+  const CsvFile& file() const noexcept { return *file_; }
+  const std::string& path() const noexcept { return path_; }
+  const TableColumns& columns() const noexcept { return columns_; }
+  const CsvPart& train() const noexcept { return train_; }
+  const std::optional<CsvPart>& validation() const noexcept { return validation_; }  // Of a split.
+  bool one_hot() const noexcept { return one_hot_; }  // There is a target for each output of the model.
+  std::size_t dropped_rows() const { return file_->described().dropped_rows; }
+
+  // One for these columns. `numbers`: the targets are numbers, whatever they look like.
+  PlainModel plain_model(bool numbers) const;
+  // Throws InvalidArgument for a model that takes or gives other numbers. `labels`: its targets are numbers of classes.
+  void require_fit(const ModelEnds& model, bool labels) const;
+  void require_shares() const;  // Targets that are one for each class: 0 to 1.
+  // Unless scales are known already. `targets`: those too.
+  void standardize(bool targets);
+  // What was chosen, for people.
+  std::string summary() const;
+
+ private:
+  struct Choice;
+  void split(double share, std::uint64_t seed);
+  void require_order(const std::string& date) const;
+  const std::vector<CsvStatistics>& statistics() const;
+
+  const std::string path_;
+  const bool quiet_;
+  std::optional<CsvFile> file_;
+  TableColumns columns_;
+  std::vector<std::string> left_out_;  // Dates.
+  CsvPart train_;
+  std::optional<CsvPart> validation_;
+  bool one_hot_ = false;
+  mutable std::optional<std::vector<CsvStatistics>> statistics_;
+};
+
+}  // namespace plimsoll

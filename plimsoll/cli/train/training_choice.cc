@@ -1,0 +1,80 @@
+#include "plimsoll/cli/train/training_choice.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "plimsoll/base/atomic_file.h"
+#include "plimsoll/base/error.h"
+#include "plimsoll/cli/option_checks.h"
+
+namespace plimsoll {
+namespace {
+
+// What the last layer does tells what its outputs are. The document was read as a model before.
+std::string usual_loss(const std::string& path) {
+  const auto document = nlohmann::json::parse(read_file(path, std::size_t{1} << 30));
+  const auto& topology = document.contains("modelTopology") ? document["modelTopology"] : document;
+  const auto& model = topology.contains("model_config") ? topology["model_config"] : topology;
+  const auto& config = model["config"];
+  const auto& last = config.is_array() ? config.back() : config["layers"].back();
+  const std::string activation = last["config"].value("activation", nlohmann::json()).is_string()
+                                     ? last["config"]["activation"].get<std::string>()
+                                     : "";
+  if (activation == "softmax" || last.value("class_name", "") == "Softmax") return "sparse_categorical_crossentropy";
+  if (activation == "sigmoid") return "binary_crossentropy";
+  return "mean_squared_error";
+}
+
+// That of the training configuration of a model that was read before.
+std::string own_loss(const std::string& path) {
+  const auto document = nlohmann::json::parse(read_file(path, std::size_t{1} << 30));
+  for (const char* key : {"trainingConfig", "plimsollTrainingConfig"})
+    if (document.contains(key) && document[key].is_object())
+      if (const auto loss = document[key].value("loss", nlohmann::json()); loss.is_string()) return loss;
+  return "";
+}
+
+// A name that the library does not know is wrong usage.
+template <class T>
+CLI::Validator name_of() {
+  const auto check = [](const std::string& text) -> std::string {
+    try {
+      static_cast<void>(T(std::string_view(text)));
+      return "";
+    } catch (const InvalidArgument& error) {
+      return error.what();
+    }
+  };
+  return CLI::Validator(check, "");
+}
+
+}  // namespace
+
+void add_training_choice(CLI::App& command, TrainingChoice& choice) {
+  command.add_option("--optimizer", choice.optimizer, "Left out: the model's, or adam")
+      ->check(CLI::IsMember({"sgd", "rmsprop", "adagrad", "adadelta", "adam", "adamw", "adamax"}));
+  command.add_option("--learning-rate", choice.learning_rate, "Left out: the optimizer's")->check(positive_number());
+  command.add_option("--loss", choice.loss, "Left out: the model's, or what goes with its last activation")
+      ->check(name_of<Loss>());
+  command.add_option("--metrics", choice.metrics, "Left out: the model's, or accuracy for classes")
+      ->check(name_of<Metric>());
+}
+
+std::string compile(const Model& model, const std::string& path, const TrainingChoice& choice, bool one_hot) {
+  if (model.is_compiled() && choice.optimizer.empty() && choice.loss.empty() && choice.metrics.empty()) {
+    if (choice.learning_rate != 0) model.optimizer().set_learning_rate(choice.learning_rate);
+    return own_loss(path);
+  }
+  std::string loss = choice.loss.empty() ? usual_loss(path) : choice.loss;
+  if (one_hot && choice.loss.empty() && loss == "sparse_categorical_crossentropy") loss = "categorical_crossentropy";
+  std::vector<Metric> metrics;
+  for (const std::string& name : choice.metrics) metrics.emplace_back(name);
+  if (metrics.empty() && loss.find("crossentropy") != std::string::npos) metrics.emplace_back("accuracy");
+  const Optimizer optimizer = optimizers::by_name(choice.optimizer.empty() ? "adam" : choice.optimizer);
+  if (choice.learning_rate != 0) optimizer.set_learning_rate(choice.learning_rate);
+  model.compile({.optimizer = optimizer, .loss = loss, .metrics = metrics});
+  return loss;
+}
+
+}  // namespace plimsoll

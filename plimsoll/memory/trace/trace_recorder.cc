@@ -1,0 +1,255 @@
+#include "plimsoll/memory/trace/trace_recorder.h"
+
+#include <fmt/format.h>
+#include <pthread.h>
+
+#include <utility>
+
+#include "plimsoll/base/call_site.h"
+#include "plimsoll/base/error.h"
+#include "plimsoll/memory/arena.h"
+#include "plimsoll/memory/arena_list.h"
+#include "plimsoll/memory/budget_node.h"
+#include "plimsoll/memory/trace/trace_recording.h"
+
+namespace plimsoll {
+namespace {
+
+// Writes the thread's last events when it ends.
+struct AtThreadEnd {
+  ~AtThreadEnd() {
+    OwnTraceBuffer& own = OwnTraceBuffer::current();
+    Recording& recording = Recording::instance();
+    const std::lock_guard lock(recording.mutex);
+    if (own.number != 0 && own.number == recording.number) recording.session->detach(*own.buffer);
+    own.number = 0;
+  }
+  bool armed = false;
+};
+thread_local AtThreadEnd at_thread_end;
+
+using BeginHook = void (*)();
+constinit BeginHook begin_hook = nullptr;
+
+const char* budget_name(const Chunk& chunk) { return chunk.budget ? chunk.budget->interned_name() : ""; }
+
+TracePlace place_of(std::uint32_t arena, const Chunk& chunk) {
+  return {arena, chunk.label.id, chunk.size, chunk.offset};
+}
+
+// With the lock: numbers are given to names that are new.
+TraceLabel label_of(TraceSession& session, TraceBuffer* buffer, const Chunk& chunk, const char* budget) {
+  const auto number = [&](const char* name) {
+    const std::uint32_t made = session.add_name(name);
+    if (buffer) buffer->remember_name(name, made);
+    return made;
+  };
+  return {chunk.label,
+          chunk.requested,
+          number(chunk.label.op),
+          number(chunk.label.scope),
+          number(chunk.label.name),
+          number(budget),
+          number(site_text(chunk.label.site))};
+}
+
+// Without: false when a name is not known to the buffer.
+bool find_label(const TraceBuffer& buffer, const Chunk& chunk, TraceLabel& label) noexcept {
+  label.label = chunk.label;
+  label.requested = chunk.requested;
+  return buffer.find_name(chunk.label.op, label.op) && buffer.find_name(chunk.label.scope, label.scope) &&
+         buffer.find_name(chunk.label.name, label.name) && buffer.find_name(budget_name(chunk), label.budget) &&
+         buffer.find_name(site_text(chunk.label.site), label.site);
+}
+
+}  // namespace
+
+constinit Recording Recording::instance_;
+
+void Recording::prepare() {
+  ThreadRegistry::instance();  // Its fork handlers come first, so that ours takes its lock before theirs.
+  [[maybe_unused]] static const int done =
+      pthread_atfork([] { instance_.mutex.lock(); }, [] { instance_.mutex.unlock(); },
+                     [] {
+                       instance_.number.store(0);
+                       instance_.session = nullptr;
+                       instance_.mutex.unlock();
+                     });
+}
+
+constinit thread_local OwnTraceBuffer OwnTraceBuffer::current_;
+
+void OwnTraceBuffer::attach(Recording& recording, std::uint32_t thread) {
+  at_thread_end.armed = true;  // Makes it exist.
+  buffer = recording.session->attach(thread);
+  number = recording.number;
+}
+
+void record_with_lock(FunctionRef<void(TraceSession& session, TraceBuffer& buffer, std::int64_t time)> add) noexcept {
+  record_event([](TraceBuffer&, std::int64_t) { return false; }, add);
+}
+
+void set_trace_begin_hook(void (*hook)()) noexcept { begin_hook = hook; }
+
+void TraceHooks::note_committed(Arena& arena, std::uint32_t index) noexcept {
+  const std::size_t pages = arena.committed_pages_.load(std::memory_order_relaxed);
+  if (arena.traced_pages_.load(std::memory_order_relaxed) == pages || arena.traced_pages_.exchange(pages) == pages)
+    return;
+  record_event(
+      [&](TraceBuffer& buffer, std::int64_t time) { buffer.add_committed(time, index, pages << arena.page_shift_); });
+}
+
+void TraceHooks::took(Arena& arena, const Chunk& chunk) noexcept {
+  const std::uint32_t index = arena.trace_index_.load(std::memory_order_relaxed);
+  note_committed(arena, index);
+  const TracePlace place = place_of(index, chunk);
+  record_event(
+      [&](TraceBuffer& buffer, std::int64_t time) {
+        TraceLabel label;
+        if (!find_label(buffer, chunk, label)) return false;
+        buffer.add_block(TraceEventKind::kAllocate, time, place, label);
+        return true;
+      },
+      [&](TraceSession& session, TraceBuffer& buffer, std::int64_t time) {
+        buffer.add_block(TraceEventKind::kAllocate, time, place, label_of(session, &buffer, chunk, budget_name(chunk)));
+      });
+}
+
+void TraceHooks::gives(Arena& arena, const Chunk& chunk) noexcept {
+  const TracePlace place = place_of(arena.trace_index_.load(std::memory_order_relaxed), chunk);
+  record_event([&](TraceBuffer& buffer, std::int64_t time) { buffer.add_place(TraceEventKind::kFree, time, place); });
+}
+
+void TraceHooks::arena_made(Arena& arena) noexcept try {
+  Recording& recording = Recording::instance();
+  const std::lock_guard lock(recording.mutex);
+  if (recording.number != 0) watch(*recording.session, arena);
+} catch (const std::exception& error) {
+  log_message(LogLevel::warning, fmt::format("trace: arena \"{}\" is not recorded: {}", arena.name(), error.what()));
+}
+
+void TraceHooks::arena_ends(Arena& arena) noexcept {
+  if (!arena.recording()) return;
+  arena.set_mode(Arena::kRecording, false);
+  const std::uint32_t index = arena.trace_index_.load(std::memory_order_relaxed);
+  record_event([&](TraceBuffer& buffer, std::int64_t time) { buffer.add_arena_ended(time, index); });
+}
+
+void TraceHooks::unwatch(Arena& arena) noexcept { arena.set_mode(Arena::kRecording, false); }
+
+void TraceHooks::watch(TraceSession& session, Arena& arena) {
+  if (arena.recording()) return;
+  arena.trace_index_ = session.add_arena(arena.name(), arena.limit(), std::size_t{1} << arena.page_shift_);
+  arena.traced_pages_ = SIZE_MAX;
+  arena.set_mode(Arena::kRecording, true);
+}
+
+// Blocks that live already. Those allocated since their arena is watched may be among them.
+void TraceHooks::record_existing(TraceSession& session, const std::vector<std::string>& texts) {
+  struct Existing {
+    std::uint32_t arena;
+    Chunk chunk;
+    const char* budget;
+  };
+  std::vector<Existing> existing;
+  ArenaList::instance().for_each([&](Arena& arena) {
+    arena.for_each_live([&](const Chunk& chunk) {
+      existing.push_back({arena.trace_index_, chunk, budget_name(chunk)});
+    });
+  });
+  TraceSession::ThreadBuffer* buffer = session.attach(0);
+  for (const std::string& text : texts) {
+    if (!buffer->events.has_room()) session.flush(*buffer);
+    buffer->events.add_text(TraceEventKind::kText, 0, text);
+  }
+  for (const Existing& block : existing) {
+    if (!buffer->events.has_room()) session.flush(*buffer);
+    buffer->events.add_block(TraceEventKind::kExisting, 0, place_of(block.arena, block.chunk),
+                             label_of(session, nullptr, block.chunk, block.budget));
+  }
+  session.detach(*buffer);
+}
+
+TraceRecorder::TraceRecorder(TraceOptions options) {
+  begin(std::move(options));
+  try {
+    if (begin_hook) begin_hook();
+  } catch (const std::exception& error) {
+    log_message(LogLevel::warning, fmt::format("trace: names of what is there are missing: {}", error.what()));
+  }
+}
+
+void TraceRecorder::begin(TraceOptions options) {
+  Recording::prepare();
+  Recording& recording = Recording::instance();
+  const std::vector<std::string> budgets = BudgetNode::trace_records();
+  const std::lock_guard lock(recording.mutex);
+  if (recording.number != 0)
+    throw FailedPrecondition(fmt::format("trace \"{}\": \"{}\" is being recorded; finish it first",
+                                         options.path.string(), recording.session->options().path.string()));
+  session_ = std::make_unique<TraceSession>(std::move(options));
+  recording.session = session_.get();
+  recording.start_ns = session_->start_ns();
+  recording.number = ++recording.last_number;
+  ArenaList::instance().for_each([&](Arena& arena) { TraceHooks::watch(*session_, arena); });
+  TraceHooks::record_existing(*session_, budgets);
+}
+
+TraceRecorder::~TraceRecorder() {
+  try {
+    finish();
+  } catch (const std::exception& error) {
+    log_message(LogLevel::error, error.what());
+  }
+}
+
+void TraceRecorder::finish() {
+  Recording& recording = Recording::instance();
+  const std::lock_guard lock(recording.mutex);
+  if (recording.session != session_.get() || !session_) return;
+  {
+    const StopThreads stopped;  // Whoever is past this looks at the number again before it touches its buffer.
+    recording.number = 0;
+  }
+  recording.session = nullptr;
+  ArenaList::instance().for_each([](Arena& arena) { TraceHooks::unwatch(arena); });
+  session_->flush_all();
+  session_->complete();
+}
+
+void TraceRecorder::save(const std::filesystem::path& path) {
+  const std::lock_guard lock(Recording::instance().mutex);
+  if (session_->options().mode != TraceMode::kRing)
+    throw FailedPrecondition(
+        fmt::format("trace \"{}\": only a ring can be saved while it records", session_->options().path.string()));
+  {
+    const StopThreads stopped;
+    session_->flush_all();
+  }
+  session_->save(path);
+}
+
+TraceCounters TraceRecorder::counters() const {
+  const std::lock_guard lock(Recording::instance().mutex);
+  const StopThreads stopped;
+  return session_->counters();
+}
+
+void trace_step(std::uint64_t number) noexcept {
+  if (Recording::instance().number.load(std::memory_order_relaxed) == 0) return;
+  record_event([&](TraceBuffer& buffer, std::int64_t time) { buffer.add_step(time, number); });
+}
+
+void trace_phase(std::string_view name) noexcept {
+  if (Recording::instance().number.load(std::memory_order_relaxed) == 0) return;
+  record_event([&](TraceBuffer& buffer, std::int64_t time) { buffer.add_text(TraceEventKind::kPhase, time, name); });
+}
+
+void trace_text(std::string_view text) noexcept {
+  if (Recording::instance().number.load(std::memory_order_relaxed) == 0) return;
+  record_event([&](TraceBuffer& buffer, std::int64_t time) { buffer.add_text(TraceEventKind::kText, time, text); });
+}
+
+bool trace_is_recording() noexcept { return Recording::instance().number.load(std::memory_order_relaxed) != 0; }
+
+}  // namespace plimsoll

@@ -1,0 +1,29 @@
+// What stands between another node and a pass: batches, repeats, maps, parts, windows.
+//
+// Each passes on what it is asked (what is held, how large batches are) to the node that it stands over.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "plimsoll/model/data/dataset.h"
+
+namespace plimsoll {
+
+using ExampleFilter = std::function<bool(Example&)>;  // Changes the example, or says that it is to be left out.
+
+std::shared_ptr<const DatasetNode> make_batch(std::shared_ptr<const DatasetNode> from, std::size_t count,
+                                              bool drop_remainder);
+// Without end when `count` is negative.
+std::shared_ptr<const DatasetNode> make_repeat(std::shared_ptr<const DatasetNode> from, std::int64_t count);
+// `filters`: whether examples may be left out; their number is then not known.
+std::shared_ptr<const DatasetNode> make_map(std::shared_ptr<const DatasetNode> from, ExampleFilter f, bool filters);
+// At most `count` examples from the one at `begin` on. Rows stay rows, that can be taken in any order.
+std::shared_ptr<const DatasetNode> make_part(std::shared_ptr<const DatasetNode> from, std::size_t begin,
+                                             std::size_t count);
+// Of examples that come one by one.
+std::shared_ptr<const DatasetNode> make_window(std::shared_ptr<const DatasetNode> from, std::size_t count,
+                                               const StreamWindowOptions& options);
+
+}  // namespace plimsoll

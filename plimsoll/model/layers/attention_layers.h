@@ -1,0 +1,41 @@
+// MultiHeadAttention: queries look up values by keys, several times side by side.
+//
+//   const LayerOutput y = layers::MultiHeadAttention(8, 32)({x, x});     // Query and value; keys are the values.
+//   layers::MultiHeadAttention(8, 32, {.causal = true})({query, value, key})
+//
+// Query [batch, queries, features], value and key [batch, keys, ..]; the result is like the query. Weights are named
+// and shaped as in Keras. Scores are never held all at once. A mask of the value (or of the key) leaves out keys.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "plimsoll/base/api.h"
+#include "plimsoll/model/layers/layer.h"
+
+namespace plimsoll {
+
+struct MultiHeadAttentionOptions {
+  std::int64_t value_dim = 0;  // 0: as the keys.
+  bool use_bias = true;
+  bool causal = false;  // A query sees no key after its own place.
+  std::string name = {};
+  std::optional<std::uint64_t> seed = {};
+  Initializer kernel_initializer = "glorot_uniform";  // Of all four projections, as what follows.
+  Initializer bias_initializer = "zeros";
+  Regularizer kernel_regularizer = {};
+  Regularizer bias_regularizer = {};
+  Constraint kernel_constraint = {};
+  Constraint bias_constraint = {};
+};
+
+namespace layers {
+
+class PLIMSOLL_API MultiHeadAttention : public Layer {
+ public:
+  MultiHeadAttention(std::int64_t num_heads, std::int64_t key_dim, const MultiHeadAttentionOptions& options = {});
+};
+
+}  // namespace layers
+}  // namespace plimsoll

@@ -1,0 +1,60 @@
+// BatchNormalization and LayerNormalization, over the last axis; files may name it by its number.
+//
+//   layers::BatchNormalization(); layers::LayerNormalization({.epsilon = 1e-5})
+//
+// Keras' defaults. In training a batch norm uses the batch's own moments and moves its averages, when the step has
+// succeeded; else it uses the averages, and so it does when it is not trainable.
+#pragma once
+
+#include <string>
+
+#include "plimsoll/base/api.h"
+#include "plimsoll/model/layers/layer.h"
+
+namespace plimsoll {
+
+struct BatchNormalizationOptions {
+  double momentum = 0.99;
+  double epsilon = 1e-3;
+  bool center = true;  // With beta.
+  bool scale = true;   // With gamma.
+  std::string name = {};
+  Shape input_shape = {};
+  Regularizer gamma_regularizer = {};
+  Regularizer beta_regularizer = {};
+  Constraint gamma_constraint = {};
+  Constraint beta_constraint = {};
+  Initializer gamma_initializer = "ones";
+  Initializer beta_initializer = "zeros";
+  Initializer moving_mean_initializer = "zeros";
+  Initializer moving_variance_initializer = "ones";
+  std::int64_t axis = -1;  // The last one, counted from either end.
+};
+struct LayerNormalizationOptions {
+  double epsilon = 1e-3;
+  bool center = true;
+  bool scale = true;
+  std::string name = {};
+  Shape input_shape = {};
+  Regularizer gamma_regularizer = {};
+  Regularizer beta_regularizer = {};
+  Constraint gamma_constraint = {};
+  Constraint beta_constraint = {};
+  Initializer gamma_initializer = "ones";
+  Initializer beta_initializer = "zeros";
+  std::int64_t axis = -1;  // The last one, counted from either end.
+};
+
+namespace layers {
+
+class PLIMSOLL_API BatchNormalization : public Layer {
+ public:
+  explicit BatchNormalization(const BatchNormalizationOptions& options = {});
+};
+class PLIMSOLL_API LayerNormalization : public Layer {
+ public:
+  explicit LayerNormalization(const LayerNormalizationOptions& options = {});
+};
+
+}  // namespace layers
+}  // namespace plimsoll

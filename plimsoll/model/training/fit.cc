@@ -1,0 +1,348 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "plimsoll/base/error.h"
+#include "plimsoll/base/log.h"
+#include "plimsoll/device/device_memory.h"
+#include "plimsoll/memory/thread_memory.h"
+#include "plimsoll/model/data/rows.h"
+#include "plimsoll/model/internal/network.h"
+#include "plimsoll/model/internal/require_tensors.h"
+#include "plimsoll/model/layers/recurrent_states.h"
+#include "plimsoll/model/model.h"
+#include "plimsoll/model/training/growth_watch.h"
+#include "plimsoll/model/training/planned_budget.h"
+#include "plimsoll/model/training/progress.h"
+#include "plimsoll/model/training/targets.h"
+#include "plimsoll/model/training/train_step.h"
+#include "plimsoll/tensor/make_tensor.h"
+#include "plimsoll/tensor/tidy.h"
+
+namespace plimsoll {
+namespace {
+
+void require_compiled(const Network& network, const char* where) {
+  if (!network.training.is_compiled())
+    throw FailedPrecondition(
+        fmt::format("{}: model \"{}\" is not compiled; call compile first", where, network.name()));
+}
+
+// The weight of each example's class, times the weight it has.
+Tensor class_weights_of(const Example& batch, const std::map<std::int64_t, double>& classes) {
+  const OutsideScopes outside;
+  return tidy([&] {
+    const Tensor& y = batch.y();
+    Tensor labels = y.rank() > 1 && y.shape().back() > 1 ? y.argmax(-1) : y.cast(i64);
+    labels = labels.reshape({labels.shape()[0], -1});
+    if (labels.shape()[1] != 1)
+      throw InvalidArgument(fmt::format("fit: class weights need one label for each example, targets have shape {}",
+                                        y.shape().to_string()));
+    const Tensor weights =
+        make_tensor({.op = "class_weights", .category = Category::kInputs}, {labels.shape()[0]}, f32, device_of(y));
+    float* const to = writable(weights).data<float>();
+    const auto from = labels.data<std::int64_t>();
+    for (std::size_t i = 0; i < from.size(); ++i) {
+      const auto found = classes.find(from[i]);
+      to[i] = found == classes.end() ? 1.f : static_cast<float>(found->second);
+    }
+    if (batch.weights.is_empty_handle()) return weights;
+    return batch.weights.cast(f32) * fit_weights(weights, batch.weights.shape(), "fit");
+  });
+}
+
+// A dataset of which a pass leaves later ones as they would be.
+Dataset looking(const Dataset& data) {
+  const auto frozen = data.is_set() ? data.node()->frozen(false) : nullptr;
+  return frozen ? Dataset(frozen) : data;
+}
+
+// A pass, charged to the budget.
+class ChargedPass {
+ public:
+  ChargedPass(const Network& network, const Dataset& data, PlannedBudget& memory) : network_(network), memory_(memory) {
+    const BudgetScope scope(memory_.loading());
+    stream_ = data.open();
+  }
+  // The next batch, when the one before has gone.
+  bool next(Example& batch) {
+    batch = {};
+    const BudgetScope scope(memory_.loading());
+    if (!stream_->next(batch)) return false;
+    cast_inputs(network_, batch.inputs);
+    return true;
+  }
+
+ private:
+  const Network& network_;
+  PlannedBudget& memory_;
+  std::unique_ptr<ExampleStream> stream_;
+};
+
+struct TestOptions {
+  std::string_view prefix = {};
+  const char* empty = "evaluate: the dataset has no batches; give it some";  // What to say of one.
+};
+
+Logs run_test(Network& network, const Dataset& data, PlannedBudget& memory, const TestOptions& options) {
+  StepMeans means(network, options.prefix);
+  Example batch;
+  std::size_t batches = 0;
+  for (ChargedPass pass(network, data, memory); pass.next(batch); ++batches) {
+    memory.admit({memory.need_of(StepKind::kTest, batch, *data.node())});
+    const BudgetScope scope(memory.running());
+    means.add(test_step(network, batch));
+  }
+  if (batches == 0) throw InvalidArgument(options.empty);
+  return std::move(means).logs();
+}
+
+// While it lives, the thread's blocks are charged to no budget.
+class OutsideBudgets {
+ public:
+  OutsideBudgets() noexcept : before_(std::exchange(ThreadMemory::current().budget, nullptr)) {}
+  ~OutsideBudgets() { ThreadMemory::current().budget = before_; }
+  OutsideBudgets(const OutsideBudgets&) = delete;
+  OutsideBudgets& operator=(const OutsideBudgets&) = delete;
+
+ private:
+  Meter* const before_;
+};
+
+// What is trained on and tested with; either may be unset.
+struct TrainedOn {
+  Dataset train, test;
+  std::map<std::int64_t, double> class_weights;
+};
+
+// When data could not be loaded, or a step that has no plan could not run: throws the limit that would do, if that is
+// known. One batch of each dataset is loaded for it, outside of budgets: the need of shuffles and windows is their own
+// affair. Devices still refuse.
+void explain_refusal(Network& network, const PlannedBudget& memory, const TrainedOn& on) {
+  PlannedBudget::Needs needs;
+  try {
+    const OutsideBudgets free;
+    PlannedBudget measuring(network, "fit", {});
+    const auto look_at = [&](const Dataset& data, StepKind kind) {
+      if (!data.is_set()) return;
+      Example batch;
+      const Dataset looked_at = looking(data);
+      ChargedPass pass(network, looked_at, measuring);
+      if (!pass.next(batch)) return;
+      if (kind == StepKind::kTrain && !on.class_weights.empty())
+        batch.weights = class_weights_of(batch, on.class_weights);
+      needs.push_back(measuring.measure(kind, batch, *data.node()));
+    };
+    look_at(on.test, StepKind::kTest);
+    look_at(on.train, StepKind::kTrain);
+    std::reverse(needs.begin(), needs.end());
+  } catch (const Error&) {  // The first refusal stands.
+    return;
+  }
+  network.training.planned.clear();
+  forget_new_states(network);
+  memory.refuse_too_small(std::move(needs));
+}
+
+// One fit: epochs, callbacks, history.
+class Fit {
+ public:
+  Fit(Model model, const Dataset& data, const FitOptions& options)
+      : model_(std::move(model)),
+        network_(model_.network()),
+        data_(data),
+        options_(options),
+        device_(device_of_new_tensors()),
+        memory_(network_, "fit", options.budget),
+        progress_({.verbose = options.verbose,
+                   .epochs = options.epochs,
+                   .batches = data.size(),
+                   .device = device_,
+                   .budget = &memory_}) {}
+
+  History run() {
+    network_.training.stop = false;
+    reset_memory_stats(device_);
+    const std::vector<std::string> names = log_names();
+    tell([&](CallbackBase& callback) { callback.check_names(names); });
+    try {
+      look_at_validation();
+      tell([&](CallbackBase& callback) { callback.on_train_begin(model_); });
+      run_epochs();
+    } catch (const OutOfMemory&) {
+      if (!has_stepped_ && !memory_.has_refused() && memory_.is_limited())
+        explain_refusal(network_, memory_, {data_, options_.validation_data, options_.class_weights});
+      throw;
+    }
+    tell([&](CallbackBase& callback) { callback.on_train_end(model_); });
+    history_.set_peak_bytes(memory_.peak_bytes());
+    return history_;
+  }
+
+ private:
+  static std::string device_of_new_tensors() {
+    return tidy([] { return make_tensor({.op = "fit"}, {0}, f32, current_device()).device(); });
+  }
+
+  template <class F>
+  void tell(F&& f) {
+    for (const Callback& callback : options_.callbacks) f(callback.base());
+  }
+  // After an error: callbacks let go of what they hold; a second error is not the one to report.
+  void end_quietly() {
+    for (const Callback& callback : options_.callbacks) {
+      try {
+        callback.base().on_train_end(model_);
+      } catch (const std::exception&) {
+      }
+    }
+  }
+
+  template <class F>
+  auto charged(F&& f) {
+    const BudgetScope scope(memory_.running());
+    return f();
+  }
+
+  void run_epochs() {
+    try {
+      for (int epoch = options_.initial_epoch; epoch < options_.epochs && !network_.training.stop; ++epoch)
+        run_epoch(epoch);
+    } catch (...) {
+      end_quietly();
+      throw;
+    }
+  }
+
+  void run_epoch(int epoch) {
+    tell([&](CallbackBase& callback) { callback.on_epoch_begin(model_, epoch); });
+    progress_.begin_epoch(epoch);
+    StepMeans means(network_);
+    std::size_t number = 0;
+    Example batch;
+    for (ChargedPass pass(network_, data_, memory_); pass.next(batch);) {
+      if (!options_.class_weights.empty()) batch.weights = weights_of(batch);
+      PlannedBudget::Needs needs;
+      needs.push_back(memory_.need_of(StepKind::kTrain, batch, *data_.node()));
+      if (validation_) needs.push_back(*std::exchange(validation_, {}));
+      memory_.admit(std::move(needs));
+      means.add(charged([&] { return train_step(network_, batch); }));
+      has_stepped_ = true;
+      if (!options_.callbacks.empty() || progress_.wants_batches()) {
+        const Logs& logs = means.logs();
+        tell([&](CallbackBase& callback) { callback.on_batch_end(model_, number, logs); });
+        progress_.batch_ended(number + 1, logs);
+      }
+      ++number;
+      watch(steps_);
+      if (network_.training.stop) break;
+    }
+    if (number == 0) throw InvalidArgument("fit: the dataset has no batches; give it some");
+    Logs logs = means.logs();
+    if (options_.validation_data.is_set())
+      for (const auto& [name, value] : run_validation()) logs.set(name, value);
+    progress_.end_epoch(number, logs);
+    tell([&](CallbackBase& callback) { callback.on_epoch_end(model_, epoch, logs); });
+    history_.add(logs);
+    watch(epochs_);
+  }
+
+  // Memory that rises without end is said once.
+  void watch(GrowthWatch& phase) {
+    const std::optional<std::string> found = history_.growth().empty() ? phase.step_ended() : std::nullopt;
+    if (!found) return;
+    history_.set_growth(*found);
+    log_message(LogLevel::warning, *found);
+  }
+
+  Tensor weights_of(const Example& batch) {
+    return charged([&] { return class_weights_of(batch, options_.class_weights); });
+  }
+
+  // A validation that would not fit is refused before the first step too.
+  void look_at_validation() {
+    if (!memory_.is_limited() || !options_.validation_data.is_set()) return;
+    Example batch;
+    const Dataset looked_at = looking(options_.validation_data);
+    ChargedPass pass(network_, looked_at, memory_);
+    if (pass.next(batch)) validation_ = memory_.need_of(StepKind::kTest, batch, *options_.validation_data.node());
+  }
+  // What the logs of an epoch will have.
+  std::vector<std::string> log_names() const {
+    std::vector<std::string> names;
+    const Logs logs = StepMeans(network_).logs();
+    for (const auto& [name, value] : logs) names.push_back(name);
+    if (options_.validation_data.is_set())
+      for (const auto& [name, value] : logs) names.push_back("val_" + name);
+    return names;
+  }
+  Logs run_validation() {
+    return run_test(network_, options_.validation_data, memory_,
+                    {.prefix = "val_", .empty = "fit: validation_data has no batches; give it some, or leave it out"});
+  }
+
+  Model model_;
+  Network& network_;
+  const Dataset data_;
+  const FitOptions& options_;
+  const std::string device_;
+  PlannedBudget memory_;
+  std::optional<PlannedBudget::Need> validation_;  // Of its first batch, until that is admitted.
+  bool has_stepped_ = false;
+  Progress progress_;
+  History history_;
+  GrowthWatch steps_{"step", 16, 16}, epochs_{"epoch", 2, 1};
+};
+
+}  // namespace
+
+History Model::fit(const Dataset& data, const FitOptions& options) const {
+  require_compiled(*network_, "fit");
+  if (options.epochs < 0 || options.initial_epoch < 0)
+    throw InvalidArgument(
+        fmt::format("fit: {} epochs, the first of number {}; give 0 or more", options.epochs, options.initial_epoch));
+  if (options.validation_split != 0)
+    throw InvalidArgument("fit: validation_split needs tensors; split the dataset and give validation_data");
+  return Fit(*this, data, options).run();
+}
+
+History Model::fit(const Tensor& x, const Tensor& y, const FitOptions& options) const {
+  require_compiled(*network_, "fit");
+  if (!(options.validation_split >= 0 && options.validation_split < 1))
+    throw InvalidArgument(
+        fmt::format("fit: validation_split is {}; give 0 or more, and less than 1", options.validation_split));
+  require_tensors({x}, "fit", "x");
+  require_tensors({y}, "fit", "y");
+  Dataset rows = Dataset::from_tensors(x, y);
+  FitOptions told = options;
+  told.validation_split = 0;
+  const std::size_t count = rows.size().value_or(0);
+  if (options.validation_split > 0 && !options.validation_data.is_set()) {
+    const auto kept = static_cast<std::size_t>(std::floor(static_cast<double>(count) * (1 - options.validation_split)));
+    told.validation_data = rows.skip(kept).batch(options.batch_size);
+    rows = rows.take(kept);
+  }
+  if (options.shuffle && count > 1) rows = rows.shuffle(count);
+  return fit(rows.batch(options.batch_size), told);
+}
+
+Logs Model::evaluate(const Dataset& data) const {
+  require_compiled(*network_, "evaluate");
+  PlannedBudget memory(*network_, "evaluate", {});
+  try {
+    return run_test(*network_, data, memory, {});
+  } catch (const OutOfMemory&) {
+    if (!memory.has_refused() && memory.is_limited())
+      explain_refusal(*network_, memory, {.train = {}, .test = data, .class_weights = {}});
+    throw;
+  }
+}
+
+Logs Model::evaluate(const Tensor& x, const Tensor& y, const BatchSizeOptions& options) const {
+  require_tensors({x}, "evaluate", "x");
+  require_tensors({y}, "evaluate", "y");
+  return evaluate(Dataset::from_tensors(x, y).batch(options.batch_size));
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,30 @@
+// Monitor: the best value so far of one entry of the logs.
+//
+// Better is smaller, or larger when the name ends in acc, accuracy or auc. NaN is never the best. A
+// name that is not there is said once.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "plimsoll/model/training/logs.h"
+
+namespace plimsoll {
+
+class Monitor {
+ public:
+  Monitor(const std::string& name, double min_delta);
+
+  void begin();  // Forgets.
+  // Nothing when the value is not there; else whether it is the best by at least the delta.
+  std::optional<bool> improves(const Logs& logs);
+
+ private:
+  const std::string name_;
+  const bool larger_;
+  const double delta_;
+  std::optional<double> best_;
+  bool warned_ = false;
+};
+
+}  // namespace plimsoll

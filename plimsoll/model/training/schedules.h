@@ -1,0 +1,48 @@
+// Learning rates that change from step to step.
+//
+//   model.fit(train, {.callbacks = {callbacks::LearningRate(schedules::ExponentialDecay({.initial = 1e-2,
+//                                                                                        .decay_steps = 1000}))}});
+//
+// A schedule gives the rate of a step by its number, from 0 on: that of the optimizer, so a second fit goes on where
+// the first ended. Keras' formulas. Throws InvalidArgument for steps below 1 and rates that are negative or not finite.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "plimsoll/base/api.h"
+#include "plimsoll/model/training/callback.h"
+
+namespace plimsoll {
+
+using Schedule = std::function<double(std::int64_t step)>;
+
+struct ExponentialDecayOptions {
+  double initial = 1e-3;
+  std::int64_t decay_steps = 1000;
+  double decay_rate = 0.96;  // What is left after decay_steps.
+  bool staircase = false;    // In whole decay_steps only.
+};
+struct CosineDecayOptions {
+  double initial = 1e-3;
+  std::int64_t decay_steps = 1000;
+  double alpha = 0;               // The least, as a share of the first.
+  std::int64_t warmup_steps = 0;  // Before it, from 0 up to the first.
+};
+struct PiecewiseConstantOptions {
+  std::vector<std::int64_t> boundaries = {};  // A step up to and with the first has the first value.
+  std::vector<double> values = {};            // One more than there are boundaries.
+};
+
+namespace schedules {
+PLIMSOLL_API Schedule ExponentialDecay(const ExponentialDecayOptions& options);
+PLIMSOLL_API Schedule CosineDecay(const CosineDecayOptions& options);
+PLIMSOLL_API Schedule PiecewiseConstantDecay(const PiecewiseConstantOptions& options);
+}  // namespace schedules
+
+namespace callbacks {
+PLIMSOLL_API Callback LearningRate(Schedule schedule);
+}  // namespace callbacks
+
+}  // namespace plimsoll
