@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/json.h"
 #include "plimsoll/base/make_directories.h"
 #include "plimsoll/cli/train/demo_series.h"
 #include "plimsoll/io/checkpoint_state.h"
@@ -44,7 +44,7 @@ std::size_t foresee(const Model& model) {
                               {"smallest_budget_bytes", forecast.smallest_budget},
                               {"batch_size", kBatch},
                               {"by_category", forecast.by_category}};
-  trace_text("@forecast " + record.dump());
+  trace_text("@forecast " + json_text(record));
   return forecast.peak_bytes;
 }
 

@@ -65,21 +65,21 @@ void run(const Options& options) {
 
 }  // namespace
 
-void add_forecast_command(CLI::App& app) {
+void add_forecast_command(CommandLine& app) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand(
-      "forecast", "Say what training a Layers model takes, without running it; exit 3 when it does not fit the budget");
-  command->add_option("MODEL", options->model, "model.json, as TensorFlow.js saves it")->required()->type_name("FILE");
-  command->add_option("--batch", options->batch, "Examples in a batch")->required()->check(at_least(1));
-  add_training_choice(*command, options->choice);
-  command->add_option("--budget", options->budget, "Bytes there are, as 24MiB; left out: the device's")
-      ->check(size_check())
-      ->type_name("SIZE");
-  command->add_flag("--json", options->json, "Print one JSON document");
-  command->footer(
+  Command command(app, "forecast",
+                  "Say what training a Layers model takes, without running it; exit 3 when it does not fit the budget");
+  command.option("MODEL", options->model, "model.json, as TensorFlow.js saves it").required().value("FILE");
+  command.option("--batch", options->batch, "Examples in a batch").required().check(at_least(1));
+  add_training_choice(command, options->choice);
+  command.option("--budget", options->budget, "Bytes there are, as 24MiB; left out: the device's")
+      .check(size_check())
+      .value("SIZE");
+  command.flag("--json", options->json, "Print one JSON document");
+  command.notes(
       "What `plimsoll train` takes with the same model and options, to the byte; largest batches are looked for up to "
       "2^30.");
-  command->callback([options] { run(*options); });
+  command.run([options] { run(*options); });
 }
 
 }  // namespace plimsoll

@@ -4,10 +4,10 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "plimsoll/base/atomic_file.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/json.h"
 #include "plimsoll/base/make_directories.h"
 #include "plimsoll/model/keras/layers_model.h"
 #include "plimsoll/model/layers/convolution_layers.h"
@@ -79,11 +79,11 @@ void write_topology(const Model& model, const std::string& path, bool with_train
     const std::string path;
   } const whole{pattern};
   save_layers_model(model, whole.path, {.include_optimizer = with_training});
-  auto document = nlohmann::ordered_json::parse(read_file(whole.path + "/model.json", std::size_t{1} << 30));
+  auto document = parse_ordered_json(read_file(whole.path + "/model.json", std::size_t{1} << 30));
   document.erase("weightsManifest");
   if (const fs::path parent = fs::path(path).parent_path(); !parent.empty()) make_directories(parent);
   AtomicFile file(path);
-  file.write(document.dump(1) + "\n");
+  file.write(json_text(document, 1) + "\n");
   file.commit();
 }
 

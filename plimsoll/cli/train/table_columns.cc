@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "plimsoll/base/atomic_file.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/json.h"
 #include "plimsoll/base/make_directories.h"
 #include "plimsoll/model/data/counted.h"
 
@@ -61,7 +61,7 @@ std::string TableColumns::to_json() const {
     document["horizon"] = horizon;
   }
   try {
-    return document.dump(1) + "\n";
+    return strict_json_text(document, 1) + "\n";
   } catch (const nlohmann::json::exception&) {
     throw InvalidArgument("train: names or categories of the CSV are not UTF-8; convert the file");
   }
@@ -78,7 +78,7 @@ void TableColumns::save(const std::string& folder) const {
 TableColumns TableColumns::load(const std::string& path) {
   TableColumns columns;
   try {
-    const auto document = nlohmann::json::parse(read_file(path, kMostBytes));
+    const auto document = parse_json(read_file(path, kMostBytes));
     const bool plain = document.at("version") == 1;
     if (document.at("format") != "plimsoll-columns" || (!plain && document.at("version") != 2))
       throw Corruption(fmt::format("{}: is not a description of columns that this version knows", path));

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "plimsoll/base/atomic_file.h"
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/json.h"
 #include "plimsoll/device/device.h"
 #include "plimsoll/io/npz.h"
 #include "plimsoll/model/data/counted.h"
@@ -309,7 +309,7 @@ void save_tensors(const std::string& path, const std::vector<std::string>& names
                           {"shape", std::vector<std::int64_t>(tensors[i].shape().begin(), tensors[i].shape().end())},
                           {"dtype", "float32"},
                           {"data", tensors[i].cast(f32).to_vector<float>()}});
-    file.write(document.dump());
+    file.write(strict_json_text(document));
   }
   file.commit();
 }

@@ -299,40 +299,38 @@ std::string TrainingTable::summary() const {
   return text;
 }
 
-void add_header_option(CLI::App& command, DataOptions& options) {
-  command.add_option("--header", options.header, "Whether the first line of a CSV has the names of its columns")
-      ->check(CLI::IsMember({"yes", "no", "auto"}))
-      ->capture_default_str();
+void add_header_option(Command& command, DataOptions& options) {
+  command.option("--header", options.header, "Whether the first line of a CSV has the names of its columns")
+      .one_of({"yes", "no", "auto"})
+      .show_default();
 }
 
-void add_missing_option(CLI::App& command, DataOptions& options, const char* what) {
-  command.add_option("--missing", options.missing, what)
-      ->check(CLI::IsMember({"error", "zero", "nan", "drop"}))
-      ->capture_default_str();
+void add_missing_option(Command& command, DataOptions& options, const char* what) {
+  command.option("--missing", options.missing, what).one_of({"error", "zero", "nan", "drop"}).show_default();
 }
 
-void add_table_options(CLI::App& command, DataOptions& options) {
-  command.add_option("--target", options.targets,
-                     "Columns of the CSV that are targets, by name or by number from 1; left out: the last");
-  command.add_option("--features", options.features,
-                     "Columns that are inputs; left out: all others, except for dates. A date that is named is used "
-                     "as time");
-  command.add_option("--ignore", options.ignore, "Columns that are left out");
-  command.add_option("--categorical", options.categorical,
-                     "Columns of categories, which become numbers, kept in columns.json; left out: those of text");
-  command.add_option("--look-back", options.look_back, "A time series: an input is this many rows after one another")
-      ->check(at_least(1))
-      ->type_name("N");
-  command.add_option("--horizon", options.horizon, "and a target the targets of this many rows after them")
-      ->check(at_least(1))
-      ->type_name("N")
-      ->capture_default_str();
+void add_table_options(Command& command, DataOptions& options) {
+  command.option("--target", options.targets,
+                 "Columns of the CSV that are targets, by name or by number from 1; left out: the last");
+  command.option("--features", options.features,
+                 "Columns that are inputs; left out: all others, except for dates. A date that is named is used "
+                 "as time");
+  command.option("--ignore", options.ignore, "Columns that are left out");
+  command.option("--categorical", options.categorical,
+                 "Columns of categories, which become numbers, kept in columns.json; left out: those of text");
+  command.option("--look-back", options.look_back, "A time series: an input is this many rows after one another")
+      .check(at_least(1))
+      .value("N");
+  command.option("--horizon", options.horizon, "and a target the targets of this many rows after them")
+      .check(at_least(1))
+      .value("N")
+      .show_default();
   command
-      .add_option("--standardize", options.standardize,
-                  "Bring each column to mean 0 and deviation 1, kept in columns.json; auto: with --look-back, and "
-                  "when there is no MODEL")
-      ->check(CLI::IsMember({"yes", "no", "auto"}))
-      ->capture_default_str();
+      .option("--standardize", options.standardize,
+              "Bring each column to mean 0 and deviation 1, kept in columns.json; auto: with --look-back, and "
+              "when there is no MODEL")
+      .one_of({"yes", "no", "auto"})
+      .show_default();
   add_missing_option(command, options, "What an empty field of an input is; drop: its line is left out");
   add_header_option(command, options);
 }

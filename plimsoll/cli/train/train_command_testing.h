@@ -6,10 +6,10 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "plimsoll/base/json.h"
 #include "plimsoll/cli/cli_testing.h"
 #include "plimsoll/model/keras/layers_model.h"
 #include "plimsoll/model/layers/core_layers.h"
@@ -43,7 +43,7 @@ class TrainCommand : public testing::Test {
 
   static nlohmann::json run_json(std::vector<std::string> arguments) {
     arguments.push_back("--json");
-    return nlohmann::json::parse(run(arguments));
+    return parse_json(run(arguments));
   }
   static std::string run(const std::vector<std::string>& arguments, int expected_code = 0) {
     const CliResult result = run_cli(arguments);

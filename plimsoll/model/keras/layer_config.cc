@@ -5,9 +5,9 @@
 #include <cmath>
 #include <map>
 #include <mutex>
-#include <nlohmann/json.hpp>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/json.h"
 #include "plimsoll/model/keras/config.h"
 #include "plimsoll/model/keras/layer_names.h"
 
@@ -24,7 +24,7 @@ const char* kind_of(const Json& value) { return value.type_name(); }
 
 // A value for a message.
 std::string shortened(const Json& value) {
-  std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string text = json_text(value);
   if (text.size() > 80) text = text.substr(0, 77) + "...";
   return text;
 }
@@ -33,7 +33,7 @@ std::int64_t to_integer(const Json& value, const std::string& path) {
   std::int64_t result = 0;
   if (value.is_number_integer()) {
     if (value.is_number_unsigned() && value.get<std::uint64_t>() > static_cast<std::uint64_t>(kMaxInteger))
-      throw Corruption(fmt::format("{}: {} is too large a number", path, value.dump()));
+      throw Corruption(fmt::format("{}: {} is too large a number", path, json_text(value)));
     result = value.get<std::int64_t>();
   } else if (value.is_number_float() && std::floor(value.get<double>()) == value.get<double>() &&
              std::abs(value.get<double>()) < static_cast<double>(kMaxInteger)) {

@@ -4,13 +4,13 @@
 
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 
 #include "plimsoll/base/atomic_file.h"
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/json.h"
 #include "plimsoll/base/make_directories.h"
 #include "plimsoll/device/device_memory.h"
 #include "plimsoll/model/data/counted.h"
@@ -176,7 +176,7 @@ void write_files(const fs::path& directory, OrderedJson& document, Manifest& man
     weights.write(std::span<const std::byte>(view.bytes(), view.nbytes()));
   }
   AtomicFile json(json_path);
-  json.write(document.dump());
+  json.write(strict_json_text(document));
   weights.commit();
   std::error_code ignored;
   try {
