@@ -80,6 +80,15 @@ const MemoryPlan& Program::memory_plan_of(std::size_t point) const {
   return point == 0 ? memory_plan() : family().variant(point).tables().plan;
 }
 
+MemoryPlan Program::memory_plan_with_front() const {
+  MemoryPlan plan = memory_plan();
+  plan.front = front();
+  plan.smallest_bytes = plan.front.back().bytes;
+  plan.floor_bytes = floor_bytes();
+  plan.floor_step = floor_step();
+  return plan;
+}
+
 std::size_t Program::bytes() const noexcept {
   const ProgramFamily* const family = family_.load(std::memory_order_acquire);
   std::size_t total = sizeof(Program) + tables().bytes() + graph().nodes().size() * sizeof(Node);

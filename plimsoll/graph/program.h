@@ -87,6 +87,7 @@ class Program {
   std::size_t floor_bytes() const;
   std::string floor_step() const;
   const MemoryPlan& memory_plan_of(std::size_t point) const;  // Of that one of front(); 0 is memory_plan().
+  MemoryPlan memory_plan_with_front() const;
 
   using VariableUse = ProgramVariable;
   const std::vector<VariableUse>& variables() const noexcept { return tables().variables; }

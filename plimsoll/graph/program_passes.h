@@ -52,12 +52,12 @@ std::vector<std::uint32_t> share_bytes(StepList& list);
 struct BufferPlaces {
   std::vector<ProgramTables::Extent> extents;
   std::vector<std::size_t> root_offsets, scratch_offsets;  // By root and by step.
-  std::size_t lower_bound = 0;                             // No places needs less.
+  std::size_t lower_bound = 0;                             // No places need less.
 
   std::size_t extent_bytes() const noexcept;
 };
 struct PlaceLimits {
-  std::size_t capacity = SIZE_MAX;  // A places within it is good enough.
+  std::size_t capacity = SIZE_MAX;  // Places within it are good enough.
   std::uint64_t nodes = 20'000;     // Placements tried after the first plan.
 };
 // Counts its work and looks at no clock: the same list gives the same places on every machine.
