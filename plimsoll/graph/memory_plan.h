@@ -40,6 +40,12 @@ struct PlannedBuffer {
   }
 };
 
+// A budget that a run fits in, and what it costs there.
+struct BudgetPoint {
+  std::size_t bytes = 0;  // Of blocks: the extent and the results.
+  double slowdown = 1;    // Predicted: the cost of all steps, repeated ones included, over that of each one once.
+};
+
 struct PLIMSOLL_API MemoryPlan {
   std::size_t peak_bytes = 0;
   std::size_t lower_bound_bytes = 0;
