@@ -12,25 +12,25 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-Tensor plural() { return arange(0, 6).reshape({3, 2}); }
+Tensor counted() { return arange(0, 6).reshape({3, 2}); }
 
 TEST(Gather, ChoosesRows) {
-  const Tensor y = gather(plural(), constant({2, 0, 2}));
+  const Tensor y = gather(counted(), constant({2, 0, 2}));
   EXPECT_EQ(y.shape(), Shape({3, 2}));
   EXPECT_THAT(y.to_vector<int>(), ElementsAre(4, 5, 0, 1, 4, 5));
-  EXPECT_THAT(gather(plural(), constant({1}).cast(i64)).to_vector<int>(), ElementsAre(2, 3));
+  EXPECT_THAT(gather(counted(), constant({1}).cast(i64)).to_vector<int>(), ElementsAre(2, 3));
 }
 
 TEST(Gather, TakesIndicesInBraces) {
-  EXPECT_THAT(gather(plural(), {2, 0}).to_vector<int>(), ElementsAre(4, 5, 0, 1));
-  EXPECT_THAT(gather(plural(), {1}, 1).to_vector<int>(), ElementsAre(1, 3, 5));
-  EXPECT_EQ(gather(plural(), {}).shape(), Shape({0, 2}));
-  EXPECT_THROW(gather(plural(), {3}), InvalidArgument);
+  EXPECT_THAT(gather(counted(), {2, 0}).to_vector<int>(), ElementsAre(4, 5, 0, 1));
+  EXPECT_THAT(gather(counted(), {1}, 1).to_vector<int>(), ElementsAre(1, 3, 5));
+  EXPECT_EQ(gather(counted(), {}).shape(), Shape({0, 2}));
+  EXPECT_THROW(gather(counted(), {3}), InvalidArgument);
 }
 
 TEST(Gather, ChoosesAlongAnotherAxis) {
-  EXPECT_THAT(gather(plural(), constant({1, 1}), 1).to_vector<int>(), ElementsAre(1, 1, 3, 3, 5, 5));
-  EXPECT_THAT(gather(plural(), constant({0}), -1).to_vector<int>(), ElementsAre(0, 2, 4));
+  EXPECT_THAT(gather(counted(), constant({1, 1}), 1).to_vector<int>(), ElementsAre(1, 1, 3, 3, 5, 5));
+  EXPECT_THAT(gather(counted(), constant({0}), -1).to_vector<int>(), ElementsAre(0, 2, 4));
 }
 
 TEST(Gather, PutsTheShapeOfTheIndicesInPlaceOfTheAxis) {
@@ -49,7 +49,7 @@ TEST(Gather, MovesEveryDtype) {
 }
 
 TEST(Gather, NamesTheFirstBadIndex) {
-  const Tensor x = plural();
+  const Tensor x = counted();
   EXPECT_THAT(
       [&] {
         gather(x, constant({{0, 1}, {3, -1}}));
@@ -66,7 +66,7 @@ TEST(Gather, NamesTheFirstBadIndex) {
 }
 
 TEST(Gather, RefusesOperandsThatDoNotFit) {
-  const Tensor x = plural(), indices = constant({0});
+  const Tensor x = counted(), indices = constant({0});
   EXPECT_THAT([&] { gather(x, constant({0.f})); },
               ThrowsMessage<InvalidArgument>("gather: indices are float32; cast them to int32 or int64"));
   EXPECT_THROW(gather(x, indices, 2), InvalidArgument);
@@ -81,7 +81,7 @@ TEST(Gather, RefusesOperandsThatDoNotFit) {
 
 TEST(Gather, InfersUnknownSizes) {
   Recording recording;
-  const Tensor x = plural();
+  const Tensor x = counted();
   recording.watch([&] { return gather(x, constant({1, 1}), 1); });
   const Shape shape = {-1, 3}, indices = {-1};
   const SpecRef specs[] = {{&shape, f32}, {&indices, i64}};

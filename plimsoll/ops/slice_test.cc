@@ -13,18 +13,18 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::ThrowsMessage;
 
-Tensor plural() { return arange(0, 12).reshape({3, 4}); }
+Tensor counted() { return arange(0, 12).reshape({3, 4}); }
 
 TEST(Slice, CutsEveryAxis) {
-  const Tensor part = plural().slice({1, 1}, {2, 2});
+  const Tensor part = counted().slice({1, 1}, {2, 2});
   EXPECT_EQ(part.shape(), Shape({2, 2}));
   EXPECT_THAT(part.to_vector<int>(), ElementsAre(5, 6, 9, 10));
-  EXPECT_THAT(slice(plural(), {0, 3}, {-1, -1}).to_vector<int>(), ElementsAre(3, 7, 11));
+  EXPECT_THAT(slice(counted(), {0, 3}, {-1, -1}).to_vector<int>(), ElementsAre(3, 7, 11));
 }
 
 TEST(Slice, LeavesAxesThatAreNotGivenWhole) {
-  EXPECT_THAT(plural().slice({2}, {1}).to_vector<int>(), ElementsAre(8, 9, 10, 11));
-  EXPECT_EQ(plural().slice({}, {}).to_vector<int>(), plural().to_vector<int>());
+  EXPECT_THAT(counted().slice({2}, {1}).to_vector<int>(), ElementsAre(8, 9, 10, 11));
+  EXPECT_EQ(counted().slice({}, {}).to_vector<int>(), counted().to_vector<int>());
   EXPECT_EQ(constant(3).slice({}, {}).item<int>(), 3);
 }
 
@@ -39,7 +39,7 @@ TEST(Slice, MovesEveryDtype) {
 }
 
 TEST(Slice, OfTheFirstAxisIsATensorMoreOnTheSameBuffer) {
-  const Tensor x = plural();
+  const Tensor x = counted();
   const MemoryInfo before = memory();
   const Tensor rows = x.slice({1, 0}, {2, 4}), last = rows.slice({1}, {1}), none = x.slice({3, 0}, {0, -1});
   EXPECT_EQ(memory().num_tensors, before.num_tensors + 3);
@@ -53,7 +53,7 @@ TEST(Slice, OfTheFirstAxisIsATensorMoreOnTheSameBuffer) {
 }
 
 TEST(Slice, OnASharedBufferOutlivesTheWhole) {
-  Tensor x = plural();
+  Tensor x = counted();
   const Tensor row = x.slice({1}, {1});
   x.dispose();
   EXPECT_THAT(row.to_vector<int>(), ElementsAre(4, 5, 6, 7));
@@ -61,13 +61,13 @@ TEST(Slice, OnASharedBufferOutlivesTheWhole) {
 
 TEST(Slice, TakesTensorsWithoutElements) {
   EXPECT_EQ(zeros({0, 4}).slice({0, 1}, {-1, 2}).shape(), Shape({0, 2}));
-  EXPECT_EQ(plural().slice({0, 4}, {3, -1}).shape(), Shape({3, 0}));
+  EXPECT_EQ(counted().slice({0, 4}, {3, -1}).shape(), Shape({3, 0}));
   EXPECT_EQ(strided_slice(zeros({0, 4}), {kOpen, kOpen}, {kOpen, kOpen}, {-1, -1}).shape(), Shape({0, 4}));
   EXPECT_EQ(reverse(zeros({2, 0})).shape(), Shape({2, 0}));
 }
 
 TEST(Slice, RefusesWhatIsOutsideOfTheAxes) {
-  const Tensor x = plural();
+  const Tensor x = counted();
   EXPECT_THAT(
       [&] {
         x.slice({0, 2}, {1, 3});
@@ -126,14 +126,14 @@ TEST(StridedSlice, FollowsNumPy) {
 }
 
 TEST(StridedSlice, StepsAlongSeveralAxes) {
-  const Tensor y = strided_slice(plural(), {kOpen, 3}, {kOpen, 0}, {2, -2});
+  const Tensor y = strided_slice(counted(), {kOpen, 3}, {kOpen, 0}, {2, -2});
   EXPECT_EQ(y.shape(), Shape({2, 2}));
   EXPECT_THAT(y.to_vector<int>(), ElementsAre(3, 1, 11, 9));
-  EXPECT_THAT(strided_slice(plural(), {-1}, {kOpen}).to_vector<int>(), ElementsAre(8, 9, 10, 11));
+  EXPECT_THAT(strided_slice(counted(), {-1}, {kOpen}).to_vector<int>(), ElementsAre(8, 9, 10, 11));
 }
 
 TEST(StridedSlice, RefusesStridesOfZeroAndListsThatDiffer) {
-  const Tensor x = plural();
+  const Tensor x = counted();
   EXPECT_THAT([&] { strided_slice(x, {0}, {2}, {0}); },
               ThrowsMessage<InvalidArgument>(HasSubstr("strided_slice: stride 0 on axis 0 of shape [3, 4]")));
   EXPECT_THROW(strided_slice(x, {0}, {2}, {INT64_MIN}), InvalidArgument);
@@ -167,11 +167,11 @@ TEST(StridedSlice, HasGradientsOfAllOrders) {
 }
 
 TEST(Reverse, TurnsTheAxesAround) {
-  EXPECT_THAT(reverse(plural(), {1}).to_vector<int>(), ElementsAre(3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8));
-  EXPECT_THAT(reverse(plural(), {0}).to_vector<int>(), ElementsAre(8, 9, 10, 11, 4, 5, 6, 7, 0, 1, 2, 3));
-  EXPECT_THAT(flip(plural()).to_vector<int>(), ElementsAre(11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0));
+  EXPECT_THAT(reverse(counted(), {1}).to_vector<int>(), ElementsAre(3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8));
+  EXPECT_THAT(reverse(counted(), {0}).to_vector<int>(), ElementsAre(8, 9, 10, 11, 4, 5, 6, 7, 0, 1, 2, 3));
+  EXPECT_THAT(flip(counted()).to_vector<int>(), ElementsAre(11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0));
   EXPECT_EQ(reverse(constant(4)).item<int>(), 4);
-  EXPECT_THROW(reverse(plural(), {2}), InvalidArgument);
+  EXPECT_THROW(reverse(counted(), {2}), InvalidArgument);
   EXPECT_THROW(reverse(Tensor()), InvalidArgument);
   check_linear([](const Tensor& x) { return reverse(x, {-1}); }, whole_numbers({2, 3}));
 }
@@ -180,7 +180,7 @@ TEST(Roll, BringsElementsInAgainAtTheOtherEnd) {
   EXPECT_THAT(roll(arange(0, 5), 2).to_vector<int>(), ElementsAre(3, 4, 0, 1, 2));
   EXPECT_THAT(roll(arange(0, 5), -6).to_vector<int>(), ElementsAre(1, 2, 3, 4, 0));
   EXPECT_THAT(roll(arange(0, 5), 10).to_vector<int>(), ElementsAre(0, 1, 2, 3, 4));
-  EXPECT_THAT(roll(plural(), 1, 1).to_vector<int>(), ElementsAre(3, 0, 1, 2, 7, 4, 5, 6, 11, 8, 9, 10));
+  EXPECT_THAT(roll(counted(), 1, 1).to_vector<int>(), ElementsAre(3, 0, 1, 2, 7, 4, 5, 6, 11, 8, 9, 10));
   EXPECT_EQ(roll(zeros({0, 2}), 3).shape(), Shape({0, 2}));
   EXPECT_THROW(roll(constant(1), 1), InvalidArgument);
   EXPECT_THROW(roll(Tensor(), 1), InvalidArgument);

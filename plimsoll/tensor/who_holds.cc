@@ -19,7 +19,7 @@
 namespace plimsoll {
 namespace {
 
-std::string plural(std::size_t count, const char* what) {
+std::string counted(std::size_t count, const char* what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
@@ -84,7 +84,7 @@ class HolderSearch {
     Found found = find(record, {&record, nullptr, 0});
     add({Holders::Kind::kTensor, title_of(found, true) + ", disposed",
          detail_of(found) + "; its bytes are given back, or others hold them", 0, true});
-    add({Holders::Kind::kHandles, plural(found.handles, "handle"), "of the program", 0});
+    add({Holders::Kind::kHandles, counted(found.handles, "handle"), "of the program", 0});
     return std::move(result_);
   }
 
@@ -113,7 +113,7 @@ class HolderSearch {
       const bool is_asked = tensor.record == asked;
       const std::size_t node =
           add({Holders::Kind::kTensor, title_of(tensor, is_asked), detail_of(tensor), 0, is_asked});
-      add({Holders::Kind::kHandles, plural(tensor.handles, "handle"), "of the program", node});
+      add({Holders::Kind::kHandles, counted(tensor.handles, "handle"), "of the program", node});
       if (tensor.is_kept) add({Holders::Kind::kScope, "keep()", "no scope releases it", node});
       if (tensor.scope && !tensor.is_kept)
         add({Holders::Kind::kScope, scope_title(tensor.scope), "releases it at its end", node});
@@ -139,10 +139,10 @@ class HolderSearch {
 
   void add_pins(const Storage& bytes) {
     const std::size_t pins = LedgerWalk::num_pins(bytes);
-    if (pins > 0) add({Holders::Kind::kHandles, plural(pins, "data view"), "of the program, pinning the bytes", 0});
+    if (pins > 0) add({Holders::Kind::kHandles, counted(pins, "data view"), "of the program, pinning the bytes", 0});
     const std::size_t references = bytes.references() - 1;  // Without the search's own.
     if (references > known_ + pins)
-      add({Holders::Kind::kHandles, plural(references - known_ - pins, "other reference"), "of code at work", 0});
+      add({Holders::Kind::kHandles, counted(references - known_ - pins, "other reference"), "of code at work", 0});
   }
 
   Holders result_;
