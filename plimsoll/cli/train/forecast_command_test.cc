@@ -17,7 +17,7 @@ class ForecastCommand : public testing::Test {
  protected:
   void SetUp() override {
     folder_ = testing::TempDir() + "/plimsoll_forecast_command_" + std::to_string(getpid());
-    const Sequential model(
+    Sequential model(
         {layers::Dense(32, {.activation = "relu", .input_shape = {8}, .seed = 1}), layers::Dense(1, {.seed = 2})});
     save_layers_model(model, folder_);
     path_ = folder_ + "/model.json";

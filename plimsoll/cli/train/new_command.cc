@@ -22,7 +22,7 @@ void run(const Arguments& arguments) {
   if (!arguments.force && std::filesystem::exists(arguments.path))
     throw InvalidArgument(
         fmt::format("new: {} is there already; name another file, or overwrite it with --force", arguments.path));
-  const Model model = make_plain_model(arguments.model);
+  Model model = make_plain_model(arguments.model);
   write_topology(model, arguments.path, false);
   std::size_t parameters = 0;
   for (const Variable& variable : model.weights()) parameters += variable.value().size();

@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 }
 
 // Convolutions and poolings as long as there is something to make smaller.
-void add_convolutions(const Sequential& model, const PlainModel& what) {
+void add_convolutions(Sequential& model, const PlainModel& what) {
   if (what.inputs.size() == 2) {
     std::int64_t steps = what.inputs[0];
     model.add(layers::Conv1D(32, 3, {.padding = "same", .activation = "relu", .input_shape = Shape(what.inputs)}));
@@ -49,7 +49,7 @@ void add_convolutions(const Sequential& model, const PlainModel& what) {
 }  // namespace
 
 Model make_plain_model(const PlainModel& what) {
-  const Sequential model;
+  Sequential model;
   const Shape inputs(what.inputs);
   if (what.kind == "lstm") {
     if (what.inputs.size() != 2) refuse_inputs(what, "steps and features: --inputs 20,3");

@@ -16,7 +16,7 @@
 #include "plimsoll/cli/train/train_command_data.h"
 #include "plimsoll/device/device_memory.h"
 #include "plimsoll/memory/budget.h"
-#include "plimsoll/model/data/counted.h"
+#include "plimsoll/model/data/plural.h"
 #include "plimsoll/model/keras/layers_model.h"
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/elementwise.h"
@@ -99,13 +99,13 @@ Answers predict_table(const Arguments& arguments, const Model& model, const Tabl
   const ModelEnds ends(model);
   if (ends.inputs.size() != 1)
     throw InvalidArgument(fmt::format("{}: the model has {}; a CSV has one table, use an npz", arguments.input,
-                                      counted(ends.inputs.size(), "input")));
+                                      plural(ends.inputs.size(), "input")));
   const CsvFile file(arguments.input, csv_options(arguments, ends, columns),
                      reading_progress(arguments.input, arguments.json));
   if (file.num_examples() == 0)
     throw InvalidArgument(columns.look_back > 0
                               ? fmt::format("predict: {} has {}, the model looks back at {}; give it more",
-                                            arguments.input, counted(file.num_rows(), "row"), columns.look_back)
+                                            arguments.input, plural(file.num_rows(), "row"), columns.look_back)
                               : fmt::format("predict: {} has no rows", arguments.input));
   Answers answers;
   std::vector<std::vector<Tensor>> parts(ends.outputs.size());
@@ -182,7 +182,7 @@ void predict(const Arguments& arguments) {
   std::fflush(stdout);
   if (answers.lacking > 0)
     std::fprintf(stderr, "plimsoll: %s of %s without all values; in %s there is nan\n",
-                 counted(answers.lacking, columns.look_back > 0 ? "window" : "line").c_str(), arguments.input.c_str(),
+                 plural(answers.lacking, columns.look_back > 0 ? "window" : "line").c_str(), arguments.input.c_str(),
                  answers.lacking == 1 ? "its place" : "their places");
 }
 

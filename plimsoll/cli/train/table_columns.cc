@@ -9,7 +9,7 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/json.h"
 #include "plimsoll/base/make_directories.h"
-#include "plimsoll/model/data/counted.h"
+#include "plimsoll/model/data/plural.h"
 
 namespace plimsoll {
 namespace {
@@ -123,7 +123,7 @@ CsvOptions TableColumns::options_for(const std::string& path, std::optional<bool
   if (!whole && !inputs_only) {
     const auto missing = std::find_if_not(features.begin(), features.end(), has);
     throw InvalidArgument(fmt::format(
-        "{}: has {}, the training data {}{}; give it the same columns", path, counted(first.size(), "column"),
+        "{}: has {}, the training data {}{}; give it the same columns", path, plural(first.size(), "column"),
         names.size(),
         has_header && missing != features.end() ? fmt::format("; \"{}\" is not in the first line", *missing) : ""));
   }

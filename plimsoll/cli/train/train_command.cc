@@ -11,7 +11,7 @@
 #include "plimsoll/cli/option_checks.h"
 #include "plimsoll/cli/print_document.h"
 #include "plimsoll/cli/train/train_command_run.h"
-#include "plimsoll/model/data/counted.h"
+#include "plimsoll/model/data/plural.h"
 
 namespace plimsoll {
 namespace {
@@ -41,8 +41,8 @@ void print_json(const TrainArguments& arguments, const TrainOutcome& outcome) {
       {"streamed", outcome.streams},
       {"shuffled_examples", outcome.shuffled_examples},
       {"budget_bytes", or_null(!arguments.budget.empty(), outcome.budget)},
-      {"recomputed", 0},
-      {"spilled_bytes", 0},
+      {"recomputed", history.recomputed_fraction()},
+      {"spilled_bytes", history.spilled_bytes()},
       {"checkpoint", text_or_null(outcome.checkpoint)},
       {"report", text_or_null(outcome.report)},
       {"trace", text_or_null(outcome.trace)},
@@ -54,9 +54,12 @@ void print_json(const TrainArguments& arguments, const TrainOutcome& outcome) {
 
 void print_text(const TrainArguments& arguments, const TrainOutcome& outcome) {
   if (outcome.dropped_rows > 0)
-    std::printf("Left out %s of %s without all values.\n", counted(outcome.dropped_rows, "line").c_str(),
+    std::printf("Left out %s of %s without all values.\n", plural(outcome.dropped_rows, "line").c_str(),
                 arguments.data.c_str());
   std::printf("Peak %s in use.\n", format_bytes_exactly(outcome.history.peak_bytes()).c_str());
+  if (outcome.history.recomputed_fraction() > 0)
+    std::printf("To stay inside the budget, %.1f %% of the work was recomputing.\n",
+                100 * outcome.history.recomputed_fraction());
   if (!outcome.checkpoint.empty()) std::printf("The weights are in %s.\n", outcome.checkpoint.c_str());
   std::printf("The model is in %s. Ask it: plimsoll predict %s/model.json --input FILE\n", outcome.out.c_str(),
               outcome.out.c_str());
@@ -70,7 +73,7 @@ void run(const TrainArguments& arguments) {
   std::fflush(stdout);
   if (outcome.signal == 0) return;
   std::fprintf(stderr, "plimsoll: interrupted after %s; the model is in %s\n",
-               counted(outcome.history.num_epochs(), "epoch").c_str(), outcome.out.c_str());
+               plural(outcome.history.num_epochs(), "epoch").c_str(), outcome.out.c_str());
   throw Exit{128 + outcome.signal};
 }
 
@@ -99,9 +102,16 @@ void add_training_options(Command& command, TrainArguments& arguments) {
   command.flag("--no-shuffle", arguments.no_shuffle, "Take the examples in the order of the file");
   command
       .option("--budget", arguments.budget,
-              "Bytes that training may take, with its data: 64MiB. A CSV that does not fit is streamed")
+              "Bytes that training may take, with its data: 64MiB. A CSV that does not fit is streamed, a step that "
+              "does not fit recomputes")
       .check(size_check())
       .value("SIZE");
+  command
+      .option("--max-slowdown", arguments.max_slowdown,
+              "Refuse a budget in which steps are predicted to take longer than this many times")
+      .check(number_at_least(1))
+      .show_default()
+      .value("F");
 }
 
 }  // namespace

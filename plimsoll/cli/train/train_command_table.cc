@@ -10,7 +10,7 @@
 
 #include "plimsoll/base/error.h"
 #include "plimsoll/cli/option_checks.h"
-#include "plimsoll/model/data/counted.h"
+#include "plimsoll/model/data/plural.h"
 
 namespace plimsoll {
 namespace {
@@ -134,8 +134,7 @@ TrainingTable::TrainingTable(const std::string& path, const DataOptions& options
     : path_(path), quiet_(options.quiet), columns_(known) {
   if (model && (model->inputs.size() != 1 || model->outputs.size() != 1))
     throw InvalidArgument(fmt::format("{}: the model has {} and {}; a CSV has one table, use an npz", path,
-                                      counted(model->inputs.size(), "input"),
-                                      counted(model->outputs.size(), "output")));
+                                      plural(model->inputs.size(), "input"), plural(model->outputs.size(), "output")));
   CsvOptions csv;
   if (known.is_set()) {
     csv = known.options_for(path, options.has_header(), true);
@@ -159,7 +158,7 @@ TrainingTable::TrainingTable(const std::string& path, const DataOptions& options
     if (csv.targets.empty() || csv.features.empty())
       throw InvalidArgument(
           fmt::format("{}: has {} to train with; training takes one of inputs and one of targets at least", path,
-                      choice.usable.size() == 1 ? "one column" : counted(choice.usable.size(), "column")));
+                      choice.usable.size() == 1 ? "one column" : plural(choice.usable.size(), "column")));
     csv.header = look.has_header;
     csv.look_back = options.look_back;
     csv.horizon = options.horizon;
@@ -204,7 +203,7 @@ void TrainingTable::split(double share, std::uint64_t seed) {
     throw InvalidArgument(
         columns_.look_back > 0
             ? fmt::format("train: {} has no examples{}: {} of {} are fewer than a look-back of {} and a horizon of {}",
-                          path_, what, counted(static_cast<std::size_t>(rows), "row"), path_, columns_.look_back,
+                          path_, what, plural(static_cast<std::size_t>(rows), "row"), path_, columns_.look_back,
                           columns_.horizon)
             : fmt::format("train: {} has no examples{}", path_, what));
   };
@@ -244,19 +243,19 @@ void TrainingTable::require_fit(const ModelEnds& model, bool labels) const {
     if (labels ? columns_.targets.size() == 1 : outputs == kUnknownSize || outputs == targets) return;
     throw InvalidArgument(
         fmt::format("{}: {} of targets make {}, the model gives {} ({}); say which are targets with --target", path_,
-                    counted(columns_.targets.size(), "column"), counted(static_cast<std::size_t>(targets), "number"),
+                    plural(columns_.targets.size(), "column"), plural(static_cast<std::size_t>(targets), "number"),
                     labels ? "one class" : std::to_string(outputs), model.outputs[0].to_string()));
   }
   if (columns_.look_back > 0)
     throw InvalidArgument(fmt::format(
         "{}: {} of {} make inputs of {} numbers, the model takes {} ({}); choose columns with --features, or another "
         "--look-back",
-        path_, counted(static_cast<std::size_t>(columns_.look_back), "row"),
-        counted(columns_.features.size(), "column"), features, wanted, model.inputs[0].to_string()));
+        path_, plural(static_cast<std::size_t>(columns_.look_back), "row"), plural(columns_.features.size(), "column"),
+        features, wanted, model.inputs[0].to_string()));
   throw InvalidArgument(
       fmt::format("{}: has {} beside {} of targets, the model takes {}; say which are targets with "
                   "--target, and which inputs with --features",
-                  path_, counted(columns_.features.size(), "column"), columns_.targets.size(), wanted));
+                  path_, plural(columns_.features.size(), "column"), columns_.targets.size(), wanted));
 }
 
 void TrainingTable::require_shares() const {
@@ -265,7 +264,7 @@ void TrainingTable::require_shares() const {
       throw InvalidArgument(fmt::format(
           "{}: {} of targets for as many classes, but \"{}\" is from {} to {} and not a share of 0 to 1; say which are "
           "targets with --target",
-          path_, counted(columns_.targets.size(), "column"), shown(columns_, {each.column})[0], each.smallest,
+          path_, plural(columns_.targets.size(), "column"), shown(columns_, {each.column})[0], each.smallest,
           each.largest));
 }
 
@@ -284,8 +283,8 @@ void TrainingTable::standardize(bool targets) {
 }
 
 std::string TrainingTable::summary() const {
-  std::string text = fmt::format("{}: {}", path_, counted(file_->num_rows(), "row"));
-  if (validation_) text += fmt::format(", {} for validation", counted(file_->num_examples(*validation_), "example"));
+  std::string text = fmt::format("{}: {}", path_, plural(file_->num_rows(), "row"));
+  if (validation_) text += fmt::format(", {} for validation", plural(file_->num_examples(*validation_), "example"));
   text += fmt::format("; inputs: {}", joined(shown(columns_, columns_.features)));
   text += fmt::format("; {}: {}", columns_.targets.size() == 1 ? "target" : "targets",
                       joined(shown(columns_, columns_.targets)));

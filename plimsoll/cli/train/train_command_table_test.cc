@@ -101,7 +101,7 @@ TEST_F(TrainCommand, ChoosesColumns) {
 }
 
 TEST_F(TrainCommand, TakesOneHotTargets) {
-  const Sequential three({layers::Dense(3, {.activation = "softmax", .input_shape = {2}, .seed = 1})});
+  Sequential three({layers::Dense(3, {.activation = "softmax", .input_shape = {2}, .seed = 1})});
   save_layers_model(three, path("three"));
   std::string text = "a,b,p,q,r\n";
   for (int i = 0; i < 30; ++i)

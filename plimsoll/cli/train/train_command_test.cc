@@ -184,7 +184,7 @@ TEST_F(TrainCommand, SaysWhatItLeavesOut) {
 // The same model and options: one number, before and after.
 TEST_F(TrainCommand, TakesWhatTheForecastSays) {
   save_npz(path("wide.npz"), {{"x", zeros({60, 2})}, {"y", zeros({60}, i64)}});
-  const Sequential regression({layers::Dense(4, {.input_shape = {2}, .seed = 1}), layers::Dense(1, {.seed = 2})});
+  Sequential regression({layers::Dense(4, {.input_shape = {2}, .seed = 1}), layers::Dense(1, {.seed = 2})});
   save_layers_model(regression, path("regression"));
   struct Case {
     std::string model, data;
@@ -231,7 +231,7 @@ TEST_F(TrainCommand, SavesACheckpointWhenInterrupted) {
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   ASSERT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), 130);
-  const Model again = load_layers_model(model());
+  Model again = load_layers_model(model());
   EXPECT_NO_THROW(again.load_weights(latest_checkpoint(path("cp"))));
 }
 

@@ -24,8 +24,8 @@ class TrainCommand : public testing::Test {
     std::string pattern = (fs::temp_directory_path() / "train_XXXXXX").string();
     directory_ = mkdtemp(pattern.data());
     fs::current_path(directory_);  // Where models lie that are saved without a name.
-    const Sequential model({layers::Dense(8, {.activation = "tanh", .input_shape = {2}, .seed = 1}),
-                            layers::Dense(2, {.activation = "softmax", .seed = 2})});
+    Sequential model({layers::Dense(8, {.activation = "tanh", .input_shape = {2}, .seed = 1}),
+                      layers::Dense(2, {.activation = "softmax", .seed = 2})});
     save_layers_model(model, (directory_ / "model").string());
     std::string text = "a,b,label\n";
     for (int i = 0; i < 60; ++i) {

@@ -59,7 +59,7 @@ void add_training_choice(Command& command, TrainingChoice& choice) {
       .check(name_of<Metric>());
 }
 
-std::string compile(const Model& model, const std::string& path, const TrainingChoice& choice, bool one_hot) {
+std::string compile(Model& model, const std::string& path, const TrainingChoice& choice, bool one_hot) {
   if (model.is_compiled() && choice.optimizer.empty() && choice.loss.empty() && choice.metrics.empty()) {
     if (choice.learning_rate != 0) model.optimizer().set_learning_rate(choice.learning_rate);
     return own_loss(path);

@@ -22,6 +22,6 @@ struct TrainingChoice {
 void add_training_choice(Command& command, TrainingChoice& choice);
 // Of the model that was read from `path`. `one_hot`: targets of classes have a column for each.
 // The name of the loss, "" when the file has one of its own.
-std::string compile(const Model& model, const std::string& path, const TrainingChoice& choice, bool one_hot = false);
+std::string compile(Model& model, const std::string& path, const TrainingChoice& choice, bool one_hot = false);
 
 }  // namespace plimsoll

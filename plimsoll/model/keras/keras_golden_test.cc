@@ -64,7 +64,7 @@ TEST(KerasGolden, AnswersAndTrainsAsKerasDoes) {
   for (const Json& one : cases) {
     SCOPED_TRACE(one["name"].get<std::string>());
     std::ofstream(path) << json_text(one["model"]);
-    const Model model = load_layers_model(path.string());
+    Model model = load_layers_model(path.string());
     set_weights(model, one["weights"]);
     Example batch;
     for (std::size_t i = 0; i < one["inputs"].size(); ++i)

@@ -67,7 +67,7 @@ TEST(TrainingTraces, AreThoseOfTensorFlowJs) {
     const Json trace = parse_json(std::ifstream(entry.path()));
     const std::string name = trace.at("optimizer");
     SCOPED_TRACE(name);
-    const Sequential model(
+    Sequential model(
         {layers::Dense(6, {.activation = "tanh", .input_shape = {4}}), layers::Dense(3, {.activation = "softmax"})});
     model.compile({.optimizer = optimizer_of(name, trace.at("config")), .loss = "categorical_crossentropy"});
     const auto weights = model.weights();

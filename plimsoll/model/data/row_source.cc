@@ -1,4 +1,4 @@
-#include "plimsoll/model/data/rows.h"
+#include "plimsoll/model/data/row_source.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-// counted: a number of things in words for people: "1 row", "2 rows".
+// plural: a number of things in words for people: "1 row", "2 rows".
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 namespace plimsoll {
 
 // `what` is one of them, and a word that takes an s.
-inline std::string counted(std::size_t count, std::string_view what) {
+inline std::string plural(std::size_t count, std::string_view what) {
   return std::to_string(count) + " " + std::string(what) + (count == 1 ? "" : "s");
 }
 

@@ -2,7 +2,7 @@
 
 #include "plimsoll/base/error.h"
 #include "plimsoll/model/data/dataset.h"
-#include "plimsoll/model/data/rows.h"
+#include "plimsoll/model/data/row_source.h"
 #include "plimsoll/model/internal/require_tensors.h"
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/movement.h"

@@ -1,4 +1,4 @@
-// Steps as planned programs: the bits of direct ones, what they take, when they are made anew.
+// Steps as planned programs: the bits of direct ones, what they take, when they are planned again.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -15,7 +15,7 @@
 #include "plimsoll/model/layers/pooling_layers.h"
 #include "plimsoll/model/layers/recurrent_layers.h"
 #include "plimsoll/model/model_testing.h"
-#include "plimsoll/model/training/train_step.h"
+#include "plimsoll/model/training/step_plan.h"
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/elementwise.h"
 #include "plimsoll/ops/random.h"
@@ -90,7 +90,7 @@ Tensor target_for(const Case& c, std::uint64_t seed) {
 }
 
 std::pair<Model, Model> planned_and_direct(const Case& c) {
-  const Model planned = c.make(), direct = c.make();
+  Model planned = c.make(), direct = c.make();
   planned.compile(c.options);
   CompileOptions eager = c.options;
   eager.run_eagerly = true;
@@ -99,10 +99,10 @@ std::pair<Model, Model> planned_and_direct(const Case& c) {
   return {planned, direct};
 }
 
-TEST(PlannedStep, GivesTheBitsOfADirectStep) {
+TEST(StepPlan, GivesTheBitsOfADirectStep) {
   for (const Case& c : cases()) {
     SCOPED_TRACE(c.name);
-    const auto [planned, direct] = planned_and_direct(c);
+    auto [planned, direct] = planned_and_direct(c);
     for (std::uint64_t i = 0; i < 4; ++i) {
       const Tensor x = input_for(c, 10 + i), y = target_for(c, 20 + i);
       const Tensor weights = i == 2 ? random_uniform({c.input[0]}, {.seed = 9}) : Tensor();
@@ -113,17 +113,17 @@ TEST(PlannedStep, GivesTheBitsOfADirectStep) {
       EXPECT_EQ(planned.test_on_batch(x, y)["loss"], direct.test_on_batch(x, y)["loss"]);
       EXPECT_EQ(planned.predict(x).to_vector<float>(), direct.predict(x).to_vector<float>());
     }
-    EXPECT_GT(planned.network().training.planned.size(), 0u);
-    EXPECT_EQ(direct.network().training.planned.size(), 0u);
+    EXPECT_GT(planned.network().training.plans.size(), 0u);
+    EXPECT_EQ(direct.network().training.plans.size(), 0u);
   }
 }
 
-TEST(PlannedStep, TakesNoMoreThanADirectStep) {
+TEST(StepPlan, TakesNoMoreThanADirectStep) {
   for (const Case& c : cases()) {
     SCOPED_TRACE(c.name);
     std::size_t peaks[2] = {};
     for (const bool eagerly : {false, true}) {
-      const Model model = c.make();
+      Model model = c.make();
       CompileOptions options = c.options;
       options.run_eagerly = eagerly;
       model.compile(options);
@@ -135,7 +135,8 @@ TEST(PlannedStep, TakesNoMoreThanADirectStep) {
       peaks[eagerly] = budget.peak();
       if (!eagerly) {
         const Example batch{.inputs = {x}, .targets = {y}};
-        const MemoryPlan& plan = plan_step(model.network(), StepKind::kTrain, batch)->program().memory_plan();
+        const MemoryPlan& plan =
+            model.network().training.plans.get(StepKind::kTrain, batch, "test")->program().memory_plan();
         EXPECT_EQ(budget.peak(), plan.peak_bytes);
         EXPECT_EQ(plan.peak_bytes, plan.lower_bound_bytes);
       }
@@ -144,18 +145,18 @@ TEST(PlannedStep, TakesNoMoreThanADirectStep) {
   }
 }
 
-TEST(PlannedStep, AllocatesNothingButItsResult) {
+TEST(StepPlan, AllocatesNothingButItsResult) {
   const Case c = cases()[0];
-  const Model model = c.make();
+  Model model = c.make();
   model.compile({.optimizer = "adam", .loss = "mse"});
   const Example batch{.inputs = {input_for(c, 1)}, .targets = {target_for(c, 2)}};
-  for (int i = 0; i < 3; ++i) train_step(model.network(), batch);
+  for (int i = 0; i < 3; ++i) run_step(model.network(), StepKind::kTrain, batch, "test");
   const std::size_t before = heap_allocations();
-  for (int i = 0; i < 10; ++i) train_step(model.network(), batch);
+  for (int i = 0; i < 10; ++i) run_step(model.network(), StepKind::kTrain, batch, "test");
   EXPECT_LE(heap_allocations() - before, 20u);  // Two lists in each result.
 }
 
-TEST(PlannedStep, IsMadeAnewWhenTheModelChanges) {
+TEST(StepPlan, IsPlannedAgainWhenTheModelChanges) {
   const Case c = cases()[0];
   const auto pair = planned_and_direct(c);
   const Model &model = pair.first, &twin = pair.second;
@@ -164,20 +165,20 @@ TEST(PlannedStep, IsMadeAnewWhenTheModelChanges) {
     f(model), f(twin);
     EXPECT_EQ(values_of(model), values_of(twin));
   };
-  both([&](const Model& m) { m.train_on_batch(x, y); });
-  both([&](const Model& m) { m.layers()[0].set_trainable(false); });
-  both([&](const Model& m) { m.train_on_batch(x, y); });
-  both([&](const Model& m) { m.layers()[0].set_trainable(true); });
-  both([&](const Model& m) { m.train_on_batch(x, y); });
-  both([&](const Model& m) { m.optimizer().set_learning_rate(0.5); });
-  both([&](const Model& m) { m.train_on_batch(x, y); });
-  both([&](const Model& m) { m.weights()[0].assign(zeros({10, 16})); });
-  both([&](const Model& m) { m.train_on_batch(x, y); });
+  both([&](Model m) { m.train_on_batch(x, y); });
+  both([&](Model m) { m.layers()[0].set_trainable(false); });
+  both([&](Model m) { m.train_on_batch(x, y); });
+  both([&](Model m) { m.layers()[0].set_trainable(true); });
+  both([&](Model m) { m.train_on_batch(x, y); });
+  both([&](Model m) { m.optimizer().set_learning_rate(0.5); });
+  both([&](Model m) { m.train_on_batch(x, y); });
+  both([&](Model m) { m.weights()[0].assign(zeros({10, 16})); });
+  both([&](Model m) { m.train_on_batch(x, y); });
   EXPECT_EQ(model.predict(x).to_vector<float>(), twin.predict(x).to_vector<float>());
 }
 
-TEST(PlannedStep, ASequenceThatGrowsIsTracedAnew) {
-  const Sequential model({layers::Dense(3, {.input_shape = {2}, .seed = 1})});
+TEST(StepPlan, ASequenceThatGrowsIsTracedAgain) {
+  Sequential model({layers::Dense(3, {.input_shape = {2}, .seed = 1})});
   const Tensor x = ones({1, 2});
   EXPECT_EQ(model.predict(x).shape(), Shape({1, 3}));
   model.add(layers::Dense(5, {.seed = 2}));
@@ -194,9 +195,9 @@ class Looks final : public LayerBase {
   int calls = 0;
 };
 
-TEST(PlannedStep, ALayerThatLooksAtElementsIsRunDirectly) {
+TEST(StepPlan, ALayerThatLooksAtElementsIsRunDirectly) {
   const auto looks = std::make_shared<Looks>();
-  const Sequential model({layers::Dense(3, {.input_shape = {2}, .seed = 1}), Layer(looks)});
+  Sequential model({layers::Dense(3, {.input_shape = {2}, .seed = 1}), Layer(looks)});
   model.compile({.optimizer = "sgd", .loss = "mse"});
   const Tensor x = ones({4, 2}), y = ones({4, 3});
   const float first = model.train_on_batch(x, y)["loss"];
@@ -205,14 +206,14 @@ TEST(PlannedStep, ALayerThatLooksAtElementsIsRunDirectly) {
   EXPECT_EQ(looks->calls, calls + 1);  // Tracing was tried once only.
 }
 
-TEST(PlannedStep, SaysWhatADirectStepSaysOfABatchThatDoesNotFit) {
+TEST(StepPlan, SaysWhatADirectStepSaysOfABatchThatDoesNotFit) {
   const Case c = cases()[0];
-  const Model planned = c.make(), direct = c.make();
+  Model planned = c.make(), direct = c.make();
   planned.compile(c.options);
   CompileOptions eager = c.options;
   eager.run_eagerly = true;
   direct.compile(eager);
-  const auto message = [&](const Model& model) -> std::string {
+  const auto message = [&](Model& model) -> std::string {
     try {
       model.train_on_batch(input_for(c, 1), zeros({7, 2}));
     } catch (const InvalidArgument& error) {
@@ -224,10 +225,10 @@ TEST(PlannedStep, SaysWhatADirectStepSaysOfABatchThatDoesNotFit) {
   EXPECT_NE(message(planned), "none");
 }
 
-TEST(PlannedStep, ShapesThatComeAndGoStayWithinABound) {
-  const Sequential model({layers::Dense(3, {.input_shape = {2}, .seed = 1})});
+TEST(StepPlan, ShapesThatComeAndGoStayWithinABound) {
+  Sequential model({layers::Dense(3, {.input_shape = {2}, .seed = 1})});
   for (std::int64_t batch = 1; batch < 200; ++batch) model.predict(ones({batch, 2}), {.batch_size = 1000});
-  EXPECT_LE(model.network().training.planned.bytes(), std::size_t{32} << 20);
+  EXPECT_LE(model.network().training.plans.bytes(), std::size_t{32} << 20);
 }
 
 }  // namespace
