@@ -21,6 +21,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -118,6 +119,25 @@ struct RecomputeOptions {
 
 // The cheapest schedule found whose peak is at most `limit`. Throws InvalidArgument as check_program does.
 PLIMSOLL_API Schedule recompute(const StepProgram& program, std::size_t limit, const RecomputeOptions& options = {});
+
+// The same for several limits. What the program says by itself is worked out once, and each limit begins with what did
+// well within those before it. Thread safety: one at a time.
+//
+//   RecomputePlanner planner(program);       // throws as check_program does; borrows the program
+//   for (...) planner.within(limit);
+class PLIMSOLL_API RecomputePlanner {
+ public:
+  explicit RecomputePlanner(const StepProgram& program);
+  ~RecomputePlanner();
+  RecomputePlanner(const RecomputePlanner&) = delete;
+  RecomputePlanner& operator=(const RecomputePlanner&) = delete;
+
+  Schedule within(std::size_t limit, const RecomputeOptions& options = {});
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 // What a runtime that knows only the past would do; one pass.
 enum class OnlinePolicy {
