@@ -1,6 +1,7 @@
 #include "plimsoll/graph/program_recompute.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "plimsoll/graph/program_passes.h"
 
@@ -82,9 +83,15 @@ class StepProgramMaker {
 class Repeater {
  public:
   Repeater(const StepList& list, const StepProgram& program)
-      : from_(list), program_(program), list_(list), now_(list.roots.size()), is_there_(program.values.size(), false) {
+      : from_(list),
+        program_(program),
+        list_(list),
+        now_(list.roots.size()),
+        copies_(list.values.size()),
+        is_there_(program.values.size(), false) {
     list_.steps.clear();
-    for (std::uint32_t root = 0; root < now_.size(); ++root) now_[root] = root;
+    std::iota(now_.begin(), now_.end(), 0u);
+    std::iota(copies_.begin(), copies_.end(), 0u);
     find_ends();
   }
 
@@ -115,10 +122,13 @@ class Repeater {
   // The value where its root is now.
   std::uint32_t value_now(std::uint32_t value) {
     const std::uint32_t root = now_[from_.values[value].root];
-    if (root == from_.values[value].root) return value;
-    list_.values.push_back(from_.values[value]);
-    list_.values.back().root = root;
-    return static_cast<std::uint32_t>(list_.values.size() - 1);
+    std::uint32_t& latest = copies_[value];
+    if (list_.values[latest].root != root) {
+      latest = static_cast<std::uint32_t>(list_.values.size());
+      list_.values.push_back(from_.values[value]);
+      list_.values.back().root = root;
+    }
+    return latest;
   }
 
   void add(std::size_t number, bool again) {
@@ -149,8 +159,9 @@ class Repeater {
   const StepList& from_;
   const StepProgram& program_;
   StepList list_;
-  std::vector<std::uint32_t> now_;  // By root: its latest copy.
-  std::vector<bool> is_there_;      // By value of the step program.
+  std::vector<std::uint32_t> now_;     // By root: its latest copy.
+  std::vector<std::uint32_t> copies_;  // By value: its latest copy.
+  std::vector<bool> is_there_;         // By value of the step program.
   std::vector<std::vector<std::size_t>> ends_;
 };
 
