@@ -46,7 +46,7 @@ struct Model {
 };
 
 TEST(Concurrency, ASessionThatIsClosedRefusesRunsAndFinishesThoseUnderWay) {
-  Model model;
+  const Model model;
   const Tensor value = ones({4, 8});
   const MemoryInfo held = memory();
   for (int round = 0; round < 10; ++round) {
@@ -78,7 +78,7 @@ TEST(Concurrency, ASessionThatIsClosedRefusesRunsAndFinishesThoseUnderWay) {
 }
 
 TEST(Concurrency, EverythingASessionOffersMayBeAskedForWhileItRuns) {
-  Model model;
+  const Model model;
   Session session(model.graph);
   session.initialize_variables();
   on_threads([&](int t) {

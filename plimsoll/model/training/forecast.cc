@@ -113,13 +113,16 @@ MemoryForecast StepPlan::forecast(const BatchSpec& batch) const {
 // Whatever lies beside the step's own blocks stays as it is.
 void StepPlan::add_front(MemoryForecast& forecast) const {
   const std::size_t beside = forecast.peak_bytes - program_->block_bytes();
-  forecast.front = {{forecast.peak_bytes, 1}};
-  forecast.floor_bytes = beside + program_->block_bytes();
-  forecast.floor_step = forecast.largest_op;
+  forecast.front = program_->front();
+  for (BudgetPoint& point : forecast.front) point.bytes += beside;
+  forecast.floor_bytes = beside + program_->floor_bytes();
+  forecast.floor_step = program_->floor_step();
   forecast.smallest_budget = forecast.front.back().bytes;
 }
 
-std::size_t StepPlan::most_saved_bytes(double) const { return 0; }
+std::size_t StepPlan::most_saved_bytes(double max_slowdown) const {
+  return program_->block_bytes() - program_->smallest_block_bytes(max_slowdown);
+}
 
 MemoryForecast Model::forecast(const ForecastOptions& options) const {
   require_compiled(*network_);

@@ -241,8 +241,11 @@ std::vector<Tensor> StepPlan::predict(const std::vector<Tensor>& inputs, const R
     Feeds feeds;
     for (const Tensor& input : inputs) feeds.push_back(&input);
     std::vector<Tensor> results(program_->num_fetches());
-    static_cast<void>(recomputing);
-    program_->run({.feeds = feeds.span(), .variables = variables_, .results = results});
+    program_->run({.feeds = feeds.span(),
+                   .variables = variables_,
+                   .results = results,
+                   .may_recompute = recomputing.is_allowed,
+                   .max_slowdown = recomputing.max_slowdown});
     return results;
   });
 }
@@ -252,8 +255,12 @@ StepResult StepPlan::run_program(const Example& batch, const Recomputing& recomp
   const auto read = [&](std::span<const ConstTensorView> fetched) { measure(fetched, result); };
   const ReadInside reader(read);
   const Feeds feeds = feeds_of(batch);
-  static_cast<void>(recomputing);
-  program_->run({.feeds = feeds.span(), .variables = variables_, .read = &reader});
+  program_->run({.feeds = feeds.span(),
+                 .variables = variables_,
+                 .read = &reader,
+                 .may_recompute = recomputing.is_allowed,
+                 .max_slowdown = recomputing.max_slowdown,
+                 .recomputed_cost_fraction = &result.recomputed});
   // They work in place, on values that the program has made the variables' own.
   for (const auto& [variable, constraint] : constrained_) constraint.apply(variable.writable_value());
   return result;
