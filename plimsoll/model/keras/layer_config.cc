@@ -380,4 +380,32 @@ void layers::register_layer(const std::string& class_name, LayerFactory factory)
   registry.factories[class_name] = std::move(factory);
 }
 
+void ConfigWriter::put_all(const std::string& json) {
+  const OrderedJson settings = OrderedJson::parse(json, nullptr, false);
+  if (!settings.is_object())
+    throw InvalidArgument(fmt::format("put_all: expected an object of JSON, not {}", shortened(Json(json))));
+  for (const auto& [key, value] : settings.items()) out_.json[key] = value;
+}
+
+std::string ConfigReader::all() const {
+  for (const auto& [key, value] : in_->json.items()) in_->read.insert(key);
+  return in_->json.dump();
+}
+
+Layer layers::from_config(const std::string& class_name, const std::string& json) {
+  const Json settings = Json::parse(json, nullptr, false);
+  if (!settings.is_object())
+    throw InvalidArgument(
+        fmt::format("{}: expected settings as an object of JSON, not {}", class_name, shortened(Json(json))));
+  try {
+    return Layer(read_layer({{"class_name", class_name}, {"config", settings}}, class_name));
+  } catch (const Corruption& error) {  // It is the caller's, not a file's.
+    throw InvalidArgument(error.what());
+  }
+}
+
+std::string layers::config_of(const Layer& layer) {
+  return write_layer(layer.base(), layer.name()).at("config").dump();
+}
+
 }  // namespace plimsoll
