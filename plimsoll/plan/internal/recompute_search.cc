@@ -35,7 +35,7 @@ RecomputeSearch::RecomputeSearch(const StepFacts& facts, std::size_t limit, cons
       limit_(limit),
       options_(options),
       memory_(memory),
-      bound_(options.spill_bytes_per_cost > 0 ? 0 : recompute_bound(facts.program, limit)) {
+      bound_(options.spill_bytes_per_cost > 0 ? 0 : bound_of(facts, limit)) {
   most_cost_factor_ = std::min(2.0, options.most_cost_factor);
   best_.base_cost = facts.time.back();
   best_.lower_bound = bound_;
