@@ -52,8 +52,9 @@ std::uint64_t RecomputeSearch::most_extra_cost() const {
 std::optional<std::uint64_t> RecomputeSearch::attempt(const EvictionPolicy& tried, std::uint64_t most) {
   EvictionPolicy policy = tried;
   policy.most_extra_cost = most;
+  const std::uint64_t at_first = options_.attempt_work > 0 ? options_.attempt_work : kMostWork;
   policy.most_work =
-      best_.completed ? options_.work - std::min(work_, options_.work) : std::max(options_.work, kMostWork);
+      best_.completed ? options_.work - std::min(work_, options_.work) : std::max(options_.work, at_first);
   policy.load_ahead = facts_.time.back() / 50;
   Rehearsal rehearsal(facts_, limit_, policy);
   const bool completed = rehearsal.run();
