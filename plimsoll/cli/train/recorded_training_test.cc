@@ -165,8 +165,8 @@ TEST_F(RecordedTraining, SaysWhereTheScopesOfTensorsBegin) {
   const TraceHistory history = make_trace_history(read());
   std::set<std::string> sites;
   for (const TracedBlock& block : history.blocks) sites.insert(history.names[history.labels[block.label].site]);
-  EXPECT_TRUE(sites.count("cli/recorded_training_test.cc:" + std::to_string(line)));
-  EXPECT_TRUE(sites.count("cli/recorded_training_test.cc:" + std::to_string(line + 2)));
+  EXPECT_TRUE(sites.count("train/recorded_training_test.cc:" + std::to_string(line)));
+  EXPECT_TRUE(sites.count("train/recorded_training_test.cc:" + std::to_string(line + 2)));
 }
 
 TEST_F(RecordedTraining, IsComparedWithTheBudgetByWhatIsChargedToIt) {
