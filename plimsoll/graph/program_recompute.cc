@@ -85,11 +85,10 @@ class Repeater {
   Repeater(const StepList& list, const StepProgram& program)
       : from_(list),
         program_(program),
-        list_(list),
+        list_(list.without_steps()),
         now_(list.roots.size()),
         copies_(list.values.size()),
         is_there_(program.values.size(), false) {
-    list_.steps.clear();
     std::iota(now_.begin(), now_.end(), 0u);
     std::iota(copies_.begin(), copies_.end(), 0u);
     find_ends();

@@ -121,6 +121,7 @@ void Program::refuse_room(const BudgetNode& budget, std::size_t variables, const
         "{} takes",
         format_bytes_exactly(details.requested), slowdown, format_bytes_exactly(floor_bytes() + variables),
         floor_step());
+    if (family().is_too_long()) why += fmt::format("; a program of {} steps is too long to recompute", num_steps());
   } else {
     const PlannedBuffer* largest = nullptr;
     for (const PlannedBuffer& buffer : memory_plan().buffers)

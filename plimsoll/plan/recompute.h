@@ -29,10 +29,6 @@
 
 namespace plimsoll {
 
-namespace plan_internal {
-struct StepFacts;
-}
-
 struct StepProgram {
   static constexpr int kNone = -1;
 
@@ -115,19 +111,21 @@ struct Schedule {
 
 struct RecomputeOptions {
   double spill_bytes_per_cost = 0;  // How much of a value is stored or loaded while a cost of 1 passes; 0: no spilling.
-  std::uint64_t work = 0;        // Victims looked at and steps simulated, about 20 ns each; 0: by the program's size.
-  double most_cost_factor = 8;   // Dearer schedules are not looked for.
-  std::uint64_t group_cost = 0;  // What an online policy lets a group of dropped values cost; 0: 1/64 of the program.
+  std::uint64_t work = 0;          // Victims looked at and steps simulated, about 20 ns each; 0: by the program's size.
+  std::uint64_t attempt_work = 0;  // The most for one schedule while there is none within the limit; 0: 30 million.
+  double most_cost_factor = 8;     // Dearer schedules are not looked for.
+  std::uint64_t group_cost = 0;    // What an online policy lets a group of dropped values cost; 0: 1/64 of the program.
   std::function<void(double)> progress = {};  // Called with the share of the work done; never changes the outcome.
 };
 
 // The cheapest schedule found whose peak is at most `limit`. Throws InvalidArgument as check_program does.
 PLIMSOLL_API Schedule recompute(const StepProgram& program, std::size_t limit, const RecomputeOptions& options = {});
 
-// The same for several limits: what the program says by itself is worked out once.
+// The same for several limits. What the program says by itself is worked out once, and each limit begins with what did
+// well within those before it. Thread safety: one at a time.
 //
-//   const RecomputePlanner planner(program);       // throws as check_program does; borrows the program
-//   planner.within(limit, options) == recompute(program, limit, options)
+//   RecomputePlanner planner(program);       // throws as check_program does; borrows the program
+//   for (...) planner.within(limit);
 class PLIMSOLL_API RecomputePlanner {
  public:
   explicit RecomputePlanner(const StepProgram& program);
@@ -135,10 +133,11 @@ class PLIMSOLL_API RecomputePlanner {
   RecomputePlanner(const RecomputePlanner&) = delete;
   RecomputePlanner& operator=(const RecomputePlanner&) = delete;
 
-  Schedule within(std::size_t limit, const RecomputeOptions& options = {}) const;
+  Schedule within(std::size_t limit, const RecomputeOptions& options = {});
 
  private:
-  std::unique_ptr<const plan_internal::StepFacts> facts_;
+  struct State;
+  std::unique_ptr<State> state_;
 };
 
 // What a runtime that knows only the past would do; one pass.
