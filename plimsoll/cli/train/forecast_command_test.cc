@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "plimsoll/base/atomic_file.h"
 #include "plimsoll/base/json.h"
 #include "plimsoll/cli/cli_testing.h"
 #include "plimsoll/model/keras/layers_model.h"
@@ -56,6 +57,37 @@ TEST_F(ForecastCommand, EndsWith3WhenItDoesNotFit) {
   const auto json = parse_json(out_);
   EXPECT_EQ(json["fits"], false);
   EXPECT_LT(json["max_batch_size"].get<std::size_t>(), 16u);
+}
+
+TEST_F(ForecastCommand, TellsWhatBudgetsBelowThePeakCost) {
+  Sequential deep;
+  for (std::uint64_t i = 0; i < 8; ++i)
+    deep.add(layers::Dense(16, {.activation = "tanh", .input_shape = {16}, .seed = i + 1}));
+  save_layers_model(deep, folder_ + "/deep");
+  path_ = folder_ + "/deep/model.json";
+  ASSERT_EQ(run({"--batch", "64", "--loss", "mean_squared_error", "--json", "--svg", folder_ + "/front.svg"}), 0);
+  const auto json = nlohmann::json::parse(out_);
+  ASSERT_GT(json["front"].size(), 1u);
+  EXPECT_EQ(json["front"][0]["bytes"], json["peak_bytes"]);
+  EXPECT_EQ(json["front"][0]["slowdown"], 1);
+  EXPECT_EQ(json["front"].back()["bytes"], json["smallest_budget_bytes"]);
+  EXPECT_GT(json["front"].back()["slowdown"], 1);
+  EXPECT_LE(json["floor_bytes"], json["smallest_budget_bytes"]);
+  EXPECT_FALSE(json["floor_step"].get<std::string>().empty());
+  const std::string picture = read_file(folder_ + "/front.svg", 1 << 20);
+  EXPECT_THAT(picture, HasSubstr("predicted time of a step"));
+  EXPECT_THAT(picture, HasSubstr("smallest budget"));
+
+  const std::string peak = std::to_string(json["peak_bytes"].get<std::size_t>());
+  ASSERT_EQ(run({"--batch", "64", "--loss", "mean_squared_error", "--budget", peak, "--json"}), 0);
+  const auto sizes = nlohmann::json::parse(out_)["max_batch_sizes"];
+  EXPECT_EQ(sizes["1"], 64);
+  EXPECT_GT(sizes["1.5"], 64);
+  EXPECT_GE(sizes["any"], sizes["1.5"]);
+  ASSERT_EQ(run({"--batch", "64", "--loss", "mean_squared_error", "--budget", peak}), 0);
+  EXPECT_THAT(out_, HasSubstr("time of a step"));
+  EXPECT_THAT(out_, HasSubstr("64 without recomputing"));
+  EXPECT_EQ(run({"--batch", "64", "--svg", folder_ + "/absent/front.svg"}), 1);
 }
 
 TEST_F(ForecastCommand, PrintsATable) {

@@ -214,6 +214,38 @@ TEST_F(TrainCommand, TakesWhatTheForecastSays) {
   }
 }
 
+TEST_F(TrainCommand, RecomputesInsideABudgetBelowThePeak) {
+  Sequential deep;
+  for (std::uint64_t i = 0; i < 12; ++i)
+    deep.add(layers::Dense(12, {.activation = "tanh", .input_shape = {2}, .seed = i + 1}));
+  deep.add(layers::Dense(2, {.activation = "softmax", .seed = 99}));
+  save_layers_model(deep, path("deep"));
+  const std::vector<std::string> common = {path("deep/model.json"), "--batch", "60"};
+  const auto with = [&](const char* command, std::vector<std::string> more) {
+    more.insert(more.begin(), common.begin(), common.end());
+    more.insert(more.begin(), command);
+    return more;
+  };
+  const auto forecast = run_json(with("forecast", {}));
+  const std::size_t gate = forecast["smallest_budget_bytes"], peak = forecast["peak_bytes"];
+  const std::vector<std::string> train = {"--data", path("train.csv"), "--epochs", "2", "--no-shuffle"};
+  const auto natural = run_json(with("train", train));
+  EXPECT_EQ(natural["recomputed"], 0);
+  std::vector<std::string> tight = train;
+  tight.insert(tight.end(), {"--budget", std::to_string((gate + peak) / 2)});
+  const auto within = run_json(with("train", tight));
+  EXPECT_GT(within["recomputed"], 0);
+  EXPECT_EQ(within["spilled_bytes"], 0);
+  EXPECT_LE(within["peak_bytes"], within["budget_bytes"]);
+  EXPECT_EQ(within["loss"], natural["loss"]);
+  EXPECT_THAT(run(with("train", tight)), HasSubstr("of the work was recomputing"));
+  tight.insert(tight.end(), {"--max-slowdown", "1"});
+  run(with("train", tight), 3);
+  EXPECT_THAT(errors_, HasSubstr("max_slowdown 1"));
+  tight.back() = "0.5";
+  run(with("train", tight), 2);
+}
+
 TEST_F(TrainCommand, SavesACheckpointWhenInterrupted) {
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);

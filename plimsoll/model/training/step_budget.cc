@@ -47,9 +47,9 @@ std::vector<MemoryHolder> holders_of(const Network& network, const CategoryBytes
   return holders;
 }
 
-// What most of it is.
+// What most of the peak is.
 std::string most_of(const MemoryForecast& needed, const CategoryBytes& categories) {
-  return fmt::format("most of it {} {}, the largest buffer that of {} with {}", categories[0].first,
+  return fmt::format("at the peak most is {}, {}, and the largest buffer that of {}, {}", categories[0].first,
                      format_bytes(categories[0].second), needed.largest_op.empty() ? "nothing" : needed.largest_op,
                      format_bytes(needed.largest_op_bytes));
 }
@@ -59,12 +59,11 @@ std::string most_of(const MemoryForecast& needed, const CategoryBytes& categorie
 std::string describe_recomputing(const MemoryForecast& needed, std::size_t sufficient, double max_slowdown) {
   const std::string floor = format_bytes_exactly(needed.floor_bytes);
   if (needed.front.size() < 2)
-    return fmt::format("recomputing does not help, since {} alone needs {} (the floor)", needed.floor_step, floor);
-  const double slowdown = needed.predicted_slowdown(sufficient);
-  return fmt::format("there a step takes {:.2f} times as long as with {}{}; {} makes {} the floor", slowdown,
-                     format_bytes_exactly(needed.peak_bytes),
-                     max_slowdown < kMostSlowdown ? fmt::format(" (max_slowdown {:g})", max_slowdown) : "",
-                     needed.floor_step, floor);
+    return fmt::format("recomputing does not help, since {} needs {} by itself", needed.floor_step, floor);
+  return fmt::format(
+      "at {} a step takes {:.2f} times as long as at {}{}, and recomputing never needs less than {}, for {}",
+      format_bytes(sufficient), needed.predicted_slowdown(sufficient), format_bytes_exactly(needed.peak_bytes),
+      max_slowdown < kMostSlowdown ? fmt::format(" (max_slowdown {:g})", max_slowdown) : "", floor, needed.floor_step);
 }
 
 void add_held_bytes(MemoryForecast& forecast, std::size_t bytes, std::size_t least) {

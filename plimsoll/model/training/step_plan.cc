@@ -263,6 +263,8 @@ StepResult StepPlan::run_program(const Example& batch, const Recomputing& recomp
                  .recomputed_cost_fraction = &result.recomputed});
   // They work in place, on values that the program has made the variables' own.
   for (const auto& [variable, constraint] : constrained_) constraint.apply(variable.writable_value());
+  if (counted_at_.exchange(result.recomputed, std::memory_order_relaxed) != result.recomputed)
+    network_.training.plans.recount(*this);
   return result;
 }
 
@@ -301,9 +303,18 @@ StepResult StepPlan::test_directly(const Example& batch) {
   return result;
 }
 
+namespace {
+
+std::size_t bytes_of(const StepPlan& plan) {
+  return sizeof(StepPlan) + (plan.has_program() ? plan.program().bytes() : 0);
+}
+
+}  // namespace
+
 StepPlans::StepPlans(Network& network) : network_(network), plans_(kCacheBytes) {}
 StepPlans::~StepPlans() = default;
 void StepPlans::clear() { plans_.clear(); }
+void StepPlans::recount(const StepPlan& plan) { plans_.recount(plan, bytes_of(plan)); }
 
 // Layers that have changed since are traced again.
 void StepPlans::clear_when_changed() {
@@ -336,7 +347,7 @@ std::shared_ptr<StepPlan> StepPlans::get(StepKind kind, const Example& batch, co
     std::shared_ptr<StepPlan> made = make(kind, batch, keep);
     if (!keep) return made;
     clear_when_changed();  // Tracing may have changed layers: states, weights of inner ones.
-    const std::size_t bytes = sizeof(StepPlan) + (made->has_program() ? made->program().bytes() : 0);
+    const std::size_t bytes = bytes_of(*made);
     return plans_.insert(signature.words(), std::move(made), bytes);
   } catch (...) {
     forget_new_states(network_);

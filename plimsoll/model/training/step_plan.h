@@ -81,6 +81,7 @@ class StepPlan {
   std::size_t num_losses_ = 0;
   std::size_t examples_ = 0;
   std::atomic<bool> has_run_{false};
+  std::atomic<double> counted_at_{0};  // The share of recomputing when the cache was told its bytes.
 };
 
 // The plans of a network, within a bound in bytes.
@@ -93,6 +94,7 @@ class StepPlans {
   // OutOfMemory.
   std::shared_ptr<StepPlan> get(StepKind kind, const Example& batch, const char* where);
   void clear();
+  void recount(const StepPlan& plan);  // Its bytes, after it has made a plan that recomputes.
   std::size_t size() const { return plans_.size(); }
   std::size_t bytes() const { return plans_.bytes(); }
 
