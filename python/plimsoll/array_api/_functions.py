@@ -6,7 +6,7 @@ import plimsoll as _pl
 _asarray = _pl.asarray
 
 
-def _both(function, kinds=None):
+def _both(function):
     def of_both(x1, x2, /):
         return function(x1, x2)
 
@@ -250,7 +250,7 @@ def moveaxis(x, source, destination, /):
     return _pl.transpose(x, order)
 
 
-def expand_dims(x, /, *, axis=0):
+def expand_dims(x, /, axis):
     if not -x.ndim - 1 <= axis <= x.ndim:
         raise IndexError(f"expand_dims: axis {axis} is outside of {x.ndim + 1} axes")
     return _pl.expand_dims(x, axis)
