@@ -330,9 +330,9 @@ def searchsorted(x1, x2, /, *, side="left", sorter=None):
     return _pl.sum(before, -1).reshape(x2.shape)
 
 
-_All = _namedtuple("unique_all", ["values", "indices", "inverse_indices", "counts"])
-_Counts = _namedtuple("unique_counts", ["values", "counts"])
-_Inverse = _namedtuple("unique_inverse", ["values", "inverse_indices"])
+_All = _namedtuple("_All", ["values", "indices", "inverse_indices", "counts"])
+_Counts = _namedtuple("_Counts", ["values", "counts"])
+_Inverse = _namedtuple("_Inverse", ["values", "inverse_indices"])
 
 
 def unique_all(x, /):
