@@ -151,5 +151,5 @@ def _to_device(self, device, /, *, stream=None):
     return self.to(device)
 
 
-Tensor.__array_namespace__ = _array_namespace
-Tensor.to_device = _to_device
+setattr(Tensor, "__array_namespace__", _array_namespace)
+setattr(Tensor, "to_device", _to_device)

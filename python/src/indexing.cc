@@ -175,6 +175,12 @@ pl::Tensor indexed(const pl::Tensor& x, const std::vector<Part>& parts) {
 }  // namespace
 
 nb::object index_tensor(const pl::Tensor& x, nb::handle key) {
+  // One truth for the whole tensor: all of it along a new axis, or nothing.
+  const auto mask = PyBool_Check(key.ptr()) ? std::optional(to_tensor(key)) : tensor_of(key);
+  if (mask && mask->dtype() == pl::boolean && mask->rank() == 0 && !pl::is_symbolic(*mask)) {
+    const pl::Tensor whole = x.expand_dims(0);
+    return wrap_tensor(mask->item<bool>() ? whole : whole.slice({0}, {0}));
+  }
   const std::vector<Part> parts = parse_all(x, key);
   return wrap_tensor(computed(x, [&] { return indexed(x, parts); }));
 }

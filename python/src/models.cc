@@ -36,9 +36,13 @@ std::vector<pl::Tensor> input_tensors(const pl::Model& model, nb::handle object)
 }
 
 std::vector<pl::Tensor> target_tensors(const pl::Model& model, nb::handle object) {
-  const auto one = [](nb::handle each) {
+  const bool takes_labels = model.is_compiled() && model.loss_takes_labels();
+  const auto one = [&](nb::handle each) {
     const pl::Tensor y = borrow_tensor(each);
-    return y.dtype() == pl::boolean ? y.cast(pl::f32) : y;
+    // What a forecast counts with: float32, and labels of int32.
+    const bool is_label = takes_labels && pl::is_integer(y.dtype());
+    if (y.dtype() == pl::f32 || (is_label && y.dtype() != pl::i64)) return y;
+    return unlocked([&] { return y.cast(is_label ? pl::i32 : pl::f32); });
   };
   const bool is_list = PyList_Check(object.ptr()) || PyTuple_Check(object.ptr());
   const bool several = is_list && nb::len(object) > 0 &&

@@ -1,4 +1,6 @@
 // The extension module plimsoll._plimsoll; the package around it is in python/plimsoll.
+#include <ctime>
+
 #include "common.h"
 
 NB_MODULE(_plimsoll, m) {
@@ -23,4 +25,19 @@ NB_MODULE(_plimsoll, m) {
   bind_models(m);
   bind_files(m);
   m.def("note_fork", [] { forked = true; });
+  m.def(
+      "time_product",
+      [](const pl::Tensor& a, const pl::Tensor& b, int rounds) {
+        return unlocked([&] {
+          const auto now = [] {
+            timespec time;
+            clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+            return static_cast<double>(time.tv_sec) * 1e9 + static_cast<double>(time.tv_nsec);
+          };
+          const double begin = now();
+          for (int i = 0; i < rounds; ++i) pl::matmul(a, b);
+          return (now() - begin) / rounds;
+        });
+      },
+      "Nanoseconds of this thread that a product by the library alone takes, for python/benchmarks/cost.py.");
 }

@@ -52,8 +52,10 @@ pl::Tensor reduced(const Reduction& r, nb::handle object, nb::handle axis, bool 
 
 pl::Tensor deviation_squared(nb::handle object, nb::handle axis, double correction, bool keepdims) {
   const pl::Tensor x = to_tensor(object);
-  const pl::Axes axes = to_axes(axis);
+  const bool nothing = !axis.is_none() && !PyIndex_Check(axis.ptr()) && nb::len(axis) == 0;
+  const pl::Axes axes = nothing ? pl::Axes() : to_axes(axis);
   return computed(x, [&] {
+    if (nothing) return floats(x) - floats(x);
     const pl::Tensor variance = pl::variance(floats(x), axes, {.keep_dims = keepdims});
     if (correction == 0) return variance;
     const double count = static_cast<double>(x.size()) / static_cast<double>(std::max<std::size_t>(variance.size(), 1));

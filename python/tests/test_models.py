@@ -207,7 +207,10 @@ def test_fit_stays_inside_of_its_budget_or_refuses_before_the_first_step():
     assert history.peak_bytes <= forecast.smallest_budget
     assert model.max_batch_size("1MiB") >= 64
     # The arrays are the caller's: also those that have to be converted count outside of the budget.
-    model.fit(x.astype("float64"), y, batch_size=64, verbose=0, budget=forecast.smallest_budget)
+    model.fit(x.astype("float64"), y.astype("int64"), batch_size=64, verbose=0, budget=forecast.smallest_budget)
+    labels = pl.Sequential([pl.layers.Dense(3, activation="softmax", input_shape=(4,))])
+    labels.compile(optimizer="sgd", loss="sparse_categorical_crossentropy")
+    labels.fit(x, np.arange(256) % 3, verbose=0, budget=labels.forecast(batch_size=32).smallest_budget)
 
 
 def test_arrays_that_fit_converts_are_charged_to_the_budget_outside():

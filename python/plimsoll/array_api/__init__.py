@@ -7,7 +7,7 @@ other unsigned integers and complex numbers are not offered. Tensors do not chan
 import plimsoll as _pl
 from plimsoll import (  # noqa: F401
     bfloat16, bool, float16, float32, float64, int16, int32, int64, int8, uint8,
-    arange, asarray, e, eye, from_dlpack, full, full_like, inf, linspace, nan, newaxis, ones, ones_like, pi, zeros, zeros_like)
+    arange, asarray, e, eye, from_dlpack, full, inf, linspace, nan, newaxis, ones, pi, zeros)
 
 from ._functions import *  # noqa: F401,F403
 from ._functions import __all__ as _functions
@@ -25,6 +25,21 @@ def empty(shape, *, dtype=None, device=None):
 def empty_like(x, /, *, dtype=None, device=None):
     """Zeros of x's shape."""
     return _pl.zeros_like(x, dtype)
+
+
+def zeros_like(x, /, *, dtype=None, device=None):
+    """Zeros of x's shape and dtype."""
+    return _pl.zeros(x.shape, dtype or x.dtype, device or x.device)
+
+
+def ones_like(x, /, *, dtype=None, device=None):
+    """Ones of x's shape and dtype."""
+    return _pl.ones(x.shape, dtype or x.dtype, device or x.device)
+
+
+def full_like(x, /, fill_value, *, dtype=None, device=None):
+    """A value in x's shape and dtype."""
+    return _pl.full(x.shape, fill_value, dtype or x.dtype, device or x.device)
 
 
 def meshgrid(*arrays, indexing="xy"):
@@ -61,10 +76,6 @@ def _triangle(x, keeps):
 def astype(x, dtype, /, *, copy=True, device=None):
     """The same numbers in another dtype."""
     return x.astype(dtype, copy=copy)
-
-
-def to_device(x, device):
-    return x.to(device)
 
 
 __all__ = [*_functions, "arange", "asarray", "astype", "broadcast_arrays", "broadcast_shapes", "can_cast", "e", "empty", "empty_like", "eye", "finfo",

@@ -6,7 +6,7 @@ import plimsoll as _pl
 _asarray = _pl.asarray
 
 
-def _both(function, kinds=None):
+def _both(function):
     def of_both(x1, x2, /):
         return function(x1, x2)
 
@@ -250,7 +250,7 @@ def moveaxis(x, source, destination, /):
     return _pl.transpose(x, order)
 
 
-def expand_dims(x, /, *, axis=0):
+def expand_dims(x, /, axis):
     if not -x.ndim - 1 <= axis <= x.ndim:
         raise IndexError(f"expand_dims: axis {axis} is outside of {x.ndim + 1} axes")
     return _pl.expand_dims(x, axis)
@@ -330,9 +330,9 @@ def searchsorted(x1, x2, /, *, side="left", sorter=None):
     return _pl.sum(before, -1).reshape(x2.shape)
 
 
-_All = _namedtuple("unique_all", ["values", "indices", "inverse_indices", "counts"])
-_Counts = _namedtuple("unique_counts", ["values", "counts"])
-_Inverse = _namedtuple("unique_inverse", ["values", "inverse_indices"])
+_All = _namedtuple("_All", ["values", "indices", "inverse_indices", "counts"])
+_Counts = _namedtuple("_Counts", ["values", "counts"])
+_Inverse = _namedtuple("_Inverse", ["values", "inverse_indices"])
 
 
 def unique_all(x, /):

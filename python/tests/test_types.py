@@ -1,0 +1,50 @@
+"""The type stubs: they know every name, and find what is wrong."""
+import ast
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+import plimsoll as pl
+from plimsoll import _plimsoll
+
+PACKAGE = pathlib.Path(pl.__file__).parent
+
+
+def test_stubs_know_every_name_of_the_extension():
+    tree = ast.parse((PACKAGE / "_plimsoll" / "__init__.pyi").read_text())
+    known = {node.name for node in tree.body if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
+    known |= {node.target.id for node in tree.body if isinstance(node, ast.AnnAssign)}
+    known |= {alias.asname or alias.name for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    known |= {target.id for node in tree.body if isinstance(node, ast.Assign) for target in node.targets}
+    missing = {name for name in vars(_plimsoll) if not name.startswith("_")} - known
+    assert not missing, f"run tools/python_stubs: {sorted(missing)}"
+    assert (PACKAGE / "py.typed").exists()
+
+
+PROGRAM = """
+import plimsoll as pl
+
+x: pl.Tensor = pl.asarray([1.0, 2.0])
+y: pl.Tensor = (x + 1) * 2
+model = pl.Sequential([pl.layers.Dense(2, input_shape=(2,))])
+model.compile(optimizer="adam", loss="mse")
+n: int = model.forecast(batch_size=3).smallest_budget
+with pl.tidy() as scope:
+    kept: pl.Tensor = scope.keep(x)
+try:
+    pl.zeros((2, 3))
+except pl.OutOfMemory as e:
+    print(e.limit + 1)
+wrong: str = pl.ones(2)
+"""
+
+
+def test_mypy_finds_what_is_wrong_and_nothing_else(tmp_path):
+    pytest.importorskip("mypy")
+    (tmp_path / "program.py").write_text(PROGRAM)
+    done = subprocess.run([sys.executable, "-m", "mypy", "program.py"], cwd=tmp_path, capture_output=True, text=True,
+                          env={"MYPYPATH": str(PACKAGE.parent), "PATH": ""})
+    errors = [line for line in done.stdout.splitlines() if "error:" in line]
+    assert len(errors) == 1 and "program.py:15" in errors[0], done.stdout + done.stderr
