@@ -31,6 +31,12 @@ struct Arguments {
   DataOptions columns;
   std::size_t batch = 32;
   bool json = false, initialize = false;
+
+  BatchSizeOptions batches() const {
+    BatchSizeOptions options{.batch_size = batch};
+    if (!budget.empty()) options.budget = parse_bytes(budget);
+    return options;
+  }
 };
 
 // What the model was trained with, beside its weights, unless another file is named.
@@ -115,7 +121,7 @@ Answers predict_table(const Arguments& arguments, const Model& model, const Tabl
       const Tensor lacking = drops ? is_nan(batch.x()) : Tensor();
       const Tensor x = drops ? where(lacking, zeros_like(batch.x()), batch.x()) : batch.x();
       std::vector<Tensor> results =
-          model.predict_all({fitted(x, ends.inputs[0], ends.input_dtypes[0])}, {.batch_size = arguments.batch});
+          model.predict_all({fitted(x, ends.inputs[0], ends.input_dtypes[0])}, arguments.batches());
       if (results.size() == 1) results[0] = unscaled(results[0], columns.target_scales());
       if (!drops) return results;
       const Tensor rows = lacking.reshape({lacking.shape()[0], -1}).any({1});
@@ -166,7 +172,7 @@ void predict(const Arguments& arguments) {
     columns = columns_for(arguments);
     answers = predict_table(arguments, model, columns);
   } else {
-    answers.outputs = model.predict_all(load_model_inputs(arguments.input, model), {.batch_size = arguments.batch});
+    answers.outputs = model.predict_all(load_model_inputs(arguments.input, model), arguments.batches());
   }
   const std::vector<Tensor>& outputs = answers.outputs;
   if (!arguments.out.empty()) save_tensors(arguments.out, model.output_names(), outputs);
