@@ -22,7 +22,7 @@ int main() {
     check(false, "8 MiB more do not fit");
   } catch (const pl::OutOfMemory& error) {
     std::cout << error.what() << "\n";
-    check(error.smallest_sufficient_limit() == 18_MiB, "it says what would have been enough");
+    check(error.smallest_sufficient_limit() == 18_MiB, "it reports what would have been enough");
     check(error.holders().at(0).op == "lookup table", "it says who holds the memory");
   }
   const pl::OwnedBlock elsewhere(48_MiB, {.device = "CPU:0"});

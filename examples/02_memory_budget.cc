@@ -24,10 +24,10 @@ int main() {
   {
     const pl::BudgetScope use(search);
     const pl::OwnedBlock index(40_MiB, {.tag = "index"});
-    check(process.used() == 60_MiB, "search uses what ranker leaves of the process");
+    check(process.used() == 60_MiB, "search uses what ranker leaves");
     std::cout << process.report();
   }
-  check(search.used() == 0 && search.peak() == 40_MiB, "what was given back is no longer charged");
+  check(search.used() == 0 && search.peak() == 40_MiB, "deallocated memory is no longer charged");
 
   int alerts = 0;
   const auto handle = pl::on_memory_alert(0.001, [&](const pl::MemoryAlert& alert) {
@@ -37,7 +37,7 @@ int main() {
   const auto limit = pl::memory_stats().bytes_limit;
   weights.reset();
   { const pl::OwnedBlock crossing(limit / 500); }
-  check(alerts >= 1, "an alert tells when a device fills up");
+  check(alerts >= 1, "an alert reports when a device fills up");
 
   std::string full;
   const auto of_search = search.on_alert(0.8, [&](const pl::MemoryAlert& alert) { full = alert.budget; });

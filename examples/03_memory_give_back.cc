@@ -1,4 +1,4 @@
-// Memory that is no longer needed goes back to the operating system, and the numbers agree with the system's own.
+// Memory that is no longer needed is returned to the operating system, and the numbers agree with the system's own.
 #include <plimsoll/plimsoll.h>
 
 #include <cstring>
@@ -10,7 +10,7 @@
 namespace pl = plimsoll;
 using namespace pl::literals;
 
-// Loads a "model" of 200 MB and drops it. Returns what trim() gave back.
+// Loads a "model" of 200 MB and drops it. Returns what trim() released.
 std::size_t load_and_drop() {
   std::vector<pl::OwnedBlock> layers;
   for (int i = 0; i < 20; ++i) {
@@ -30,7 +30,7 @@ int main() {
               << pl::format_bytes(pl::resident_bytes()) << "\n";
     check(given_back >= 190_MiB, "trim returns the bytes");
   }
-  check(pl::resident_bytes() < before + 1_MiB, "resident memory is where it was");
+  check(pl::resident_bytes() < before + 1_MiB, "resident memory is as before");
   check(pl::memory_stats("CPU:0").bytes_reserved == 0, "no page is held");
   check(pl::config::get_memory_info("CPU:0").peak >= 200'000'000, "the peak is remembered");
   pl::reset_memory_stats("CPU:0");

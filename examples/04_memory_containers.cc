@@ -25,7 +25,7 @@ int main() {
     } catch (const pl::OutOfMemory& error) {
       std::cout << error.what() << "\n";
     }
-    check(values.size() == 1'000'000, "the vector is as it was");
+    check(values.size() == 1'000'000, "the vector is unchanged");
   }
   {
     std::pmr::unsynchronized_pool_resource nodes(&memory);  // Many small nodes share blocks.

@@ -1,5 +1,5 @@
-// Bring your own pages: an arena over memory of your choice (here a file without a name, that other processes could
-// map) has limits, statistics, budgets and reports like any other.
+// Bring your own pages: an arena over memory of your choice (here an unnamed file that other processes could map) has
+// limits, statistics, budgets and reports like any other.
 #include <plimsoll/plimsoll.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -48,10 +48,10 @@ int main() {
     check(false, "the limit holds");
   } catch (const pl::OutOfMemory& error) {
     std::cout << error.what() << "\n";
-    check(error.holders().at(0).op == "frame", "the ledger knows who holds what");
+    check(error.holders().at(0).op == "frame", "the ledger knows what holds the memory");
   }
   arena.deallocate(frame);
   check(arena.stats().peak_bytes_in_use == 10_MiB, "the statistics are the same as everywhere");
-  check(arena.trim() == 10_MiB, "pages go back");
+  check(arena.trim() == 10_MiB, "pages are returned");
   return 0;
 }

@@ -1,4 +1,4 @@
-// Tensors: making them, computing with them, reading them, and the gradient of what was computed.
+// Tensors: creating, computing, reading, and the gradient of a result.
 #include <plimsoll/plimsoll.h>
 
 #include <iostream>
@@ -30,7 +30,7 @@ int main() {
   }
   std::cout << "slope " << slope.value().item<float>() << ", offset " << offset.value().item<float>() << "\n";
 
-  // What does not go together is refused by name.
+  // Shapes that do not match are refused with an explanation.
   try {
     pl::matmul(matrix, pl::zeros({3, 2}));
   } catch (const pl::InvalidArgument& error) {

@@ -1,4 +1,4 @@
-// Scopes: tensors that go when the work that made them is done.
+// Scopes: tensors are released when the work that made them is done.
 #include <plimsoll/plimsoll.h>
 
 #include <iostream>
@@ -18,7 +18,7 @@ int main() {
   const pl::Tensor y = normalize(x);
   std::cout << "after normalize: " << pl::memory().num_tensors - start << " tensor more\n";
 
-  // Also when a handle escapes: it refuses use and says so.
+  // A handle that escapes refuses to be used, with an explanation.
   std::vector<pl::Tensor> escaped;
   pl::tidy([&] { escaped.push_back(x * 2.f); });
   try {
@@ -27,14 +27,14 @@ int main() {
     std::cout << error.what() << "\n";
   }
 
-  // keep() is for what must outlive every scope; dispose() ends it, through all handles.
+  // keep() is for what must outlive every scope; dispose() releases it, for all handles.
   pl::Tensor kept;
   pl::tidy([&] { kept = pl::keep(x * 3.f); });
   const pl::Tensor copy = kept;
   kept.dispose();
   std::cout << "kept is disposed: " << std::boolalpha << copy.is_disposed() << "\n";
 
-  // A check for tests: what was made since and still lives.
+  // A check for tests: what was created since and is still alive.
   pl::LeakCheck check;
   std::vector<pl::Tensor> losses;
   for (int step = 0; step < 3; ++step) losses.push_back(pl::square(x).sum());

@@ -1,4 +1,4 @@
-// Finding a leak, step by step: see what grows, ask who holds it, mend it, and keep a check.
+// Finding a leak, step by step: see what grows, ask what holds it, fix it, and keep a check.
 #include <plimsoll/plimsoll.h>
 
 #include <iostream>
@@ -6,7 +6,7 @@
 
 namespace pl = plimsoll;
 
-// Remembers its last results for each user; forgets to let them go.
+// Remembers its last results for each user and forgets to release them.
 class Recommender {
  public:
   pl::Tensor score(int user, const pl::Tensor& features) {
@@ -27,7 +27,7 @@ int main() {
   const pl::Tensor features = pl::ones({1, 16});
   recommender.score(0, features);  // Warm up.
 
-  // 1. What is there more of after some rounds than before?
+  // 1. What is there more of after a few calls?
   pl::Growth growth;
   pl::Tensor last;
   for (int i = 0; i < 3; ++i) last = recommender.score(i, features);
@@ -42,7 +42,7 @@ int main() {
   // 3. Who holds one of them?
   std::cout << "\n3. who holds the last result:\n" << pl::who_holds(last).to_string() << "\n";
 
-  // 4. Two handles: ours, and one in the history. So that is where it is, and this is the cure.
+  // 4. Two handles: ours, and one in the history. That is the leak, and this is the fix.
   recommender.forget();
   last = pl::Tensor();
 

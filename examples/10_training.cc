@@ -1,4 +1,4 @@
-// Training by hand: variables, a tape, an optimizer; a second derivative; a gradient of one's own.
+// Training by hand: variables, a tape, an optimizer; a second derivative; a custom gradient.
 #include <plimsoll/plimsoll.h>
 
 #include <cmath>
@@ -22,7 +22,7 @@ int main() {
   const float slope = w.value().item<float>(), offset = b.value().item<float>();
   std::cout << "y = " << std::round(slope * 100) / 100 << " x + " << std::round(offset * 100) / 100 << "\n";
 
-  // What training keeps beside the variables is the optimizer's: two moments for each.
+  // Besides the variables, training keeps the optimizer's state: two moments for each.
   std::cout << "tensors more than before: " << pl::memory().num_tensors - tensors << "\n";
 
   // Tapes nest: the outer one sees the operations of the inner one's gradient.

@@ -8,13 +8,13 @@
 
 namespace pl = plimsoll;
 
-// A request that comes in pieces: between them, others are served.
+// A request that arrives in pieces: between them, others are served.
 static pl::Task<pl::Tensor> serve(pl::Tensor x, int pieces) {
   pl::TidyScope scope;
   pl::Tensor sum = x;
   for (int i = 0; i < pieces; ++i) {
-    sum = sum + x * 2.f;   // x * 2 and the old sum go with the scope,
-    co_await pl::yield();  // which waits here on no thread
+    sum = sum + x * 2.f;   // x * 2 and the old sum are released with the scope,
+    co_await pl::yield();  // which occupies no thread while it waits
   }
   co_return scope.keep(sum);  // to the scope that awaits
 }
@@ -34,10 +34,10 @@ int main() {
   check(pl::memory().num_tensors == before + 1, "only the result is left");
 
   {
-    pl::TaskRun<pl::Tensor> work(serve(x, 100));  // With a loop of one's own ...
+    pl::TaskRun<pl::Tensor> work(serve(x, 100));  // With your own loop ...
     for (int i = 0; i < 10; ++i) work.step();
-    check(pl::memory().num_tensors > before + 1, "a request is under way");
-  }  // ... a request can be given up: what it made goes with it.
-  check(pl::memory().num_tensors == before + 1, "a request that was given up leaves nothing behind");
+    check(pl::memory().num_tensors > before + 1, "a request is in progress");
+  }  // ... a request can be abandoned: what it created is released.
+  check(pl::memory().num_tensors == before + 1, "an abandoned request leaves nothing behind");
   return 0;
 }

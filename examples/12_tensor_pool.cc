@@ -1,4 +1,4 @@
-// Pools: tensors taken once and lent out, so that steady work allocates nothing.
+// Pools: tensors allocated once and lent out, so that steady work allocates nothing.
 #include <plimsoll/plimsoll.h>
 
 #include <iostream>
@@ -13,7 +13,7 @@ using namespace pl::literals;
 int main() {
   const pl::Budget budget("frames", 1_MiB);
   const auto make_pool = [&] {
-    const pl::BudgetScope use(budget);  // Charged here, once and for all.
+    const pl::BudgetScope use(budget);  // Charged once, here.
     return pl::TensorPool({.shape = {1, 64, 64, 3}, .dtype = pl::f32, .capacity = 2});
   };
   pl::TensorPool pool = make_pool();
@@ -23,7 +23,7 @@ int main() {
   for (int camera = 0; camera < 4; ++camera)
     cameras.emplace_back([&pool, camera] {
       for (int frame = 0; frame < 10; ++frame) {
-        const auto lease = pool.acquire();  // In the order of asking.
+        const auto lease = pool.acquire();  // First come, first served.
         for (float& pixel : lease.data<float>()) pixel = float(camera);
         check(lease.tensor().at<float>({0, 63, 63, 2}) == float(camera), "nobody else writes to a lease");
       }

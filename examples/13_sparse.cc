@@ -1,4 +1,4 @@
-// Sparse tensors: only what is not zero is stored, multiplied and trained.
+// Sparse tensors: only nonzero elements are stored, multiplied and trained.
 #include <plimsoll/plimsoll.h>
 
 #include <iostream>
@@ -8,7 +8,7 @@
 namespace pl = plimsoll;
 
 int main() {
-  // Who is linked to whom, in any order; links given twice add up.
+  // Which nodes are linked, in any order; repeated links add up.
   const pl::Tensor links = pl::constant({{3, 0}, {0, 1}, {1, 2}, {0, 1}, {2, 0}});
   const pl::SparseTensor graph(links, pl::ones({5}), {1000, 1000}, {.duplicates = pl::Duplicates::sum});
   std::cout << graph << "\n";
@@ -21,7 +21,7 @@ int main() {
   check(mixed.at<float>({0, 5}) == features.at<float>({1, 5}), "one link: the neighbour's own features");
   check(mixed.at<float>({999, 5}) == 0, "no link: nothing");
 
-  // Gradients go to the entries alone, and to the dense side.
+  // Only the entries and the dense side get gradients.
   pl::GradientTape tape;
   tape.watch(attention.values());
   tape.watch(features);
@@ -31,7 +31,7 @@ int main() {
 
   try {
     pl::SparseTensor(pl::constant({{0, 1000}}), pl::ones({1}), {1000, 1000});
-    check(false, "an entry outside is refused");
+    check(false, "an entry outside the shape is refused");
   } catch (const pl::InvalidArgument& error) {
     std::cout << error.what() << "\n";
   }

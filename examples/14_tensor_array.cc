@@ -22,7 +22,7 @@ int main() {
   const pl::Tensor all = states.stack();
   std::cout << all.shape() << "\n";
   check(all.shape() == pl::Shape({5, 3}), "a row for each step");
-  check(tape.gradient(all.sum(), weight).shape() == weight.shape(), "gradients go back through the array");
+  check(tape.gradient(all.sum(), weight).shape() == weight.shape(), "gradients flow back through the array");
 
   try {
     inputs.read(0);

@@ -1,4 +1,4 @@
-// Ragged batches: sequences of different lengths, padded only where a layer wants it.
+// Ragged batches: sequences of different lengths, padded only where a layer needs it.
 #include <plimsoll/plimsoll.h>
 
 #include <cmath>
@@ -22,7 +22,7 @@ int main() {
   // The mean of each sequence, without its padding.
   const pl::Tensor lengths = embedded.row_lengths().cast(pl::f32).expand_dims(1);
   const pl::Tensor means = (padded * mask.cast(pl::f32).expand_dims(2)).sum({1}) / lengths;
-  check(std::abs(means.at<float>({1, 0}) - words.at<float>({8, 0})) < 1e-6f, "of one word: the word");
+  check(std::abs(means.at<float>({1, 0}) - words.at<float>({8, 0})) < 1e-6f, "the mean of one word is the word");
 
   const pl::RaggedTensor back = pl::RaggedTensor::from_padded(padded, embedded.row_lengths());
   check(back.values().to_vector<float>() == embedded.values().to_vector<float>(), "there and back");

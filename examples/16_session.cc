@@ -14,7 +14,7 @@ int main() {
     pl::GraphScope building(graph);  // operations become nodes
     {
       pl::NameScope input("Input");
-      x = pl::placeholder(pl::f32, {-1, 4}, "x");  // the first size is each run's own
+      x = pl::placeholder(pl::f32, {-1, 4}, "x");  // the first size may differ between runs
       y = pl::placeholder(pl::f32, {-1, 1}, "y");
     }
     pl::Variable w(pl::random_normal({4, 1}, {.seed = 3}), {.name = "w"});
@@ -42,6 +42,6 @@ int main() {
       std::cout << error.what() << "\n";  // names Input/y
     }
   }
-  check(pl::memory().num_bytes == before, "the session's variables went with it");
+  check(pl::memory().num_bytes == before, "the session's variables were released with it");
   return 0;
 }

@@ -39,7 +39,7 @@ int main() {
   for (int i = 0; i < 50; ++i) step(x, target);
   check(step(x, target).item<float>() < first, "the step learns");
 
-  // Values decide with cond and while_loop.
+  // Control flow that depends on values: cond and while_loop.
   auto halvings = pl::function([](pl::Tensor n) {
     return pl::while_loop([](const pl::TensorTree& s) { return s[0].tensor() > 1; },
                           [](const pl::TensorTree& s) {

@@ -30,22 +30,22 @@ int main() {
     const pl::BundleReader reader(latest);
     for (const pl::BundleEntry& entry : reader.entries())
       std::cout << entry.key << " " << entry.dtype_name << " " << entry.shape << ", " << entry.size << " bytes\n";
-    check(reader.read("dense/kernel").at<float>({1023, 1023}) == 0.5f, "what was saved is loaded");
+    check(reader.read("dense/kernel").at<float>({1023, 1023}) == 0.5f, "loading returns what was saved");
   }
   check(budget.peak() <= 5_MiB, "within the budget");
   check(!std::filesystem::exists(dir / "model.ckpt-1.index"), "only two are kept");
 
-  // Trees of tensors, for others to read.
+  // Trees of tensors, for other programs.
   const pl::TensorTree tree = {{"x", pl::arange(0, 6).reshape({2, 3})}, {"layers", {pl::ones({2}), pl::zeros({2})}}};
   pl::save_safetensors(dir / "tree.safetensors", tree, {{"made by", "plimsoll"}});
   pl::save_npz(dir / "tree.npz", tree);
   const pl::TensorTree loaded = pl::load_safetensors(dir / "tree.safetensors");
   std::cout << loaded << "\n";
   check(loaded.same_structure(tree) && pl::load_npz(dir / "tree.npz").same_structure(tree),
-        "trees come back as they were");
+        "trees are restored unchanged");
   check(loaded["layers"][0].tensor().at<float>({1}) == 1.f, "with their elements");
 
-  // Large weights without any memory: the tensor lies on the pages of the file.
+  // Large weights without a copy: the tensor uses the pages of the file.
   const pl::Tensor mapped = pl::SafetensorsFile(dir / "tree.safetensors").map("x");
   check(mapped.at<int>({1, 2}) == 5, "a mapped tensor is like any other");
 
@@ -59,7 +59,7 @@ int main() {
   while (reader.next()) ++records;
   check(records == 5, "a version, three scalars and a histogram");
 
-  // Damage is found, and named.
+  // Damage is detected and located.
   std::filesystem::resize_file(pl::bundle_data_path(latest, 0, 1), 1000);
   try {
     pl::BundleReader damaged(latest);

@@ -1,4 +1,4 @@
-// A classifier: described, trained, asked; its memory before and after.
+// A classifier: definition, training, prediction; its memory before and after.
 #include <plimsoll/plimsoll.h>
 
 #include <iostream>
@@ -8,7 +8,7 @@
 namespace pl = plimsoll;
 
 int main() {
-  // Points on a plane; inside or outside of a ring.
+  // Points on a plane, inside or outside a ring.
   const pl::Tensor x = pl::random_uniform({1024, 2}, -1, 1, {.seed = 1});
   const pl::Tensor radius = pl::square(x).sum({1}, {.keep_dims = true});
   const pl::Tensor y = (radius > 0.2f && radius < 0.7f).cast(pl::f32);
@@ -32,7 +32,7 @@ int main() {
   std::cout << "epochs " << history.num_epochs() << ", accuracy " << result["accuracy"] << ", auc " << result["auc"]
             << "\n";
   check(result["accuracy"] > 0.9f, "it has learned the ring");
-  check(history["loss"].back() < history["loss"].front() / 2, "the loss has become smaller");
+  check(history["loss"].back() < history["loss"].front() / 2, "the loss has halved");
 
   const auto before = pl::memory();
   model.fit(train.batch(32), {.epochs = 2, .verbose = 0});

@@ -26,10 +26,10 @@ int main() {
     if (epoch % 4 == 0) std::cout << "epoch " << epoch << ": loss " << loss << "\n";
     if (epoch == 1) steady = pl::memory().num_bytes;
   }
-  check(pl::memory().num_bytes == steady, "memory stays where it is");
+  check(pl::memory().num_bytes == steady, "memory does not grow");
   const float error = model.evaluate(test.batch(32))["loss"];
   std::cout << "error on what it has not seen: " << error << "\n";
-  check(error < 0.01f, "it foresees the next value");
+  check(error < 0.01f, "it predicts the next value");
 
   // Forty steps into the future, each from its own predictions. tidy releases the windows on the way.
   std::vector<float> seen(values.end() - 16, values.end());
@@ -39,7 +39,7 @@ int main() {
       return model.predict(pl::from_vector(last, {1, 16, 1})).item<float>();
     }));
   }
-  std::cout << "in forty steps " << seen.back() << ", truly " << std::sin(0.1f * 839) << "\n";
+  std::cout << "in forty steps " << seen.back() << ", in truth " << std::sin(0.1f * 839) << "\n";
   check(std::abs(seen.back() - std::sin(0.1f * 839)) < 0.5f, "the future looks like the past");
-  check(pl::memory().num_bytes == steady, "and nothing is left of it");
+  check(pl::memory().num_bytes == steady, "and nothing is left behind");
 }

@@ -1,4 +1,4 @@
-// A session that saves itself, goes on after a restart, and shows itself in TensorBoard.
+// A session that saves itself, continues after a restart, and appears in TensorBoard.
 #include <plimsoll/plimsoll.h>
 
 #include <filesystem>
@@ -52,20 +52,20 @@ int main() {
       std::cout << "kept " << std::filesystem::path(path).filename().string() << "\n";
   }
 
-  // Another session, as after a restart: Adam's state is there, too.
+  // Another session, as after a restart: Adam's state is restored, too.
   {
     const std::string latest = pl::latest_checkpoint(dir / "run");
     pl::Session session(graph);
     pl::Saver saver;
     saver.restore(session, latest);
     const float restored = session.run(loss, feeds).item<float>();
-    check(restored == at_50, "it goes on where it was");
+    check(restored == at_50, "it continues where it was");
     for (int step = 0; step < 100; ++step) session.run({train}, feeds);
     const float last = session.run(loss, feeds).item<float>();
     std::cout << "loss " << restored << " after the restart, " << last << " after 100 more steps\n";
-    check(last < restored, "and learns on");
+    check(last < restored, "and keeps learning");
 
-    // A checkpoint that does not fit is refused as a whole, with everything that is wrong in one message.
+    // A checkpoint that does not fit is refused as a whole, with all differences in one message.
     pl::Graph larger;
     {
       pl::GraphScope building(larger);

@@ -1,5 +1,4 @@
-// A layer, a loss and a callback of your own, in a few lines each; checkpoints, weights loaded back, and the whole
-// model.
+// A custom layer, loss and callback in a few lines each; checkpoints, loading weights, and the whole model.
 #include <plimsoll/plimsoll.h>
 
 #include <filesystem>
@@ -28,7 +27,7 @@ class Quadratic : public pl::LayerBase {
   std::optional<pl::Variable> coefficients_;
 };
 
-// Says when it has learned enough.
+// Stops when it has learned enough.
 class StopAt : public pl::CallbackBase {
  public:
   explicit StopAt(float loss) : loss_(loss) {}
@@ -73,9 +72,9 @@ int main() {
   again.predict(x);  // Makes the weights: no input shape was given.
   again.load_weights(pl::latest_checkpoint(folder.string()));
   std::cout << "loaded " << pl::latest_checkpoint(folder.string()) << "\n";
-  check(again.optimizer().step() > 0, "the optimizer goes on where it stood");
+  check(again.optimizer().step() > 0, "the optimizer continues where it was");
 
-  // The whole model, for programs that know the layer's class.
+  // The whole model, for programs that register the layer's class.
   pl::layers::register_layer("Quadratic", [](const pl::ConfigReader&) { return pl::make_layer<Quadratic>(); });
   pl::save_layers_model(again, (folder / "model").string());
   pl::Model loaded = pl::load_layers_model((folder / "model" / "model.json").string());

@@ -1,4 +1,4 @@
-// A model that TensorFlow.js saved, served from C++: several threads, each answer within one budget, nothing left over.
+// A model saved by TensorFlow.js, served from C++: several threads, all answers within one budget, nothing left over.
 #include <plimsoll/plimsoll.h>
 
 #include <filesystem>
@@ -11,7 +11,7 @@ namespace pl = plimsoll;
 namespace fs = std::filesystem;
 using namespace plimsoll::literals;
 
-// The folder of the model: as given, or that of the project this program lies in.
+// The folder of the model: as given, or that of the project this program was built from.
 fs::path folder_of(int argc, char** argv) {
   if (argc > 1) return argv[1];
   const char* const name = "testdata/tfjs/iris-dense";
@@ -30,7 +30,7 @@ int main(int argc, char** argv) {
 
   const pl::Tensor y = model.predict(x);
   const float difference = pl::abs(y - expected).max().item<float>();
-  std::cout << "largest difference to what TensorFlow.js gives: " << difference << "\n";
+  std::cout << "largest difference from TensorFlow.js: " << difference << "\n";
   check(difference < 1e-5f, "the same numbers");
 
   const pl::Budget budget("answers", 1_MiB);

@@ -1,4 +1,5 @@
-// Several models in one process, each with a budget: one that would take too much is refused, and nobody else notices.
+// Several models in one process, each with a budget: one that needs too much is refused, and the others are not
+// affected.
 #include <plimsoll/plimsoll.h>
 
 #include <iostream>
@@ -48,7 +49,7 @@ int main() {
   }
   std::cout << process.report();
   check(refused == 50, "the greedy one never fits");
-  check(tenants[2].model.weights()[0].value().to_vector<float>() == weights_before, "and its weights are as they were");
+  check(tenants[2].model.weights()[0].value().to_vector<float>() == weights_before, "and its weights are unchanged");
   check(tenants[0].model.optimizer().step() == 50, "the others have trained");
   check(tenants[0].train(x, y) < 0.1f, "and learned");
   check(process.peak() <= 8_MiB, "all of it within the process's budget");

@@ -22,7 +22,7 @@ void gradients() {
 // @tf.function   |   torch.compile(f)
 void functions() {
   auto f = pl::function([](const pl::Tensor& x) { return pl::relu(x - 1.f).sum(); });
-  check(f(pl::constant({0.f, 1.f, 3.f})).item<float>() == 2, "a function gives what its body says");
+  check(f(pl::constant({0.f, 1.f, 3.f})).item<float>() == 2, "a function returns what its body returns");
   f(pl::constant({5.f, 5.f, 5.f}));
   check(f.trace_count() == 1, "it is traced once per signature");
 }
@@ -31,7 +31,7 @@ void functions() {
 void scopes() {
   const std::size_t before = pl::memory().num_tensors;
   const pl::Tensor y = pl::tidy([] { return (pl::ones({4}) * 3.f).sum(); });
-  check(y.item<float>() == 12 && pl::memory().num_tensors == before + 1, "tidy leaves what it returns");
+  check(y.item<float>() == 12 && pl::memory().num_tensors == before + 1, "tidy keeps only what it returns");
 }
 
 // keras.Sequential, compile, fit, predict
@@ -43,7 +43,7 @@ void models() {
   const pl::History history = model.fit(x, y, {.epochs = 3, .batch_size = 16, .verbose = 0, .budget = 64_KiB});
   check(history["loss"].back() < history["loss"].front(), "the loss falls");
   check(history.peak_bytes() <= 64_KiB, "the training stays inside its budget");
-  check(model.predict(x).shape() == pl::Shape({64, 1}), "predict gives a row for each row");
+  check(model.predict(x).shape() == pl::Shape({64, 1}), "predict returns a row for each row");
 }
 
 int main() {

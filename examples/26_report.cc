@@ -1,4 +1,4 @@
-// A run's memory, seen: a trace, what it shows in words, one page for people; and what the process holds.
+// A run's memory made visible: a trace, its findings, a page to look at; and what the process holds.
 #include <plimsoll/plimsoll.h>
 
 #include <cstdio>
@@ -41,5 +41,5 @@ int main() {
   std::cout << parts.to_string() << "\n";
   check(parts.resident == parts.tensors + parts.workspaces + parts.caches + parts.metadata + parts.libraries +
                               parts.heap + parts.remainder,
-        "every byte has its place");
+        "every byte is accounted for");
 }

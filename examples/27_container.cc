@@ -1,5 +1,5 @@
-// In a container: without a limit of its own a program takes what its control group leaves, so that it is refused, with
-// an error it can catch, where it would be killed. Try it in a small one:
+// In a container: without its own limit a program may use what its control group leaves, so that it gets an error it
+// can catch instead of being killed. Try it in a small one:
 //   docker run --memory=256m ... 27_container        (or podman)
 //   systemd-run --user --scope -p MemoryMax=256M 27_container
 #include <plimsoll/plimsoll.h>
@@ -22,7 +22,7 @@ int main() {
   std::cout << "the default limit is " << pl::format_bytes(limit.bytes) << ", from " << limit.from << "\n";
   check(limit.bytes <= system.capacity(), "the default limit is within every limit of the system");
 
-  // Asks for more than there is. Blocks that nobody writes to cost nothing: only in a small group they are filled.
+  // Asks for more than there is. Blocks that are never written cost nothing: they are filled only in a small group.
   const bool small = limit.bytes <= 1_GiB;
   const std::size_t bytes = pl::memory_stats().bytes_limit / 64 / 4096 * 4096;
   std::vector<pl::OwnedBlock> blocks;

@@ -1,4 +1,4 @@
-// check: an example asserts what it claims; the program ends with 1 when it is not so.
+// check: an example asserts what it claims; the program exits with 1 when a claim is false.
 #pragma once
 
 #include <cstdlib>
@@ -6,6 +6,6 @@
 
 inline void check(bool holds, const char* claim) {
   if (holds) return;
-  std::cerr << "not so: " << claim << "\n";
+  std::cerr << "false: " << claim << "\n";
   std::exit(1);
 }

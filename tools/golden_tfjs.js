@@ -1,5 +1,5 @@
 // Small models, one for each layer and way to use it, made by the real TensorFlow.js, with fixed weights, their inputs
-// and what they predict. `save(folder)` writes them as testdata/tfjs has them; tools/golden_tfjs runs it.
+// and predictions. `save(folder)` writes them in the layout of testdata/tfjs; tools/golden_tfjs runs it.
 'use strict';
 const fs = require('fs');
 const path = require('path');

@@ -1,9 +1,9 @@
 """For tools that need Python packages: runs the calling script again inside an environment that has them.
 
     import in_venv
-    in_venv.enter("tensorflow-cpu", "tensorboard")     # returns inside of it; installs what is missing, once
+    in_venv.enter("tensorflow-cpu", "tensorboard")     # returns inside it; installs what is missing, once
 
-The environment lies in build/venv, or where PLIMSOLL_VENV says.
+The environment is in build/venv, or where PLIMSOLL_VENV says.
 """
 import os
 import pathlib
@@ -32,7 +32,7 @@ def enter(*packages):
 
 
 def build_program(name="interop_files"):
-    """Builds tools/NAME.cc against the library of build/; gives its path."""
+    """Builds tools/NAME.cc against the library of build/; returns its path."""
     jobs = os.environ.get("JOBS", str(os.cpu_count()))
     if not (ROOT / "build" / "build.ninja").exists():
         subprocess.run(["cmake", "--preset", "default"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)

@@ -2,7 +2,7 @@
 //
 //   interop_files write FOLDER     interop_files read FOLDER     interop_files convert CHECKPOINT FILE.npz
 //
-// Tensors are called by dtype and shape, "f32_2x3", and hold a pattern that every program can make by itself: byte i is
+// Tensors are named by dtype and shape, "f32_2x3", and hold a pattern that every program can generate: byte i is
 // i * 37 + 11; elements of bool are true at multiples of 3.
 #include <plimsoll/plimsoll.h>
 #include <plimsoll/tensor/make_tensor.h>
@@ -60,7 +60,7 @@ void for_each_tensor(F&& f) {
     for (const auto& [shape_name, shape] : kShapes) f(std::string(kind.name) + "_" + shape_name, kind.dtype, shape);
 }
 
-// A small network that was trained by one step, as a session has it.
+// A small network trained for one step, as a session holds it.
 struct Network {
   pl::Graph graph;
   pl::Tensor x, y, loss, train;
@@ -155,7 +155,7 @@ void write(const fs::path& folder) {
   write_archives(folder);
 }
 
-// What the others wrote: each of these where it is there.
+// What the others wrote, where it exists.
 void read_bundle(const fs::path& prefix) {
   const pl::BundleReader reader(prefix);
   for_each_tensor([&](const std::string& name, pl::DType dtype, const pl::Shape& shape) {
@@ -262,7 +262,7 @@ void read(const fs::path& folder) {
     if (fs::exists(folder / name)) check(name, pl::load_npy(folder / name), pl::f32, {2, 3});
 }
 
-// All tensors of a checkpoint that we have the dtype of and whose data are there.
+// All tensors of a checkpoint whose dtype we support and whose data exist.
 void convert(const fs::path& prefix, const fs::path& archive) {
   const pl::BundleReader reader(prefix);
   pl::TensorTree tensors;

@@ -1,4 +1,4 @@
-"""The tensors that tools/interop_files.cc writes and expects: called by dtype and shape, filled with a pattern."""
+"""The tensors that tools/interop_files.cc writes and expects: named by dtype and shape, filled with a pattern."""
 import ml_dtypes
 import numpy as np
 

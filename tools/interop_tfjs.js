@@ -1,5 +1,5 @@
 // For every model of golden_tfjs.js: TF.js saves it, we train it a little and save it with the optimizer's state, TF.js
-// loads that and predicts what we predict. And both train alike from the same weights.
+// loads that and predicts the same. And both train alike from the same weights.
 'use strict';
 const {execFileSync} = require('child_process');
 const fs = require('fs');
@@ -87,7 +87,7 @@ async function main() {
       largest = Math.max(largest, distance);
       check(distance <= 1, `${name}, output ${i}: TF.js predicts otherwise, ${distance} times what is allowed`);
     });
-    // The same steps there. Layers that draw random numbers, and kernels without gradients, are left out.
+    // The same steps in TF.js, without layers that draw random numbers and kernels without gradients.
     if (!/dropouts|dilated/.test(name) && model.trainableWeights.length > 0) {
       model.compile({optimizer: tf.train.sgd(0.05), loss: 'meanSquaredError'});
       for (let step = 0; step < 3; ++step) {

@@ -5,6 +5,7 @@
 //                                  # "bytes NAME MODE" by the most bytes of tensors and scratch that a step has beside
 //                                  # parameters, optimizer state and batch: eager as counted, planned as planned
 #include <plimsoll/autograd/step_models_testing.h>
+#include <plimsoll/base/rounding.h>
 #include <plimsoll/plimsoll.h>
 
 #include <fstream>
@@ -50,7 +51,7 @@ std::size_t status(const std::string& field) {
 
 std::size_t memory_of(const std::string& name, const std::string& mode) {
   const std::size_t before = status("VmRSS");
-  std::ofstream("/proc/self/clear_refs") << "5";  // The high-water mark begins anew.
+  std::ofstream("/proc/self/clear_refs") << "5";  // Resets the high-water mark.
   {
     const auto step = step_of(name, mode);
     for (int i = 0; i < 5; ++i) step();
@@ -59,7 +60,7 @@ std::size_t memory_of(const std::string& name, const std::string& mode) {
   return (peak - std::min(peak, before)) * 1024;
 }
 
-// What a steady step has at its peak above what there is before it.
+// A steady step's peak above what exists before it.
 std::size_t counted_bytes(const std::function<void()>& step) {
   for (int i = 0; i < 3; ++i) step();
   pl::reset_memory_stats();
@@ -74,7 +75,7 @@ std::size_t bytes_of(const std::string& name, const std::string& mode) {
   const auto step = pl::function([model] { return model->traced_step(); });
   const std::size_t counted = counted_bytes([&] { step().item<float>(); });
   const std::size_t planned = step.memory_plan().peak_bytes;
-  if (counted > (planned + 63) / 64 * 64)  // The loss lies in a block of its own.
+  if (counted > pl::round_up(planned, 64))  // The loss has its own block.
     throw std::runtime_error(name + ": the planned step took more than its plan says");
   return planned;
 }

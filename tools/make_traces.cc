@@ -3,7 +3,7 @@
 //   by_hand.trace   a network trained with a tape, operation by operation
 //   leak.trace      losses kept in a list, a graph that grows, sessions never closed, a persistent tape that is kept
 //   million.trace   EVENTS (1,000,000) events of many steps: deep stacks of blocks of changing sizes, in one arena
-// make_traces --seeds FOLDER writes the small ones that fuzzing begins with (testdata/fuzz/trace_file_fuzz).
+// make_traces --seeds FOLDER writes the small ones that fuzzing starts from (testdata/fuzz/trace_file_fuzz).
 #include <plimsoll/memory/trace/trace_plan.h>
 #include <plimsoll/plimsoll.h>
 
@@ -82,7 +82,7 @@ void write_leak(const std::filesystem::path& path) {
     if (step % 8 == 0) sessions.push_back(std::make_unique<pl::Session>(graph));
     sessions.back()->run(added);
   }
-  for (auto& session : sessions) session.release();  // As a program that forgets them.
+  for (auto& session : sessions) session.release();  // Like a program that forgets them.
 }
 
 // A network of three layers trained with a tape, operation by operation.
@@ -117,7 +117,7 @@ void write_by_hand(const std::filesystem::path& path) {
     });
 }
 
-// A step: activations pile up layer by layer, are let go in reverse while gradients come, then an update.
+// A step: activations pile up layer by layer and are freed in reverse while gradients are computed, then an update.
 void write_many(const std::filesystem::path& path, std::size_t events) {
   pl::HostPageSource pages;
   pl::Arena arena(pages, {.name = "CPU:0", .limit = 512_MiB, .growth = true});

@@ -1,10 +1,10 @@
-// Saves without end, to be killed; or looks whether what a killed one left is whole. For tools/check_kills.
+// Saves in an endless loop, to be killed; or checks that what a killed one left is whole. For tools/check_kills.
 //
 // usage: save_loop KIND FOLDER loop      says "ready" and saves until it is killed
 //        save_loop KIND FOLDER check     loads what is there: all of one save, or nothing saved yet
 //        save_loop KIND FOLDER finish    saves once more; then only the files of whole saves are there
 //        save_loop kinds                 lists the kinds
-// Every number of a save is the save's own, so that a mixture of two shows.
+// Every number in a save is the save's number, so that a mixture of two is detected.
 #include <plimsoll/plimsoll.h>
 
 #include <cstdio>
@@ -25,7 +25,7 @@ void require(bool holds, const std::string& what) {
 
 pl::Tensor full(std::int64_t size, int number) { return pl::full({size}, static_cast<float>(number)); }
 
-// Requires one number everywhere; gives it.
+// Requires one number everywhere; returns it.
 float only_number(const std::vector<pl::Tensor>& tensors) {
   const float first = tensors.at(0).to_vector<float>().at(0);
   for (const pl::Tensor& tensor : tensors)
@@ -113,7 +113,7 @@ Kind saver() {
           },
           [](const fs::path& folder) {
             const std::string latest = pl::latest_checkpoint(folder);
-            require(!latest.empty() || !fs::exists(folder / "checkpoint"), "the list names what is not there");
+            require(!latest.empty() || !fs::exists(folder / "checkpoint"), "the list names a missing checkpoint");
             if (!latest.empty()) check_bundle(latest);
             return !latest.empty();
           },

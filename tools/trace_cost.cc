@@ -1,4 +1,4 @@
-// What recording a trace costs a training step: rounds with and without a recorder, one after the other in one process.
+// What recording a trace costs a training step: alternating rounds with and without a recorder in one process.
 // usage: trace_cost [ROUNDS]             processor time of a step without and with (best rounds), and the median of
 // ratios
 //        trace_cost MODEL STEPS TRACED   runs steps of one model (0, 1, 2), with a recorder when TRACED is 1; under
@@ -22,10 +22,10 @@ namespace {
 struct Workload {
   std::string name;
   std::function<void()> step;
-  int steps;  // Of a round.
+  int steps;  // Per round.
 };
 
-// Of all threads: other work on the machine disturbs it less than the clock on the wall.
+// The time of all threads: other work on the machine disturbs it less than wall time.
 double processor_microseconds() {
   timespec now{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);

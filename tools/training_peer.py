@@ -1,7 +1,7 @@
-"""The other side of tools/interop_training: the same training steps by PyTorch or TensorFlow, as its documentation has them.
+"""The other side of tools/interop_training: the same training steps by PyTorch or TensorFlow, as in its documentation.
 
     training_peer.py torch|tensorflow THREADS      # answers as tools/interop_training.cc does, modes left out;
-                                                   # "bytes" by a sentence where the system does not tell them
+                                                   # "bytes" by a sentence where the system does not report them
 
 PyTorch: eager, its fused Adam. TensorFlow: one tf.function for the step (Keras layers, Keras' Adam, no jit).
 """

@@ -1,4 +1,4 @@
-// The smallest program that uses an installed Plimsoll: reads a byte size, and sees an error of ours from outside.
+// The smallest program that uses an installed Plimsoll: reads a byte size, and catches one of our errors.
 #include <plimsoll/plimsoll.h>
 
 #include <iostream>

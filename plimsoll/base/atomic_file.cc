@@ -38,7 +38,7 @@ std::filesystem::path temporary_name(const std::filesystem::path& target) {
   return name;
 }
 
-// Whether this is a name that temporary_name() gives.
+// Whether temporary_name() could have made this name.
 bool is_temporary(std::string_view name) {
   const std::size_t mark = name.rfind(".tmp-");
   if (mark == std::string_view::npos) return false;
@@ -48,7 +48,7 @@ bool is_temporary(std::string_view name) {
          numbers.find_first_not_of("0123456789-") == std::string_view::npos;
 }
 
-// Whether nobody holds it; then it is gone.
+// Removes it unless an AtomicFile still holds it. Returns whether it was removed.
 bool remove_when_stale(const std::filesystem::path& temporary) {
   const int handle = open(temporary.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
   if (handle < 0) return false;
@@ -57,7 +57,7 @@ bool remove_when_stale(const std::filesystem::path& temporary) {
   return removed;
 }
 
-// Some file systems cannot sync a directory; they say EINVAL, and there is nothing to be done.
+// Some file systems cannot sync a directory; they report EINVAL, which is ignored.
 bool sync_directory(const std::filesystem::path& directory) {
   const int handle = open(directory.empty() ? "." : directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (handle < 0) return false;
@@ -80,8 +80,8 @@ AtomicFile::AtomicFile(const std::filesystem::path& path) : path_(path), target_
     fail("set permissions");
 }
 
-// A name may be taken by what a killed process of our number left; and who removes that may take ours for it, until it
-// is locked.
+// A killed process with our process id may have left a file of this name. Until ours is locked, a clean-up of such
+// files could remove it.
 void AtomicFile::open_temporary() {
   for (int attempt = 0; attempt < 1000; ++attempt) {
     temporary_ = temporary_name(target_);
@@ -89,7 +89,8 @@ void AtomicFile::open_temporary() {
     if (file_ < 0 && errno != EEXIST) break;
     if (file_ < 0) continue;
     struct stat now {};
-    const bool locked = flock(file_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;  // Or locks do not exist here.
+    const bool locked =
+        flock(file_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;  // Or the file system has no locks.
     if (locked && fstat(file_, &now) == 0 && now.st_nlink > 0) return;
     close(std::exchange(file_, -1));
     errno = EEXIST;
@@ -110,7 +111,8 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
 void AtomicFile::commit() {
   require_open("commit");
   flush();
-  const std::filesystem::path directory = target_.parent_path();  // Nothing is allocated once the file has its name.
+  const std::filesystem::path directory =
+      target_.parent_path();  // Before the rename: nothing may be allocated after it.
   if (fsync(file_) != 0) fail("sync");
   if (close(std::exchange(file_, -1)) != 0) {
     const int error = errno;
@@ -154,7 +156,7 @@ void AtomicFile::give_up() noexcept {
 void AtomicFile::require_open(const char* verb) const {
   if (file_ < 0)
     throw FailedPrecondition(
-        fmt::format("file \"{}\": cannot {}: already committed or given up; open it again", path_.native(), verb));
+        fmt::format("file \"{}\": cannot {}: already committed or abandoned; open it again", path_.native(), verb));
 }
 
 void AtomicFile::fail(const char* verb) {
@@ -185,7 +187,7 @@ std::string read_file(const std::filesystem::path& path, std::size_t max_bytes) 
   const std::unique_ptr<const int, void (*)(const int*)> closer(&file, [](const int* handle) { close(*handle); });
   std::string text;
   for (std::size_t used = 0;;) {
-    // Room for one byte more than allowed tells a file that is too large from one that just fits.
+    // One byte more than allowed shows whether the file is too large or just fits.
     if (used == text.size()) text.resize(std::min(std::max<std::size_t>(2 * used, 4096), max_bytes + 1));
     const ssize_t got = read(file, text.data() + used, text.size() - used);
     if (got < 0 && errno == EINTR) continue;

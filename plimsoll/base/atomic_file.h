@@ -1,15 +1,15 @@
-// AtomicFile: a file that appears whole or not at all, also when the process or the machine stops half way.
+// AtomicFile: a file that appears whole or not at all, even when the process or the machine stops half way.
 //
 //   AtomicFile file("run/model.ckpt");
 //   file.write(header);
 //   file.write(weights);
 //   file.commit();          // Now, and only now, run/model.ckpt is the new file.
 //
-// It writes to a temporary name in the same directory; commit() makes the bytes durable, gives the file its name and
-// makes the name durable. Without commit() the destructor removes the temporary and leaves what was there before.
-// A process that is killed leaves the temporary behind; remove_stale_temporaries() finds those that nobody writes any
-// more. A file that is replaced keeps its permission bits; a symbolic link is followed, not replaced. Thread safety:
-// one thread at a time. Cost: a 64 KiB buffer; commit() waits for the disk.
+// It writes to a temporary name in the same directory; commit() makes the bytes durable, renames the file and makes the
+// new name durable. Without commit() the destructor removes the temporary and leaves the old file unchanged. A process
+// that is killed leaves the temporary behind; remove_stale_temporaries() finds those that no process is writing. A
+// file that is replaced keeps its permission bits; a symbolic link is followed, not replaced. Thread safety: one thread
+// at a time. Cost: a 64 KiB buffer; commit() waits for the disk.
 #pragma once
 
 #include <cstddef>
@@ -32,13 +32,13 @@ class PLIMSOLL_API AtomicFile {
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
 
-  // Appends. Throws Error when the disk is full or fails; the file can then only be given up.
+  // Appends. Throws Error when the disk is full or fails; the file can then only be abandoned.
   // Throws FailedPrecondition after commit().
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
   std::uint64_t bytes_written() const noexcept { return bytes_written_; }
 
-  // Throws as write() does; the old file is then still there and the temporary removed.
+  // Throws as write() does; then the old file is unchanged and the temporary is removed.
   void commit();
 
   const std::filesystem::path& path() const noexcept { return path_; }
@@ -60,13 +60,13 @@ class PLIMSOLL_API AtomicFile {
 };
 
 // Removes what AtomicFiles left behind in `directory` when their process ended without warning: temporaries whose
-// target has a name that begins with `target_prefix` and that no living AtomicFile holds. Gives how many there were;
-// what cannot be read or removed is left, silently.
+// target has a name that begins with `target_prefix` and that no living AtomicFile holds. Returns how many it removed;
+// silently skips what cannot be read or removed.
 PLIMSOLL_API std::size_t remove_stale_temporaries(const std::filesystem::path& directory,
                                                   std::string_view target_prefix);
 
-// The names in `directory` ("": the current one), in no order; none when it cannot be read. (The standard library's
-// iterators end the program when memory runs out.)
+// The names in `directory` ("": the current one), in no particular order; empty when it cannot be read. (The standard
+// library's iterators end the program when memory runs out.)
 PLIMSOLL_API std::vector<std::string> list_directory(const std::filesystem::path& directory);
 
 // The whole file. Throws NotFound when there is none, InvalidArgument when it has more than `max_bytes` (which is then

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A directory of its own for each test, gone afterwards.
+// Each test gets its own directory, removed afterwards.
 class AtomicFileTest : public testing::Test {
  protected:
   AtomicFileTest() {
@@ -41,7 +41,7 @@ TEST_F(AtomicFileTest, AppearsOnlyWhenCommitted) {
   EXPECT_EQ(files(), 1u);
 }
 
-TEST_F(AtomicFileTest, LeavesTheOldFileWhenGivenUp) {
+TEST_F(AtomicFileTest, LeavesTheOldFileWhenAbandoned) {
   const fs::path path = directory_ / "a";
   put(path, "old");
   {
@@ -96,18 +96,18 @@ TEST_F(AtomicFileTest, NamesThePathAndTheReason) {
   EXPECT_THROW(AtomicFile file(""), Error);
 }
 
-TEST_F(AtomicFileTest, SaysOfAUrlThatItMustBeDownloaded) {
-  const auto told = [](const char* path) -> std::string {
+TEST_F(AtomicFileTest, AsksTheUserToDownloadAUrl) {
+  const auto message_for = [](const char* path) -> std::string {
     try {
       return read_file(path, 100);
     } catch (const NotFound& error) {
       return error.what();
     }
   };
-  EXPECT_THAT(told("https://example.org/model.json"),
+  EXPECT_THAT(message_for("https://example.org/model.json"),
               testing::HasSubstr("only local files are read: download it first"));
-  EXPECT_THAT(told("gs://bucket/x"), testing::HasSubstr("it is a URL"));
-  EXPECT_THAT(told("no/such:/file"), testing::Not(testing::HasSubstr("URL")));
+  EXPECT_THAT(message_for("gs://bucket/x"), testing::HasSubstr("it is a URL"));
+  EXPECT_THAT(message_for("no/such:/file"), testing::Not(testing::HasSubstr("URL")));
 }
 
 TEST_F(AtomicFileTest, RemovesTheTemporaryWhenTheDiskRefuses) {
@@ -142,7 +142,7 @@ TEST_F(AtomicFileTest, RemovesWhatKilledProcessesLeftAndNothingElse) {
 }
 
 TEST_F(AtomicFileTest, IsNotStoppedByTemporariesOfItsOwnName) {
-  for (int count = 0; count < 50; ++count)  // Whatever the counter stands at, some of these are next.
+  for (int count = 0; count < 50; ++count)  // Whatever the counter is, some of these come next.
     put(directory_ / ("a.tmp-" + std::to_string(getpid()) + "-" + std::to_string(count)), "left behind");
   AtomicFile file(directory_ / "a");
   file.write("new");

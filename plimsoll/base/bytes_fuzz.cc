@@ -1,4 +1,4 @@
-// The small parsers of base: any text gives a value or an InvalidArgument, and a printed size is read back.
+// The small parsers of base: any text yields a value or an InvalidArgument, and a printed size is read back.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

@@ -42,7 +42,7 @@ Table& table() {
   return *table;
 }
 
-// Whether a file is one of this library's own; its tests are programs like others.
+// Whether a file belongs to this library; its tests count as user programs.
 bool is_ours(std::string_view file) {
   constexpr std::string_view kHere = "base/call_site.cc";
   static constexpr std::string_view kThis = __FILE__;
@@ -87,7 +87,7 @@ std::uint32_t site_number(const CallSite& site) noexcept try {
   if (const Site* const kept = keep({site.file, site.line, number})) entry.store(kept, std::memory_order_release);
   return number;
 } catch (const std::exception&) {
-  return 0;  // For want of memory: better no place than no program.
+  return 0;  // Out of memory: losing the place is better than failing.
 }
 
 const char* site_text(std::uint32_t number) noexcept {

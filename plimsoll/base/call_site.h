@@ -1,10 +1,10 @@
-// CallSite: a place in the source, handed on by those who call: a default argument says where the call stands.
+// CallSite: a place in the source. As a default argument it records where the caller is.
 //
 //   explicit NameScope(std::string_view name, CallSite site = CallSite::here());
 //   site_text(site_number(site));                              // "src/train.cc:42"
 //
-// Places get small numbers, kept for good, so that a label can carry one in four bytes. Thread safety: any thread.
-// Cost: some nanoseconds for a place that the thread met lately, else a lookup under a lock.
+// Places get small permanent numbers, so that a label stores one in four bytes. Thread safety: any thread. Cost: some
+// nanoseconds for a place that the thread used recently, else a lookup under a lock.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct CallSite {
   }
 };
 
-// 0 for no place, for those in this library's own sources (nobody looks for a leak there by line), and beyond 65535.
+// 0 for no place, for places in this library's own sources (a leak is not searched for there), and beyond 65535.
 PLIMSOLL_API std::uint32_t site_number(const CallSite& site) noexcept;
 
 // Its file, with the folder it is in, and line; "" for 0. Lives as long as the process.

@@ -28,7 +28,7 @@ TEST(CallSite, HasOneNumberOnAllThreads) {
   EXPECT_STREQ(site_text(site_number({"train.cc", 7})), "train.cc:7");
 }
 
-TEST(CallSite, IsNoneForOurOwnFilesAndForNothing) {
+TEST(CallSite, IsEmptyForOurOwnFilesAndForNoPlace) {
   const std::string here = __FILE__;
   const std::string ours = here.substr(0, here.find("base/")) + "model/layer.cc";
   EXPECT_EQ(site_number({ours.c_str(), 191}), 0u);

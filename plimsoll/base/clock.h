@@ -13,13 +13,13 @@
 
 namespace plimsoll {
 
-// Time since some fixed moment; never goes back, is not set by anyone.
+// Time since some fixed moment. Never runs backwards and cannot be set.
 PLIMSOLL_API std::int64_t monotonic_ns() noexcept;
 
-// Processor time that the calling thread has used; stands still while it sleeps or waits.
+// Processor time that the calling thread has used; does not advance while the thread sleeps or waits.
 PLIMSOLL_API std::int64_t thread_cpu_ns() noexcept;
 
-// Measures from when it was made, or last restarted.
+// Measures from its construction or last restart.
 class Stopwatch {
  public:
   std::int64_t ns() const noexcept { return monotonic_ns() - start_; }

@@ -62,7 +62,7 @@ class PLIMSOLL_API Disposed : public Error {
   ~Disposed() override;
 };
 
-// A LeakCheck found tensors that should be gone.
+// A LeakCheck found tensors that should have been released.
 class PLIMSOLL_API Leak : public Error {
  public:
   using Error::Error;
@@ -72,9 +72,9 @@ class PLIMSOLL_API Leak : public Error {
 // Live blocks of one kind that hold memory when a request is refused, most bytes first.
 struct MemoryHolder {
   std::string op;        // The operation or tag that made them.
-  std::string scope;     // The name scope they were made in, "" outside of any.
+  std::string scope;     // The name scope they were made in, "" outside any.
   std::string category;  // "parameters", "activations", ...
-  std::string shape;     // Of the largest of them, "" when it has none.
+  std::string shape;     // The largest one's, "" when it has none.
   std::size_t bytes = 0;
   std::size_t count = 0;
 };
@@ -82,18 +82,18 @@ struct MemoryHolder {
 // One rung of the pressure ladder, climbed before refusing.
 struct PressureRung {
   std::string name;             // "flush deferred releases", "empty caches", ...
-  std::size_t bytes_freed = 0;  // What it gained; 0 when it had nothing to give.
+  std::size_t bytes_freed = 0;  // 0 when it had nothing to free.
 };
 
-// What an OutOfMemory knows.
+// What an OutOfMemory reports.
 struct OutOfMemoryDetails {
   std::string what;
   std::size_t requested = 0;  // Bytes the caller asked for.
-  std::size_t limit = 0;      // Of the budget or device that refused.
+  std::size_t limit = 0;      // The limit of the budget or device that refused.
   std::size_t in_use = 0;     // Bytes charged there at that moment.
   // With this limit in place of `limit` the refused request succeeds, with everything else that is held as it is now
   // and where it is now. It is the smallest such limit, to a page for a device and to a block (64 bytes) for a budget.
-  // It says nothing of the requests that would have come next. A program that runs again from its beginning may lay
+  // It does not cover the requests that would have come next. A program that runs again from its beginning may lay
   // blocks out differently under another limit, and then need some pages more or less.
   std::size_t smallest_sufficient_limit = 0;
   std::vector<MemoryHolder> holders;

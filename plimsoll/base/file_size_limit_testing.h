@@ -1,4 +1,4 @@
-// FileSizeLimit: while it lives, no file of this process grows beyond so many bytes, as on a disk that is full.
+// FileSizeLimit: while it lives, no file of this process grows beyond the given size, as on a full disk.
 #pragma once
 
 #include <sys/resource.h>

@@ -4,7 +4,7 @@
 //   float y = h * 2.0f;       // Converts to float exactly, implicitly.
 //   float16::from_bits(0x3c00) == 1.0f
 //
-// Converting from double rounds once, not twice. Integers go through double.
+// Converting from double rounds once, not twice. Integers are converted through double.
 // Thread safety: values only. Cost: a few integer instructions per conversion; needs no special hardware.
 #pragma once
 
@@ -55,7 +55,7 @@ constexpr float from_bfloat16_bits(std::uint16_t bits) noexcept {
 }
 
 // The float next to `value` with the last bit set unless the conversion is exact ("round to odd"): rounding the
-// result once more, to fewer bits, gives what rounding `value` at once would give.
+// result once more, to fewer bits, equals rounding `value` directly.
 constexpr float to_odd_float(double value) noexcept {
   const auto nearest = static_cast<float>(value);
   const auto back = static_cast<double>(nearest);

@@ -42,7 +42,7 @@ void expect_every_pattern_reads_and_returns(int exponent_bits, int mantissa_bits
   }
 }
 
-// Between each two neighbours: the midpoint goes to the even one, anything off the midpoint to the nearer one.
+// Between each two neighbours: the midpoint rounds to the even one, anything else to the nearer one.
 template <class Half>
 void expect_rounding_between_all_neighbours(int largest_finite, double step_to_infinity) {
   for (int low = 0; low <= largest_finite; ++low) {

@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <new>
 
+#include "plimsoll/base/rounding.h"
+
 namespace {
 
 constinit std::atomic<std::size_t> allocations{0}, all_bytes{0};
@@ -18,7 +20,7 @@ void* count_and_allocate(std::size_t bytes, std::size_t alignment) {
     failed = true;
     throw std::bad_alloc();
   }
-  const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
+  const std::size_t rounded = plimsoll::round_up(bytes, alignment);
   void* const result = std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
   if (!result) throw std::bad_alloc();
   return result;
@@ -26,7 +28,7 @@ void* count_and_allocate(std::size_t bytes, std::size_t alignment) {
 
 }  // namespace
 
-// The other forms of new and delete call these; a sanitizer's own that does not throw would not.
+// The other forms of new and delete call these; a sanitizer's own nothrow form would not.
 void* operator new(std::size_t bytes) { return count_and_allocate(bytes, __STDCPP_DEFAULT_NEW_ALIGNMENT__); }
 void* operator new(std::size_t bytes, std::align_val_t alignment) {
   return count_and_allocate(bytes, static_cast<std::size_t>(alignment));

@@ -12,9 +12,9 @@
 namespace plimsoll {
 
 std::size_t heap_allocations() noexcept;
-std::size_t heap_bytes() noexcept;  // Of all of them together, whether or not they are still there.
+std::size_t heap_bytes() noexcept;  // Total bytes ever allocated, freed or not.
 
-// Of this thread: `successes` more allocations succeed, the next throws std::bad_alloc, later ones succeed.
+// For this thread: `successes` more allocations succeed, the next throws std::bad_alloc, later ones succeed.
 void fail_heap_after(std::size_t successes) noexcept;
 bool disarm_heap() noexcept;  // Whether one has failed.
 

@@ -17,7 +17,7 @@ constexpr std::array<const char*, 5> kLevels = {"debug", "info", "warning", "err
 constinit std::atomic<LogLevel> current_level{LogLevel::warning};
 
 // Never destroyed: other singletons may log while the process ends. The logger is ours alone: it is not registered
-// under a name, so the host program's own use of spdlog and ours do not meet.
+// under a name, so it does not interfere with the host program's own use of spdlog.
 struct Output {
   std::mutex mutex;
   LogSink sink;
@@ -70,7 +70,7 @@ void log_message(LogLevel level, std::string_view text) noexcept {
       to.sink(level, text);
     else
       to.logger.log(spdlog_level(level), spdlog::string_view_t(text.data(), text.size()));
-  } catch (...) {  // A message that cannot be written is lost; the work goes on.
+  } catch (...) {  // A message that cannot be written is lost; the work continues.
   }
 }
 

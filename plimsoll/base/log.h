@@ -4,8 +4,8 @@
 //   if (log_enabled(LogLevel::debug)) log_message(LogLevel::debug, costly_text());
 //   set_log_level(parse_log_level("debug"));
 //
-// Warnings and errors are shown unless told otherwise. Thread safety: any thread; lines are not mixed.
-// Cost: log_enabled is one load.
+// By default warnings and errors are shown. Thread safety: any thread; lines are not mixed. Cost: log_enabled is one
+// load.
 #pragma once
 
 #include <atomic>
@@ -18,7 +18,7 @@ namespace plimsoll {
 
 enum class LogLevel : int { debug, info, warning, error, off };
 
-// Messages below `level` are dropped from now on. Returns the level before.
+// Messages below `level` are dropped from now on. Returns the previous level.
 PLIMSOLL_API LogLevel set_log_level(LogLevel level) noexcept;
 PLIMSOLL_API LogLevel log_level() noexcept;
 inline bool log_enabled(LogLevel level) noexcept { return level >= log_level() && level != LogLevel::off; }
@@ -30,7 +30,8 @@ PLIMSOLL_API LogLevel parse_log_level(std::string_view name);
 PLIMSOLL_API void log_message(LogLevel level, std::string_view text) noexcept;
 
 // Sends messages elsewhere: to the host program's own log, or to a test. An empty function restores standard error.
-// Returns the sink before. The sink is called from any thread, one message at a time, must not log, and must not throw.
+// Returns the previous sink. The sink is called from any thread, one message at a time, must not log, and must not
+// throw.
 using LogSink = std::function<void(LogLevel level, std::string_view text)>;
 PLIMSOLL_API LogSink set_log_sink(LogSink sink);
 

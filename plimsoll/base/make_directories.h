@@ -1,4 +1,4 @@
-// make_directories: a folder, and those it lies in, whatever of them is there already.
+// make_directories: creates a folder and the missing ones above it.
 //
 //   make_directories("run/checkpoints");
 #pragma once

@@ -3,9 +3,9 @@
 //   const char* op = intern("conv2d");          // intern("conv2d") == op, from any thread
 //   if (record.op == op) ...                    // Comparing names is comparing pointers.
 //
-// Meant for names of ops, scopes, tags and devices: few and repeated. They are never given back, so do not intern
+// Meant for names of ops, scopes, tags and devices: few and repeated. They are never freed, so do not intern
 // text that differs for every tensor.
-// Thread safety: any thread. Cost: some 20 ns when this thread met the name lately, else a hash lookup under a
+// Thread safety: any thread. Cost: some 20 ns when this thread used the name recently, else a hash lookup under a
 // shared lock; the first time, one allocation.
 #pragma once
 

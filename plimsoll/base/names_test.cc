@@ -32,7 +32,7 @@ TEST(Intern, KeepsPointersValidWhileTheTableGrows) {
 }
 
 TEST(Intern, CountsNamesAndBytesOnce) {
-  static int run = 0;  // The names of an earlier run of this test are still there.
+  static int run = 0;  // The names of an earlier run of this test still exist.
   const std::string name = std::string(1000, 'n') + std::to_string(run++);
   const InternedNames before = interned_names();
   intern(name);

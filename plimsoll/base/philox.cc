@@ -6,7 +6,8 @@
 namespace plimsoll {
 
 std::pair<float, float> normal_floats(std::uint32_t a, std::uint32_t b) noexcept {
-  const float radius = std::sqrt(-2.f * std::log((static_cast<float>(a >> 8) + 1.f) * 0x1p-24f));  // Of (0, 1].
+  const float radius =
+      std::sqrt(-2.f * std::log((static_cast<float>(a >> 8) + 1.f) * 0x1p-24f));  // The argument is in (0, 1].
   const float angle = 2.f * std::numbers::pi_v<float> * uniform_float(b);
   return {radius * std::cos(angle), radius * std::sin(angle)};
 }

@@ -3,7 +3,7 @@
 //   Philox random(seed);                  // Position 0.
 //   float u = random.uniform();           // [0, 1)
 //   float g = random.normal();            // Mean 0, standard deviation 1.
-//   Philox again(seed, random.offset());  // Goes on from the next whole block.
+//   Philox again(seed, random.offset());  // Continues at the next whole block.
 //   random.block(7);                      // The four words at position 7 from the start, in any order, on any thread.
 //
 // Philox4x32-10 of Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (2011).
@@ -53,21 +53,21 @@ class PLIMSOLL_API Philox {
   std::uint64_t offset() const noexcept { return offset_; }  // The first block not drawn from.
   std::uint64_t stream() const noexcept { return stream_; }
 
-  // The block at a position of this key and stream; does not draw.
+  // The block at a position of this key and stream; does not advance.
   PhiloxBlock block(std::uint64_t position) const noexcept {
     return philox4x32({static_cast<std::uint32_t>(position), static_cast<std::uint32_t>(position >> 32),
                        static_cast<std::uint32_t>(stream_), static_cast<std::uint32_t>(stream_ >> 32)},
                       {static_cast<std::uint32_t>(key_), static_cast<std::uint32_t>(key_ >> 32)});
   }
 
-  // Draws.
+  // These advance the position.
   PhiloxBlock next_block() noexcept { return block(offset_++); }
   std::uint32_t next_word() noexcept;
   float uniform() noexcept { return uniform_float(next_word()); }
   float normal() noexcept;
   // An integer in [0, bound), without bias. Requires bound > 0.
   std::uint32_t below(std::uint32_t bound) noexcept;
-  // Leaves out whole blocks, and what is left of the present one.
+  // Skips whole blocks and the rest of the current one.
   void skip(std::uint64_t blocks) noexcept;
 
  private:

@@ -28,7 +28,7 @@ TEST(Philox, DrawsTheSameFromTheSameKeyAndOffset) {
   EXPECT_NE(Philox(7, 100, 1).next_word(), Philox(7, 100).next_word());
 }
 
-TEST(Philox, SkipsToWhereAnotherWouldBe) {
+TEST(Philox, SkipsToTheSamePlaceAsDrawing) {
   Philox skipped(3), drawn(3);
   for (int i = 0; i < 4 * 9; ++i) drawn.next_word();
   skipped.skip(9);

@@ -1,5 +1,5 @@
-// The process's one thread pool, made at first use, never destroyed, and replaced in the child of a fork: the workers
-// are not there, and the old pool's mutex may be held by one of them forever.
+// The process's one thread pool, made at first use, never destroyed, and replaced in the child of a fork: there the
+// workers do not exist, and one of them may have held the old pool's mutex.
 #include <pthread.h>
 
 #include <atomic>

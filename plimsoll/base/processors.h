@@ -1,4 +1,4 @@
-// How many processors this process may use: fewer than the machine has when it was told so.
+// How many processors this process may use, which may be fewer than the machine has.
 //
 //   set_num_threads(usable_processors());
 //
@@ -11,7 +11,7 @@
 
 namespace plimsoll {
 
-// The affinity mask's count, or the control group's quota rounded up when that is less (so a container held to two
+// The affinity mask's count, or the control group's quota rounded up when that is less (so a container limited to two
 // processors of a large machine gets two threads). At least 1.
 PLIMSOLL_API int usable_processors();
 

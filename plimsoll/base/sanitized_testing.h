@@ -1,5 +1,5 @@
-// kSanitized: whether tests run under the address or the thread sanitizer, where resident memory and address space are
-// not ours alone.
+// kSanitized: whether tests run under the address or the thread sanitizer, which use resident memory and address space
+// of their own.
 #pragma once
 
 namespace plimsoll {

@@ -5,8 +5,8 @@
 //   Shape batch = {kUnknownSize, 4};  // -1: to be known later; prints "[?, 4]", size() throws
 //   Shape unset;                      // "not given", which is not a scalar: is_set() is false
 //
-// `{}` in braces is the unset shape too; functions that must have a shape take it for a scalar.
-// Thread safety: a value; like any other. Cost: 64 bytes, copied without allocating. Up to kInlineRank axes are kept
+// `{}` in braces is the unset shape too; functions that need a shape treat it as a scalar.
+// Thread safety: as any value. Cost: 64 bytes, copied without allocating. Up to kInlineRank axes are kept
 // inside; more (up to kMaxRank) are kept in one shared, counted, immutable array.
 #pragma once
 
@@ -39,13 +39,14 @@ class Dimension {
   constexpr std::int64_t value() const noexcept { return value_; }
 
  private:
-  std::int64_t value_;  // INT64_MIN: too large for any shape, which the shape then says.
+  std::int64_t value_;  // INT64_MIN: too large for any shape, reported by the shape that gets it.
 };
 
 class PLIMSOLL_API Shape {
  public:
   static constexpr std::size_t kInlineRank = 6;
-  static constexpr std::int64_t kMostElements = std::int64_t{1} << 59;  // Their bytes, of any dtype, are a number.
+  static constexpr std::int64_t kMostElements = std::int64_t{1}
+                                                << 59;  // Their size in bytes fits 64 bits for any dtype.
 
   // Unset: no shape was given. rank() is 0 and sizes() empty, but it equals only another unset shape.
   Shape() noexcept = default;
@@ -147,7 +148,7 @@ inline void Shape::move(Shape& other) noexcept {
 PLIMSOLL_API std::ostream& operator<<(std::ostream& out, const Shape& shape);  // to_string().
 
 // The shape of an elementwise result, by NumPy's rule: aligned at the last axis, sizes equal or 1. An unknown size
-// with 1 or an unknown one stays unknown, with another takes that one. Throws InvalidArgument that begins with
+// stays unknown against 1 or another unknown one, else it takes the known size. Throws InvalidArgument that begins with
 // `where` and names both shapes.
 PLIMSOLL_API Shape broadcast_shapes(const Shape& a, const Shape& b, const char* where = "broadcast");
 

@@ -29,7 +29,7 @@ std::string message_of(F&& f) {
   return "nothing thrown";
 }
 
-TEST(Shape, TellsNotGivenFromScalar) {
+TEST(Shape, DistinguishesUnsetFromScalar) {
   EXPECT_FALSE(given().is_set());
   EXPECT_FALSE(given({.name = "x"}).is_set());
   EXPECT_EQ(given({.shape = {3}}), Shape({3}));

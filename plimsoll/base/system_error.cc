@@ -13,7 +13,7 @@ namespace plimsoll {
 
 namespace {
 
-// For a file that is not there.
+// Added to the message for a file that does not exist.
 std::string_view url_hint(std::string_view name) noexcept {
   const std::size_t mark = name.find(":/");  // Paths put two slashes together.
   const bool is_url = mark != std::string_view::npos && mark > 1 &&

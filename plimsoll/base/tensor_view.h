@@ -1,4 +1,4 @@
-// TensorView and ConstTensorView: where a dense row-major tensor lies and what it is. They own nothing.
+// TensorView and ConstTensorView: address, dtype and shape of a dense row-major tensor. They own nothing.
 //
 //   TensorView y(block.data(), 0, f32, {2, 3});
 //   std::span<float> values = y.span<float>();          // 6 elements
@@ -6,7 +6,7 @@
 //   y.rows(1, 2)                                        // [1, 3], at the second row
 //
 // An address is a base and an offset in bytes: on a device whose memory cannot be dereferenced, the base is the
-// device's handle and only a kernel of that device makes sense of it; data() and span() are for memory that can.
+// device's handle and only that device's kernels understand it; data() and span() are for memory that can.
 // Thread safety: a value; the bytes are the owner's. Cost: copies without allocating; all functions are a few
 // instructions.
 #pragma once
@@ -30,7 +30,7 @@ namespace tensor_view_detail {
 PLIMSOLL_API Shape with_rows(const Shape& shape, std::int64_t rows);
 }  // namespace tensor_view_detail
 
-// `Void` is void for a view one may write through, const void for one that is only read.
+// `Void` is void for a writable view, const void for a read-only one.
 template <class Void>
 class BasicTensorView {
   template <class T>
@@ -43,7 +43,7 @@ class BasicTensorView {
   BasicTensorView(Void* base, std::size_t offset, DType dtype, Shape shape) noexcept
       : base_(base), offset_(offset), shape_(std::move(shape)), dtype_(dtype) {}
 
-  // A writable view can be read. (A template, so that it is never taken for the copy constructor.)
+  // A writable view can be read. (A template, so that it never counts as the copy constructor.)
   template <class Other>
   requires(std::is_const_v<Void>&& std::is_same_v<Other, void>) BasicTensorView(const BasicTensorView<Other>& other)
   noexcept : BasicTensorView(other.base(), other.offset(), other.dtype(), other.shape()) {}
@@ -76,7 +76,7 @@ class BasicTensorView {
     return {base_, offset_, dtype_, shape};
   }
 
-  // Indices [begin, end) of the outermost axis. Throws InvalidArgument for a scalar and outside of the axis.
+  // Indices [begin, end) of the outermost axis. Throws InvalidArgument for a scalar and outside the axis.
   BasicTensorView rows(std::int64_t begin, std::int64_t end) const {
     if (rank() == 0 || begin < 0 || begin > end || end > shape_[0]) tensor_view_detail::refuse_rows(shape_, begin, end);
     const std::size_t row_bytes = shape_[0] == 0 ? 0 : nbytes() / static_cast<std::size_t>(shape_[0]);

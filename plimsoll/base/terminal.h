@@ -1,4 +1,4 @@
-// What may be printed where a person looks.
+// What the terminal at a file descriptor can show.
 //
 //   if (shows_color(STDOUT_FILENO)) std::printf("\033[1m");
 //   if (rewrites_lines(STDERR_FILENO)) std::fprintf(stderr, "\r\033[K12 of 40");

@@ -5,7 +5,7 @@
 namespace plimsoll {
 namespace {
 
-// Bytes of the character that the text begins with; 0 when they are not one.
+// The length of the text's first character in bytes; 0 when it is invalid.
 std::size_t character_bytes(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned first = byte(0);

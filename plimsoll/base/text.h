@@ -1,4 +1,4 @@
-// Text that others read: whatever bytes a name has, what is written is valid.
+// Text for other programs: valid output whatever bytes a name contains.
 //
 //   valid_utf8("caf\xe9")        // "caf\uFFFD"
 //   escape_xml("a<b> \x01")      // "a&lt;b&gt;  "
@@ -14,7 +14,8 @@ namespace plimsoll {
 // Bytes that are not UTF-8 (and codes that Unicode forbids) become U+FFFD, the replacement character.
 PLIMSOLL_API std::string valid_utf8(std::string_view text);
 
-// For XML, SVG and HTML, between tags and in quoted attributes: valid UTF-8, marks escaped, controls made spaces.
+// For XML, SVG and HTML, between tags and in quoted attributes: valid UTF-8, marks escaped, control characters become
+// spaces.
 PLIMSOLL_API std::string escape_xml(std::string_view text);
 
 }  // namespace plimsoll

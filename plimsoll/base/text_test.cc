@@ -20,7 +20,7 @@ TEST(ValidUtf8, ReplacesEachByteThatIsNot) {
                        "a"),
             mark + "a");
   EXPECT_EQ(valid_utf8("\xe2\x82"), mark + mark);                        // Cut off.
-  EXPECT_EQ(valid_utf8("\xc0\xaf"), mark + mark);                        // Longer than it need be.
+  EXPECT_EQ(valid_utf8("\xc0\xaf"), mark + mark);                        // Longer than necessary.
   EXPECT_EQ(valid_utf8("\xed\xa0\x80"), mark + mark + mark);             // Half of a pair.
   EXPECT_EQ(valid_utf8("\xf4\x90\x80\x80"), mark + mark + mark + mark);  // Beyond Unicode.
   EXPECT_EQ(valid_utf8("\xef\xbf\xbf"), mark + mark + mark);             // Not a character: XML refuses it.

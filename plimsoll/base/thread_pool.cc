@@ -21,7 +21,7 @@ namespace plimsoll {
 namespace {
 
 constexpr int kMaxThreads = 1024;
-constexpr int kSpins = 8000;  // Some 0.1 ms: longer than the gap between two ops, too short for anyone to notice.
+constexpr int kSpins = 8000;  // Some 0.1 ms: longer than the gap between two ops, too short to be noticed.
 
 constexpr int kMaxLanes = 8;
 constexpr int kPatience = 8;  // Loops in a row without the help they called for, before workers are moved.
@@ -36,10 +36,10 @@ void pause_briefly() noexcept {
 #endif
 }
 
-// A part of a loop's chunks. Each thread begins with the same part of every loop, so that in one loop after another it
-// meets the rows that its own caches hold; only then it helps with the others' parts.
+// A part of a loop's chunks. Each thread begins with the same part of every loop, so that from loop to loop it works on
+// the rows in its own caches; only then does it help with the others' parts.
 struct alignas(64) Lane {
-  std::atomic<std::int64_t> next;  // The first chunk nobody has claimed.
+  std::atomic<std::int64_t> next;  // The first unclaimed chunk.
   std::int64_t end;
 
   bool has_work() const noexcept { return next.load(std::memory_order_relaxed) < end; }
@@ -61,8 +61,8 @@ struct Region {
   const int processor = current_processor();  // The caller's.
   bool is_helped = false;                     // Under the pool's mutex.
   int num_lanes;
-  Lane lanes[kMaxLanes];        // The first num_lanes of them are made.
-  std::atomic<int> helpers{0};  // Workers inside. Grows only under the pool's mutex and while listed.
+  Lane lanes[kMaxLanes];        // The first num_lanes are constructed.
+  std::atomic<int> helpers{0};  // Workers inside. Grows only under the pool's mutex while the region is listed.
   std::atomic_flag failed{};    // Set by the thread that may write `error`.
   std::exception_ptr error;     // Read by the caller once there are no helpers.
   Region* following = nullptr;  // The list, guarded by the pool's mutex.
@@ -103,7 +103,7 @@ struct ThreadPool::State {
   explicit State(int threads) : wanted(threads) {}
 
   mutable std::mutex mutex;
-  std::condition_variable wake;             // For workers: a region came, or fewer workers are wanted.
+  std::condition_variable wake;             // For workers: there is a new region, or fewer workers are wanted.
   std::condition_variable left;             // For callers: a worker left a region.
   Region* regions = nullptr;                // Running loops, newest first.
   std::vector<std::thread> workers;         // Worker i ends when i + 1 >= wanted.
@@ -111,7 +111,7 @@ struct ThreadPool::State {
   int unhelped = 0;                         // Loops in a row that no worker came to.
   std::mutex resizing;                      // Held while threads start and end; taken before `mutex`.
   std::atomic<int> wanted;                  // Threads, the caller included. Changes under both mutexes.
-  std::atomic<int> started{1};              // Threads there are, the caller included.
+  std::atomic<int> started{1};              // Running threads, the caller included.
   std::atomic<std::uint32_t> published{0};  // Counts regions and changes of `wanted`, for spinning workers.
 
   void run(Region& region);
@@ -166,7 +166,7 @@ void ThreadPool::State::leave(Region& region) noexcept {
   left.wait(lock, [&] { return region.helpers.load(std::memory_order_acquire) == 0; });
 }
 
-// Workers that were woken and do not come may be waiting for the caller's own processor. Under the mutex.
+// Workers that were woken but did not join may be waiting for the caller's own processor. Under the mutex.
 void ThreadPool::State::call_again() noexcept {
   unhelped = 0;
   const std::unique_lock only(resizing, std::try_to_lock);
@@ -182,7 +182,7 @@ void ThreadPool::State::help(std::unique_lock<std::mutex>& lock, Region& region,
   avoided.avoid(region.processor);
   region.work(thread);
   lock.lock();
-  const bool last = region.helpers.fetch_sub(1, std::memory_order_release) == 1;  // The region may be gone now.
+  const bool last = region.helpers.fetch_sub(1, std::memory_order_release) == 1;  // The region may be destroyed now.
   if (last) left.notify_all();
 }
 
@@ -205,7 +205,7 @@ void ThreadPool::State::worker_loop(int index) noexcept {
   }
 }
 
-// Starts the workers that are missing; goes on with fewer when the system has no more. Signals are blocked while a
+// Starts the missing workers; continues with fewer when the system refuses. Signals are blocked while a
 // thread is made, so it inherits the blocked mask.
 void ThreadPool::State::start_workers() noexcept {
   const std::unique_lock only(resizing, std::try_to_lock);
@@ -220,7 +220,7 @@ void ThreadPool::State::start_workers() noexcept {
       pthread_setname_np(workers.back().native_handle(), fmt::format("plimsoll-{}", index + 1).c_str());
       move_off_mine(workers.back().native_handle());
     }
-  } catch (const std::exception&) {  // std::system_error or std::bad_alloc: the threads we have must do.
+  } catch (const std::exception&) {  // std::system_error or std::bad_alloc: work with the threads we have.
     const std::lock_guard lock(mutex);
     wanted = static_cast<int>(workers.size()) + 1;
   }

@@ -7,17 +7,16 @@
 // The loop is cut into chunks [0, grain), [grain, 2 grain), ...: a function of n and grain alone, never of the number
 // of threads, so a result that depends on the cut is the same on every machine. Every chunk runs exactly once, each
 // as one call. Each thread begins with its own part of the chunks, the same in loops of the same length, so that it
-// meets again the rows its caches hold; then it claims what is left of the others'. The caller takes part and waits
-// only for chunks that others began.
-// A loop inside a chunk runs in the same thread, cut the same way. Going parallel pays from some 32k light elements:
-// choose the grain so that a chunk takes at least some 5 us.
+// works on the rows in its own caches; then it claims what is left of the others'. The caller takes part and waits only
+// for chunks that others have started. A loop inside a chunk runs in the same thread, cut the same way. Going parallel
+// pays from some 32k light elements: choose the grain so that a chunk takes at least some 5 us.
 //
-// When a chunk throws, chunks not yet begun are left out and the first exception is rethrown in the caller, once no
-// thread is inside the loop any more. The pool stays usable.
+// When a chunk throws, chunks that have not started are skipped and the first exception is rethrown in the caller, once
+// no thread is inside the loop. The pool stays usable.
 //
-// We are guests in the process: workers start at the first loop that can use them, block all signals, sleep when
-// idle after a short spin, and take no part in anything but these loops. If threads cannot be started the loops run
-// on fewer. After fork() the child has a fresh pool that starts its own workers when needed; do not fork in a chunk.
+// The pool is a guest in the process: workers start at the first loop that can use them, block all signals, sleep when
+// idle after a short spin, and do nothing but these loops. If threads cannot be started the loops run on fewer. After
+// fork() the child has a fresh pool that starts its own workers when needed; do not fork in a chunk.
 //
 // Thread safety: any thread may start a loop at any time; loops share the workers. Cost: no heap allocation; some
 // 0.5 us for a small loop when workers are awake, some 10 us when they must be woken.
@@ -31,7 +30,7 @@
 
 namespace plimsoll {
 
-// A pool of its own, for tests and special needs. Everything else uses the process's pool through the functions below.
+// A separate pool, for tests and special needs. Everything else uses the process's pool through the functions below.
 class PLIMSOLL_API ThreadPool {
  public:
   using Body = FunctionRef<void(std::int64_t begin, std::int64_t end)>;
@@ -42,7 +41,7 @@ class PLIMSOLL_API ThreadPool {
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   int num_threads() const noexcept;
-  // Loops that run meanwhile finish with the threads they have. Throws InvalidArgument when below 1 or above 1024,
+  // Loops already running finish with the threads they have. Throws InvalidArgument when below 1 or above 1024,
   // FailedPrecondition inside a chunk.
   void set_num_threads(int num_threads);
   void parallel_for(std::int64_t n, std::int64_t grain, Body body);

@@ -105,7 +105,7 @@ TEST(ThreadPool, RethrowsAnExceptionInTheCallerAndStaysUsable) {
       EXPECT_THROW(loop(), std::runtime_error);
       EXPECT_GE(ran, 1);
       if (threads == 1) {
-        EXPECT_EQ(ran, 6) << "chunks after the failed one are left out";
+        EXPECT_EQ(ran, 6) << "chunks after the failed one are skipped";
       }
     }
     EXPECT_FALSE(in_parallel_region());

@@ -1,12 +1,12 @@
-// The wire format of protocol buffers: enough to write and read the few messages our file formats are made of.
+// The wire format of protocol buffers: enough to write and read the few messages that our file formats use.
 //
 //   WireWriter out;
 //   out.integer(1, 5);  out.text(2, "loss");  out.message(3, inner);     // proto3: what is 0 or empty is left out
 //   for (WireReader in(bytes); in.next();)
-//     if (in.field() == 1) value = in.integer();                         // a field nobody asks for is skipped
+//     if (in.field() == 1) value = in.integer();                         // fields that are not read are skipped
 //
-// A reader never reads outside of its bytes; damage and a field of another type than asked for throw WireError, which
-// the caller turns into Corruption with its file and offset. Thread safety: one thread at a time.
+// A reader never reads outside its bytes; damage and a field of an unexpected type throw WireError, which the caller
+// turns into Corruption with file and offset. Thread safety: one thread at a time.
 #pragma once
 
 #include <bit>
@@ -18,7 +18,7 @@
 
 namespace plimsoll {
 
-static_assert(std::endian::native == std::endian::little, "our file formats are written as they lie in memory");
+static_assert(std::endian::native == std::endian::little, "our file formats are written as they are in memory");
 
 // Little-endian numbers in strings of bytes.
 template <class T>
@@ -35,7 +35,7 @@ T load_number(const void* from) noexcept {
 }
 
 void append_varint(std::string& out, std::uint64_t value);
-// Takes a number off the front of `in`; false when it is not there whole or has more than 64 bits.
+// Removes a number from the front of `in`; false when it is incomplete or has more than 64 bits.
 bool take_varint(std::string_view& in, std::uint64_t& value) noexcept;
 
 class WireWriter {
@@ -45,7 +45,7 @@ class WireWriter {
   void single(std::uint32_t field, float value);          // float
   void fixed32(std::uint32_t field, std::uint32_t value);
   void text(std::uint32_t field, std::string_view value);  // string and bytes.
-  // Elements and messages are written also when they are 0 or empty.
+  // Elements and messages are written even when they are 0 or empty.
   void item(std::uint32_t field, std::string_view value);
   void message(std::uint32_t field, const WireWriter& value) { item(field, value.bytes()); }
   void single_always(std::uint32_t field, float value);
@@ -66,7 +66,7 @@ class WireReader {
  public:
   explicit WireReader(std::string_view bytes) noexcept : bytes_(bytes) {}
 
-  bool next();  // To the next field; false at the end.
+  bool next();  // Moves to the next field; false at the end.
   std::uint32_t field() const noexcept { return field_; }
 
   // The current field's value.
@@ -76,7 +76,7 @@ class WireReader {
   float single() const { return std::bit_cast<float>(fixed32()); }
   double real() const;
   bool is_bytes() const noexcept { return type_ == kBytes; }
-  std::string_view bytes() const;  // Of a string, of bytes, of a message, of packed numbers.
+  std::string_view bytes() const;  // The content of a string, bytes, a message or packed numbers.
 
  private:
   enum Type : std::uint32_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };

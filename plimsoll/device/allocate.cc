@@ -23,14 +23,14 @@ void deallocate(const Block& block) {
     for (const auto& device : *devices)
       if (block.owner() == &device->arena()) return device->arena().deallocate(block);
   throw InvalidArgument(
-      fmt::format("deallocate: no device has the block of {} at {}; give it back to the resource it came from",
+      fmt::format("deallocate: no device owns the block of {} at {}; return it to the resource it came from",
                   format_bytes_exactly(block.size()), block.data()));
 }
 
 OwnedBlock::~OwnedBlock() {
   try {
     deallocate(block_);
-  } catch (const Error& error) {  // A destructor cannot tell its caller.
+  } catch (const Error& error) {  // A destructor must not throw.
     log_message(LogLevel::error, error.what());
   }
 }

@@ -4,7 +4,7 @@
 //   block.data(); block.size();
 //   deallocate(block);                                        // a second time: InvalidArgument
 //
-//   OwnedBlock scratch(64_KiB, {.tag = "decoder"});           // gives its block back at the end of the scope
+//   OwnedBlock scratch(64_KiB, {.tag = "decoder"});           // deallocates its block at the end of the scope
 //
 // Blocks are aligned to 64 bytes, not cleared, charged to the thread's BudgetScope, counted by memory_stats() and
 // listed by their tag in every memory report. Thread safety: any thread may deallocate any block. Cost: some 30 ns for
@@ -21,24 +21,24 @@
 namespace plimsoll {
 
 struct AllocateOptions {
-  std::string device = {};  // "CPU:0"; left out: that of the DeviceScope, or the first one.
-  std::string tag = {};     // What it is for. Tags are kept for good: use few, not one per block.
+  std::string device = {};  // "CPU:0"; if empty, that of the DeviceScope, or the first one.
+  std::string tag = {};     // What it is for. Tags are never freed: use few, not one per block.
 };
 
-// Starts the runtime. Zero bytes give an empty block. Throws OutOfMemory, having changed nothing, when it does not fit;
-// InvalidArgument or NotFound for a wrong device.
+// Starts the runtime. Zero bytes return an empty block. Throws OutOfMemory, having changed nothing, when it does not
+// fit; InvalidArgument or NotFound for a wrong device.
 [[nodiscard]] PLIMSOLL_API Block allocate(std::size_t bytes, const AllocateOptions& options = {});
 
-// Throws InvalidArgument, changing nothing, for a block that was deallocated before or that allocate() did not give. An
-// empty block is fine.
+// Throws InvalidArgument, changing nothing, for a block that was deallocated before or did not come from allocate(). An
+// empty block is allowed.
 PLIMSOLL_API void deallocate(const Block& block);
 
-// A block that is given back when its owner goes. Movable, not copyable.
+// A block that is deallocated with its owner. Movable, not copyable.
 class PLIMSOLL_API OwnedBlock {
  public:
   OwnedBlock() = default;
   explicit OwnedBlock(std::size_t bytes, const AllocateOptions& options = {}) : block_(allocate(bytes, options)) {}
-  explicit OwnedBlock(const Block& block) noexcept : block_(block) {}  // Takes over what allocate() gave.
+  explicit OwnedBlock(const Block& block) noexcept : block_(block) {}  // Takes ownership of a block from allocate().
   OwnedBlock(OwnedBlock&& other) noexcept : block_(other.release()) {}
   OwnedBlock& operator=(OwnedBlock&& other) noexcept {
     OwnedBlock old(std::exchange(block_, other.release()));

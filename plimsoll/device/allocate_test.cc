@@ -22,7 +22,7 @@ using testing::ThrowsMessage;
 
 class Allocate : public DeviceFixture {};
 
-TEST_F(Allocate, GivesBytesThatAreCounted) {
+TEST_F(Allocate, ReturnsBytesThatAreCounted) {
   const Block block = allocate(1_MiB, {.device = "CPU:0", .tag = "lookup table"});
   ASSERT_TRUE(block);
   EXPECT_EQ(block.size(), 1_MiB);
@@ -36,7 +36,7 @@ TEST_F(Allocate, GivesBytesThatAreCounted) {
   EXPECT_EQ(config::get_memory_info("CPU:0").peak, 0u);
 }
 
-TEST_F(Allocate, GivesAnEmptyBlockForNoBytes) {
+TEST_F(Allocate, ReturnsAnEmptyBlockForNoBytes) {
   const Block block = allocate(0);
   EXPECT_FALSE(block);
   deallocate(block);

@@ -27,13 +27,13 @@ PhysicalDevice known(std::string_view function, const PhysicalDevice& device) {
   std::string name = device.name, names;
   try {
     name = parse_device_name(device.name).text();
-  } catch (const InvalidArgument&) {  // Then it is unknown as well.
+  } catch (const InvalidArgument&) {  // Then it is unknown, too.
   }
   for (PhysicalDevice& physical : find_physical_devices()) {
     if (physical.name == name) return physical;
     names += (names.empty() ? "" : ", ") + physical.name;
   }
-  throw InvalidArgument(fmt::format("config::{}: \"{}\" is no physical device of this machine; these are: {}", function,
+  throw InvalidArgument(fmt::format("config::{}: \"{}\" is not a physical device of this machine; it has {}", function,
                                     device.name, names));
 }
 
@@ -71,7 +71,7 @@ void check_not_both(std::string_view function, const DeviceSettings& device) {
                     function, device.fraction));
 }
 
-// Of a physical device after the start; empty before.
+// The limits of a physical device after the start; empty before.
 std::vector<LogicalDeviceConfiguration> limits_in_force(const std::string& physical) {
   std::vector<LogicalDeviceConfiguration> limits;
   if (const Runtime::Devices* devices = runtime().started_devices())
@@ -108,7 +108,7 @@ void set_visible_devices(const std::vector<PhysicalDevice>& devices, std::string
                                         physical.name, physical.type, type));
     shown.push_back(physical.name);
   }
-  if (runtime().started()) {  // In force, perhaps by the environment.
+  if (runtime().started()) {  // In force, perhaps from the environment.
     std::set<std::string> in_force;
     for (const PhysicalDevice& device : get_visible_devices(type)) in_force.insert(device.name);
     if (in_force == std::set<std::string>(shown.begin(), shown.end())) return;
@@ -134,7 +134,7 @@ std::vector<PhysicalDevice> get_visible_devices(std::string_view type) {
 
 void set_memory_growth(const PhysicalDevice& device, bool enable) {
   known("set_memory_growth", device);
-  if (runtime().started() && get_memory_growth(device) == enable) return;  // In force, perhaps by the environment.
+  if (runtime().started() && get_memory_growth(device) == enable) return;  // In force, perhaps from the environment.
   change_device("set_memory_growth", device, [&](DeviceSettings& settings) { settings.growth = enable; });
 }
 
@@ -143,7 +143,7 @@ bool get_memory_growth(const PhysicalDevice& device) {
   if (const Runtime::Devices* devices = runtime().started_devices())
     for (const auto& logical : *devices)
       if (logical->properties().physical_device == name) return logical->growth();
-  std::vector<std::string> warnings;  // Told when the runtime starts.
+  std::vector<std::string> warnings;  // Logged when the runtime starts.
   return forced_growth(warnings).value_or(runtime().settings().of(name).growth);
 }
 
@@ -164,7 +164,7 @@ void set_logical_device_configuration(const PhysicalDevice& device,
                                       const std::vector<LogicalDeviceConfiguration>& logical_devices) {
   const std::string name = known("set_logical_device_configuration", device).name;
   check_limits(logical_devices);
-  if (runtime().started() && limits_in_force(name) == logical_devices) return;  // Perhaps by the environment.
+  if (runtime().started() && limits_in_force(name) == logical_devices) return;  // Perhaps from the environment.
   change_device("set_logical_device_configuration", device, [&](DeviceSettings& settings) {
     settings.logical = logical_devices;
     if (settings.logical == std::vector<LogicalDeviceConfiguration>(1)) settings.logical.clear();  // The default.

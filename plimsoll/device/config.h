@@ -5,11 +5,10 @@
 //   config::set_memory_growth(cpu, true);              // together with the limits
 //   config::list_logical_devices("CPU");               // CPU:0, CPU:1; from here on the settings are fixed
 //
-// Setters of devices and memory look at their arguments first (InvalidArgument), then throw FailedPrecondition once the
-// runtime has started: by the first allocation, by list_logical_devices() or by a question about a device's memory.
-// Setting what is in force already is never an error. A call that throws has changed nothing. Calls win over variables
-// of the environment (environment.h).
-// A type is "CPU" or "GPU" in any case; "" means all. There is no GPU here: asking for them gives none.
+// Setters of devices and memory check their arguments first (InvalidArgument), then throw FailedPrecondition once the
+// runtime has started: at the first allocation, list_logical_devices() or query of a device's memory. Setting the value
+// already in force is never an error. A call that throws has changed nothing. Calls override environment variables
+// (environment.h). A type is "CPU" or "GPU" in any case; "" means all. There is no GPU here: the list of them is empty.
 // Thread safety: any thread.
 #pragma once
 
@@ -28,25 +27,25 @@ namespace plimsoll::config {
 // What the machine has. Does not start the runtime.
 PLIMSOLL_API std::vector<PhysicalDevice> list_physical_devices(std::string_view type = "");
 
-// Which of them (of that type) are used. InvalidArgument for a device that is unknown or of another type.
+// Which of them (with that type) are used. InvalidArgument for a device that is unknown or of another type.
 PLIMSOLL_API void set_visible_devices(const std::vector<PhysicalDevice>& devices, std::string_view type = "");
 PLIMSOLL_API std::vector<PhysicalDevice> get_visible_devices(std::string_view type = "");
 
 // With growth, pages are taken as they are needed, 2 MiB at first, and pages of holes are reused before new ones are
-// taken. Without (the default), the whole limit is there to be used. On or off, the limit holds.
+// taken. Without it (the default), the whole limit is available at once. The limit holds either way.
 // The environment's PLIMSOLL_FORCE_ALLOW_GROWTH ("true" or "false"; TF_FORCE_GPU_ALLOW_GROWTH when it is not set)
-// decides instead of this setting. get_memory_growth() tells what is or will be in force.
+// overrides this setting. get_memory_growth() returns what is or will be in force.
 PLIMSOLL_API void set_memory_growth(const PhysicalDevice& device, bool enable);
 PLIMSOLL_API bool get_memory_growth(const PhysicalDevice& device);
 
-// The device's limit as a share of its memory_bytes, above 0 and up to 1; 0 goes back to the default. InvalidArgument
-// when its logical devices have limits of their own. The default is what default_memory_limit() finds at the start.
+// The device's limit as a share of its memory_bytes, above 0 and up to 1; 0 restores the default. InvalidArgument
+// when its logical devices have limits of their own. The default is default_memory_limit() at the start.
 PLIMSOLL_API void set_memory_fraction(const PhysicalDevice& device, double fraction);
 PLIMSOLL_API double get_memory_fraction(const PhysicalDevice& device);  // 0: not set.
 
-// Makes the device as many logical ones as there are entries, each with its own limit and memory; none goes back to one
-// that takes all. InvalidArgument for a limit below a page (4 KiB) or above 16 TiB, more than 64 entries, or a limit
-// beside a fraction. Limits may add up to more than there is; the start then logs a warning.
+// Splits the device into one logical device per entry, each with its own limit and memory; no entries restore a single
+// one that takes all. InvalidArgument for a limit below a page (4 KiB) or above 16 TiB, more than 64 entries, or a
+// limit beside a fraction. Limits may add up to more than there is; the start then logs a warning.
 PLIMSOLL_API void set_logical_device_configuration(const PhysicalDevice& device,
                                                    const std::vector<LogicalDeviceConfiguration>& logical_devices);
 PLIMSOLL_API std::vector<LogicalDeviceConfiguration> get_logical_device_configuration(const PhysicalDevice& device);
@@ -55,7 +54,8 @@ PLIMSOLL_API std::vector<LogicalDeviceConfiguration> get_logical_device_configur
 PLIMSOLL_API std::vector<LogicalDevice> list_logical_devices(std::string_view type = "");
 
 // Bytes in use on a logical device: now, and at most since the start or reset_memory_stats(). Starts the runtime.
-// Throws InvalidArgument for text that is no device's name, NotFound, listing those there are, for no such device.
+// Throws InvalidArgument for text that is not a device name, NotFound, listing the existing ones, for an unknown
+// device.
 struct DeviceMemoryInfo {
   std::size_t current = 0;
   std::size_t peak = 0;
@@ -70,17 +70,17 @@ PLIMSOLL_API bool get_lazy_allocation();
 PLIMSOLL_API void set_deferred_release(bool enable);
 PLIMSOLL_API bool get_deferred_release();
 
-// Our own records (memory_overhead()) count in each device's limit: its pages and they together never pass it. Records
-// of tensors count for the first CPU device. Off at first: limits then bound the memory of blocks.
+// Our own records (memory_overhead()) count against each device's limit: pages and records together never exceed it.
+// Records of tensors count for the first CPU device. Off by default: limits then bound the memory of blocks.
 PLIMSOLL_API void set_charge_overhead(bool enable);
 PLIMSOLL_API bool get_charge_overhead();
 
 // These may change at any time.
-PLIMSOLL_API void set_threads(int threads);  // Of loops, the caller included: 1 to 1024 (InvalidArgument).
+PLIMSOLL_API void set_threads(int threads);  // For loops, the caller included: 1 to 1024 (InvalidArgument).
 PLIMSOLL_API int get_threads();
-PLIMSOLL_API void set_seed(std::uint64_t seed);        // Of random numbers whose call gives none.
+PLIMSOLL_API void set_seed(std::uint64_t seed);        // For random numbers drawn without a seed of their own.
 PLIMSOLL_API std::optional<std::uint64_t> get_seed();  // Empty: never set.
-// The same for those who draw: a version that is not the one they know means to begin anew, also with the same seed.
+// For random number generators: a new version means to start over, even with the same seed.
 struct SeedState {
   std::optional<std::uint64_t> seed;
   std::uint64_t version = 0;
@@ -91,7 +91,8 @@ PLIMSOLL_API void set_log_level(
 PLIMSOLL_API std::string get_log_level();
 
 // Forgets devices and all of the settings above, as if the process had just begun. For tests: no other thread may use
-// devices meanwhile, and what memory_resource() gave before is gone. FailedPrecondition while blocks or tensors live.
+// devices meanwhile, and resources from memory_resource() become invalid. FailedPrecondition while blocks or tensors
+// live.
 PLIMSOLL_API void reset_for_testing();
 
 }  // namespace plimsoll::config

@@ -54,7 +54,7 @@ TEST_F(Config, MakesLogicalDevicesWithTheirOwnLimits) {
   EXPECT_EQ(memory_stats("CPU:1").bytes_limit, 16_MiB);
 }
 
-TEST_F(Config, GivesAnUnsetDeviceTheDefaultLimit) {
+TEST_F(Config, AppliesTheDefaultLimitToAnUnsetDevice) {
   const std::size_t limit = config::list_logical_devices().at(0).memory_limit;
   EXPECT_LE(limit, cpu().memory_bytes);
   EXPECT_NEAR(static_cast<double>(limit), static_cast<double>(default_memory_limit().bytes),
@@ -68,12 +68,12 @@ TEST_F(Config, TakesAFractionOfTheMachine) {
   EXPECT_NEAR(limit, 0.25 * static_cast<double>(cpu().memory_bytes), 1);
 }
 
-TEST_F(Config, LooksAtArgumentsBeforeTheMoment) {
-  config::list_logical_devices();  // Started: yet wrong arguments are what is reported.
+TEST_F(Config, ChecksArgumentsBeforeTheMoment) {
+  config::list_logical_devices();  // Started, yet the wrong arguments are reported.
   const PhysicalDevice unknown{"GPU:0", "GPU", 1_GiB};
   EXPECT_THAT(
       [&] { config::set_memory_growth(unknown, true); },
-      ThrowsMessage<InvalidArgument>(HasSubstr("\"GPU:0\" is no physical device of this machine; these are: CPU:0")));
+      ThrowsMessage<InvalidArgument>(HasSubstr("\"GPU:0\" is not a physical device of this machine; it has CPU:0")));
   EXPECT_THROW(config::get_memory_growth(unknown), InvalidArgument);
   EXPECT_THROW(config::set_memory_fraction(unknown, 0.5), InvalidArgument);
   EXPECT_THROW(config::set_visible_devices({unknown}, "GPU"), InvalidArgument);
@@ -126,7 +126,7 @@ TEST_F(Config, LetsTheEnvironmentForceGrowth) {
   EXPECT_TRUE(config::get_memory_growth(cpu()));
   config::list_logical_devices();
   config::set_memory_growth(cpu(), true);   // In force.
-  config::set_memory_growth(cpu(), false);  // What was set, if nobody had forced it.
+  config::set_memory_growth(cpu(), false);  // What the program set without the environment.
   EXPECT_TRUE(config::get_memory_growth(cpu()));
 }
 
@@ -196,9 +196,9 @@ TEST_F(Config, RefusesToResetWhileBlocksLive) {
   const Block block = allocate(1_KiB);
   EXPECT_THAT([] { config::reset_for_testing(); },
               ThrowsMessage<FailedPrecondition>(HasSubstr("1.0 KiB (1024 bytes) of \"CPU:0\" are in use")));
-  deallocate(block);  // The runtime is as it was.
+  deallocate(block);  // The runtime is unchanged.
   config::reset_for_testing();
-  EXPECT_THROW(deallocate(block), InvalidArgument);  // Its device is gone.
+  EXPECT_THROW(deallocate(block), InvalidArgument);  // Its device no longer exists.
 }
 
 TEST_F(Config, StartsAgainWhenAStartFailed) {

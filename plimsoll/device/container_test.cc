@@ -1,5 +1,5 @@
-// A process in a control group, as every process in a container: its default limit comes from the group's, and however
-// much it asks for, it is refused and not killed.
+// A process in a control group, like every process in a container: its default limit comes from the group's, and
+// however much it asks for, it is refused rather than killed.
 #include <gmock/gmock.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,7 +18,7 @@
 namespace plimsoll {
 namespace {
 
-// A group of its own below that of this process (or beside it, where version 2 wants that), removed at the end.
+// A new group below that of this process (or beside it, where version 2 requires that), removed at the end.
 class TestGroup {
  public:
   explicit TestGroup(std::size_t limit) {
@@ -80,7 +80,7 @@ class TestGroup {
 
 class Container : public DeviceFixture {};
 
-// What the process in the group does; 0 when all is as it should be.
+// What the process in the group does; 0 on success.
 int fill_the_default_limit(const std::string& group) {
   const DefaultLimit limit = default_memory_limit();
   if (!limit.from.starts_with("control group ") || !limit.from.ends_with(group)) return 2;
@@ -98,7 +98,7 @@ int fill_the_default_limit(const std::string& group) {
   return trim() >= limit.bytes - 1_MiB ? 0 : 5;
 }
 
-TEST_F(Container, GivesTheDefaultLimitAndNeverKills) {
+TEST_F(Container, SetsTheDefaultLimitAndNeverKills) {
   if (kSanitized) GTEST_SKIP() << "a sanitizer's own memory is counted too";
   constexpr std::size_t kLimit = 192_MiB;
   const TestGroup group(kLimit);

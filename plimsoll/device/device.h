@@ -32,8 +32,8 @@ class PLIMSOLL_API Device {
   const Arena& arena() const noexcept { return arena_; }
 
   PmrResource& pmr_resource();         // Made at first use.
-  std::size_t trim();                  // Bytes given back to the operating system.
-  std::size_t overhead_bytes() const;  // Our own records of it, outside of its limit.
+  std::size_t trim();                  // Returns the bytes released to the operating system.
+  std::size_t overhead_bytes() const;  // Our own records for it, outside its limit.
 
   // False when fewer addresses than twice the limit could be reserved: there may be no room to move pages to.
   bool roomy() const noexcept { return arena_.range_bytes() / 2 >= arena_.limit(); }

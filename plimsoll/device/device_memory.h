@@ -1,12 +1,12 @@
-// A device's memory: how much is used, how to give it back, and how standard containers get at it.
+// A device's memory: how much is used, how to release it, and how standard containers use it.
 //
 //   MemoryStats stats = memory_stats("CPU:0");            // stats.bytes_in_use, stats.peak_bytes_in_use, ...
 //   std::size_t given_back = trim();                      // to the operating system
 //   std::pmr::vector<float> values(&memory_resource("CPU:0"));
 //
-// A device may be left out: it is then that of the DeviceScope, or the first one. All but trim() and collect_garbage()
-// start the runtime and throw InvalidArgument for text that is no device's name, NotFound for a device that does not
-// exist. Thread safety: any thread.
+// Without a device the call uses that of the DeviceScope, or the first one. All but trim() and collect_garbage() start
+// the runtime and throw InvalidArgument for text that is not a device name, NotFound for a device that does not exist.
+// Thread safety: any thread.
 #pragma once
 
 #include <cstddef>
@@ -26,12 +26,12 @@ PLIMSOLL_API void reset_memory_stats(std::string_view device = "");  // Peaks fa
 // config::set_charge_overhead(true).
 PLIMSOLL_API std::size_t memory_overhead(std::string_view device = "");
 
-// On all devices: lets deferred releases take effect, empties caches and gives every free page back, and the pages of
-// records that nothing uses. Returns their bytes, 0 before the start. The next allocations fault pages anew, so call it
-// when work is over and not in its course.
+// On all devices: applies deferred releases, empties caches and returns every free page, and the pages of unused
+// records, to the system. Returns their bytes, 0 before the start. The next allocations fault pages in again, so call
+// it when work is over, not during it.
 PLIMSOLL_API std::size_t trim();
 
-// On all devices: lets deferred releases take effect, empties caches and gives back free stretches of 2 MiB and more.
+// On all devices: applies deferred releases, empties caches and returns free stretches of 2 MiB and more to the system.
 PLIMSOLL_API void collect_garbage();
 
 // The device's memory for standard containers; see pmr_resource.h. Lives until config::reset_for_testing().

@@ -10,7 +10,7 @@
 namespace plimsoll {
 namespace {
 
-// The prefixes by which TensorFlow's programs may name a device of this process, longest first.
+// The prefixes that TensorFlow programs may put before a device of this process, longest first.
 constexpr std::string_view kPrefixes[] = {
     "/JOB:LOCALHOST/REPLICA:0/TASK:0/DEVICE:", "/PHYSICAL_DEVICE:", "/DEVICE:", "/"};
 
@@ -42,7 +42,7 @@ DeviceName parse_device_name(std::string_view text) {
   const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), index);
   if (!is_type(type) || digits.empty() || read.ec != std::errc() || read.ptr != digits.data() + digits.size())
     throw InvalidArgument(
-        fmt::format("device \"{}\": not a device's name; give a type and a number, such as \"CPU:0\"", text));
+        fmt::format("device \"{}\": not a device name; give a type and a number, such as \"CPU:0\"", text));
   return {std::string(type), index};
 }
 

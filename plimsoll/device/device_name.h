@@ -1,9 +1,8 @@
-// DeviceName: "CPU:0", taken apart.
+// DeviceName: the type and number of a name such as "CPU:0".
 //
 //   parse_device_name("/device:cpu:0").text()     // "CPU:0"
 //
-// Upper and lower case are the same. TensorFlow's forms are understood too: a leading "/", "/device:",
-// "/physical_device:" and
+// Case does not matter. TensorFlow's forms are accepted too: a leading "/", "/device:", "/physical_device:" and
 // "/job:localhost/replica:0/task:0/device:".
 #pragma once
 

@@ -15,7 +15,7 @@ TEST(DeviceName, UnderstandsOurFormAndTensorFlows) {
   EXPECT_EQ(parse_device_name("XLA_GPU:12").index, 12u);
 }
 
-TEST(DeviceName, RefusesWhatIsNoName) {
+TEST(DeviceName, RefusesWhatIsNotAName) {
   for (const char* text : {"", "CPU", "CPU:", ":0", "CPU:GPU", "CPU:0:1", "CPU:-1", "CPU: 0", "CPU:0 ", "C PU:0",
                            "CPU:99999999999", "/job:worker/replica:0/task:1/device:CPU:0", "//CPU:0"})
     EXPECT_THROW(parse_device_name(text), InvalidArgument) << text;

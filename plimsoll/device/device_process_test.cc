@@ -27,7 +27,7 @@ OwnedBlock touched(std::size_t bytes) {
 
 std::size_t difference(std::size_t a, std::size_t b) { return a > b ? a - b : b - a; }
 
-TEST_F(DeviceProcess, TrimReturnsTheBytesThatTheSystemSeesGone) {
+TEST_F(DeviceProcess, TrimReturnsTheBytesThatTheSystemGetsBack) {
   if (kSanitized) GTEST_SKIP() << "a sanitizer's own memory is counted too";
   set_limit(512_MiB);
   std::vector<OwnedBlock> blocks;
@@ -119,13 +119,13 @@ TEST_F(DeviceProcess, AForkedChildMayDeallocateAndEnd) {
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
   EXPECT_EQ(WEXITSTATUS(status), 0);
-  EXPECT_EQ(static_cast<char*>(block.data())[8_MiB - 1], 1);  // The parent's bytes are its own.
+  EXPECT_EQ(static_cast<char*>(block.data())[8_MiB - 1], 1);  // The parent keeps its own bytes.
   EXPECT_EQ(values[999], 7);
   block.reset();
   touched(48_MiB);
 }
 
-TEST_F(DeviceProcess, GivesBackInDestructorsOfStaticObjects) {
+TEST_F(DeviceProcess, DeallocatesInDestructorsOfStaticObjects) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");  // In a process of its own.
   const auto end_with_static_objects = [] {
     static const OwnedBlock kept(1_MiB);
@@ -135,7 +135,8 @@ TEST_F(DeviceProcess, GivesBackInDestructorsOfStaticObjects) {
   EXPECT_EXIT(end_with_static_objects(), testing::ExitedWithCode(0), "^$");
 }
 
-// Ends the process with 0 when, under an address space limit, it takes and touches what it can until our error comes.
+// Ends the process with 0 when, under an address space limit, it allocates and touches memory until our error is
+// thrown.
 [[noreturn]] void use_all_under_address_limit(std::size_t addresses) {
   const rlimit limit{read_system_memory().address_space + addresses, RLIM_INFINITY};
   setrlimit(RLIMIT_AS, &limit);

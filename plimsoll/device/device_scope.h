@@ -1,8 +1,8 @@
-// DeviceScope: what this thread allocates without naming a device goes to this one.
+// DeviceScope: the device on which this thread allocates when it names none.
 //
 //   { DeviceScope second("CPU:1"); Block block = allocate(1_MiB); }     // on CPU:1
 //
-// Scopes nest; the innermost counts. Thread safety: a scope belongs to the thread that made it. Cost: a store.
+// Scopes nest; the innermost one applies. Thread safety: a scope belongs to the thread that made it. Cost: a store.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ class PLIMSOLL_API DeviceScope {
   DeviceScope(const DeviceScope&) = delete;
   DeviceScope& operator=(const DeviceScope&) = delete;
 
-  static std::size_t current() noexcept;  // Position among the runtime's devices; 0 outside of any scope.
+  static std::size_t current() noexcept;  // Position among the runtime's devices; 0 outside any scope.
 
  private:
   std::size_t before_;

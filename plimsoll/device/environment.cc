@@ -39,7 +39,7 @@ std::size_t parse_limit(std::string_view text) {
   std::size_t bytes = 0;
   try {
     bytes = parse_bytes(text);
-  } catch (const InvalidArgument&) {  // Then it is 0.
+  } catch (const InvalidArgument&) {  // Refused below, as 0.
   }
   if (bytes < kLeastLimit || bytes > kMostLimit)
     refuse(kMemoryLimit, text,
@@ -66,7 +66,7 @@ std::vector<std::string> parse_devices(std::string_view text, const std::vector<
     std::string name;
     try {
       name = parse_device_name(text.substr(begin, end - begin)).text();
-    } catch (const InvalidArgument&) {  // Then it is no device's.
+    } catch (const InvalidArgument&) {  // Then it is not a device name.
     }
     const bool known = std::any_of(machine.begin(), machine.end(), [&](const auto& it) { return it.name == name; });
     if (!known || std::find(names.begin(), names.end(), name) != names.end()) refuse_it();
@@ -93,7 +93,7 @@ LogLevel parse_level(std::string_view text) {
   }
 }
 
-// Whether a device has no limit by the program, so that the environment's counts.
+// Whether the program set no limit for a device, so that the environment's applies.
 bool limit_counts(const Settings& settings) {
   for (const PhysicalDevice& device : find_physical_devices()) {
     const DeviceSettings set = settings.of(device.name);

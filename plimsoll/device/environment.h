@@ -1,4 +1,4 @@
-// Environment: what variables of the environment ask of devices and of the process.
+// Environment: settings of devices and the process from environment variables.
 //
 //   PLIMSOLL_MEMORY_LIMIT=512MiB PLIMSOLL_THREADS=2 ./trainer
 //
@@ -10,9 +10,9 @@
 // | PLIMSOLL_LOG_LEVEL         | as config::set_log_level()                                                        |
 // | PLIMSOLL_FORCE_ALLOW_GROWTH | "true" or "false"; see forced_growth() in settings.h                             |
 //
-// Read when the runtime starts; threads and log level also by their getters in config. What the program sets by a call
-// wins, except for growth. A value that cannot be read is InvalidArgument, naming the variable, the value and what is
-// allowed; the runtime then has not started.
+// Read when the runtime starts; threads and log level also by their getters in config. The program's own calls win,
+// except for growth. A value that cannot be read throws InvalidArgument, naming the variable, the value and what is
+// allowed; the runtime has then not started.
 #pragma once
 
 #include <cstddef>
@@ -39,8 +39,8 @@ struct ProcessEnvironment {
 ProcessEnvironment read_process_environment();
 
 namespace config {
-// What the program chose by a call (process_settings.cc). The start takes over the environment's threads and log level
-// where it did not.
+// What the program chose by a call (process_settings.cc). At the start the environment sets threads and log level
+// unless the program did.
 struct ProcessChoices {
   bool threads = false, log_level = false;
 };

@@ -47,7 +47,7 @@ TEST_F(EnvironmentTest, LimitsEachDeviceThatTheProgramDidNot) {
   EXPECT_THROW(set_limit(256_MiB), FailedPrecondition);
 }
 
-TEST_F(EnvironmentTest, GivesWayToLimitsAndFractionsOfTheProgram) {
+TEST_F(EnvironmentTest, YieldsToLimitsAndFractionsOfTheProgram) {
   set("PLIMSOLL_MEMORY_LIMIT", "512MiB");
   set_limit(64_MiB);
   EXPECT_EQ(memory_stats().bytes_limit, 64_MiB);
@@ -66,7 +66,7 @@ TEST_F(EnvironmentTest, IsSharedByLogicalDevicesWithoutLimits) {
   EXPECT_TRUE(environment_variables().at(0).in_force);
 }
 
-TEST_F(EnvironmentTest, RefusesLimitsThatAreNone) {
+TEST_F(EnvironmentTest, RefusesInvalidLimits) {
   for (const char* value : {"", "lots", "-5", "12 parsecs", "1024", "0", "18446744073709551615", "9999999GiB"}) {
     set("PLIMSOLL_MEMORY_LIMIT", value);
     EXPECT_THAT(refusal([] { static_cast<void>(memory_stats()); }),
@@ -137,7 +137,7 @@ TEST_F(EnvironmentTest, SetsThreadsUnlessTheProgramDoes) {
   EXPECT_FALSE(environment_variables().at(0).in_force);
 }
 
-TEST_F(EnvironmentTest, RefusesThreadsThatAreNone) {
+TEST_F(EnvironmentTest, RefusesInvalidThreadCounts) {
   for (const char* value : {"", "0", "-1", "two", "1.5", "1025", "99999999999999"}) {
     set("PLIMSOLL_THREADS", value);
     EXPECT_THAT(refusal([] { static_cast<void>(memory_stats()); }),

@@ -26,11 +26,11 @@ struct PhysicalDevice {
 struct LogicalDevice {
   std::string name;              // "CPU:1".
   std::string type;              // "CPU".
-  std::size_t memory_limit = 0;  // Bytes it never holds more than.
-  std::string physical_device;   // The name of the one it is a part of.
+  std::size_t memory_limit = 0;  // Most bytes it ever holds.
+  std::string physical_device;   // The physical device it is part of.
 };
 
-// What one logical device shall be. Without a limit it gets an equal share of what the others leave.
+// The settings of one logical device. Without a limit it gets an equal share of what the others leave.
 struct LogicalDeviceConfiguration {
   std::size_t memory_limit = 0;  // Bytes; 0: not given.
 

@@ -1,4 +1,4 @@
-// The settings that may change at any time, and the way back to the beginning. See config.h.
+// The settings that may change at any time, and reset_for_testing(). See config.h.
 #include <array>
 #include <mutex>
 
@@ -69,7 +69,7 @@ std::string get_log_level() {
 }
 
 void reset_for_testing() {
-  Runtime::instance().reset();  // Refuses first, if it has to.
+  Runtime::instance().reset();  // Throws first, if it must.
   set_chosen_seed(std::nullopt);
   set_num_threads(usable_processors());
   plimsoll::set_log_level(LogLevel::warning);

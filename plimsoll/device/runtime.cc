@@ -22,7 +22,7 @@ std::string names_of(const Runtime::Devices& devices) {
 
 std::atomic<const TensorHooks*> tensor_hooks{nullptr};
 
-// What a hook says, 0 while there is none.
+// What a hook returns, 0 when it is not set.
 std::size_t ask(std::size_t (*TensorHooks::*hook)()) {
   const TensorHooks* const hooks = tensor_hooks.load(std::memory_order_acquire);
   return hooks ? (hooks->*hook)() : 0;
@@ -70,7 +70,7 @@ const Runtime::Devices& Runtime::start() {
     started = make_devices(warnings).release();
     devices_.store(started, std::memory_order_release);
   }
-  for (const std::string& warning : warnings) log_message(LogLevel::warning, warning);  // The sink may ask us things.
+  for (const std::string& warning : warnings) log_message(LogLevel::warning, warning);  // The sink may call us.
   return *started;
 }
 

@@ -1,11 +1,10 @@
 // Runtime: the process's settings and, once it has started, its devices. Never destroyed.
 //
-//   Device& device = Runtime::instance().device("CPU:0");    // starts it if need be
+//   Device& device = Runtime::instance().device("CPU:0");    // starts it if necessary
 //
-// Before the start settings may change; afterwards they are fixed. It starts when a device is first needed: by an
-// allocation, config::list_logical_devices() or a question about a device's memory. When starting throws, it has not
-// started. Thread safety: any thread, except that reset() must not run beside users of devices. Cost of device(): some
-// 10 ns.
+// Settings may change before the start; afterwards they are fixed. It starts when a device is first needed: by an
+// allocation, config::list_logical_devices() or a query of a device's memory. When starting throws, it has not started.
+// Thread safety: any thread, except that reset() must not run beside users of devices. Cost of device(): some 10 ns.
 #pragma once
 
 #include <atomic>
@@ -21,12 +20,12 @@
 
 namespace plimsoll {
 
-// What the tensor layer answers for the runtime.
+// What the tensor layer reports to the runtime.
 struct TensorHooks {
-  std::size_t (*count)() = nullptr;       // Tensors and buffers that live.
-  std::size_t (*slab_bytes)() = nullptr;  // Of their records: what add_overhead() was called with, less what went back.
+  std::size_t (*count)() = nullptr;        // Live tensors and buffers.
+  std::size_t (*slab_bytes)() = nullptr;   // Their records: what add_overhead() added, less what was returned.
   std::size_t (*other_bytes)() = nullptr;  // Kept for tensors elsewhere: names, counts.
-  std::size_t (*trim)() = nullptr;         // Gives spare records back to the system. Returns their bytes.
+  std::size_t (*trim)() = nullptr;         // Returns spare records to the system, and their bytes to the caller.
 };
 
 class PLIMSOLL_API Runtime {
@@ -39,8 +38,8 @@ class PLIMSOLL_API Runtime {
   const Devices& devices();  // Starts. All visible logical devices.
   const Devices* started_devices() const noexcept { return devices_.load(std::memory_order_acquire); }
 
-  // Starts. "" is the device of the innermost DeviceScope, the first one outside of any. Throws InvalidArgument for
-  // text that is no device's name, NotFound for a device that does not exist, listing those that do.
+  // Starts. "" is the device of the innermost DeviceScope, the first one outside any. Throws InvalidArgument for
+  // text that is not a device name, NotFound for a device that does not exist, listing those that do.
   Device& device(std::string_view name);
 
   Settings settings() const;
@@ -54,12 +53,12 @@ class PLIMSOLL_API Runtime {
 
   static void set_tensor_hooks(const TensorHooks& hooks) noexcept;  // Once.
 
-  // Records of tensors lie in the host's memory: the first CPU device counts them as overhead. Throws OutOfMemory when
+  // Records of tensors are in host memory: the first CPU device counts them as overhead. Throws OutOfMemory when
   // overhead is charged to its limit and does not fit. Does nothing before the start.
   void add_overhead(std::size_t bytes);
   void remove_overhead(std::size_t bytes) noexcept;
-  std::size_t overhead_bytes(const Device& device) const;  // All that is kept for it.
-  static std::size_t trim_tensors();                       // Returns the bytes given back.
+  std::size_t overhead_bytes(const Device& device) const;  // All records kept for it.
+  static std::size_t trim_tensors();                       // Returns the released bytes.
 
  private:
   Runtime() = default;

@@ -11,7 +11,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::size_t kLeastShare = 1_MiB;  // Of a device whose limit nobody gave.
+constexpr std::size_t kLeastShare = 1_MiB;  // For a device without its own limit.
 
 // The limit of each logical device: its own, or an equal share of what is left of `pool`.
 std::vector<std::size_t> limits_of(const std::vector<LogicalDeviceConfiguration>& logical, std::size_t pool) {

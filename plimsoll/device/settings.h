@@ -1,7 +1,6 @@
-// Settings: what a program asked of its devices before they start, and the plan of logical devices that follows from
-// it.
+// Settings: what a program requested for its devices before they start, and the logical devices that follow from it.
 //
-// Pure: no memory is taken and no state is kept here. See config.h for the functions that programs call.
+// Pure: allocates no device memory and keeps no state. See config.h for the functions that programs call.
 #pragma once
 
 #include <map>
@@ -16,19 +15,19 @@
 
 namespace plimsoll {
 
-// Of one physical device.
+// The settings of one physical device.
 struct DeviceSettings {
   bool growth = false;
-  double fraction = 0;                              // Of the device's memory; 0: not given.
+  double fraction = 0;                              // A share of the device's memory; 0: not given.
   std::vector<LogicalDeviceConfiguration> logical;  // Empty: one device that takes all.
 
   bool operator==(const DeviceSettings&) const = default;
 };
 
 struct Settings {
-  std::map<std::string, DeviceSettings> devices;  // By physical device. Those that are not there have not been set.
+  std::map<std::string, DeviceSettings> devices;  // By physical device; missing ones have not been set.
   std::set<std::string> hidden;                   // Physical devices that are not visible.
-  bool visible_chosen = false;                    // By the program: the environment has no say.
+  bool visible_chosen = false;                    // By the program: the environment is ignored.
   bool lazy_allocation = false;
   bool deferred_release = false;
   bool charge_overhead = false;
@@ -45,17 +44,17 @@ struct LogicalDevicePlan {
   bool growth = false;
 };
 
-// What the environment says of growth: PLIMSOLL_FORCE_ALLOW_GROWTH, or TF_FORCE_GPU_ALLOW_GROWTH when ours is not set.
+// The environment's choice of growth: PLIMSOLL_FORCE_ALLOW_GROWTH, or TF_FORCE_GPU_ALLOW_GROWTH when ours is not set.
 // Exactly "true" or "false"; anything else adds a warning and decides nothing.
 std::optional<bool> forced_growth(std::vector<std::string>& warnings);
 
-// Those that the program, or else the environment, chose: in the environment's order.
+// Those that the program chose, or else the environment, in the environment's order.
 std::vector<PhysicalDevice> visible_devices(const Settings& settings, const std::vector<PhysicalDevice>& physical,
                                             const DeviceEnvironment& environment);
 
 // The logical devices of all visible physical ones, numbered per type. `left` is what a device without limits may take
-// unless the environment says. Warns when the limits add up to more than `left`, and when the environment overrides a
-// setting.
+// unless the environment sets a limit. Warns when the limits add up to more than `left`, and when the environment
+// overrides a setting.
 std::vector<LogicalDevicePlan> plan_logical_devices(const Settings& settings,
                                                     const std::vector<PhysicalDevice>& physical,
                                                     const DefaultLimit& left, std::vector<std::string>& warnings,

@@ -28,7 +28,7 @@ class SettingsTest : public DeviceFixture {
   std::vector<std::string> warnings_;
 };
 
-TEST_F(SettingsTest, GiveOneDeviceTheDefaultLimit) {
+TEST_F(SettingsTest, ApplyTheDefaultLimitToASingleDevice) {
   const auto plans = plan();
   ASSERT_EQ(plans.size(), 1u);
   EXPECT_EQ(plans[0].device.name, "CPU:0");
@@ -86,7 +86,7 @@ TEST_F(SettingsTest, LetTheEnvironmentDecideGrowth) {
   setenv("TF_FORCE_GPU_ALLOW_GROWTH", "true", 1);
   EXPECT_TRUE(plan()[0].growth);
   EXPECT_THAT(warnings_, ElementsAre(HasSubstr("turns memory growth on")));
-  setenv("PLIMSOLL_FORCE_ALLOW_GROWTH", "false", 1);  // Ours goes first.
+  setenv("PLIMSOLL_FORCE_ALLOW_GROWTH", "false", 1);  // Ours takes precedence.
   EXPECT_FALSE(plan()[0].growth);
   cpu_.growth = true;
   EXPECT_FALSE(plan()[0].growth);
@@ -97,7 +97,7 @@ TEST_F(SettingsTest, KeepTheOptionWhenTheEnvironmentMakesNoSense) {
   cpu_.growth = true;
   for (const char* text : {"yes", "1", "TRUE", ""}) {
     setenv("PLIMSOLL_FORCE_ALLOW_GROWTH", text, 1);
-    setenv("TF_FORCE_GPU_ALLOW_GROWTH", "false", 1);  // Not asked: ours is set.
+    setenv("TF_FORCE_GPU_ALLOW_GROWTH", "false", 1);  // Ignored: ours is set.
     warnings_.clear();
     EXPECT_TRUE(plan()[0].growth) << text;
     EXPECT_THAT(warnings_, ElementsAre(HasSubstr("neither \"true\" nor \"false\"")));

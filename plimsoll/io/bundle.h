@@ -1,5 +1,5 @@
-// Tensor bundles: TensorFlow's checkpoints, version 2. `PREFIX.index` says where in `PREFIX.data-00000-of-00001` each
-// named tensor lies.
+// Tensor bundles: TensorFlow's checkpoints, version 2. `PREFIX.index` locates each named tensor in
+// `PREFIX.data-00000-of-00001`.
 //
 //   BundleWriter writer("run/model.ckpt-7");
 //   writer.add("dense/kernel", kernel);
@@ -9,10 +9,10 @@
 //   for (const BundleEntry& entry : reader.entries()) std::cout << entry.key << entry.shape;
 //   Tensor kernel = reader.read("dense/kernel");
 //
-// Tensors go directly between the file and their own memory, a piece at a time: there is no second copy of anything.
-// Killed at any instant, the checkpoint that was there under the same name before still loads: data are written first,
-// beside the old ones, then the index replaces the old index. Every byte that is read is checked against its checksum;
-// a damaged file is Corruption with the file, the key and the offset. Large tensors are read on all threads of the
+// Tensors are copied directly between the file and their own memory, a piece at a time, without a second copy. If the
+// process is killed at any instant, the previous checkpoint of the same name still loads: the data are written first,
+// beside the old data, then the index replaces the old index. Every byte that is read is checked against its checksum;
+// a damaged file throws Corruption with the file, the key and the offset. Large tensors are read on all threads of the
 // pool. Thread safety: a reader may be used on several threads at once, a writer on one. Cost: the index is held in
 // memory.
 #pragma once
@@ -35,10 +35,10 @@ namespace plimsoll {
 
 class InputFile;
 
-// A part of a partitioned tensor, which has an entry of its own.
+// A part of a partitioned tensor, stored in its own entry.
 struct BundleSlice {
   std::vector<std::int64_t> starts, sizes;  // On each axis.
-  std::vector<bool> is_whole;               // Axes of which it was said to have all.
+  std::vector<bool> is_whole;               // Axes that the index says it covers entirely.
 };
 
 struct BundleEntry {
@@ -50,10 +50,10 @@ struct BundleEntry {
   std::uint64_t offset = 0;  // In the shard.
   std::uint64_t size = 0;    // Bytes there.
   std::uint32_t checksum = 0;
-  std::vector<BundleSlice> slices;  // Of a partitioned tensor, of which shard, offset, size and checksum say nothing.
+  std::vector<BundleSlice> slices;  // For a partitioned tensor, whose own shard, offset, size and checksum are unused.
 
   bool is_partitioned() const noexcept { return !slices.empty(); }
-  bool is_slice() const noexcept { return key.starts_with('\0'); }  // Of a partitioned tensor; its key is not a name.
+  bool is_slice() const noexcept { return key.starts_with('\0'); }  // Part of a partitioned tensor, without a name.
   bool is_string() const noexcept { return dtype_name == "string"; }
 };
 
@@ -63,9 +63,9 @@ struct BundleReadOptions {
 
 class PLIMSOLL_API BundleReader {
  public:
-  // Reads the index and looks at the sizes of the data files. Throws NotFound when there is no such checkpoint,
-  // Unsupported for one of version 1, Corruption for a damaged index, for entries that overlap and for those that lie
-  // outside of their data file. A data file that is not there is NotFound when it is needed.
+  // Reads the index and checks the sizes of the data files. Throws NotFound when there is no such checkpoint,
+  // Unsupported for one of version 1, Corruption for a damaged index, for entries that overlap and for entries outside
+  // their data file. A missing data file is NotFound once it is needed.
   explicit BundleReader(const std::filesystem::path& prefix, const BundleReadOptions& options = {});
   // From memory.
   BundleReader(std::span<const std::byte> index, std::span<const std::span<const std::byte>> shards,
@@ -82,9 +82,9 @@ class PLIMSOLL_API BundleReader {
   // A new tensor. Throws NotFound, Corruption, OutOfMemory, and Unsupported for what is not one of our dtypes; then
   // nothing is left behind.
   Tensor read(std::string_view key) const;
-  // Into memory that is there. Throws InvalidArgument when dtype or shape differ; Corruption leaves it half written.
+  // Into existing memory. Throws InvalidArgument when dtype or shape differ; after Corruption it is half written.
   void read_into(std::string_view key, const TensorView& destination) const;
-  std::vector<std::string> read_strings(std::string_view key) const;  // Of a string tensor, in order.
+  std::vector<std::string> read_strings(std::string_view key) const;  // The elements of a string tensor, in order.
   void verify(std::string_view key) const;  // Reads it through a small buffer and checks the checksum.
 
  private:
@@ -112,16 +112,16 @@ struct BundleWriteOptions {
 
 class PLIMSOLL_API BundleWriter {
  public:
-  // Makes the folder, removes what killed writers of this prefix left, and opens the data files under temporary names.
-  // Throws InvalidArgument for a prefix without a name or for no shards, Error when the disk refuses. When there is a
-  // checkpoint of this prefix with as many shards already, one (empty) shard more is written, so that old and new data
-  // are never in each other's way.
+  // Makes the folder, removes what killed writers of this prefix left behind, and opens the data files under temporary
+  // names. Throws InvalidArgument for a prefix without a name or for no shards, Error when the disk refuses. When a
+  // checkpoint of this prefix with the same number of shards exists, one more (empty) shard is written, so that old and
+  // new data have different names.
   explicit BundleWriter(const std::filesystem::path& prefix, const BundleWriteOptions& options = {});
-  ~BundleWriter();  // Without commit(): gives up, and leaves what was there.
+  ~BundleWriter();  // Without commit(): discards the new files and keeps the old ones.
   BundleWriter(const BundleWriter&) = delete;
   BundleWriter& operator=(const BundleWriter&) = delete;
 
-  // Throws InvalidArgument for a key that was added before, an empty one and a shard that is not there; Disposed.
+  // Throws InvalidArgument for a key that was added before, an empty one and a shard that does not exist; Disposed.
   void add(std::string_view key, const Tensor& tensor, std::size_t shard = 0);
   void add(std::string_view key, const ConstTensorView& view, std::size_t shard = 0);
   void add_strings(std::string_view key, const Shape& shape, std::span<const std::string> strings,
@@ -134,11 +134,11 @@ class PLIMSOLL_API BundleWriter {
   std::unique_ptr<Inside> inside_;
 };
 
-// Removes a checkpoint: index first, so that it never exists by half. What is not there is fine.
+// Removes a checkpoint, the index first, so that it is never half there. Missing files are ignored.
 PLIMSOLL_API void remove_bundle(const std::filesystem::path& prefix);
 
-// Removes data files of "PREFIX-STEP", for any step, that have no index: a process was killed before it wrote that.
-// Requires that nobody is saving there.
+// Removes data files of "PREFIX-STEP", for any step, that have no index because their process was killed too early.
+// Requires that nothing is being saved there.
 PLIMSOLL_API void remove_data_without_index(const std::filesystem::path& prefix);
 
 // "run/model.ckpt-7.data-00000-of-00002"

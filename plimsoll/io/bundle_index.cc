@@ -1,4 +1,4 @@
-// The index of a bundle: what BundleReader knows before it reads data.
+// The index of a bundle, which BundleReader reads before any data.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::int64_t kVersion = 1;  // Of the format, as TensorFlow counts it.
+constexpr std::int64_t kVersion = 1;  // The format's version in TensorFlow.
 constexpr std::int64_t kMaxShards = 100'000;
 
 struct BundleHeader {
@@ -80,7 +80,7 @@ BundleEntry parse_entry(std::string_view value) {
   return entry;
 }
 
-// Data of no bytes and partitioned tensors lie nowhere.
+// Empty and partitioned tensors have no data of their own.
 bool has_place(const BundleEntry& entry) { return !entry.is_partitioned() && entry.size > 0; }
 
 }  // namespace
@@ -96,7 +96,7 @@ void BundleReader::load_index(const InputFile& index) {
   }
   if (header.min_consumer > kVersion)
     throw Unsupported(
-        fmt::format("checkpoint \"{}\": written by a newer TensorFlow, for readers of version {} on; this "
+        fmt::format("checkpoint \"{}\": written by a newer TensorFlow; it needs a reader of version {}, this "
                     "is version {}",
                     prefix_, header.min_consumer, kVersion));
   big_endian_ = header.big_endian;
@@ -144,8 +144,9 @@ const BundleEntry* BundleReader::find(std::string_view key) const noexcept {
 
 const BundleEntry& BundleReader::entry(std::string_view key) const {
   if (const BundleEntry* found = find(key)) return *found;
-  throw NotFound(fmt::format("checkpoint \"{}\": there is no tensor \"{}\" among its {}; plimsoll inspect lists them",
-                             prefix_, key, entries_.size()));
+  throw NotFound(
+      fmt::format("checkpoint \"{}\": there is no tensor \"{}\" among its {}; list them with plimsoll inspect", prefix_,
+                  key, entries_.size()));
 }
 
 std::filesystem::path bundle_data_path(const std::filesystem::path& prefix, std::size_t shard, std::size_t num_shards) {

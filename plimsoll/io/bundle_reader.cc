@@ -17,7 +17,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::uint64_t kMaxStringBytes = 1_GiB;  // Of one string tensor, which is held in memory.
+constexpr std::uint64_t kMaxStringBytes = 1_GiB;  // The most for one string tensor, which is held in memory.
 constexpr std::uint64_t kTableMagic = 0xdb4775248b80fb57u;
 
 // TensorFlow before 0.12 wrote the table itself, with the data in it, under the plain name.
@@ -36,13 +36,13 @@ BundleReader::BundleReader(const std::filesystem::path& prefix, const BundleRead
   if (!std::filesystem::exists(index_path)) {
     if (is_version_1(prefix))
       throw Unsupported(
-          fmt::format("checkpoint \"{}\": it has version 1, of TensorFlow before 0.12; have a later one "
-                      "write it anew",
+          fmt::format("checkpoint \"{}\": has format version 1, from TensorFlow before 0.12; save it again "
+                      "with a later one",
                       prefix_));
     if (prefix_.empty())
       throw NotFound(
-          "checkpoint: its name is empty, as latest_checkpoint gives it for a folder that has none; look whether that "
-          "is the right folder");
+          "checkpoint: the name is empty, which latest_checkpoint returns for a folder without checkpoints; check the "
+          "folder");
     throw_system_error("checkpoint", prefix_, fmt::format("open \"{}\"", index_path.native()), ENOENT);
   }
   const InputFile index(index_path);
@@ -88,10 +88,10 @@ void BundleReader::check_crc(const BundleEntry& entry, std::uint32_t crc) const 
 
 Tensor BundleReader::read(std::string_view key) const {
   const BundleEntry& found = entry(key);
-  // Before memory is taken for what cannot be read.
+  // Before memory is allocated for what cannot be read.
   found.is_partitioned() ? check_slices(found) : void(shard_of(found));
   if (!found.dtype)
-    throw Unsupported(fmt::format("{}: its dtype {} is none of ours{}", where(found), found.dtype_name,
+    throw Unsupported(fmt::format("{}: its dtype {} is not supported{}", where(found), found.dtype_name,
                                   found.is_string() ? "; use read_strings" : ""));
   Tensor tensor = make_tensor({.op = "LoadCheckpoint", .category = Category::kParameters}, found.shape, *found.dtype,
                               current_device());
@@ -127,21 +127,21 @@ void BundleReader::verify(std::string_view key) const {
   }
   if (found.is_string()) return void(read_strings(key));
   const std::uint32_t crc = found.size > 0 ? crc_of_file(shard_of(found), found.offset, found.size) : 0;
-  if (found.dtype_name != "variant") check_crc(found, crc);  // Those have their checksums inside.
+  if (found.dtype_name != "variant") check_crc(found, crc);  // Variants contain their own checksums.
 }
 
 std::vector<std::string> BundleReader::read_strings(std::string_view key) const {
   const BundleEntry& found = entry(key);
   if (!found.is_string())
     throw InvalidArgument(fmt::format("{}: it has {} elements, not strings", where(found), found.dtype_name));
-  if (found.is_partitioned()) check_slices(found);  // Says that it cannot be read.
+  if (found.is_partitioned()) check_slices(found);  // Throws: strings in slices cannot be read.
   if (found.size == 0 && found.shape.size() > 0)
     throw Corruption(fmt::format("{}: no bytes for {} strings", where(found), found.shape.size()));
   if (found.size == 0) return {};
   return parse_strings(found, shard_of(found).read_string(found.offset, found.size, kMaxStringBytes));
 }
 
-// Lengths, their checksum, and the strings. The checksum is of lengths as numbers of fixed size.
+// Lengths, their checksum, and the strings. The checksum covers the lengths as fixed-size numbers.
 std::vector<std::string> BundleReader::parse_strings(const BundleEntry& entry, std::string_view payload) const {
   const InputFile& file = shard_of(entry);
   const auto damaged = [&](const char* what) {

@@ -1,4 +1,4 @@
-// Checkpoints that others wrote.
+// Checkpoints written by other programs.
 #include "plimsoll/io/bundle.h"
 #include "plimsoll/io/checkpoint_state.h"
 #include "plimsoll/io/internal/table.h"
@@ -11,7 +11,7 @@ namespace fs = std::filesystem;
 
 const fs::path kFetched = fs::path(SHARED_DATA) / "fetched";
 #define REQUIRE_FETCHED() \
-  if (!fs::exists(kFetched)) GTEST_SKIP() << "real files are not at hand: " << kFetched
+  if (!fs::exists(kFetched)) GTEST_SKIP() << "real files are not available: " << kFetched
 
 class RealBundle : public FileFixture {};
 
@@ -58,7 +58,7 @@ std::vector<double> values(const Tensor& tensor) {
   return found;
 }
 
-// What the list of these files says of them: the first elements of tensors.
+// The first elements of tensors, as listed for these files.
 struct Listed {
   const char* prefix;  // Below a folder of models.
   const char* key;
@@ -197,7 +197,7 @@ TEST_F(RealBundle, VersionOneIsNamedAsSuch) {
   EXPECT_THAT(message_of<Unsupported>([&] { BundleReader reader(old); }), testing::HasSubstr("version 1"));
 }
 
-// Every uncompressed one, written anew, has the same index, byte for byte.
+// Every uncompressed one, written again, has the same index, byte for byte.
 TEST_F(RealBundle, RewritingGivesTheSameIndex) {
   REQUIRE_FETCHED();
   std::size_t rewritten = 0;
@@ -233,7 +233,7 @@ TEST_F(RealBundle, RewritingGivesTheSameIndex) {
 
 TEST_F(RealBundle, TablesOfManyBlocksAreRead) {
   const fs::path path = fs::path(SHARED_DATA) / "fixtures/selfmade/sstable/multiblock_200keys.index";
-  if (!fs::exists(path)) GTEST_SKIP() << "not at hand: " << path;
+  if (!fs::exists(path)) GTEST_SKIP() << "not available: " << path;
   EXPECT_EQ(read_table(InputFile(path)).size(), 201u);  // And the header.
 }
 

@@ -1,5 +1,4 @@
-// Partitioned tensors of a bundle: each slice is an entry of its own, under a key made of the tensor's name and its
-// place.
+// Partitioned tensors of a bundle: each slice has its own entry, under a key made of the tensor's name and its place.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,9 +18,9 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::size_t kMaxSlices = 1024;  // Of one tensor: they are compared with each other.
+constexpr std::size_t kMaxSlices = 1024;  // Per tensor: they are compared with each other.
 
-// A number as bytes that sort like numbers do.
+// A number as bytes that sort in numeric order.
 void append_ordered(std::string& out, std::uint64_t value) {
   std::string digits;
   for (; value != 0; value >>= 8) digits.insert(digits.begin(), static_cast<char>(value & 0xff));
@@ -54,13 +53,13 @@ bool overlap(const BundleSlice& a, const BundleSlice& b) {
   return true;
 }
 
-// Where the bytes of a slice, in their order, belong in the tensor: runs of equal length.
+// Where the bytes of a slice belong in the tensor, in order: runs of equal length.
 class Runs {
  public:
   Runs(const Shape& shape, const BundleSlice& slice, std::size_t element) : slice_(slice), index_(shape.rank(), 0) {
     strides_.assign(shape.rank(), 0);
     std::uint64_t stride = element;
-    bool whole = true;  // All axes behind this one.
+    bool whole = true;  // All later axes.
     for (std::size_t axis = shape.rank(); axis-- > 0; stride *= static_cast<std::uint64_t>(shape[axis])) {
       strides_[axis] = stride;
       place_ += stride * static_cast<std::uint64_t>(slice.starts[axis]);
@@ -97,7 +96,7 @@ class Runs {
   const BundleSlice& slice_;
   std::vector<std::uint64_t> strides_;  // In bytes.
   std::vector<std::int64_t> index_;
-  std::size_t outer_ = 0;  // Axes before this one are walked.
+  std::size_t outer_ = 0;  // The loop runs over the axes before this one.
   std::uint64_t run_ = 0, place_ = 0, done_ = 0;
 };
 
@@ -157,7 +156,7 @@ std::string fault_of_slices(const Shape& shape, std::span<const BundleSlice> sli
 }
 
 void BundleReader::check_slices(const BundleEntry& whole) const {
-  if (whole.is_string()) throw Unsupported(where(whole) + ": strings in slices, which are not read here");
+  if (whole.is_string()) throw Unsupported(where(whole) + ": strings in slices, which cannot be read");
   if (whole.slices.size() > kMaxSlices)
     throw Unsupported(fmt::format("{}: {} slices; at most {} are read", where(whole), whole.slices.size(), kMaxSlices));
   const std::string fault = fault_of_slices(whole.shape, whole.slices);

@@ -97,7 +97,7 @@ TEST_F(Bundle, RefusesWrongKeysShardsAndDestinations) {
   EXPECT_THAT(message_of<NotFound>([&] { BundleReader(prefix()).read("w"); }), HasSubstr("data-00000-of-00001"));
 }
 
-// Old data stay until the index is the new one.
+// The old data stay until the new index is in place.
 TEST_F(Bundle, ReplacesACheckpointOfTheSameName) {
   save(1.f);
   EXPECT_THAT(names(), ElementsAre("model.ckpt.data-00000-of-00001", "model.ckpt.index"));
@@ -143,7 +143,7 @@ TEST_F(Bundle, HoldsNoSecondCopy) {
   EXPECT_LE(budget.peak(), 16_MiB + 64_KiB + 20_MiB / 16);
 }
 
-// Keys, and what is between them, are as TensorFlow has them: bytes that sort by name and place.
+// Keys, and what is between them, are TensorFlow's: bytes that sort by name and place.
 TEST(BundleSlices, KeysAreThoseOfTensorflow) {
   const BundleSlice rows{{2, 0}, {1, 2}, {false, true}};
   EXPECT_EQ(slice_key("p", rows), std::string("\0p\0\1\1\2\x82\x81\x80\x7f", 10));
@@ -255,7 +255,7 @@ TEST_F(Bundle, ReadsLargeTensorsOnAllThreads) {
   EXPECT_THROW(BundleReader(prefix()).verify("large"), Corruption);
   EXPECT_THROW(BundleReader(prefix()).read("large"), Corruption);
   const BundleReader reader(prefix());
-  fs::resize_file(bundle_data_path(prefix(), 0, 1), 5'000'000);  // Shorter while it is open.
+  fs::resize_file(bundle_data_path(prefix(), 0, 1), 5'000'000);  // Truncated while it is open.
   EXPECT_THROW(reader.verify("large"), Corruption);
   EXPECT_THROW(reader.read("large"), Corruption);
   set_num_threads(before);

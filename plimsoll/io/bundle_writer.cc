@@ -18,8 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Shards of the checkpoint that is there; 0 when there is none that can be read.
-std::size_t shards_there(const fs::path& prefix) {
+// Shards of the existing checkpoint; 0 when there is none that can be read.
+std::size_t existing_shards(const fs::path& prefix) {
   try {
     return BundleReader(prefix).num_shards();
   } catch (const Error&) {
@@ -57,7 +57,7 @@ struct BundleWriter::Inside {
     };
     if (committed) throw FailedPrecondition(fmt::format("checkpoint \"{}\": already committed", prefix.native()));
     if (key.empty()) refuse("it has no name");
-    if (entries.contains(key)) refuse("there is one of this name already");
+    if (entries.contains(key)) refuse("the name is already in use");
     if (shard >= shards.size()) refuse(fmt::format("shard {} of {}", shard, shards.size()));
     return *shards[shard];
   }
@@ -73,7 +73,7 @@ struct BundleWriter::Inside {
     entries.emplace(key, out.bytes());
   }
 
-  // Data first; the index makes them a checkpoint.
+  // Data first; the index turns them into a checkpoint.
   void commit() {
     for (const auto& shard : shards) shard->commit();
     WireWriter header, version;
@@ -97,7 +97,7 @@ BundleWriter::BundleWriter(const fs::path& prefix, const BundleWriteOptions& opt
   if (prefix.has_parent_path()) make_directories(prefix.parent_path());
   remove_stale_temporaries(prefix.parent_path(), prefix.filename().native() + ".");
   inside_->prefix = prefix;
-  inside_->num_shards = options.num_shards + (shards_there(prefix) == options.num_shards ? 1 : 0);
+  inside_->num_shards = options.num_shards + (existing_shards(prefix) == options.num_shards ? 1 : 0);
   for (std::size_t shard = 0; shard < inside_->num_shards; ++shard)
     inside_->shards.push_back(std::make_unique<AtomicFile>(bundle_data_path(prefix, shard, inside_->num_shards)));
 }
@@ -152,8 +152,8 @@ void BundleWriter::commit() {
     throw FailedPrecondition(fmt::format("checkpoint \"{}\": already committed", inside_->prefix.native()));
   try {
     inside_->commit();
-  } catch (...) {  // Data that no index will ever name.
-    if (shards_there(inside_->prefix) != inside_->num_shards)
+  } catch (...) {  // No index will ever name these data.
+    if (existing_shards(inside_->prefix) != inside_->num_shards)
       for (std::size_t shard = 0; shard < inside_->num_shards; ++shard) {
         std::error_code ignored;
         fs::remove(bundle_data_path(inside_->prefix, shard, inside_->num_shards), ignored);
@@ -162,7 +162,7 @@ void BundleWriter::commit() {
   }
   try {
     remove_data(inside_->prefix, fmt::format("-of-{:05}", inside_->num_shards));
-  } catch (const std::bad_alloc&) {  // The checkpoint is there all the same; the next one of this name removes them.
+  } catch (const std::bad_alloc&) {  // The checkpoint exists; the next one of this name removes them.
   }
 }
 

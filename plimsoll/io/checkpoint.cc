@@ -30,7 +30,7 @@ bool is_bookkeeping(const BundleEntry& entry) {
   return entry.is_string() || entry.is_slice() || entry.key == "save_counter/.ATTRIBUTES/VARIABLE_VALUE";
 }
 
-// As the state file has it: relative to its folder when it lies there.
+// As the state file stores it: relative to its folder when it is in there.
 std::string relative_name(const fs::path& directory, const fs::path& prefix) {
   return prefix.parent_path() == directory ? prefix.filename().native() : fs::absolute(prefix).native();
 }
@@ -64,7 +64,7 @@ std::string CheckpointKeeper::save(const fs::path& prefix, std::optional<std::in
   try {
     keep(path);
   } catch (...) {
-    if (is_new) remove_bundle(path);  // Else nobody would ever.
+    if (is_new) remove_bundle(path);  // Nothing else would ever remove it.
     throw;
   }
   return path;
@@ -75,10 +75,10 @@ std::string CheckpointKeeper::begin(const fs::path& prefix, std::optional<std::i
   if (step) path += fmt::format("-{}", *step);
   if (path.filename() == "checkpoint")
     throw InvalidArgument(
-        fmt::format("checkpoint \"{}\": this name is that of the folder's list of checkpoints; use "
+        fmt::format("checkpoint \"{}\": this is the name of the folder's list of checkpoints; use "
                     "another",
                     path.native()));
-  remove_stale_temporaries(path.parent_path(), prefix.filename().native());  // Of other steps, too.
+  remove_stale_temporaries(path.parent_path(), prefix.filename().native());  // Those of other steps, too.
   remove_data_without_index(prefix);
   return path.native();
 }
@@ -102,12 +102,12 @@ void CheckpointKeeper::keep(const std::string& path) {
   kept_.swap(kept);
   to_remove_.swap(to_remove);
   if (to_remove_.empty()) return;
-  // Listed until they are gone: a keeper that is killed here finds them again.
+  // Listed until they are removed: after a kill here the next keeper finds them.
   try {
     state.all.erase(state.all.begin(), state.all.begin() + static_cast<std::ptrdiff_t>(to_remove_.size()));
     for (; !to_remove_.empty(); to_remove_.pop_back()) remove_bundle(to_remove_.back());
     write_checkpoint_state(directory, state);
-  } catch (const std::bad_alloc&) {  // The next save goes on with it.
+  } catch (const std::bad_alloc&) {  // The next save continues with it.
   } catch (const Error& error) {
     log_message(LogLevel::warning, error.what());
   }
@@ -148,7 +148,7 @@ std::vector<std::string> check_checkpoint_fits(const BundleReader& reader, std::
   std::string text = fmt::format("checkpoint \"{}\": does not fit; nothing was restored", reader.prefix());
   append_names(text, "missing", missing);
   append_names(text, "of another dtype or shape", differ);
-  append_names(text, "in it that nobody asked for", extra);
+  append_names(text, "in the checkpoint but not requested", extra);
   if (missing.empty()) throw InvalidArgument(text);
   throw NotFound(text);
 }

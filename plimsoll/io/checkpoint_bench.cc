@@ -1,4 +1,4 @@
-// Saving and loading a gibibyte, beside the same bytes written and read in one plain loop, in turns.
+// Saving and loading a gibibyte, beside the same bytes written and read in one plain loop, alternating.
 // PLIMSOLL_BENCH_DIR chooses the disk.
 #include <benchmark/benchmark.h>
 #include <fcntl.h>
@@ -81,7 +81,7 @@ double seconds(F&& f) {
   return watch.seconds();
 }
 
-// Both in turns, now one first and now the other, so that a busy machine slows both; the ratio is of their best times.
+// Alternates between both, so that a busy machine slows both; the ratio is that of their best times.
 template <class Prepare, class Plain, class Ours>
 void compare(benchmark::State& state, Prepare&& prepare, Plain&& plain, Ours&& ours) {
   double best_plain = 1e9, best_ours = 1e9;

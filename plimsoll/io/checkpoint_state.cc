@@ -21,7 +21,7 @@ class TextReader {
  public:
   TextReader(std::string_view text, std::string_view file_name) : text_(text), file_name_(file_name) {}
 
-  bool next() {  // To the next field.
+  bool next() {  // Moves to the next field.
     skip_space();
     if (at_ == text_.size()) return false;
     const std::size_t begin = at_;
@@ -164,13 +164,13 @@ std::string latest_checkpoint(const fs::path& directory) {
     return "";
   }
   if (state.latest.empty())
-    throw InvalidArgument(fmt::format("latest_checkpoint: the file \"checkpoint\" in \"{}\" names no path; remove it",
-                                      directory.native()));
+    throw InvalidArgument(fmt::format(
+        "latest_checkpoint: the file \"checkpoint\" in \"{}\" does not name a path; remove it", directory.native()));
   const fs::path prefix = directory / state.latest;  // An absolute one replaces the folder.
   std::error_code ignored;
   if (fs::exists(fs::path(prefix) += ".index", ignored) || fs::is_regular_file(prefix, ignored)) return prefix.native();
   log_message(LogLevel::warning,
-              fmt::format("latest_checkpoint: there are no files of checkpoint \"{}\"", prefix.native()));
+              fmt::format("latest_checkpoint: the files of checkpoint \"{}\" are missing", prefix.native()));
   return "";
 }
 

@@ -4,8 +4,8 @@
 //   CheckpointState state = read_checkpoint_state("run");
 //   write_checkpoint_state("run", {.latest = "model.ckpt-7", .all = {"model.ckpt-6", "model.ckpt-7"}});
 //
-// It is text that TensorFlow reads and writes. Paths in it may be relative to the folder (ours always are, where they
-// can be), so that a folder can be moved. Thread safety: functions of files only.
+// A text file that TensorFlow reads and writes, too. Its paths may be relative to the folder (ours are whenever
+// possible), so that a folder can be moved. Thread safety: the functions share only files.
 #pragma once
 
 #include <filesystem>
@@ -24,7 +24,7 @@ struct CheckpointState {
   double last_preserved_timestamp = 0;
 };
 
-// Throws Corruption with the line for what is not such a text.
+// Throws Corruption with the line for any other text.
 PLIMSOLL_API CheckpointState parse_checkpoint_state(std::string_view text, std::string_view file_name);
 PLIMSOLL_API std::string format_checkpoint_state(const CheckpointState& state);
 
@@ -33,7 +33,7 @@ PLIMSOLL_API CheckpointState read_checkpoint_state(const std::filesystem::path& 
 PLIMSOLL_API void write_checkpoint_state(const std::filesystem::path& directory, const CheckpointState& state);
 
 // The prefix that the folder's state names as the latest, when its files are there; else "". A state that cannot be
-// read is logged as a warning. Throws InvalidArgument when it names no path.
+// read is logged as a warning. Throws InvalidArgument when it does not name a path.
 PLIMSOLL_API std::string latest_checkpoint(const std::filesystem::path& directory);
 
 }  // namespace plimsoll

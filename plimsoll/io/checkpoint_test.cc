@@ -42,7 +42,7 @@ TEST_F(Checkpoint, KeepsTheLatestOnesAndNamesThem) {
   EXPECT_EQ(get(directory_ / "run/checkpoint"),
             "model_checkpoint_path: \"model.ckpt-3\"\nall_model_checkpoint_paths: \"model.ckpt-2\"\n"
             "all_model_checkpoint_paths: \"model.ckpt-3\"\n");
-  keeper.save(directory_ / "run" / "model.ckpt", 2, tensors);  // Again: now it is the latest.
+  keeper.save(directory_ / "run" / "model.ckpt", 2, tensors);  // Again: now the latest.
   EXPECT_EQ(read_checkpoint_state(directory_ / "run").all, (std::vector<std::string>{"model.ckpt-3", "model.ckpt-2"}));
   EXPECT_THROW(keeper.save(directory_ / "run" / "checkpoint", {}, tensors), InvalidArgument);
 
@@ -96,24 +96,24 @@ TEST_F(Checkpoint, RestoresAllOrNothing) {
   restore_checkpoint(directory_ / "m", std::vector<RestoreTarget>{{"w", writable(w)}, {"b", writable(b)}});
   EXPECT_EQ(w.to_vector<float>(), (std::vector<float>{1, 2}));
   EXPECT_EQ(b.item<float>(), 3.f);
-  restore_checkpoint(directory_ / "m", std::vector<RestoreTarget>{{"b", writable(b)}});  // More in it is fine.
+  restore_checkpoint(directory_ / "m", std::vector<RestoreTarget>{{"b", writable(b)}});  // Extra tensors are allowed.
 
   const Tensor fresh = tensor_of<float>({2}, {0, 0}), wrong = tensor_of<float>({2}, {0, 0});
-  EXPECT_THAT(message_of<NotFound>([&] {
-                restore_checkpoint(
-                    directory_ / "m",
-                    std::vector<RestoreTarget>{{"v", writable(fresh)}, {"u", writable(fresh)}, {"b", writable(wrong)}});
-              }),
-              AllOf(HasSubstr("2 missing: \"v\", \"u\""),
-                    HasSubstr("\"b\" (float32 [1] in the checkpoint, float32 [2] wanted)"),
-                    HasSubstr("nobody asked for: \"w\"")));
+  EXPECT_THAT(
+      message_of<NotFound>([&] {
+        restore_checkpoint(
+            directory_ / "m",
+            std::vector<RestoreTarget>{{"v", writable(fresh)}, {"u", writable(fresh)}, {"b", writable(wrong)}});
+      }),
+      AllOf(HasSubstr("2 missing: \"v\", \"u\""),
+            HasSubstr("\"b\" (float32 [1] in the checkpoint, float32 [2] wanted)"), HasSubstr("not requested: \"w\"")));
   EXPECT_THROW(
       restore_checkpoint(directory_ / "m", std::vector<RestoreTarget>{{"w", writable(fresh)}, {"b", writable(wrong)}}),
       InvalidArgument);
   EXPECT_EQ(fresh.to_vector<float>(), (std::vector<float>{0, 0}));
 
   std::string data = get(bundle_data_path(directory_ / "m", 0, 1));
-  data.back() ^= 1;  // Of "w", which comes last.
+  data.back() ^= 1;  // Belongs to "w", which comes last.
   put(bundle_data_path(directory_ / "m", 0, 1), data);
   EXPECT_THROW(
       restore_checkpoint(directory_ / "m", std::vector<RestoreTarget>{{"b", writable(tensor_of<float>({1}, {0}))},
@@ -132,8 +132,8 @@ void save_some(CheckpointKeeper& keeper, const fs::path& directory, bool one_nam
   keeper.save(directory / "model.ckpt", one_name ? std::optional<std::int64_t>() : round, tensors);
 }
 
-TEST_F(Checkpoint, OldOnesAreListedUntilTheyAreGone) {
-  // As a keeper leaves it that is killed before it removes the oldest: all are listed, so that the next one finds them.
+TEST_F(Checkpoint, OldOnesAreListedUntilTheyAreRemoved) {
+  // What a keeper leaves that is killed before it removes the oldest: all are listed, so that the next one finds them.
   CheckpointKeeper all({.max_to_keep = 0});
   for (const int step : {1, 2, 3})
     all.save(directory_ / "m.ckpt", step, std::vector<NamedTensor>{{"w", patterned({2}, f32)}});
@@ -145,7 +145,7 @@ TEST_F(Checkpoint, OldOnesAreListedUntilTheyAreGone) {
   EXPECT_THAT(read_checkpoint_state(directory_).all, testing::ElementsAre("m.ckpt-3", "m.ckpt-4"));
 }
 
-// A child saves without end, to one name or to many; the parent kills it at some instant and looks.
+// A child saves in a loop, to one name or to many; the parent kills it at some instant and checks what is there.
 void save_until_killed(const fs::path& directory, bool one_name, int first) {
   CheckpointKeeper keeper({.max_to_keep = 2});
   keeper.recover(directory);

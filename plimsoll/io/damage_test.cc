@@ -1,4 +1,4 @@
-// Damaged and lying files: Corruption that names file and place, and no memory taken for what they claim.
+// Damaged files and false claims: Corruption that names file and place, and no memory allocated for the claims.
 #include "plimsoll/io/bundle.h"
 #include "plimsoll/io/internal/snappy.h"
 #include "plimsoll/io/internal/table.h"
@@ -21,7 +21,7 @@ struct EntryFields {
   std::vector<std::int64_t> shape = {2};
 };
 
-// An index with a right checksum that says what it is told to.
+// An index with a correct checksum and the given content.
 std::string index_of(const std::vector<EntryFields>& entries, std::int64_t num_shards = 1) {
   WireWriter header;
   header.integer(1, num_shards);
@@ -56,7 +56,7 @@ class Damage : public FileFixture {
     data_ = get(bundle_data_path(directory_ / "m", 0, 1));
   }
 
-  // Reads everything; true when it is there, false for Corruption.
+  // Reads everything; false for Corruption.
   static bool reads(const std::string& index, const std::string& data) {
     const std::span<const std::byte> shard = bytes_of(data);
     try {
@@ -89,7 +89,7 @@ TEST_F(Damage, EveryFlippedBitIsFound) {
     flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << bit % 8));
     EXPECT_FALSE(reads(index_, flipped)) << bit;
   }
-  std::size_t harmless = 0;  // The padding of the footer and the unused, empty block say nothing.
+  std::size_t harmless = 0;  // The padding of the footer and the unused, empty block do not matter.
   for (std::size_t bit = 0; bit < 8 * index_.size(); ++bit) {
     std::string flipped = index_;
     flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << bit % 8));
@@ -98,7 +98,7 @@ TEST_F(Damage, EveryFlippedBitIsFound) {
   EXPECT_LE(harmless, 8 * (13 + 40));
 }
 
-TEST_F(Damage, LiesOfAnIndexAreRefusedBeforeMemoryIsTaken) {
+TEST_F(Damage, FalseClaimsOfAnIndexAreRefusedBeforeMemoryIsAllocated) {
   const Budget budget("small", 64_KiB);
   const BudgetScope use(budget);
   EXPECT_THAT(

@@ -169,7 +169,7 @@ std::optional<SummaryEvent> EventReader::next() {
   try {
     return parse_event(*record);
   } catch (const WireError& error) {
-    records_.corrupt(offset, fmt::format("a record is no event: {}", error.what()));
+    records_.corrupt(offset, fmt::format("a record is not an event: {}", error.what()));
   }
 }
 

@@ -4,10 +4,10 @@
 //   while (auto event = events.next())
 //     for (const EventValue& value : event->values)
 //       if (value.kind == "scalar") std::cout << event->step << ' ' << value.tag << ' ' << value.scalar << '\n';
-//   events.is_truncated();             // the last record is not all there: its writer is at work, or was killed
+//   events.is_truncated();             // the last record is incomplete: its writer is still running, or was killed
 //
-// Checksums are verified; a damaged record is Corruption with its offset. Thread safety: one thread at a time. Cost:
-// one record is held in memory.
+// Checksums are verified; a damaged record throws Corruption with its offset. Thread safety: one thread at a time.
+// Cost: one record is held in memory.
 #pragma once
 
 #include <cstdint>
@@ -32,13 +32,14 @@ struct RecordOptions {
 class PLIMSOLL_API RecordReader {
  public:
   explicit RecordReader(const std::filesystem::path& path, const RecordOptions& options = {});
-  explicit RecordReader(std::span<const std::byte> bytes, const RecordOptions& options = {});  // Which must stay.
+  explicit RecordReader(std::span<const std::byte> bytes,
+                        const RecordOptions& options = {});  // `bytes` must outlive it.
   RecordReader(RecordReader&&) noexcept;
   ~RecordReader();
 
   std::optional<std::string> next();                         // None at the end. Throws Corruption, Unsupported.
-  bool is_truncated() const noexcept { return truncated_; }  // After the end: bytes of a record that is not whole.
-  std::uint64_t offset() const noexcept { return offset_; }  // Of the next record.
+  bool is_truncated() const noexcept { return truncated_; }  // After the end: there are bytes of an incomplete record.
+  std::uint64_t offset() const noexcept { return offset_; }  // Where the next record begins.
   const std::string& name() const noexcept;
   [[noreturn]] void corrupt(std::uint64_t offset, std::string_view what) const;
 
@@ -60,7 +61,7 @@ struct EventValue {
   float scalar = 0;
   std::string text;  // The first string of a tensor; an image as it is encoded.
   EventHistogram histogram;
-  std::int64_t width = 0, height = 0;  // Of an image.
+  std::int64_t width = 0, height = 0;  // For images.
 };
 
 struct SummaryEvent {
@@ -88,7 +89,7 @@ class PLIMSOLL_API EventReader {
   RecordReader records_;
 };
 
-// What a graph's bytes hold, for tools: its nodes with names, ops, inputs and devices. Throws Corruption.
+// Decodes a graph's bytes, for tools: its nodes with names, ops, inputs and devices. Throws Corruption.
 struct GraphSummary {
   std::size_t num_nodes = 0;
   std::vector<std::string> names, ops, devices;

@@ -79,7 +79,7 @@ TEST_F(Events, AreReadAsWritten) {
   for (std::size_t i = 0; i < histogram.limits.size(); ++i) {
     counted += histogram.counts[i];
     if (histogram.limits[i] == 0) {
-      EXPECT_EQ(counted, 1) << "zeros lie above zero's limit";
+      EXPECT_EQ(counted, 1) << "zeros are above zero's limit";
     }
   }
   EXPECT_EQ(counted, 5);
@@ -104,7 +104,7 @@ TEST_F(Events, HistogramsAreOfEveryDtype) {
   EXPECT_EQ(all(writer.path()).size(), 12u);
 }
 
-TEST_F(Events, RefuseWhatIsNoImage) {
+TEST_F(Events, RefuseWhatIsNotAnImage) {
   EventWriter writer(directory_);
   EXPECT_THROW(writer.add_image("i", patterned({2, 2, 3}, f32), 0), InvalidArgument);
   EXPECT_THROW(writer.add_image("i", patterned({2, 2, 2}, u8), 0), InvalidArgument);
@@ -112,7 +112,7 @@ TEST_F(Events, RefuseWhatIsNoImage) {
   EXPECT_THROW(writer.add_image("i", patterned({0, 2, 1}, u8), 0), InvalidArgument);
 }
 
-TEST_F(Events, TheDiskIsAskedOnATimerWhileOthersWrite) {
+TEST_F(Events, ATimerFlushesToTheDiskWhileOthersWrite) {
   EventWriter writer(directory_, {.flush_seconds = 0.001});
   std::vector<std::thread> threads;
   for (int i = 0; i < 3; ++i)
@@ -137,7 +137,7 @@ TEST_F(Events, LoseAtMostTheLastRecordWhenKilled) {
   if (child == 0) {
     EventWriter writer(directory_);
     for (int step = 0; step < 100; ++step) writer.add_scalar("loss", 1, step);
-    [[maybe_unused]] const ssize_t told = write(ready[1], "x", 1);
+    [[maybe_unused]] const ssize_t sent = write(ready[1], "x", 1);
     pause();
   }
   char byte = 0;
@@ -147,16 +147,16 @@ TEST_F(Events, LoseAtMostTheLastRecordWhenKilled) {
   EXPECT_EQ(all(directory_ / names().at(0)).size(), 101u);
 }
 
-TEST_F(Events, ADiskThatIsFullForAWhileCostsTheRecordsOfThatWhileOnly) {
+TEST_F(Events, ATemporarilyFullDiskLosesOnlyTheRecordsOfThatTime) {
   EventWriter writer(directory_);
   writer.add_scalar("before", 1, 0);
-  std::string told;
+  std::string message;
   {
     const FileSizeLimit full(static_cast<rlim_t>(fs::file_size(writer.path())) + 10);  // A part of a record fits.
-    told = message_of<Error>([&] { writer.add_scalar("lost", 1, 1); });
+    message = message_of<Error>([&] { writer.add_scalar("lost", 1, 1); });
   }
-  EXPECT_THAT(told, HasSubstr(writer.path().native()));
-  EXPECT_THAT(told, testing::ContainsRegex("cannot write [0-9]+ bytes after the first [0-9]+"));
+  EXPECT_THAT(message, HasSubstr(writer.path().native()));
+  EXPECT_THAT(message, testing::ContainsRegex("cannot write [0-9]+ bytes after the first [0-9]+"));
   writer.add_scalar("after", 1, 2);
   writer.close();
   std::vector<std::string> tags;
@@ -200,7 +200,7 @@ TEST_F(Events, TruncatedFilesAreReadUpToTheLastWholeRecord) {
 TEST_F(Events, RecordsAreThoseOfTheKnownAnswer) {
   const fs::path path =
       fs::path(SHARED_DATA) / "fetched/tf_checkpoint/tensorflow_rust/test_resources/io/expected.tfrecord";
-  if (!fs::exists(path)) GTEST_SKIP() << "not at hand: " << path;
+  if (!fs::exists(path)) GTEST_SKIP() << "not available: " << path;
   RecordReader records(path);
   EXPECT_EQ(records.next(), "The Quick Brown Fox");
   EXPECT_EQ(records.next(), std::nullopt);
@@ -209,7 +209,7 @@ TEST_F(Events, RecordsAreThoseOfTheKnownAnswer) {
 
 TEST_F(Events, RealFilesHaveTheirListedValues) {
   const fs::path fetched = fs::path(SHARED_DATA) / "fetched/tfevents";
-  if (!fs::exists(fetched)) GTEST_SKIP() << "not at hand: " << fetched;
+  if (!fs::exists(fetched)) GTEST_SKIP() << "not available: " << fetched;
   std::size_t files = 0;
   for (const auto& entry : fs::recursive_directory_iterator(fetched)) {
     if (entry.path().filename().string().find("tfevents") == std::string::npos || entry.is_directory()) continue;
@@ -231,7 +231,7 @@ TEST_F(Events, RealFilesHaveTheirListedValues) {
 
 TEST_F(Events, FormsThatTensorboardReadsAreReadAlike) {
   const fs::path path = fs::path(SHARED_DATA) / "fixtures/selfmade/tfevents/events.out.tfevents.1700000000.host";
-  if (!fs::exists(path)) GTEST_SKIP() << "not at hand: " << path;
+  if (!fs::exists(path)) GTEST_SKIP() << "not available: " << path;
   std::map<std::string, std::string> kinds;
   for (const SummaryEvent& event : all(path))
     for (const EventValue& value : event.values) {

@@ -45,13 +45,13 @@ struct EventWriter::Inside {
     if (file >= 0) ::close(file);
   }
 
-  // Asks the disk some time after a record was written, whether or not another one comes.
-  void sync_now_and_then(const std::stop_token& stop) {
+  // Syncs some time after a record was written, whether or not another one follows.
+  void sync_periodically(const std::stop_token& stop) {
     std::unique_lock lock(mutex);
     while (changed.wait(lock, stop, [this] { return dirty; }) && !stop.stop_requested()) {
       changed.wait_for(lock, stop, std::chrono::duration<double>(flush_seconds), [] { return false; });
       if (stop.stop_requested() || file < 0 || !std::exchange(dirty, false)) continue;
-      const int handle = file;  // Open until this thread has ended.
+      const int handle = file;  // Stays open until this thread ends.
       lock.unlock();
       const int error = fdatasync(handle) != 0 ? errno : 0;
       lock.lock();
@@ -59,7 +59,7 @@ struct EventWriter::Inside {
     }
   }
 
-  // All of it, or nothing: readers stop at a record that is torn, so what came after one would be lost.
+  // Writes all of it or nothing: readers stop at an incomplete record, so everything after it would be lost.
   void append(std::string_view record, const std::string& path) {
     const auto fail = [&](int error) {
       throw_system_error("file", path, fmt::format("write {} bytes after the first {}", record.size(), whole_bytes),
@@ -82,12 +82,12 @@ struct EventWriter::Inside {
   std::mutex mutex;
   std::condition_variable_any changed;
   int file = -1;
-  bool dirty = false;        // Records the disk was not yet asked for.
-  int background_error = 0;  // Of the timer; thrown by the next call.
-  off_t whole_bytes = 0;     // Of the records that are complete.
-  int broken = 0;            // The error of a part of a record that could not be cut off.
+  bool dirty = false;        // There are records that were not synced yet.
+  int background_error = 0;  // From the timer; thrown by the next call.
+  off_t whole_bytes = 0;     // Size of the complete records.
+  int broken = 0;            // Why part of a record could not be truncated.
   double flush_seconds = 0;
-  std::jthread timer;  // Last: it ends before the rest does.
+  std::jthread timer;  // Last, so that it ends before the rest is destroyed.
 };
 
 EventWriter::EventWriter(const std::filesystem::path& directory, const EventWriterOptions& options)
@@ -95,7 +95,7 @@ EventWriter::EventWriter(const std::filesystem::path& directory, const EventWrit
   static std::atomic<unsigned> count{0};
   make_directories(directory);
   inside_->flush_seconds = options.flush_seconds;
-  do {  // A name that is taken belongs to another run: never added to.
+  do {  // An existing file belongs to another run: never append to it.
     path_ = directory / fmt::format("events.out.tfevents.{:010}.{}.{}.{}{}", static_cast<std::int64_t>(wall_time()),
                                     host_name(), getpid(), count++, options.suffix);
     inside_->file = open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
@@ -108,7 +108,7 @@ EventWriter::EventWriter(const std::filesystem::path& directory, const EventWrit
     throw;
   }
   inside_->timer =
-      std::jthread([inside = inside_.get()](const std::stop_token& stop) { inside->sync_now_and_then(stop); });
+      std::jthread([inside = inside_.get()](const std::stop_token& stop) { inside->sync_periodically(stop); });
 }
 
 EventWriter::~EventWriter() {
@@ -122,7 +122,8 @@ EventWriter::~EventWriter() {
 void EventWriter::write_event(std::int64_t step, std::uint32_t field, std::string_view content) {
   const std::string record = frame_record(event_message(wall_time(), step, field, content));
   const std::lock_guard lock(inside_->mutex);
-  if (inside_->file < 0) throw FailedPrecondition(fmt::format("file \"{}\": events after close()", path_.native()));
+  if (inside_->file < 0)
+    throw FailedPrecondition(fmt::format("file \"{}\": cannot add events after close()", path_.native()));
   if (const int error = std::exchange(inside_->background_error, 0))
     throw_system_error("file", path_.native(), "sync", error);
   inside_->append(record, path_.native());

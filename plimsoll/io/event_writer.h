@@ -1,4 +1,4 @@
-// EventWriter: what TensorBoard shows, written as it happens.
+// EventWriter: writes what TensorBoard shows, as it happens.
 //
 //   EventWriter events("logs/train");
 //   events.add_scalar("loss", 0.25f, step);
@@ -7,12 +7,11 @@
 //   events.add_image("input", pixels, step);              // u8 [height, width, 1, 3 or 4]
 //   events.add_graph(graph);  events.add_run_metadata("step 3", metadata, 3);
 //
-// One file `events.out.tfevents.<seconds>.<host>.<process>.<n>` in the folder, which is made. Every record reaches the
-// system in one piece at once, so a process that is killed loses the record it is writing and no other; the disk is
-// asked to keep them `flush_seconds` after they came, by a thread of its own, at flush() and at the end. Errors of the
-// disk are thrown, as Error; those of the thread by the next call. Thread safety: any thread may add. Cost: one system
-// call for a scalar, some microseconds; a histogram and an image also a pass over the tensor, in pieces: no copy of it
-// is made.
+// One file `events.out.tfevents.<seconds>.<host>.<process>.<n>` in the folder, which is created. Every record is handed
+// to the system at once and in one piece, so a killed process loses only the record it is writing; records are synced
+// to disk by a separate thread within `flush_seconds`, at flush() and at the end. Disk errors are thrown as Error;
+// those of the thread by the next call. Thread safety: any thread may add. Cost: one system call for a scalar, some
+// microseconds; a histogram or an image also takes a pass over the tensor, in pieces, without copying it.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +28,7 @@ namespace plimsoll {
 
 struct EventWriterOptions {
   double flush_seconds = 120;
-  std::string suffix = {};  // Of the file name.
+  std::string suffix = {};  // Added to the file name.
 };
 
 class PLIMSOLL_API EventWriter {
@@ -42,7 +41,7 @@ class PLIMSOLL_API EventWriter {
 
   // All throw FailedPrecondition after close().
   void add_scalar(std::string_view tag, float value, std::int64_t step);
-  // Of all elements, in buckets that grow by a tenth; those that are not finite are left out.
+  // Counts all finite elements, in buckets that grow by a tenth.
   void add_histogram(std::string_view tag, const Tensor& values, std::int64_t step);
   void add_text(std::string_view tag, std::string_view markdown, std::int64_t step);
   // Throws InvalidArgument for anything but u8 of shape [height, width, 1, 3 or 4].
@@ -50,8 +49,8 @@ class PLIMSOLL_API EventWriter {
   void add_graph(const GraphDefinition& graph);
   void add_run_metadata(std::string_view tag, const RunMetadata& metadata, std::int64_t step);
 
-  void flush();  // To the disk.
-  void close();  // And no more. A second time does nothing.
+  void flush();  // Syncs to the disk.
+  void close();  // Flushes and closes the file. A second call does nothing.
 
   const std::filesystem::path& path() const noexcept { return path_; }
 

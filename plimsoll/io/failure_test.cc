@@ -1,4 +1,4 @@
-// Every allocation of saving and of loading fails once: nothing is left behind, and what was there is as it was.
+// Every allocation during saving and loading fails once: nothing is left behind, and existing files are unchanged.
 #include "plimsoll/base/heap_count_testing.h"
 #include "plimsoll/io/checkpoint.h"
 #include "plimsoll/io/checkpoint_state.h"
@@ -16,7 +16,7 @@ using testing::HasSubstr;
 using testing::Not;
 namespace fs = std::filesystem;
 
-// In memory where that can be: thousands of times the disk would be waited for.
+// In memory where possible: waiting for the disk thousands of times would be slow.
 class Failure : public FileFixture {
  protected:
   Failure() : FileFixture(fs::exists("/dev/shm") ? fs::path("/dev/shm") : fs::temp_directory_path()) {}
@@ -39,7 +39,7 @@ class Failure : public FileFixture {
         work();
       } catch (const std::bad_alloc&) {
         thrown = true;
-      } catch (const Error&) {  // Some turn it into words.
+      } catch (const Error&) {  // Some report it as an Error.
         thrown = true;
       }
       const bool failed = disarm_heap();
@@ -69,7 +69,7 @@ TEST_F(Failure, OfSavingLeavesACheckpointThatLoads) {
                                      EXPECT_TRUE(latest.ends_with("-" + std::to_string(step))) << latest;
                                    }
                                    expect_no_temporaries();
-                                   keeper.save(directory_ / "m", ++step, tensors);  // Removes what could not be.
+                                   keeper.save(directory_ / "m", ++step, tensors);  // Removes leftovers.
                                    EXPECT_EQ(names().size(), 5u) << "two checkpoints and the file that names them";
                                  });
   EXPECT_GT(failures, 50);

@@ -1,4 +1,4 @@
-// A graph as TensorBoard draws it, and what a run of it took. Plain data, filled by those who have a graph.
+// A graph as TensorBoard draws it, and the time and memory of a run. Plain data, filled by whatever has a graph.
 //
 //   GraphDefinition graph;
 //   graph.nodes.push_back({.name = "dense/MatMul", .op = "MatMul", .inputs = {"x", "dense/kernel"},
@@ -17,9 +17,9 @@
 namespace plimsoll {
 
 struct GraphNode {
-  std::string name;                 // Scopes are cut at "/".
+  std::string name;                 // Scopes are separated by "/".
   std::string op;                   // "MatMul"
-  std::vector<std::string> inputs;  // "node", "node:1", or "^node" for one that only comes before.
+  std::vector<std::string> inputs;  // "node", "node:1", or "^node" for one that only runs before.
   std::string device;               // "CPU:0"; written as /device:CPU:0.
   std::vector<Shape> output_shapes;
   std::vector<DType> output_dtypes;                             // The first is the node's "dtype" attribute.
@@ -34,10 +34,10 @@ struct GraphDefinition {
 struct NodeRun {
   std::string name;               // As in the graph.
   std::int64_t start_micros = 0;  // Since the Unix epoch.
-  std::int64_t micros = 1;        // TensorBoard shows nodes that took none as not run.
-  std::uint64_t bytes = 0;        // Memory it took.
+  std::int64_t micros = 1;        // TensorBoard shows nodes with 0 as not run.
+  std::uint64_t bytes = 0;        // Memory it allocated.
   std::uint64_t peak_bytes = 0;
-  std::uint64_t live_bytes = 0;  // Of that, held after it.
+  std::uint64_t live_bytes = 0;  // The part still held after it.
   std::vector<std::pair<DType, Shape>> outputs;
 };
 

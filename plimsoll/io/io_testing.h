@@ -1,4 +1,4 @@
-// For tests of files: a folder of its own for each, real files where they are at hand, tensors of every dtype.
+// For tests of files: a folder per test, real files where available, tensors of every dtype.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -32,7 +32,7 @@ class FileFixture : public testing::Test {
     std::ofstream(path, std::ios::binary) << text;
   }
   static std::string get(const std::filesystem::path& path) { return read_file(path, 64_MiB); }
-  std::vector<std::string> names() const {  // Of the files in the folder.
+  std::vector<std::string> names() const {  // The files in the folder.
     std::vector<std::string> found;
     for (const auto& entry : std::filesystem::directory_iterator(directory_)) found.push_back(entry.path().filename());
     std::sort(found.begin(), found.end());

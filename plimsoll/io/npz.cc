@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::uint64_t kMaxHeaderBytes = 1_MiB;
 
-// Bytes in order, wherever they come from: a file of its own or a member of an archive.
+// Bytes in order, from a file or a member of an archive.
 struct NpySource {
   std::string where;  // For messages.
   std::uint64_t size = 0;
@@ -52,7 +52,7 @@ NpyHeader take_header(const NpySource& source) {
     NpyHeader header = parse_npy_header(text);
     if (header.descr.find('O') != std::string::npos)
       throw Unsupported(source.where +
-                        ": an array of Python objects; they are pickles, which run code, and are not read");
+                        ": an array of Python objects; these are pickles, which run code, and are not read");
     const std::uint64_t left = source.size - preamble.bytes - text.size();
     if (header.dtype && header.shape.size() > left / header.element_bytes)
       throw NpyError(
@@ -63,7 +63,7 @@ NpyHeader take_header(const NpySource& source) {
   }
 }
 
-// Elements that come with the first axis fastest go where they belong, one by one.
+// Elements that arrive with the first axis fastest are placed one by one.
 void read_fortran(const NpySource& source, const TensorView& view) {
   const std::size_t element = size_of(view.dtype()), rank = view.rank();
   const Strides strides = row_major_strides(view.shape());
@@ -87,7 +87,7 @@ void read_fortran(const NpySource& source, const TensorView& view) {
 Tensor read_array(const NpySource& source) {
   const NpyHeader header = take_header(source);
   if (!header.dtype)
-    throw Unsupported(fmt::format("{}: elements of type \"{}\" are none of ours", source.where, header.descr));
+    throw Unsupported(fmt::format("{}: elements of type \"{}\" are not supported", source.where, header.descr));
   Tensor tensor =
       make_tensor({.op = "LoadNpy", .category = Category::kInputs}, header.shape, *header.dtype, current_device());
   if (tensor.nbytes() == 0) return tensor;

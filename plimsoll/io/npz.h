@@ -6,9 +6,9 @@
 //
 // Reads versions 1 to 3, both element orders and byte orders, stored and deflated members; writes version 1, stored, so
 // that others can map them. Arrays of objects are pickles, which run code: they are refused (Unsupported), as are
-// dtypes that are not ours. bfloat16, which NumPy does not have, is written as raw 2-byte elements ("|V2", as
-// ml_dtypes does) and read back from them. A damaged file is Corruption with its offset. Data go directly to the
-// tensors' memory; deflated members and Fortran order pass through a small buffer. Thread safety: functions of files.
+// unsupported dtypes. bfloat16, which NumPy does not have, is written as raw 2-byte elements ("|V2", as ml_dtypes does)
+// and read back from them. A damaged file throws Corruption with its offset. Data are read directly into the tensors'
+// memory; deflated members and Fortran order use a small buffer. Thread safety: the functions share only files.
 #pragma once
 
 #include <cstdint>
@@ -34,14 +34,14 @@ PLIMSOLL_API Tensor load_npy(const std::filesystem::path& path);
 PLIMSOLL_API Tensor load_npy(std::span<const std::byte> bytes);
 PLIMSOLL_API void save_npy(const std::filesystem::path& path, const Tensor& tensor);
 
-// Names are cut at "/" (tree_names.h). A tree that is a single tensor has no name: InvalidArgument.
+// Names are split at "/" (tree_names.h). A tree that is a single tensor has no name: InvalidArgument.
 PLIMSOLL_API TensorTree load_npz(const std::filesystem::path& path);
 PLIMSOLL_API void save_npz(const std::filesystem::path& path, const TensorTree& tree);
 
 // What an array is, before it is read.
 struct NpyEntry {
   std::string name;            // Without ".npy".
-  std::optional<DType> dtype;  // None when it is not one of ours.
+  std::optional<DType> dtype;  // Empty when it is not supported.
   std::string descr;           // NumPy's: "<f4".
   Shape shape;
   bool fortran_order = false;
@@ -49,19 +49,19 @@ struct NpyEntry {
   std::uint64_t size = 0;  // Bytes of the elements.
 };
 
-// Of an .npy file, which is named like it. Throws NotFound, Corruption, Unsupported for objects and structures.
+// Describes an .npy file; `name` is the file's. Throws NotFound, Corruption, Unsupported for objects and structures.
 PLIMSOLL_API NpyEntry npy_entry(const std::filesystem::path& path);
 
 // One by one.
 class PLIMSOLL_API NpzFile {
  public:
-  // Throws NotFound, Corruption, also for two arrays of one name, and Unsupported for archives in several files.
+  // Throws NotFound, Corruption, also for two arrays of the same name, and Unsupported for archives in several files.
   explicit NpzFile(const std::filesystem::path& path);
-  explicit NpzFile(std::span<const std::byte> bytes);  // From memory, which must stay.
+  explicit NpzFile(std::span<const std::byte> bytes);  // From memory, which must outlive it.
   NpzFile(NpzFile&&) noexcept;
   ~NpzFile();
 
-  std::vector<std::string> names() const;       // Of the arrays, in the order of the file.
+  std::vector<std::string> names() const;       // The arrays' names, in the order of the file.
   NpyEntry entry(std::string_view name) const;  // Reads the array's header. Throws NotFound.
   Tensor read(std::string_view name) const;     // Checks the checksum (CRC-32).
   void verify(std::string_view name) const;     // Reads it through a small buffer and checks the checksum.
@@ -71,7 +71,7 @@ class PLIMSOLL_API NpzFile {
   void number_members();
   std::unique_ptr<InputFile> file_;
   std::vector<ZipMember> members_;
-  std::map<std::string, std::size_t, std::less<>> positions_;  // Of the arrays among the members.
+  std::map<std::string, std::size_t, std::less<>> positions_;  // The arrays' positions among the members.
 };
 
 }  // namespace plimsoll

@@ -153,7 +153,7 @@ TEST_F(Npz, RefusesMembersThatOverlap) {
               testing::AllOf(HasSubstr("begins at 0; they overlap"), HasSubstr("offset 0")));
   // A member whose own header makes its data reach into the directory.
   std::string longer = deflated_zip("a.npy", content, size);
-  longer[28] = 1;  // An extra field of one byte.
+  longer[28] = 1;  // An extra field with one byte.
   EXPECT_THAT(message_of<Corruption>([&] { NpzFile(bytes_of(longer)).read("a"); }), HasSubstr("where the next begins"));
 }
 
@@ -173,11 +173,10 @@ TEST_F(Npz, RefusesObjectsAndOtherDtypes) {
   std::string twice = get(directory_ / "two");
   for (std::size_t at = twice.find("xy.npy"); at != std::string::npos; at = twice.find("xy.npy", at))
     twice[at + 1] = 'x';
-  EXPECT_THAT(message_of<Corruption>([&] { NpzFile(bytes_of(twice)).names(); }),
-              HasSubstr("\"xx.npy\" is there twice"));
+  EXPECT_THAT(message_of<Corruption>([&] { NpzFile(bytes_of(twice)).names(); }), HasSubstr("\"xx.npy\" appears twice"));
 }
 
-TEST_F(Npz, TellsWhatAnArrayIsWithoutReadingIt) {
+TEST_F(Npz, DescribesAnArrayWithoutReadingIt) {
   save_npy(directory_ / "x.npy", patterned({3, 5}, i16));
   const NpyEntry entry = npy_entry(directory_ / "x.npy");
   EXPECT_EQ(entry.name, "x");
@@ -213,7 +212,7 @@ TEST_F(Npz, RefusesDamage) {
   };
   EXPECT_EQ(read_all(archive), 2u);
   for (std::size_t size = 0; size < archive.size(); ++size) EXPECT_THROW(read_all(archive.substr(0, size)), Corruption);
-  for (std::size_t bit = 0; bit < 8 * archive.size(); ++bit) {  // Found, or in what nobody reads: dates and such.
+  for (std::size_t bit = 0; bit < 8 * archive.size(); ++bit) {  // Found, or in unused fields such as dates.
     std::string flipped = archive;
     flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << bit % 8));
     try {
@@ -225,7 +224,7 @@ TEST_F(Npz, RefusesDamage) {
 
 TEST_F(Npz, ReadsRealFiles) {
   const fs::path fetched = fs::path(SHARED_DATA) / "fetched";
-  if (!fs::exists(fetched)) GTEST_SKIP() << "not at hand: " << fetched;
+  if (!fs::exists(fetched)) GTEST_SKIP() << "not available: " << fetched;
   const Tensor test = load_npy(fetched / "google_research/KNF/data/sample_data/test.npy");
   EXPECT_EQ(test.shape(), (Shape{10, 13}));
   EXPECT_NEAR(test.at<double>({0, 0}), 35397.16, 0.01);

@@ -28,18 +28,18 @@ struct ObjectVariable {
   std::string full_name;  // "dense/kernel", as TensorFlow 1 would call it.
 };
 
-// Dots and slashes within a name are escaped.
+// Escapes dots and slashes within a name.
 PLIMSOLL_API std::string object_key(const ObjectPath& path);
 
-// Throws InvalidArgument for an empty path, an empty name, and a path that is there twice or leads through a variable.
+// Throws InvalidArgument for an empty path, an empty name, and a path that appears twice or leads through a variable.
 PLIMSOLL_API std::string make_object_graph(std::span<const ObjectVariable> variables);
 
 struct ObjectName {
-  std::string full_name;  // "" when its writer gave none.
+  std::string full_name;  // "" when the writer stored none.
   std::string key;
 };
 
-// Of every variable of an object-based checkpoint, in the order of its objects; nothing for a name-based one.
+// The names of every variable of an object-based checkpoint, in the order of its objects; empty for a name-based one.
 // Throws Corruption.
 PLIMSOLL_API std::vector<ObjectName> read_object_graph(const BundleReader& reader);
 PLIMSOLL_API std::vector<ObjectName> parse_object_graph(std::string_view graph);

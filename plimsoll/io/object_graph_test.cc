@@ -23,7 +23,7 @@ TEST(ObjectGraph, NamesWhatWasPutIn) {
                                                    "step=step/.ATTRIBUTES/VARIABLE_VALUE"));
 }
 
-TEST(ObjectGraph, RefusesPathsThatAreNone) {
+TEST(ObjectGraph, RefusesInvalidPaths) {
   const auto make = [](std::vector<ObjectVariable> variables) { return make_object_graph(variables); };
   EXPECT_THROW(make({{{}, "x"}}), InvalidArgument);
   EXPECT_THROW(make({{{""}, "x"}}), InvalidArgument);
@@ -35,7 +35,7 @@ TEST(ObjectGraph, RefusesPathsThatAreNone) {
 
 TEST(ObjectGraph, RealOnesNameTheKeysOfTheirCheckpoints) {
   const fs::path fetched = fs::path(SHARED_DATA) / "fetched";
-  if (!fs::exists(fetched)) GTEST_SKIP() << "not at hand: " << fetched;
+  if (!fs::exists(fetched)) GTEST_SKIP() << "not available: " << fetched;
   std::size_t graphs = 0;
   for (const char* folder : {"tf_checkpoint", "google_research", "tfjs"})
     for (const auto& entry : fs::recursive_directory_iterator(fetched / folder)) {

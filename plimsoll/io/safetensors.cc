@@ -11,6 +11,7 @@
 #include "plimsoll/base/atomic_file.h"
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/json.h"
+#include "plimsoll/base/rounding.h"
 #include "plimsoll/base/system_error.h"
 #include "plimsoll/base/wire.h"
 #include "plimsoll/io/internal/input_file.h"
@@ -25,7 +26,7 @@ namespace {
 
 constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;  // The format's own bound.
 
-// As JSON has it. Of a string only: objects of that library end the program when memory runs out while they end.
+// As JSON. A string only: objects of that library end the program when memory runs out in their destructors.
 std::string in_quotes(const std::string& text) { return strict_json_text(nlohmann::json(text)); }
 
 std::string header_text(const std::vector<NamedLeaf>& leaves, const FileMetadata& metadata,
@@ -102,8 +103,8 @@ const SafetensorsEntry& SafetensorsFile::entry(std::string_view name) const {
 Tensor SafetensorsFile::read(std::string_view name) const {
   const SafetensorsEntry& found = entry(name);
   if (!found.dtype)
-    throw Unsupported(
-        fmt::format("file \"{}\": tensor \"{}\": its dtype {} is none of ours", file_->name(), name, found.dtype_name));
+    throw Unsupported(fmt::format("file \"{}\": tensor \"{}\": its dtype {} is not supported", file_->name(), name,
+                                  found.dtype_name));
   Tensor tensor = make_tensor({.op = "LoadSafetensors", .category = Category::kParameters}, found.shape, *found.dtype,
                               current_device());
   if (found.size == 0) return tensor;
@@ -116,7 +117,7 @@ Tensor SafetensorsFile::read(std::string_view name) const {
 Tensor SafetensorsFile::map(std::string_view name) const {
   const SafetensorsEntry& found = entry(name);
   if (!found.dtype || found.size == 0 || file_->handle() < 0 || found.offset % size_of(*found.dtype) != 0 ||
-      found.dtype == boolean)  // Bytes of a file may be no bools.
+      found.dtype == boolean)  // Bytes of a file may not be valid bools.
     return read(name);
   const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   const std::uint64_t before = found.offset % page;
@@ -133,13 +134,13 @@ Tensor SafetensorsFile::map(std::string_view name) const {
 
 void save_safetensors(const std::filesystem::path& path, const TensorTree& tree, const FileMetadata& metadata) {
   std::vector<NamedLeaf> leaves = tree_names(tree, "save_safetensors");
-  // Larger elements first, as others write them: then all are aligned.
+  // Larger elements first, as other writers do, so that all are aligned.
   std::sort(leaves.begin(), leaves.end(), [](const NamedLeaf& a, const NamedLeaf& b) {
     const std::size_t left = size_of(a.second.dtype()), right = size_of(b.second.dtype());
     return left != right ? left > right : a.first < b.first;
   });
   std::string text = header_text(leaves, metadata, path);
-  text.resize((text.size() + 7) / 8 * 8, ' ');
+  text.resize(round_up(text.size(), 8), ' ');
   remove_stale_temporaries(path.parent_path(), path.filename().native() + ".");
   AtomicFile file(path);
   std::string size;

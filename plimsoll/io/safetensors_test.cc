@@ -70,7 +70,7 @@ TEST_F(Safetensors, RefuseEveryBrokenRule) {
       {R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}} x)", "not JSON"},
       {"{\"\xff\":1}", "not JSON"},
       {R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"a":{"dtype":"F32","shape":[0],"data_offsets":[8,8]}})",
-       "twice"},
+       "a repeated name"},
       {R"({"a":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}})", "96 bits"},
       {R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[8,0]}})", "begin and end"},
       {R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})", "where 0 is next"},
@@ -115,7 +115,7 @@ TEST_F(Safetensors, RefuseWhatCannotBeWrittenOrRead) {
   EXPECT_THROW(read.read("b"), NotFound);
 }
 
-TEST_F(Safetensors, BytesThatAreNoBoolsBecomeBools) {
+TEST_F(Safetensors, BytesOtherThan0And1BecomeBools) {
   put(directory_ / "a",
       file_of(R"({"a":{"dtype":"BOOL","shape":[8],"data_offsets":[0,8]}})", 0) + std::string("\0\1\2\377\0\1\0\0", 8));
   const SafetensorsFile file(directory_ / "a");
@@ -128,11 +128,11 @@ TEST_F(Safetensors, ReadARealFile) {
   const fs::path path = fs::path(SHARED_DATA) /
                         "fetched/safetensors/burn/crates/burn-store/safetensors-tests/tests/multi_layer/"
                         "multi_layer.safetensors";
-  if (!fs::exists(path)) GTEST_SKIP() << "not at hand: " << path;
+  if (!fs::exists(path)) GTEST_SKIP() << "not available: " << path;
   const TensorTree tree = load_safetensors(path);
   EXPECT_EQ(tree["conv1.weight"].tensor().shape(), (Shape{4, 3, 3, 3}));
   EXPECT_EQ(tree["fc1.weight"].tensor().shape(), (Shape{16, 256}));
-  // Convolution, normalization, relu and a linear layer on ones give what PyTorch gave.
+  // Convolution, normalization, relu and a linear layer on ones match PyTorch.
   const auto numbers = [&](const char* name) { return tree[name].tensor().to_vector<float>(); };
   const auto kernel = numbers("conv1.weight"), bias = numbers("conv1.bias"), scale = numbers("norm1.weight"),
              shift = numbers("norm1.bias"), mean = numbers("norm1.running_mean"),

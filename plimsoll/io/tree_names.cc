@@ -23,7 +23,7 @@ void collect(const TensorTree& tree, const std::string& name, std::vector<NamedL
   }
 }
 
-// Whether every name can be cut at its slashes, none being the beginning of another. `leaves` are sorted by name.
+// Whether every name can be split at its slashes, none being the beginning of another. `leaves` are sorted by name.
 bool can_nest(const std::vector<NamedLeaf>& leaves) {
   for (const auto& [name, tensor] : leaves) {
     if (name.empty() || name.front() == '/' || name.back() == '/' || name.find("//") != std::string::npos) return false;

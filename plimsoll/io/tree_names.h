@@ -1,8 +1,8 @@
-// Names of the tensors in a tree, as files have them: {"layers": [{"w": x}]} is "layers/0/w".
+// Names of the tensors in a tree, as stored in files: {"layers": [{"w": x}]} is "layers/0/w".
 //
-// tree_from_names() makes the tree again: names are cut at "/", and a map of "0", "1", ... becomes a list. When a name
-// is also the beginning of another, or has empty or more than 64 parts, all names stay whole, in one map. So a tree
-// comes back as it was, except that empty lists and maps are gone and that keys with "/" or made of numbers nest.
+// tree_from_names() rebuilds the tree: names are split at "/", and a map of "0", "1", ... becomes a list. When a name
+// is also the beginning of another, or has empty or more than 64 parts, all names stay whole, in one map. So a tree is
+// restored unchanged, except that empty lists and maps disappear and keys with "/" or made of digits nest.
 #pragma once
 
 #include <span>
@@ -17,8 +17,8 @@ namespace plimsoll {
 
 using NamedLeaf = std::pair<std::string, Tensor>;
 
-// In the order of flatten(). Throws InvalidArgument for a tree that is a tensor (it has no name) and for two tensors
-// of one name.
+// In the order of flatten(). Throws InvalidArgument for a tree that is a tensor (it has no name) and for two tensors of
+// the same name.
 PLIMSOLL_API std::vector<NamedLeaf> tree_names(const TensorTree& tree, const char* where);
 PLIMSOLL_API TensorTree tree_from_names(std::vector<NamedLeaf> leaves);
 

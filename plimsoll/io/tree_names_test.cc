@@ -7,7 +7,7 @@ namespace {
 
 TensorTree again(const TensorTree& tree) { return tree_from_names(tree_names(tree, "test")); }
 
-TEST(TreeNames, NameEveryTensorAndMakeTheTreeAgain) {
+TEST(TreeNames, NameEveryTensorAndRebuildTheTree) {
   const Tensor x = tensor_of<float>({1}, {1}), y = tensor_of<float>({1}, {2});
   const TensorTree tree = {{"w", x}, {"layers", {x, {{"a", y}, {"b", x}}}}};
   std::vector<std::string> names;
@@ -21,7 +21,7 @@ TEST(TreeNames, NameEveryTensorAndMakeTheTreeAgain) {
   EXPECT_TRUE(again(TensorTree()).is_list());
 }
 
-TEST(TreeNames, StayWholeWhereTheyCannotBeCut) {
+TEST(TreeNames, StayWholeWhereTheyCannotBeSplit) {
   const Tensor x = tensor_of<float>({1}, {1});
   for (const std::vector<std::string>& names :
        std::vector<std::vector<std::string>>{{"a", "a/b"}, {"/a"}, {"a//b"}, {"a/"}, {""}, {"a", "a-", "a/b/c"}}) {

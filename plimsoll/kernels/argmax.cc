@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t kGrain = 16384;
 
-// For dtypes that no loop is made for.
+// For dtypes without a loop.
 template <class T, bool kMax>
 std::int64_t position_in_run(const T* x, std::int64_t n) noexcept {
   T best = x[0];
@@ -32,7 +32,7 @@ void positions_in_columns(const T* x, std::int64_t n, std::int64_t stride, std::
         best[c] = v, out[c] = i;
 }
 
-// A tensor seen as [outer, n, inner], the positions along n.
+// A tensor viewed as [outer, n, inner]; positions are along n.
 struct Axis {
   std::int64_t outer, n, inner;
 };

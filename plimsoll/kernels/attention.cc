@@ -9,9 +9,9 @@ namespace plimsoll {
 namespace {
 
 constexpr std::int64_t kBlock = kAttentionBlock;
-constexpr std::int64_t kQueries = 2 * kBlock;  // Of a block, at most: keys and values are packed for so many at once.
+constexpr std::int64_t kQueries = 2 * kBlock;  // Per block, at most: keys and values are packed once for all of them.
 
-// What one block of queries works with.
+// The data of one block of queries.
 template <class T>
 struct Slot {
   T *key_panels, *value_panels, *scores, *sums, *maxima;
@@ -33,8 +33,7 @@ struct Forward {
   HeadRows<T> y;
   T* log_sum;
 
-  // Folds a block of scores into the rows of y: y = y exp(old - new) + exp(scores - new) v. There is no y before the
-  // first.
+  // Folds a block of scores into the rows of y: y = y exp(old - new) + exp(scores - new) v. The first block sets y.
   void fold(std::int64_t head, std::int64_t first, std::int64_t rows, std::int64_t key, std::int64_t count, T* out,
             const Slot<T>& slot) const noexcept {
     for (std::int64_t r = 0; r < rows; ++r) {
@@ -56,7 +55,7 @@ struct Forward {
                            key > 0);
   }
 
-  // Where later keys are not seen, small blocks leave out more of them.
+  // When attention is causal, small blocks skip more of the later keys.
   std::int64_t queries_of_block() const noexcept { return plan.causal ? kBlock : kQueries; }
 
   void run_block(std::int64_t head, std::int64_t first, const Slot<T>& slot) const noexcept {

@@ -5,11 +5,11 @@
 //
 // q [batch, heads, queries, depth], k [batch, heads, keys, depth], v [batch, heads, keys, columns]; y has q's rows and
 // v's columns. With sequence_first all of them are [batch, queries or keys, heads, ..] instead, as a projection leaves
-// them. Scores are made 64 by 64 and folded in as they come (running maximum and sum); of each row only the logarithm
-// of the sum of exponentials is kept, from which the gradient makes the scores again. A row that may attend to nothing
-// gives zeros, and gradients of zero. Requires f32 or f64, one dtype for all but the boolean mask, no overlap. Thread
-// safety: any thread, with its own scratch, which does not grow with the sequences. No allocation, never throws; cut by
-// shape alone.
+// them. Scores are computed 64 by 64 and folded in at once (running maximum and sum); for each row only the logarithm
+// of the sum of exponentials is kept, from which the gradient recomputes the scores. A row that may attend to nothing
+// yields zeros, and gradients of zero. Requires f32 or f64, one dtype for all but the boolean mask, no overlap. Thread
+// safety: any thread, with its own scratch, which does not grow with the sequences. No allocation, never throws; the
+// split depends only on the shape.
 #pragma once
 
 #include <cstddef>
@@ -27,15 +27,15 @@ struct AttentionRule {
   bool operator==(const AttentionRule&) const = default;
 };
 
-// Masks are [batch or 1, heads or 1, queries or 1, keys]; without an address there is none. Both may be given.
+// Masks are [batch or 1, heads or 1, queries or 1, keys]; a view without an address means no mask. Both may be given.
 struct AttentionInputs {
   ConstTensorView q, k, v;
   ConstTensorView additive;  // Added to the scaled scores; it has no gradient here.
-  ConstTensorView allowed;   // Of bool: false is not attended to.
+  ConstTensorView allowed;   // Booleans: false is not attended to.
 };
 struct AttentionOutputs {
   TensorView y;
-  TensorView log_sum;  // [batch, heads, queries] in any case: for the gradient; may be left out.
+  TensorView log_sum;  // [batch, heads, queries] in either layout, for the gradient; optional.
 };
 struct AttentionGradients {
   TensorView q, k, v;
@@ -49,7 +49,7 @@ PLIMSOLL_API std::size_t attention_gradient_scratch_bytes(const Shape& q, const 
 PLIMSOLL_API void attention(const AttentionRule& options, const AttentionInputs& in, const AttentionOutputs& out,
                             std::span<std::byte> scratch) noexcept;
 
-// All three gradients are set. Heads are done one by one in parallel.
+// Sets all three gradients. Heads run in parallel, each in one thread.
 PLIMSOLL_API void attention_gradient(const AttentionRule& options, const AttentionInputs& in, const ConstTensorView& y,
                                      const ConstTensorView& log_sum, const ConstTensorView& dy,
                                      const AttentionGradients& out, std::span<std::byte> scratch) noexcept;

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::int64_t kBlock = kAttentionBlock;
 
-// What one head works with.
+// The data of one head.
 template <class T>
 struct Slot {
   T *key_panels, *transposed_key_panels, *value_panels, *query_panels, *slope_panels;
@@ -85,7 +85,7 @@ struct Backward {
         run_block(head, first, key, most, is_first, slot);
         is_first = false;
       }
-      if (!is_first) continue;  // Else nobody saw these keys.
+      if (!is_first) continue;  // Otherwise no query attends to these keys.
       dk.clear(head, key, most, depth);
       dv.clear(head, key, most, columns);
     }

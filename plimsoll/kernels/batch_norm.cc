@@ -13,7 +13,7 @@ namespace {
 
 bool is_supported(DType dtype) noexcept { return dtype == f32 || dtype == f64; }
 
-constexpr std::int64_t kMaxPieces = 16;  // Into which the rows of a sum are cut.
+constexpr std::int64_t kMaxPieces = 16;  // The most pieces that the rows of a sum are cut into.
 constexpr std::int64_t kGrain = 32768;   // Elements of a chunk.
 
 struct Extent {
@@ -23,7 +23,7 @@ struct Extent {
   explicit Extent(const Shape& x) noexcept : channels(x.back()) {
     rows = channels == 0 ? 0 : static_cast<std::int64_t>(x.size()) / channels;
     const std::int64_t least = std::max(divide_up(rows, kMaxPieces), kGrain / std::max<std::int64_t>(channels, 1));
-    piece_rows = (std::max<std::int64_t>(least, 1) + 63) / 64 * 64;  // Whole blocks of the loops.
+    piece_rows = round_up(std::max<std::int64_t>(least, 1), 64);  // Whole blocks of the loops.
     pieces = std::max<std::int64_t>(1, divide_up(rows, piece_rows));
   }
 
@@ -79,7 +79,7 @@ const T* elements(const ConstTensorView& view) noexcept {
   return static_cast<const T*>(static_cast<const void*>(view.bytes()));
 }
 
-// Joins the pieces' means and squares into the first piece's.
+// Merges the pieces' means and squares into the first piece's.
 template <class T>
 void join_moments(const Extent& extent, const Scratch<T>& scratch) noexcept {
   double *mean = scratch.sums(0, 0), *squares = scratch.sums(0, 1);
@@ -94,7 +94,7 @@ void join_moments(const Extent& extent, const Scratch<T>& scratch) noexcept {
   }
 }
 
-// What makes y of x - mean.
+// The factors that turn x - mean into y.
 template <class T>
 void fill_scale_and_shift(const Extent& extent, const T* rstd, const BatchNormParameters& parameters, T* scale,
                           T* shift) noexcept {

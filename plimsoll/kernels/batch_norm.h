@@ -6,11 +6,10 @@
 //   batch_norm_inference(x, mean, variance, {&gamma, &beta}, y, {}, scratch);
 //
 // y = (x - mean) * (gamma / sqrt(variance + epsilon)) + beta, per channel; the variance is that of the batch itself
-// (divided by n). A fused relu gives the bits of relu() of the unfused result. The gradient needs x, mean and
-// rstd; where a fused relu was above zero it works out again.
-// Means and variances are taken in two steps per block of 64 rows, and joined in f64: no cancellation, one pass over
-// memory. Thread safety: any thread, with its own scratch. Cost: no allocation, never throws; cut by shape alone, so
-// results do not depend on the number of threads.
+// (divided by n). A fused relu returns exactly the bits of relu() on the unfused result. The gradient needs x, mean and
+// rstd; it recomputes where a fused relu was above zero. Means and variances are computed in two steps per block of 64
+// rows and merged in f64: no cancellation, one pass over memory. Thread safety: any thread, with its own scratch. Cost:
+// no allocation, never throws; split by shape only, so results do not depend on the number of threads.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +31,7 @@ struct BatchNormParameters {
   const ConstTensorView* beta = nullptr;
 };
 
-// [channels] each, of x's dtype: rstd is 1 / sqrt(variance + epsilon). Of no rows: mean and variance 0.
+// [channels] each, of x's dtype: rstd is 1 / sqrt(variance + epsilon). Without rows mean and variance are 0.
 struct BatchNormMoments {
   TensorView mean, variance, rstd;
 };
@@ -53,7 +52,7 @@ PLIMSOLL_API void batch_norm_inference(const ConstTensorView& x, const ConstTens
                                        const TensorView& y, const BatchNormSettings& options,
                                        std::span<std::byte> scratch) noexcept;
 
-// What batch_norm_training() gave, from the moments it gave.
+// The result of batch_norm_training() again, from its moments.
 PLIMSOLL_API void batch_norm_apply(const ConstTensorView& x, const ConstTensorView& mean, const ConstTensorView& rstd,
                                    const BatchNormParameters& parameters, bool relu, const TensorView& y,
                                    std::span<std::byte> scratch) noexcept;

@@ -13,7 +13,7 @@ namespace {
 const Shape kShapes[] = {{1, 1}, {5, 3},     {2, 4, 3, 33}, {7, 1}, {200, 70},       {3, 5, 7, 64}, {3000, 5},
                          {1, 8}, {4000, 33}, {64, 500},     {17},   {2, 2, 2, 2, 3}, {20000, 1}};
 
-// Everything a training step makes.
+// All results of a training step.
 struct Step {
   TestTensor x, gamma, beta, dy, y, mean, variance, rstd, dx, dgamma, dbeta;
   BatchNormSettings options;

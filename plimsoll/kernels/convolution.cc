@@ -15,7 +15,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::int64_t kSlots = 16;             // Parts an image batch is worked on at once, each with its own copy.
+constexpr std::int64_t kSlots = 16;             // Parts of a batch in progress at once, each with its own copy.
 constexpr std::int64_t kCopyBytes = 128 << 10;  // A copy stays in the second cache.
 
 constexpr std::int64_t kAnyPixels = std::numeric_limits<std::int64_t>::max();
@@ -25,13 +25,13 @@ struct TapSpan {
   friend bool operator==(const TapSpan&, const TapSpan&) = default;
 };
 
-// One sweep, how it is cut and what it needs: the filter's panels, the runs, and a copy per slot.
+// One sweep, how it is split and what it needs: the filter's panels, the runs, and a copy per slot.
 struct GatherPlan {
   const ConvolutionLoops& loops;
   Sweep sweep;
   std::int64_t groups, group_channels, group_outputs;
   bool backward, depthwise;
-  std::int64_t size;  // Of an element.
+  std::int64_t size;  // Bytes of an element.
   SweepCut cut;
   InputLayout layout;
   std::int64_t slots;
@@ -52,7 +52,7 @@ struct GatherPlan {
   }
 
   std::int64_t taps() const noexcept { return sweep.down.taps * sweep.across.taps; }
-  std::int64_t depth() const noexcept { return taps() * group_channels; }  // Products behind one output.
+  std::int64_t depth() const noexcept { return taps() * group_channels; }  // Products per output.
   std::int64_t units() const noexcept { return sweep.images * cut.blocks(); }
   bool merges() const noexcept { return !depthwise && groups == 1 && sweep.across.tap_step == 1; }
   std::int64_t num_runs() const noexcept { return merges() ? sweep.down.taps : taps(); }
@@ -67,7 +67,7 @@ struct GatherPlan {
     while (taps.end > taps.begin && first + (taps.end - 1) * axis.tap_step >= axis.inputs) --taps.end;
     return taps;
   }
-  // Whether so much is padding that it pays to leave it out: an eighth of the rows.
+  // Whether enough is padding that skipping it pays: an eighth of the rows.
   bool splits_rows() const noexcept {
     const SweepAxis& axis = sweep.down;
     if (axis.outputs == 0 || axis.taps == 0) return false;
@@ -75,7 +75,7 @@ struct GatherPlan {
                                  std::max<std::int64_t>(0, axis.offset + axis.span(axis.outputs) - axis.inputs);
     return outside * 8 >= axis.span(axis.outputs);
   }
-  // Of one group's panels.
+  // The size of one group's panels.
   std::int64_t panel_bytes() const noexcept { return depth() * loops.padded_columns(group_outputs) * size; }
   std::int64_t filter_bytes() const noexcept {
     return round_up(depthwise ? taps() * groups * size : groups * panel_bytes(), 64);
@@ -160,7 +160,7 @@ struct GatherCall {
           {from, into, block.rows, block.columns, runs(), plan.num_runs(), panels(), plan.groups, bias, relu});
       return;
     }
-    // Rows whose taps meet as many rows of padding go together; their products with padding are left out.
+    // Rows whose taps meet the same number of padding rows run together; products with padding are skipped.
     const bool split = plan.splits_rows();
     for (std::int64_t u = 0, end; u < block.rows; u = end) {
       const TapSpan taps = plan.row_taps(block.row + u);

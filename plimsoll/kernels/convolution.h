@@ -7,17 +7,16 @@
 //   convolution(with_height_1(x), with_height_1(filter, true), ...);      // x [8, 100, 3]: of one dimension
 //
 // Images are [batch, rows, columns, channels]; a filter is [rows, columns, channels in / groups, channels out]. Output
-// channels of group g are made of input channels of group g. A depthwise filter [rows, columns, channels, multiplier]
-// is the same bytes as [rows, columns, 1, channels * multiplier] with groups = channels; either shape is taken.
-// The bias's gradient is reduce(sum) of dy over all axes but the last.
+// channels of group g are computed from input channels of group g. A depthwise filter [rows, columns, channels,
+// multiplier] has the same bytes as [rows, columns, 1, channels * multiplier] with groups = channels; both shapes are
+// accepted. The bias's gradient is reduce(sum) of dy over all axes but the last.
 //
-// Own kernels, no library: products are gathered straight from the image, or from a copy of a part of it with its
-// padding in `scratch`; nothing is allocated. Each output is one chain of fused multiply-adds in the order rows,
-// columns, channels of the filter. But f32 windows of 3x3, stride 1, with channels that fill vectors (16 or more) are
-// computed in tiles by Winograd's F(2x2, 3x3), with 16 products for 36 and rounding errors a few times as large; there
-// what is infinite or NaN reaches all four outputs of its tiles. Results depend on shapes alone, not on threads. A
-// fused bias and relu give the bits of the same steps taken one by one.
-// Thread safety: any thread, with its own scratch. Never throws.
+// Our own kernels, no library: products are gathered directly from the image, or from a padded copy of a part of it in
+// `scratch`; nothing is allocated. Each output is one chain of fused multiply-adds in the order rows, columns, channels
+// of the filter. However, f32 windows of 3x3, stride 1, with channels that fill vectors (16 or more) are computed in
+// tiles by Winograd's F(2x2, 3x3), with 16 products instead of 36 and rounding errors a few times as large; there
+// infinities and NaN reach all four outputs of their tiles. Results depend only on shapes, not on threads. A fused bias
+// and relu return the same bits as separate steps. Thread safety: any thread, with its own scratch. Never throws.
 #pragma once
 
 #include <cstddef>
@@ -34,7 +33,7 @@ struct Convolution {
   std::int64_t groups = 1;
 };
 
-// What is done to each result before it is written: + bias [channels], then relu.
+// Applied to each result before it is written: + bias [channels], then relu.
 struct ConvolutionFinish {
   const ConstTensorView* bias = nullptr;
   bool relu = false;
@@ -54,12 +53,12 @@ PLIMSOLL_API std::size_t convolution_scratch_bytes(ConvolutionPass pass, const S
 
 // All of them require shapes that agree: y has x's batch, window.positions_*() rows and columns, and the filter's
 // channels; groups divide both numbers of channels. One dtype, no overlap, scratch of convolution_scratch_bytes()
-// aligned to 64 bytes. The output is overwritten. Empty batches and images are fine.
+// aligned to 64 bytes. The output is overwritten. Batches and images may be empty.
 PLIMSOLL_API void convolution(const ConstTensorView& x, const ConstTensorView& filter, const TensorView& y,
                               const Convolution& convolution, const ConvolutionFinish& finish,
                               std::span<std::byte> scratch) noexcept;
 
-// dx of dy. A transposed convolution of an image dy: dx's shape is the caller's choice among those that give dy's.
+// dx from dy. A transposed convolution of an image dy: the caller chooses dx's shape among those that produce dy's.
 PLIMSOLL_API void convolution_input_gradient(const ConstTensorView& dy, const ConstTensorView& filter,
                                              const TensorView& dx, const Convolution& convolution,
                                              const ConvolutionFinish& finish, std::span<std::byte> scratch) noexcept;
@@ -68,7 +67,7 @@ PLIMSOLL_API void convolution_filter_gradient(const ConstTensorView& x, const Co
                                               const TensorView& dfilter, const Convolution& convolution,
                                               std::span<std::byte> scratch) noexcept;
 
-// [batch, columns, channels] as [batch, 1, columns, channels]. For a filter [columns, in, out] give `filter` = true.
+// [batch, columns, channels] as [batch, 1, columns, channels]. For a filter [columns, in, out] pass `filter` = true.
 template <class View>
 View with_height_1(const View& x, bool filter = false) {
   const Shape& s = x.shape();

@@ -1,11 +1,11 @@
-// Convolutions, pooling and normalizations of small image networks beside libtorch's, taking turns in one process, with
-// one thread and with two.
+// Convolutions, pooling and normalizations of small image networks compared with libtorch, alternating in one process,
+// with one thread and with two.
 //
 //   convolution_bench [part of a name]      // Best microseconds of each, ours / libtorch's, and our gain by two
 //   threads.
 //
 // libtorch gets each tensor in the layout it is faster with: rows are timed channels first and channels last, and the
-// better counts. Its results are compared with ours first.
+// faster counts. Its results are first compared with ours.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
@@ -39,7 +39,7 @@ std::vector<Row> rows;
 
 Torch random(at::IntArrayRef sizes) { return at::rand(sizes) * 2 - 1; }
 
-// Elements as they lie in memory.
+// Elements in memory order.
 TensorView view(const Torch& t) {
   return {t.data_ptr(), 0, f32, Shape(std::span<const std::int64_t>(t.sizes().data(), t.sizes().size()))};
 }

@@ -11,7 +11,8 @@
 namespace plimsoll {
 namespace {
 
-// 512 elements are 16 words: element e is bit e / 16 of word e % 16, so that vectors of elements meet vectors of words.
+// 512 elements are 16 words: element e is bit e / 16 of word e % 16, so that vectors of elements match vectors of
+// words.
 constexpr std::int64_t kWords = 16, kBits = 32, kGroup = kWords * kBits;
 constexpr std::int64_t kGrain = 64;  // Groups of a chunk.
 
@@ -41,7 +42,7 @@ void apply(const float* dy, const std::byte* from, float* dx) noexcept {
   }
 }
 
-// The same one by one: of the last group, and of f64.
+// The same one by one: for the last group, and for f64.
 template <class T>
 void pack_some(const T* y, std::int64_t n, std::byte* to) noexcept {
   std::uint32_t words[kWords] = {};

@@ -1,4 +1,4 @@
-// Where a rectified result is above zero, in one bit per element: what the gradient of a fused relu needs of it.
+// Where a rectified result is above zero, in one bit per element: all that the gradient of a fused relu needs.
 //
 //   relu_mask(y, mask);                       // mask: relu_mask_bytes(y.size())
 //   relu_mask_gradient(dy, mask, dx);         // dx = y > 0 ? dy : 0, the bits of BinaryOp::relu_grad; dx may be dy

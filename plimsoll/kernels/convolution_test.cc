@@ -246,7 +246,7 @@ TEST(Convolution, OneDimensionIsAHeightOfOne) {
   const Case c = {2, 1, 9, 3, 1, 3, 4, {}};
   TestScratch scratch(c.scratch_bytes(ConvolutionPass::forward, f32));
   convolution(with_height_1(x.view()), with_height_1(filter.view(), true), with_height_1(y.view()), {}, {}, scratch);
-  double sum = 0;  // Of batch 1, column 4, channel 2.
+  double sum = 0;  // For batch 1, column 4, channel 2.
   for (std::size_t k = 0; k < 3; ++k)
     for (std::size_t p = 0; p < 3; ++p) sum += x.at((9 + 4 + k) * 3 + p) * filter.at((k * 3 + p) * 4 + 2);
   EXPECT_NEAR(y.at((7 + 4) * 4 + 2), sum, 1e-6);

@@ -1,5 +1,5 @@
-// What the tests of convolutions, pooling and batch normalisation share: aligned scratch with a guard behind it, and
-// values that look random.
+// Shared by the tests of convolutions, pooling and batch normalisation: aligned scratch with a guard behind it, and
+// random-looking values.
 #pragma once
 
 #include <cstring>

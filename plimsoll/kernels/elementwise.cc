@@ -46,7 +46,7 @@ const Loop* loops_of(TernaryOp op, DType dtype) noexcept {
   return loops().ternary[static_cast<std::size_t>(op)][native_type(dtype)];
 }
 
-// Few elements, and none to convert, gather or repeat: one call of a loop. False when it takes more than that.
+// For few elements, none to convert, gather or repeat: one call of a loop. False when that is not enough.
 template <class... Views>
 inline bool run_small(const Loop* loops, const TensorView& out, const Views&... operands) noexcept {
   const std::size_t n = out.size();

@@ -5,15 +5,13 @@
 //   ternary(TernaryOp::clip, x, low, high, out);
 //   copy(scalar, out);                       // Fills; copy() casts and broadcasts.
 //
-// Every kernel requires operands whose shapes broadcast to the output's; the operands have one dtype (but copy, and the
-// condition of select), and the output has result_dtype(). The output may be exactly an operand's memory when that
-// operand is not broadcast; otherwise they do not overlap.
-// f32, f64, i32, i64 and bool are computed as they are; u8, i8, i16 through i32 and f16, bf16 through f32, tile by tile
-// on the stack. Integers wrap.
-// Thread safety: any thread. Cost: no allocation, never throws; parallel from some 32k elements, cut by shape alone, so
-// results do not depend on the number of threads. Outputs of 16 MiB and more are written around the caches. Operands of
-// the output's size and single elements are taken as they are, in a few nanoseconds; other broadcasts are planned
-// first.
+// Every kernel requires operands whose shapes broadcast to the output's; the operands have one dtype (except for copy
+// and the condition of select), and the output has result_dtype(). The output may be exactly an operand's memory when
+// that operand is not broadcast; otherwise they do not overlap. f32, f64, i32, i64 and bool are computed directly; u8,
+// i8, i16 through i32 and f16, bf16 through f32, tile by tile on the stack. Integers wrap. Thread safety: any thread.
+// Cost: no allocation, never throws; parallel from some 32k elements, cut by shape alone, so results do not depend on
+// the number of threads. Outputs of 16 MiB and more are written around the caches. Operands of the output's size and
+// single elements are used directly, within a few nanoseconds; other broadcasts are planned first.
 #pragma once
 
 #include "plimsoll/base/api.h"
@@ -61,7 +59,7 @@ PLIMSOLL_API void unary(UnaryOp op, const ConstTensorView& x, const TensorView& 
 PLIMSOLL_API void ternary(TernaryOp op, const ConstTensorView& a, const ConstTensorView& b, const ConstTensorView& c,
                           const TensorView& out) noexcept;
 
-// The same for operands that lie as the result does, one element after the other, or are one element for all.
+// The same for operands that are dense like the result, or a single element.
 struct FlatOperand {
   const void* data;
   bool repeated = false;
@@ -73,8 +71,8 @@ PLIMSOLL_API void unary(UnaryOp op, DType dtype, const void* x, void* out, std::
 PLIMSOLL_API void select(const ConstTensorView& condition, const ConstTensorView& a, const ConstTensorView& b,
                          const TensorView& out) noexcept;
 
-// out = x, broadcast and converted. Floats become integers by truncation, NaN 0, what is too large the nearest;
-// integers become smaller ones by wrapping; everything but zero is true. Rounds to nearest, ties to even.
+// out = x, broadcast and converted. Floats become integers by truncation (NaN becomes 0, values out of range the
+// nearest); integers become narrower ones by wrapping; nonzero is true. Rounds to nearest, ties to even.
 PLIMSOLL_API void copy(const ConstTensorView& x, const TensorView& out) noexcept;
 
 }  // namespace plimsoll

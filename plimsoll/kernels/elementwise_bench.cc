@@ -1,5 +1,5 @@
-// Elementwise kernels, reductions, softmax and movement against libtorch: one thread each, into outputs that exist,
-// taking turns within one run.
+// Elementwise kernels, reductions, softmax and movement against libtorch: one thread each, into existing outputs,
+// alternating within one run.
 //
 //   elementwise_bench [part of a name]      // A table: microseconds of each, and ours / libtorch's.
 #include <ATen/ATen.h>
@@ -27,7 +27,7 @@ using Torch = at::Tensor;
 
 struct Row {
   std::string name;
-  double target;  // Ours / libtorch's that is asked for.
+  double target;  // The required ratio, ours / libtorch's.
   Work ours, theirs;
 };
 

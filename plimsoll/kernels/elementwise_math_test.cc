@@ -15,7 +15,7 @@ struct Case {
   UnaryOp op;
   Reference exact;
   double max_ulps;
-  double low = -200, high = 200;  // Arguments; besides these every 2^14-th bit pattern that lies between.
+  double low = -200, high = 200;  // Arguments, and every 2^14-th bit pattern between them.
 };
 
 constexpr double kSqrtHalf = 0.70710678118654752440;
@@ -115,7 +115,7 @@ TEST(ElementwiseMath, GeluKeepsItsDigitsInTheTail) {
   EXPECT_EQ(z[4], HUGE_VAL);
 }
 
-// Relative to the largest of its two terms: they meet, with opposite signs, near -0.75.
+// Relative to the larger of its two terms, which cancel near -0.75.
 TEST(ElementwiseMath, GeluSlopesKeepTheirDigitsInTheTail) {
   const std::vector<float> x = arguments(-12.8, 20), one = {1};
   std::vector<float> y(x.size());

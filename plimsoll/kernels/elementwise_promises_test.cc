@@ -1,5 +1,5 @@
-// What every kernel of the lists promises: no allocation, results that do not depend on threads, nothing done to empty
-// tensors, and the special numbers of floats.
+// What every kernel of the lists promises: no allocation, results that do not depend on threads, nothing to do for
+// empty tensors, and the special values of floats.
 #include <gtest/gtest.h>
 
 #include <cstring>

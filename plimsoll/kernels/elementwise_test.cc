@@ -29,7 +29,7 @@ std::size_t source_index(const Shape& operand, const Shape& out, std::size_t i) 
   return index;
 }
 
-// The derivative, by differences: good to some nine digits. Of the functions below it is 0 and 1 far out.
+// The derivative, by differences: good to some nine digits. Far out it is 0 or 1 for the functions below.
 double slope(double (*f)(double), double x) {
   if (std::isinf(x)) return x > 0 ? 1 : 0;
   constexpr double kStep = 1e-4;

@@ -21,7 +21,7 @@ struct Indices {
   bool wide;
 };
 
-// Columns are shared out, so that each element is changed by one thread, in order.
+// Columns are divided among threads, so that one thread changes each element, in order.
 template <class T>
 void add_rows(const T* updates, const Indices& indices, std::int64_t count, std::int64_t width, T* out) noexcept {
   const std::int64_t part = std::max<std::int64_t>(64, kGrain / std::max<std::int64_t>(1, count));

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/rounding.h"
 #include "plimsoll/base/thread_pool.h"
 #include "plimsoll/kernels/internal/group_norm_loops.h"
 
@@ -11,7 +12,7 @@ namespace plimsoll {
 namespace {
 
 constexpr std::int64_t kRowsPerBlock = 64;  // Summed in the elements' type; blocks are summed in f64.
-constexpr std::int64_t kArrays = 6;         // Of channels, that an item works with.
+constexpr std::int64_t kArrays = 6;         // Per-channel arrays that an item uses.
 
 template <class T, class View>
 auto* data_or_null(const View& view) noexcept {
@@ -27,7 +28,7 @@ struct Extent {
 
 std::size_t item_bytes(std::int64_t channels, DType dtype) noexcept {
   const std::size_t bytes = static_cast<std::size_t>(channels) * (kArrays * size_of(dtype) + 2 * sizeof(double));
-  return (bytes + 63) / 64 * 64;
+  return round_up(bytes, 64);
 }
 
 // One item of the batch with its scratch.
@@ -35,7 +36,7 @@ template <class T>
 struct Item {
   std::int64_t rows, channels, groups;
   const GroupNormLoopsOf<T>& loops;
-  double* totals[2];  // Of channels.
+  double* totals[2];  // Per channel.
   T *block[2], *mean, *rstd, *factor, *shift;
 
   Item(const Extent& sizes, std::int64_t the_groups, std::byte* scratch) noexcept

@@ -1,14 +1,14 @@
-// Group normalization, channels last: each group of channels of each item to mean 0 and variance 1, then each channel
-// scaled and shifted; and its gradient.
+// Group normalization, channels last: normalizes each group of channels of each item to mean 0 and variance 1, then
+// scales and shifts each channel; and its gradient.
 //
 //   group_norm(x, 8, gamma, beta, 1e-3, {y, mean, rstd}, scratch);   // x [4, 32, 32, 64]: 8 groups of 8 channels
 //   group_norm_gradient(x, 8, gamma, mean, rstd, dy, {dx, dgamma, dbeta}, scratch);
 //
 // y = (x - mean) rstd gamma + beta with the mean and variance over all positions and the group's channels. As many
 // groups as channels is instance normalization. Requires f32 or f64, one dtype, channels a multiple of the groups.
-// Views without an address are left out; y may be x, and dx may be dy.
-// Thread safety: any thread, with its own scratch. Cost: two reads and a write; items of the batch go in parallel; no
-// allocation, never throws, cut by shape alone.
+// Views without an address are skipped; y may be x, and dx may be dy.
+// Thread safety: any thread, with its own scratch. Cost: two reads and a write; items of the batch run in parallel; no
+// allocation, never throws, split by shape only.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What kernel tests share: a tensor with its own memory, and awkward values to fill it with.
+// Shared by kernel tests: a tensor with its own memory, and awkward values to fill it with.
 //
 //   TestTensor x = TestTensor::from<float>({2, 3}, [](std::int64_t i) { return float(i); });
 //   binary(BinaryOp::add, x.view(), x.view(), y.view());

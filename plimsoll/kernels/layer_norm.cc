@@ -11,8 +11,9 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::int64_t kGrain = 16384;      // Elements per chunk.
-constexpr std::int64_t kMaxPieces = 16;     // Into which rows are cut for the gradients of gamma and beta.
+constexpr std::int64_t kGrain = 16384;  // Elements per chunk.
+constexpr std::int64_t kMaxPieces =
+    16;  // The most pieces that rows are split into for the gradients of gamma and beta.
 constexpr std::int64_t kRowsPerBlock = 64;  // Rows whose gradients are summed in their own type; blocks in f64.
 
 template <class T>
@@ -48,7 +49,7 @@ void normalize_rows(const ConstTensorView& x, std::int64_t columns, const ConstT
   });
 }
 
-// How rows are cut: of the shape alone. Each piece has sums of dgamma and dbeta: of a block, then of all.
+// How rows are split, by shape only. Each piece has sums of dgamma and dbeta: for a block, then for all.
 struct Cut {
   std::int64_t pieces, rows_per_piece;
   std::size_t block_bytes, piece_bytes;
@@ -57,7 +58,7 @@ struct Cut {
     pieces =
         std::clamp<std::int64_t>(rows * columns / kGrain, 1, std::min(kMaxPieces, std::max<std::int64_t>(rows, 1)));
     rows_per_piece = divide_up(rows, pieces);
-    const auto rounded = [](std::size_t bytes) { return (bytes + 63) / 64 * 64; };
+    const auto rounded = [](std::size_t bytes) { return round_up(bytes, 64); };
     block_bytes = rounded(2 * static_cast<std::size_t>(columns) * size_of(dtype));
     piece_bytes = block_bytes + rounded(2 * static_cast<std::size_t>(columns) * sizeof(double));
   }

@@ -1,12 +1,13 @@
-// Layer normalization: every row to mean 0 and variance 1, then scaled and shifted; and its gradient.
+// Layer normalization: every row is normalized to mean 0 and variance 1, then scaled and shifted; and its gradient.
 //
 //   layer_norm(x, 256, gamma, beta, 1e-3, {.y = y, .mean = mean, .rstd = rstd});      // x [8, 128, 256], gamma [256]
 //   layer_norm_gradient(x, 256, gamma, mean, rstd, dy, {dx, dgamma, dbeta}, scratch);
 //
 // y = (x - mean) rstd gamma + beta, rstd = 1 / sqrt(variance + epsilon), the variance that of the row divided by its
 // length (two passes over the row, which stays in cache). A row is the last k axes together: `columns` elements.
-// Requires f32 or f64, one dtype, columns > 0. Views without an address are left out.
-// Thread safety: any thread, with its own scratch. Cost: memory speed; no allocation, never throws, cut by shape alone.
+// Requires f32 or f64, one dtype, columns > 0. Views without an address are skipped.
+// Thread safety: any thread, with its own scratch. Cost: memory speed; no allocation, never throws, split by shape
+// only.
 #pragma once
 
 #include <cstddef>

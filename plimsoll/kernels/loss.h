@@ -4,10 +4,10 @@
 //   sparse_softmax_cross_entropy(logits, labels, out);   // logits [rows, classes], labels [rows] of i32 or i64
 //   squared_error(predictions, targets, out);            // Both [rows, columns]; loss [rows]: the mean over a row
 //
-// Predictions are [..., columns], seen as rows; loss has one element per row. Reshape to [n, 1] for a loss per element.
-// Requires f32 or f64, one dtype for all but integer labels, columns > 0; the gradient may be where the predictions
-// are, nothing else overlaps. Sums within a row of more than 512 are taken in blocks, between them in f64.
-// Thread safety: any thread. Cost: no allocation, never throws, cut by shape alone.
+// Predictions are [..., columns], viewed as rows; loss has one element per row. Reshape to [n, 1] for a loss per
+// element. Requires f32 or f64, one dtype for all but integer labels, columns > 0; the gradient may overwrite the
+// predictions, nothing else overlaps. Sums within a row of more than 512 are taken in blocks, between them in f64.
+// Thread safety: any thread. Cost: no allocation, never throws, split by shape only.
 #pragma once
 
 #include "plimsoll/base/api.h"
@@ -15,15 +15,15 @@
 
 namespace plimsoll {
 
-// What is wanted; a view without an address is not.
+// The results to compute; views without an address are skipped.
 struct LossOutputs {
   TensorView loss;           // [rows]
   TensorView gradient;       // As the predictions: the derivative of scale * sum of upstream[row] loss[row].
   ConstTensorView upstream;  // [rows]; without an address all ones.
-  double scale = 1;          // Of the gradient alone.
+  double scale = 1;          // For the gradient only.
 };
 
-// -log softmax(logits)[label]. A label outside of [0, classes) makes its row NaN, loss and gradient.
+// -log softmax(logits)[label]. A label outside [0, classes) makes the row's loss and gradient NaN.
 PLIMSOLL_API void sparse_softmax_cross_entropy(const ConstTensorView& logits, const ConstTensorView& labels,
                                                const LossOutputs& out) noexcept;
 

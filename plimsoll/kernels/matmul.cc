@@ -13,7 +13,7 @@
 namespace plimsoll {
 namespace {
 
-// The product of the first matrices, but for the addresses.
+// The product of the first matrices, without the addresses.
 MatmulProduct product_of(const Shape& a, const Shape& b, DType dtype, MatmulFlags flags) noexcept {
   const std::int64_t a_rows = a[a.rank() - 2], a_columns = a.back(), b_rows = b[b.rank() - 2], b_columns = b.back();
   MatmulProduct x;
@@ -32,7 +32,7 @@ MatmulProduct product_of(const Shape& a, const Shape& b, DType dtype, MatmulFlag
 
 Sizes batch_of(const Shape& shape) noexcept { return shape.sizes().first(shape.rank() - 2); }
 
-// Where the matrices of each batch lie.
+// The place of each batch's matrices.
 class Batches {
  public:
   Batches(const MatmulProduct& first, const Shape& a, const Shape& b, const TensorView& out) noexcept

@@ -1,13 +1,13 @@
-// Matrix products of f32 into an existing output, beside OpenBLAS and oneDNN in the same process.
+// Matrix products of f32 into an existing output, compared with OpenBLAS and oneDNN in the same process.
 //
 //   matmul_bench [threads [squares|shapes]]        (all four tables without arguments)
 //
-// The three take turns: a burst of samples of one is followed by one of the next, and each library has its best
+// The three alternate: a burst of samples of one is followed by a burst of the next, and each library has its best
 // setting: with one thread the serial OpenBLAS, with more the pthread build; oneDNN's primitive and memory objects are
-// made beforehand, with the number of threads they run with. With more than one thread a burst begins when all
-// threads of the process sleep, so that the spinning workers of one library do not disturb the next. Gflop/s by the
-// best sample; the ratios are those of ours to the better peer, by best and by median sample. A result that differs
-// from the peers' is an error.
+// made beforehand, with the number of threads they run with. With more than one thread a burst begins when all threads
+// of the process sleep, so that the spinning workers of one library do not disturb the next. Gflop/s by the best
+// sample; the ratios are those of ours to the better peer, by best and by median sample. A result that differs from the
+// peers' is an error.
 #include <dlfcn.h>
 #include <fmt/format.h>
 
@@ -45,7 +45,7 @@ T symbol(void* library, const char* name) {
   return reinterpret_cast<T>(found);
 }
 
-// One build of OpenBLAS, its names kept to itself.
+// One build of OpenBLAS, with its symbols kept private.
 class OpenBlas {
  public:
   OpenBlas(const char* path, int threads) : library_(dlopen(path, RTLD_NOW | RTLD_LOCAL)) {
@@ -121,12 +121,12 @@ void settle() {
 }
 
 constexpr double kSampleSeconds = 2e-4, kBurstSeconds = 4e-3;
-constexpr double kSeconds = 1.5;  // Of all bursts of a case.
+constexpr double kSeconds = 1.5;  // For all bursts of a case.
 constexpr int kFewest = 7;        // Bursts of each.
 
 struct Lane {
   std::function<void()> run;
-  std::int64_t calls = 1;  // Of one sample.
+  std::int64_t calls = 1;  // Per sample.
   std::vector<double> samples = {};
 
   void choose_calls() {

@@ -194,7 +194,7 @@ TYPED_TEST(MatmulOf, MakesNoHeapAllocation) {
 }
 
 TEST(Matmul, HalvesAreRoundedOnceAtTheEnd) {
-  // 2048 + 1 is not an f16; of 2048 + 1 + 1, rounded at each step, 2048 would remain.
+  // 2048 + 1 is not an f16; 2048 + 1 + 1, rounded at each step, would stay 2048.
   const TestTensor a = TestTensor::from<float16>({1, 3}, [](std::int64_t i) { return i == 0 ? 2048.f : 1.f; });
   const TestTensor b = TestTensor::from<float16>({3, 1}, [](std::int64_t) { return 1.f; });
   TestTensor out(f16, {1, 1});

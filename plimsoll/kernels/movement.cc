@@ -14,7 +14,7 @@ namespace {
 constexpr std::int64_t kGrain = 32768;
 constexpr std::int64_t kBlock = 64;  // Rows that are transposed together, square by square.
 
-// A box copy with axes merged where both sides go on evenly; outermost first.
+// A box copy with axes merged where both sides advance evenly; outermost first.
 struct BoxCopy {
   int rank = 0;
   std::array<std::int64_t, kMaxRank> sizes, from, to;
@@ -40,7 +40,7 @@ struct BoxCopy {
     std::rotate(to.begin() + static_cast<std::ptrdiff_t>(a), to.begin() + axis + 1,
                 to.begin() + static_cast<std::ptrdiff_t>(n));
   }
-  // Of the position among the first `axes` axes.
+  // For a position among the first `axes` axes.
   void offsets(std::int64_t position, int axes, std::int64_t& x, std::int64_t& y) const noexcept {
     for (int i = axes; i-- > 0;) {
       const auto axis = static_cast<std::size_t>(i);

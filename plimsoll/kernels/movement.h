@@ -17,7 +17,7 @@
 
 namespace plimsoll {
 
-// Where the elements of a box lie in a tensor: the first one, and the step along each axis, in elements. A step may be
+// The place of a box in a tensor: its first element, and the step along each axis, in elements. A step may be
 // negative (reversal) or 0 (repetition, when read).
 struct BoxLayout {
   std::int64_t start = 0;
@@ -54,11 +54,11 @@ PLIMSOLL_API void gather(const ConstTensorView& x, const ConstTensorView& indice
 // out[indices[i]] += updates[i] for rows (axis 0) of `out`, in order of i for each row. f32, f64, i32, i64.
 PLIMSOLL_API void scatter_add(const ConstTensorView& updates, const ConstTensorView& indices,
                               const TensorView& out) noexcept;
-// The same, but overwriting; the last of equal indices stays.
+// The same, but overwriting; the last of equal indices wins.
 PLIMSOLL_API void scatter(const ConstTensorView& updates, const ConstTensorView& indices,
                           const TensorView& out) noexcept;
 
-// out [..., depth]: 1 where the last axis's position is the index, else 0; all 0 for an index outside of the depth.
+// out [..., depth]: 1 where the last axis's position is the index, else 0; all 0 for an index outside the depth.
 PLIMSOLL_API void one_hot(const ConstTensorView& indices, const TensorView& out) noexcept;
 
 }  // namespace plimsoll

@@ -5,7 +5,7 @@
 // The formulas are those of Keras (2.11 and later); w parameter, g gradient, t the step, from 1. Where TF.js differs, a
 // field chooses. Factors of a whole step (1 - beta^t) are computed in f64, elements in their own type.
 // Requires f32 or f64, one dtype and size for all tensors of a call, no overlap. Thread safety: any thread.
-// Cost: memory speed; no allocation, never throws. An element's result depends on that element alone.
+// Cost: memory speed; no allocation, never throws. An element's result depends only on that element.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ PLIMSOLL_API void update_momentum(const MomentumUpdate& options, const ConstTens
 // s = rho s + (1 - rho) g^2;  step = learning_rate g / sqrt(s + epsilon)
 // With a mean gradient (centered):  a = rho a + (1 - rho) g;  step = learning_rate g / sqrt(s - a^2 + epsilon)
 // With a momentum slot:             m = momentum m + step;  w -= m;  otherwise w -= step
-// TF.js subtracts epsilon when centered: give it the negative one. Slots without an address are not used.
+// TF.js subtracts epsilon when centered: pass the negative of it. Slots without an address are not used.
 struct RmspropUpdate {
   double learning_rate = 0.001, rho = 0.9, momentum = 0, epsilon = 1e-7;
 };
@@ -81,7 +81,7 @@ struct AdamaxUpdate {
 PLIMSOLL_API void update_adamax(const AdamaxUpdate& options, const ConstTensorView& gradient,
                                 const TensorView& parameter, const TensorView& m, const TensorView& u) noexcept;
 
-// Of all elements, in f64.
+// Over all elements, in f64.
 PLIMSOLL_API double sum_of_squares(const ConstTensorView& x) noexcept;
 
 }  // namespace plimsoll

@@ -41,7 +41,7 @@ std::vector<Rule> momentum_rules() {
     for (const bool outside : {false, true})
       rules.push_back({"momentum", 0,
                        [=](TestTensor& w, const TestTensor& g, TestTensor* slots, int step) {
-                         // A rate that changes tells the two kinds of velocity apart.
+                         // A changing rate distinguishes the two kinds of velocity.
                          const MomentumUpdate options = {0.1 / step, 0.9, nesterov, outside};
                          update_momentum(options, g.view(), w.view(), slots[0].view());
                        },

@@ -12,7 +12,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::int64_t kSlots = 8;       // Rows under way at once.
+constexpr std::int64_t kSlots = 8;       // Rows in progress at once.
 constexpr std::int64_t kFew = 32;        // Positions that are kept sorted.
 constexpr std::int64_t kRowsAtOnce = 4;  // Running sums side by side.
 constexpr std::int64_t kColumns = 256;   // Likewise, of columns.
@@ -31,7 +31,7 @@ struct Before {
   }
 };
 
-// The positions of the k largest, in order: kept sorted while the others pass by, if they are few. `order` has n
+// The positions of the k largest, in order: kept sorted during one pass, if they are few. `order` has n
 // places.
 template <class T>
 void first_by_value(const T* x, std::int64_t n, std::int64_t k, std::int64_t* order) noexcept {

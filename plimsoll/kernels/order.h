@@ -4,7 +4,7 @@
 //   top_k(x, 3, values, indices, scratch);            // x [.., n], values and indices [.., 3]
 //   cumsum(x, 1, {.exclusive = true}, out);
 //
-// NaN is taken for the largest value; equal elements keep their order, so that the first index comes first.
+// NaN counts as the largest value; equal elements keep their order, so that the first index comes first.
 // Thread safety: any thread, with its own scratch. Cost: no allocation, never throws; results do not depend on the
 // number of threads.
 #pragma once

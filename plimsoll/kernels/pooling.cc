@@ -34,7 +34,7 @@ struct PoolCall {
   void (*loop)(const PoolRow<Input, Output>&);
   PoolSizes sizes;
   const Pooling& pooling;
-  std::int64_t size;  // Of an element.
+  std::int64_t size;  // Bytes of an element.
   Bytes* x;
   OutputBytes* y;
 

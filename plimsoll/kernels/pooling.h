@@ -5,7 +5,7 @@
 //   max_pool_gradient(dy, positions, dx, pool);
 //
 // Padding is not part of a window: it never is the maximum and is not counted in the average. A window with nothing but
-// padding gives the lowest value (-infinity) or 0, and its gradient goes nowhere. NaN is the maximum; among equals the
+// padding yields the lowest value (-infinity) or 0, and its gradient is dropped. NaN is the maximum; among equals the
 // first in order of rows and columns, which alone gets the gradient.
 // The gradient of a maximum needs neither x nor y, only the position of the maximum in its window: 1, 2, 4 or 8 bits
 // per output for windows of up to 2, 4, 16 or 256 taps, 32 bits above.
@@ -23,7 +23,7 @@
 namespace plimsoll {
 
 struct Pooling {
-  std::int64_t rows = 1, columns = 1;  // Of the window.
+  std::int64_t rows = 1, columns = 1;  // The window's size.
   Window window;
 };
 
@@ -36,7 +36,7 @@ PLIMSOLL_API std::size_t max_pool_positions_bytes(const Shape& y, const Pooling&
 // All require y (or dy) with the batch and channels of x (or dx) and as many rows and columns as the window has
 // positions; one dtype, no overlap. The output is overwritten.
 
-// `positions` is null when no gradient will be asked for, else max_pool_positions_bytes() aligned to 4 bytes.
+// `positions` is null when no gradient is needed, else max_pool_positions_bytes() aligned to 4 bytes.
 PLIMSOLL_API void max_pool(const ConstTensorView& x, const TensorView& y, const Pooling& pooling,
                            std::byte* positions) noexcept;
 PLIMSOLL_API void max_pool_gradient(const ConstTensorView& dy, const std::byte* positions, const TensorView& dx,

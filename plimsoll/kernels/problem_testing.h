@@ -1,5 +1,5 @@
-// What tests share of kernels that have a gradient: a Problem has all that one call reads and writes, forward(),
-// backward() and objective(), a sum that its gradients are of.
+// Shared by tests of kernels with a gradient: a Problem has all that one call reads and writes, forward(), backward()
+// and objective(), a sum to which its gradients belong.
 #pragma once
 
 #include <gtest/gtest.h>

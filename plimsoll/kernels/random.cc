@@ -6,6 +6,7 @@
 
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/philox.h"
+#include "plimsoll/base/rounding.h"
 #include "plimsoll/base/thread_pool.h"
 
 namespace plimsoll {
@@ -21,7 +22,7 @@ void fill(const TensorView& out, Draw draw) noexcept {
   const auto n = static_cast<std::int64_t>(out.size());
   visit_dtype(out.dtype(), [&]<class T>(TypeTag<T>) {
     T* y = out.data<T>();
-    parallel_for((n + 3) / 4, kGrain, [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(divide_up(n, 4), kGrain, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t block = begin; block < end; ++block) {
         const auto values = draw(static_cast<std::uint64_t>(block));
         for (std::int64_t i = 0; i < std::min<std::int64_t>(4, n - block * 4); ++i)
@@ -48,7 +49,7 @@ std::array<double, 4> scaled(const Four& values, double factor, double offset) n
 void random_uniform(RandomState state, double low, double high, const TensorView& out) noexcept {
   PLIMSOLL_CHECK(is_floating(out.dtype()));
   const Philox random(state.key, state.offset);
-  // In f32 the largest draw could round up to `high`; it is taken for the value below.
+  // In f32 the largest draw could round up to `high`; it is replaced by the value below.
   const float below = std::nextafter(static_cast<float>(high), static_cast<float>(low));
   fill(out, [&](std::uint64_t block) {
     const PhiloxBlock words = random.block(state.offset + block);

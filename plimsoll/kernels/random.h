@@ -1,4 +1,4 @@
-// Random numbers into tensors: a function of key, offset and shape alone, so that any of them can be drawn again.
+// Random numbers for tensors: a function of key, offset and shape only, so that any of them can be drawn again.
 //
 //   RandomState state = {.key = seed, .offset = 0};
 //   random_normal(state, 0, 1, out);
@@ -13,6 +13,7 @@
 #include <cstdint>
 
 #include "plimsoll/base/api.h"
+#include "plimsoll/base/rounding.h"
 #include "plimsoll/base/tensor_view.h"
 
 namespace plimsoll {
@@ -23,7 +24,7 @@ struct RandomState {
 };
 
 // Blocks that a fill of this many elements uses up.
-constexpr std::uint64_t random_blocks(std::size_t elements) noexcept { return (elements + 3) / 4; }
+constexpr std::uint64_t random_blocks(std::size_t elements) noexcept { return divide_up<std::uint64_t>(elements, 4); }
 
 // [low, high). Floats: a multiple of 2^-24 of the range (f16 and bf16 may
 // round up to `high`). Integers: every one equally likely up to 2^-32.
@@ -32,7 +33,7 @@ PLIMSOLL_API void random_uniform_integers(RandomState state, std::int64_t low, s
                                           const TensorView& out) noexcept;
 // Floats only.
 PLIMSOLL_API void random_normal(RandomState state, double mean, double deviation, const TensorView& out) noexcept;
-// Within two deviations of the mean: what falls outside is drawn again. Floats only.
+// Within two deviations of the mean: values outside are drawn again. Floats only.
 PLIMSOLL_API void random_truncated_normal(RandomState state, double mean, double deviation,
                                           const TensorView& out) noexcept;
 // 1 with the probability, else 0. All dtypes.

@@ -82,7 +82,7 @@ struct Forward {
     for_rows(begin, end, k, loops.gru);
   }
 
-  // Carries over what is masked, and writes outputs.
+  // Carries masked states over and writes outputs.
   void finish(std::int64_t b, std::int64_t k, bool& seen) const noexcept {
     const std::int64_t t = plan.place(k), units = plan.units;
     if (is_masked(mask, plan.time, b, t)) {

@@ -1,4 +1,4 @@
-// Recurrent layers over whole sequences: SimpleRNN, LSTM and GRU as Keras has them, and their gradients.
+// Recurrent layers over whole sequences: SimpleRNN, LSTM and GRU as in Keras, and their gradients.
 //
 //   RecurrentRule lstm = {.cell = RecurrentCell::lstm};
 //   recurrent(lstm, {.x = x, .kernel = w, .recurrent_kernel = u, .bias = b}, {.sequence = y}, workspace, scratch);
@@ -12,10 +12,9 @@
 //           reset_after: f(x W + b + r (h U + b_2)), and the bias is [2, 3 units]: b, then b_2 of all gates
 //
 // A masked step carries the state over and repeats the output before it (zeros when there was none).
-// The input's products are one matrix product for all steps. Then parts of the batch go through time, each in one
-// thread; every result depends on shapes alone, not on threads. No allocation, never throws.
-// Requires f32 or f64, one dtype for all but the mask, at least one step. Thread safety: any thread, with its own
-// memory.
+// The input's products are one matrix product for all steps. Then parts of the batch run through time, each in one
+// thread; every result depends only on shapes, not on threads. No allocation, never throws. Requires f32 or f64, one
+// dtype for all but the mask, at least one step. Thread safety: any thread, with its own memory.
 #pragma once
 
 #include <cstddef>
@@ -39,9 +38,9 @@ struct RecurrentRule {
   bool reset_after = false;       // GRU: Keras 2 has true, TF.js false.
   bool reverse = false;           // From the last step to the first.
   bool in_step_order = false;     // When reversed: the sequence begins with the step taken first (Keras' go_backwards);
-                                  // otherwise an output lies where its input does.
-  bool keep_for_gradient = true;  // The workspace will be given to recurrent_gradient().
-  bool unmasked = false;          // There is no mask: an LSTM then keeps no h, which the gradient makes again.
+                                  // otherwise an output has its input's place.
+  bool keep_for_gradient = true;  // The workspace will be passed to recurrent_gradient().
+  bool unmasked = false;          // There is no mask: an LSTM then keeps no h, which the gradient recomputes.
   bool operator==(const RecurrentRule&) const = default;
 };
 
@@ -49,7 +48,7 @@ struct RecurrentSizes {
   std::int64_t batch, time, inputs, units;
 };
 
-// Views without an address are left out.
+// Views without an address are skipped.
 struct RecurrentInputs {
   ConstTensorView x, kernel, recurrent_kernel, bias;
   ConstTensorView initial_h, initial_c;  // [batch, units]; otherwise zeros.
@@ -81,7 +80,7 @@ PLIMSOLL_API void recurrent(const RecurrentRule& options, const RecurrentInputs&
                             std::span<std::byte> scratch) noexcept;
 
 // The gradients of the sum of all results, each times its `upstream`. Takes the same inputs, and the workspace as
-// recurrent() left it, which it leaves so. Gradients are set, not added to. Scratch holds some 128 rows at a time.
+// recurrent() left it, without changing it. Gradients are set, not added to. Scratch holds some 128 rows at a time.
 PLIMSOLL_API void recurrent_gradient(const RecurrentRule& options, const RecurrentInputs& in,
                                      const RecurrentResults<ConstTensorView>& upstream, const RecurrentGradients& out,
                                      std::span<const std::byte> workspace, std::span<std::byte> scratch) noexcept;

@@ -148,7 +148,7 @@ struct Products {
   TensorView products() const noexcept { return view(plan.slopes, plan.width()); }
   T* third_gate(std::int64_t row) const noexcept { return plan.slopes + row * plan.width() + plan.first_columns(); }
 
-  // What the products of some rows read, made by the thread that went through time with them: inputs and states of the
+  // What the products of some rows read, prepared by the thread that ran them through time: inputs and states of the
   // chunk's steps side by side, and the biases' sums.
   void prepare(std::int64_t begin, std::int64_t end) const noexcept {
     if (out.kernel.base()) gather(in.x.data<T>(), plan.inputs, plan.chunk_x, begin, end);
@@ -189,7 +189,7 @@ struct Products {
     matmul(a, b, to, {.transpose_a = true, .accumulate = !is_first()}, scratch);
   }
 
-  // Adds what a group's rows give to the group's own sums: of the gates, then of a GRU's `extra`.
+  // Adds the gradients of a group's rows to the group's own sums: for the gates, then for a GRU's `extra`.
   void add_to_bias(std::int64_t begin, std::int64_t end) const noexcept {
     T* sums = plan.bias_sums_of(begin);
     add_rows(plan.slopes, plan.width(), begin, end, sums);
@@ -221,7 +221,7 @@ struct Products {
     if (plan.is_gru() && !has_two_biases()) third_of_kernel(out.recurrent_kernel.data<T>());
   }
 
-  // Without reset_after the third gate's products were those of r h, not of h.
+  // Without reset_after the third gate multiplies r h, not h.
   void third_of_kernel(T* kernel) const noexcept {
     const std::int64_t units = plan.units;
     for (std::int64_t r = 0; r < rows(); ++r) copy_row(plan.extra_slopes + r * units, third_gate(r), units);

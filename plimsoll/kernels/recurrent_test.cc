@@ -81,7 +81,7 @@ void expect_slopes(RecurrentProblem& p, TestTensor& variable, const TestTensor& 
     at = before - h;
     const double below = p.objective(), slope = (above - below) / (2 * h);
     at = before;
-    const double bend = std::fabs(above - 2 * middle + below) / (2 * h);  // Large where a relu's corner lies between.
+    const double bend = std::fabs(above - 2 * middle + below) / (2 * h);  // Large where a relu's corner is in between.
     ASSERT_NEAR(gradient.at(i), slope, 2e-6 * (1 + std::fabs(slope)) + (bend > 1e-4 ? bend : 0))
         << name_of(p) << " " << name << " at " << i;
   }

@@ -1,4 +1,4 @@
-// What the tests of recurrent layers share: a problem with all its tensors, and the slow way to solve it.
+// Shared by the tests of recurrent layers: a problem with all its tensors, and the slow way to solve it.
 #pragma once
 
 #include <algorithm>

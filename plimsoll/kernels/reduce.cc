@@ -15,7 +15,7 @@ namespace plimsoll {
 namespace {
 
 constexpr std::int64_t kGrain = 32768;   // Elements per chunk.
-constexpr std::int64_t kMaxPieces = 16;  // Into which one fold is cut.
+constexpr std::int64_t kMaxPieces = 16;  // The most pieces that one fold is split into.
 
 constexpr Fold kFolds[] = {kFoldSum, kFoldSum, kFoldProduct, kFoldMax, kFoldMin, kFoldMax, kFoldMin};  // By operation.
 Fold fold_of(ReduceOp op) noexcept { return kFolds[static_cast<std::size_t>(op)]; }
@@ -196,7 +196,7 @@ struct SimpleReduction {
   bool over_last;
 };
 
-// Whether the axes are such, and the elements so few that one thread takes them all.
+// Whether the axes are like that, with few enough elements for one thread.
 bool is_simple(const Shape& shape, AxesMask axes, std::size_t elements, std::size_t outputs,
                SimpleReduction& simple) noexcept {
   if (elements == 0 || elements > static_cast<std::size_t>(kGrain)) return false;

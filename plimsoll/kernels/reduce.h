@@ -4,11 +4,11 @@
 //   argmax(x, 1, out);                                  // x [4, 5]; out [4] of i64
 //   softmax(x, out);                                    // Along the last axis.
 //
-// Sums are taken in blocks: of floats within a block in f32, between blocks in f64, so that the error hardly grows with
-// the length. Integers are summed in 64 bits and then wrap. max, min, argmax and argmin: NaN wins.
-// Over nothing: sum 0, mean NaN (integers 0), product 1, max the lowest and min the highest value (infinite for
-// floats), any false, all true. Thread safety: any thread. Cost: no allocation, never throws; cut by shape alone, so
-// results do not depend on the number of threads.
+// Sums are computed in blocks: floats within a block in f32, between blocks in f64, so that the error hardly grows with
+// the length. Integers are summed in 64 bits and then wrap. max, min, argmax and argmin: NaN wins. Over nothing: sum 0,
+// mean NaN (integers 0), product 1, max the lowest and min the highest value (infinite for floats), any false, all
+// true. Thread safety: any thread. Cost: no allocation, never throws; split by shape only, so results do not depend on
+// the number of threads.
 #pragma once
 
 #include <cstdint>

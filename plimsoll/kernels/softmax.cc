@@ -14,7 +14,7 @@ namespace {
 constexpr std::int64_t kTile = 512;
 constexpr std::int64_t kGrain = 16384;
 
-// A row of halves, read tile by tile as f32 as often as it takes rather than kept.
+// A row of halves, converted to f32 tile by tile whenever it is read instead of being kept.
 struct HalfRow {
   HalfRow(const void* data, DType dtype, std::int64_t n) noexcept
       : data_(static_cast<const std::byte*>(data)), n_(n), widen_(cast_loop(dtype, f32)) {}

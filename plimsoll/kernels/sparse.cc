@@ -140,7 +140,7 @@ void sparse_row_splits(const std::int64_t* indices, std::int64_t entries, std::s
 void sparse_transpose(const SparseRows& a, std::int64_t* splits, std::int64_t* columns, std::int64_t* order) noexcept {
   const std::int64_t entries = a.entries();
   std::fill_n(splits, a.width + 1, std::int64_t{0});
-  // Counted one place ahead, so that splits[c + 1] is where column c goes on; in the end it is where it stops.
+  // Counted one place ahead, so that splits[c + 1] is where column c continues and finally ends.
   for (std::int64_t k = 0; k < entries; ++k)
     if (a.columns[k] + 2 <= a.width) ++splits[a.columns[k] + 2];
   for (std::int64_t c = 2; c <= a.width; ++c) splits[c] += splits[c - 1];

@@ -1,10 +1,10 @@
 // Sparse tensors: from coordinates to places in dense tensors and back, row splits, transposes.
 //
-//   const SparseSteps steps = sparse_steps({4, 1}, 2);    // Of a [4, 6]: everything in a row goes to one place.
+//   const SparseSteps steps = sparse_steps({4, 1}, 2);    // For a [4, 6]: a whole row has one place.
 //   sparse_add_at(values, indices, steps, out);           // out [4, 1]: the sums of the rows
 //   sparse_take(x, indices, steps, out);                  // out[k] = x[place of k]
 //
-// Coordinates are i64 [entries, rank], within range, in row-major order. All dtypes unless said.
+// Coordinates are i64 [entries, rank], within range, in row-major order. All dtypes unless stated.
 // Thread safety: any thread. Cost: no allocation, never throws; results do not depend on the number of threads.
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace plimsoll {
 
-// How far a step along each axis of a sparse tensor goes in a dense one.
+// How far a step along each axis of a sparse tensor moves in a dense one.
 struct SparseSteps {
   Strides steps = {};
   std::size_t rank = 0;
@@ -44,7 +44,7 @@ PLIMSOLL_API void sparse_max_at(const ConstTensorView& values, const ConstTensor
 PLIMSOLL_API std::int64_t count_nonzero(const ConstTensorView& x) noexcept;
 PLIMSOLL_API void nonzero_coordinates(const ConstTensorView& x, std::int64_t* coordinates) noexcept;
 
-// splits[r] = how many of the first coordinates, of which there is one every `rank`, are below r; r = 0 ... rows.
+// splits[r] = how many first coordinates (one in every `rank`) are below r; r = 0 ... rows.
 PLIMSOLL_API void sparse_row_splits(const std::int64_t* indices, std::int64_t entries, std::size_t rank,
                                     std::int64_t rows, std::int64_t* splits) noexcept;
 

@@ -1,8 +1,9 @@
-// Sparse times dense in f32 beside Eigen in the same process: 2048 x 2048, one element in a hundred, times [2048, n].
+// Sparse times dense in f32 compared with Eigen in the same process: 2048 x 2048, one element in a hundred, times
+// [2048, n].
 //
 //   sparse_bench
 //
-// The two take turns, sample by sample; Eigen has 32-bit indices and row-major operands. Its templates use only the
+// The two alternate, sample by sample; Eigen has 32-bit indices and row-major operands. Its templates use only the
 // instructions this file is compiled for: with -O3 -march=native it is three times as fast as without, so without them
 // the program says that the ratios are not fair to it. A ratio is Eigen's time, which is of one thread, to ours, by
 // best and by median sample. A result that differs is an error.

@@ -11,9 +11,9 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::int64_t kGrain = 131072;       // Multiplications per chunk.
-constexpr std::int64_t kPanelBytes = 512;     // Of a row of b at a time, so that what many rows read stays near.
-constexpr std::int64_t kMaxTriplePieces = 8;  // Into which rows are cut, each with marks of its own.
+constexpr std::int64_t kGrain = 131072;    // Multiplications per chunk.
+constexpr std::int64_t kPanelBytes = 512;  // Of a row of b at a time, so that what many rows read stays in the cache.
+constexpr std::int64_t kMaxTriplePieces = 8;  // The most pieces that rows are split into, each with its own marks.
 
 template <class T>
 const SparseLoopsOf<T>& loops_of() noexcept {

@@ -1,4 +1,4 @@
-// Rows of different lengths that lie one after the other: softmax over each, padding to one length and back.
+// Rows of different lengths, one after the other: softmax over each, padding to one length and back.
 //
 //   pad_rows(values, splits, out);       // values [total, ...], out [rows, width, ...]: a row's first `width`
 //   unpad_rows(padded, splits, out);     // the way back
@@ -14,7 +14,7 @@
 
 namespace plimsoll {
 
-// Over each run of equal numbers in `rows`, which rise. Of floats.
+// Over each run of equal numbers in `rows`, which increase. Floats only.
 PLIMSOLL_API void softmax_runs(const ConstTensorView& values, const ConstTensorView& rows,
                                const TensorView& out) noexcept;
 

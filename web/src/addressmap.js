@@ -1,5 +1,5 @@
-// The map of addresses: time to the right, addresses upwards, each block where it lies. Holes below the highest block
-// are shaded. Painted in slices, so that the page answers while a million events are drawn.
+// The map of addresses: time to the right, addresses upwards, each block at its address. Holes below the highest block
+// are shaded. Painted in slices, so that the page stays responsive while a million events are drawn.
 import {bytes_at} from './format.js';
 import {NEVER} from './history.js';
 
@@ -30,7 +30,7 @@ export class AddressMap {
     this.refresh();
   }
 
-  // Starts painting anew; what was being painted is given up.
+  // Starts painting from scratch; abandons unfinished painting.
   refresh() {
     const run = ++this.run;
     const scale = Math.min(devicePixelRatio, 2);
@@ -95,7 +95,7 @@ export class AddressMap {
 
   #finish(paint) {
     const {width, height, pixels, highest, hole, per_unit} = paint;
-    // Holes: what is free below the highest block of each column. Strips that stand for left-out addresses are none.
+    // Holes: what is free below the highest block of each column. Strips for omitted addresses are not holes.
     const rows = new Uint8Array(height);
     for (const {at, size} of this.history.stretches) {
       const bottom = height - (at - this.history.lowest) * per_unit, top = bottom - size * per_unit;
@@ -110,7 +110,7 @@ export class AddressMap {
     this.redraw();
   }
 
-  // The picture with what lies over it: axis, chosen moment, a block to point out.
+  // The map with its overlays: axis, chosen moment, a highlighted block.
   redraw(pointed = -1) {
     const {canvas, picture, timeline, view, history, colors} = this;
     if (picture.width < 2) return;
@@ -142,7 +142,7 @@ export class AddressMap {
     }
     draw.setLineDash([3, 3]);
     draw.strokeStyle = colors.soft;
-    for (let i = 1; i < history.stretches.length; ++i) {  // Where addresses that were never used are left out.
+    for (let i = 1; i < history.stretches.length; ++i) {  // Where unused addresses are omitted.
       const before = history.stretches[i - 1];
       const middle = (before.at + before.size + history.stretches[i].at) / 2 - history.lowest;
       const at = height - middle / (history.highest - history.lowest) * height;

@@ -1,5 +1,5 @@
-// Colours of canvases; those of the rest are in style.css. Categories are told apart by people who see few colours too,
-// and are in the order of the stack in the legend, the table and the words.
+// Colours of canvases; the others are in style.css. People with colour blindness can distinguish the categories, which
+// have the order of the stack in the legend, the table and the text.
 const LIGHT = {
   text: '#16222e', soft: '#4d5b68', grid: '#dfe5ea', hole: '#e9edf1', accent: '#b3261e', limit: '#b3261e',
   //            parameters gradients  optimizer  activations inputs    workspace  cache      other      unused

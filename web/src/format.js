@@ -27,7 +27,7 @@ export function time(ns, span = ns) {
 // A place on an axis of times whose marks are `step` apart.
 export function time_at(ns, span, step) {
   const [unit, name] = span >= 1e9 ? [1e9, 's'] : span >= 1e6 ? [1e6, 'ms'] : span >= 1e3 ? [1e3, 'µs'] : [1, 'ns'];
-  let digits = 0;  // As many as tell the marks apart.
+  let digits = 0;  // As many as distinguish the marks.
   while (step > 0 && digits < 9 && Math.abs(step / unit * 10 ** digits - Math.round(step / unit * 10 ** digits)) > 1e-6) ++digits;
   return `${(ns / unit).toFixed(digits)} ${name}`;
 }
@@ -46,7 +46,7 @@ export function element(tag, attributes = {}, ...children) {
   return made;
 }
 
-// Lets the browser do what waits: unpacking and painting happen in pieces.
+// Lets the browser do pending work: unpacking and painting happen in pieces.
 export function breathe() {
   return new Promise((resolve) => {
     const channel = new MessageChannel();

@@ -1,11 +1,11 @@
-// The run's history in arrays, and quick answers: how much was live when, of what, and where the fullest moments lie.
+// The run's history in arrays, and quick queries: how much of what was live when, and where the fullest moments are.
 //
 // A moment is an allocation or a free, numbered in order. Totals are kept for every moment, categories at every 256th,
-// and the fullest moment of every 16, 256, 4096, ... so that any window is summed up without looking at all of it.
+// and the fullest moment of every 16, 256, 4096, ... so that any window is summarized without a full scan.
 import {breathe} from './format.js';
 
 export const NEVER = 0xffffffff;
-export const UNUSED = 8;  // The category of parts of a plan's block that no value lies in; to be found after those of blocks.
+export const UNUSED = 8;  // The category of unused parts of a plan's block; follows those of blocks.
 export const KINDS = 9;
 const STRIDE = 256, FAN = 16, CHUNK = 100000;
 
@@ -99,7 +99,7 @@ export class History {
     this.stretches = this.head.stretches.filter(([of]) => arena < 0 || of === arena)
         .map(([of, from, size, at]) => ({arena: of, from, size, at}));
     const last = this.stretches[this.stretches.length - 1];
-    this.lowest = this.stretches[0]?.at ?? 0;  // Of the map, in units.
+    this.lowest = this.stretches[0]?.at ?? 0;  // The lowest place in the map, in units.
     this.highest = last ? last.at + last.size : 1;
   }
 
@@ -140,7 +140,7 @@ export class History {
     this.reserved = {at, units};
   }
 
-  // Of moments with equally many bytes the fuller one has more of them in use by values.
+  // Among moments with the same bytes, the fuller one has more of them in use by values.
   is_fuller(a, b) {
     return this.total[a] > this.total[b] || (this.total[a] === this.total[b] && this.unused[a] < this.unused[b]);
   }
@@ -226,7 +226,7 @@ export class History {
     return result;
   }
 
-  // The largest `n` live at a moment, largest first; what is unused of a plan is not one.
+  // The largest `n` live at a moment, largest first, without unused parts of plans.
   largest(moment, n) {
     const {born, died, chosen, arena, size, blocks, category, label} = this;
     const best = [];

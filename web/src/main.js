@@ -156,7 +156,7 @@ class Page {
     const {view, history} = this;
     const now = view.selected;
     let next = Math.max(view.moment_of(view.x_of(now) + distance), 0);
-    if (history.settled[next] === history.settled[now]) {  // One further, and over all that happened at once.
+    if (history.settled[next] === history.settled[now]) {  // One further, skipping everything that happened at the same time.
       next = now + Math.sign(distance);
       while (next > 0 && distance < 0 && history.settled[next] === now) --next;
     }
@@ -198,7 +198,7 @@ class Page {
     });
   }
 
-  // What stands under and over the timeline, when that has taken its place.
+  // What is below and above the timeline, once that has its size.
   #follow() {
     clearTimeout(this.following);
     this.following = setTimeout(() => {
@@ -235,7 +235,7 @@ class Page {
         const known = history.describe(hover.block);
         lines.push(row(known.category_index, name_of(known), bytes(known.bytes)), element('p', {class: 'tip-note'}, `${known.category}${known.name ? `, made by ${known.op}` : ''}, at offset ${bytes(history.address_of(history.offset[hover.block]))}`));
       } else {
-        lines.push(element('p', {class: 'tip-note'}, hover.address === null ? 'addresses that were never used' : `free, at offset ${bytes(hover.address)}`));
+        lines.push(element('p', {class: 'tip-note'}, hover.address === null ? 'addresses never used' : `free, at offset ${bytes(hover.address)}`));
       }
       this.map.redraw(hover.block);
     } else {
@@ -268,7 +268,7 @@ async function start() {
     const history = await History.make(data, (share) => loading.textContent = `Unpacking the trace… ${Math.round(70 + 30 * share)} %`);
     $('report').hidden = false;
     loading.remove();
-    window.report = new Page(history);  // For tests, and for the curious.
+    window.report = new Page(history);  // For tests and debugging.
     document.documentElement.dataset.ready = 'yes';
   } catch (error) {
     loading.textContent = `This report cannot be shown: ${error.message}`;

@@ -34,7 +34,7 @@ export class Marks {
     for (const step of steps) {
       if (every !== 1 && step.number % every !== 0) continue;
       const x = at(step), text = free === -Infinity ? `step ${count(step.number)}` : count(step.number);
-      const before = x + text_width(text) > left + width + 8;  // At the right end numbers stand before their lines.
+      const before = x + text_width(text) > left + width + 8;  // At the right end numbers are left of their lines.
       const named = (before ? x - text_width(text) : x) >= free;
       if (!named && x - line < 3) continue;
       parts.push(element('span', {class: `step${before && named ? ' before' : ''}`, style: `left:${x}px`}, named ? text : ''));
@@ -60,7 +60,7 @@ export class Marks {
   }
 }
 
-// Pixels that a short text takes at most, with some air after it.
+// The most pixels that a short text takes, with some space after it.
 const text_width = (text) => 7 * text.length + 8;
 
 function lower(marks, value, place) {

@@ -35,7 +35,7 @@ export class Moment {
 
   #make_head() {
     const head = document.getElementById('table-head');
-    const said = {name: 2, scope: 1, site: 4};  // Columns of which a trace may have nothing, and their place in labels.
+    const said = {name: 2, scope: 1, site: 4};  // Columns that a trace may leave empty, and their place in labels.
     this.columns = COLUMNS.filter(({key}) => !(key in said) || this.history.head.labels.some((label) => label[said[key]] !== 0));
     head.replaceChildren(...this.columns.map((column) => {
       const button = element('button', {type: 'button'}, column.title);
@@ -71,7 +71,7 @@ export class Moment {
     this.#fill_table();
   }
 
-  // Scopes are cut at '/', operations are leaves.
+  // Scopes are split at '/', operations are leaves.
   #build_tree() {
     const {history} = this;
     const by_label = new Map();
@@ -106,7 +106,7 @@ export class Moment {
     while (this.path.length && !this.#node_at(this.path)) this.path.pop();
   }
 
-  // Scopes around a label, and what it is called there. A name without a scope says by itself where it belongs.
+  // Scopes around a label, and what it is called there. A name without a scope contains its own path.
   #place_of(label) {
     const {names, labels} = this.history.head;
     const [op, scope, name] = labels[label].map((value, i) => i < 3 ? names[value] : value);
@@ -190,7 +190,7 @@ export class Moment {
     this.search.focus();
   }
 
-  // Which labels the search and the chosen scope let through.
+  // Which labels match the search and the chosen scope.
   #wanted_labels() {
     const words = this.search.value.toLowerCase().split(/\s+/).filter(Boolean);
     const scope = this.path.join('/'), inside = `${scope}/`;
@@ -251,7 +251,7 @@ export class Moment {
     const age = time(history.time[moment] - history.time[history.born[b]]);
     const cells = this.columns.map((column) => {
       const attributes = {class: `${column.number ? 'number' : ''} ${column.class ?? ''} of-${column.key}`};
-      if (column.key === 'bytes') return element('td', {...attributes, 'data-bytes': known.bytes, title: `${count(known.requested)} bytes asked for, ${count(known.bytes)} taken`}, bytes(known.bytes));
+      if (column.key === 'bytes') return element('td', {...attributes, 'data-bytes': known.bytes, title: `${count(known.requested)} bytes requested, ${count(known.bytes)} allocated`}, bytes(known.bytes));
       if (column.key === 'age') return element('td', attributes, history.steps.length ? `${count(steps)} ${steps === 1 ? 'step' : 'steps'}` : age, element('span', {class: 'small'}, history.steps.length ? age : ''));
       if (column.key === 'category')
         return element('td', attributes, element('span', {class: 'swatch', style: `--fill:${this.colors.categories[known.category_index]}`}), known.category);

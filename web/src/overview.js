@@ -1,4 +1,4 @@
-// What stands above the pictures: figures, findings; and below them: forecast and measurement.
+// Above the charts: figures and findings; below them: forecast and measurement.
 import {bytes, count, element, percent, time} from './format.js';
 
 const LEVELS = {problem: 'Problem', warning: 'Warning', note: 'Note'};
@@ -13,7 +13,7 @@ export function show_figures({summary}) {
   const {own_bytes: own, own_peak_bytes: used, outside_bytes: outside} = limit;
   const first = figure('Peak in use', bytes(peak), `${where ? `${where}, ` : ''}at ${time(summary.peak_time_ns, summary.duration_ns)}`, {'data-figure': 'peak', 'data-bytes': peak});
   const second = figure(limit.name.startsWith('budget') ? 'Budget' : 'Limit', own > 0 ? bytes(own) : '–',
-      own > 0 ? `${limit.name.replace(/^budget /, '')}: ${percent(used, own)} used at most${outside > 0 ? `; ${bytes(outside)} more held outside of it` : ''}` : 'none was recorded', {'data-figure': 'limit', 'data-bytes': limit.bytes});
+      own > 0 ? `${limit.name.replace(/^budget /, '')}: ${percent(used, own)} used at most${outside > 0 ? `; ${bytes(outside)} more held outside it` : ''}` : 'none was recorded', {'data-figure': 'limit', 'data-bytes': limit.bytes});
   if (own > 0 && used / own > 0.005)
     second.append(element('dd', {}, element('div', {class: 'gauge', role: 'img', 'aria-label': `${percent(used, own)} of the limit`},
         element('span', {class: used > 0.9 * own ? 'tight' : '', style: `width:${Math.min(100, 100 * used / own)}%`}))));
@@ -29,7 +29,7 @@ export function show_figures({summary}) {
   document.getElementById('figures').replaceChildren(...figures);
 }
 
-// What is wrong stands above the pictures, what is good to know below them.
+// Problems are above the charts, notes below them.
 export function show_findings({summary}, go_to) {
   const show = (finding) => element('li', {class: `finding ${finding.level}`, 'data-kind': finding.kind},
       element('div', {class: 'finding-head'},
@@ -43,7 +43,7 @@ export function show_findings({summary}, go_to) {
   if (!shown.length)
     shown.push(element('li', {class: 'finding good'}, element('div', {class: 'finding-head'}, element('span', {class: 'badge'}, 'Good'),
         element('h3', {}, 'Nothing grows, nothing was refused')), element('p', {class: 'evidence'}, summary.steps >= 4 ?
-            `Live memory at the start of each of ${count(summary.steps)} steps stays where it is.` : 'The trace marks fewer than four steps, so growth by step was not judged.')));
+            `Live memory at the start of each of ${count(summary.steps)} steps stays the same.` : 'The trace has fewer than four steps, too few to judge growth per step.')));
   document.getElementById('findings').replaceChildren(...shown);
   document.getElementById('notes').replaceChildren(...notes.map(show));
   document.getElementById('notes-section').hidden = notes.length === 0;
@@ -67,9 +67,9 @@ export function show_forecast({summary, categories}, colors) {
 
 export function show_gaps({summary}) {
   const words = [];
-  if (!summary.complete) words.push('The recording ended before its time.');
+  if (!summary.complete) words.push('The recording is incomplete.');
   const {all, shown} = summary.plan_runs;
-  if (shown < all) words.push(`What lies inside of planned steps is shown for ${count(shown)} of ${count(all)} of them; the others are one block.`);
+  if (shown < all) words.push(`${count(shown)} of ${count(all)} planned steps are shown value by value; the others as one block.`);
   if (summary.dropped_events > 0) words.push(`${count(summary.dropped_events)} events are missing.`);
   document.getElementById('gaps').textContent = words.join(' ');
 }

@@ -1,13 +1,13 @@
-// The timeline: live bytes stacked by category, the reserved bytes and the limit. Drawn by uPlot; what it is given is
-// the fullest moment of each pixel, so that no peak is missed however many events there are.
+// The timeline: live bytes stacked by category, the reserved bytes and the limit. Drawn by uPlot from the fullest
+// moment of each pixel, so that no peak is missed however many events there are.
 import uPlot from 'uplot';
 import {bytes, bytes_at, count, time_at} from './format.js';
 import {KINDS, UNUSED} from './history.js';
 
-// From the bottom of the picture to its top: what lasts first.
+// From the bottom of the chart to its top: the longest-lived first.
 export const STACK = [0, 2, 1, 3, 4, 5, 6, 7, UNUSED];
 
-export const limit_text = ({name, own_bytes: own, outside_bytes: outside}) => `${name}: ${bytes(own)}${outside > 0 ? ` + ${bytes(outside)} held outside of it` : ''}`;
+export const limit_text = ({name, own_bytes: own, outside_bytes: outside}) => `${name}: ${bytes(own)}${outside > 0 ? ` + ${bytes(outside)} held outside it` : ''}`;
 
 const GUTTER = () => (window.innerWidth < 560 ? 58 : 72);
 
@@ -198,7 +198,7 @@ export class Timeline {
       ctx.font = `${11.5 * devicePixelRatio}px system-ui, sans-serif`;
       ctx.textBaseline = 'top';
       ctx.textAlign = 'right';
-      ctx.fillText(`reserved: up to ${bytes(this.beyond)}, above the picture ↑`, bbox.left + bbox.width - 8 * devicePixelRatio, bbox.top + 4 * devicePixelRatio);
+      ctx.fillText(`reserved: up to ${bytes(this.beyond)}, above the chart ↑`, bbox.left + bbox.width - 8 * devicePixelRatio, bbox.top + 4 * devicePixelRatio);
     }
     if (view.selected >= 0) {
       const x = at(this.view.x_of(view.selected));

@@ -1,7 +1,7 @@
-// Reads the columns that the page carries: base64 of deflated byte planes.
+// Reads the columns in the page: base64 of deflated byte planes.
 import {breathe} from './format.js';
 
-const AHEAD = 3;  // Elements that are inflated while one is read.
+const AHEAD = 3;  // Elements inflated ahead of the one being read.
 
 function decode(text) {
   if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);

@@ -5,7 +5,7 @@
 namespace plimsoll {
 namespace {
 
-// False when there would be none left, or the system does not number them so.
+// False when none would be left, or when the system numbers processors differently.
 bool remove_processor(cpu_set_t& set, int processor) noexcept {
   if (processor < 0 || processor >= CPU_SETSIZE) return false;
   CPU_CLR(static_cast<std::size_t>(processor), &set);
@@ -17,7 +17,7 @@ bool remove_processor(cpu_set_t& set, int processor) noexcept {
 void AvoidedProcessor::change(int processor) noexcept {
   cpu_set_t now;
   if (pthread_getaffinity_np(pthread_self(), sizeof now, &now) != 0) return;
-  // Whoever set it to something else meanwhile is to be obeyed.
+  // Someone else has changed the affinity meanwhile: leave it alone.
   if (avoided_ >= 0 && CPU_EQUAL(&now, &restricted_)) CPU_SET(static_cast<std::size_t>(avoided_), &now);
   avoided_ = -1;
   restricted_ = now;

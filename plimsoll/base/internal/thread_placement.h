@@ -1,9 +1,8 @@
 // Keeping workers off the processor of the thread they work for.
 //
-// A system may wake or start a thread on the processor of the one that woke it, with others idle, and leave the two
-// there taking turns for many milliseconds: then two threads are slower than one. Where there is no other processor to
-// go to, nothing happens.
-// Cost: a comparison in the common case, else a few system calls.
+// A system may wake or start a thread on the processor of the thread that woke it, although others are idle, and let
+// the two take turns there for many milliseconds: two threads are then slower than one. Without another processor to
+// use, nothing happens. Cost: a comparison in the common case, else a few system calls.
 #pragma once
 
 #include <pthread.h>
@@ -11,13 +10,13 @@
 
 namespace plimsoll {
 
-// The processor the calling thread runs on, -1 when the system does not say.
+// The processor the calling thread runs on, -1 when unknown.
 inline int current_processor() noexcept { return sched_getcpu(); }
 
-// A worker's own: the one processor that it does not use for now.
+// Each worker has one: the processor that it avoids for now.
 class AvoidedProcessor {
  public:
-  // From now on the calling thread runs on the others it may use.
+  // From now on the calling thread runs on its other processors.
   void avoid(int processor) noexcept {
     if (processor != avoided_) change(processor);
   }
@@ -29,7 +28,7 @@ class AvoidedProcessor {
   int avoided_ = -1;
 };
 
-// Moves another thread off the caller's processor, once; it may then use those that the caller may.
+// Moves another thread off the caller's processor, once; it may then use the processors that the caller may use.
 void move_off_mine(pthread_t thread) noexcept;
 
 }  // namespace plimsoll

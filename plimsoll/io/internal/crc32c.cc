@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint32_t kPolynomial = 0x82f63b78u;  // Reflected.
 
-// [k][b]: the checksum of byte b followed by k zero bytes, from and to a register that is not inverted.
+// [k][b]: the checksum of byte b followed by k zero bytes, with a register that is not inverted before or after.
 using Tables = std::array<std::array<std::uint32_t, 256>, 8>;
 
 Tables make_tables() {
@@ -71,7 +71,7 @@ std::uint32_t times(const BitMatrix& matrix, std::uint32_t bits) {
   return result;
 }
 
-// What 2^doublings zero bytes make of a register.
+// The map of a register over 2^doublings zero bytes.
 BitMatrix zeros_matrix(int doublings) {
   BitMatrix matrix{};
   for (std::size_t i = 0; i < 32; ++i) {

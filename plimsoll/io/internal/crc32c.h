@@ -2,7 +2,7 @@
 //
 //   std::uint32_t crc = crc32c(first);
 //   crc = crc32c(second, crc);             // of both together
-//   mask_crc32c(crc)                       // as it is stored: the checksum of bytes that hold checksums stays useful
+//   mask_crc32c(crc)                       // as stored, so that checksums of bytes that contain checksums stay useful
 //
 // Thread safety: pure functions. Cost: the processor's instruction in three interleaved streams where there is one
 // (x86-64 with SSE 4.2), else tables.
@@ -22,7 +22,7 @@ inline std::uint32_t crc32c(std::string_view text, std::uint32_t before = 0) noe
 }
 std::uint32_t crc32c_by_tables(std::span<const std::byte> bytes, std::uint32_t before = 0) noexcept;
 
-// Of two pieces together, out of the checksum of each.
+// The checksum of two pieces together, from the checksum of each.
 std::uint32_t combine_crc32c(std::uint32_t first, std::uint32_t second, std::uint64_t second_bytes) noexcept;
 
 constexpr std::uint32_t kCrcMaskDelta = 0xa282ead8u;

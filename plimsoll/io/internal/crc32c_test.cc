@@ -7,7 +7,7 @@
 namespace plimsoll {
 namespace {
 
-TEST(Crc32c, GivesTheStandardsValues) {
+TEST(Crc32c, MatchesTheStandardsValues) {
   EXPECT_EQ(crc32c("123456789"), 0xe3069283u);
   EXPECT_EQ(crc32c(std::string(32, '\0')), 0x8a9136aau);
   EXPECT_EQ(crc32c(std::string(32, '\xff')), 0x62a8ab43u);

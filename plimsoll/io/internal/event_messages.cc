@@ -20,7 +20,7 @@ void add_attribute(WireWriter& node, std::string_view key, const WireWriter& val
   node.message(5, entry);
 }
 
-// Here sizes that are not known are -1 and written so.
+// Unknown sizes are written as -1.
 WireWriter shape_message(const Shape& shape) {
   WireWriter out;
   if (!shape.is_set()) out.integer(3, 1);
@@ -138,7 +138,7 @@ std::string image_value(std::string_view tag, std::int64_t height, std::int64_t 
 std::string graph_message(const GraphDefinition& graph) {
   WireWriter out, versions;
   for (const GraphNode& node : graph.nodes) out.message(1, node_message(node));
-  versions.integer(1, 27);  // The producer TensorFlow 1 names; viewers want one.
+  versions.integer(1, 27);  // The producer number of TensorFlow 1; viewers require one.
   out.message(4, versions);
   return out.bytes();
 }

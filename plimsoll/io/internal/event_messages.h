@@ -11,7 +11,7 @@
 
 namespace plimsoll {
 
-// A record as a file has it: length, its checksum, the content, its checksum.
+// A record as stored: length, its checksum, the content, its checksum.
 std::string frame_record(std::string_view content);
 
 // An Event of this step and time whose `field` is `content`.

@@ -1,4 +1,4 @@
-// Histograms as TensorBoard's are: buckets that grow by a tenth, from 1e-12 to 1e20 on both sides of zero.
+// Histograms like TensorBoard's: buckets that grow by a tenth, from 1e-12 to 1e20 on both sides of zero.
 #include <algorithm>
 #include <cmath>
 #include <limits>

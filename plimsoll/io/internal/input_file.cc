@@ -51,7 +51,7 @@ void InputFile::read(std::uint64_t offset, std::span<std::byte> bytes) const {
     const ssize_t got = pread(handle_, bytes.data() + done, bytes.size() - done, static_cast<off_t>(offset + done));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) throw_system_error("file", name_, "read", errno);
-    if (got == 0) corrupt(offset + done, "has become shorter while it was read");
+    if (got == 0) corrupt(offset + done, "became shorter while it was read");
     done += static_cast<std::size_t>(got);
   }
 }

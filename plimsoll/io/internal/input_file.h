@@ -4,7 +4,7 @@
 //   file.size();
 //   file.read(offset, bytes);                 // all of them, or Corruption: model.safetensors ends at 12, ...
 //
-// Nothing is trusted: what lies beyond the end is Corruption, never a short read. Thread safety: read() may run on
+// Nothing is trusted: reading beyond the end throws Corruption, never returns less. Thread safety: read() may run on
 // several threads at once. Cost: one pread per call, no buffer.
 #pragma once
 
@@ -19,9 +19,9 @@ namespace plimsoll {
 
 class InputFile {
  public:
-  // Throws NotFound or Error, naming the file and the system's reason; a folder is an Error.
+  // Throws NotFound or Error, naming the file and the system's reason; for a folder Error.
   explicit InputFile(const std::filesystem::path& path);
-  // The caller's bytes, under a name; they must stay.
+  // The caller's bytes, under a name; they must outlive it.
   InputFile(std::string name, std::span<const std::byte> bytes)
       : name_(std::move(name)), memory_(bytes.data()), size_(bytes.size()) {}
   InputFile(InputFile&& other) noexcept;
@@ -34,7 +34,7 @@ class InputFile {
 
   // Fills `bytes` from `offset` on. Throws Corruption when the file has fewer, Error when it cannot be read.
   void read(std::uint64_t offset, std::span<std::byte> bytes) const;
-  // As much of the file as a string; throws Unsupported when more than `max_bytes` are asked for, Corruption as read().
+  // A part of the file as a string; throws Unsupported when more than `max_bytes` are requested, Corruption as read().
   std::string read_string(std::uint64_t offset, std::uint64_t bytes, std::uint64_t max_bytes) const;
 
   // Throws Corruption: `"name": what (offset N)`.

@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "plimsoll/base/rounding.h"
 #include "plimsoll/base/wire.h"
 
 namespace plimsoll {
@@ -14,7 +15,7 @@ namespace {
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr const char* kDescr[kNumDTypes] = {"b1", "u1", "i1", "i2", "i4", "i8", "f2", "V2", "f4", "f8"};
 
-// What Python's repr() gives of the dictionary; nothing else is understood.
+// Parses exactly what Python's repr() writes for the dictionary.
 class DictionaryReader {
  public:
   explicit DictionaryReader(std::string_view text) : text_(text) {}
@@ -36,7 +37,7 @@ class DictionaryReader {
         has_shape = true;
         header.shape = shape();
       } else {
-        throw NpyError(fmt::format("the header has the key \"{}\", unknown or twice", key));
+        throw NpyError(fmt::format("the header has an unknown or repeated key \"{}\"", key));
       }
       if (!take(',')) {
         expect('}');
@@ -143,7 +144,7 @@ std::string format_npy_header(DType dtype, const Shape& shape) {
   const char order = size_of(dtype) == 1 || dtype == bf16 ? '|' : '<';
   std::string text = fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': {}, }}", order,
                                  kDescr[static_cast<std::size_t>(dtype)], shape.to_tuple_string());
-  const std::size_t whole = (10 + text.size() + 1 + 63) / 64 * 64;
+  const std::size_t whole = round_up(10 + text.size() + 1, 64);
   text.resize(whole - 11, ' ');
   text += '\n';
   std::string out(kMagic);

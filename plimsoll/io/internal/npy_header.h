@@ -16,7 +16,7 @@ struct NpyHeader {
   std::string descr;  // "<f4"
   bool fortran_order = false;
   Shape shape;
-  std::optional<DType> dtype;  // None when it is not one of ours.
+  std::optional<DType> dtype;  // Empty when it is not supported.
   bool swapped = false;        // The other byte order.
   std::size_t element_bytes = 0;
 };
@@ -27,7 +27,7 @@ class NpyError : public std::runtime_error {
 };
 
 // Bytes of the fixed part: magic, version and the length, which is read from them. Throws NpyError.
-inline constexpr std::size_t kNpyPreamble = 12;  // Of version 2 and 3; that of version 1 has 2 fewer.
+inline constexpr std::size_t kNpyPreamble = 12;  // In versions 2 and 3; version 1 has 2 fewer.
 struct NpyPreamble {
   std::size_t bytes = 0;  // 10 or 12.
   std::uint64_t header_bytes = 0;

@@ -3,6 +3,7 @@
 #include <mutex>
 #include <vector>
 
+#include "plimsoll/base/rounding.h"
 #include "plimsoll/base/thread_pool.h"
 #include "plimsoll/io/internal/crc32c.h"
 #include "plimsoll/io/internal/pieces.h"
@@ -11,13 +12,13 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::uint64_t kChunkBytes = 8 * kPieceBytes;  // What a thread takes at once: disks like long runs.
+constexpr std::uint64_t kChunkBytes = 8 * kPieceBytes;  // What a thread reads at once: long runs suit disks.
 
-// The checksum of `size` bytes out of those of its chunks, which `f(at, bytes)` gives, on any thread.
+// The checksum of `size` bytes from those of its chunks, which `f(at, bytes)` returns, on any thread.
 template <class F>
 std::uint32_t crc_of_chunks(std::uint64_t size, F&& f) {
   if (size <= kChunkBytes) return f(std::uint64_t{0}, size);
-  const std::uint64_t chunks = (size + kChunkBytes - 1) / kChunkBytes;
+  const std::uint64_t chunks = divide_up(size, kChunkBytes);
   const auto bytes_of = [&](std::uint64_t chunk) { return std::min(kChunkBytes, size - chunk * kChunkBytes); };
   std::vector<std::uint32_t> crcs(static_cast<std::size_t>(chunks));
   parallel_for(static_cast<std::int64_t>(chunks), 1, [&](std::int64_t begin, std::int64_t end) {
@@ -84,10 +85,10 @@ std::uint32_t crc_of_file(const InputFile& file, std::uint64_t offset, std::uint
   StagingParts parts(staging, threads);
   return crc_of_chunks(size, [&](std::uint64_t at, std::uint64_t bytes) {
     const std::span<std::byte> part = parts.take();
-    struct GiveBack {
+    struct ReturnPart {
       StagingParts& parts;
       std::span<std::byte> part;
-      ~GiveBack() { parts.give_back(part); }
+      ~ReturnPart() { parts.give_back(part); }
     } const give_back{parts, part};
     return crc_through(file, offset + at, bytes, part);
   });

@@ -1,5 +1,5 @@
-// Reading large data with its checksum, on all threads: a processor copies and adds up less than a disk or memory
-// gives.
+// Reads large data with its checksum, on all threads: one processor copies and sums more slowly than disk or memory
+// delivers.
 //
 //   std::uint32_t crc = read_with_crc(file, offset, bytes);          // into memory
 //   std::uint32_t crc = crc_of_file(file, offset, size);             // through staging only
@@ -16,7 +16,7 @@ namespace plimsoll {
 
 std::uint32_t read_with_crc(const InputFile& file, std::uint64_t offset, std::span<std::byte> bytes);
 
-// Its staging (staging.h) has a piece for each thread, as far as the budget allows.
+// Its staging (staging.h) has one piece per thread, as far as the budget allows.
 std::uint32_t crc_of_file(const InputFile& file, std::uint64_t offset, std::uint64_t size);
 
 }  // namespace plimsoll

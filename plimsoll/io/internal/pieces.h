@@ -25,7 +25,7 @@ inline void swap_bytes(std::span<std::byte> bytes, std::size_t element) noexcept
                  bytes.begin() + static_cast<std::ptrdiff_t>(at + element));
 }
 
-// Makes every byte 0 or 1: any other would be no bool at all.
+// Makes every byte 0 or 1: any other value is not a valid bool.
 inline void make_bools(std::span<std::byte> bytes) noexcept {
   for (std::byte& byte : bytes) byte = byte == std::byte{0} ? byte : std::byte{1};
 }

@@ -1,4 +1,4 @@
-// PinnedBytes: a tensor's bytes, which stay where they are while this lives, whatever happens to the tensor.
+// PinnedBytes: a tensor's bytes, which stay in place while this lives, whatever happens to the tensor.
 #pragma once
 
 #include <span>
@@ -9,7 +9,7 @@ namespace plimsoll {
 
 class PinnedBytes {
  public:
-  // Throws Disposed, InvalidArgument for no tensor, FailedPrecondition for a symbolic one.
+  // Throws Disposed, InvalidArgument for an empty handle, FailedPrecondition for a symbolic one.
   explicit PinnedBytes(const Tensor& tensor)
       : view_(tensor.view()), storage_(StorageRef::share(tensor.record()->storage)) {
     storage_->pin();

@@ -19,7 +19,7 @@ void append_chunk(std::string& out, std::string_view type, std::string_view cont
                              crc32(0, reinterpret_cast<const Bytef*>(body.data()), static_cast<uInt>(body.size()))));
 }
 
-// Compresses what it is given, piece by piece: only what comes out is held.
+// Compresses its input piece by piece, holding only the output.
 class Deflater {
  public:
   Deflater() {

@@ -49,7 +49,7 @@ class HeaderHandler : public nlohmann::json_sax<nlohmann::json> {
   }
 
   bool string(std::string& value) override {
-    if (place_ == Place::kMetadata) return header.metadata.emplace(key_, value).second || refuse("a key twice");
+    if (place_ == Place::kMetadata) return header.metadata.emplace(key_, value).second || refuse("a repeated key");
     if (place_ != Place::kEntry || key_ != "dtype") return refuse("a text");
     entry_.dtype_name = value;
     return true;
@@ -72,10 +72,10 @@ class HeaderHandler : public nlohmann::json_sax<nlohmann::json> {
   }
   bool key(std::string& value) override {
     key_ = value;
-    if (place_ == Place::kTop && !names_.insert(value).second) return refuse("a name twice");
+    if (place_ == Place::kTop && !names_.insert(value).second) return refuse("a repeated name");
     if (place_ != Place::kEntry) return true;
     if (value != "dtype" && value != "shape" && value != "data_offsets") return refuse("an unknown key");
-    return seen_.insert(value).second || refuse("a key twice");
+    return seen_.insert(value).second || refuse("a repeated key");
   }
   bool end_object() override {
     if (place_ == Place::kTop) {

@@ -1,4 +1,5 @@
-// The JSON header of a safetensors file, read piece by piece: memory grows with the entries, whatever the text says.
+// The JSON header of a safetensors file, parsed without a document: memory grows with the entries, whatever the text
+// is.
 #pragma once
 
 #include <string>
@@ -20,7 +21,7 @@ struct SafetensorsHeader {
   std::vector<SafetensorsEntry> entries;  // In the order of their bytes; offsets count from the end of the header.
 };
 
-// Throws HeaderError for what is no such header; entries must follow each other without holes from 0 on.
+// Throws HeaderError for anything else; entries must follow each other without holes from 0 on.
 SafetensorsHeader parse_safetensors_header(std::string_view text);
 
 std::optional<DType> safetensors_dtype(std::string_view name) noexcept;

@@ -12,10 +12,10 @@ namespace plimsoll {
 // The key of a tensor's slice: bytes that sort by name, then by place.
 std::string slice_key(std::string_view name, const BundleSlice& slice);
 
-// Of a tensor of this shape. Throws WireError when it does not lie inside.
+// A slice of a tensor of this shape. Throws WireError when it is not inside.
 BundleSlice parse_slice(std::string_view bytes, const Shape& shape);
 
-// What is wrong with them, in words, when they overlap or leave something out; else "".
+// What is wrong when they overlap or leave elements out; else "".
 std::string fault_of_slices(const Shape& shape, std::span<const BundleSlice> slices);
 
 }  // namespace plimsoll

@@ -1,4 +1,4 @@
-// Snappy decompression, for index tables that were written inside Google. We never compress so.
+// Snappy decompression, for index tables that were written inside Google. We never write it.
 #pragma once
 
 #include <optional>
@@ -7,7 +7,7 @@
 
 namespace plimsoll {
 
-// What `compressed` stands for; nothing when it is damaged or would have more than `max_bytes`.
+// The decompressed bytes; empty when damaged or larger than `max_bytes`.
 std::optional<std::string> snappy_uncompress(std::string_view compressed, std::size_t max_bytes);
 
 }  // namespace plimsoll

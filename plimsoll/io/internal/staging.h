@@ -1,9 +1,9 @@
-// Staging: the memory through which bytes pass between a file and tensors when they cannot go directly.
+// Staging: the buffer between a file and tensors when bytes cannot be copied directly.
 //
-//   const Staging staging(1_MiB);          // at most so much, see below
+//   const Staging staging(1_MiB);          // at most this much, see below
 //   file.read(offset, staging.bytes());
 //
-// It never has more than 16 MiB nor more than 1/16 of the tightest budget or device limit in force (but 1 KiB), comes
+// It is never larger than 16 MiB or 1/16 of the tightest budget or device limit in force (but at least 1 KiB), comes
 // from the device's arena and is listed there as "file staging", category workspace.
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace plimsoll {
 
-// What a Staging of so many bytes would have.
+// The bytes that a Staging of this size would get.
 std::size_t staging_bytes(std::size_t wanted);
 
 class Staging {

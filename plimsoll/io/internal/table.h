@@ -1,4 +1,5 @@
-// Sorted tables (SSTables) as TensorFlow's checkpoint index files are: keys and values, in blocks with checksums.
+// Sorted tables (SSTables), the format of TensorFlow's checkpoint index files: keys and values, in blocks with
+// checksums.
 //
 //   TableWriter table;
 //   table.add("", header);  table.add("dense/bias", entry);       // keys in increasing order
@@ -21,11 +22,11 @@ namespace plimsoll {
 struct TableEntry {
   std::string key;
   std::string value;
-  std::uint64_t offset = 0;  // Of the entry in the file; of its block when that is compressed.
+  std::uint64_t offset = 0;  // The entry's place in the file; its block's when that is compressed.
 };
 
 struct TableLimits {
-  std::uint64_t max_bytes = std::uint64_t{1} << 30;  // Of keys and values together. A larger table is Unsupported.
+  std::uint64_t max_bytes = std::uint64_t{1} << 30;  // Keys and values together. A larger table is Unsupported.
   bool verify_checksums = true;
 };
 
@@ -39,11 +40,11 @@ class TableWriter {
   std::string finish();                                    // The whole file.
 
  private:
-  // Entries in the making.
+  // A block under construction.
   struct Block {
     explicit Block(int restart_interval) : interval(restart_interval) {}
     void add(std::string_view key, std::string_view value);
-    std::string finish();  // And begins anew.
+    std::string finish();  // And starts over.
     std::size_t size_estimate() const noexcept { return bytes.size() + 4 * restarts.size() + 4; }
 
     const int interval;
@@ -52,13 +53,13 @@ class TableWriter {
     int since_restart = 0;
   };
 
-  std::string write_block(std::string contents);  // Gives its handle.
+  std::string write_block(std::string contents);  // Returns its handle.
   void end_block();
 
   const std::size_t block_bytes_;
   std::string file_, last_key_;
   Block block_{16}, index_{1};
-  std::string pending_handle_;  // Of the last block, whose index key waits for the next key.
+  std::string pending_handle_;  // The last block's, whose index key waits for the next key.
 };
 
 }  // namespace plimsoll

@@ -19,7 +19,7 @@ constexpr TensorflowType kTypes[] = {
     {"quint8", 1},      {"qint32", 4},  {"bfloat16", 2},  {"qint16", 2},  {"quint16", 2}, {"uint16", 2},
     {"complex128", 16}, {"float16", 2}, {"resource", 0},  {"variant", 0}, {"uint32", 4},  {"uint64", 8},
 };
-constexpr std::uint8_t kNumbers[kNumDTypes] = {10, 4, 6, 5, 3, 9, 19, 14, 1, 2};  // By our own.
+constexpr std::uint8_t kNumbers[kNumDTypes] = {10, 4, 6, 5, 3, 9, 19, 14, 1, 2};  // By our DType.
 
 }  // namespace
 

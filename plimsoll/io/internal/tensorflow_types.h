@@ -1,4 +1,4 @@
-// TensorFlow's numbers for element types, and shapes as its files have them.
+// TensorFlow's numbers for element types, and shapes as its files store them.
 #pragma once
 
 #include <cstdint>

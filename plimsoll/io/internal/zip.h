@@ -54,7 +54,7 @@ class ZipMemberReader {
   std::unique_ptr<Inflater> inflater_;
 };
 
-// Writes stored members, zip64 where it must be.
+// Writes stored members, with zip64 where necessary.
 class ZipWriter {
  public:
   explicit ZipWriter(AtomicFile& file) : file_(file) {}

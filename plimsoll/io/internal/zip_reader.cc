@@ -66,8 +66,8 @@ void take_extra(const InputFile& file, std::string_view extra, ZipMember& member
   }
 }
 
-// Each member ends where the next begins, or the directory. Bytes that several members shared would be counted, read
-// and unpacked once for each of them.
+// Each member ends where the next begins, or the directory. Otherwise bytes shared by several members would be counted,
+// read and unpacked once for each of them.
 void find_ends(const InputFile& file, std::vector<ZipMember>& members, std::uint64_t directory) {
   std::vector<ZipMember*> in_order;
   for (ZipMember& member : members) in_order.push_back(&member);
@@ -81,9 +81,9 @@ void find_ends(const InputFile& file, std::vector<ZipMember>& members, std::uint
                    fmt::format("member \"{}\" has {} bytes, but \"{}\" begins at {}; they overlap", member.name,
                                member.compressed_size,
                                i + 1 < in_order.size() ? in_order[i + 1]->name : "the directory", member.end));
-    // Deflate cannot do better than 1032 to 1: a larger claim is a lie, and nothing is allocated for it.
+    // Deflate cannot do better than 1032 to 1: a larger claim is false, and nothing is allocated for it.
     if (member.is_deflated() && member.size / 1040 > member.compressed_size)
-      file.corrupt(member.header_offset, fmt::format("member \"{}\": {} bytes cannot have been {}", member.name,
+      file.corrupt(member.header_offset, fmt::format("member \"{}\": {} bytes cannot unpack to {}", member.name,
                                                      member.compressed_size, member.size));
   }
 }
@@ -114,8 +114,8 @@ std::vector<ZipMember> read_zip_directory(const InputFile& file) {
     if (member.header_offset > place.offset || member.compressed_size > place.offset - member.header_offset)
       file.corrupt(here, fmt::format("member \"{}\" does not fit the archive", member.name));
     if (member.method == 0 && member.size != member.compressed_size)
-      file.corrupt(here, fmt::format("member \"{}\" is stored, but has two sizes", member.name));
-    if (!names.insert(member.name).second) file.corrupt(here, fmt::format("member \"{}\" is there twice", member.name));
+      file.corrupt(here, fmt::format("member \"{}\" is stored, but its two sizes differ", member.name));
+    if (!names.insert(member.name).second) file.corrupt(here, fmt::format("member \"{}\" appears twice", member.name));
     members.push_back(std::move(member));
     at += whole;
   }

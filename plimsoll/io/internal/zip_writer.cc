@@ -7,9 +7,9 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::uint64_t kLarge = 0xffffffffu;  // From here on sizes go to the zip64 field.
+constexpr std::uint64_t kLarge = 0xffffffffu;  // Larger sizes are stored in the zip64 field.
 constexpr std::uint16_t kUtf8 = 0x800;         // Flag: names are UTF-8.
-constexpr std::uint16_t kDate = (1 << 5) | 1;  // 1980-01-01: files do not differ by when they were written.
+constexpr std::uint16_t kDate = (1 << 5) | 1;  // 1980-01-01: files do not depend on when they were written.
 
 void append_halves(std::string& out, std::initializer_list<std::uint16_t> values) {
   for (const std::uint16_t value : values) append_number(out, value);

@@ -15,7 +15,7 @@
 namespace plimsoll {
 
 inline constexpr std::int64_t kAttentionBlock = 64;  // Queries, and keys, of a block of scores.
-inline constexpr std::int64_t kAttentionSlots = 8;   // Blocks under way at once, each with its scratch.
+inline constexpr std::int64_t kAttentionSlots = 8;   // Blocks in progress at once, each with its scratch.
 
 // A mask that broadcasts over the first three axes.
 template <class T>
@@ -111,7 +111,7 @@ struct AttentionPlan {
 
 inline std::int64_t round_to_panel(std::int64_t n, std::int64_t columns) noexcept { return round_up(n, columns); }
 
-// Elements that the packed form of a block by `width` matrix takes, with room for either orientation.
+// Elements of a packed block by `width` matrix, enough for either orientation.
 template <class T>
 std::int64_t panel_elements(std::int64_t width) noexcept {
   const std::int64_t columns = recurrent_loops_of<T>().columns;

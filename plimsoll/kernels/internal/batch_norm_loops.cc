@@ -19,7 +19,7 @@ inline void each_group(std::int64_t channels, const F& visit) noexcept {
   for (; c < channels; ++c) visit.template run<T, 1>(c);
 }
 
-// The mean and the squares of one block, joined into those before.
+// Merges the mean and the squares of one block into the running ones.
 template <class T>
 struct MomentsBlock {
   const T* x;
@@ -41,7 +41,7 @@ struct MomentsBlock {
 #pragma GCC unroll 4
       for (int i = 0; i < kVectors; ++i) {
         const V distance = load_as<V>(row + i * kWidth) - mean_of[i];
-        error[i] += distance;  // What rounding left in the mean.
+        error[i] += distance;  // The rounding error of the mean.
         square[i] += distance * distance;
       }
     T means[kVectors * kWidth], errors[kVectors * kWidth], all[kVectors * kWidth];

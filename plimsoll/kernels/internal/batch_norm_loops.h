@@ -8,14 +8,14 @@
 
 namespace plimsoll {
 
-// What made y of x: (x - mean) * scale + shift, [channels] each. A gradient counts where that is above zero, or
-// everywhere when scale is null.
+// How y was computed from x: (x - mean) * scale + shift, [channels] each. A gradient counts where this is above zero,
+// or everywhere when scale is null.
 struct BatchNormForward {
   const void *mean, *scale, *shift;
 };
 
 struct BatchNormLoops {
-  // Joins `rows` rows into the running means and sums of squared distances from them, which stand for `before` rows.
+  // Merges `rows` rows into the running means and sums of squared distances from them, which cover `before` rows.
   void (*moments)(const void* x, std::int64_t rows, std::int64_t channels, std::int64_t before, double* mean,
                   double* squares);
   // Adds the sums of dy and of dy * (x - mean).

@@ -1,6 +1,6 @@
-// Broadcast: how an operand's elements line up with those of an output, with as few axes as can tell.
+// Broadcast: how an operand's elements line up with those of an output, with as few axes as possible.
 //
-// Axes along which all operands go on as the output does are merged, axes of size 1 left out. What remains has at most
+// Axes along which all operands advance like the output are merged, axes of size 1 dropped. What remains has at most
 // one stride of 0 or 1 on the innermost axis, so that a row is a run of elements or one element repeated.
 #pragma once
 
@@ -27,7 +27,7 @@ struct Broadcast {
     return rank < 2 ? 0 : strides[static_cast<std::size_t>(operand)][static_cast<std::size_t>(rank - 2)];
   }
 
-  // Where the operand's element for the output's element `position` lies.
+  // The place of the operand's element for the output's element `position`.
   std::int64_t offset(int operand, std::int64_t position) const noexcept {
     std::int64_t offset = 0;
     for (int axis = rank; axis-- > 0;) {
@@ -44,7 +44,7 @@ struct Broadcast {
   }
 };
 
-// A walk through the output's elements, row piece by row piece, that knows where the operands' elements lie.
+// Walks through the output's elements, row piece by row piece, tracking the operands' elements.
 class BroadcastCursor {
  public:
   BroadcastCursor(const Broadcast& plan, int operands, std::int64_t position) noexcept;
@@ -71,8 +71,8 @@ class BroadcastCursor {
   const Broadcast* plan_;
   int operands_;
   std::int64_t within_ = 0;                              // The row.
-  std::array<std::int64_t, kMaxOperands> offsets_ = {};  // Of the row's first elements.
-  std::array<std::int64_t, kMaxRank> index_;             // Of the row.
+  std::array<std::int64_t, kMaxOperands> offsets_ = {};  // The row's first elements.
+  std::array<std::int64_t, kMaxRank> index_;             // The row's index.
 };
 
 // Requires shapes that broadcast to `out`, none of whose sizes is 0.

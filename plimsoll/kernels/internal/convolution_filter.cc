@@ -12,16 +12,16 @@ namespace plimsoll {
 namespace {
 
 constexpr std::int64_t kWorkers = 16;            // Parts of the work, each with its own copies.
-constexpr std::int64_t kBlockBytes = 256 << 10;  // Of x and dy: they stay in the second cache.
+constexpr std::int64_t kBlockBytes = 256 << 10;  // For x and dy, which stay in the second cache.
 constexpr std::int64_t kTileBytes = 24 << 10;    // What a tile reads of them stays in the first.
-constexpr std::int64_t kPieceBytes = 1 << 20;    // Of all sums in scratch.
+constexpr std::int64_t kPieceBytes = 1 << 20;    // For all sums in scratch.
 constexpr std::int64_t kLeastRows = 48;          // Of the filter, for one worker.
 
 struct FilterPlan {
   const ConvolutionLoops& loops;
   const ConvolutionSizes& sizes;
   Sweep sweep;
-  std::int64_t size;  // Of an element.
+  std::int64_t size;  // Bytes of an element.
   SweepCut cut;
   InputLayout layout;
   std::int64_t pieces, row_parts;
@@ -45,12 +45,12 @@ struct FilterPlan {
   std::int64_t rows() const noexcept { return sizes.taps() * sizes.group_channels(); }
   std::int64_t filter_elements() const noexcept { return rows() * sizes.output_channels; }
   std::int64_t units() const noexcept { return sweep.images * cut.blocks(); }
-  // Pixels whose distance is a multiple of many cache lines would drive each other out of the first cache.
+  // Pixels whose distance is a multiple of many cache lines would evict each other from the first cache.
   std::int64_t x_pitch() const noexcept {
     const std::int64_t line = 64 / size;
     return !sizes.is_depthwise() && sizes.channels % (4 * line) == 0 ? sizes.channels + line : sizes.channels;
   }
-  // dy is copied where vectors would reach beyond it, or its pixels are so far apart as above.
+  // dy is copied where vectors would reach beyond it, or where its pixels would evict each other.
   bool packs_dy() const noexcept {
     return !sizes.is_depthwise() && (sizes.group_outputs() % loops.width != 0 || sizes.output_channels * size > 128);
   }
@@ -94,7 +94,7 @@ struct FilterCall {
     return dy + pixel * s.output_channels * plan.size;
   }
 
-  // n columns of a block's dy, from `column` on: where they are, or copied to lie side by side.
+  // n columns of a block's dy, from `column` on: in place, or copied side by side.
   PixelGrid<const void> panel_of(const SweepBlock& block, std::int64_t column, std::int64_t n,
                                  std::byte* copy) const noexcept {
     const ConvolutionSizes& s = plan.sizes;

@@ -1,8 +1,7 @@
 // filter_gradient: the gradient of a convolution's filter, a sum over all pixels of all images.
 //
-// The pixels are cut into pieces, each summed in blocks that fit the first cache; pieces beyond the first have their
-// sums in scratch and are added in order at the end. When the filter is so large that there are few pieces, its rows
-// are divided too.
+// The pixels are split into pieces, each summed in blocks that fit the first cache; pieces after the first keep their
+// sums in scratch and are added in order at the end. When a large filter leaves few pieces, its rows are split too.
 #pragma once
 
 #include <cstddef>

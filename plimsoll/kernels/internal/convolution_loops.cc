@@ -91,7 +91,7 @@ struct GatherTile {
   }
 };
 
-// One row of pixels, whose places need no walk.
+// One row of pixels, which needs no walk.
 template <class T, int kRows, int kVectors>
 void gather_row(const Gather& g) noexcept {
   const GatherTile<T, kRows, kVectors> tile(g);

@@ -18,7 +18,7 @@ struct PixelGrid {
   std::int64_t row_step, column_step;
 };
 
-// Elements of a pixel's neighbourhood that lie side by side.
+// Adjacent elements of a pixel's neighbourhood.
 struct GatherRun {
   std::int64_t offset, length;
 };
@@ -73,7 +73,7 @@ struct DepthwiseFilter {
   bool accumulate;
 };
 
-// Transforms of 3x3 convolutions by 2x2 outputs: see convolution_winograd_table.h. The 16 numbers made of a patch are
+// Transforms of 3x3 convolutions by 2x2 outputs: see convolution_winograd_table.h. The 16 numbers of a patch are
 // `plane` elements apart. Channels are a multiple of the vectors' width.
 struct WinogradLoops {
   void (*input)(const void* const* pixels, std::int64_t channels, void* to, std::int64_t plane);  // 16 pixels.
@@ -96,7 +96,7 @@ struct ConvolutionLoops {
   void (*add)(const void* x, void* y, std::int64_t n);  // y += x
   WinogradLoops winograd;
 
-  // Columns that are computed when n are left: one vector or two.
+  // Columns to compute when n are left: one vector or two.
   std::int64_t panel_columns(std::int64_t n) const noexcept { return n > width ? 2 * width : width; }
   std::int64_t padded_columns(std::int64_t n) const noexcept { return round_up(n, width); }
 };

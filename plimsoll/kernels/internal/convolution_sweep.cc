@@ -104,9 +104,9 @@ SweepCut cut_sweep(const Sweep& sweep, std::int64_t output_elements, std::int64_
   };
   while (is_coarse()) {
     if (rows > 1)
-      rows = (rows + 1) / 2;
+      rows = divide_up(rows, 2);
     else if (columns > 24)
-      columns = (columns + 1) / 2;
+      columns = divide_up(columns, 2);
     else
       break;
   }

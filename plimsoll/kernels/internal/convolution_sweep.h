@@ -17,9 +17,9 @@
 namespace plimsoll {
 
 struct ConvolutionSizes {
-  std::int64_t batch, rows, columns, channels;                // Of x.
+  std::int64_t batch, rows, columns, channels;                // x.
   std::int64_t filter_rows, filter_columns;                   //
-  std::int64_t output_rows, output_columns, output_channels;  // Of y.
+  std::int64_t output_rows, output_columns, output_channels;  // y.
   std::int64_t groups;
 
   std::int64_t group_channels() const noexcept { return channels / groups; }
@@ -32,15 +32,15 @@ struct ConvolutionSizes {
 ConvolutionSizes convolution_sizes(const Shape& x, const Shape& filter, const Shape& y,
                                    const Convolution& convolution) noexcept;
 
-// Output i, at place start + i * step of its axis, is made of inputs at first(i) + t * tap_step, times filter taps
-// tap + t * filter_step, for t < taps.
+// Output i, at start + i * step of its axis, is the sum of inputs at first(i) + t * tap_step times filter taps tap + t
+// * filter_step, for t < taps.
 struct SweepAxis {
   std::int64_t outputs, start, step;
   std::int64_t inputs, input_step, offset, tap_step;
   std::int64_t taps, tap, filter_step;
 
   std::int64_t first(std::int64_t output) const noexcept { return output * input_step + offset; }
-  // Inputs from the first to the last that n outputs in a row are made of.
+  // Inputs from the first to the last that n adjacent outputs need.
   std::int64_t span(std::int64_t n) const noexcept {
     return taps == 0 || n == 0 ? 0 : (n - 1) * input_step + (taps - 1) * tap_step + 1;
   }
@@ -49,7 +49,7 @@ struct SweepAxis {
 
 struct Sweep {
   SweepAxis down, across;
-  std::int64_t images, channels, output_columns, output_channels;  // Of whole images.
+  std::int64_t images, channels, output_columns, output_channels;  // Whole images.
 
   bool is_inside() const noexcept { return down.is_inside() && across.is_inside(); }  // No tap meets padding.
 };
@@ -58,9 +58,9 @@ Sweep forward_sweep(const ConvolutionSizes& sizes, const Window& window) noexcep
 std::int64_t phases(const ConvolutionSizes& sizes, const Window& window) noexcept;
 Sweep backward_sweep(const ConvolutionSizes& sizes, const Window& window, std::int64_t phase) noexcept;
 
-// How the grid of outputs of each image is cut into blocks; of shapes alone.
+// How the grid of outputs of each image is split into blocks, by shape only.
 struct SweepCut {
-  std::int64_t rows, columns, row_blocks, column_blocks;  // Of a block; of an image.
+  std::int64_t rows, columns, row_blocks, column_blocks;  // Per block; per image.
   std::int64_t blocks() const noexcept { return row_blocks * column_blocks; }
 };
 
@@ -74,22 +74,22 @@ struct SweepBlock {
 };
 SweepBlock block_of(const Sweep& sweep, const SweepCut& cut, std::int64_t index) noexcept;
 
-// Where the inputs of a block lie: in the image itself or in a copy with padding.
+// The inputs of a block: in the image itself or in a copy with padding.
 struct BlockInput {
-  const std::byte* data;          // Of the block's first output's first tap.
+  const std::byte* data;          // At the first tap of the block's first output.
   std::int64_t row_pitch, pitch;  // Elements between rows, and between pixels.
 };
 
-// How inputs are handed over: when `copied`, with `pitch` elements from pixel to pixel, else as they lie in the image.
+// The layout of inputs: when `copied`, with `pitch` elements from pixel to pixel, else as in the image.
 struct InputLayout {
   bool copied;
   std::int64_t columns, pitch;  // Pixels from row to row; elements.
-  std::int64_t copy_elements;   // Of the largest block.
+  std::int64_t copy_elements;   // For the largest block.
 
   std::int64_t row_pitch() const noexcept { return columns * pitch; }
 };
 
-// `pitch` >= channels is that of copies; they are made when taps meet padding, or when `always`.
+// `pitch` >= channels is for copies, which are made when taps meet padding, or `always`.
 InputLayout input_layout(const Sweep& sweep, const SweepCut& cut, std::int64_t pitch, bool always) noexcept;
 
 // `copy` is memory for layout.copy_elements.

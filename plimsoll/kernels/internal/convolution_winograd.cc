@@ -11,20 +11,20 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::int64_t kNumbers = 16;               // Of a patch.
-constexpr std::int64_t kSlots = 16;                 // Blocks that are worked on at once, each with its own memory.
-constexpr std::int64_t kSlotBytes = 2 << 20;        // Of all of them.
-constexpr std::int64_t kSumsBytes = 2 << 20;        // Of all sums of a filter's gradient.
-constexpr std::int64_t kLine = 64 / sizeof(float);  // Between planes, so that they do not meet in the first cache.
+constexpr std::int64_t kNumbers = 16;               // Per patch.
+constexpr std::int64_t kSlots = 16;                 // Blocks in progress at once, each with its own memory.
+constexpr std::int64_t kSlotBytes = 2 << 20;        // For all of them.
+constexpr std::int64_t kSumsBytes = 2 << 20;        // For all sums of a filter's gradient.
+constexpr std::int64_t kLine = 64 / sizeof(float);  // Between planes, so that they do not collide in the first cache.
 
 // Tiles of one image; `offset` is where the first patch begins.
 struct Tiles {
-  std::int64_t images, rows, columns, channels;       // Of what is read.
-  std::int64_t output_rows, output_columns, outputs;  // Of what is written.
+  std::int64_t images, rows, columns, channels;       // The source.
+  std::int64_t output_rows, output_columns, outputs;  // The destination.
   std::int64_t row_offset, column_offset;
 
-  std::int64_t down() const noexcept { return (output_rows + 1) / 2; }
-  std::int64_t across() const noexcept { return (output_columns + 1) / 2; }
+  std::int64_t down() const noexcept { return divide_up(output_rows, 2); }
+  std::int64_t across() const noexcept { return divide_up(output_columns, 2); }
   std::int64_t count() const noexcept { return images * down() * across(); }
 };
 
@@ -37,7 +37,7 @@ Tiles tiles_of(const ConvolutionSizes& s, const Window& w, bool backward) noexce
 }
 
 struct TilePlace {
-  std::int64_t image, row, column;  // Of the first output.
+  std::int64_t image, row, column;  // The first output's place.
 };
 
 TilePlace place_of(const Tiles& t, std::int64_t index) noexcept {
@@ -56,10 +56,10 @@ struct Blocks {
     second_plane = tiles * second_channels + kLine;
     slots = std::min(count, std::clamp<std::int64_t>(kSlotBytes / (elements() * 4), 2, kSlots));
   }
-  std::int64_t elements() const noexcept { return kNumbers * (first_plane + second_plane); }  // Of a slot.
+  std::int64_t elements() const noexcept { return kNumbers * (first_plane + second_plane); }  // Per slot.
 };
 
-// The pixels of a patch; `none` stands for those outside.
+// The pixels of a patch; `none` for those outside.
 void patch_of(const Tiles& t, const TilePlace& place, const float* images, const float* none,
               const void** pixels) noexcept {
   const float* image = images + place.image * t.rows * t.columns * t.channels;

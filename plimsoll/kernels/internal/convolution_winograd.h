@@ -1,8 +1,8 @@
-// 3x3 convolutions of f32 by Winograd's F(2x2, 3x3): 16 products for 4 outputs where the sum of products takes 36.
+// 3x3 convolutions of f32 by Winograd's F(2x2, 3x3): 16 products for 4 outputs instead of 36.
 //
-// Outputs are cut into tiles of 2x2, each made of a patch of 4x4 inputs; tiles of all images are one list, worked on in
-// blocks that stay in the second cache. Chosen by shape alone. Rounding errors are some two to four times those of sums
-// of products; what is infinite or NaN reaches all outputs of its tiles.
+// Outputs are split into tiles of 2x2, each computed from a patch of 4x4 inputs; tiles of all images form one list,
+// processed in blocks that stay in the second cache. Chosen by shape only. Rounding errors are some two to four times
+// those of sums of products; infinities and NaN reach all outputs of their tiles.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ bool is_winograd_filter(const ConvolutionSizes& sizes, const Window& window, DTy
 std::size_t winograd_scratch_bytes(const ConvolutionSizes& sizes, bool backward) noexcept;
 std::size_t winograd_filter_scratch_bytes(const ConvolutionSizes& sizes) noexcept;
 
-// y of x; or, `backward`, dx of dy.
+// y from x; or, `backward`, dx from dy.
 struct WinogradCall {
   const float *x, *filter, *bias;  // bias may be null.
   float* y;

@@ -10,8 +10,8 @@
 namespace plimsoll {
 namespace {
 
-// Patches of 4x4 pixels to B' d B. A row of B' d is made of two rows of d, which are read for each anew: sixteen
-// vectors would not stay in registers.
+// Patches of 4x4 pixels to B' d B. A row of B' d needs two rows of d, which are read again for each: sixteen vectors
+// would not fit in registers.
 template <class T>
 void winograd_input(const void* const* pixels, std::int64_t channels, void* to, std::int64_t plane) {
   using V = Vector<T>;
@@ -42,7 +42,7 @@ void winograd_input(const void* const* pixels, std::int64_t channels, void* to, 
   }
 }
 
-// A' m A, then + bias and relu, to 2x2 pixels; those that are null are left out.
+// A' m A, then + bias and relu, to 2x2 pixels; null ones are skipped.
 template <class T>
 void winograd_output(const void* from, std::int64_t plane, std::int64_t channels, const void* bias, bool relu,
                      void* const* pixels) {

@@ -1,6 +1,6 @@
 // Loops for several instruction sets: each *loops.cc of this folder is compiled once per set, with that set's flags,
-// and defines its table in a namespace of the set's name; the best that the processor has is chosen when a table is
-// first asked for. CMakeLists.txt has the sets and their flags.
+// and defines its table in a namespace of the set's name; the best one that the processor supports is chosen when a
+// table is first used. CMakeLists.txt has the sets and their flags.
 //
 //   // sum_loops.h
 //   struct SumLoops { double (*sum)(const float* x, std::int64_t n); };
@@ -9,15 +9,15 @@
 //   // sum_loops.cc, all but the table in an unnamed namespace:
 //   constinit const SumLoops PLIMSOLL_INSTRUCTION_SET::sum_loops = {sum};
 //
-//   sum_loops().sum(x, n);                               // By the best set.
-//   for (const SumLoops* loops : every_sum_loops()) ...  // By all that the processor has: for tests.
+//   sum_loops().sum(x, n);                               // With the best set.
+//   for (const SumLoops* loops : every_sum_loops()) ...  // With every supported set: for tests.
 //
-// Processors that are not of x86-64 have the baseline alone.
+// Other processors than x86-64 have only the baseline.
 #pragma once
 
 namespace plimsoll {
 
-// How many of the sets the processor has: they are in order, and who has one has those before it.
+// How many of the sets the processor supports: they are in order, and each includes those before it.
 int num_instruction_sets() noexcept;
 
 template <class Table>

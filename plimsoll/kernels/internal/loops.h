@@ -13,23 +13,23 @@ namespace plimsoll {
 // out[i] = f(in[0][i], ...) for i < n. `out` may be one of the inputs.
 using Loop = void (*)(const void* const* in, void* out, std::int64_t n);
 
-// One operation's loops by which operands are one element, repeated: bit i of the index is set for in[i]. Null where
+// One operation's loops, indexed by which operands are a single repeated element: bit i is set for in[i]. Null where
 // there is none: such operands are then repeated in a buffer. [0], all operands dense, is null only when the operation
 // does not exist for the type.
 template <int kOperands>
 using LoopSet = Loop[std::size_t{1} << kOperands];
 
-// The types that are computed as they are.
+// The types that are computed without conversion.
 enum NativeType : unsigned char { kNativeF32, kNativeF64, kNativeI32, kNativeI64, kNativeBool, kNumNative };
 
-// Tables outside of the functions: gcc would build local ones anew in each call.
+// Tables outside the functions: gcc would build local ones in every call.
 inline constexpr DType kNativeDTypes[kNumDTypes] = {boolean, i32, i32, i32, i32, i64, f32, f32, f32, f64};
 inline constexpr NativeType kNativeTypes[kNumDTypes] = {kNativeBool, kNativeI32, kNativeI32, kNativeI32, kNativeI32,
                                                         kNativeI64,  kNativeF32, kNativeF32, kNativeF32, kNativeF64};
 constexpr DType native_dtype(DType dtype) noexcept { return kNativeDTypes[static_cast<std::size_t>(dtype)]; }
 constexpr NativeType native_type(DType dtype) noexcept { return kNativeTypes[static_cast<std::size_t>(dtype)]; }
 
-// Which of the four a dtype takes.
+// Which of the four a dtype uses.
 inline constexpr unsigned char kSizeIndexOf[kNumDTypes] = {0, 0, 0, 1, 2, 3, 1, 1, 2, 3};
 constexpr std::size_t size_index(DType dtype) noexcept { return kSizeIndexOf[static_cast<std::size_t>(dtype)]; }
 

@@ -2,16 +2,17 @@
 
 #include <algorithm>
 
+#include "plimsoll/base/rounding.h"
 #include "plimsoll/base/thread_pool.h"
 
 namespace plimsoll {
 namespace {
 
-constexpr std::int64_t kRows = 512, kColumns = 1024;  // Of a part of the result.
-constexpr std::int64_t kConvertElements = 1 << 15;    // Of a piece of conversion.
+constexpr std::int64_t kRows = 512, kColumns = 1024;  // Per part of the result.
+constexpr std::int64_t kConvertElements = 1 << 15;    // Per piece of conversion.
 
 std::int64_t rows_of(const MatmulProduct& x) noexcept { return std::min(x.m, kRows); }
-std::int64_t columns_of(const MatmulProduct& x) noexcept { return (std::min(x.n, kColumns) + 15) / 16 * 16; }
+std::int64_t columns_of(const MatmulProduct& x) noexcept { return round_up(std::min(x.n, kColumns), 16); }
 std::size_t sum_bytes(const MatmulProduct& x) noexcept {
   return static_cast<std::size_t>(rows_of(x) * columns_of(x) * 4);
 }

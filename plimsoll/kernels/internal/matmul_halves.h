@@ -5,7 +5,7 @@
 
 namespace plimsoll {
 
-std::size_t halves_bytes(const MatmulProduct& product) noexcept;  // Of scratch.
+std::size_t halves_bytes(const MatmulProduct& product) noexcept;  // The size of the scratch.
 
 // As multiply_packed(), but `c` has the dtype of the operands. The product has no epilogue.
 void multiply_halves(const MatmulProduct& product, std::byte* scratch) noexcept;

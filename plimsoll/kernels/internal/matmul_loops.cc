@@ -40,12 +40,12 @@ void store_by_halves(T* p, Vector<T> v, std::int64_t n) noexcept {
   if (n & 1) *p = *from;
 }
 
-// Vectors of length k, four by four: element (i, p) from x[i * along + p] to to[p * kCount + i]. Where kCount is no
-// multiple of four, a block writes into the next column, which is overwritten after it; so the last column is not in
-// one.
+// Vectors of length k, four by four: element (i, p) from x[i * along + p] to to[p * kCount + i]. Where kCount is not a
+// multiple of four, a block writes into the next column, which is overwritten after it; so the last column is copied
+// separately.
 template <class T, int kCount>
 void pack_across(const T* x, std::int64_t k, std::int64_t along, T* to) {
-  constexpr int kGroups = (kCount + 3) / 4, kBeyond = kCount % 4 != 0;
+  constexpr int kGroups = divide_up(kCount, 4), kBeyond = kCount % 4 != 0;
   std::int64_t p = 0;
   for (; p + 4 + kBeyond <= k; p += 4, to += 4 * kCount) {
     Four<T> four[kGroups][4];
@@ -80,7 +80,7 @@ void pack(const void* data, std::int64_t count, std::int64_t k, std::int64_t alo
 }
 
 // One tile: kRows rows of A, `row` apart and `column` along k (1 and kTileRows when packed), times kVectors vectors of
-// the rows of B, of which the last has `last` elements when it is partial.
+// the rows of B; a partial last vector has `last` elements.
 template <class T, int kRows, int kVectors, bool kIsPacked, bool kIsPartial>
 void multiply_tile(const T* a, std::int64_t row, std::int64_t column, const T* b, std::int64_t b_row, std::int64_t k,
                    T* c, std::int64_t c_row, std::int64_t last, bool accumulate) {
@@ -130,7 +130,7 @@ constexpr auto kTiles = tiles_of<T, kVectors, kIsPacked, kIsPartial>(
     std::make_index_sequence<kIsPacked ? kTileRows : kMostRows[kVectors]>());
 
 template <class T>
-struct Column {  // Of tiles: `width` columns.
+struct Column {  // A column of tiles: `width` columns.
   const TileLoop<T>* tiles;
   std::int64_t most_rows, width, last;
 };
@@ -146,8 +146,8 @@ Column<T> column_of(std::int64_t width, bool is_packed) noexcept {
           kMostRows[kVectors], width, last};
 }
 
-// The next tiles when `left` columns are: two vectors; where the operands lie in place three when that is all, and four
-// when there are few rows, so that long runs of B are read.
+// The next tiles when `left` columns remain: two vectors; for operands in place three when that is all, and four when
+// there are few rows, so that long runs of B are read.
 template <class T>
 Column<T> next_column(std::int64_t left, const MatmulBlock& x) noexcept {
   constexpr std::int64_t kCount = kLanesOf<T>;
@@ -173,7 +173,7 @@ void multiply_packed_rows(const MatmulBlock& x, const Column<T>& column, const T
   }
 }
 
-// Rows are shared out evenly: of 8 rows, twice 4 are quicker than 6 and 2.
+// Rows are divided evenly: for 8 rows, 4 and 4 are faster than 6 and 2.
 template <class T>
 void multiply_rows_in_place(const MatmulBlock& x, const Column<T>& column, const T* b, std::int64_t b_row, T* c) {
   const T* a = static_cast<const T*>(x.a);
@@ -186,7 +186,7 @@ void multiply_rows_in_place(const MatmulBlock& x, const Column<T>& column, const
   }
 }
 
-constexpr std::int64_t kThinRows = 4;   // Of A, at most, when B is read once, row after row.
+constexpr std::int64_t kThinRows = 4;   // The most rows of A when B is read once, row after row.
 constexpr std::int64_t kThinDepth = 8;  // Rows of B at once.
 
 // Some of a row of C: kDepth rows of B, each times an element of A, added to what is there, in the order of k.
@@ -210,7 +210,7 @@ void add_rows(const T* a, std::int64_t a_column, const T* b, std::int64_t b_row,
   store_by_halves(c + j, sum, n - j);
 }
 
-// A few rows of A times a wide B, which is read from end to end: the memory that holds it is what takes the time.
+// A few rows of A times a wide B, which is read from end to end: memory bandwidth is the bottleneck.
 template <class T>
 void multiply_thin(const MatmulBlock& x) {
   const T *a = static_cast<const T*>(x.a), *b = static_cast<const T*>(x.b);

@@ -1,9 +1,9 @@
 // MatmulLoops: packing and the product of blocks of matrices.
 //
-// A block's operands are read where they lie or from packed panels: `rows` rows of A and `columns` columns of B at a
+// A block's operands are read in place or from packed panels: `rows` rows of A and `columns` columns of B at a
 // time, one after the other, so that the kernel reads both in order. A panel of B is padded with zeros to `columns`;
 // the last panel of A may have fewer rows, in the same layout. Every element of the product is one chain of (fused)
-// multiply-adds over k in order, whatever the tile it falls in.
+// multiply-adds over k in order, whichever tile it is in.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace plimsoll {
 
-inline constexpr std::int64_t kMatmulStackDepth = 256;  // Of a panel of B that multiply() packs on the stack.
+inline constexpr std::int64_t kMatmulStackDepth = 256;  // For a panel of B that multiply() packs on the stack.
 
 // c (m x n) = or += a (m x k) b (k x n). Steps and strides in elements.
 struct MatmulBlock {
@@ -27,7 +27,7 @@ struct MatmulBlock {
 };
 
 struct MatmulLoops {
-  std::int64_t rows, columns;  // Of a tile.
+  std::int64_t rows, columns;  // Per tile.
   // Packs `count` (<= rows or columns) vectors of length k: element (i, p) is x[i * along + p * deep].
   void (*pack_rows)(const void* x, std::int64_t count, std::int64_t k, std::int64_t along, std::int64_t deep, void* to);
   void (*pack_columns)(const void* x, std::int64_t count, std::int64_t k, std::int64_t along, std::int64_t deep,

@@ -26,7 +26,8 @@ std::vector<T> packed(const MatmulLoops& loops, bool is_left, const T* x, std::i
   return panels;
 }
 
-// The four ways to have operands, of which those in place may be transposed. Values are exact in every order.
+// The four combinations of packed operands and operands in place; the latter may be transposed. Values are exact in
+// every order.
 template <class T>
 void expect_products(const MatmulTable& table, std::int64_t m, std::int64_t n, std::int64_t k) {
   const MatmulLoops& loops = loops_of<T>(table);

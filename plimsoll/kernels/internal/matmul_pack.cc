@@ -11,8 +11,7 @@ constexpr std::int64_t kMostVectors = 32, kPiece = 64;
 
 }  // namespace
 
-// Half types: piece by piece of k, runs of elements that lie together become f32 on the stack and are packed from
-// there.
+// Half types: piece by piece of k, adjacent elements are converted to f32 on the stack and packed from there.
 void matmul_pack(decltype(MatmulLoops::pack_rows) pack, DType source, const std::byte* x, std::int64_t count,
                  std::int64_t k, std::int64_t along, std::int64_t deep, std::int64_t most, std::byte* to) noexcept {
   if (!is_half(source)) return pack(x, count, k, along, deep, to);

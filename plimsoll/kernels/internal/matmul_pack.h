@@ -8,7 +8,8 @@
 
 namespace plimsoll {
 
-// As MatmulLoops::pack_rows and pack_columns, which `pack` is; x has dtype `source`, the panel holds `most` vectors.
+// Like MatmulLoops::pack_rows and pack_columns, one of which is `pack`; x has dtype `source`, the panel holds `most`
+// vectors.
 void matmul_pack(decltype(MatmulLoops::pack_rows) pack, DType source, const std::byte* x, std::int64_t count,
                  std::int64_t k, std::int64_t along, std::int64_t deep, std::int64_t most, std::byte* to) noexcept;
 

@@ -10,18 +10,18 @@ namespace plimsoll {
 namespace {
 
 constexpr double kDirectWork = 160.0 * 160 * 160;
-constexpr std::int64_t kDirectDepth = 48;           // Up to here packing is never worth its time.
-constexpr std::int64_t kMostItems = 64;             // Of a product in place.
+constexpr std::int64_t kDirectDepth = 48;           // Up to here packing never pays.
+constexpr std::int64_t kMostItems = 64;             // For a product in place.
 constexpr std::int64_t kDepth = 256;                // A panel of B stays in the first cache,
 constexpr std::int64_t kBlockBytes = 192 << 10;     // a block of A in the second,
-constexpr std::int64_t kInPlaceBytes = 96 << 10;    // (one that is not packed: its rows may want the same lines)
+constexpr std::int64_t kInPlaceBytes = 96 << 10;    // (if not packed, its rows may compete for cache lines)
 constexpr std::int64_t kNarrowBytes = 256 << 10;    // and a packed part of B, when all of A's rows are packed at once;
 constexpr std::int64_t kRightBytes = 1 << 20;       // else the packed parts of B and
 constexpr std::int64_t kLeftBytes = (3 << 20) / 2;  // of A in the third.
 constexpr std::int64_t kCloseBytes = 2 << 10;       // Between rows of A that need no packing,
 constexpr std::int64_t kFew = 256;                  // however far apart when there are so few, or B is so narrow.
-constexpr double kPieceWork = 1 << 20;              // Of a piece of the packed product,
-constexpr std::int64_t kPackElements = 1 << 14;     // of a piece of packing.
+constexpr double kPieceWork = 1 << 20;              // Per piece of the packed product,
+constexpr std::int64_t kPackElements = 1 << 14;     // per piece of packing.
 
 // The size of equal parts of n, each a multiple of `unit` and at most `most`, which is one too.
 std::int64_t even_part(std::int64_t n, std::int64_t unit, std::int64_t most) noexcept {
@@ -30,7 +30,7 @@ std::int64_t even_part(std::int64_t n, std::int64_t unit, std::int64_t most) noe
 
 // How a product in place is cut: columns first, then rows.
 struct Items {
-  std::int64_t columns, rows, across, down;  // Of an item; items across and down.
+  std::int64_t columns, rows, across, down;  // Per item; items across and down.
 };
 
 Items items_of(const MatmulProduct& x, const MatmulLoops& loops) noexcept {
@@ -40,7 +40,7 @@ Items items_of(const MatmulProduct& x, const MatmulLoops& loops) noexcept {
   Items items;
   items.columns = round_up(divide_up(x.n, wanted), loops.columns);
   items.across = divide_up(x.n, items.columns);
-  const std::int64_t fewest = (x.b_column == 1 ? 8 : 32) * loops.rows;  // Each item transposes its part of B anew.
+  const std::int64_t fewest = (x.b_column == 1 ? 8 : 32) * loops.rows;  // Each item transposes its part of B again.
   const std::int64_t rows = divide_up(x.m, std::max<std::int64_t>(1, wanted / items.across));
   items.rows = std::max(round_up(rows, loops.rows), fewest);
   items.down = divide_up(x.m, items.rows);
@@ -92,13 +92,13 @@ void MatmulProduct::multiply_item(std::int64_t item) const noexcept {
 }
 
 // The packed product: for each part of the columns and each part of k, B's part is packed; for each part of the rows,
-// A's, unless its rows lie close together; then pieces of the result are computed from them, a block of A's rows by a
+// A's, unless its rows are close together; then pieces of the result are computed from them, a block of A's rows by a
 // group of B's columns. When one part has all the rows it is packed once for each part of k, and those of B, which
 // come one after the other, are narrow.
 struct MatmulProduct::Cut {
-  std::int64_t depth, width, height;  // Of what is packed at once.
+  std::int64_t depth, width, height;  // Packed at once.
   std::int64_t block, group;          // Rows and columns of a piece.
-  bool is_left_packed;                // Else A is read where it lies.
+  bool is_left_packed;                // Otherwise A is read in place.
   std::size_t left_bytes, right_bytes;
 };
 

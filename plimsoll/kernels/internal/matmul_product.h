@@ -1,9 +1,9 @@
 // MatmulProduct: one product of two matrices, read in place when small, through packed panels when large.
 //
 //   if (product.is_direct()) product.multiply_item(i);       // For every i < product.items(); no scratch.
-//   else product.multiply_packed(scratch);                   // Of packed_bytes(), in parallel.
+//   else product.multiply_packed(scratch);                   // With packed_bytes(), in parallel.
 //
-// Which way, and how the work is cut, depends on the sizes and the dtype alone. The epilogue is applied to each piece
+// The method and the split of the work depend only on the sizes and the dtype. The epilogue is applied to each piece
 // of the result as soon as it is finished, while it is in the caches.
 // Thread safety: items may run at once. No allocation.
 #pragma once
@@ -15,7 +15,7 @@
 
 namespace plimsoll {
 
-// What follows the product, by the loops of the elementwise kernels: so the bits are those of separate calls.
+// What follows the product, with the loops of the elementwise kernels, so that the bits equal those of separate calls.
 struct MatmulFinish {
   Loop add = nullptr, activation = nullptr;  // Null when there is none.
   const std::byte* bias = nullptr;
@@ -24,7 +24,7 @@ struct MatmulFinish {
 };
 
 struct MatmulProduct {
-  DType source;  // Of a and b: f32, f64, or a half type, which is packed as f32.
+  DType source;  // The dtype of a and b: f32, f64, or a half type, which is packed as f32.
   std::int64_t m, n, k;
   const std::byte *a, *b;
   std::int64_t a_row, a_column, b_row, b_column;  // In elements.
@@ -40,13 +40,13 @@ struct MatmulProduct {
   std::size_t packed_bytes() const noexcept;
   void multiply_packed(std::byte* scratch) const noexcept;
 
-  // m * n * k. From kMatmulItem on, products are worth a thread of their own.
+  // m * n * k. From kMatmulItem on, a product is worth its own thread.
   double work() const noexcept { return static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k); }
 
  private:
   struct Cut;
   struct Region;
-  std::size_t size() const noexcept { return source == f64 ? 8 : 4; }  // Of an element of c and of panels.
+  std::size_t size() const noexcept { return source == f64 ? 8 : 4; }  // Bytes of an element of c and of panels.
   const MatmulLoops& loops() const noexcept { return source == f64 ? matmul_loops().f64 : matmul_loops().f32; }
   std::byte* at(std::byte* data, std::int64_t offset) const noexcept {
     return data + offset * static_cast<std::int64_t>(size());

@@ -131,7 +131,7 @@ void update_loop(const UpdateArrays& arrays, const double* factors, std::int64_t
       rule(wi, g[i], first[i], second[i], unused);
     } else if constexpr (kSlots == 3) {
       rule(wi, g[i], first[i], second[i], third[i]);
-    } else {  // The second is left out.
+    } else {  // The second is skipped.
       rule(wi, g[i], first[i], unused, third[i]);
     }
     w[i] = wi;

@@ -22,7 +22,7 @@ enum UpdateRule {
   kNumUpdateRules
 };
 
-// What the factors mean is said at each rule's loop.
+// Each rule's loop explains its factors.
 struct UpdateArrays {
   void* parameter;
   const void* gradient;

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "plimsoll/base/rounding.h"
+
 namespace plimsoll {
 
 // Bits of a code below `values`.
@@ -11,7 +13,7 @@ constexpr int bits_of_code(std::int64_t values) noexcept {
 }
 
 constexpr std::int64_t bytes_of_codes(std::int64_t n, int bits) noexcept {
-  return bits == 32 ? n * 4 : (n + 7) / 8 * bits;
+  return bits == 32 ? n * 4 : divide_up(n, 8) * bits;
 }
 
 // The lowest `bits` of every part of `part` bits.

@@ -34,7 +34,7 @@ struct PoolScalar {
   static I first_lanes(std::int64_t) noexcept { return -1; }
 };
 
-// The taps of one window that are inside of the image.
+// The taps of one window that are inside the image.
 struct PoolTaps {
   TapRange down, across;
   std::int64_t offset, row_step, column_step, taps_across;  // Offset of tap (0, 0), and steps, in elements.
@@ -70,7 +70,7 @@ struct MaxForward {
     const T* x = static_cast<const T*>(row.image) + c;
     V best[kVectors];
     I code[kVectors] = {};
-    // The first tap is looked at twice, which changes nothing.
+    // The first tap is compared twice, which changes nothing.
     const std::int64_t first = taps.offset + taps.down.begin * taps.row_step + taps.across.begin * taps.column_step;
     const std::int64_t first_tap = taps.down.begin * taps.taps_across + taps.across.begin;
     for (int i = 0; i < kVectors; ++i) {
@@ -95,7 +95,7 @@ struct MaxForward {
   }
 };
 
-// The elements at the places the codes tell.
+// The elements at the places that the codes give.
 template <class Shape, class T, int kVectors>
 struct TakeForward {
   static void run(const PoolForwardRow& row, const PoolTaps& taps, std::int64_t w, std::int64_t c) noexcept {
@@ -144,7 +144,7 @@ struct MaxBackward {
       const std::int64_t channel = c + i * Shape::kWidth;
       dy[i] = load_as<V>(static_cast<const T*>(row.outputs) + w * row.pitch + channel);
       code[i] = load_as<I>(static_cast<const PoolCode<T>*>(row.codes) + w * row.channels + channel) |
-                ~Shape::first_lanes(row.channels - channel);  // No tap of lanes that are not ours.
+                ~Shape::first_lanes(row.channels - channel);  // No tap for lanes beyond the last channel.
     }
     taps.each([&](std::int64_t tap, std::int64_t offset) {
       const I at = I{} + static_cast<PoolCode<T>>(tap);
@@ -157,14 +157,14 @@ struct MaxBackward {
   }
 };
 
-// Whether each element of the image is of one window at most, and the row's windows are inside of it.
+// Whether each element of the image is of one window at most, and the row's windows are inside it.
 inline bool are_apart_inside(const PoolBackwardRow& row) noexcept {
   return row.are_apart && row.top >= 0 && row.top + row.taps_down <= row.rows && row.left >= 0 &&
          row.left + (row.windows - 1) * row.column_stride + row.taps_across <= row.columns;
 }
 
-// Few channels of windows that are apart: every tap is written, line by line and from left to right, in vectors whose
-// lanes beyond the last channel are zeros; what they cover is written later or stays zero.
+// Few channels and separate windows: writes every tap, line by line from left to right, in vectors whose lanes beyond
+// the last channel are zeros; the elements under those lanes are written later or stay zero.
 template <class T, int kVectors>
 void spread_max(const PoolBackwardRow& row) noexcept {
   using X = PoolVector<T>;
@@ -178,7 +178,7 @@ void spread_max(const PoolBackwardRow& row) noexcept {
     T* to = static_cast<T*>(row.image) + ((row.top + i) * row.columns + row.left) * pitch;
     const T* dy = static_cast<const T*>(row.outputs);
     const auto* code = static_cast<const PoolCode<T>*>(row.codes);
-    // Windows whose vectors end inside of dy, and of the image.
+    // Windows whose vectors end inside dy and the image.
     const std::int64_t room = static_cast<const T*>(row.end) - to - (across - 1) * pitch - width;
     const std::int64_t inside = (windows * pitch - width) / pitch + 1;
     const std::int64_t whole = windows * pitch < width || room < 0 ? 0
@@ -201,7 +201,7 @@ void spread_max(const PoolBackwardRow& row) noexcept {
   }
 }
 
-// Few channels: each output's gradient goes to its one element.
+// Few channels: adds each output's gradient to its one element.
 template <class T>
 void scatter_max(const PoolBackwardRow& row) noexcept {
   constexpr std::int64_t kMostTaps = 256;
@@ -243,7 +243,7 @@ struct AverageBackward {
   }
 };
 
-// Vectors as far as what they touch is ours, then one channel at a time.
+// Vectors as far as they stay in bounds, then one channel at a time.
 template <class T, template <class, class, int> class Work, class Row>
 void pool(const Row& row) {
   using Wide = PoolVector<T>;

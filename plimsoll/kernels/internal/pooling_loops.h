@@ -14,18 +14,18 @@ namespace plimsoll {
 template <class Input, class Output>
 struct PoolRow {
   Input* image;     // At the first channel of interest.
-  Input* end;       // Of what may be read (written) in vectors.
+  Input* end;       // The end of what may be read (written) in vectors.
   Output* outputs;  // At the same channel of window 0.
   void* codes;      // [windows][channels] of integers of the elements' size: tap of the maximum. Or null.
   std::int64_t rows, columns, pitch, channels, windows;
   std::int64_t taps_down, taps_across, row_dilation, column_dilation;
-  std::int64_t top, left, column_stride;  // Of window 0's first tap; may be outside of the image.
+  std::int64_t top, left, column_stride;  // Window 0's first tap; may be outside the image.
   bool are_apart;                         // No element is in two windows, and those of a window are side by side.
 };
 using PoolForwardRow = PoolRow<const void, void>;
 using PoolBackwardRow = PoolRow<void, const void>;
 
-// Taps of an axis that lie inside of it.
+// Taps inside an axis.
 struct TapRange {
   std::int64_t begin, end;
   std::int64_t count() const noexcept { return end > begin ? end - begin : 0; }
@@ -37,7 +37,7 @@ inline TapRange taps_inside(std::int64_t first, std::int64_t taps, std::int64_t 
   return {begin, taps < reach ? taps : reach};
 }
 
-// Channels beyond the last are written too, as long as they are those of windows to come: rows are done in order.
+// May also write channels beyond the last, if they belong to later windows: rows are processed in order.
 struct PoolingLoops {
   void (*max)(const PoolForwardRow& row);
   void (*take)(const PoolForwardRow& row);  // Reads codes.

@@ -16,7 +16,7 @@ typedef float HalfF32 __attribute__((vector_size(kVectorBytes / 2)));
 
 // log2 x for x > 0 that is not subnormal (no float is, as a double), to 40 bits.
 inline F64 short_log2(F64 x) noexcept {
-  constexpr std::uint64_t kRootHalf = 0x3fe6a09e667f3bcd;  // Unsigned: those of negative numbers go round.
+  constexpr std::uint64_t kRootHalf = 0x3fe6a09e667f3bcd;  // Unsigned, so that negative numbers wrap.
   const U64 bits = bits_as<U64>(x) - kRootHalf;
   const U64 exponent = (bits + (std::uint64_t{1024} << 52)) >> 52;  // Plus 1024.
   const F64 e = bits_as<F64>(exponent | 0x4330000000000000u) - (4503599627370496.0 + 1024.0);
@@ -53,7 +53,7 @@ inline HalfF32 power_of_half(HalfF32 a, HalfF32 b) noexcept {
   return __builtin_convertvector(short_exp2(y * short_log2(x)), HalfF32);
 }
 
-// Positive bases and finite exponents; the others' lanes take the library's way.
+// Positive bases and finite exponents; other lanes use the library.
 inline F32 power_of(F32 a, F32 b) noexcept {
   struct Halves {
     HalfF32 low, high;
@@ -73,7 +73,7 @@ struct PowerOfVectors {
   static F32 value(F32 a, F32 b) noexcept { return power_of(a, b); }
 };
 
-// Calls loop(f) with the function of an element that an exponent stands for; false for other exponents.
+// Calls loop(f) with the function of an element for this exponent; false for other exponents.
 template <class T, class L>
 bool with_short_power(T exponent, L loop) noexcept {
   if (exponent == T(2))

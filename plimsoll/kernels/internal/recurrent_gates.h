@@ -13,7 +13,7 @@ namespace {
 
 inline double tanh_of(double x) noexcept { return ::tanh(x); }
 
-// Where a vector of floats (or one double) lies: `count` elements from `at`.
+// The place of a vector of floats (or one double): `count` elements from `at`.
 template <class T>
 struct Lane;
 template <>
@@ -35,7 +35,7 @@ struct Lane<double> {
   static double constant(double x) noexcept { return x; }
 };
 
-// An activation known when compiled, or asked at each vector when kAnyActivation.
+// An activation known at compile time, or chosen at each vector for kAnyActivation.
 constexpr int kAnyActivation = -1;
 constexpr int kSigmoid = static_cast<int>(RecurrentActivation::sigmoid),
               kTanh = static_cast<int>(RecurrentActivation::tanh),
@@ -157,7 +157,7 @@ struct LstmBack {
   }
 };
 
-// r; then what the third gate needs of it.
+// r, then what the third gate needs from it.
 template <bool kAfter>
 struct GruReset {
   template <class T, class F, class S>

@@ -88,7 +88,7 @@ void multiply_panels(const T* a, std::int64_t a_along, std::int64_t a_deep, std:
   const std::int64_t tiles = divide_up(m, kTileRows);
   for (std::int64_t j = 0; j < n; j += kColumns, panels += k * kColumns) {
     const std::int64_t count = n - j < kColumns ? n - j : kColumns;
-    for (std::int64_t t = 0, row = 0; t < tiles; ++t) {  // As even as can be.
+    for (std::int64_t t = 0, row = 0; t < tiles; ++t) {  // As even as possible.
       const std::int64_t rows = (m - row + tiles - t - 1) / (tiles - t);
       kTiles[rows - 1](a + row * a_along, a_along, a_deep, k, panels, count, c + row * c_stride + j, c_stride,
                        accumulate);

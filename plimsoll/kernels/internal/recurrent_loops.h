@@ -9,8 +9,8 @@
 
 namespace plimsoll {
 
-// One row at one step. Going forward `gates` holds products and becomes the gates' values; going back these give
-// `slopes`, the gradients of the products.
+// One row at one step. Forward, `gates` holds products and becomes the gates' values; backward, these yield `slopes`,
+// the gradients of the products.
 template <class T>
 struct GateStep {
   std::int64_t units;
@@ -27,7 +27,7 @@ struct GateStep {
 
 template <class T>
 struct RecurrentLoopsOf {
-  std::int64_t columns;  // Of a panel.
+  std::int64_t columns;  // Per panel.
   // Element (p, j) of the k by n matrix is b[p * deep + j * along]; panels take k times n rounded up to `columns`.
   void (*pack)(const T* b, std::int64_t k, std::int64_t n, std::int64_t deep, std::int64_t along, T* panels);
   // c (m by n) = or += a (m by k) times the packed matrix. Element (i, p) of a is a[i * a_along + p * a_deep].

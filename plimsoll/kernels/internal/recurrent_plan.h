@@ -1,4 +1,4 @@
-// RecurrentPlan: where everything of one call of recurrent() or recurrent_gradient() lies, and who does which rows.
+// RecurrentPlan: the memory layout of one call of recurrent() or recurrent_gradient(), and how rows are divided.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ class Carver {
   template <class T>
   T* take(std::int64_t count) noexcept {
     std::byte* at = base_ ? base_ + used_ : nullptr;
-    used_ += (static_cast<std::size_t>(count) * sizeof(T) + 63) / 64 * 64;
+    used_ += round_up(static_cast<std::size_t>(count) * sizeof(T), 64);
     return reinterpret_cast<T*>(at);
   }
   std::size_t used() const noexcept { return used_; }
@@ -43,9 +43,9 @@ struct RecurrentPlan {
   RecurrentRule options;
   std::int64_t batch, time, inputs, units, gates;
   // Workspace.
-  StepRows<T> values;  // Of the gates.
+  StepRows<T> values;  // The gates' values.
   StepRows<T> h, c;    // The state before a step; c of an LSTM only.
-  StepRows<T> extra;   // Of a GRU only: GateStep::extra.
+  StepRows<T> extra;   // GRU only: GateStep::extra.
   // Scratch.
   // Going back, a chunk of steps at a time, [batch, steps of the chunk, ..].
   T *slopes, *extra_slopes;            // The gradients of the gates' products; of a GRU's `extra`.
@@ -63,7 +63,7 @@ struct RecurrentPlan {
   bool is_gru() const noexcept { return options.cell == RecurrentCell::gru; }
   bool is_lstm() const noexcept { return options.cell == RecurrentCell::lstm; }
   std::int64_t width() const noexcept { return gates * units; }
-  std::int64_t steps() const noexcept { return batch * time; }                            // Of all rows.
+  std::int64_t steps() const noexcept { return batch * time; }                            // For all rows.
   std::int64_t first_columns() const noexcept { return is_gru() ? 2 * units : width(); }  // In `panels`.
 
   // The input's place of the k-th step, and that of its output.
@@ -73,19 +73,19 @@ struct RecurrentPlan {
   // An LSTM's h is its output gate times f(c); under a mask it may be older.
   bool keeps_h() const noexcept { return !is_lstm() || !options.unmasked; }
 
-  // Steps that go back together before their products are taken.
+  // Steps that run backward together before their products are computed.
   std::int64_t chunk_steps() const noexcept {
-    return std::clamp<std::int64_t>((kRecurrentChunk + batch - 1) / std::max<std::int64_t>(batch, 1), 1, time);
+    return std::clamp<std::int64_t>(divide_up(kRecurrentChunk, std::max<std::int64_t>(batch, 1)), 1, time);
   }
   std::int64_t chunk_rows() const noexcept { return batch * chunk_steps(); }
 
-  // The batch is cut by its size alone.
+  // The batch is split by its size only.
   std::int64_t group_rows() const noexcept {
     const std::int64_t groups = batch <= 4 ? 1 : std::max<std::int64_t>(2, divide_up(batch, kRecurrentRows));
     return std::max<std::int64_t>(1, divide_up(batch, groups));
   }
 
-  // Sums that a group of rows adds to, and room to make them in.
+  // Sums that a group of rows adds to, and space to compute them.
   std::int64_t bias_columns() const noexcept { return width() + (is_gru() && options.reset_after ? units : 0); }
   T* bias_sums_of(std::int64_t row) const noexcept { return bias_sums + row / group_rows() * 2 * bias_columns(); }
 
@@ -102,7 +102,7 @@ struct RecurrentPlan {
   }
 };
 
-// Carves workspace and scratch; either may be null to learn the sizes only.
+// Lays out workspace and scratch; either may be null to compute only the sizes.
 template <class T>
 RecurrentPlan<T> plan_recurrent(const RecurrentRule& options, const RecurrentSizes& sizes, bool back,
                                 std::byte* workspace, std::byte* scratch) noexcept;

@@ -7,7 +7,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::int64_t kBlockRows = 64;   // Rows folded in the element type before they go to the accumulators.
+constexpr std::int64_t kBlockRows = 64;   // Rows folded in the element type before the accumulators.
 constexpr std::int64_t kBlockRun = 2048;  // Elements likewise.
 constexpr int kChains = 8;                // Vectors folded independently.
 
@@ -44,7 +44,7 @@ inline T fold_lanes(Vector<T> v) noexcept {
   return lanes[0];
 }
 
-// Floats: kChains vectors, then a tree; then what is left vector by vector and element by element. Requires n > 0.
+// Floats: kChains vectors, then a tree; then the rest vector by vector and element by element. Requires n > 0.
 template <Fold F, class T>
 inline T fold_block(const T* x, std::int64_t n) noexcept {
   constexpr std::int64_t kWidth = kLanesOf<T>, kStep = kChains * kWidth;

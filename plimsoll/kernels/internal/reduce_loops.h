@@ -22,7 +22,7 @@ struct FoldLoops {
 // Positions of the first extreme; NaN wins.
 struct PositionLoops {
   std::int64_t (*run)(const void* x, std::int64_t n);  // Requires n > 0.
-  // Of each of up to kPositionColumns columns; rows are `stride` elements apart. Requires 0 < rows < 2^31.
+  // For each of up to kPositionColumns columns; rows are `stride` elements apart. Requires 0 < rows < 2^31.
   void (*columns)(const void* x, std::int64_t rows, std::int64_t stride, std::int64_t columns, std::int64_t* out);
 };
 inline constexpr std::int64_t kPositionColumns = 256;

@@ -9,7 +9,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::int64_t kBlock = 2048;  // Elements summed in the element type before they go to the total.
+constexpr std::int64_t kBlock = 2048;  // Elements summed in the element type before the total.
 
 // The first n lanes of x, else the number.
 template <class T>
@@ -74,7 +74,7 @@ inline T largest_of(const T* x, std::int64_t n) noexcept {
   return largest_lane<T>(best[0] > best[1] ? best[0] : best[1]);
 }
 
-// Everything by value: what is stored could otherwise be what is loaded next.
+// Everything by value: otherwise a store could alias the next load.
 template <bool kStores, class T>
 [[gnu::always_inline]] inline double exp_shifted_of(const T* x, T* y, std::int64_t n, T shift) noexcept {
   const Vector<T> shifts = all<Vector<T>>(shift);

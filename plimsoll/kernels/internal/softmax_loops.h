@@ -15,7 +15,7 @@ struct SoftmaxLoops {
   void (*softmax_grad)(const T* y, const T* dy, T* out, std::int64_t n);
   void (*log_softmax_grad)(const T* y, const T* dy, T* out, std::int64_t n);
 
-  T (*largest)(const T* x, std::int64_t n);                          // NaN aside; -infinity for none.
+  T (*largest)(const T* x, std::int64_t n);                          // Ignores NaN; -infinity for no elements.
   double (*exp_shifted)(const T* x, T* y, std::int64_t n, T shift);  // y = exp(x - shift) for x <= shift; their sum.
   double (*sum_exp)(const T* x, std::int64_t n, T shift);            // That sum alone.
   void (*scale)(T* y, std::int64_t n, T factor);                     // y = y factor

@@ -5,9 +5,9 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::int64_t kAhead = 4;  // Entries whose rows of b are asked for in advance.
+constexpr std::int64_t kAhead = 4;  // Entries whose rows of b are prefetched.
 
-// kVectors vectors of each row from column `from` on: their sums stay in registers while a row's entries go by.
+// kVectors vectors of each row from column `from` on: their sums stay in registers over a row's entries.
 template <class T, int kVectors>
 void multiply_panel(const SparseBlock<T>& a, const T* b, std::int64_t n, std::int64_t from, T* out) {
   constexpr std::int64_t kLanesHere = kLanesOf<T>;

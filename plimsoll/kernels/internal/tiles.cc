@@ -12,14 +12,14 @@ namespace plimsoll {
 namespace {
 
 constexpr std::int64_t kTile = 512;    // Elements.
-constexpr std::int64_t kLongRun = 32;  // Rows from here on are taken as they are; shorter ones are gathered.
+constexpr std::int64_t kLongRun = 32;  // Longer rows are used directly; shorter ones are gathered.
 
 enum class Layout : unsigned char { dense, repeated, mixed };
 
 struct Source {
   const std::byte* data;
   Loop convert;  // Null when the dtype is the wanted one.
-  Loop fill;     // Of the wanted dtype.
+  Loop fill;     // For the wanted dtype.
   std::size_t size;
   Layout layout;
 };
@@ -44,7 +44,7 @@ struct alignas(64) Buffers {
   std::byte out[kTile * 8];
 };
 
-// Runs the loop on n elements from `position` on; `repeated` tells which of `in` are one element.
+// Runs the loop on n elements from `position` on; `repeated` says which of `in` are one element.
 void run_loop(const Job& job, const void** in, unsigned repeated, std::int64_t position, std::int64_t n,
               Buffers& buffers) noexcept {
   if (!job.loops[repeated]) {
@@ -79,7 +79,7 @@ const void* dense_piece(const Job& job, int i, std::int64_t position, std::int64
   return converted(source, source.data + static_cast<std::size_t>(position) * source.size, n, buffers.operands[i]);
 }
 
-// Elements that a tile may have: all of them where nothing goes through a buffer.
+// The most elements of a tile: all of them when nothing needs a buffer.
 std::int64_t tile_limit(const Job& job, unsigned repeated) noexcept {
   return job.converts || job.stream || !job.loops[repeated] ? kTile : INT64_MAX;
 }
@@ -171,11 +171,11 @@ void run_short_rows(const Job& job, std::int64_t begin, std::int64_t end, Buffer
   const std::int64_t inner = job.plan.inner(), whole = kTile / inner * inner;
   BroadcastCursor cursor(job.plan, job.count, begin);
   const void* in[kMaxOperands];
-  bool is_ready[kMaxOperands] = {};  // The rows are alike, and a whole tile of them is there.
+  bool is_ready[kMaxOperands] = {};  // The rows are alike, and a whole tile of them is ready.
   for (std::int64_t position = begin, n; position < end; position += n) {
     const bool at_start = cursor.at_row_start();
     n = std::min(end - position, whole - inner + cursor.left_in_row());
-    BroadcastCursor next = cursor;  // Stays where it is, at a row's start, when all rows are alike.
+    BroadcastCursor next = cursor;  // Stays at a row's start when all rows are alike.
     for (int i = 0; i < job.count; ++i) {
       const Source& source = job.sources[i];
       if (source.layout != Layout::mixed) {
@@ -214,7 +214,7 @@ void set_source(Job& job, int i, const TileOperand& operand, std::size_t out_ele
             plimsoll::loops().fill[size_index(operand.wanted)], size_of(dtype), Layout::dense};
   if (elements == out_elements) {
     job.converts |= source.convert != nullptr;
-    if (source.data == job.out) job.stream = false;  // In place: the lines are in the cache already.
+    if (source.data == job.out) job.stream = false;  // In place: the lines are already in the cache.
   } else if (elements == 1) {
     source.layout = Layout::repeated;
     job.repeated |= 1u << i;

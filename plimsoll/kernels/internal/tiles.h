@@ -13,12 +13,12 @@
 namespace plimsoll {
 
 inline constexpr std::int64_t kLightGrain = 32768;   // Elements of a chunk: memory decides the time.
-inline constexpr std::int64_t kHeavyGrain = 8192;    // Arithmetic does.
-inline constexpr std::int64_t kSmall = kHeavyGrain;  // Elements that are never shared out.
+inline constexpr std::int64_t kHeavyGrain = 8192;    // Arithmetic decides the time.
+inline constexpr std::int64_t kSmall = kHeavyGrain;  // Fewer elements always run in one thread.
 
 struct TileOperand {
   const ConstTensorView* view;
-  DType wanted;  // What the loop takes.
+  DType wanted;  // The loop's input type.
 };
 
 // `loops` is a LoopSet for `count` operands. `made` is what the loop writes; it is converted when `out` has another

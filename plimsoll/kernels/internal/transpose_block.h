@@ -1,6 +1,5 @@
-// transpose_block: a square of elements turned over, y[r * to + c] = x[r + c * from], so that every cache line on
-// either side is read or written whole and at once: strides of a power of two do not push lines out of each other's
-// places.
+// transpose_block: transposes a square of elements, y[r * to + c] = x[r + c * from], so that every cache line on either
+// side is read or written at once: with strides of a power of two, lines do not evict each other.
 #pragma once
 
 #include <cstdint>

@@ -2,7 +2,7 @@
 //
 //   F32 x = load(p);  store(q, x > 0.f ? x : splat(0.f));
 //
-// The one vector type of all loops. Included by what is compiled once per instruction set (instruction_sets.h);
+// The one vector type of all loops. Included by files compiled once per instruction set (instruction_sets.h);
 // everything is in an unnamed namespace, so that code for one instruction set is never linked into another.
 #pragma once
 
@@ -91,7 +91,7 @@ inline void store(T* p, Vector<T> x) noexcept {
   __builtin_memcpy(p, &x, sizeof x);
 }
 
-// The same of a vector or of a single element, whichever V is.
+// The same for a vector or a single element, whichever V is.
 template <class V, class T>
 inline V load_as(const T* p) noexcept {
   V x;
@@ -152,7 +152,7 @@ inline void store_some(T* p, Vector<T> x, std::int64_t n) noexcept {
   store_masked(p, x, first_lanes<T>(n));
 }
 
-// Four elements; four by four of them turned over.
+// Four elements; four by four of them transposed.
 template <class T>
 struct FourOf {
   typedef T type __attribute__((vector_size(4 * sizeof(T))));
@@ -193,7 +193,7 @@ inline V smaller(V a, V b) noexcept {
   return ((b < a) | (b != b)) ? b : a;
 }
 #if defined(__AVX2__) && !defined(__AVX512F__)
-inline F32 larger(F32 a, F32 b) noexcept {  // The instruction gives its second operand when one is NaN.
+inline F32 larger(F32 a, F32 b) noexcept {  // The instruction returns its second operand when one is NaN.
   return _mm256_blendv_ps(_mm256_max_ps(b, a), b, _mm256_cmp_ps(b, b, _CMP_UNORD_Q));
 }
 inline F32 smaller(F32 a, F32 b) noexcept {

@@ -36,7 +36,7 @@ inline ExpParts exp_parts(F32 x) noexcept {
 }
 inline F32 power_of_shifted(F32 shifted) noexcept { return bits_as<F32>(bits_as<U32>(shifted) << 23); }  // 2^n
 
-// 2^n as two factors, so that n may be outside of a float's exponents.
+// 2^n as two factors, so that n may be outside a float's exponent range.
 struct Factors {
   F32 first, second;
 };
@@ -51,7 +51,7 @@ inline F32 exp_of(F32 x) noexcept {
   return (parts.tail + 1.f) * power.first * power.second;
 }
 
-// e^x for x <= 0, with 0 for what is subnormal.
+// e^x for x <= 0; 0 instead of subnormal results.
 inline F32 exp_of_negative(F32 x) noexcept {
   const ExpParts parts = exp_parts(at_least(x, -87.f));
   const F32 y = (parts.tail + 1.f) * power_of_shifted(parts.shifted);
@@ -130,7 +130,7 @@ inline F32 erf_of(F32 x) noexcept {
   return at_least(at_most(p / q * c, 1.f), -1.f);
 }
 
-// sin(x + quarters pi/2). Beyond `kFar` the reduction would lose digits: those lanes take the library's way.
+// sin(x + quarters pi/2). Beyond `kFar` the reduction would lose digits: those lanes use the library.
 inline F32 sine_of_quarter(F32 x, int quarters, float (*far)(float)) noexcept {
   constexpr float kFar = 8192.f;
   const F32 n = round_nearest(x * 0.636619772367581343f);

@@ -30,7 +30,7 @@ inline F64 exp_of(F64 x) noexcept {
 
 // x = m 2^e with m in [sqrt(1/2), sqrt(2)); log x = e ln 2 + log m.
 inline F64 log_of(F64 x) noexcept {
-  constexpr std::uint64_t kRootHalf = 0x3fe6a09e667f3bcd;  // Unsigned: those of negative numbers go round.
+  constexpr std::uint64_t kRootHalf = 0x3fe6a09e667f3bcd;  // Unsigned, so that negative numbers wrap.
   const I64 tiny = x < 2.2250738585072014e-308;
   const U64 bits = bits_as<U64>(tiny ? x * 18014398509481984.0 : x) - kRootHalf;
   const U64 exponent = (bits + (std::uint64_t{1024} << 52)) >> 52;  // Plus 1024.
@@ -83,7 +83,7 @@ inline V xlogy_of(V a, V b) noexcept {
   return a == V{} ? V{} : a * log_of(b);
 }
 
-// Slopes are those at the bound beyond it, so that infinities meet no zeros.
+// Beyond the bound, slopes are those at the bound, so that infinities never multiply zeros.
 template <class V>
 inline V swish_slope(V x) noexcept {
   const V c = bounded(x, 800), s = sigmoid_of(c), one = all<V>(1);
@@ -94,7 +94,7 @@ inline double gelu_slope(double x) noexcept {
   return 0.5 * ::erfc(c * -0.70710678118654752) + c * ::exp(-0.5 * c * c) * 0.39894228040143268;
 }
 
-// Of the approximation with tanh, as x sigmoid(2 u).
+// For the approximation with tanh, as x sigmoid(2 u).
 inline constexpr double kGeluScale = 2 * 0.79788456080286536, kGeluCubic = 0.044715;
 template <class V>
 inline V gelu_tanh_of(V x) noexcept {
@@ -109,7 +109,7 @@ inline V gelu_tanh_slope(V x) noexcept {
 
 inline double softplus_of(double x) noexcept { return (x > 0 ? x : 0.0) + ::log1p(::exp(x < 0 ? x : -x)); }
 inline double gelu_of(double x) noexcept {
-  const double c = x < -40 ? -40.0 : x;  // Minus infinity meets no zero.
+  const double c = x < -40 ? -40.0 : x;  // So that minus infinity never multiplies zero.
   return c * 0.5 * ::erfc(c * -0.707106781186547524);
 }
 
