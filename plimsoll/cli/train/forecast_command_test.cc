@@ -66,7 +66,7 @@ TEST_F(ForecastCommand, TellsWhatBudgetsBelowThePeakCost) {
   save_layers_model(deep, folder_ + "/deep");
   path_ = folder_ + "/deep/model.json";
   ASSERT_EQ(run({"--batch", "64", "--loss", "mean_squared_error", "--json", "--svg", folder_ + "/front.svg"}), 0);
-  const auto json = nlohmann::json::parse(out_);
+  const auto json = parse_json(out_);
   ASSERT_GT(json["front"].size(), 1u);
   EXPECT_EQ(json["front"][0]["bytes"], json["peak_bytes"]);
   EXPECT_EQ(json["front"][0]["slowdown"], 1);
@@ -80,7 +80,7 @@ TEST_F(ForecastCommand, TellsWhatBudgetsBelowThePeakCost) {
 
   const std::string peak = std::to_string(json["peak_bytes"].get<std::size_t>());
   ASSERT_EQ(run({"--batch", "64", "--loss", "mean_squared_error", "--budget", peak, "--json"}), 0);
-  const auto sizes = nlohmann::json::parse(out_)["max_batch_sizes"];
+  const auto sizes = parse_json(out_)["max_batch_sizes"];
   EXPECT_EQ(sizes["1"], 64);
   EXPECT_GT(sizes["1.5"], 64);
   EXPECT_GE(sizes["any"], sizes["1.5"]);

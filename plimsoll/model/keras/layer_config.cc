@@ -381,19 +381,20 @@ void layers::register_layer(const std::string& class_name, LayerFactory factory)
 }
 
 void ConfigWriter::put_all(const std::string& json) {
-  const OrderedJson settings = OrderedJson::parse(json, nullptr, false);
-  if (!settings.is_object())
+  const Json parsed = try_parse_json(json);
+  if (!parsed.is_object())
     throw InvalidArgument(fmt::format("put_all: expected an object of JSON, not {}", shortened(Json(json))));
+  const OrderedJson settings = parse_ordered_json(json);
   for (const auto& [key, value] : settings.items()) out_.json[key] = value;
 }
 
 std::string ConfigReader::all() const {
   for (const auto& [key, value] : in_->json.items()) in_->read.insert(key);
-  return in_->json.dump();
+  return strict_json_text(in_->json);
 }
 
 Layer layers::from_config(const std::string& class_name, const std::string& json) {
-  const Json settings = Json::parse(json, nullptr, false);
+  const Json settings = try_parse_json(json);
   if (!settings.is_object())
     throw InvalidArgument(
         fmt::format("{}: expected settings as an object of JSON, not {}", class_name, shortened(Json(json))));
