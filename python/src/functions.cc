@@ -190,6 +190,9 @@ void bind_fills(nb::module_& m) {
       nb::arg("device").none() = nb::none(),
       nb::sig("def full(shape: ShapeLike, fill_value: TensorLike, dtype: DTypeLike | None = None, device: str | None = "
               "None) -> Tensor"));
+}
+
+void bind_ranges(nb::module_& m) {
   m.def(
       "arange",
       [](nb::handle start, nb::handle stop, nb::handle step, nb::handle dtype, nb::handle device) {
@@ -309,6 +312,7 @@ void bind_random(nb::module_& m) {
 void bind_functions(nb::module_& m) {
   bind_elementwise(m);
   bind_fills(m);
+  bind_ranges(m);
   bind_random(m);
 }
 

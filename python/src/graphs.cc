@@ -225,6 +225,9 @@ void bind_session(nb::module_& m) {
       .def(
           "__exit__", [](nb::handle self, const nb::args&) { self.attr("close")(); },
           nb::sig("def __exit__(self, *args: object) -> None"));
+}
+
+void bind_saver(nb::module_& m) {
   nb::class_<pl::Saver>(m, "Saver", "The variables of a session, in checkpoints that TensorFlow reads and writes.")
       .def(
           "__init__",
@@ -518,6 +521,7 @@ void bind_graphs(nb::module_& m) {
   bind_writer(m);
   bind_graph(m);
   bind_session(m);
+  bind_saver(m);
   bind_train(m);
   bind_function(m);
 }

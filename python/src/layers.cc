@@ -232,6 +232,8 @@ nb::list wrap_variables(const std::vector<pl::Variable>& variables) {
   return list;
 }
 
+void bind_layer_facts(nb::class_<pl::Layer>& type);
+
 void bind_layer(nb::module_& m) {
   nb::class_<pl::Layer> type(
       m, "Layer", nb::type_slots(layer_slots), nb::dynamic_attr(), nb::is_weak_referenceable(),
@@ -294,8 +296,13 @@ void bind_layer(nb::module_& m) {
               throw pl::FailedPrecondition("add_loss: inside of a layer's call() only");
             PythonLayer::current_context->add_loss(to_tensor(loss));
           },
-          nb::arg("loss"), "Adds a scalar to the step's loss; in call().")
-      .def_prop_ro("name", [](const pl::Layer& layer) { return layer.name(); })
+          nb::arg("loss"), "Adds a scalar to the step's loss; in call().");
+  type.attr("supports_masking") = false;
+  bind_layer_facts(type);
+}
+
+void bind_layer_facts(nb::class_<pl::Layer>& type) {
+  type.def_prop_ro("name", [](const pl::Layer& layer) { return layer.name(); })
       .def_prop_ro(
           "weights", [](const pl::Layer& layer) { return wrap_variables(layer.weights()); },
           nb::sig("def weights(self) -> list[Variable]"))
@@ -340,7 +347,6 @@ void bind_layer(nb::module_& m) {
           nb::arg("values"), nb::sig("def set_weights(self, values: typing.Sequence[TensorLike]) -> None"))
       .def("__repr__",
            [](const pl::Layer& layer) { return fmt::format("<{} \"{}\">", layer.base().class_name(), layer.name()); });
-  type.attr("supports_masking") = false;
 }
 
 }  // namespace

@@ -215,6 +215,9 @@ void bind_recordings(nb::module_& m) {
   m.def(
       "trace_phase", [](const std::string& name) { pl::trace_phase(name); }, nb::arg("name"),
       "A phase begins, in recordings.");
+}
+
+void bind_reports(nb::module_& m) {
   m.def(
       "write_report",
       [](const std::filesystem::path& trace, const std::filesystem::path& html) {
@@ -295,6 +298,7 @@ void bind_memory(nb::module_& m) {
   bind_questions(m);
   bind_alerts(m);
   bind_recordings(m);
+  bind_reports(m);
 }
 
 }  // namespace binding

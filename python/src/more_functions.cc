@@ -113,6 +113,9 @@ void bind_reductions(nb::module_& m) {
         nb::arg("x"), nb::arg("axis").none() = nb::none(), nb::arg("keepdims") = false,
         nb::sig(largest ? "def argmax(x: TensorLike, axis: int | None = None, keepdims: bool = False) -> Tensor"
                         : "def argmin(x: TensorLike, axis: int | None = None, keepdims: bool = False) -> Tensor"));
+}
+
+void bind_orders(nb::module_& m) {
   m.def(
       "norm",
       [](nb::handle object, nb::handle order, nb::handle axis, bool keepdims) {
@@ -273,6 +276,9 @@ void bind_movement(nb::module_& m) {
       },
       nb::arg("x"), nb::arg("shift"), nb::arg("axis") = 0,
       nb::sig("def roll(x: TensorLike, shift: int, axis: int = 0) -> Tensor"));
+}
+
+void bind_repeating(nb::module_& m) {
   m.def(
       "pad",
       [](nb::handle object, const std::vector<std::vector<std::int64_t>>& paddings, double value,
@@ -353,6 +359,9 @@ void bind_choosing(nb::module_& m) {
       },
       nb::arg("mask"), nb::sig("def where_true(mask: TensorLike) -> Tensor"),
       "The positions where it is true, a row for each.");
+}
+
+void bind_scattering(nb::module_& m) {
   m.def(
       "one_hot",
       [](nb::handle indices, std::int64_t depth, nb::handle dtype, double on, double off) {
@@ -530,9 +539,12 @@ void bind_networks(nb::module_& m) {
 
 void bind_more_functions(nb::module_& m) {
   bind_reductions(m);
+  bind_orders(m);
   bind_joining(m);
   bind_movement(m);
+  bind_repeating(m);
   bind_choosing(m);
+  bind_scattering(m);
   bind_products(m);
   bind_networks(m);
 }

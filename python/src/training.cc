@@ -75,8 +75,7 @@ class SignalCallback final : public pl::CallbackBase {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
-void bind_optimizers(nb::module_& m) {
-  nb::module_ o = m.def_submodule("optimizers", "How steps change weights; Keras' formulas and defaults.");
+void bind_optimizer(nb::module_& m) {
   nb::class_<pl::Optimizer>(m, "Optimizer", "Changes parameters in place by their gradients.")
       .def(
           "apply",
@@ -108,6 +107,10 @@ void bind_optimizers(nb::module_& m) {
                    [](const pl::Optimizer& o, double rate) { o.set_learning_rate(rate); })
       .def_prop_ro("iterations", &pl::Optimizer::step)
       .def_prop_ro("state_bytes", &pl::Optimizer::state_bytes);
+}
+
+void bind_optimizers(nb::module_& m) {
+  nb::module_ o = m.def_submodule("optimizers", "How steps change weights; Keras' formulas and defaults.");
   using nb::arg;
   o.def(
       "SGD",
@@ -332,6 +335,7 @@ pl::Callback to_callback(nb::handle object, nb::handle model) {
 pl::Callback signal_callback() { return pl::make_callback<SignalCallback>(); }
 
 void bind_training(nb::module_& m) {
+  bind_optimizer(m);
   bind_optimizers(m);
   bind_losses(m);
   bind_metrics(m);

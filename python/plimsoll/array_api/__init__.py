@@ -7,7 +7,7 @@ other unsigned integers and complex numbers are not offered. Tensors do not chan
 import plimsoll as _pl
 from plimsoll import (  # noqa: F401
     bfloat16, bool, float16, float32, float64, int16, int32, int64, int8, uint8,
-    arange, asarray, e, eye, from_dlpack, full, inf, linspace, nan, newaxis, ones, pi, zeros)
+    arange, asarray, e, from_dlpack, full, inf, linspace, nan, newaxis, ones, pi, zeros)
 
 from ._functions import *  # noqa: F401,F403
 from ._functions import __all__ as _functions
@@ -25,6 +25,15 @@ def empty(shape, *, dtype=None, device=None):
 def empty_like(x, /, *, dtype=None, device=None):
     """Zeros of x's shape."""
     return _pl.zeros_like(x, dtype)
+
+
+def eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None):
+    """Ones on a diagonal: the main one, or the k-th above it."""
+    n_cols = n_rows if n_cols is None else n_cols
+    if k == 0:
+        return _pl.eye(n_rows, n_cols, dtype, device)
+    place = arange(n_rows, device=device).reshape(-1, 1) + k == arange(n_cols, device=device).reshape(1, -1)
+    return place.astype(dtype or float32)
 
 
 def zeros_like(x, /, *, dtype=None, device=None):
