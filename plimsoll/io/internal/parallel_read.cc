@@ -3,8 +3,8 @@
 #include <mutex>
 #include <vector>
 
+#include "plimsoll/base/crc32c.h"
 #include "plimsoll/base/thread_pool.h"
-#include "plimsoll/io/internal/crc32c.h"
 #include "plimsoll/io/internal/pieces.h"
 #include "plimsoll/io/internal/staging.h"
 

@@ -21,7 +21,7 @@
 // Thread safety: a SpillFile may be used from any thread, a slot by one thread at a time. Copies of a SpillFile are the
 // same file; slots keep it open. Cost: store(), load() and wait() allocate nothing; the file takes some 10 KiB of
 // memory and a slot some 200 bytes. After fork() the child may destroy files and slots but use none
-// (FailedPrecondition); fork() itself waits for the piece (at most 8 MiB) that is under way.
+// (FailedPrecondition); fork() itself waits for the piece (at most 4 MiB) that is under way.
 #pragma once
 
 #include <cstddef>
@@ -73,8 +73,8 @@ class SpillFile {
   // InvalidArgument for 0 bytes, Unsupported where the file system cannot reserve, Error when it fails.
   [[nodiscard]] SpillSlot reserve(std::size_t bytes);
 
-  // Measures with up to 64 MiB and a quarter of a second each way when nothing has been transferred yet; later calls
-  // give what transfers really took. Throws as reserve() and wait() do.
+  // Measures with up to 64 MiB, for less than a second, when there were no transfers yet; later calls give what
+  // transfers really took. Without a staging block it takes 1 MiB of memory meanwhile. Throws as reserve() and wait().
   SpillBandwidth bandwidth();
 
   SpillStats stats() const;
@@ -101,13 +101,14 @@ class SpillSlot {
 
   explicit operator bool() const noexcept { return entry_ != nullptr; }
   std::size_t bytes() const noexcept;         // As reserved.
-  std::size_t stored_bytes() const noexcept;  // What load() gives; 0 until a store has completed, and after one failed.
+  std::size_t stored_bytes() const noexcept;  // What load() gives; 0 until wait() has found a store complete.
   std::uint64_t offset() const noexcept;      // In the file, for reports.
 
   // Begin a transfer, having waited for the one before (and throwing what went wrong with it). Both throw
   // InvalidArgument for memory that needs staging when there is none and for a size that does not fit: store() takes up
-  // to bytes(), load() exactly stored_bytes(). FailedPrecondition in a forked child; load() also of an empty slot.
-  // Error when the thread cannot be started. Then nothing has begun, and the slot is as it was.
+  // to bytes(), load() exactly stored_bytes(). FailedPrecondition in a forked child, for a slot moved from and for a
+  // load of what was not stored. Error when the thread cannot be started. Then nothing has begun, and the slot is as it
+  // was.
   void store(std::span<const std::byte> source);  // What was stored before is lost from here.
   void load(std::span<std::byte> target);         // `target` may be written from here; unspecified after a failure.
 
@@ -121,8 +122,10 @@ class SpillSlot {
   struct Entry;
   friend class SpillFile;
   explicit SpillSlot(std::unique_ptr<Entry> entry) noexcept;
+  void prepare(const char* verb, const void* memory, std::size_t bytes);
   void begin(bool is_store, std::byte* memory, std::size_t bytes);
-  void abandon() noexcept;
+  void submit();
+  void release() noexcept;
 
   std::unique_ptr<Entry> entry_;
 };
