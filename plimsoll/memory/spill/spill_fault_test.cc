@@ -1,5 +1,5 @@
 // Every system call of a transfer fails once, in every way: errors surface, nothing is lost, nothing hangs.
-#include <cstdio>
+#include <thread>
 
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
@@ -67,6 +67,7 @@ struct Case {
 TEST(SpillFault, SurfacesOnceAndLosesNothingAtEveryCall) {
   const SpillFolder folder;
   const PatternMemory staging(SpillFile::staging_bytes(), 0);
+  std::thread([] {}).join();  // With the first thread a sanitizer starts one of its own.
   const std::size_t threads = threads_of_process();
   const Case cases[] = {
       {FaultyIo::kAllocate, {.error_number = ENOSPC}, "errno 28"},
@@ -103,7 +104,9 @@ TEST(SpillFault, SurfacesOnceAndLosesNothingAtEveryCall) {
     }
   }
   EXPECT_GT(runs, 60u);
-  EXPECT_EQ(threads_of_process(), threads) << "every file's thread has ended";
+  // The system removes a thread some time after it was joined.
+  for (int look = 0; look < 2000 && threads_of_process() > threads; ++look) usleep(1000);
+  EXPECT_LE(threads_of_process(), threads) << "every file's thread has ended";
   EXPECT_TRUE(folder.is_empty());
 }
 

@@ -165,7 +165,11 @@ class PatternMemory {
     fill(seed);
   }
   void fill(std::uint32_t seed) {
-    for (std::byte& byte : span()) byte = static_cast<std::byte>((seed = seed * 1664525 + 1013904223) >> 24);
+    std::uint64_t word = seed + 1;
+    for (std::size_t at = 0; at < bytes_; at += sizeof(word)) {
+      word = word * 6364136223846793005u + 1442695040888963407u;
+      std::memcpy(span().data() + at, &word, std::min(sizeof(word), bytes_ - at));
+    }
   }
   std::span<std::byte> span() const noexcept { return {memory_.get() + shift_, bytes_}; }
   bool operator==(const PatternMemory& other) const noexcept {

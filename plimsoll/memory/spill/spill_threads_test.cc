@@ -86,13 +86,16 @@ TEST(SpillThreads, LeaveAChildOnlyTheRightToEnd) {
     slot.reset();
     busy.reset();
     file.reset();
+#if !defined(__SANITIZE_THREAD__)  // Which lets no child start threads.
     FaultyIo own;
     SpillFile another({.directory = folder.path(), .io = &own});  // One of its own it may use.
     SpillSlot room = another.reserve(8192);
     room.store(source.span());
     room.load(target.span());
     room.wait();
-    return target == source ? 0 : 7;
+    if (!(target == source)) return 7;
+#endif
+    return 0;
   });
   EXPECT_EQ(code, 0) << "-1: hung or crashed";
   busy->load(back.span());

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <condition_variable>
 #include <cstring>
-#include <new>
-#include <shared_mutex>
+#include <mutex>
 
 #include "plimsoll/base/crc32c.h"
 
@@ -18,18 +18,49 @@ constexpr int kFruitlessCalls = 16;  // That succeed but transfer less than a bl
 std::size_t round_down(std::size_t bytes) noexcept { return bytes / kSpillAlignment * kSpillAlignment; }
 std::size_t round_up(std::size_t bytes) noexcept { return round_down(bytes + kSpillAlignment - 1); }
 
-// Shared by calls that transfer, owned by fork(). Where a page is shared with a child that came while a device was
-// writing to it, older kernels give the bytes to one of the two.
-std::shared_mutex& fork_gate() noexcept {
-  alignas(std::shared_mutex) static std::byte place[sizeof(std::shared_mutex)];
-  static std::shared_mutex* const gate = [] {
-    auto* const made = new (place) std::shared_mutex;
-    pthread_atfork([] { fork_gate().lock(); }, [] { fork_gate().unlock(); },
-                   [] { new (place) std::shared_mutex; });  // Those who waited do not exist in the child.
-    return made;
-  }();
-  return *gate;
-}
+// Transfers and fork() exclude each other: where a page is shared with a child that came while a device was writing to
+// it, older kernels give the bytes to one of the two.
+class ForkGate {
+ public:
+  static ForkGate& instance() noexcept {
+    static ForkGate* const gate = [] {
+      auto* const made = new ForkGate;
+      pthread_atfork([] { instance().before_fork(); }, [] { instance().in_parent(); }, [] { instance().in_child(); });
+      return made;
+    }();
+    return *gate;
+  }
+  void lock() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return forks_ == 0; });
+    ++transfers_;
+  }
+  void unlock() {
+    const std::lock_guard lock(mutex_);
+    if (--transfers_ == 0) changed_.notify_all();
+  }
+
+ private:
+  void before_fork() {
+    std::unique_lock lock(mutex_);
+    ++forks_;
+    changed_.wait(lock, [&] { return transfers_ == 0; });
+    --forks_;
+    lock.release();  // Held during the fork.
+  }
+  void in_parent() {
+    mutex_.unlock();
+    changed_.notify_all();
+  }
+  void in_child() {
+    forks_ = 0;  // Others that waited to fork do not exist here.
+    mutex_.unlock();
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int transfers_ = 0, forks_ = 0;
+};
 
 SpillFault system_fault(bool is_store, int error_number, std::uint64_t offset, std::size_t bytes) noexcept {
   return {.kind = SpillFault::Kind::kSystem,
@@ -52,7 +83,7 @@ bool is_full(int error_number) noexcept {
 SpillPieces::SpillPieces(SpillIo& io, const OpenedSpill& opened, std::span<std::byte> staging,
                          const std::filesystem::path& directory) noexcept
     : io_(io), opened_(opened), staging_(staging), directory_(directory), is_direct_(opened.is_direct) {
-  fork_gate();
+  ForkGate::instance();
 }
 
 // In place as far as whole blocks go; then what is left, through a block of our own.
@@ -114,7 +145,7 @@ SpillFault SpillPieces::transfer(std::byte* memory, std::size_t bytes, std::uint
     ssize_t done = 0;
     int error = 0;
     {
-      const std::shared_lock no_fork(fork_gate());
+      const std::lock_guard no_fork(ForkGate::instance());
       done = kStore ? io_.write(opened_.file, memory, bytes, offset) : io_.read(opened_.file, memory, bytes, offset);
       error = errno;
     }
