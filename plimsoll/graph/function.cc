@@ -46,6 +46,7 @@ struct FunctionCore::Trace {
   std::shared_ptr<TracedCall> call;
   std::shared_ptr<const void> kept;
   std::size_t num_results = 0;
+  std::atomic<std::size_t> counted_bytes{0};  // As the cache knows them.
 };
 
 struct FunctionCore::State {
@@ -133,18 +134,22 @@ std::shared_ptr<FunctionCore::Trace> FunctionCore::trace_for(const CallSignature
   state_->warn_of_retracing(arguments);
   const TraceWith nobody(nullptr);
   const std::size_t bytes = made->call->bytes();
+  made->counted_bytes = bytes;
   return state_->traces.insert(arguments.words(), std::move(made), bytes);
 }
 
 void FunctionCore::call(Trace& trace, const CallSignature& arguments, std::span<Tensor> results) {
   std::optional<BudgetScope> charged;
   if (state_->budget) charged.emplace(state_->charged());
-  trace.call->call(arguments.tensors(), results, nullptr, state_->where);
+  trace.call->call(arguments.tensors(), results, nullptr, state_->where, state_->budget.has_value());
+  if (!state_->budget) return;
+  const std::size_t bytes = trace.call->bytes();  // Plans that recompute are made when they are first needed.
+  if (trace.counted_bytes.exchange(bytes) != bytes) state_->traces.recount(trace, bytes);
 }
 
 std::size_t FunctionCore::num_results(const Trace& trace) noexcept { return trace.num_results; }
 const void* FunctionCore::kept(const Trace& trace) noexcept { return trace.kept.get(); }
-const MemoryPlan& FunctionCore::memory_plan(Trace& trace) { return trace.call->memory_plan(); }
+MemoryPlan FunctionCore::memory_plan(Trace& trace) { return trace.call->memory_plan(); }
 std::size_t FunctionCore::trace_count() const noexcept { return state_->traced.load(); }
 std::size_t FunctionCore::cached_traces() const { return state_->traces.size(); }
 std::size_t FunctionCore::cached_bytes() const { return state_->traces.bytes(); }

@@ -36,8 +36,10 @@
 namespace plimsoll {
 
 struct FunctionOptions {
-  std::optional<std::size_t> budget = {};  // Bytes that a call may take, as part of the BudgetScope it is made in.
-  std::string name = {};                   // In reports and warnings.
+  // Bytes that a call may take, as part of the BudgetScope it is made in. Below the natural peak values are computed
+  // again, down to memory_plan(...).smallest_bytes; the results are the same, to the bit.
+  std::optional<std::size_t> budget = {};
+  std::string name = {};  // In reports and warnings.
   Passes passes = {};
 };
 
@@ -64,7 +66,7 @@ class PLIMSOLL_API FunctionCore {
 
   static std::size_t num_results(const Trace& trace) noexcept;
   static const void* kept(const Trace& trace) noexcept;
-  static const MemoryPlan& memory_plan(Trace& trace);
+  static MemoryPlan memory_plan(Trace& trace);
   std::size_t trace_count() const noexcept;
   std::size_t cached_traces() const;
   std::size_t cached_bytes() const;

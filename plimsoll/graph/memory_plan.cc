@@ -36,6 +36,14 @@ std::array<std::size_t, kCategories> MemoryPlan::extent_by_category() const {
   return bytes;
 }
 
+std::string format_front(const std::vector<BudgetPoint>& front) {
+  if (front.empty()) return "";
+  std::string text = fmt::format("smallest {} ({} bytes)\n", format_bytes(front.back().bytes), front.back().bytes);
+  for (const BudgetPoint& point : front)
+    text += fmt::format("{:>12} bytes  {:.3f} times as long\n", point.bytes, point.slowdown);
+  return text;
+}
+
 std::string MemoryPlan::to_csv() const {
   Lifetimes lifetimes;
   for (const PlannedBuffer& buffer : buffers) {
@@ -51,6 +59,8 @@ std::string MemoryPlan::to_string() const {
   std::string text = fmt::format("peak {} ({} bytes), lower bound {} ({} bytes)\n", format_bytes(peak_bytes),
                                  peak_bytes, format_bytes(lower_bound_bytes), lower_bound_bytes);
   text += fmt::format("extent {} bytes, results {} bytes, {} steps\n", extent_bytes, result_bytes, order.size());
+  text += format_front(front);
+  if (!front.empty()) text += fmt::format("no run takes less than {} bytes: {}\n", floor_bytes, floor_step);
   for (std::size_t i = 0; i < order.size(); ++i) text += fmt::format("{:>6}  {}\n", i, order[i]);
   for (const PlannedBuffer& buffer : buffers)
     text += fmt::format("{:>10} bytes at {:>10}  steps {} to {}  {}{}\n", buffer.bytes, buffer.offset, buffer.first,

@@ -3,6 +3,7 @@
 //   MemoryPlan plan = f.memory_plan(x);
 //   plan.peak_bytes;              // what a call takes at most: its extent and its results, to the byte
 //   plan.lower_bound_bytes;       // no placement of these buffers, in this order, needs less
+//   plan.smallest_bytes;          // what it can do with by computing values again, within {.budget = ...}
 //   plan.to_csv();                // as `plimsoll plan` reads it: id,lower,upper,size,...,offset
 #pragma once
 
@@ -40,6 +41,14 @@ struct PlannedBuffer {
   }
 };
 
+// A budget that a run fits in, and what it costs there.
+struct BudgetPoint {
+  std::size_t bytes = 0;  // Of blocks: the extent and the results.
+  double slowdown = 1;    // Predicted: the cost of all steps, repeated ones included, over that of each one once.
+};
+
+std::string format_front(const std::vector<BudgetPoint>& front);  // Lines for people; none for an empty one.
+
 struct PLIMSOLL_API MemoryPlan {
   std::size_t peak_bytes = 0;
   std::size_t lower_bound_bytes = 0;
@@ -47,6 +56,12 @@ struct PLIMSOLL_API MemoryPlan {
   std::size_t result_bytes = 0;  // Of the peak: what is handed out.
   std::vector<PlannedBuffer> buffers;
   std::vector<std::string> order;  // Operations, in the order they run.
+  // Runs below the peak, by computing values again where a budget asks for it: filled in where a session or function is
+  // asked for its plan.
+  std::size_t smallest_bytes = 0;  // The least that a run can do with.
+  std::size_t floor_bytes = 0;     // No way to run these steps in this order takes less.
+  std::string floor_step;          // The operation that makes it so, with its scope.
+  std::vector<BudgetPoint> front;  // The natural run first, each leaner and slower than the one before.
 
   // The extent by what lies in it at the step where most is alive; the rest of it counts as workspace.
   std::array<std::size_t, kCategories> extent_by_category() const;

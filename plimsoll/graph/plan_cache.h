@@ -57,6 +57,16 @@ class PlanCache {
     return value;
   }
 
+  // The value has become larger or smaller. Nothing is dropped before the next is inserted.
+  void recount(const T& value, std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    for (Entry& entry : entries_)
+      if (entry.value.get() == &value) {
+        bytes_ = bytes_ - entry.bytes + bytes;
+        entry.bytes = bytes;
+      }
+  }
+
   void clear() {
     std::list<Entry> dropped;
     const std::lock_guard lock(mutex_);
@@ -75,7 +85,7 @@ class PlanCache {
   template <class F>
   void for_each(F&& f) const {
     const std::lock_guard lock(mutex_);
-    for (const Entry& entry : entries_) f(*entry.value);
+    for (const Entry& entry : entries_) f(entry.value);
   }
 
  private:

@@ -1,335 +1,99 @@
 #include "plimsoll/graph/program.h"
 
-#include <cstring>
-#include <optional>
-
-#include "plimsoll/base/clock.h"
-#include "plimsoll/base/error.h"
-#include "plimsoll/device/device.h"
-#include "plimsoll/graph/program_builder.h"
-#include "plimsoll/memory/chunk.h"
+#include "plimsoll/graph/program_family.h"
+#include "plimsoll/graph/program_passes.h"
+#include "plimsoll/graph/program_variant.h"
 #include "plimsoll/memory/thread_memory.h"
-#include "plimsoll/memory/trace/trace_recorder.h"
-#include "plimsoll/tensor/interceptor.h"
-#include "plimsoll/tensor/make_tensor.h"
 
 namespace plimsoll {
+namespace {
+
+ProgramTables natural_tables(const Rewritten& rewritten, const Passes& passes, bool inside) {
+  StepList list = list_fused_steps(rewritten, passes, inside);
+  find_lifetimes(list);
+  place_results(list);
+  if (passes.in_place) share_bytes(list);
+  const BufferPlaces places = place_buffers(list);
+  return emit(std::move(list), places);
+}
+
+}  // namespace
 
 std::exception_ptr& pending_error() noexcept {
   thread_local std::exception_ptr error;
   return error;
 }
 
-// What one running call has: the views with their addresses filled in, and copies of the ops that draw.
-struct Program::Context {
-  std::vector<ConstTensorView> in;
-  std::vector<TensorView> out;
-  std::vector<void*> bases;
-  std::vector<const Op*> ops;
-  std::vector<std::unique_ptr<std::byte[]>> drawing;  // Where the copies lie.
-  std::vector<Op*> drawing_ops;                       // One for each random step, then for each seeded one.
-  std::vector<StorageRef> taken;                      // Extents, then results.
-  std::vector<StorageRef> read;                       // Of variables.
-  std::vector<Storage*> written;                      // The same, of those that are changed.
-  std::vector<std::unique_lock<std::mutex>> locks;
-  Draws draws;
-  KnownPlan traced;                          // What a trace calls the program.
-  std::vector<std::uint64_t> extent_blocks;  // For it.
-
-  ~Context() {
-    for (Op* op : drawing_ops) op->~Op();
-  }
-};
-
-Program::Program(Rewritten rewritten, const Passes& passes, bool inside) : graph_(rewritten.graph), inside_(inside) {
-  ProgramBuilder(*this, std::move(rewritten), passes).build();
+Program::Program(Rewritten rewritten, const Passes& passes, bool inside)
+    : rewritten_(std::move(rewritten)),
+      passes_(passes),
+      inside_(inside),
+      natural_(std::make_unique<ProgramVariant>(natural_tables(rewritten_, passes_, inside_))) {
   most_bytes_ = most_bytes();
 }
 Program::~Program() = default;
-
-std::unique_ptr<Program::Context> Program::obtain_context() {
-  {
-    const std::lock_guard lock(mutex_);
-    if (!spare_.empty()) {
-      std::unique_ptr<Context> context = std::move(spare_.back());
-      spare_.pop_back();
-      return context;
-    }
-    spare_.reserve(spare_.capacity() + 1);  // Room to give it back.
-  }
-  auto context = std::make_unique<Context>();
-  for (const View& view : in_) context->in.emplace_back(nullptr, view.offset, view.spec.dtype, view.spec.shape);
-  for (const View& view : out_) context->out.emplace_back(nullptr, view.offset, view.spec.dtype, view.spec.shape);
-  context->bases.assign(num_bases_, nullptr);
-  for (const Step& step : steps_) context->ops.push_back(step.op);
-  const auto copy_op = [&](std::uint32_t step) {
-    const Op& op = *steps_[step].op;
-    context->drawing.push_back(std::make_unique<std::byte[]>(op.object_bytes()));
-    context->drawing_ops.push_back(op.copy_to(context->drawing.back().get()));
-    context->ops[step] = context->drawing_ops.back();
-  };
-  for (const RandomStep& random : random_steps_) copy_op(random.step);
-  for (const SeededStep& seeded : seeded_steps_) copy_op(seeded.step);
-  context->extent_blocks.resize(extents_.size());
-  context->taken.resize(extents_.size() + storages_.size());
-  context->read.resize(variables_.size());
-  context->written.resize(variables_.size());
-  context->locks.resize(write_order_.size());
-  return context;
-}
-
-void Program::give_back(std::unique_ptr<Context> context) noexcept {
-  const std::lock_guard lock(mutex_);
-  spare_.push_back(std::move(context));
-}
-
-// A call under way; gives everything back when it ends, however it ends.
-class Program::Running {
- public:
-  Running(Program& program, const ProgramCall& call) : p_(program), call_(call), c_(program.obtain_context()) {}
-  ~Running() {
-    for (StorageRef& storage : c_->taken) storage = StorageRef();
-    for (StorageRef& storage : c_->read) storage = StorageRef();
-    for (auto& lock : c_->locks)
-      if (lock.owns_lock()) lock.unlock();
-    while (begun_ > 0) p_.effects_[--begun_].effect->end();
-    p_.give_back(std::move(c_));
-  }
-
-  void obtain() {
-    for (; begun_ < p_.effects_.size(); ++begun_) p_.effects_[begun_].effect->begin();
-    {
-      std::optional<BudgetScope> charged;
-      if (call_.own) charged.emplace(*call_.own);
-      obtain_variables();
-    }
-    for (std::uint32_t i = 0; i < p_.feed_base_.size(); ++i)
-      if (p_.feed_base_[i] != kNoBase) {
-        const TensorRecord& record = *call_.feeds[i]->record();
-        Storage* const storage = record.storage.load(std::memory_order_acquire);
-        set_base(p_.feed_base_[i], static_cast<std::byte*>(storage->resident()) + record.offset);
-      }
-    const Category category = Category::kWorkspace;
-    for (std::uint32_t i = 0; i < p_.extents_.size(); ++i) {
-      const auto bytes = static_cast<std::int64_t>(p_.extents_[i].bytes);
-      if (bytes > 0)
-        take(i, *p_.extents_[i].device, p_.extents_[i].bytes,
-             block_label({.op = "plan", .category = category}, Shape({bytes}), u8));
-    }
-    for (std::uint32_t i = 0; i < p_.storages_.size(); ++i) {
-      const ResultStorage& result = p_.storages_[i];
-      take(p_.first_storage_ + i, *result.device, result.bytes,
-           block_label({.op = result.op}, result.spec.shape, result.spec.dtype));
-    }
-    draw();
-  }
-
-  void obtain_inside(std::span<const ConstTensorView> feeds, std::span<const TensorView> results, std::byte* extent) {
-    obtain_variables();
-    for (std::uint32_t i = 0; i < p_.feed_base_.size(); ++i)
-      if (p_.feed_base_[i] != kNoBase) set_base(p_.feed_base_[i], const_cast<std::byte*>(feeds[i].bytes()));
-    set_base(0, extent);
-    for (std::size_t i = 0; i < p_.fetches_.size(); ++i)
-      set_base(p_.first_storage_ + p_.fetches_[i].number, results[i].bytes());
-    draw();
-  }
-
-  void execute() {
-    OpObserver* const observer = ThreadContext::current().observer;
-    std::optional<TracePlanRun> traced;
-    if (trace_is_recording()) [[unlikely]]
-      begin_trace(traced);
-    TracePlanRun* const timed = traced && traced->times_steps() ? &*traced : nullptr;
-    const bool watched = observer || timed;
-    for (std::size_t i = 0; i < p_.steps_.size(); ++i) {
-      const Step& step = p_.steps_[i];
-      const OpRun run{{c_->in.data() + step.first_in, step.num_in},
-                      {c_->out.data() + step.first_out, step.num_out},
-                      {static_cast<std::byte*>(c_->bases[step.extent]) + step.scratch_offset, step.scratch_bytes}};
-      if (step.checks) [[unlikely]]
-        step.op->check(run.in);
-      if (watched) [[unlikely]]
-        run_watched(*c_->ops[i], run, observer, timed);
-      else
-        c_->ops[i]->run(run);
-      if (step.checks && pending_error()) [[unlikely]]
-        std::rethrow_exception(std::exchange(pending_error(), nullptr));
-    }
-    if (traced) traced->finish();
-  }
-
-  // Handles to the results, before they are there: so that making them cannot fail a step that has happened.
-  void hand_out() {
-    if (p_.inside_) return;
-    for (std::size_t i = 0; i < p_.fetches_.size(); ++i) call_.results[i] = result(i);
-  }
-  void take_back() noexcept {
-    for (Tensor& result : call_.results) result = Tensor();
-  }
-
-  void finish() {
-    if (call_.read) (*call_.read)({c_->in.data() + p_.first_fetched_, p_.fetches_.size()});
-    for (const Effect& effect : p_.effects_) effect.effect->commit(effect.times);
-    if (call_.given_draws) return;
-    for (const Advance& advance : p_.advances_) advance.stream->taken += advance.count;
-  }
-
- private:
-  void set_base(std::uint32_t base, void* address) {
-    if (c_->bases[base] == address) return;
-    c_->bases[base] = address;
-    for (std::uint32_t i = p_.base_views_begin_[base]; i < p_.base_views_begin_[base + 1]; ++i) {
-      const std::uint32_t view = p_.base_views_[i];
-      if (view & kOutBit) {
-        TensorView& out = c_->out[view & ~kOutBit];
-        out = TensorView(address, out.offset(), out.dtype(), out.shape());
-      } else {
-        ConstTensorView& in = c_->in[view];
-        in = ConstTensorView(address, in.offset(), in.dtype(), in.shape());
-      }
-    }
-  }
-
-  void take(std::uint32_t base, Device& device, std::size_t bytes, const BlockLabel& label) {
-    c_->taken[base] = Storage::take(device, bytes, label);
-    set_base(base, c_->taken[base]->resident());
-  }
-
-  // Those that are written are locked, in the order of their ids, and have their bytes for themselves.
-  void obtain_variables() {
-    for (std::uint32_t i = 0; i < p_.constants_.size(); ++i)
-      set_base(p_.first_constant_ + i, p_.constants_[i]->resident());
-    // What is read is locked for a moment only, and before what is written, which is locked in one order: so runs that
-    // each write what the other reads do not wait for each other for ever.
-    for (std::uint32_t i = 0; i < p_.variables_.size(); ++i) {
-      if (p_.variables_[i].writes) continue;
-      c_->read[i] = call_.variables[i].share_bytes();
-      set_base(p_.first_variable_ + i, c_->read[i]->resident());
-    }
-    for (std::size_t i = 0; i < p_.write_order_.size(); ++i) c_->locks[i] = call_.variables[p_.write_order_[i]].lock();
-    for (std::uint32_t i = 0; i < p_.variables_.size(); ++i) {
-      if (!p_.variables_[i].writes) continue;
-      c_->written[i] = &call_.variables[i].own_bytes();
-      set_base(p_.first_variable_ + i, c_->written[i]->resident());
-    }
-  }
-
-  const RandomDraw* given_draw(std::uint64_t ticket) const {
-    if (call_.given_draws)
-      for (const RandomDraw& candidate : *call_.given_draws)
-        if (candidate.ticket == ticket) return &candidate;
-    return nullptr;
-  }
-
-  void draw() {
-    if (p_.tickets_.empty() && p_.seeded_steps_.empty()) return;
-    Draws& draws = c_->draws;
-    draws.clear();
-    for (const Ticket& ticket : p_.tickets_) {
-      const RandomDraw* const given = given_draw(ticket.number);
-      draws.push_back(given ? *given : draw_random(std::nullopt, ticket.elements));
-      draws.back().ticket = ticket.number;
-    }
-    for (std::size_t i = 0; i < p_.random_steps_.size(); ++i)
-      *c_->drawing_ops[i]->draw() = draws[p_.random_steps_[i].ticket];
-    for (std::size_t i = 0; i < p_.seeded_steps_.size(); ++i) {
-      const GraphState::DeferredSeed& seed = (*p_.graph_->seeds())[p_.seeded_steps_[i].seed];
-      const RandomDraw* const given = given_draw(seed.stands_for);
-      RandomDraw& to = *c_->drawing_ops[p_.random_steps_.size() + i]->draw();
-      to.key = given ? given->key : seed_at(seed.base, seed.stream->taken + seed.number);
-      if (call_.drawn) call_.drawn->push_back({.key = to.key, .offset = 0, .ticket = seed.stands_for});
-    }
-    if (call_.drawn) call_.drawn->insert(call_.drawn->end(), draws.begin(), draws.end());
-  }
-
-  static void run_watched(const Op& op, const OpRun& run, OpObserver* observer, TracePlanRun* timed) {
-    const std::int64_t start = observer ? monotonic_ns() : 0;
-    op.run(run);
-    if (observer) observer->ran(op, {}, {}, monotonic_ns() - start);
-    if (timed) timed->step_done();
-  }
-
-  // A run inside of an op has no extents of its own: the op's scratch is what a trace shows.
-  void begin_trace(std::optional<TracePlanRun>& traced) {
-    bool any = false;
-    for (std::size_t i = 0; i < p_.extents_.size(); ++i) {
-      const Chunk* const chunk = c_->taken[i] ? c_->taken[i]->chunk() : nullptr;
-      c_->extent_blocks[i] = chunk ? chunk->label.id : 0;
-      any |= chunk != nullptr;
-    }
-    if (any && !p_.steps_.empty()) traced.emplace(c_->traced, p_.placed_, c_->extent_blocks);
-  }
-
-  Tensor result(std::size_t fetch) {
-    const Result& result = p_.fetches_[fetch];
-    const TensorSpec& spec = p_.fetch_spec(fetch);
-    const auto on = [&](StorageRef storage, std::size_t offset, const char* op, std::uint8_t flags) {
-      return make_tensor_on(std::move(storage), offset, spec.shape, spec.dtype, {.op = op}, flags);
-    };
-    switch (result.kind) {
-      case Result::Kind::kStorage: {
-        const StorageRef& storage = c_->taken[p_.first_storage_ + result.number];
-        const bool shared = storage->references() > 1;
-        return on(storage, result.offset, p_.storages_[result.number].op, shared ? TensorRecord::kView : 0);
-      }
-      case Result::Kind::kFeed: {
-        const TensorRecord& record = *call_.feeds[result.number]->record();
-        return on(StorageRef::share(record.storage.load(std::memory_order_acquire)), record.offset + result.offset,
-                  record.op, TensorRecord::kView);
-      }
-      case Result::Kind::kConstant:
-        return on(StorageRef::share(p_.constants_[result.number]), result.offset, "constant", TensorRecord::kView);
-      case Result::Kind::kVariable: {
-        StorageRef bytes =
-            c_->read[result.number] ? c_->read[result.number] : StorageRef::share(c_->written[result.number]);
-        return on(std::move(bytes), result.offset, "variable", TensorRecord::kView);
-      }
-      case Result::Kind::kNothing:
-        return {};
-    }
-    return {};
-  }
-
-  Program& p_;
-  const ProgramCall call_;
-  std::unique_ptr<Context> c_;
-  std::size_t begun_ = 0;  // Of the effects.
-};
 
 void Program::run(const ProgramCall& call) {
   if (call.own || ThreadMemory::current().budget) [[unlikely]]
     run_charged(call);
   else
-    run_now(call);
+    run_point(0, call);
 }
 
-void Program::run_now(const ProgramCall& call) {
-  Running running(*this, call);
-  running.obtain();
-  try {
-    running.hand_out();
-    running.execute();
-  } catch (...) {
-    running.take_back();
-    throw;
-  }
-  running.finish();
+void Program::run_point(std::size_t point, const ProgramCall& call) {
+  if (call.recomputed_cost_fraction)
+    *call.recomputed_cost_fraction = point == 0 ? 0 : 1 - 1 / family().points()[point].slowdown;
+  (point == 0 ? *natural_ : family().variant(point)).run(call);
 }
 
 void Program::run_inside(std::span<const ConstTensorView> feeds, std::span<const TensorView> results,
                          std::byte* extent) {
-  Running running(*this, {});
-  running.obtain_inside(feeds, results, extent);
-  running.execute();
-  running.finish();
+  natural_->run_inside(feeds, results, extent);
+}
+
+const ProgramTables& Program::tables() const noexcept { return natural_->tables(); }
+std::size_t Program::block_bytes() const noexcept { return tables().block_bytes(); }
+
+ProgramFamily& Program::family() const {
+  if (ProgramFamily* const made = family_.load(std::memory_order_acquire)) return *made;
+  const std::lock_guard lock(mutex_);
+  if (!owned_family_) {
+    owned_family_ = std::make_unique<ProgramFamily>(rewritten_, passes_, inside_, tables());
+    family_.store(owned_family_.get(), std::memory_order_release);
+  }
+  return *owned_family_;
+}
+
+std::vector<BudgetPoint> Program::front() const { return family().points(); }
+
+std::size_t Program::smallest_block_bytes(double max_slowdown) const {
+  std::size_t smallest = block_bytes();
+  for (const BudgetPoint& point : family().points())
+    if (point.slowdown <= max_slowdown) smallest = std::min(smallest, point.bytes);
+  return smallest;
+}
+
+std::size_t Program::floor_bytes() const { return family().floor_bytes(); }
+std::string Program::floor_step() const { return family().floor_step(); }
+
+const MemoryPlan& Program::memory_plan_of(std::size_t point) const {
+  return point == 0 ? memory_plan() : family().variant(point).tables().plan;
+}
+
+MemoryPlan Program::memory_plan_with_front() const {
+  MemoryPlan plan = memory_plan();
+  plan.front = front();
+  plan.smallest_bytes = plan.front.back().bytes;
+  plan.floor_bytes = floor_bytes();
+  plan.floor_step = floor_step();
+  return plan;
 }
 
 std::size_t Program::bytes() const noexcept {
-  std::size_t total = sizeof(Program) + steps_.size() * (sizeof(Step) + sizeof(void*)) +
-                      (in_.size() + out_.size()) * 2 * sizeof(View) + graph_->nodes().size() * sizeof(Node) +
-                      placed_.values.size() * sizeof(PlacedValue) + placed_.phases.size() * sizeof(PlacedPhase);
-  for (const Storage* constant : constants_) total += constant->bytes();
-  return total;
+  const ProgramFamily* const family = family_.load(std::memory_order_acquire);
+  std::size_t total = sizeof(Program) + tables().bytes() + graph().nodes().size() * sizeof(Node);
+  for (const Storage* constant : tables().constants) total += constant->bytes();
+  return total + (family ? family->bytes() : 0);
 }
 
 }  // namespace plimsoll

@@ -3,6 +3,11 @@
 // A run takes the extent and the results' memory, and nothing else; in a steady state it allocates nothing besides.
 // Everything that can fail is obtained before the first step. Thread safety: any thread may run it; each running call
 // has an extent of its own.
+//
+// A program is a family: the natural plan, and leaner ones that drop values and compute them again, to the bit. Those
+// are looked for when somebody asks for them, or when a run that may recompute does not fit otherwise.
+//   for (const BudgetPoint& point : program.front()) ...   // natural first, each leaner and slower than the one before
+//   program.run({..., .own = &budget, .may_recompute = true});
 #pragma once
 
 #include <atomic>
@@ -10,14 +15,15 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "plimsoll/base/function_ref.h"
 #include "plimsoll/graph/memory_plan.h"
+#include "plimsoll/graph/program_tables.h"
 #include "plimsoll/graph/rewrite.h"
 #include "plimsoll/memory/budget.h"
-#include "plimsoll/memory/trace/trace_plan.h"
 #include "plimsoll/ops/random.h"
 
 namespace plimsoll {
@@ -38,13 +44,22 @@ struct ProgramCall {
   Draws* drawn = nullptr;               // Added to, when asked for.
   std::string_view where = "run";       // In refusals: who runs it.
   const Budget* own = nullptr;          // A budget of whoever runs it, that binds it beside the BudgetScope around.
+  bool may_recompute = false;           // Where the natural plan does not fit, the cheapest one that does.
+  double max_slowdown = 8;              // Plans that are predicted to be slower are not used; above 8 there are none.
+  double* recomputed_cost_fraction =
+      nullptr;  // Set before the first step: how much of the run's cost is repeated work.
 };
 
 // What an op that runs programs could not say, since run() does not throw: thrown by the program that ran the op.
 std::exception_ptr& pending_error() noexcept;
 
+class ProgramFamily;
+class ProgramVariant;
+
 class Program {
  public:
+  static constexpr double kMostSlowdown = 8;
+
   // `inside`: what is fetched stays in the extent, for a reader, and takes no memory of its own.
   Program(Rewritten rewritten, const Passes& passes, bool inside = false);
   ~Program();
@@ -59,118 +74,51 @@ class Program {
   // Inside of an op: no variables, memory given. Requires a program whose results are made by ops of their own, and
   // extent_bytes() of memory; throws what an op's check throws.
   void run_inside(std::span<const ConstTensorView> feeds, std::span<const TensorView> results, std::byte* extent);
-  std::size_t extent_bytes() const noexcept { return plan_.extent_bytes; }
-  // What a run takes of a budget, in blocks, beside what variables take.
+  std::size_t extent_bytes() const noexcept { return memory_plan().extent_bytes; }
+  // What a natural run takes of a budget, in blocks, beside what variables take.
   std::size_t block_bytes() const noexcept;
 
-  struct VariableUse {
-    std::uint32_t number = 0;  // In the graph.
-    bool writes = false;
-  };
-  const std::vector<VariableUse>& variables() const noexcept { return variables_; }
-  const GraphState& graph() const noexcept { return *graph_; }
-  const MemoryPlan& memory_plan() const noexcept { return plan_; }
-  std::size_t num_steps() const noexcept { return steps_.size(); }
-  std::size_t num_fetches() const noexcept { return fetches_.size(); }
-  const TensorSpec& fetch_spec(std::size_t fetch) const noexcept { return graph_->output(fetch_values_[fetch]).spec; }
+  // What runs can take in place of block_bytes(), natural first, each leaner and slower than the one before. Looked for
+  // once: by counted work, so the same on every machine, whatever ran before.
+  std::vector<BudgetPoint> front() const;
+  // The gate: with so many bytes left a run that may recompute happens, with one less it is refused.
+  std::size_t smallest_block_bytes(double max_slowdown = kMostSlowdown) const;
+  // No schedule of these steps in this order takes less; and the step that makes it so, as its scope and op.
+  std::size_t floor_bytes() const;
+  std::string floor_step() const;
+  const MemoryPlan& memory_plan_of(std::size_t point) const;  // Of that one of front(); 0 is memory_plan().
+  MemoryPlan memory_plan_with_front() const;
+
+  using VariableUse = ProgramVariable;
+  const std::vector<VariableUse>& variables() const noexcept { return tables().variables; }
+  const GraphState& graph() const noexcept { return *tables().graph; }
+  const MemoryPlan& memory_plan() const noexcept { return tables().plan; }
+  std::size_t num_steps() const noexcept { return tables().steps.size(); }
+  std::size_t num_fetches() const noexcept { return tables().fetches.size(); }
+  const TensorSpec& fetch_spec(std::size_t fetch) const noexcept { return tables().fetch_spec(fetch); }
   std::size_t bytes() const noexcept;  // Of its own bookkeeping and the constants it holds, for caches.
 
  private:
-  friend class ProgramBuilder;
-  static constexpr std::uint32_t kNoBase = UINT32_MAX;
-  static constexpr std::uint32_t kOutBit = std::uint32_t{1} << 31;
-
-  struct Step {
-    const Op* op;
-    std::uint32_t first_in, num_in, first_out, num_out;
-    std::uint32_t extent;  // The base its scratch is in.
-    std::size_t scratch_offset, scratch_bytes;
-    bool checks;
-  };
-  struct View {  // An operand of a step.
-    std::uint32_t base;
-    std::size_t offset;
-    TensorSpec spec;
-  };
-  struct Extent {
-    Device* device;
-    std::size_t bytes;
-  };
-  struct Result {  // A fetched value.
-    enum class Kind : std::uint8_t { kStorage, kFeed, kConstant, kVariable, kNothing } kind = Kind::kNothing;
-    std::uint32_t number = 0;
-    std::size_t offset = 0;
-  };
-  struct ResultStorage {
-    Device* device;
-    std::size_t bytes;
-    const char* op;
-    TensorSpec spec;
-  };
-  struct RandomStep {
-    std::uint32_t step;
-    std::uint32_t ticket;  // Among tickets_.
-  };
-  struct Ticket {
-    std::uint64_t number;
-    std::size_t elements;
-  };
-  // A step with a seed that a stream gives.
-  struct SeededStep {
-    std::uint32_t step;
-    std::uint32_t seed;  // Among the graph's.
-  };
-  struct Effect {
-    std::shared_ptr<RunEffect> effect;
-    std::size_t times;
-  };
-  struct Advance {  // How many seeds a run takes of a stream.
-    std::shared_ptr<SeedStream> stream;
-    std::uint64_t count;
-  };
-  struct Context;
-  class Running;
-
+  const ProgramTables& tables() const noexcept;  // Of the natural plan.
+  ProgramFamily& family() const;                 // Made when first asked for.
   void run_charged(const ProgramCall& call);
-  void run_now(const ProgramCall& call);  // What variables take is charged to call.own, if there is one.
-  // Throws OutOfMemory when a budget that the calling thread's blocks are charged to has less left than the run takes,
-  // and says the limit that would do. `with_variables`: also what a variable takes that has no bytes yet, or that is to
-  // be changed and whose bytes are held elsewhere too.
-  void require_room(const ProgramCall& call, bool with_variables) const;
+  void run_point(std::size_t point, const ProgramCall& call);  // One of front().
+  // The cheapest point that has room in the budgets that the calling thread's blocks are charged to. Throws OutOfMemory
+  // when there is none, and says the limit that would do. `with_variables`: also room for what a variable takes that
+  // has no bytes yet, or that is to be changed and whose bytes are held elsewhere too.
+  std::size_t choose_point(const ProgramCall& call, bool with_variables) const;
   std::size_t most_bytes() const noexcept;
   std::size_t variable_bytes(std::span<const Variable> variables) const;
-  [[noreturn]] void refuse_room(const BudgetNode& budget, std::size_t needed, std::string_view where) const;
-  std::unique_ptr<Context> obtain_context();
-  void give_back(std::unique_ptr<Context> context) noexcept;
+  [[noreturn]] void refuse_room(const BudgetNode& budget, std::size_t variables, const ProgramCall& call) const;
 
-  std::shared_ptr<GraphState> graph_;
-  std::vector<Step> steps_;
-  std::vector<View> in_, out_;
-  // Bases: extents, result storages, feeds, constants, variables, in this order; and which views each one has.
-  std::vector<Extent> extents_;
-  std::vector<ResultStorage> storages_;
-  std::vector<std::uint32_t> feed_base_;
-  std::vector<Storage*> constants_;
-  std::vector<VariableUse> variables_;
-  std::uint32_t first_storage_ = 0, first_feed_ = 0, first_constant_ = 0, first_variable_ = 0, num_bases_ = 0;
-  std::vector<std::uint32_t> base_views_begin_, base_views_;
-  std::vector<Result> fetches_;
-  std::vector<ValueId> fetch_values_;
-  std::vector<RandomStep> random_steps_;
-  std::vector<Ticket> tickets_;
-  std::vector<SeededStep> seeded_steps_;
-  std::vector<Advance> advances_;
-  std::vector<Effect> effects_;  // By address: the order they begin in.
-  std::vector<std::unique_ptr<Op>> own_ops_;
-  std::vector<std::uint32_t> write_order_;  // Of variables_, by id: the order locks are taken in.
-  MemoryPlan plan_;
-  PlacedValues placed_;         // The same for traces.
-  std::size_t most_bytes_ = 0;  // Of a run.
+  const Rewritten rewritten_;
+  const Passes passes_;
   const bool inside_;
-  std::uint32_t first_fetched_ = 0;  // Among in_: views of the fetches that stay inside.
-
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<Context>> spare_;  // Guarded by mutex_.
+  std::unique_ptr<ProgramVariant> natural_;
+  std::size_t most_bytes_ = 0;  // Of a natural run.
+  mutable std::mutex mutex_;
+  mutable std::atomic<ProgramFamily*> family_{nullptr};  // Set once, under mutex_.
+  mutable std::unique_ptr<ProgramFamily> owned_family_;
 };
 
 }  // namespace plimsoll

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "plimsoll/graph/chain_op.h"
-#include "plimsoll/graph/program_builder.h"
+#include "plimsoll/graph/program_passes.h"
 
 namespace plimsoll {
 namespace {
@@ -10,50 +10,38 @@ namespace {
 constexpr std::size_t kFewestBytes = 8192;  // Of a result; below, a pass over it is no cost.
 constexpr std::size_t kMostLinks = 8;
 
-}  // namespace
-
-// How many steps and fetches use each value, views of it included.
-std::vector<std::uint32_t> ProgramBuilder::count_uses() {
-  std::vector<std::uint32_t> uses(roots_.size(), 0);
-  for (const BuildStep& step : steps_)
-    for (const ValueId& input : step.in) ++uses[value(input).root];
-  for (const ValueId& fetch : rewritten_.fetches)
-    if (fetch.node != kNoNode) uses[value(fetch).root] += 2;
-  return uses;
-}
-
-bool ProgramBuilder::may_be_link(const BuildStep& step) const {
-  const Node& node = graph_.node(step.node);
+bool may_be_link(const StepList& list, const StepList::Step& step) {
+  const Node& node = list.graph->node(step.node);
   if (node.kind != NodeKind::kOp || step.op != node.op || step.out.size() != 1 || step.scratch_bytes > 0) return false;
-  const TensorSpec& made = spec(step.out[0]);
+  const TensorSpec& made = list.spec(step.out[0]);
   if (made.bytes() < kFewestBytes) return false;
   std::vector<const TensorSpec*> in;
-  for (const ValueId& input : step.in) in.push_back(&spec(input));
+  for (const std::uint32_t input : step.in) in.push_back(&list.spec(input));
   return ChainOp::takes(*step.op, in, made);
 }
 
 // Whether the step can take what `before` gives as the value that goes along the chain.
-bool ProgramBuilder::continues(const BuildStep& before, const BuildStep& step, const std::vector<std::uint32_t>& uses) {
-  const std::uint32_t given = value(before.out[0]).root;
+bool continues(const StepList& list, const StepList::Step& before, const StepList::Step& step, const Uses& uses) {
+  const std::uint32_t given = list.values[before.out[0]].root;
   std::uint32_t here = 0;
   for (std::size_t i = 0; i < step.in.size(); ++i) {
-    if (value(step.in[i]).root != given) continue;
+    if (list.values[step.in[i]].root != given) continue;
     // In place: the kernel may write where it reads.
     if (step.in[i] != before.out[0] || (step.op->facts().overwrites & slot(i)) == 0) return false;
     ++here;
   }
-  return here > 0 && uses[given] == here && roots_[given].place == Place::kPlanned && step.device == before.device &&
-         spec(step.out[0]).bytes() == spec(before.out[0]).bytes();
+  return here > 0 && uses[given] == here && list.roots[given].place == StepList::Place::kPlanned &&
+         step.device == before.device && list.spec(step.out[0]).bytes() == list.spec(before.out[0]).bytes();
 }
 
-ProgramBuilder::BuildStep ProgramBuilder::joined(std::size_t begin, std::size_t end) {
-  BuildStep chain;
+StepList::Step joined(StepList& list, std::size_t begin, std::size_t end) {
+  StepList::Step chain;
   std::vector<ChainOp::Link> links;
   for (std::size_t i = begin; i < end; ++i) {
-    const BuildStep& step = steps_[i];
+    const StepList::Step& step = list.steps[i];
     ChainOp::Link link{.op = step.op, .num_in = static_cast<std::uint8_t>(step.in.size())};
     for (std::size_t k = 0; k < step.in.size(); ++k) {
-      if (i > begin && step.in[k] == steps_[i - 1].out[0]) {
+      if (i > begin && step.in[k] == list.steps[i - 1].out[0]) {
         link.in[k] = ChainOp::kBefore;
         continue;
       }
@@ -62,38 +50,49 @@ ProgramBuilder::BuildStep ProgramBuilder::joined(std::size_t begin, std::size_t 
       link.in[k] = static_cast<std::uint8_t>(known - chain.in.begin());
     }
     links.push_back(link);
-    if (i + 1 < end) forget(step.out[0]);
+    if (i + 1 < end) forget_value(list, step.out[0]);
   }
-  chain.node = steps_[end - 1].node;
-  chain.out = steps_[end - 1].out;
-  chain.device = steps_[end - 1].device;
-  program_.own_ops_.push_back(std::make_unique<ChainOp>(std::move(links)));
-  chain.op = program_.own_ops_.back().get();
+  chain.node = list.steps[end - 1].node;
+  chain.out = list.steps[end - 1].out;
+  chain.device = list.steps[end - 1].device;
+  list.ops.push_back(std::make_shared<ChainOp>(std::move(links)));
+  chain.op = list.ops.back().get();
   return chain;
 }
 
-// Nobody sees the value any more.
-void ProgramBuilder::forget(ValueId id) {
-  roots_[value(id).root].place = Place::kNothing;
-  roots_[value(id).root].bytes = 0;
+}  // namespace
+
+Uses count_uses(const StepList& list) {
+  Uses uses(list.roots.size(), 0);
+  for (const StepList::Step& step : list.steps)
+    for (const std::uint32_t input : step.in) ++uses[list.values[input].root];
+  for (const std::uint32_t fetch : list.fetches)
+    if (fetch != StepList::kNone) uses[list.values[fetch].root] += 2;
+  return uses;
 }
 
-void ProgramBuilder::fuse_chains() {
-  const std::vector<std::uint32_t> uses = count_uses();
-  std::vector<BuildStep> fused;
-  for (std::size_t i = 0; i < steps_.size();) {
+void forget_value(StepList& list, std::uint32_t value) {
+  StepList::Root& root = list.roots[list.values[value].root];
+  root.place = StepList::Place::kNothing;
+  root.bytes = 0;
+}
+
+void fuse_chains(StepList& list) {
+  const Uses uses = count_uses(list);
+  std::vector<StepList::Step> fused;
+  for (std::size_t i = 0; i < list.steps.size();) {
     std::size_t end = i + 1;
-    if (may_be_link(steps_[i]))
-      while (end < steps_.size() && end - i < kMostLinks && may_be_link(steps_[end]) &&
-             continues(steps_[end - 1], steps_[end], uses))
+    if (may_be_link(list, list.steps[i]))
+      while (end < list.steps.size() && end - i < kMostLinks && may_be_link(list, list.steps[end]) &&
+             continues(list, list.steps[end - 1], list.steps[end], uses))
         ++end;
     if (end - i > 1)
-      fused.push_back(joined(i, end));
+      fused.push_back(joined(list, i, end));
     else
-      fused.push_back(std::move(steps_[i]));
+      fused.push_back(std::move(list.steps[i]));
     i = end;
   }
-  steps_ = std::move(fused);
+  list.steps = std::move(fused);
 }
 
 }  // namespace plimsoll

@@ -1,7 +1,7 @@
 // What the steps of a program are for: computing values, their gradients, or new values of variables from those.
 #include <algorithm>
 
-#include "plimsoll/graph/program_builder.h"
+#include "plimsoll/graph/program_passes.h"
 
 namespace plimsoll {
 namespace {
@@ -34,14 +34,22 @@ std::vector<Phase> phases_of(const GraphState& graph) {
 
 }  // namespace
 
-// A program that computes no gradients has none: whoever calls it knows what it is for.
-void ProgramBuilder::describe_phases() {
-  const std::vector<Phase> of_nodes = phases_of(graph_);
-  std::vector<PlacedPhase>& phases = program_.placed_.phases;
+std::vector<bool> backward_nodes(const GraphState& graph) {
+  std::vector<bool> backward;
+  for (const Phase phase : phases_of(graph)) backward.push_back(phase >= kBackward);
+  return backward;
+}
+
+// A program that computes no gradients has none: whoever calls it knows what it is for. What is repeated is part of the
+// phase that it is repeated in.
+void describe_phases(const StepList& list, ProgramTables& tables) {
+  const std::vector<Phase> of_nodes = phases_of(*list.graph);
+  std::vector<PlacedPhase>& phases = tables.placed.phases;
   bool told = false;
   Phase now = kForward;
-  for (std::uint32_t i = 0; i < steps_.size(); ++i) {
-    const Phase before = now, wanted = of_nodes[steps_[i].node];
+  for (std::uint32_t i = 0; i < list.steps.size(); ++i) {
+    const StepList::Step& step = list.steps[i];
+    const Phase before = now, wanted = step.is_again ? kAny : of_nodes[step.node];
     now = wanted == kAny ? before : wanted;
     told |= now != kForward;
     if (i == 0 || now != before) phases.push_back({i, kNames[now]});

@@ -3,9 +3,11 @@
 
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/rounding.h"
 #include "plimsoll/device/device.h"
 #include "plimsoll/graph/graph_state.h"
 #include "plimsoll/graph/program.h"
+#include "plimsoll/graph/program_family.h"
 #include "plimsoll/memory/budget_hold.h"
 #include "plimsoll/memory/budget_node.h"
 #include "plimsoll/memory/holders.h"
@@ -16,7 +18,7 @@
 namespace plimsoll {
 namespace {
 
-std::size_t rounded(std::size_t bytes) { return (bytes + kGranularity - 1) / kGranularity * kGranularity; }
+std::size_t rounded(std::size_t bytes) { return round_up(bytes, kGranularity); }
 
 // By the quota that the thread has already: asks nobody.
 bool fits_quota(const Meter* innermost, std::size_t bytes) {
@@ -43,35 +45,27 @@ bool is_within(const Budget& budget, const Meter& outer) {
 
 void Program::run_charged(const ProgramCall& call) {
   const Meter* const around = ThreadMemory::current().budget;
-  if (!call.own) {
-    require_room(call, true);
-    return run_now(call);
-  }
+  if (!call.own) return run_point(choose_point(call, true), call);
+  std::size_t point = 0;
   {
     const BudgetScope charged(*call.own);
-    require_room(call, true);
+    point = choose_point(call, true);
     if (!around || is_within(*call.own, *around)) {
       ProgramCall here = call;
       here.own = nullptr;
-      return run_now(here);
+      return run_point(point, here);
     }
   }
-  const BudgetHold held(*call.own, block_bytes());
-  require_room(call, false);
-  run_now(call);
-}
-
-std::size_t Program::block_bytes() const noexcept {
-  std::size_t total = plan_.extent_bytes;
-  for (const ResultStorage& result : storages_) total += rounded(result.bytes);
-  return total;
+  point = std::max(point, choose_point(call, false));
+  const BudgetHold held(*call.own, point == 0 ? block_bytes() : family().points()[point].bytes);
+  run_point(point, call);
 }
 
 // The most that a run takes, whatever its variables are like.
 std::size_t Program::most_bytes() const noexcept {
   std::size_t total = block_bytes();
-  for (const VariableUse& use : variables_) {
-    const TensorSpec& spec = graph_->variables()[use.number].spec;
+  for (const VariableUse& use : tables().variables) {
+    const TensorSpec& spec = graph().variables()[use.number].spec;
     total += 2 * rounded(static_cast<std::size_t>(spec.shape.size()) * size_of(spec.dtype));
   }
   return total;
@@ -80,40 +74,69 @@ std::size_t Program::most_bytes() const noexcept {
 // Of those that have no bytes yet, and of those that are to be changed and whose bytes others hold too.
 std::size_t Program::variable_bytes(std::span<const Variable> variables) const {
   std::size_t total = 0;
-  for (std::size_t i = 0; i < variables_.size(); ++i) {
+  for (std::size_t i = 0; i < tables().variables.size(); ++i) {
     const StorageRef bytes = variables[i].share_bytes();
     if (!bytes->is_resident()) total += rounded(bytes->bytes());
-    if (variables_[i].writes && (bytes->references() > 2 || bytes->is_pinned())) total += rounded(bytes->bytes());
+    if (tables().variables[i].writes && (bytes->references() > 2 || bytes->is_pinned()))
+      total += rounded(bytes->bytes());
   }
   return total;
 }
 
-void Program::require_room(const ProgramCall& call, bool with_variables) const {
+std::size_t Program::choose_point(const ProgramCall& call, bool with_variables) const {
   const Meter* const innermost = ThreadMemory::current().budget;
-  if (!innermost || fits_quota(innermost, most_bytes_)) return;
-  const std::size_t needed = block_bytes() + (with_variables ? variable_bytes(call.variables) : 0);
-  if (!without_room(innermost, needed)) return;
-  for (const Extent& extent : extents_)
+  if (!innermost || fits_quota(innermost, most_bytes_)) return 0;
+  const std::size_t variables = with_variables ? variable_bytes(call.variables) : 0;
+  const auto refused_by = [&](std::size_t bytes) { return without_room(innermost, bytes + variables); };
+  if (!refused_by(block_bytes())) return 0;
+  for (const ProgramTables::Extent& extent : tables().extents)
     if (extent.device) extent.device->arena().flush_deferred();
-  if (const BudgetNode* const refused = without_room(innermost, needed)) refuse_room(*refused, needed, call.where);
+  const BudgetNode* refused = refused_by(block_bytes());
+  if (!refused) return 0;
+  if (call.may_recompute) {
+    const std::vector<BudgetPoint>& points = family().points();
+    for (std::size_t point = 1; point < points.size() && points[point].slowdown <= call.max_slowdown; ++point) {
+      refused = refused_by(points[point].bytes);
+      if (!refused) return point;
+    }
+  }
+  refuse_room(*refused, variables, call);
 }
 
-void Program::refuse_room(const BudgetNode& budget, std::size_t needed, std::string_view where) const {
-  const PlannedBuffer* largest = nullptr;
-  for (const PlannedBuffer& buffer : plan_.buffers)
-    if (!largest || buffer.bytes > largest->bytes) largest = &buffer;
+// What it would take, in words: naturally, or at the least when it may recompute.
+void Program::refuse_room(const BudgetNode& budget, std::size_t variables, const ProgramCall& call) const {
+  const std::size_t natural = block_bytes() + variables;
   OutOfMemoryDetails details;
-  details.requested = needed;
+  details.requested = (call.may_recompute ? smallest_block_bytes(call.max_slowdown) : block_bytes()) + variables;
   details.limit = budget.limit();
   details.in_use = budget.used();
-  details.smallest_sufficient_limit = details.in_use + needed;
-  details.what = fmt::format(
-      "{}: the plan needs {}, budget \"{}\" of {} has {} in use; the largest buffer is that of {} with {}; give it {} "
-      "bytes",
-      where, format_bytes_exactly(needed), budget.name(), format_bytes_exactly(details.limit),
-      format_bytes_exactly(details.in_use), largest ? largest->name.substr(0, largest->name.find('#')) : "nothing",
-      format_bytes(largest ? largest->bytes : 0), details.smallest_sufficient_limit);
-  Device* const device = extents_[0].device ? extents_[0].device : storages_.empty() ? nullptr : storages_[0].device;
+  details.smallest_sufficient_limit = details.in_use + details.requested;
+  std::string why;
+  if (call.may_recompute) {
+    double slowdown = 1;
+    for (const BudgetPoint& point : family().points())
+      if (point.slowdown <= call.max_slowdown) slowdown = point.slowdown;
+    why = fmt::format(
+        "recomputing it needs {} and takes {:.2f} times as long, and no order of these steps needs less than {}, which "
+        "{} takes",
+        format_bytes_exactly(details.requested), slowdown, format_bytes_exactly(floor_bytes() + variables),
+        floor_step());
+  } else {
+    const PlannedBuffer* largest = nullptr;
+    for (const PlannedBuffer& buffer : memory_plan().buffers)
+      if (!largest || buffer.bytes > largest->bytes) largest = &buffer;
+    why = fmt::format("the largest buffer is that of {} with {}",
+                      largest ? largest->name.substr(0, largest->name.find('#')) : "nothing",
+                      format_bytes(largest ? largest->bytes : 0));
+  }
+  details.what =
+      fmt::format("{}: the plan needs {}, budget \"{}\" of {} has {} in use; {}; give it {} bytes", call.where,
+                  format_bytes_exactly(natural), budget.name(), format_bytes_exactly(details.limit),
+                  format_bytes_exactly(details.in_use), why, details.smallest_sufficient_limit);
+  const ProgramTables& t = tables();
+  Device* const device = t.extents[0].device  ? t.extents[0].device
+                         : t.storages.empty() ? nullptr
+                                              : t.storages[0].device;
   if (device) details.holders = find_holders(device->arena(), &budget);
   throw_refusal(std::move(details),
                 {.budget = budget.interned_name(), .device = device ? device->name().c_str() : "", .op = "plan"});

@@ -64,13 +64,18 @@ class Session::State {
                           .variables = variables,
                           .results = results,
                           .where = "session",
-                          .own = budget_ ? &*budget_ : nullptr});
+                          .own = budget_ ? &*budget_ : nullptr,
+                          .may_recompute = budget_.has_value()});
+    if (budget_) recount(*planned);
   }
 
   MemoryPlan memory_plan(std::span<const Tensor> fetches, const Feeds& feeds) {
     const std::shared_lock use(use_);
     require_open();
-    return plan_for(fetches, feeds)->program.memory_plan();
+    const std::shared_ptr<Planned> planned = plan_for(fetches, feeds);
+    MemoryPlan plan = planned->program.memory_plan_with_front();
+    recount(*planned);
+    return plan;
   }
 
   void initialize() {
@@ -209,12 +214,15 @@ class Session::State {
       memory.variables.emplace_back(variable.name(), variable.nbytes());
       memory.variable_bytes += variable.nbytes();
     }
-    plans_.for_each([&](const Planned& planned) {
-      const MemoryPlan& plan = planned.program.memory_plan();
+    std::shared_ptr<const Planned> largest;
+    plans_.for_each([&](const std::shared_ptr<Planned>& planned) {
+      const MemoryPlan& plan = planned->program.memory_plan();
       if (plan.peak_bytes < memory.peak_bytes) return;
       memory.peak_bytes = plan.peak_bytes;
       memory.lower_bound_bytes = plan.lower_bound_bytes;
+      largest = planned;
     });
+    if (largest && budget_) memory.front = largest->program.front();
     memory.plans = plans_.size();
     memory.plan_bytes = plans_.bytes();
     return memory;
@@ -265,7 +273,8 @@ class Session::State {
     Planned(Rewritten rewritten, const Passes& passes) : program(std::move(rewritten), passes) {}
     Program program;
     std::atomic<bool> is_bound{false};
-    std::vector<Variable> variables;  // Set once, under mutex_.
+    std::atomic<std::size_t> counted_bytes{0};  // Of the program, as the cache knows them.
+    std::vector<Variable> variables;            // Set once, under mutex_.
   };
 
   const std::vector<Variable>& values_for(Planned& planned) const {
@@ -303,7 +312,14 @@ class Session::State {
     if (std::shared_ptr<Planned> known = plans_.find(words.span())) return known;
     std::shared_ptr<Planned> planned = make_plan(fetches, feeds);
     const std::size_t bytes = planned->program.bytes();
+    planned->counted_bytes = bytes;
     return plans_.insert(words.span(), std::move(planned), bytes);
+  }
+
+  // Plans that recompute are made when they are first needed, and count from then on.
+  void recount(Planned& planned) {
+    const std::size_t bytes = planned.program.bytes();
+    if (planned.counted_bytes.exchange(bytes) != bytes) plans_.recount(planned, bytes);
   }
 
   std::shared_ptr<Planned> make_plan(std::span<const Tensor> fetches, const Feeds& feeds) const {

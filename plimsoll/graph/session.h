@@ -37,6 +37,7 @@ namespace plimsoll {
 struct SessionOptions {
   // Bytes that variables, runs and results may take together: part of what the BudgetScope may take that the session
   // was made in, if there was one. Runs inside of another BudgetScope are bound by both; their results belong to that.
+  // Runs that do not fit otherwise compute values again (memory_plan(...).smallest_bytes), to the same bits.
   std::optional<std::size_t> budget = {};
   Passes passes = {};
 };
@@ -57,6 +58,7 @@ class Feeds {
 struct PLIMSOLL_API SessionMemory {
   std::size_t peak_bytes = 0;         // Of the run that needs most.
   std::size_t lower_bound_bytes = 0;  // Of that run.
+  std::vector<BudgetPoint> front;     // The same, of a session with a budget: what it can do with, and how fast.
   std::size_t variable_bytes = 0;     // Held: the values of its variables.
   std::size_t plans = 0;
   std::size_t plan_bytes = 0;  // Of the bookkeeping of the plans that are kept.

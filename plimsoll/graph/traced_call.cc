@@ -111,15 +111,20 @@ Program& TracedCall::program() {
   return *program_;
 }
 
-const MemoryPlan& TracedCall::memory_plan() { return program().memory_plan(); }
+MemoryPlan TracedCall::memory_plan() { return program().memory_plan_with_front(); }
 std::size_t TracedCall::bytes() { return program().bytes() + graph_->nodes().size() * sizeof(Node); }
 
 void TracedCall::call(std::span<const Tensor* const> feeds, std::span<Tensor> results, const Draws* draws,
-                      std::string_view where) {
+                      std::string_view where, bool may_recompute) {
   Program& quick = program();
   if (Interceptor* const interceptor = ThreadContext::current().interceptor)
-    if (call_watched(feeds, results, draws, where, *interceptor)) return;
-  quick.run({.feeds = feeds, .variables = variables_, .results = results, .given_draws = draws, .where = where});
+    if (call_watched(feeds, results, draws, where, may_recompute, *interceptor)) return;
+  quick.run({.feeds = feeds,
+             .variables = variables_,
+             .results = results,
+             .given_draws = draws,
+             .where = where,
+             .may_recompute = may_recompute});
 }
 
 std::vector<Tensor> TracedCall::call(std::span<const Tensor* const> feeds, const Draws* draws) {
@@ -129,7 +134,7 @@ std::vector<Tensor> TracedCall::call(std::span<const Tensor* const> feeds, const
 }
 
 bool TracedCall::call_watched(std::span<const Tensor* const> feeds, std::span<Tensor> results, const Draws* draws,
-                              std::string_view where, Interceptor& interceptor) {
+                              std::string_view where, bool may_recompute, Interceptor& interceptor) {
   std::vector<Tensor> snapshots;
   for (const Variable& variable : variables_) snapshots.push_back(variable.value());
   std::vector<const Tensor*> operands(feeds.begin(), feeds.end());
@@ -148,7 +153,8 @@ bool TracedCall::call_watched(std::span<const Tensor* const> feeds, std::span<Te
                      .results = outputs,
                      .given_draws = draws,
                      .drawn = &drawn,
-                     .where = where});
+                     .where = where,
+                     .may_recompute = may_recompute});
   interceptor.executed(CallOp(shared_from_this(), std::move(drawn)), operands, outputs);
   for (std::size_t i = 0; i < results.size(); ++i) results[i] = std::move(outputs[i]);
   return true;

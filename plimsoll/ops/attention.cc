@@ -10,6 +10,7 @@
 #include "plimsoll/ops/check_operands.h"
 #include "plimsoll/ops/execute.h"
 #include "plimsoll/ops/internal/convolution_recorded.h"
+#include "plimsoll/ops/op_cost.h"
 
 namespace plimsoll {
 namespace {
@@ -43,6 +44,10 @@ class Attention final : public OpOf<Attention> {
   void infer(const Specs& in, SpecList& out) const override;
   std::size_t workspace_bytes(const Specs& in, const SpecList&) const override {
     return attention_scratch_bytes(in.shape(0), in.shape(1), in.shape(2), in.dtype(0));
+  }
+  std::uint64_t cost(const Specs& in, const SpecList& out) const override {
+    const auto keys = static_cast<std::uint64_t>(in.shape(1)[sequence_axis()]);
+    return Op::cost(in, out) + kAttentionMultiplicationCost * keys * (in.shape(0).size() + out[0].shape.size());
   }
   void run(const OpRun& run) const noexcept override {
     attention(rule_, inputs_of(run.in, mask_), {.y = run.out[0], .log_sum = with_sums() ? run.out[1] : TensorView()},
@@ -124,6 +129,11 @@ class AttentionGradient final : public OpOf<AttentionGradient> {
   }
   std::size_t workspace_bytes(const Specs& in, const SpecList&) const override {
     return attention_gradient_scratch_bytes(in.shape(0), in.shape(1), in.shape(2), in.dtype(0));
+  }
+  // Scores once more, and four products with their gradients.
+  std::uint64_t cost(const Specs& in, const SpecList& out) const override {
+    const auto keys = static_cast<std::uint64_t>(in.shape(1)[rule_.sequence_first ? 1 : 2]);
+    return Op::cost(in, out) + multiplication_cost(keys * (3 * in.shape(0).size() + 2 * in.shape(3).size()));
   }
   void run(const OpRun& run) const noexcept override {
     const ConstTensorView mask = mask_ == Mask::kNone ? ConstTensorView() : run.in[6];

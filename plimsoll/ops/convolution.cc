@@ -68,6 +68,10 @@ void Convolve::infer(const Specs& in, SpecList& out) const {
   if (with_mask_) out.add({y.is_known() ? static_cast<std::int64_t>(relu_mask_bytes(y.size())) : kUnknownSize}, u8);
 }
 
+std::uint64_t Convolve::cost(const Specs& in, const SpecList& out) const {
+  return Op::cost(in, out) + convolution_cost(out[0].shape, in.shape(1));
+}
+
 std::size_t Convolve::workspace_bytes(const Specs& in, const SpecList& out) const {
   const Shape &x = in.shape(0), &filter = in.shape(1);
   return convolution_scratch_bytes(ConvolutionPass::forward, rule_.image(x), rule_.window(filter),

@@ -34,6 +34,10 @@ void ConvolveBack::infer(const Specs& in, SpecList& out) const {
   out.add(with_batch(x_, in.shape(0)), in.dtype(0));
 }
 
+std::uint64_t ConvolveBack::cost(const Specs& in, const SpecList& out) const {
+  return Op::cost(in, out) + convolution_cost(in.shape(0), in.shape(1));
+}
+
 std::size_t ConvolveBack::workspace_bytes(const Specs& in, const SpecList& out) const {
   const Shape &dy = in.shape(0), &filter = in.shape(1), &x = out[0].shape;
   return convolution_scratch_bytes(ConvolutionPass::input_gradient, rule_.image(x), rule_.window(filter),
@@ -59,6 +63,10 @@ void ConvolveFilter::infer(const Specs& in, SpecList& out) const {
   require_same_dtype(*this, in);
   if (!is_convolution_supported(in.dtype(0))) refuse_dtype(*this, in.dtype(0));
   out.add(filter_, in.dtype(0));
+}
+
+std::uint64_t ConvolveFilter::cost(const Specs& in, const SpecList& out) const {
+  return Op::cost(in, out) + convolution_cost(in.shape(1), out[0].shape);
 }
 
 std::size_t ConvolveFilter::workspace_bytes(const Specs& in, const SpecList&) const {

@@ -13,6 +13,7 @@
 #include "plimsoll/ops/internal/convolution_recorded.h"
 #include "plimsoll/ops/internal/elementwise_ops.h"
 #include "plimsoll/ops/matmul.h"
+#include "plimsoll/ops/op_cost.h"
 
 namespace plimsoll {
 namespace {
@@ -83,6 +84,10 @@ class Dense final : public OpOf<Dense> {
     if (out[0].shape.size() == 0) return 0;
     const Shape &x = in.shape(0), &w = in.shape(1);
     return matmul_scratch_bytes(x.rank() == 2 ? x : as_matrix(x), w, in.dtype(0), {});
+  }
+  std::uint64_t cost(const Specs& in, const SpecList& out) const override {
+    return Op::cost(in, out) +
+           multiplication_cost(out[0].shape.size() * static_cast<std::uint64_t>(in.shape(0).back()));
   }
   void run(const OpRun& run) const noexcept override {
     MatmulEpilogue epilogue;

@@ -43,6 +43,9 @@ class NormedConvolution final : public OpOf<NormedConvolution> {
     return own_bytes(in.shape(1), channels, in.dtype(0)) +
            std::max(convolving, batch_norm_scratch_bytes(scaled_shape(in.shape(1), channels), in.dtype(0)));
   }
+  std::uint64_t cost(const Specs& in, const SpecList& out) const override {
+    return Op::cost(in, out) + convolution_cost(out[0].shape, in.shape(1));
+  }
   void run(const OpRun& run) const noexcept override {
     const ConstTensorView &filter = run.in[1], &mean = run.in[2], &variance = run.in[3];
     const DType dtype = filter.dtype();
@@ -91,6 +94,10 @@ class FusedAttention final : public OpOf<FusedAttention> {
   }
   std::size_t workspace_bytes(const Specs& in, const SpecList&) const override {
     return attention_scratch_bytes(in.shape(0), in.shape(1), in.shape(2), in.dtype(0));
+  }
+  std::uint64_t cost(const Specs& in, const SpecList& out) const override {
+    const auto keys = static_cast<std::uint64_t>(in.shape(1)[2]);
+    return Op::cost(in, out) + kAttentionMultiplicationCost * keys * (in.shape(0).size() + out[0].shape.size());
   }
   void run(const OpRun& run) const noexcept override {
     AttentionInputs in = {.q = run.in[0], .k = run.in[1], .v = run.in[2]};

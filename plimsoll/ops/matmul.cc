@@ -7,6 +7,7 @@
 #include "plimsoll/ops/check_operands.h"
 #include "plimsoll/ops/elementwise.h"
 #include "plimsoll/ops/execute.h"
+#include "plimsoll/ops/op_cost.h"
 
 namespace plimsoll {
 namespace {
@@ -28,6 +29,10 @@ class Matmul final : public OpOf<Matmul> {
   const char* name() const noexcept override { return "matmul"; }
   void infer(const Specs& in, SpecList& out) const override;
   std::size_t workspace_bytes(const Specs& in, const SpecList& out) const override;
+  std::uint64_t cost(const Specs& in, const SpecList& out) const override {
+    const auto inner = static_cast<std::uint64_t>(size_from_end(in.shape(0), options_.transpose_a ? 2 : 1));
+    return Op::cost(in, out) + multiplication_cost(out[0].shape.size() * inner);
+  }
   void run(const OpRun& run) const noexcept override;
   SavedSlots saved(SlotMask wanted) const override {
     return {.inputs = (wanted & slot(0) ? slot(1) : 0) | (wanted & slot(1) ? slot(0) : 0), .remade = slot(0)};

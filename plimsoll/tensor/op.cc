@@ -10,6 +10,13 @@ Op::~Op() = default;
 
 std::size_t Op::workspace_bytes(const Specs&, const SpecList&) const { return 0; }
 
+std::uint64_t Op::cost(const Specs& in, const SpecList& out) const {
+  std::uint64_t bytes = 0;
+  for (std::size_t i = 0; i < in.size(); ++i) bytes += in.shape(i).size() * size_of(in.dtype(i));
+  for (std::size_t i = 0; i < out.size(); ++i) bytes += out[i].bytes();
+  return bytes;
+}
+
 void Op::check(std::span<const ConstTensorView>) const {}
 RandomDraw* Op::draw() noexcept { return nullptr; }
 std::size_t Op::view_offset(const Specs&) const { return 0; }

@@ -137,6 +137,9 @@ class PLIMSOLL_API Op {
   // Adds a spec for every output. Throws InvalidArgument in the op's name.
   virtual void infer(const Specs& in, SpecList& out) const = 0;
   virtual std::size_t workspace_bytes(const Specs& in, const SpecList& out) const;  // 0 unless overridden.
+  // Counted work for planners, in bytes moved: what it reads and writes, unless overridden. Ops that compute more than
+  // that add their multiplications (ops/op_cost.h). The same on every machine; no clock.
+  virtual std::uint64_t cost(const Specs& in, const SpecList& out) const;
   // Requires the specs that infer() gave, and workspace_bytes() of scratch.
   virtual void run(const OpRun& run) const noexcept = 0;
   // What infer() cannot see: elements that run() may not be given. Throws InvalidArgument. Graphs call it before run();

@@ -5,8 +5,15 @@
 
 #include "plimsoll/kernels/elementwise.h"
 #include "plimsoll/ops/internal/convolution_rule.h"
+#include "plimsoll/ops/op_cost.h"
 
 namespace plimsoll {
+
+// Of the multiplications between y's elements and the filter, whichever of the three ops does them.
+inline std::uint64_t convolution_cost(const Shape& y, const Shape& filter) {
+  const auto channels = static_cast<std::uint64_t>(y.back());
+  return channels == 0 ? 0 : multiplication_cost(y.size() / channels * filter.size());
+}
 
 // activation(convolution of x by filter + bias); inputs x, filter and, when it has one, bias. With a mask, output 1
 // tells where a relu's result is above zero, in bits, and the gradient reads it in place of the result.
@@ -18,6 +25,7 @@ class Convolve final : public OpOf<Convolve> {
   const char* name() const noexcept override { return rule_.name; }
   void infer(const Specs& in, SpecList& out) const override;
   std::size_t workspace_bytes(const Specs& in, const SpecList& out) const override;
+  std::uint64_t cost(const Specs& in, const SpecList& out) const override;
   void run(const OpRun& run) const noexcept override;
   SavedSlots saved(SlotMask wanted) const override;
   void gradient(GradientContext& context) const override;
@@ -52,6 +60,7 @@ class ConvolveBack final : public OpOf<ConvolveBack> {
   const char* name() const noexcept override;
   void infer(const Specs& in, SpecList& out) const override;
   std::size_t workspace_bytes(const Specs& in, const SpecList& out) const override;
+  std::uint64_t cost(const Specs& in, const SpecList& out) const override;
   void run(const OpRun& run) const noexcept override;
   SavedSlots saved(SlotMask wanted) const override;
   void gradient(GradientContext& context) const override;
@@ -70,6 +79,7 @@ class ConvolveFilter final : public OpOf<ConvolveFilter> {
   const char* name() const noexcept override { return "convolution_filter_gradient"; }
   void infer(const Specs& in, SpecList& out) const override;
   std::size_t workspace_bytes(const Specs& in, const SpecList& out) const override;
+  std::uint64_t cost(const Specs& in, const SpecList& out) const override;
   void run(const OpRun& run) const noexcept override;
   SavedSlots saved(SlotMask wanted) const override;
   void gradient(GradientContext& context) const override;

@@ -5,6 +5,7 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/ops/check_operands.h"
 #include "plimsoll/ops/execute.h"
+#include "plimsoll/ops/op_cost.h"
 
 namespace plimsoll {
 namespace {
@@ -95,6 +96,21 @@ void RecurrentOp::check_optional(const Specs& in, const RecurrentSizes& sizes) c
   if (given_.initial_h) require(initial_h_input(), {sizes.batch, sizes.units});
   if (given_.initial_c) require(initial_c_input(), {sizes.batch, sizes.units});
   if (given_.mask) require(mask_input(), {sizes.batch, sizes.time});
+}
+
+// Each step of each sequence meets both kernels once.
+static std::uint64_t recurrent_cost(const Specs& in) {
+  const auto features = static_cast<std::uint64_t>(in.shape(0).back());
+  return features == 0 ? 0
+                       : multiplication_cost(in.shape(0).size() / features * (in.shape(1).size() + in.shape(2).size()));
+}
+
+std::uint64_t RecurrentOp::cost(const Specs& in, const SpecList& out) const {
+  return Op::cost(in, out) + recurrent_cost(in);
+}
+
+std::uint64_t RecurrentGradient::cost(const Specs& in, const SpecList& out) const {
+  return Op::cost(in, out) + 2 * recurrent_cost(in);
 }
 
 std::size_t RecurrentOp::workspace_bytes(const Specs& in, const SpecList&) const {

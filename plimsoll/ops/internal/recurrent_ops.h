@@ -20,6 +20,7 @@ class RecurrentOp final : public OpOf<RecurrentOp> {
   const char* name() const noexcept override;
   void infer(const Specs& in, SpecList& out) const override;
   std::size_t workspace_bytes(const Specs& in, const SpecList& out) const override;
+  std::uint64_t cost(const Specs& in, const SpecList& out) const override;
   void run(const OpRun& run) const noexcept override;
   SavedSlots saved(SlotMask wanted) const override;
   void gradient(GradientContext& context) const override;
@@ -63,6 +64,7 @@ class RecurrentGradient final : public OpOf<RecurrentGradient> {
   const char* name() const noexcept override { return "recurrent_gradient"; }
   void infer(const Specs& in, SpecList& out) const override;
   std::size_t workspace_bytes(const Specs& in, const SpecList& out) const override;
+  std::uint64_t cost(const Specs& in, const SpecList& out) const override;
   void run(const OpRun& run) const noexcept override;
   void gradient(GradientContext& context) const override;  // Throws Unsupported.
   bool operator==(const RecurrentGradient&) const = default;

@@ -1,0 +1,166 @@
+#include "plimsoll/graph/program_family.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "plimsoll/base/error.h"
+#include "plimsoll/graph/program_recompute.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr std::size_t kLimits = 32;            // Tried between the natural peak and the floor.
+constexpr std::size_t kHalvings = 5;           // Of the last gap, for the leanest.
+constexpr std::size_t kFailures = 3;           // In a row: leaner limits are not tried.
+constexpr std::uint64_t kPackNodes = 20'000;   // For each of them.
+constexpr std::uint64_t kLeanNodes = 400'000;  // For the leanest: it is the smallest budget.
+
+std::string name_of(const StepList& list, int step) {
+  if (step < 0) return "nothing";
+  const StepList::Step& made = list.steps[static_cast<std::size_t>(step)];
+  const std::string_view scope = list.graph->node(made.node).scope;
+  return scope.empty() ? std::string(made.op->name()) : fmt::format("{}/{}", scope, made.op->name());
+}
+
+// For all schedules of a program together: some 20 ns each.
+std::uint64_t schedule_work(std::size_t steps) { return 400'000 + std::min<std::uint64_t>(4'000 * steps, 20'000'000); }
+
+}  // namespace
+
+// Looks for schedules, limit by limit, and packs them.
+class ProgramFamily::Search {
+ public:
+  Search(const ProgramFamily& family, std::size_t natural_bytes, std::size_t floor)
+      : family_(family), natural_bytes_(natural_bytes), floor_(floor) {}
+
+  struct Found {
+    Schedule schedule;
+    BufferPlaces places;
+    std::size_t bytes = 0;  // Of the extents.
+  };
+
+  std::vector<Found> run() {
+    std::size_t limit = natural_bytes_, failed = floor_;
+    const std::size_t step = (natural_bytes_ - floor_) / kLimits + 1;
+    for (std::size_t k = 0, failures = 0; k < kLimits && failures < kFailures && limit > floor_; ++k) {
+      limit -= std::min(step, limit - floor_);
+      if (try_limit(limit, kPackNodes)) {
+        failures = 0;
+        limit = std::min(limit, found_.back().schedule.peak);
+      } else if (failures++ == 0) {
+        failed = limit;
+      }
+    }
+    if (found_.empty()) return {};
+    std::size_t good = leanest().schedule.peak;
+    for (std::size_t k = 0; k < kHalvings && good > failed + 1; ++k) {
+      const std::size_t middle = failed + (good - failed) / 2;
+      if (try_limit(middle, kPackNodes))
+        good = std::min(middle, leanest().schedule.peak);
+      else
+        failed = middle;
+    }
+    pack_leanest();
+    return not_dominated();
+  }
+
+ private:
+  bool try_limit(std::size_t limit, std::uint64_t nodes) {
+    const RecomputeOptions options{.work = schedule_work(family_.program_.steps.size()) / kLimits,
+                                   .most_cost_factor = Program::kMostSlowdown};
+    Schedule schedule = recompute(family_.program_, limit, options);
+    if (!schedule.completed) return false;
+#ifndef NDEBUG
+    PLIMSOLL_CHECK(validate_schedule(family_.program_, schedule, limit).empty());
+#endif
+    BufferPlaces places = place_buffers(family_.repeated(schedule), {.capacity = limit, .nodes = nodes});
+    const std::size_t bytes = places.extent_bytes();
+    found_.push_back({std::move(schedule), std::move(places), bytes});
+    return true;
+  }
+
+  Found& leanest() {
+    return *std::min_element(found_.begin(), found_.end(),
+                             [](const Found& a, const Found& b) { return a.schedule.peak < b.schedule.peak; });
+  }
+
+  // Once more with more work, where it did not come down to the schedule's own peak.
+  void pack_leanest() {
+    Found& lean = leanest();
+    if (lean.bytes <= lean.schedule.peak) return;
+    BufferPlaces better =
+        place_buffers(family_.repeated(lean.schedule), {.capacity = lean.schedule.peak, .nodes = kLeanNodes});
+    if (better.extent_bytes() >= lean.bytes) return;
+    lean.bytes = better.extent_bytes();
+    lean.places = std::move(better);
+  }
+
+  // Leaner and dearer, one after the other.
+  std::vector<Found> not_dominated() {
+    std::stable_sort(found_.begin(), found_.end(), [](const Found& a, const Found& b) {
+      const std::uint64_t x = a.schedule.extra_cost(), y = b.schedule.extra_cost();
+      return x != y ? x < y : a.bytes < b.bytes;
+    });
+    std::vector<Found> kept;
+    std::size_t smallest = natural_bytes_;
+    for (Found& each : found_) {
+      if (each.bytes >= smallest) continue;
+      smallest = each.bytes;
+      kept.push_back(std::move(each));
+    }
+    return kept;
+  }
+
+  const ProgramFamily& family_;
+  const std::size_t natural_bytes_, floor_;
+  std::vector<Found> found_;
+};
+
+ProgramFamily::ProgramFamily(const Rewritten& rewritten, const Passes& passes, bool inside,
+                             const ProgramTables& natural)
+    : passes_(passes), list_(list_fused_steps(rewritten, passes, inside)), program_(step_program_of(list_, passes)) {
+  const std::size_t results = natural.block_bytes() - natural.plan.extent_bytes;
+  const Floors floors = floors_of(program_);
+  points_.push_back({natural.block_bytes(), 1});
+  floor_bytes_ = std::min(floors.recompute.bytes + results, natural.block_bytes());
+  floor_step_ = name_of(list_, floors.recompute.step);
+  if (floors.recompute.bytes >= natural.plan.extent_bytes) return;
+  for (Search::Found& found : Search(*this, natural.plan.extent_bytes, floors.recompute.bytes).run()) {
+    points_.push_back({found.bytes + results, found.schedule.cost_factor()});
+    members_.push_back({std::move(found.schedule), std::move(found.places), nullptr});
+  }
+}
+ProgramFamily::~ProgramFamily() = default;
+
+StepList ProgramFamily::repeated(const Schedule& schedule) const {
+  StepList list = with_repeats(list_, program_, schedule);
+  find_lifetimes(list);
+  place_results(list);
+  if (passes_.in_place) share_bytes(list);
+  return list;
+}
+
+ProgramVariant& ProgramFamily::variant(std::size_t point) {
+  Member& member = members_[point - 1];
+  const std::lock_guard lock(mutex_);
+  if (!member.variant)
+    member.variant = std::make_unique<ProgramVariant>(emit(repeated(member.schedule), member.places));
+  return *member.variant;
+}
+
+std::size_t ProgramFamily::bytes() const noexcept {
+  std::size_t total = sizeof(*this) + list_.values.size() * sizeof(StepList::Value) +
+                      list_.roots.size() * sizeof(StepList::Root) +
+                      list_.steps.size() * (sizeof(StepList::Step) + sizeof(StepProgram::Step)) +
+                      program_.values.size() * sizeof(StepProgram::Value);
+  const std::lock_guard lock(mutex_);
+  for (const Member& member : members_) {
+    total += sizeof(Member) + member.schedule.entries.size() * sizeof(Schedule::Entry) +
+             (member.places.root_offsets.size() + member.places.scratch_offsets.size()) * sizeof(std::size_t);
+    if (member.variant) total += member.variant->tables().bytes();
+  }
+  return total;
+}
+
+}  // namespace plimsoll

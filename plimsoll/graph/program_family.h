@@ -1,0 +1,53 @@
+// ProgramFamily: the plans of one program, from the natural one to the leanest that was found.
+//
+//   ProgramFamily family(rewritten, passes, inside, natural);
+//   family.points();                 // bytes and predicted slowdown, natural first
+//   family.variant(2).run(call);     // its tables are made when it is first asked for
+//
+// The leaner ones repeat steps (program_recompute.h). Which there are depends on the program alone, not on clocks,
+// threads or what ran before. Thread safety: any thread.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "plimsoll/graph/program_passes.h"
+#include "plimsoll/graph/program_variant.h"
+#include "plimsoll/plan/recompute.h"
+
+namespace plimsoll {
+
+class ProgramFamily {
+ public:
+  ProgramFamily(const Rewritten& rewritten, const Passes& passes, bool inside, const ProgramTables& natural);
+  ~ProgramFamily();
+
+  const std::vector<BudgetPoint>& points() const noexcept { return points_; }
+  ProgramVariant& variant(std::size_t point);  // Requires 0 < point < points().size().
+  std::size_t floor_bytes() const noexcept { return floor_bytes_; }
+  const std::string& floor_step() const noexcept { return floor_step_; }
+  std::size_t bytes() const noexcept;  // Of its bookkeeping.
+
+ private:
+  struct Member {
+    Schedule schedule;
+    BufferPlaces places;
+    std::unique_ptr<ProgramVariant> variant;  // Made when it is first needed. Guarded by mutex_.
+  };
+  class Search;
+
+  StepList repeated(const Schedule& schedule) const;  // As far as lifetimes and sharing.
+
+  const Passes passes_;
+  const StepList list_;
+  const StepProgram program_;
+  std::vector<BudgetPoint> points_;
+  std::vector<Member> members_;  // Of the points after the first.
+  std::size_t floor_bytes_ = 0;
+  std::string floor_step_;
+  mutable std::mutex mutex_;
+};
+
+}  // namespace plimsoll

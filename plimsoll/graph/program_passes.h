@@ -1,0 +1,77 @@
+// The passes that make a program of a rewritten graph, in the order they run. Each is a function over a StepList.
+//
+//   StepList list = list_steps(rewritten, inside);
+//   choose_order(list, passes);
+//   fuse_layers(list, passes);
+//   fuse_chains(list);
+//   list = with_repeats(list, schedule);        // program_recompute.h; only where a budget asks for it
+//   find_lifetimes(list);
+//   place_results(list);
+//   share_bytes(list);
+//   BufferPlaces places = place_buffers(list);
+//   ProgramTables tables = emit(list, places);
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "plimsoll/base/rounding.h"
+#include "plimsoll/graph/passes.h"
+#include "plimsoll/graph/program_tables.h"
+#include "plimsoll/graph/step_list.h"
+#include "plimsoll/plan/plan.h"
+
+namespace plimsoll {
+
+// One step for each node that computes something, in the graph's order; views become offsets.
+StepList list_steps(const Rewritten& rewritten, bool keeps_inside);
+
+// Changes of variables as early as they may happen; where nothing is changed, an order that needs less memory.
+void choose_order(StepList& list, const Passes& passes);
+
+// Steps of one layer become one.
+void fuse_layers(StepList& list, const Passes& passes);
+// Elementwise steps that follow each other become one.
+void fuse_chains(StepList& list);
+using Uses = std::vector<std::uint32_t>;
+Uses count_uses(const StepList& list);                   // By root: how many steps and fetches use it.
+void forget_value(StepList& list, std::uint32_t value);  // Nobody sees it any more.
+
+// All of the above, as `passes` ask for.
+StepList list_fused_steps(const Rewritten& rewritten, const Passes& passes, bool keeps_inside);
+
+// The first and last step of each root.
+void find_lifetimes(StepList& list);
+// What is fetched has memory of its own, or stays to the end.
+void place_results(StepList& list);
+// Results take the place of operands that end with them. For each step the root whose bytes its output took, or kNone.
+std::vector<std::uint32_t> share_bytes(StepList& list);
+
+// Where buffers lie: of planned roots by number, then of steps' scratch.
+struct BufferPlaces {
+  std::vector<ProgramTables::Extent> extents;
+  std::vector<std::size_t> root_offsets, scratch_offsets;  // By root and by step.
+  std::size_t lower_bound = 0;                             // No places need less.
+
+  std::size_t extent_bytes() const noexcept;
+};
+struct PlaceLimits {
+  std::size_t capacity = SIZE_MAX;  // Places within it are good enough.
+  std::uint64_t nodes = 20'000;     // Placements tried after the first plan.
+};
+// Counts its work and looks at no clock: the same list gives the same places on every machine.
+BufferPlaces place_buffers(const StepList& list, const PlaceLimits& limits = {});
+inline constexpr std::size_t kBufferAlignment = 64;
+inline std::size_t buffer_bytes(std::size_t bytes) { return round_up(bytes, kBufferAlignment); }
+
+ProgramTables emit(StepList list, const BufferPlaces& places);
+// Parts of it, that describe the program to people and to traces.
+void describe_plan(const StepList& list, const BufferPlaces& places, ProgramTables& tables);
+void describe_values(const StepList& list, ProgramTables& tables);
+void describe_phases(const StepList& list, ProgramTables& tables);
+
+// By node: whether it computes gradients or something from them.
+std::vector<bool> backward_nodes(const GraphState& graph);
+
+}  // namespace plimsoll

@@ -1,0 +1,27 @@
+// Recomputation in a program that is being built: what the planner sees of a list of steps, and what its schedules make
+// of the list.
+//
+//   const StepList list = list_fused_steps(rewritten, passes, inside);
+//   const StepProgram program = step_program_of(list, passes);       // one step for each, sizes as they are placed
+//   const Schedule schedule = recompute(program, limit);
+//   StepList leaner = with_repeats(list, program, schedule);         // then lifetimes, sharing and places as always
+//
+// Never repeated: steps that change variables, have effects or run other programs (cond, while_loop), and steps that
+// read a variable once it has changed. Random steps are: they draw by their ticket, so again the same.
+#pragma once
+
+#include "plimsoll/graph/passes.h"
+#include "plimsoll/graph/step_list.h"
+#include "plimsoll/plan/recompute.h"
+
+namespace plimsoll {
+
+// Bytes of values are those in the extent, rounded as buffers are; what lies elsewhere (feeds, constants, variables,
+// results) takes none. A variable that changes is a chain of values.
+StepProgram step_program_of(const StepList& list, const Passes& passes);
+
+// The list with the steps that the schedule repeats. Their outputs are new values, unless the old ones are still there:
+// those are written once more, with the same bytes. Requires step_program_of(list) and a schedule of it.
+StepList with_repeats(const StepList& list, const StepProgram& program, const Schedule& schedule);
+
+}  // namespace plimsoll

@@ -1,0 +1,103 @@
+// ProgramTables: what running a program reads: steps, their operands as views into bases, and what to obtain before.
+//
+// Made once by emit() and never changed. Bases are numbered: extents, result storages, feeds, constants, variables.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "plimsoll/graph/graph_state.h"
+#include "plimsoll/graph/memory_plan.h"
+#include "plimsoll/memory/trace/trace_plan.h"
+
+namespace plimsoll {
+
+struct ProgramVariable {
+  std::uint32_t number = 0;  // In the graph.
+  bool writes = false;
+};
+
+struct ProgramTables {
+  static constexpr std::uint32_t kNoBase = UINT32_MAX;
+  static constexpr std::uint32_t kOutBit = std::uint32_t{1} << 31;
+
+  struct Step {
+    const Op* op;
+    std::uint32_t first_in, num_in, first_out, num_out;
+    std::uint32_t extent;  // The base its scratch is in.
+    std::size_t scratch_offset, scratch_bytes;
+    bool checks;
+  };
+  struct View {  // An operand of a step.
+    std::uint32_t base;
+    std::size_t offset;
+    TensorSpec spec;
+  };
+  struct Extent {
+    Device* device;
+    std::size_t bytes;
+  };
+  struct Result {  // A fetched value.
+    enum class Kind : std::uint8_t { kStorage, kFeed, kConstant, kVariable, kNothing } kind = Kind::kNothing;
+    std::uint32_t number = 0;
+    std::size_t offset = 0;
+  };
+  struct ResultStorage {
+    Device* device;
+    std::size_t bytes;
+    const char* op;
+    TensorSpec spec;
+  };
+  struct RandomStep {
+    std::uint32_t step;
+    std::uint32_t ticket;  // Among the tickets.
+  };
+  struct Ticket {
+    std::uint64_t number;
+    std::size_t elements;
+  };
+  // A step with a seed that a stream gives.
+  struct SeededStep {
+    std::uint32_t step;
+    std::uint32_t seed;  // Among the graph's.
+  };
+  struct Effect {
+    std::shared_ptr<RunEffect> effect;
+    std::size_t times;
+  };
+  struct Advance {  // How many seeds a run takes of a stream.
+    std::shared_ptr<SeedStream> stream;
+    std::uint64_t count;
+  };
+
+  std::size_t block_bytes() const noexcept;  // What a run takes of a budget, beside what variables take.
+  std::size_t bytes() const noexcept;        // Of the tables themselves.
+  const TensorSpec& fetch_spec(std::size_t fetch) const noexcept { return graph->output(fetch_values[fetch]).spec; }
+
+  std::shared_ptr<GraphState> graph;
+  std::vector<std::shared_ptr<const Op>> ops;  // Those that are not the graph's.
+  std::vector<Step> steps;
+  std::vector<View> in, out;
+  std::vector<Extent> extents;
+  std::vector<ResultStorage> storages;
+  std::vector<std::uint32_t> feed_base;
+  std::vector<Storage*> constants;
+  std::vector<ProgramVariable> variables;
+  std::uint32_t first_storage = 0, first_feed = 0, first_constant = 0, first_variable = 0, num_bases = 0;
+  std::vector<std::uint32_t> base_views_begin, base_views;  // Which views each base has.
+  std::vector<Result> fetches;
+  std::vector<ValueId> fetch_values;
+  std::vector<RandomStep> random_steps;
+  std::vector<Ticket> tickets;
+  std::vector<SeededStep> seeded_steps;
+  std::vector<Advance> advances;
+  std::vector<Effect> effects;             // By address: the order they begin in.
+  std::vector<std::uint32_t> write_order;  // Of variables, by id: the order locks are taken in.
+  bool keeps_inside = false;
+  std::uint32_t first_fetched = 0;  // Among `in`: views of the fetches that stay inside.
+  MemoryPlan plan;
+  PlacedValues placed;  // The same for traces.
+};
+
+}  // namespace plimsoll

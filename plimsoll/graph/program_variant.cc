@@ -1,0 +1,316 @@
+#include "plimsoll/graph/program_variant.h"
+
+#include <cstring>
+#include <optional>
+
+#include "plimsoll/base/clock.h"
+#include "plimsoll/base/error.h"
+#include "plimsoll/device/device.h"
+#include "plimsoll/memory/chunk.h"
+#include "plimsoll/memory/thread_memory.h"
+#include "plimsoll/memory/trace/trace_recorder.h"
+#include "plimsoll/tensor/interceptor.h"
+#include "plimsoll/tensor/make_tensor.h"
+
+namespace plimsoll {
+
+// What one running call has: the views with their addresses filled in, and copies of the ops that draw.
+struct ProgramVariant::Context {
+  std::vector<ConstTensorView> in;
+  std::vector<TensorView> out;
+  std::vector<void*> bases;
+  std::vector<const Op*> ops;
+  std::vector<std::unique_ptr<std::byte[]>> drawing;  // Where the copies lie.
+  std::vector<Op*> drawing_ops;                       // One for each random step, then for each seeded one.
+  std::vector<StorageRef> taken;                      // Extents, then results.
+  std::vector<StorageRef> read;                       // Of variables.
+  std::vector<Storage*> written;                      // The same, of those that are changed.
+  std::vector<std::unique_lock<std::mutex>> locks;
+  Draws draws;
+  KnownPlan traced;                          // What a trace calls the program.
+  std::vector<std::uint64_t> extent_blocks;  // For it.
+
+  ~Context() {
+    for (Op* op : drawing_ops) op->~Op();
+  }
+};
+
+ProgramVariant::ProgramVariant(ProgramTables tables) : tables_(std::move(tables)) {}
+ProgramVariant::~ProgramVariant() = default;
+
+std::unique_ptr<ProgramVariant::Context> ProgramVariant::obtain_context() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!spare_.empty()) {
+      std::unique_ptr<Context> context = std::move(spare_.back());
+      spare_.pop_back();
+      return context;
+    }
+    spare_.reserve(spare_.capacity() + 1);  // Room to give it back.
+  }
+  auto context = std::make_unique<Context>();
+  for (const ProgramTables::View& view : tables_.in)
+    context->in.emplace_back(nullptr, view.offset, view.spec.dtype, view.spec.shape);
+  for (const ProgramTables::View& view : tables_.out)
+    context->out.emplace_back(nullptr, view.offset, view.spec.dtype, view.spec.shape);
+  context->bases.assign(tables_.num_bases, nullptr);
+  for (const ProgramTables::Step& step : tables_.steps) context->ops.push_back(step.op);
+  const auto copy_op = [&](std::uint32_t step) {
+    const Op& op = *tables_.steps[step].op;
+    context->drawing.push_back(std::make_unique<std::byte[]>(op.object_bytes()));
+    context->drawing_ops.push_back(op.copy_to(context->drawing.back().get()));
+    context->ops[step] = context->drawing_ops.back();
+  };
+  for (const ProgramTables::RandomStep& random : tables_.random_steps) copy_op(random.step);
+  for (const ProgramTables::SeededStep& seeded : tables_.seeded_steps) copy_op(seeded.step);
+  context->extent_blocks.resize(tables_.extents.size());
+  context->taken.resize(tables_.extents.size() + tables_.storages.size());
+  context->read.resize(tables_.variables.size());
+  context->written.resize(tables_.variables.size());
+  context->locks.resize(tables_.write_order.size());
+  return context;
+}
+
+void ProgramVariant::give_back(std::unique_ptr<Context> context) noexcept {
+  const std::lock_guard lock(mutex_);
+  spare_.push_back(std::move(context));
+}
+
+// A call under way; gives everything back when it ends, however it ends.
+class ProgramVariant::Running {
+ public:
+  Running(ProgramVariant& variant, const ProgramCall& call)
+      : v_(variant), t_(variant.tables_), call_(call), c_(variant.obtain_context()) {}
+  ~Running() {
+    for (StorageRef& storage : c_->taken) storage = StorageRef();
+    for (StorageRef& storage : c_->read) storage = StorageRef();
+    for (auto& lock : c_->locks)
+      if (lock.owns_lock()) lock.unlock();
+    while (begun_ > 0) t_.effects[--begun_].effect->end();
+    v_.give_back(std::move(c_));
+  }
+
+  void obtain() {
+    for (; begun_ < t_.effects.size(); ++begun_) t_.effects[begun_].effect->begin();
+    {
+      std::optional<BudgetScope> charged;
+      if (call_.own) charged.emplace(*call_.own);
+      obtain_variables();
+    }
+    for (std::uint32_t i = 0; i < t_.feed_base.size(); ++i)
+      if (t_.feed_base[i] != ProgramTables::kNoBase) {
+        const TensorRecord& record = *call_.feeds[i]->record();
+        Storage* const storage = record.storage.load(std::memory_order_acquire);
+        set_base(t_.feed_base[i], static_cast<std::byte*>(storage->resident()) + record.offset);
+      }
+    const Category category = Category::kWorkspace;
+    for (std::uint32_t i = 0; i < t_.extents.size(); ++i) {
+      const auto bytes = static_cast<std::int64_t>(t_.extents[i].bytes);
+      if (bytes > 0)
+        take(i, *t_.extents[i].device, t_.extents[i].bytes,
+             block_label({.op = "plan", .category = category}, Shape({bytes}), u8));
+    }
+    for (std::uint32_t i = 0; i < t_.storages.size(); ++i) {
+      const ProgramTables::ResultStorage& result = t_.storages[i];
+      take(t_.first_storage + i, *result.device, result.bytes,
+           block_label({.op = result.op}, result.spec.shape, result.spec.dtype));
+    }
+    draw();
+  }
+
+  void obtain_inside(std::span<const ConstTensorView> feeds, std::span<const TensorView> results, std::byte* extent) {
+    obtain_variables();
+    for (std::uint32_t i = 0; i < t_.feed_base.size(); ++i)
+      if (t_.feed_base[i] != ProgramTables::kNoBase)
+        set_base(t_.feed_base[i], const_cast<std::byte*>(feeds[i].bytes()));
+    set_base(0, extent);
+    for (std::size_t i = 0; i < t_.fetches.size(); ++i)
+      set_base(t_.first_storage + t_.fetches[i].number, results[i].bytes());
+    draw();
+  }
+
+  void execute() {
+    OpObserver* const observer = ThreadContext::current().observer;
+    std::optional<TracePlanRun> traced;
+    if (trace_is_recording()) [[unlikely]]
+      begin_trace(traced);
+    TracePlanRun* const timed = traced && traced->times_steps() ? &*traced : nullptr;
+    const bool watched = observer || timed;
+    for (std::size_t i = 0; i < t_.steps.size(); ++i) {
+      const ProgramTables::Step& step = t_.steps[i];
+      const OpRun run{{c_->in.data() + step.first_in, step.num_in},
+                      {c_->out.data() + step.first_out, step.num_out},
+                      {static_cast<std::byte*>(c_->bases[step.extent]) + step.scratch_offset, step.scratch_bytes}};
+      if (step.checks) [[unlikely]]
+        step.op->check(run.in);
+      if (watched) [[unlikely]]
+        run_watched(*c_->ops[i], run, observer, timed);
+      else
+        c_->ops[i]->run(run);
+      if (step.checks && pending_error()) [[unlikely]]
+        std::rethrow_exception(std::exchange(pending_error(), nullptr));
+    }
+    if (traced) traced->finish();
+  }
+
+  // Handles to the results, before they are there: so that making them cannot fail a step that has happened.
+  void hand_out() {
+    if (t_.keeps_inside) return;
+    for (std::size_t i = 0; i < t_.fetches.size(); ++i) call_.results[i] = result(i);
+  }
+  void take_back() noexcept {
+    for (Tensor& result : call_.results) result = Tensor();
+  }
+
+  void finish() {
+    if (call_.read) (*call_.read)({c_->in.data() + t_.first_fetched, t_.fetches.size()});
+    for (const ProgramTables::Effect& effect : t_.effects) effect.effect->commit(effect.times);
+    if (call_.given_draws) return;
+    for (const ProgramTables::Advance& advance : t_.advances) advance.stream->taken += advance.count;
+  }
+
+ private:
+  void set_base(std::uint32_t base, void* address) {
+    if (c_->bases[base] == address) return;
+    c_->bases[base] = address;
+    for (std::uint32_t i = t_.base_views_begin[base]; i < t_.base_views_begin[base + 1]; ++i) {
+      const std::uint32_t view = t_.base_views[i];
+      if (view & ProgramTables::kOutBit) {
+        TensorView& out = c_->out[view & ~ProgramTables::kOutBit];
+        out = TensorView(address, out.offset(), out.dtype(), out.shape());
+      } else {
+        ConstTensorView& in = c_->in[view];
+        in = ConstTensorView(address, in.offset(), in.dtype(), in.shape());
+      }
+    }
+  }
+
+  void take(std::uint32_t base, Device& device, std::size_t bytes, const BlockLabel& label) {
+    c_->taken[base] = Storage::take(device, bytes, label);
+    set_base(base, c_->taken[base]->resident());
+  }
+
+  // Those that are written are locked, in the order of their ids, and have their bytes for themselves.
+  void obtain_variables() {
+    for (std::uint32_t i = 0; i < t_.constants.size(); ++i)
+      set_base(t_.first_constant + i, t_.constants[i]->resident());
+    // What is read is locked for a moment only, and before what is written, which is locked in one order: so runs that
+    // each write what the other reads do not wait for each other for ever.
+    for (std::uint32_t i = 0; i < t_.variables.size(); ++i) {
+      if (t_.variables[i].writes) continue;
+      c_->read[i] = call_.variables[i].share_bytes();
+      set_base(t_.first_variable + i, c_->read[i]->resident());
+    }
+    for (std::size_t i = 0; i < t_.write_order.size(); ++i) c_->locks[i] = call_.variables[t_.write_order[i]].lock();
+    for (std::uint32_t i = 0; i < t_.variables.size(); ++i) {
+      if (!t_.variables[i].writes) continue;
+      c_->written[i] = &call_.variables[i].own_bytes();
+      set_base(t_.first_variable + i, c_->written[i]->resident());
+    }
+  }
+
+  const RandomDraw* given_draw(std::uint64_t ticket) const {
+    if (call_.given_draws)
+      for (const RandomDraw& candidate : *call_.given_draws)
+        if (candidate.ticket == ticket) return &candidate;
+    return nullptr;
+  }
+
+  void draw() {
+    if (t_.tickets.empty() && t_.seeded_steps.empty()) return;
+    Draws& draws = c_->draws;
+    draws.clear();
+    for (const ProgramTables::Ticket& ticket : t_.tickets) {
+      const RandomDraw* const given = given_draw(ticket.number);
+      draws.push_back(given ? *given : draw_random(std::nullopt, ticket.elements));
+      draws.back().ticket = ticket.number;
+    }
+    for (std::size_t i = 0; i < t_.random_steps.size(); ++i)
+      *c_->drawing_ops[i]->draw() = draws[t_.random_steps[i].ticket];
+    for (std::size_t i = 0; i < t_.seeded_steps.size(); ++i) {
+      const GraphState::DeferredSeed& seed = (*t_.graph->seeds())[t_.seeded_steps[i].seed];
+      const RandomDraw* const given = given_draw(seed.stands_for);
+      RandomDraw& to = *c_->drawing_ops[t_.random_steps.size() + i]->draw();
+      to.key = given ? given->key : seed_at(seed.base, seed.stream->taken + seed.number);
+      if (call_.drawn) call_.drawn->push_back({.key = to.key, .offset = 0, .ticket = seed.stands_for});
+    }
+    if (call_.drawn) call_.drawn->insert(call_.drawn->end(), draws.begin(), draws.end());
+  }
+
+  static void run_watched(const Op& op, const OpRun& run, OpObserver* observer, TracePlanRun* timed) {
+    const std::int64_t start = observer ? monotonic_ns() : 0;
+    op.run(run);
+    if (observer) observer->ran(op, {}, {}, monotonic_ns() - start);
+    if (timed) timed->step_done();
+  }
+
+  // A run inside of an op has no extents of its own: the op's scratch is what a trace shows.
+  void begin_trace(std::optional<TracePlanRun>& traced) {
+    bool any = false;
+    for (std::size_t i = 0; i < t_.extents.size(); ++i) {
+      const Chunk* const chunk = c_->taken[i] ? c_->taken[i]->chunk() : nullptr;
+      c_->extent_blocks[i] = chunk ? chunk->label.id : 0;
+      any |= chunk != nullptr;
+    }
+    if (any && !t_.steps.empty()) traced.emplace(c_->traced, t_.placed, c_->extent_blocks);
+  }
+
+  Tensor result(std::size_t fetch) {
+    const ProgramTables::Result& result = t_.fetches[fetch];
+    const TensorSpec& spec = t_.fetch_spec(fetch);
+    const auto on = [&](StorageRef storage, std::size_t offset, const char* op, std::uint8_t flags) {
+      return make_tensor_on(std::move(storage), offset, spec.shape, spec.dtype, {.op = op}, flags);
+    };
+    switch (result.kind) {
+      case ProgramTables::Result::Kind::kStorage: {
+        const StorageRef& storage = c_->taken[t_.first_storage + result.number];
+        const bool shared = storage->references() > 1;
+        return on(storage, result.offset, t_.storages[result.number].op, shared ? TensorRecord::kView : 0);
+      }
+      case ProgramTables::Result::Kind::kFeed: {
+        const TensorRecord& record = *call_.feeds[result.number]->record();
+        return on(StorageRef::share(record.storage.load(std::memory_order_acquire)), record.offset + result.offset,
+                  record.op, TensorRecord::kView);
+      }
+      case ProgramTables::Result::Kind::kConstant:
+        return on(StorageRef::share(t_.constants[result.number]), result.offset, "constant", TensorRecord::kView);
+      case ProgramTables::Result::Kind::kVariable: {
+        StorageRef bytes =
+            c_->read[result.number] ? c_->read[result.number] : StorageRef::share(c_->written[result.number]);
+        return on(std::move(bytes), result.offset, "variable", TensorRecord::kView);
+      }
+      case ProgramTables::Result::Kind::kNothing:
+        return {};
+    }
+    return {};
+  }
+
+  ProgramVariant& v_;
+  const ProgramTables& t_;
+  const ProgramCall call_;
+  std::unique_ptr<Context> c_;
+  std::size_t begun_ = 0;  // Of the effects.
+};
+
+void ProgramVariant::run(const ProgramCall& call) {
+  Running running(*this, call);
+  running.obtain();
+  try {
+    running.hand_out();
+    running.execute();
+  } catch (...) {
+    running.take_back();
+    throw;
+  }
+  running.finish();
+}
+
+void ProgramVariant::run_inside(std::span<const ConstTensorView> feeds, std::span<const TensorView> results,
+                                std::byte* extent) {
+  Running running(*this, {});
+  running.obtain_inside(feeds, results, extent);
+  running.execute();
+  running.finish();
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,213 @@
+// TrainingStep: a random step of training as a planned program, for tests that run it within many budgets.
+//
+//   TrainingStep step(7);                                    // the seed says which operations it consists of
+//   const Outcome natural = step.run();                      // two steps from the initial state, without a budget
+//   const Outcome lean = step.run({.budget = &budget});      // the same within one, recomputing
+//   lean.bytes == natural.bytes;                             // results, variables, the next random numbers
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <random>
+#include <vector>
+
+#include "plimsoll/autograd/tape.h"
+#include "plimsoll/device/config.h"
+#include "plimsoll/graph/program.h"
+#include "plimsoll/ops/batch_norm.h"
+#include "plimsoll/ops/creation.h"
+#include "plimsoll/ops/dropout.h"
+#include "plimsoll/ops/elementwise.h"
+#include "plimsoll/ops/matmul.h"
+#include "plimsoll/ops/movement.h"
+#include "plimsoll/ops/optimizer.h"
+#include "plimsoll/ops/random.h"
+#include "plimsoll/ops/reduce.h"
+#include "plimsoll/ops/softmax.h"
+#include "plimsoll/tensor/make_tensor.h"
+
+namespace plimsoll {
+
+using Bytes = std::vector<std::vector<std::byte>>;
+
+struct Outcome {
+  Bytes bytes;            // Of results, variables and what the next draw gives.
+  double recomputed = 0;  // Of the last step.
+};
+
+class TrainingStep {
+ public:
+  struct Options {
+    int layers = 0;  // 0: by the seed.
+    bool inside = true;
+    bool assigns = true;  // Variables change in between, beside those that the optimizer changes at the end.
+    Passes passes = {};
+  };
+  explicit TrainingStep(unsigned seed) : TrainingStep(seed, {}) {}
+  TrainingStep(unsigned seed, const Options& options) : random_(seed), assigns_(options.assigns) {
+    for (int i = 0; i < 3; ++i) {
+      weights_.emplace_back(random_normal({kWidth, kWidth}, {.seed = seed + 10u + static_cast<unsigned>(i)}) * 0.3f);
+      biases_.emplace_back(random_normal({kWidth}, {.seed = seed + 20u + static_cast<unsigned>(i)}));
+      means_.emplace_back(zeros({kWidth}), VariableOptions{.trainable = false});
+      variances_.emplace_back(ones({kWidth}), VariableOptions{.trainable = false});
+    }
+    const int layers = options.layers > 0 ? options.layers : 4 + static_cast<int>(random_() % 9);
+    const auto graph = GraphState::make(GraphState::Role::kTrace);
+    std::vector<ValueId> feeds, fetches;
+    {
+      const TraceWith tracing(graph.get());
+      const Tensor x = graph->add_placeholder({Shape({kRows, kWidth}), f32}, device_of(x_), "x");
+      const Tensor rows = graph->add_placeholder({Shape({kRows}), i64}, device_of(x_), "rows");
+      for (const Tensor* feed : {&x, &rows}) feeds.push_back(graph->resolve(*feed, "step", "a feed"));
+      for (const Tensor& fetch : trace(x, rows, layers)) fetches.push_back(graph->resolve(fetch, "step", "a fetch"));
+    }
+    std::vector<Feed> fed;
+    for (const ValueId& feed : feeds) fed.push_back({feed, graph->output(feed).spec});
+    program_ =
+        std::make_unique<Program>(rewrite(*graph, fed, fetches, true, options.passes), options.passes, options.inside);
+    inside_ = options.inside;
+    for (const Program::VariableUse& use : program_->variables()) {
+      variables_.push_back(*program_->graph().variables()[use.number].eager);
+      initial_.push_back(variables_.back().value().clone());
+    }
+  }
+
+  struct RunOptions {
+    const Budget* budget = nullptr;
+    bool bad_rows = false;  // An index that does not exist.
+    double max_slowdown = Program::kMostSlowdown;
+    bool may_recompute = true;
+    int steps = 2;
+  };
+  Outcome run() { return run(RunOptions()); }
+  Outcome run(const RunOptions& options) {
+    restore();
+    config::set_seed(5);
+    Outcome outcome;
+    for (int step = 0; step < options.steps; ++step) run_once(options, outcome);
+    add_state(outcome);
+    outcome.bytes.push_back(bytes_of(random_uniform({8})));
+    return outcome;
+  }
+  void restore() {
+    for (std::size_t i = 0; i < variables_.size(); ++i) variables_[i].assign(initial_[i]);
+    for (const Variable& variable : variables_) variable.writable_value();  // Bytes of its own.
+  }
+  Bytes state() const {
+    Outcome outcome;
+    add_state(outcome);
+    return outcome.bytes;
+  }
+  Program& program() { return *program_; }
+
+  static std::vector<std::byte> bytes_of(const Tensor& tensor) { return copied(tensor.view()); }
+
+ private:
+  static constexpr std::int64_t kRows = 128, kWidth = 16;  // An activation takes 8 KiB, a weight 1.
+
+  static std::vector<std::byte> copied(const ConstTensorView& view) {
+    const std::byte* const begin = view.bytes();
+    return {begin, begin + view.size() * size_of(view.dtype())};
+  }
+  void add_state(Outcome& outcome) const {
+    for (const Variable& variable : variables_) outcome.bytes.push_back(bytes_of(variable.value()));
+  }
+
+  void run_once(const RunOptions& options, Outcome& outcome) {
+    const Tensor* const feeds[] = {&x_, options.bad_rows ? &bad_rows_ : &rows_};
+    const auto keep = [&](std::span<const ConstTensorView> fetched) {
+      for (const ConstTensorView& view : fetched) outcome.bytes.push_back(copied(view));
+    };
+    const ReadInside reader(keep);
+    std::vector<Tensor> results(inside_ ? 0 : program_->num_fetches());
+    program_->run({.feeds = feeds,
+                   .variables = variables_,
+                   .results = results,
+                   .read = inside_ ? &reader : nullptr,
+                   .own = options.budget,
+                   .may_recompute = options.may_recompute,
+                   .max_slowdown = options.max_slowdown,
+                   .recomputed_cost_fraction = &outcome.recomputed});
+    for (const Tensor& result : results) outcome.bytes.push_back(bytes_of(result));
+  }
+
+  std::vector<Tensor> trace(const Tensor& x, const Tensor& rows, int layers) {
+    std::vector<Variable> parameters = weights_;
+    parameters.insert(parameters.end(), biases_.begin(), biases_.end());
+    std::vector<Tensor> values = {x}, gradients;
+    Tensor loss;
+    {
+      GradientTape tape;
+      for (int i = 0; i < layers; ++i) values.push_back(layer(values, rows));
+      loss = square(matmul(values.back(), Tensor(weights_[0])) + Tensor(biases_[0])).mean();
+      gradients = tape.gradient(loss, parameters);
+    }
+    std::vector<Tensor> fetches = {loss, values[values.size() / 2]};
+    std::vector<Variable> changed;
+    std::vector<Tensor> by;
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      if (gradients[i].is_empty_handle()) continue;
+      changed.push_back(parameters[i]);
+      by.push_back(gradients[i]);
+    }
+    if (random_() % 2 == 0) fetches.push_back(by[0]);
+    sgd_.apply(changed, by);
+    if (assigns_ && random_() % 2 == 0) counter_.assign_add(values[1].mean());  // After all that read it.
+    return fetches;
+  }
+
+  Tensor layer(const std::vector<Tensor>& values, const Tensor& rows) {
+    const Tensor& h = values.back();
+    const Tensor& other = values[random_() % values.size()];
+    const std::size_t which = random_() % 3;
+    const Tensor w(weights_[which]), b(biases_[which]);
+    switch (random_() % 13) {
+      case 0:
+      case 1:
+        return tanh(matmul(h, w) + b);
+      case 2:
+        return relu(matmul(h, w) + b);
+      case 3:
+        return tanh(matmul(h, w, {.transpose_b = true}));  // Weights are tied.
+      case 4:
+        return dropout(h, 0.3, {.seed = random_()});
+      case 5:
+        return dropout(h, 0.4);
+      case 6:
+        if (!assigns_) return batch_norm_training(h, b, b).y;
+        return batch_norm(h, b, b, means_[which], variances_[which], {.training = true, .momentum = 0.9});
+      case 7:
+        return h + other;
+      case 8:
+        return gather(h, rows) * 0.5f;
+      case 9:
+        return softmax(h) + h;
+      case 10:
+        return sigmoid(h) * tanh(other);
+      case 11: {  // Reads a variable before and after it changes.
+        if (!assigns_) return h * 0.9f;
+        const Tensor before(counter_);
+        counter_.assign_add(h.mean());
+        return h + before * Tensor(counter_);
+      }
+      default:
+        return tanh(h) - exp(other * -0.1f);
+    }
+  }
+
+  std::mt19937 random_;
+  const bool assigns_;
+  std::vector<Variable> weights_, biases_, means_, variances_;
+  const Variable counter_{zeros({}), {.trainable = false}};
+  const Optimizer sgd_{SGDOptions{.learning_rate = 0.05, .momentum = 0.9}};
+  const Tensor x_ = random_normal({kRows, kWidth}, {.seed = 3});
+  const Tensor rows_ = (random_uniform({kRows}, {.seed = 4}) * 127.f).cast(i64);
+  const Tensor bad_rows_ = rows_ + full({kRows}, 1000, i64);
+  std::unique_ptr<Program> program_;
+  std::vector<Variable> variables_;
+  std::vector<Tensor> initial_;
+  bool inside_ = true;
+};
+
+}  // namespace plimsoll
