@@ -210,6 +210,12 @@ SpillSlot& SpillSlot::operator=(SpillSlot&& other) noexcept {
   return *this;
 }
 
+void SpillSlot::give_up() noexcept {
+  if (!entry_ || !entry_->is_begun || !entry_->file->is_mine()) return;
+  entry_->file->worker.take_back(entry_->transfer);
+  entry_->is_begun = false;
+}
+
 void SpillSlot::release() noexcept {
   if (!entry_) return;
   SpillFile::State& file = *entry_->file;
@@ -217,7 +223,7 @@ void SpillSlot::release() noexcept {
     static_cast<void>(entry_.release());  // The parent's thread may be at work on it.
     return;
   }
-  if (entry_->is_begun) file.worker.take_back(entry_->transfer);
+  give_up();
   {
     const std::lock_guard lock(file.mutex);
     file.space.give(std::move(entry_->place));

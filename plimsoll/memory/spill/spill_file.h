@@ -78,6 +78,7 @@ class SpillFile {
   SpillBandwidth bandwidth();
 
   SpillStats stats() const;
+  bool operator==(const SpillFile& other) const noexcept { return state_ == other.state_; }  // The same file.
   const std::filesystem::path& directory() const noexcept;
   std::size_t limit() const noexcept;
   bool is_direct() const noexcept;                 // Past the page cache.
@@ -117,6 +118,8 @@ class SpillSlot {
   // was loaded differs from that of what was stored.
   void wait();
   bool is_busy() const noexcept;  // Whether wait() would block now.
+  // Nothing is under way afterwards, and nobody hears of what went wrong. What was to be stored is not.
+  void give_up() noexcept;
 
  private:
   struct Entry;
