@@ -10,11 +10,12 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::size_t kLimits = 32;            // Tried between the natural peak and the floor.
-constexpr std::size_t kHalvings = 5;           // Of the last gap, for the leanest.
-constexpr std::size_t kFailures = 3;           // In a row: leaner limits are not tried.
-constexpr std::uint64_t kPackNodes = 20'000;   // For each of them.
-constexpr std::uint64_t kLeanNodes = 400'000;  // For the leanest: it is the smallest budget.
+constexpr std::size_t kFewestLimits = 8, kMostLimits = 28;  // Tried between the natural peak and the floor.
+constexpr std::size_t kHalvings = 4;                        // Of the last gap, for the leanest.
+constexpr std::size_t kFailures = 2;                        // In a row: leaner limits are not tried.
+constexpr std::uint64_t kLeanWork = 2;                      // Times that of others, to find the leanest.
+constexpr std::uint64_t kPackNodes = 2'000;                 // Placements tried for each.
+constexpr std::uint64_t kLeanPackWork = 4'000'000;          // Placements tried for the leanest times its steps.
 
 std::string name_of(const StepList& list, int step) {
   if (step < 0) return "nothing";
@@ -29,8 +30,12 @@ StepProgram spilling_program(const StepList& list, const Passes& passes) {
   return program;
 }
 
-// For all schedules of a program together: some 20 ns each.
-std::uint64_t schedule_work(std::size_t steps) { return 400'000 + std::min<std::uint64_t>(4'000 * steps, 20'000'000); }
+std::size_t limits_for(std::size_t steps) {
+  return std::clamp<std::size_t>(60'000 / std::max<std::size_t>(steps, 1), kFewestLimits, kMostLimits);
+}
+
+// For one limit: some 20 ns each.
+std::uint64_t schedule_work(std::size_t steps) { return 12'000 + std::min<std::uint64_t>(125 * steps, 1'000'000); }
 
 }  // namespace
 
@@ -38,7 +43,7 @@ std::uint64_t schedule_work(std::size_t steps) { return 400'000 + std::min<std::
 class ProgramFamily::Search {
  public:
   Search(const ProgramFamily& family, std::size_t natural_bytes, std::size_t floor)
-      : family_(family), natural_bytes_(natural_bytes), floor_(floor) {}
+      : family_(family), planner_(family.program_), natural_bytes_(natural_bytes), floor_(floor) {}
 
   struct Found {
     Schedule schedule;
@@ -48,11 +53,13 @@ class ProgramFamily::Search {
 
   std::vector<Found> run() {
     std::size_t limit = natural_bytes_, failed = floor_;
-    const std::size_t step = (natural_bytes_ - floor_) / kLimits + 1;
-    for (std::size_t k = 0, failures = 0; k < kLimits && failures < kFailures && limit > floor_; ++k) {
+    const std::size_t limits = limits_for(family_.program_.steps.size());
+    const std::size_t step = (natural_bytes_ - floor_) / limits + 1;
+    for (std::size_t k = 0, failures = 0; k < limits && failures < kFailures && limit > floor_; ++k) {
       limit -= std::min(step, limit - floor_);
-      if (try_limit(limit, kPackNodes)) {
+      if (try_limit(limit, 1, step / 8)) {
         failures = 0;
+        failed = floor_;
         limit = std::min(limit, found_.back().schedule.peak);
       } else if (failures++ == 0) {
         failed = limit;
@@ -62,7 +69,7 @@ class ProgramFamily::Search {
     std::size_t good = leanest().schedule.peak;
     for (std::size_t k = 0; k < kHalvings && good > failed + 1; ++k) {
       const std::size_t middle = failed + (good - failed) / 2;
-      if (try_limit(middle, kPackNodes))
+      if (try_limit(middle, kLeanWork, 0))
         good = std::min(middle, leanest().schedule.peak);
       else
         failed = middle;
@@ -72,16 +79,17 @@ class ProgramFamily::Search {
   }
 
  private:
-  bool try_limit(std::size_t limit, std::uint64_t nodes) {
+  // `over`: how much more the places may take without more being tried.
+  bool try_limit(std::size_t limit, std::uint64_t times, std::size_t over) {
     const RecomputeOptions options{.spill_bytes_per_cost = family_.spill_bytes_per_cost_,
-                                   .work = schedule_work(family_.program_.steps.size()) / kLimits,
+                                   .work = times * schedule_work(family_.program_.steps.size()),
                                    .most_cost_factor = Program::kMostSlowdown};
-    Schedule schedule = recompute(family_.program_, limit, options);
+    Schedule schedule = planner_.within(limit, options);
     if (!schedule.completed) return false;
 #ifndef NDEBUG
     PLIMSOLL_CHECK(validate_schedule(family_.program_, schedule, limit).empty());
 #endif
-    BufferPlaces places = place_buffers(family_.repeated(schedule), {.capacity = limit, .nodes = nodes});
+    BufferPlaces places = place_buffers(family_.repeated(schedule), {.capacity = limit + over, .nodes = kPackNodes});
     const std::size_t bytes = places.extent_bytes();
     found_.push_back({std::move(schedule), std::move(places), bytes});
     return true;
@@ -97,7 +105,8 @@ class ProgramFamily::Search {
     Found& lean = leanest();
     if (lean.bytes <= lean.schedule.peak) return;
     BufferPlaces better =
-        place_buffers(family_.repeated(lean.schedule), {.capacity = lean.schedule.peak, .nodes = kLeanNodes});
+        place_buffers(family_.repeated(lean.schedule),
+                      {.capacity = lean.schedule.peak, .nodes = kLeanPackWork / (lean.schedule.entries.size() + 1)});
     if (better.extent_bytes() >= lean.bytes) return;
     lean.bytes = better.extent_bytes();
     lean.places = std::move(better);
@@ -120,6 +129,7 @@ class ProgramFamily::Search {
   }
 
   const ProgramFamily& family_;
+  const RecomputePlanner planner_;
   const std::size_t natural_bytes_, floor_;
   std::vector<Found> found_;
 };

@@ -1,6 +1,7 @@
 #include "plimsoll/graph/program_recompute.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "plimsoll/graph/program_passes.h"
 
@@ -84,7 +85,12 @@ class StepProgramMaker {
 class Repeater {
  public:
   Repeater(const StepList& list, const StepProgram& program)
-      : from_(list), program_(program), list_(list), now_(list.roots.size()), is_there_(program.values.size(), false) {
+      : from_(list),
+        program_(program),
+        list_(list),
+        now_(list.roots.size()),
+        copies_(list.values.size()),
+        is_there_(program.values.size(), false) {
     list_.steps.clear();
     root_of_value_.assign(program.values.size(), StepList::kNone);
     for (std::size_t step = 0; step < program.steps.size(); ++step)
@@ -93,7 +99,8 @@ class Repeater {
             list.values[list.steps[step].out[k]].root;
     slot_.assign(program.values.size(), StepList::kNone);
     stored_.assign(program.values.size(), StepList::kNone);
-    for (std::uint32_t root = 0; root < now_.size(); ++root) now_[root] = root;
+    std::iota(now_.begin(), now_.end(), 0u);
+    std::iota(copies_.begin(), copies_.end(), 0u);
     find_ends();
   }
 
@@ -174,10 +181,13 @@ class Repeater {
   // The value where its root is now.
   std::uint32_t value_now(std::uint32_t value) {
     const std::uint32_t root = now_[from_.values[value].root];
-    if (root == from_.values[value].root) return value;
-    list_.values.push_back(from_.values[value]);
-    list_.values.back().root = root;
-    return static_cast<std::uint32_t>(list_.values.size() - 1);
+    std::uint32_t& latest = copies_[value];
+    if (list_.values[latest].root != root) {
+      latest = static_cast<std::uint32_t>(list_.values.size());
+      list_.values.push_back(from_.values[value]);
+      list_.values.back().root = root;
+    }
+    return latest;
   }
 
   void add(std::size_t number, bool again) {
@@ -208,8 +218,9 @@ class Repeater {
   const StepList& from_;
   const StepProgram& program_;
   StepList list_;
-  std::vector<std::uint32_t> now_;  // By root: its latest copy.
-  std::vector<bool> is_there_;      // By value of the step program.
+  std::vector<std::uint32_t> now_;     // By root: its latest copy.
+  std::vector<std::uint32_t> copies_;  // By value: its latest copy.
+  std::vector<bool> is_there_;         // By value of the step program.
   std::vector<std::vector<std::size_t>> ends_;
   std::vector<std::uint32_t> root_of_value_;  // In the list it came from; kNone for those that no step writes.
   std::vector<std::uint32_t> slot_, stored_;  // By value: its slot; the root that is being stored.

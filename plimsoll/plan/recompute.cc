@@ -44,12 +44,20 @@ Schedule cheapest(const StepFacts& facts, std::size_t limit, const RecomputeOpti
 
 }  // namespace
 
-Schedule recompute(const StepProgram& program, std::size_t limit, const RecomputeOptions& options) {
+RecomputePlanner::RecomputePlanner(const StepProgram& program) {
   check_program(program);
-  const StepFacts facts(program);
+  facts_ = std::make_unique<StepFacts>(program);
+}
+RecomputePlanner::~RecomputePlanner() = default;
+
+Schedule RecomputePlanner::within(std::size_t limit, const RecomputeOptions& options) const {
   RecomputeOptions bounded = options;
-  if (bounded.work == 0) bounded.work = default_work(program);
-  return cheapest(facts, limit, bounded);
+  if (bounded.work == 0) bounded.work = default_work(facts_->program);
+  return cheapest(*facts_, limit, bounded);
+}
+
+Schedule recompute(const StepProgram& program, std::size_t limit, const RecomputeOptions& options) {
+  return RecomputePlanner(program).within(limit, options);
 }
 
 Schedule recompute_online(const StepProgram& program, std::size_t limit, OnlinePolicy policy,

@@ -21,12 +21,17 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "plimsoll/base/api.h"
 
 namespace plimsoll {
+
+namespace plan_internal {
+struct StepFacts;
+}
 
 struct StepProgram {
   static constexpr int kNone = -1;
@@ -118,6 +123,23 @@ struct RecomputeOptions {
 
 // The cheapest schedule found whose peak is at most `limit`. Throws InvalidArgument as check_program does.
 PLIMSOLL_API Schedule recompute(const StepProgram& program, std::size_t limit, const RecomputeOptions& options = {});
+
+// The same for several limits: what the program says by itself is worked out once.
+//
+//   const RecomputePlanner planner(program);       // throws as check_program does; borrows the program
+//   planner.within(limit, options) == recompute(program, limit, options)
+class PLIMSOLL_API RecomputePlanner {
+ public:
+  explicit RecomputePlanner(const StepProgram& program);
+  ~RecomputePlanner();
+  RecomputePlanner(const RecomputePlanner&) = delete;
+  RecomputePlanner& operator=(const RecomputePlanner&) = delete;
+
+  Schedule within(std::size_t limit, const RecomputeOptions& options = {}) const;
+
+ private:
+  std::unique_ptr<const plan_internal::StepFacts> facts_;
+};
 
 // What a runtime that knows only the past would do; one pass.
 enum class OnlinePolicy {
