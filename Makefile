@@ -4,10 +4,11 @@ export JOBS
 BUILD = cmake --build
 TEST = ctest -j$(JOBS) --output-on-failure --test-dir
 
-.PHONY: help build test demo full bench golden interop lint format asan tsan clang fuzz deb install clean
+.PHONY: help build test python wheel demo full bench golden interop lint format asan tsan clang fuzz deb install clean
 help:
 	@echo "make demo     build, then see it work"
 	@echo "make test     build and run all tests"
+	@echo "make python   build the Python package and test it; make wheel [PYTHON=python3.12] packs it in build/wheel"
 	@echo "make bench    measurements against peers (installs them)"
 	@echo "make full     tests, checks, clang, clang-tidy, all sanitizers, reports in a browser"
 	@echo "make build | lint | golden | format | asan | tsan | clang | fuzz | interop | deb | install PREFIX=dir | clean"
@@ -21,6 +22,12 @@ build:
 
 test: build
 	@$(TEST) build; status=$$?; tools/show_skipped build; exit $$status
+	@tools/python test-if-can
+
+# The Python package, on the library in build.
+python wheel: build
+	@tools/setup python
+	@tools/python $(if $(filter wheel,$@),wheel,test)
 
 demo:
 	@tools/setup build test

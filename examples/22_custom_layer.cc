@@ -56,7 +56,7 @@ int main() {
   const pl::Tensor y = (pl::square(x) * 2.f - x).sum({1}, {.keep_dims = true});
   const auto folder = std::filesystem::temp_directory_path() / "plimsoll-example-custom-layer";
 
-  const pl::Sequential model = make_model();
+  pl::Sequential model = make_model();
   const pl::History history = model.fit(
       x, y,
       {.epochs = 200,
@@ -69,7 +69,7 @@ int main() {
   check(history["loss"].back() < 1e-3f, "it has learned the polynomial");
   check(history.growth().empty(), "memory did not grow");
 
-  const pl::Sequential again = make_model();
+  pl::Sequential again = make_model();
   again.predict(x);  // Makes the weights: no input shape was given.
   again.load_weights(pl::latest_checkpoint(folder.string()));
   std::cout << "loaded " << pl::latest_checkpoint(folder.string()) << "\n";
@@ -78,7 +78,7 @@ int main() {
   // The whole model, for programs that know the layer's class.
   pl::layers::register_layer("Quadratic", [](const pl::ConfigReader&) { return pl::make_layer<Quadratic>(); });
   pl::save_layers_model(again, (folder / "model").string());
-  const pl::Model loaded = pl::load_layers_model((folder / "model" / "model.json").string());
+  pl::Model loaded = pl::load_layers_model((folder / "model" / "model.json").string());
   check(loaded.predict(x).to_vector<float>() == again.predict(x).to_vector<float>(), "it answers as before");
   std::filesystem::remove_all(folder);
 }

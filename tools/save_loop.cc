@@ -133,7 +133,7 @@ Kind kept() {
 
 // A fit whose callbacks save after each of three epochs.
 void fit(const fs::path& folder) {
-  const pl::Sequential model = model_of(100);
+  pl::Sequential model = model_of(100);
   const pl::Tensor x = pl::random_uniform({64, 64}, -1, 1, {.seed = 1}), y = pl::ones({64, 3});
   model.fit(
       x, y,

@@ -38,17 +38,17 @@ double measure(const Workload& workload) {
   return (processor_microseconds() - start) / workload.steps;
 }
 
-Workload make(const std::string& name, const pl::Model& model, const pl::Tensor& x, const pl::Tensor& y, int steps) {
+Workload make(const std::string& name, pl::Model model, const pl::Tensor& x, const pl::Tensor& y, int steps) {
   model.compile({.optimizer = pl::optimizers::Adam(), .loss = pl::losses::MeanSquaredError()});
-  return {name, [model, x, y] { model.train_on_batch(x, y); }, steps};
+  return {name, [model, x, y]() mutable { model.train_on_batch(x, y); }, steps};
 }
 
 std::vector<Workload> workloads() {
   namespace layers = pl::layers;
-  const pl::Sequential small({layers::Dense(32, {.activation = "relu", .input_shape = {16}}), layers::Dense(1)});
-  const pl::Sequential wide({layers::Dense(256, {.activation = "relu", .input_shape = {784}}),
-                             layers::Dense(256, {.activation = "relu"}), layers::Dense(10)});
-  const pl::Sequential tides(
+  pl::Sequential small({layers::Dense(32, {.activation = "relu", .input_shape = {16}}), layers::Dense(1)});
+  pl::Sequential wide({layers::Dense(256, {.activation = "relu", .input_shape = {784}}),
+                       layers::Dense(256, {.activation = "relu"}), layers::Dense(10)});
+  pl::Sequential tides(
       {layers::LSTM(64, {.return_sequences = true, .input_shape = {48, 1}}), layers::LSTM(32), layers::Dense(1)});
   return {make("MLP 16-32-1, batch 32", small, pl::random_normal({32, 16}), pl::random_normal({32, 1}), 200),
           make("MLP 784-256-256-10, batch 64", wide, pl::random_normal({64, 784}), pl::random_normal({64, 10}), 10),

@@ -1,7 +1,6 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "plimsoll/autograd/gradient_check_testing.h"
 #include "plimsoll/ops/elementwise.h"
@@ -22,6 +21,7 @@ std::vector<Row> all_rows() {
 #define PLIMSOLL_UNARY_OP(name, reads, gradient) rows.push_back({#name, [](const Tensors& x) { return name(x[0]); }});
 #define PLIMSOLL_BINARY_OP(name, reads_for_a, gradient_of_a, reads_for_b, gradient_of_b) \
   rows.push_back({#name, [](const Tensors& x) { return name(x[0], x[1]); }});
+#include "plimsoll/base/json.h"
 #include "plimsoll/ops/elementwise_ops.inc"
   return rows;
 }
@@ -32,7 +32,7 @@ std::vector<Tensors> golden_operands(const std::string& op) {
   for (std::string line; std::getline(file, line);) {  // A case is a line.
     if (line.find("\"op\":\"" + op + "\"") == std::string::npos) continue;
     if (line.back() == ',') line.pop_back();
-    const nlohmann::json one = nlohmann::json::parse(line);
+    const nlohmann::json one = parse_json(line);
     Tensors operands;
     for (const auto& input : one["inputs"]) {
       const Shape shape(input["shape"].get<std::vector<std::int64_t>>());

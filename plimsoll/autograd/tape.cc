@@ -22,12 +22,25 @@ GradientTape::GradientTape(TapeOptions options)
 GradientTape::~GradientTape() {
   retire();
   if (options_.persistent) trace_closed("tape", this);
+  if (!stopped_ && !leave()) [[unlikely]]
+    refuse_other_thread("GradientTape");
+  TapeRecord::give_back(std::move(record_));
+}
+
+bool GradientTape::leave() noexcept {
   Interceptor** place = &ThreadContext::current().interceptor;
   while (*place && *place != this) place = &(*place)->outer;
-  if (!*place) [[unlikely]]
-    refuse_other_thread("GradientTape");
+  if (!*place) return false;
   *place = outer;
-  TapeRecord::give_back(std::move(record_));
+  return true;
+}
+
+void GradientTape::stop() {
+  require_own_thread("stop");
+  if (stopped_) return;
+  leave();
+  outer = nullptr;
+  stopped_ = true;
 }
 
 void GradientTape::require_own_thread(const char* where) const {
@@ -118,5 +131,8 @@ void GradientTape::visit_held(Visit f) const {
       if (value.saved) f(*value.saved, node.op->name());
     }
 }
+
+WithoutTapes::WithoutTapes() noexcept : before_(std::exchange(ThreadContext::current().interceptor, nullptr)) {}
+WithoutTapes::~WithoutTapes() { ThreadContext::current().interceptor = before_; }
 
 }  // namespace plimsoll

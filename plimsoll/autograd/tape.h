@@ -58,6 +58,9 @@ class PLIMSOLL_API GradientTape final : public Interceptor, public Holder {
   std::vector<Tensor> gradient(const Tensor& target, const std::vector<Variable>& sources);
 
   void reset();  // Forgets everything it has seen and what it watches.
+  // Sees no more operations, as if it had gone, but can still be asked; it may then go on any thread. A second time
+  // does nothing. For those who end the watching before the tape, as Python's `with` does. Throws as watch() elsewhere.
+  void stop();
 
  private:
   void executed(const Op& op, std::span<const Tensor* const> inputs, std::span<const Tensor> outputs) override;
@@ -65,12 +68,28 @@ class PLIMSOLL_API GradientTape final : public Interceptor, public Holder {
   std::string describe() const override;
   void visit_held(Visit f) const override;
   void require_own_thread(const char* where) const;
+  bool leave() noexcept;  // False: it is not among this thread's.
 
   const TapeOptions options_;
   const ThreadContext* const thread_;  // That made it.
   std::unique_ptr<TapeRecord> record_;
   bool used_ = false;
   bool paused_ = false;
+  bool stopped_ = false;
+};
+
+// While it lives, no tape sees the operations of its thread: for what is computed beside the gradient.
+//
+//   { WithoutTapes unseen; log(accuracy(y, labels)); }
+class PLIMSOLL_API WithoutTapes {
+ public:
+  WithoutTapes() noexcept;
+  ~WithoutTapes();
+  WithoutTapes(const WithoutTapes&) = delete;
+  WithoutTapes& operator=(const WithoutTapes&) = delete;
+
+ private:
+  Interceptor* before_;
 };
 
 // The derivative of f, which takes a tensor and gives one, as a function.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <memory>
 #include <thread>
 
 #include "plimsoll/base/error.h"
@@ -164,6 +165,42 @@ TEST(GradientTape, LetsGoOfBuffersAsItGoes) {
   const std::size_t before = memory().num_bytes;
   const Tensor g = tape.gradient(y, x);
   EXPECT_EQ(memory().num_bytes, before - 3 * 4000 + 4000);
+}
+
+TEST(GradientTape, SeesNothingMoreOnceStoppedAndCanStillBeAsked) {
+  const Tensor x = constant(3.f);
+  GradientTape outer;
+  outer.watch(x);
+  auto tape = std::make_unique<GradientTape>();
+  tape->watch(x);
+  const Tensor y = x * x;
+  tape->stop();
+  tape->stop();
+  const Tensor later = y * x;
+  const Tensor slope = tape->gradient(y, x);
+  EXPECT_EQ(slope.item<float>(), 6.f);
+  EXPECT_EQ(outer.gradient(slope, x).item<float>(), 2.f);  // The one outside saw the other's gradient.
+  std::thread([&] { tape.reset(); }).join();               // It is on no thread any more.
+  EXPECT_EQ(later.item<float>(), 27.f);
+}
+
+TEST(GradientTape, DoesNotSeeWhatHappensWithoutTapes) {
+  const Tensor x = constant(3.f);
+  GradientTape tape({.persistent = true});
+  tape.watch(x);
+  Tensor unseen;
+  {
+    const WithoutTapes without;
+    unseen = x * x;
+  }
+  EXPECT_EQ(tape.gradient(unseen * x, x).item<float>(), 9.f);
+  EXPECT_TRUE(tape.gradient(unseen, x).is_empty_handle());
+}
+
+TEST(GradientTape, IsStoppedOnItsOwnThreadOnly) {
+  GradientTape tape;
+  std::thread([&] { EXPECT_THROW(tape.stop(), FailedPrecondition); }).join();
+  tape.stop();
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "plimsoll/base/names.h"
 
@@ -15,8 +16,22 @@ namespace {
 
 constexpr std::uint32_t kMostSites = 65536;
 
+// A place in a program and its number. Never changed, never destroyed.
+struct Site {
+  const char* file;
+  std::uint32_t line, number;
+  bool operator==(const Site& other) const noexcept { return file == other.file && line == other.line; }
+};
+
+struct SiteHash {
+  std::size_t operator()(const Site& site) const noexcept {
+    return reinterpret_cast<std::uintptr_t>(site.file) / 16 + site.line;
+  }
+};
+
 struct Table {
   std::mutex mutex;
+  std::unordered_set<Site, SiteHash> sites;                // Every one that was asked for, up to kMostSites.
   std::unordered_map<const char*, std::uint32_t> numbers;  // By text.
   std::uint32_t count = 1;
   std::array<std::atomic<const char*>, kMostSites> texts{};  // [0] stays nullptr.
@@ -51,17 +66,26 @@ std::uint32_t add(const CallSite& site) {
   return all.count++;
 }
 
+// Where it stays; nullptr when there are too many.
+const Site* keep(const Site& site) {
+  Table& all = table();
+  const std::lock_guard lock(all.mutex);
+  if (const auto found = all.sites.find(site); found != all.sites.end()) return &*found;
+  return all.sites.size() < kMostSites ? &*all.sites.insert(site).first : nullptr;
+}
+
 }  // namespace
 
 std::uint32_t site_number(const CallSite& site) noexcept try {
-  struct Recent {
-    const char* file;
-    std::uint32_t line, number;
-  };
-  thread_local constinit std::array<Recent, 64> recent{};
-  Recent& entry = recent[(reinterpret_cast<std::uintptr_t>(site.file) / 16 + site.line) % recent.size()];
-  if (entry.file != site.file || entry.line != site.line) entry = {site.file, site.line, add(site)};
-  return entry.number;
+  // For all threads: thread-local bytes must stay few, so that programs can load the library while they run.
+  static constinit std::array<std::atomic<const Site*>, 256> recent{};
+  const Site wanted = {site.file, site.line, 0};
+  std::atomic<const Site*>& entry = recent[SiteHash{}(wanted) % recent.size()];
+  const Site* const known = entry.load(std::memory_order_acquire);
+  if (known && *known == wanted) return known->number;
+  const std::uint32_t number = add(site);
+  if (const Site* const kept = keep({site.file, site.line, number})) entry.store(kept, std::memory_order_release);
+  return number;
 } catch (const std::exception&) {
   return 0;  // For want of memory: better no place than no program.
 }

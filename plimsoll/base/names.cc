@@ -1,6 +1,8 @@
 #include "plimsoll/base/names.h"
 
 #include <array>
+#include <atomic>
+#include <cstring>
 #include <functional>
 #include <mutex>
 #include <shared_mutex>
@@ -48,10 +50,15 @@ std::string_view find_or_add(std::string_view name) {
 
 const char* intern(std::string_view name) {
   name = name.substr(0, name.find('\0'));
-  thread_local std::array<std::string_view, 64> recent{};  // By hash; an entry is an interned name or empty.
-  std::string_view& entry = recent[Hash{}(name) % recent.size()];
-  if (entry.data() == nullptr || entry != name) entry = find_or_add(name);
-  return entry.data();
+  // By hash, for all threads: thread-local bytes must stay few, so that programs can load the library while they run.
+  static constinit std::array<std::atomic<const char*>, 256> recent{};
+  std::atomic<const char*>& entry = recent[Hash{}(name) % recent.size()];
+  const char* found = entry.load(std::memory_order_acquire);
+  if (found == nullptr || std::strncmp(found, name.data(), name.size()) != 0 || found[name.size()] != '\0') {
+    found = find_or_add(name).data();
+    entry.store(found, std::memory_order_release);
+  }
+  return found;
 }
 
 InternedNames interned_names() noexcept {

@@ -1,9 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "plimsoll/base/bytes.h"
+#include "plimsoll/base/json.h"
 #include "plimsoll/cli/cli_testing.h"
 #include "plimsoll/device/config.h"
 
@@ -39,7 +38,7 @@ TEST_F(DevicesCommand, PrintsOneJsonDocument) {
   const PhysicalDevice cpu = config::list_physical_devices("CPU").at(0);
   config::set_logical_device_configuration(cpu, {{.memory_limit = 32_MiB}, {.memory_limit = 16_MiB}});
   config::set_memory_growth(cpu, true);
-  const auto json = nlohmann::json::parse(run({"--json"}));
+  const auto json = parse_json(run({"--json"}));
   EXPECT_EQ(json["physical_devices"][0]["name"], "CPU:0");
   EXPECT_EQ(json["physical_devices"][0]["memory_bytes"], cpu.memory_bytes);
   ASSERT_EQ(json["logical_devices"].size(), 2u);
@@ -54,12 +53,12 @@ TEST_F(DevicesCommand, PrintsOneJsonDocument) {
 }
 
 TEST_F(DevicesCommand, ShowsVariablesOfTheEnvironmentAndWhetherTheyAreInForce) {
-  EXPECT_TRUE(nlohmann::json::parse(run({"--json"}))["environment"].empty());
+  EXPECT_TRUE(parse_json(run({"--json"}))["environment"].empty());
   config::reset_for_testing();
   setenv("PLIMSOLL_MEMORY_LIMIT", "512MiB", 1);
   setenv("PLIMSOLL_LOG_LEVEL", "error", 1);
   config::set_log_level("warning");
-  const auto json = nlohmann::json::parse(run({"--json"}));
+  const auto json = parse_json(run({"--json"}));
   EXPECT_EQ(json["logical_devices"][0]["memory_limit"], 512_MiB);
   ASSERT_EQ(json["environment"].size(), 2u);
   EXPECT_EQ(json["environment"][0]["name"], "PLIMSOLL_MEMORY_LIMIT");

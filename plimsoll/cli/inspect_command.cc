@@ -9,7 +9,7 @@
 #include "plimsoll/cli/inspect.h"
 #include "plimsoll/cli/print_document.h"
 #include "plimsoll/cli/table.h"
-#include "plimsoll/model/data/counted.h"
+#include "plimsoll/model/data/plural.h"
 
 namespace plimsoll {
 namespace {
@@ -58,8 +58,8 @@ void print_events(const Inspection& found) {
     table.add({printable(tag.tag), std::to_string(tag.count), std::to_string(tag.first_step),
                std::to_string(tag.last_step), tag.kind == "scalar" ? fmt::format("{:.6g}", tag.last_value) : "",
                printable(tag.kind)});
-  std::printf("%s\n%s: %s%s%s.\n", table.text().c_str(), found.file.c_str(), counted(found.records, "record").c_str(),
-              found.graph_nodes ? (", a graph of " + counted(found.graph_nodes, "node")).c_str() : "",
+  std::printf("%s\n%s: %s%s%s.\n", table.text().c_str(), found.file.c_str(), plural(found.records, "record").c_str(),
+              found.graph_nodes ? (", a graph of " + plural(found.graph_nodes, "node")).c_str() : "",
               found.truncated ? ", the last one not whole" : "");
 }
 
@@ -72,7 +72,7 @@ void print_tensors(const Inspection& found) {
   for (const auto& [key, value] : found.metadata)
     std::printf("%s: %s\n", printable(key).c_str(), printable(value).c_str());
   std::printf("%s, %s %s: %s, %s%s.\n", found.file.c_str(), found.kind.starts_with("np") ? "an" : "a",
-              found.kind.c_str(), counted(found.tensors.size(), "tensor").c_str(),
+              found.kind.c_str(), plural(found.tensors.size(), "tensor").c_str(),
               format_bytes_exactly(found.bytes()).c_str(),
               found.problems() ? fmt::format("; {} damaged or missing", found.problems()).c_str() : "");
 }

@@ -4,8 +4,8 @@
 
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
+#include "plimsoll/base/json.h"
 #include "plimsoll/cli/cli_testing.h"
 #include "plimsoll/io/checkpoint.h"
 #include "plimsoll/io/event_writer.h"
@@ -46,7 +46,7 @@ TEST_F(InspectCommand, ShowsCheckpointsByPrefixFileAndFolder) {
   const fs::path prefix = keeper.save(directory_ / "model.ckpt", 7,
                                       std::vector<NamedTensor>{{"dense/kernel", tensor_of<float>({2, 1}, {1, 2})}});
   for (const fs::path& path : {prefix, bundle_index_path(prefix), bundle_data_path(prefix, 0, 1), directory_}) {
-    const auto json = nlohmann::json::parse(run(path, true));
+    const auto json = parse_json(run(path, true));
     EXPECT_EQ(json["kind"], "checkpoint");
     EXPECT_EQ(json["bytes"], 8);
     EXPECT_EQ(
@@ -56,7 +56,7 @@ TEST_F(InspectCommand, ShowsCheckpointsByPrefixFileAndFolder) {
   }
   EXPECT_THAT(run(prefix, false), ContainsRegex("dense/kernel +float32 +\\[2, 1\\] +8 +ok"));
   std::ofstream(bundle_data_path(prefix, 0, 1)) << "damaged!";
-  const auto json = nlohmann::json::parse(run(prefix, true, 1));
+  const auto json = parse_json(run(prefix, true, 1));
   EXPECT_EQ(json["problems"], 1);
   EXPECT_THAT(json["tensors"][0]["checksum"].get<std::string>(), HasSubstr("instead of"));
 }
@@ -67,7 +67,7 @@ TEST_F(InspectCommand, ShowsTheOtherFormats) {
   save_npz(directory_ / "a.npz", {{"x", x}});
   save_npy(directory_ / "a.npy", x);
   for (const char* name : {"a.safetensors", "a.npz", "a.npy"}) {
-    const auto json = nlohmann::json::parse(run(directory_ / name, true));
+    const auto json = parse_json(run(directory_ / name, true));
     EXPECT_EQ("a." + json["kind"].get<std::string>(), name);
     EXPECT_EQ(json["tensors"][0]["bytes"], 24);
     EXPECT_EQ(json["tensors"][0]["shape"], nlohmann::json({3}));
@@ -80,7 +80,7 @@ TEST_F(InspectCommand, ShowsEvents) {
   for (int step = 1; step <= 3; ++step) writer.add_scalar("loss", 1.f / static_cast<float>(step), step);
   writer.add_graph({.nodes = {{.name = "x", .op = "Placeholder"}}});
   writer.close();
-  const auto json = nlohmann::json::parse(run(writer.path(), true));
+  const auto json = parse_json(run(writer.path(), true));
   EXPECT_EQ(json["records"], 5);
   EXPECT_EQ(json["graph_nodes"], 1);
   EXPECT_EQ(json["tags"][0]["count"], 3);
@@ -89,7 +89,7 @@ TEST_F(InspectCommand, ShowsEvents) {
   EXPECT_THAT(run(writer.path(), false), ContainsRegex("loss +3 +1 +3 +0.333333"));
   fs::resize_file(writer.path(), fs::file_size(writer.path()) - 3);
   EXPECT_THAT(run(writer.path(), false, 1), HasSubstr("4 records, the last one not whole"));
-  EXPECT_EQ(nlohmann::json::parse(run(writer.path(), true, 1))["truncated"], true);
+  EXPECT_EQ(parse_json(run(writer.path(), true, 1))["truncated"], true);
 }
 
 TEST_F(InspectCommand, RefusesOtherFiles) {

@@ -54,6 +54,14 @@ OptionCheck positive_number() {
   };
 }
 
+OptionCheck number_at_least(double least) {
+  return [least](const std::string& text) {
+    double value = 0;
+    if (read(text, value) && value >= least && std::isfinite(value)) return std::string();
+    return fmt::format("\"{}\" is given; give a number, {} or more", text, least);
+  };
+}
+
 OptionCheck fraction() {
   return [](const std::string& text) {
     double value = 0;

@@ -12,6 +12,7 @@ OptionCheck size_check(std::size_t least = 1);         // Bytes, as parse_bytes 
 OptionCheck at_least(long long least);                 // A whole number.
 OptionCheck between(long long least, long long most);  // The same, both ends included.
 OptionCheck positive_number();
+OptionCheck number_at_least(double least);
 OptionCheck fraction();  // Above 0 and below 1.
 
 }  // namespace plimsoll

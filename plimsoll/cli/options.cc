@@ -31,6 +31,16 @@ Option& Option::show_default() {
   return *this;
 }
 
+Option& Option::delimiter(char between) {
+  option_.delimiter(between);
+  return *this;
+}
+
+Option& Option::excludes(const Option& other) {
+  option_.excludes(&other.option_);
+  return *this;
+}
+
 Command::Command(CommandLine& line, const std::string& name, const std::string& about)
     : command_(*line.add_subcommand(name, about)) {}
 
@@ -39,6 +49,14 @@ Option Command::option(const std::string& name, std::string& target, const std::
 }
 
 Option Command::option(const std::string& name, std::vector<std::string>& target, const std::string& about) {
+  return Option(*command_.add_option(name, target, about));
+}
+
+Option Command::option(const std::string& name, std::vector<std::int64_t>& target, const std::string& about) {
+  return Option(*command_.add_option(name, target, about));
+}
+
+Option Command::option(const std::string& name, std::int64_t& target, const std::string& about) {
   return Option(*command_.add_option(name, target, about));
 }
 

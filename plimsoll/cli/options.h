@@ -39,7 +39,9 @@ class Option {
   Option& value(const std::string& name);  // What stands for the value in the help: FILE, DIR, SIZE.
   Option& check(const OptionCheck& check);
   Option& one_of(const std::vector<std::string>& choices);
-  Option& show_default();  // The help shows what the target has now.
+  Option& show_default();           // The help shows what the target has now.
+  Option& delimiter(char between);  // Several values in one word: 20,3.
+  Option& excludes(const Option& other);
 
  private:
   CLI::Option& option_;
@@ -52,7 +54,9 @@ class Command {
   // `name`: "--batch", "-o,--out"; without dashes it is an argument that has its place: "TRACE".
   Option option(const std::string& name, std::string& target, const std::string& about);
   Option option(const std::string& name, std::vector<std::string>& target, const std::string& about);
+  Option option(const std::string& name, std::vector<std::int64_t>& target, const std::string& about);
   Option option(const std::string& name, int& target, const std::string& about);
+  Option option(const std::string& name, std::int64_t& target, const std::string& about);
   Option option(const std::string& name, std::uint64_t& target, const std::string& about);
   Option option(const std::string& name, std::optional<std::uint64_t>& target, const std::string& about);
   Option option(const std::string& name, double& target, const std::string& about);

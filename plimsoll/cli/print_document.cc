@@ -1,12 +1,10 @@
 #include "plimsoll/cli/print_document.h"
+#include "plimsoll/base/json.h"
 
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 namespace plimsoll {
 
-void print_document(const nlohmann::ordered_json& document) {
-  std::printf("%s\n", document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace).c_str());
-}
+void print_document(const nlohmann::ordered_json& document) { std::printf("%s\n", json_text(document, 2).c_str()); }
 
 }  // namespace plimsoll

@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
+#include "plimsoll/base/json.h"
 #include "plimsoll/cli/cli_testing.h"
 #include "plimsoll/cli/command_list.h"
 #include "plimsoll/cli/program_failure.h"
@@ -68,7 +68,7 @@ TEST(Program, WithJsonAFailureIsADocumentToo) {
   for (const auto& [arguments, expected] : cases) {
     const CliResult result = run_cli(arguments);
     EXPECT_EQ(result.code, expected.first) << arguments[0];
-    const auto json = nlohmann::json::parse(result.out, nullptr, false);
+    const auto json = try_parse_json(result.out);
     ASSERT_TRUE(json.is_object() && json.contains("error")) << arguments[0] << ": " << result.out;
     EXPECT_EQ(json["error"]["kind"], expected.second) << arguments[0];
     EXPECT_TRUE(json["error"]["smallest_sufficient_bytes"].is_null());

@@ -5,9 +5,9 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "plimsoll/autograd/tape.h"
+#include "plimsoll/base/json.h"
 #include "plimsoll/cli/cli_testing.h"
 #include "plimsoll/graph/graph.h"
 #include "plimsoll/graph/session.h"
@@ -48,7 +48,7 @@ class ReportCommand : public testing::Test {
   std::vector<std::string> kinds() {
     EXPECT_EQ(run({"doctor", trace_, "--json"}), 0) << error_;
     std::vector<std::string> result;
-    const auto json = nlohmann::json::parse(out_);
+    const auto json = parse_json(out_);
     for (const auto& finding : json["findings"]) result.push_back(finding["kind"]);
     return result;
   }
@@ -68,7 +68,7 @@ TEST_F(ReportCommand, WritesAPageWhoseNumbersItCanPrint) {
     EXPECT_TRUE(std::filesystem::exists(folder_ + "/run.html"));
   }
   ASSERT_EQ(run({"report", trace_, "--json"}), 0);
-  const auto json = nlohmann::json::parse(out_);
+  const auto json = parse_json(out_);
   EXPECT_EQ(json["steps"], 20);
   EXPECT_GE(json["peak_bytes"], 4000);
 }

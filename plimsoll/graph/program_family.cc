@@ -10,11 +10,12 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::size_t kFewestLimits = 8, kMostLimits = 28;  // Tried between the natural peak and the floor.
+constexpr std::size_t kFewestLimits = 8, kMostLimits = 24;  // Tried between the natural peak and the floor.
 constexpr std::size_t kHalvings = 4;                        // Of the last gap, for the leanest.
 constexpr std::size_t kFailures = 2;                        // In a row: leaner limits are not tried.
-constexpr std::uint64_t kLeanWork = 2;                      // Times that of others, to find the leanest.
-constexpr std::uint64_t kPackNodes = 2'000;                 // Placements tried for each.
+constexpr std::uint64_t kLeanWork = 4;                      // Times that of others, in programs of at most
+constexpr std::size_t kMostLeanSteps = 800;                 // so many steps.
+constexpr std::uint64_t kPackNodes = 500;                   // Placements tried for each.
 constexpr std::uint64_t kLeanPackWork = 4'000'000;          // Placements tried for the leanest times its steps.
 
 std::string name_of(const StepList& list, int step) {
@@ -34,8 +35,11 @@ std::size_t limits_for(std::size_t steps) {
   return std::clamp<std::size_t>(60'000 / std::max<std::size_t>(steps, 1), kFewestLimits, kMostLimits);
 }
 
-// For one limit: some 20 ns each.
-std::uint64_t schedule_work(std::size_t steps) { return 12'000 + std::min<std::uint64_t>(125 * steps, 1'000'000); }
+// For one limit: some 20 ns each. In the lower half more pays, as long as it is not much.
+std::uint64_t schedule_work(std::size_t steps, bool is_lean) {
+  const std::uint64_t work = 12'000 + std::min<std::uint64_t>(125 * steps, 1'000'000);
+  return is_lean && steps <= kMostLeanSteps ? kLeanWork * work : work;
+}
 
 }  // namespace
 
@@ -57,7 +61,7 @@ class ProgramFamily::Search {
     const std::size_t step = (natural_bytes_ - floor_) / limits + 1;
     for (std::size_t k = 0, failures = 0; k < limits && failures < kFailures && limit > floor_; ++k) {
       limit -= std::min(step, limit - floor_);
-      if (try_limit(limit, 1, step / 8)) {
+      if (try_limit(limit, limit < floor_ + (natural_bytes_ - floor_) / 2)) {
         failures = 0;
         failed = floor_;
         limit = std::min(limit, found_.back().schedule.peak);
@@ -69,7 +73,7 @@ class ProgramFamily::Search {
     std::size_t good = leanest().schedule.peak;
     for (std::size_t k = 0; k < kHalvings && good > failed + 1; ++k) {
       const std::size_t middle = failed + (good - failed) / 2;
-      if (try_limit(middle, kLeanWork, 0))
+      if (try_limit(middle, true))
         good = std::min(middle, leanest().schedule.peak);
       else
         failed = middle;
@@ -79,17 +83,16 @@ class ProgramFamily::Search {
   }
 
  private:
-  // `over`: how much more the places may take without more being tried.
-  bool try_limit(std::size_t limit, std::uint64_t times, std::size_t over) {
+  bool try_limit(std::size_t limit, bool is_lean) {
     const RecomputeOptions options{.spill_bytes_per_cost = family_.spill_bytes_per_cost_,
-                                   .work = times * schedule_work(family_.program_.steps.size()),
+                                   .work = schedule_work(family_.program_.steps.size(), is_lean),
                                    .most_cost_factor = Program::kMostSlowdown};
     Schedule schedule = planner_.within(limit, options);
     if (!schedule.completed) return false;
 #ifndef NDEBUG
     PLIMSOLL_CHECK(validate_schedule(family_.program_, schedule, limit).empty());
 #endif
-    BufferPlaces places = place_buffers(family_.repeated(schedule), {.capacity = limit + over, .nodes = kPackNodes});
+    BufferPlaces places = place_buffers(family_.repeated(schedule), {.capacity = limit, .nodes = kPackNodes});
     const std::size_t bytes = places.extent_bytes();
     found_.push_back({std::move(schedule), std::move(places), bytes});
     return true;
@@ -129,7 +132,7 @@ class ProgramFamily::Search {
   }
 
   const ProgramFamily& family_;
-  const RecomputePlanner planner_;
+  RecomputePlanner planner_;
   const std::size_t natural_bytes_, floor_;
   std::vector<Found> found_;
 };

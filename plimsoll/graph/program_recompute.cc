@@ -87,11 +87,10 @@ class Repeater {
   Repeater(const StepList& list, const StepProgram& program)
       : from_(list),
         program_(program),
-        list_(list),
+        list_(list.without_steps()),
         now_(list.roots.size()),
         copies_(list.values.size()),
         is_there_(program.values.size(), false) {
-    list_.steps.clear();
     root_of_value_.assign(program.values.size(), StepList::kNone);
     for (std::size_t step = 0; step < program.steps.size(); ++step)
       for (std::size_t k = 0; k < program.steps[step].writes.size(); ++k)

@@ -216,6 +216,22 @@ std::uint64_t StepList::cost_of(const Step& step) const {
   return step.op->cost(Specs(specs.in), specs.out);
 }
 
+StepList StepList::without_steps() const {
+  StepList list;
+  list.graph = graph;
+  list.values = values;
+  list.roots = roots;
+  list.fetches = fetches;
+  list.fetched_outputs = fetched_outputs;
+  list.num_feeds = num_feeds;
+  list.keeps_inside = keeps_inside;
+  list.variable_roots = variable_roots;
+  list.variables = variables;
+  list.constants = constants;
+  list.ops = ops;
+  return list;
+}
+
 StepList list_steps(const Rewritten& rewritten, bool keeps_inside) { return Lister(rewritten, keeps_inside).run(); }
 
 StepList list_fused_steps(const Rewritten& rewritten, const Passes& passes, bool keeps_inside, bool changes_late) {

@@ -85,6 +85,7 @@ struct StepList {
   std::size_t scratch_of(const Op& op, const std::vector<std::uint32_t>& in,
                          const std::vector<std::uint32_t>& out) const;
   std::uint64_t cost_of(const Step& step) const;
+  StepList without_steps() const;  // A copy of all the rest.
 
   std::shared_ptr<GraphState> graph;
   std::vector<Value> values;

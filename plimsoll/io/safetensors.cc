@@ -7,10 +7,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <nlohmann/json.hpp>
 
 #include "plimsoll/base/atomic_file.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/json.h"
 #include "plimsoll/base/system_error.h"
 #include "plimsoll/base/wire.h"
 #include "plimsoll/io/internal/input_file.h"
@@ -26,7 +26,7 @@ namespace {
 constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;  // The format's own bound.
 
 // As JSON has it. Of a string only: objects of that library end the program when memory runs out while they end.
-std::string in_quotes(const std::string& text) { return nlohmann::json(text).dump(); }
+std::string in_quotes(const std::string& text) { return strict_json_text(nlohmann::json(text)); }
 
 std::string header_text(const std::vector<NamedLeaf>& leaves, const FileMetadata& metadata,
                         const std::filesystem::path& path) {

@@ -4,8 +4,8 @@
 #include <array>
 #include <cmath>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
+#include "plimsoll/base/json.h"
 #include "plimsoll/kernels/kernel_testing.h"
 #include "plimsoll/kernels/loss.h"
 #include "plimsoll/kernels/optimizer.h"
@@ -20,7 +20,7 @@ std::string trace_path(const std::string& name) {
   return std::string(SHARED_DATA "/fixtures/tfjs/training-traces/") + name + ".json";
 }
 
-Json read_json(const std::string& name) { return Json::parse(std::ifstream(trace_path(name))); }
+Json read_json(const std::string& name) { return parse_json(std::ifstream(trace_path(name))); }
 
 TestTensor tensor_of(const Json& data, const Shape& shape) {
   return TestTensor::from<float>(shape,

@@ -51,7 +51,7 @@ class Far : public LayerBase {
 
 TEST_F(ModelDevices, ALayerThatComputesElsewhereTrainsPlannedAndDirectly) {
   const auto trained = [](bool eagerly) {
-    const Sequential model({make_layer<Far>()});
+    Sequential model({make_layer<Far>()});
     model.compile({.optimizer = optimizers::SGD({.learning_rate = 0.1}), .loss = "mse", .run_eagerly = eagerly});
     const Tensor x = random_normal({64, 3}, {.seed = 1});
     const History history = model.fit(x, x * 3.f, {.epochs = 30, .verbose = 0, .shuffle = false});
@@ -101,7 +101,7 @@ TEST_F(ModelDevices, TowersOfAFunctionalModelAreWhereTheyWereMade) {
     };
     const Input in({.shape = {6, 3}});
     const LayerOutput a = tower(in, 1, "a"), b = tower(in, 2, "b");
-    const Model model({in}, {layers::Add()({a, b}), b});
+    Model model({in}, {layers::Add()({a, b}), b});
     model.compile({.optimizer = "adam",
                    .loss = "mse",
                    .metrics = {"mae"},
@@ -192,7 +192,7 @@ TEST_F(ModelDevices, BudgetsHoldForWhatIsOnSeveralDevices) {
     enough = error.smallest_sufficient_limit();
   }
   EXPECT_THROW(make().fit(x, y, {.batch_size = 32, .verbose = 0, .budget = enough - 1}), OutOfMemory);
-  const Sequential model = make();
+  Sequential model = make();
   const std::size_t before = memory_stats("CPU:2").bytes_in_use;
   const History history = model.fit(x, y, {.epochs = 2, .batch_size = 32, .verbose = 0, .budget = enough});
   EXPECT_EQ(history.peak_bytes(), enough);
@@ -217,7 +217,7 @@ class Unused : public LayerBase {
 TEST_F(ModelDevices, AVariableWithoutAGradientIsNamedOnce) {
   std::vector<std::string> logged;
   LogSink before = set_log_sink([&](LogLevel, std::string_view text) { logged.emplace_back(text); });
-  const Sequential model({layers::Dense(3, {.input_shape = {3}}), make_layer<Unused>(true)});
+  Sequential model({layers::Dense(3, {.input_shape = {3}}), make_layer<Unused>(true)});
   model.compile({.optimizer = "adam", .loss = "mse"});
   model.fit(ones({6, 3}), ones({6, 3}), {.epochs = 3, .batch_size = 4, .verbose = 0});
   set_log_sink(std::move(before));
@@ -227,7 +227,7 @@ TEST_F(ModelDevices, AVariableWithoutAGradientIsNamedOnce) {
 
 TEST_F(ModelDevices, TrainingThatWouldChangeNothingIsRefused) {
   for (const bool eagerly : {false, true}) {
-    const Sequential model({make_layer<Unused>(true)});
+    Sequential model({make_layer<Unused>(true)});
     model.compile({.optimizer = "adam", .loss = "mse", .run_eagerly = eagerly});
     const Tensor x = ones({4, 3});
     try {

@@ -2,15 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iostream>
+
+#include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
-#include "plimsoll/kernels/elementwise.h"
-#include "plimsoll/model/data/counted.h"
+#include "plimsoll/model/data/plural.h"
 #include "plimsoll/model/internal/network.h"
-#include "plimsoll/model/training/planned_memory.h"
-#include "plimsoll/model/training/train_step.h"
-#include "plimsoll/ops/movement.h"
-#include "plimsoll/tensor/make_tensor.h"
-#include "plimsoll/tensor/tidy.h"
+#include "plimsoll/model/layers/recurrent_layer.h"
 
 namespace plimsoll {
 namespace {
@@ -22,41 +21,52 @@ std::vector<Loss> losses_for(const Network& network, const std::vector<Loss>& gi
   if (given.size() == 1) return std::vector<Loss>(outputs, given[0]);
   throw InvalidArgument(fmt::format("compile: {} for the {} of model \"{}\"; give one or one for each",
                                     given.size() == 1 ? "1 loss" : fmt::format("{} losses", given.size()),
-                                    counted(outputs, "output"), network.name()));
+                                    plural(outputs, "output"), network.name()));
 }
 
-// A result that is its caller's alone: not a tensor that was given, nor one of the model's.
-Tensor own(const Tensor& result, const std::vector<Tensor>& inputs) {
-  for (const Tensor& input : inputs)
-    if (input.record() == result.record()) return result.reshape(result.shape());
+const Network& connected(const Network& network) {
+  if (!network.is_connected())
+    throw FailedPrecondition(
+        fmt::format("model \"{}\" has no shapes yet; give its first layer an input_shape", network.name()));
+  return network;
+}
+
+Shapes shapes_at(const Network& network, const std::vector<std::size_t>& slots) {
+  Shapes result;
+  for (const std::size_t slot : slots) {
+    const Network::Call& call = network.call_of(slot);
+    result.push_back(call.shapes[slot - call.first_output]);
+  }
   return result;
 }
 
-Tensor rows_of(const Tensor& tensor, std::int64_t begin, std::int64_t count) {
-  return count == tensor.shape()[0] ? tensor : tensor.slice({begin}, {count});
+struct Count {
+  std::size_t parameters = 0, bytes = 0, trainable = 0;
+};
+
+Count count_of(const std::vector<LayerBase::Weight>& weights) {
+  Count count;
+  for (const LayerBase::Weight& weight : weights) {
+    count.parameters += weight.variable.size();
+    count.bytes += weight.variable.nbytes();
+    if (weight.trainable) count.trainable += weight.variable.size();
+  }
+  return count;
 }
 
-// What batches give for one output: rows of one tensor or, where the first axis counts something else, tensors.
-struct Collected {
-  Tensor whole;
-  std::vector<Tensor> parts;
-
-  void add(Tensor& part, std::int64_t begin, std::int64_t rows, std::int64_t count) {
-    if (part.rank() == 0 || part.shape()[0] != rows) {
-      parts.push_back(part);
-      return;
+// Bytes of what a call gives, for one example; "" when sizes are not known.
+std::string bytes_per_example(const Shapes& shapes) {
+  std::size_t bytes = 0;
+  for (const Shape& shape : shapes) {
+    std::size_t elements = 1;
+    for (std::size_t axis = 1; axis < shape.rank(); ++axis) {
+      if (shape[axis] == kUnknownSize) return "?";
+      elements *= static_cast<std::size_t>(shape[axis]);
     }
-    if (whole.is_empty_handle()) {
-      std::vector<std::int64_t> sizes(part.shape().begin(), part.shape().end());
-      sizes[0] = count;
-      whole = make_tensor({.op = "predict"}, Shape(sizes), part.dtype(), device_of(part));
-    }
-    const std::size_t offset = part.nbytes() / static_cast<std::size_t>(rows) * static_cast<std::size_t>(begin);
-    copy(part.view(), TensorView(writable(whole).bytes(), offset, part.dtype(), part.shape()));
-    part.dispose();
+    bytes += elements * size_of(f32);
   }
-  Tensor all() const { return parts.empty() ? whole : concat(parts, 0); }
-};
+  return format_bytes(bytes);
+}
 
 }  // namespace
 
@@ -72,13 +82,13 @@ Model::Model(const std::vector<LayerOutput>& inputs, const std::vector<LayerOutp
 
 Model::Model(std::shared_ptr<Network> network) : Layer(network), network_(std::move(network)) {}
 
-void Model::compile(const CompileOptions& options) const {
+void Model::compile(const CompileOptions& options) {
   const std::size_t outputs = network_->is_connected() ? network_->output_slots().size() : 1;
   std::vector<Loss> losses = losses_for(*network_, options.loss.list(), outputs);
   std::vector<double> weights = options.loss_weights.empty() ? std::vector<double>(outputs, 1.0) : options.loss_weights;
   if (weights.size() != outputs)
     throw InvalidArgument(fmt::format("compile: {} for the {} of model \"{}\"; give one for each",
-                                      counted(weights.size(), "loss weight"), counted(outputs, "output"), name()));
+                                      plural(weights.size(), "loss weight"), plural(outputs, "output"), name()));
   std::vector<std::vector<Metric>> metrics(outputs);
   const std::vector<std::string> names =
       network_->is_connected() ? network_->output_names() : std::vector<std::string>(1);
@@ -93,69 +103,26 @@ void Model::compile(const CompileOptions& options) const {
   training.given_metrics = options.metrics;
   training.clipping = {options.clip_norm, options.clip_value, options.global_clip_norm};
   training.run_eagerly = options.run_eagerly;
-  training.planned.clear();
+  training.plans.clear();
 }
 
-Logs Model::train_on_batch(const Example& batch) const {
+Logs Model::train_on_batch(const Example& batch) {
   StepMeans means(*network_);
-  means.add(train_step(*network_, batch));
+  means.add(run_step(*network_, StepKind::kTrain, batch, "train_on_batch"));
   return std::move(means).logs();
 }
 
 Logs Model::test_on_batch(const Example& batch) const {
   StepMeans means(*network_);
-  means.add(test_step(*network_, batch));
+  means.add(run_step(*network_, StepKind::kTest, batch, "test_on_batch"));
   return std::move(means).logs();
 }
 
-Logs Model::train_on_batch(const Tensor& x, const Tensor& y, const Tensor& weights) const {
+Logs Model::train_on_batch(const Tensor& x, const Tensor& y, const Tensor& weights) {
   return train_on_batch(Example{.inputs = {x}, .targets = {y}, .weights = weights});
 }
 Logs Model::test_on_batch(const Tensor& x, const Tensor& y, const Tensor& weights) const {
   return test_on_batch(Example{.inputs = {x}, .targets = {y}, .weights = weights});
-}
-
-std::vector<Tensor> Model::predict_all(const std::vector<Tensor>& inputs, const BatchSizeOptions& options) const {
-  prepare(*network_, inputs, "predict");
-  if (options.batch_size == 0) throw InvalidArgument("predict: batch_size is 0; give 1 or more");
-  const std::int64_t count = inputs[0].shape()[0], size = static_cast<std::int64_t>(options.batch_size);
-  for (const Tensor& input : inputs)
-    if (input.shape()[0] != count)
-      throw InvalidArgument(
-          fmt::format("predict: inputs of {} and {} examples; give all the same number", count, input.shape()[0]));
-  const auto batch_at = [&](std::int64_t begin) {
-    std::vector<Tensor> batch;
-    for (const Tensor& input : inputs) batch.push_back(rows_of(input, begin, std::min(size, count - begin)));
-    cast_inputs(*network_, batch);
-    return batch;
-  };
-  return tidy([&] {
-    const std::int64_t last = count <= size ? 0 : (count - 1) / size * size;
-    std::vector<std::vector<Tensor>> kinds = {batch_at(0)};
-    if (last > 0 && count - last != size) kinds.push_back(batch_at(last));
-    require_room_to_predict(*network_, kinds, count);
-    if (last == 0) {
-      std::vector<Tensor> results = predict_step(*network_, kinds[0]);
-      for (Tensor& result : results) result = own(result, inputs);
-      return results;
-    }
-    std::vector<Collected> collected(network_->output_slots().size());
-    for (std::int64_t begin = 0; begin < count; begin += size) {
-      std::vector<Tensor> parts = tidy([&] { return predict_step(*network_, batch_at(begin)); });
-      for (std::size_t i = 0; i < parts.size(); ++i)
-        collected[i].add(parts[i], begin, std::min(size, count - begin), count);
-    }
-    std::vector<Tensor> results;
-    for (const Collected& each : collected) results.push_back(each.all());
-    return results;
-  });
-}
-
-Tensor Model::predict(const Tensor& x, const BatchSizeOptions& options) const {
-  if (network_->is_connected() && network_->output_slots().size() != 1)
-    throw InvalidArgument(
-        fmt::format("predict: model \"{}\" has {} outputs; use predict_all", name(), network_->output_slots().size()));
-  return predict_all({x}, options).at(0);
 }
 
 void Model::stop_training() const noexcept { network_->training.stop = true; }
@@ -182,6 +149,62 @@ const Optimizer& Model::optimizer() const {
   return *network_->training.optimizer;
 }
 
+Shapes Model::input_shapes() const { return shapes_at(connected(*network_), network_->input_slots()); }
+Shapes Model::output_shapes() const { return shapes_at(connected(*network_), network_->output_slots()); }
+std::vector<std::string> Model::output_names() const { return connected(*network_).output_names(); }
+
+std::vector<DType> Model::input_dtypes() const {
+  std::vector<DType> result;
+  for (const std::size_t slot : connected(*network_).input_slots())
+    result.push_back(network_->call_of(slot).layer->input_dtype());
+  return result;
+}
+
+std::vector<std::string> Model::input_names() const {
+  std::vector<std::string> result;
+  for (const std::size_t slot : connected(*network_).input_slots())
+    result.push_back(network_->call_of(slot).layer->name());
+  return result;
+}
+
+bool Model::is_compiled() const noexcept { return network_->training.is_compiled(); }
+
+bool Model::loss_takes_labels() const {
+  if (!is_compiled()) throw FailedPrecondition(fmt::format("model \"{}\" is not compiled; call compile first", name()));
+  return network_->training.losses[0].takes_labels();
+}
+
+void Model::summary(std::ostream& out) const {
+  if (!network_->is_connected())
+    throw FailedPrecondition(
+        fmt::format("summary: model \"{}\" has no shapes yet; give the first layer an input_shape", name()));
+  const std::string line(92, '_'), row = "{:<34} {:<22} {:>10} {:>11} {:>11}\n";
+  out << fmt::format("Model: \"{}\"\n{}\n", name(), line);
+  out << fmt::format(fmt::runtime(row), "Layer (type)", "Output shape", "Parameters", "Memory", "Per example");
+  out << std::string(92, '=') << "\n";
+  for (const Network::Call& call : network_->calls()) {
+    const bool given =
+        std::find(network_->layers().begin(), network_->layers().end(), call.layer) != network_->layers().end();
+    if (!given) continue;  // The input of a chain, which nobody wrote.
+    const Count count = count_of(call.layer->weights());
+    out << fmt::format(fmt::runtime(row), fmt::format("{} ({})", call.layer->name(), call.layer->class_name()),
+                       call.shapes[0].to_tuple_string(), count.parameters, format_bytes(count.bytes),
+                       bytes_per_example(call.shapes));
+  }
+  const Count all = count_of(network_->unique_weights());
+  out << std::string(92, '=') << "\n";
+  out << fmt::format("Parameters: {} ({}), trainable {}, others {}\n", all.parameters, format_bytes(all.bytes),
+                     all.trainable, all.parameters - all.trainable);
+}
+
+void Model::summary() const { summary(std::cout); }
+
+void Model::reset_states() const {
+  network_->visit_layers([](LayerBase& layer) {
+    if (auto* recurrent = dynamic_cast<RecurrentLayer*>(&layer)) recurrent->reset_states();
+  });
+}
+
 Sequential::Sequential(const ModelOptions& options) : Model(std::make_shared<Network>(options.name)) {}
 
 Sequential::Sequential(std::initializer_list<Layer> layers, const ModelOptions& options)
@@ -191,6 +214,6 @@ Sequential::Sequential(const std::vector<Layer>& layers, const ModelOptions& opt
   for (const Layer& layer : layers) add(layer);
 }
 
-void Sequential::add(const Layer& layer) const { network_->add(layer.shared_base()); }
+void Sequential::add(const Layer& layer) { network_->add(layer.shared_base()); }
 
 }  // namespace plimsoll

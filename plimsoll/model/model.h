@@ -57,14 +57,19 @@ struct FitOptions {
   int verbose = 1;              // 0: silent; 1: a bar on terminals; 2: a line for each epoch.
   bool shuffle = true;          // Of tensors.
   std::vector<Callback> callbacks = {};
-  std::optional<std::size_t> budget = {};  // Bytes, as a forecast of the dataset counts them; refused (OutOfMemory)
-                                           // before the first step when more is needed.
+  // Bytes, as a forecast of the dataset counts them. Steps that need more recompute values, and give the same bits.
+  // Refused (OutOfMemory) before the first step when that does not suffice either.
+  std::optional<std::size_t> budget = {};
   std::map<std::int64_t, double> class_weights = {};  // By label; others count 1.
-  int initial_epoch = 0;  // Of a training that goes on: epochs count from here, and `epochs` is the last one's number.
+  std::string spill = {};   // A directory for values that a budget has no room for. Unsupported: leave it empty.
+  double max_slowdown = 8;  // A budget in which steps are predicted to take longer, by this factor, is refused.
+  int initial_epoch = 0;    // Continues a training: epochs count from here, and `epochs` is the last one's number.
 };
 
 struct BatchSizeOptions {
-  std::size_t batch_size = 32;
+  std::size_t batch_size = 32;             // Of tensors; datasets are batched already.
+  std::optional<std::size_t> budget = {};  // As that of FitOptions, for weights, a batch, the step, and all results.
+  std::string spill = {};                  // As that of FitOptions.
 };
 
 struct ModelOptions {
@@ -79,16 +84,16 @@ class PLIMSOLL_API Model : public Layer {
   explicit Model(std::shared_ptr<Network> network);
 
   // Throws InvalidArgument for as many losses as are neither one nor one for each output, and for no loss.
-  void compile(const CompileOptions& options) const;
+  void compile(const CompileOptions& options);
 
   // They throw FailedPrecondition before compile(), InvalidArgument for data that does not fit, and what the steps and
   // callbacks throw.
-  History fit(const Dataset& data, const FitOptions& options = {}) const;
-  History fit(const Tensor& x, const Tensor& y, const FitOptions& options = {}) const;
-  Logs evaluate(const Dataset& data) const;
+  History fit(const Dataset& data, const FitOptions& options = {});
+  History fit(const Tensor& x, const Tensor& y, const FitOptions& options = {});
+  Logs evaluate(const Dataset& data, const BatchSizeOptions& options = {}) const;
   Logs evaluate(const Tensor& x, const Tensor& y, const BatchSizeOptions& options = {}) const;
-  Logs train_on_batch(const Tensor& x, const Tensor& y, const Tensor& weights = {}) const;
-  Logs train_on_batch(const Example& batch) const;
+  Logs train_on_batch(const Tensor& x, const Tensor& y, const Tensor& weights = {});
+  Logs train_on_batch(const Example& batch);
   Logs test_on_batch(const Tensor& x, const Tensor& y, const Tensor& weights = {}) const;
   Logs test_on_batch(const Example& batch) const;
 
@@ -102,7 +107,9 @@ class PLIMSOLL_API Model : public Layer {
   MemoryForecast forecast(const Example& batch) const;
   // With what a pass over these batches holds beside one (shuffle, prefetch). Loads the first batch.
   MemoryForecast forecast(const Dataset& batches) const;
-  std::size_t max_batch_size(std::size_t bytes) const;  // The largest that fits, at most 2^30; 0 when none does.
+  // The largest batch with which training fits, at most 2^30; 0 when none does. With 1 as `max_slowdown`: without
+  // recomputing.
+  std::size_t max_batch_size(std::size_t bytes, double max_slowdown = 8) const;
 
   // Layers, shapes, parameters and the bytes they take. Throws FailedPrecondition before shapes are known.
   void summary() const;  // To standard output.
@@ -145,7 +152,7 @@ class PLIMSOLL_API Sequential : public Model {
   Sequential(std::initializer_list<Layer> layers, const ModelOptions& options = {});
   explicit Sequential(const std::vector<Layer>& layers, const ModelOptions& options = {});
   // Throws InvalidArgument for a layer that does not take what the last one gives; the model is then as before.
-  void add(const Layer& layer) const;
+  void add(const Layer& layer);
 };
 
 }  // namespace plimsoll

@@ -40,7 +40,7 @@ struct Data {
 
 TEST(Model, LearnsASimpleRule) {
   const Data data;
-  const Sequential model = make_classifier();
+  Sequential model = make_classifier();
   const History history =
       model.fit(Dataset::from_tensors(data.x, data.y).shuffle(256, {.seed = 1}).batch(32),
                 {.epochs = 15, .validation_data = Dataset::from_tensors(data.x, data.y).batch(64), .verbose = 0});
@@ -55,7 +55,7 @@ TEST(Model, LearnsASimpleRule) {
 TEST(Model, TheSameSeedsGiveTheSameTraining) {
   const Data data;
   const auto train = [&] {
-    const Sequential model = make_classifier();
+    Sequential model = make_classifier();
     return model.fit(Dataset::from_tensors(data.x, data.y).shuffle(256, {.seed = 1}).batch(32),
                      {.epochs = 3, .verbose = 0})["loss"];
   };
@@ -64,7 +64,7 @@ TEST(Model, TheSameSeedsGiveTheSameTraining) {
 
 TEST(Model, LeavesNothingBehindButTheOptimizersState) {
   const Data data;
-  const Sequential model = make_classifier();
+  Sequential model = make_classifier();
   const Dataset train = Dataset::from_tensors(data.x, data.y).shuffle(256).batch(32).prefetch(2);
   model.fit(train, {.epochs = 1, .verbose = 0});
   const MemoryInfo before = memory();
@@ -77,7 +77,7 @@ TEST(Model, LeavesNothingBehindButTheOptimizersState) {
 
 TEST(Model, TrainsInsideOfATidy) {
   const Data data;
-  const Sequential model = make_classifier();
+  Sequential model = make_classifier();
   const History history = tidy([&] { return model.fit(data.x, data.y, {.epochs = 2, .verbose = 0}); });
   EXPECT_EQ(history.num_epochs(), 2u);
   EXPECT_NO_THROW(model.predict(data.x));
@@ -87,14 +87,14 @@ TEST(Model, EndsWithItsLastHandle) {
   const Data data;
   LeakCheck check;
   {
-    const Sequential model = make_classifier();
+    Sequential model = make_classifier();
     model.train_on_batch(data.x, data.y);
   }
   check.expect_none();
 }
 
 TEST(Model, PredictGivesATensorOfItsOwn) {
-  const Sequential nothing({layers::Dropout(0.5, {.input_shape = {4}})});
+  Sequential nothing({layers::Dropout(0.5, {.input_shape = {4}})});
   const Tensor x = random_uniform({3, 4});
   const Tensor y = nothing.predict(x);
   y.dispose();
@@ -104,7 +104,7 @@ TEST(Model, PredictGivesATensorOfItsOwn) {
 }
 
 TEST(Model, PredictsAlikeInAnyBatchSize) {
-  const Sequential model = make_classifier();
+  Sequential model = make_classifier();
   const Tensor x = random_normal({70, 10}, {.seed = 8});
   const auto whole = model.predict(x, {.batch_size = 1000}).to_vector<float>();
   const auto parts = model.predict(x, {.batch_size = 16}).to_vector<float>();
@@ -115,7 +115,7 @@ TEST(Model, PredictsAlikeInAnyBatchSize) {
 
 TEST(Model, AWholeFitCanBeRefusedAndRepeated) {
   const Data data;
-  const Sequential model = make_classifier();
+  Sequential model = make_classifier();
   const auto before = values_of(model);
   {
     const Budget tight("tight", 4096);
@@ -128,7 +128,7 @@ TEST(Model, AWholeFitCanBeRefusedAndRepeated) {
 
 TEST(Model, SaysWhatIsWrong) {
   const Data data;
-  const Sequential plain({layers::Dense(1, {.input_shape = {10}})});
+  Sequential plain({layers::Dense(1, {.input_shape = {10}})});
   EXPECT_THROW(plain.fit(data.x, data.y), FailedPrecondition);
   EXPECT_THROW(plain.evaluate(data.x, data.y), FailedPrecondition);
   EXPECT_THROW(plain.train_on_batch(data.x, data.y), FailedPrecondition);
@@ -137,7 +137,7 @@ TEST(Model, SaysWhatIsWrong) {
   EXPECT_THROW(plain.compile({.optimizer = "adam", .loss = "mse", .loss_weights = {1, 2}}), InvalidArgument);
   EXPECT_THROW(plain.predict(random_normal({2, 9})), InvalidArgument);
   EXPECT_THROW(plain.layer("none"), NotFound);
-  const Sequential model = make_classifier();
+  Sequential model = make_classifier();
   EXPECT_THROW(model.train_on_batch(data.x, zeros({256, 2})), InvalidArgument);
   EXPECT_THROW(model.fit(data.x, data.y, {.validation_split = 1}), InvalidArgument);
   EXPECT_THROW(model.fit(data.x, data.y, {.epochs = -1}), InvalidArgument);
@@ -166,7 +166,7 @@ TEST(Model, NamesTheArgumentThatIsWrong) {
     EXPECT_NE(text.find(part), std::string::npos) << text << "\nlacks: " << part;
   };
   const Data data;
-  const Sequential model = make_classifier();
+  Sequential model = make_classifier();
   const Tensor gone = zeros({256, 1});
   gone.dispose();
   has(text_of([&] { model.fit(data.x, gone); }), "fit: y");
@@ -181,7 +181,7 @@ TEST(Model, NamesTheArgumentThatIsWrong) {
                            text_of([&] { model.evaluate(Dataset::from_tensors(data.x, data.y)); })})
     has(text, "was given [10]; the first axis counts examples: batch the dataset");
   const Input a({.shape = {3}, .name = "left"}), b({.shape = {4}, .name = "right"});
-  const Model two({a, b}, {layers::Concatenate()({a, b})});
+  Model two({a, b}, {layers::Concatenate()({a, b})});
   has(text_of([&] {
         two.predict_all({zeros({2, 3}), zeros({2, 5})});
       }),
@@ -191,7 +191,7 @@ TEST(Model, NamesTheArgumentThatIsWrong) {
 }
 
 TEST(Model, BuildsAtItsFirstInputWhenNoShapeIsGiven) {
-  const Sequential model({layers::Dense(4), layers::Dense(2)});
+  Sequential model({layers::Dense(4), layers::Dense(2)});
   EXPECT_FALSE(model.is_built());
   std::ostringstream out;
   EXPECT_THROW(model.summary(out), FailedPrecondition);
@@ -207,7 +207,7 @@ TEST(Model, BuildsAtItsFirstInputWhenNoShapeIsGiven) {
 TEST(Model, SharesLayersAndNestsModels) {
   const layers::Dense shared(3, {.activation = "tanh", .seed = 1});
   const Input a({.shape = {4}}), b({.shape = {4}});
-  const Model both({a, b}, {layers::Concatenate()({shared(a), shared(b)}), layers::Add()({shared(a), shared(b)})});
+  Model both({a, b}, {layers::Concatenate()({shared(a), shared(b)}), layers::Add()({shared(a), shared(b)})});
   EXPECT_EQ(both.num_parameters(), 15u);
   const Tensor x = random_normal({2, 4}, {.seed = 1}), z = random_normal({2, 4}, {.seed = 2});
   const auto outputs = both.predict_all({x, z});
@@ -216,7 +216,7 @@ TEST(Model, SharesLayersAndNestsModels) {
   EXPECT_EQ(outputs[1].to_vector<float>(), sum.to_vector<float>());
 
   const Input outer({.shape = {4}});
-  const Model nested({outer}, {layers::Dense(1, {.seed = 2})(both({outer, outer}))});
+  Model nested({outer}, {layers::Dense(1, {.seed = 2})(both({outer, outer}))});
   EXPECT_EQ(nested.predict(x).shape(), (Shape{2, 1}));
   nested.compile({.optimizer = "sgd", .loss = "mse"});
   const auto before = shared.weights()[0].value().to_vector<float>();
@@ -229,8 +229,8 @@ TEST(Model, SharesLayersAndNestsModels) {
 TEST(Model, TrainsSeveralOutputs) {
   const Input in({.shape = {4}});
   const LayerOutput h = layers::Dense(8, {.activation = "tanh", .seed = 1})(in);
-  const Model model({in}, {layers::Dense(3, {.activation = "softmax", .name = "kind", .seed = 2})(h),
-                           layers::Dense(1, {.name = "size", .seed = 3})(h)});
+  Model model({in}, {layers::Dense(3, {.activation = "softmax", .name = "kind", .seed = 2})(h),
+                     layers::Dense(1, {.name = "size", .seed = 3})(h)});
   model.compile({.optimizer = "adam",
                  .loss = {losses::SparseCategoricalCrossentropy(), losses::MeanSquaredError()},
                  .metrics = {"mae"},
@@ -258,7 +258,7 @@ class Scale final : public LayerBase {
 };
 
 TEST(Model, TakesLayersOfYourOwn) {
-  const Sequential model({make_layer<Scale>(), layers::Dense(1, {.seed = 1})});
+  Sequential model({make_layer<Scale>(), layers::Dense(1, {.seed = 1})});
   model.compile({.optimizer = optimizers::SGD({.learning_rate = 0.1}), .loss = "mse"});
   const Tensor x = random_normal({16, 3}, {.seed = 1}), y = x.sum({1}, {.keep_dims = true}) * 2;
   const float first = model.train_on_batch(x, y)["loss"];
@@ -268,7 +268,7 @@ TEST(Model, TakesLayersOfYourOwn) {
 }
 
 TEST(Model, WeighsExamplesAndClasses) {
-  const Sequential model({layers::Dense(1, {.input_shape = {1}, .kernel_initializer = "ones"})});
+  Sequential model({layers::Dense(1, {.input_shape = {1}, .kernel_initializer = "ones"})});
   model.compile({.optimizer = optimizers::SGD({.learning_rate = 0}), .loss = "mse", .metrics = {"mae"}});
   const Tensor x = constant({{1.f}, {2.f}}), y = constant({{0.f}, {1.f}});
   EXPECT_FLOAT_EQ(model.test_on_batch(x, y)["loss"], 1.f);
@@ -281,7 +281,7 @@ TEST(Model, WeighsExamplesAndClasses) {
 
 TEST(Model, ValidatesOnTheLastPart) {
   const Data data;
-  const Sequential model = make_classifier();
+  Sequential model = make_classifier();
   const History history = model.fit(data.x, data.y, {.epochs = 2, .validation_split = 0.25, .verbose = 0});
   const float last = model.evaluate(data.x.slice({192, 0}, {64, 10}), data.y.slice({192, 0}, {64, 1}))["loss"];
   EXPECT_NEAR(history["val_loss"].back(), last, 1e-5);
@@ -290,7 +290,7 @@ TEST(Model, ValidatesOnTheLastPart) {
 // As in Keras: what a model is given becomes what it takes.
 TEST(Model, CastsInputs) {
   for (const bool told : {true, false}) {
-    const Sequential model({layers::Dense(2, {.input_shape = told ? Shape{3} : Shape(), .seed = 1})});
+    Sequential model({layers::Dense(2, {.input_shape = told ? Shape{3} : Shape(), .seed = 1})});
     model.compile({.optimizer = optimizers::SGD({.learning_rate = 0}), .loss = "mse"});
     const Tensor x = constant({{1.f, 2.f, 3.f}, {4.f, 5.f, 6.f}}), y = zeros({2, 2});
     const Tensor doubles = x.cast(f64), integers = x.cast(i32), small = x.cast(u8);
@@ -307,7 +307,7 @@ TEST(Model, CastsInputs) {
 }
 
 TEST(Model, LeavesIntegersOfAnEmbeddingAsTheyAre) {
-  const Sequential model({layers::Embedding(20'000'000, 1, {.input_length = 1}), layers::Flatten()});
+  Sequential model({layers::Embedding(20'000'000, 1, {.input_length = 1}), layers::Flatten()});
   const Tensor table = model.weights()[0].value();
   const std::int64_t far = 16'777'217;  // A float would make it another one.
   EXPECT_EQ(model.predict(from_vector(std::vector<std::int64_t>{far}, {1, 1})).item<float>(),
@@ -316,7 +316,7 @@ TEST(Model, LeavesIntegersOfAnEmbeddingAsTheyAre) {
 
 TEST(Model, ForecastsWhatCastInputsTake) {
   const auto make = [] {
-    const Sequential model({layers::Dense(4, {.input_shape = {16}, .seed = 1}), layers::Dense(1, {.seed = 2})});
+    Sequential model({layers::Dense(4, {.input_shape = {16}, .seed = 1}), layers::Dense(1, {.seed = 2})});
     model.compile({.optimizer = "sgd", .loss = "mse"});
     return model;
   };

@@ -10,8 +10,8 @@
 #include "plimsoll/io/bundle.h"
 #include "plimsoll/io/checkpoint.h"
 #include "plimsoll/io/checkpoint_state.h"
-#include "plimsoll/model/data/counted.h"
-#include "plimsoll/model/data/rows.h"
+#include "plimsoll/model/data/plural.h"
+#include "plimsoll/model/data/row_source.h"
 #include "plimsoll/model/internal/network.h"
 #include "plimsoll/model/keras/object_paths.h"
 #include "plimsoll/model/keras/optimizer_keys.h"
@@ -176,7 +176,7 @@ void warn_of_layers(const std::string& path, std::vector<std::string> extra) {
     log_message(LogLevel::warning,
                 fmt::format("load_weights: checkpoint \"{}\" has {} that the model has not, {} the first; is it "
                             "another model's?",
-                            path, counted(extra.size(), "weight"), extra[0]));
+                            path, plural(extra.size(), "weight"), extra[0]));
 }
 
 void refuse_folder(const std::string& path) {

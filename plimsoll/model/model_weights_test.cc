@@ -64,13 +64,13 @@ Model make_model(const OptimizerChoice& optimizer, std::uint64_t seed) {
   const LayerOutput a = layers::LSTM(4, {.seed = seed})(in);
   const LayerOutput b = layers::Bidirectional(layers::GRU(2, {.seed = seed}))(in);
   const LayerOutput c = layers::BatchNormalization()(layers::Dense(4, {.seed = seed + 1})(a));
-  const Model model({in}, {layers::Dense(1, {.seed = seed + 2})(layers::Concatenate()({b, c}))});
+  Model model({in}, {layers::Dense(1, {.seed = seed + 2})(layers::Concatenate()({b, c}))});
   model.compile({.optimizer = optimizer, .loss = "mse"});
   return model;
 }
 
 TEST_F(Weights, AreKeptUnderTheKeysOfKeras) {
-  const Model model = make_model("adam", 1);
+  Model model = make_model("adam", 1);
   model.save_weights(path("cp"));
   // By distance from the output: LSTM (4), Dense (3), then GRU and BatchNorm as a walk from the output meets them.
   std::vector<std::string> expected = {"_CHECKPOINTABLE_OBJECT_GRAPH"};
@@ -89,9 +89,9 @@ TEST_F(Weights, AreKeptUnderTheKeysOfKeras) {
 
 TEST_F(Weights, OfAttentionAndNestedModelsHaveTheirPlaces) {
   const Input inner({.shape = {4, 6}});
-  const Model part({inner}, {layers::MultiHeadAttention(2, 3)({inner, inner})});
+  Model part({inner}, {layers::MultiHeadAttention(2, 3)({inner, inner})});
   const Input in({.shape = {4, 6}});
-  const Model model({in}, {layers::Dense(1)(part(in))});
+  Model model({in}, {layers::Dense(1)(part(in))});
   model.save_weights(path("cp"));
   const std::vector<std::string> keys = keys_of(path("cp"));
   for (const char* each : {"_query_dense", "_key_dense", "_value_dense", "_output_dense"}) {
@@ -112,10 +112,10 @@ TEST_F(Weights, ComeBackWithTheOptimizersState) {
       optimizers::RMSprop({.momentum = 0.5, .centered = true}),
   };
   for (const OptimizerChoice& kind : kinds) {
-    const Model first = make_model(Optimizer(kind.get()->options()), 1);
+    Model first = make_model(Optimizer(kind.get()->options()), 1);
     for (int i = 0; i < 3; ++i) first.train_on_batch(x, y);
     first.save_weights(path("cp"));
-    const Model second = make_model(Optimizer(kind.get()->options()), 7);
+    Model second = make_model(Optimizer(kind.get()->options()), 7);
     second.load_weights(path("cp"));
     EXPECT_EQ(values_of(second), values_of(first));
     EXPECT_EQ(state_of(second), state_of(first));
@@ -125,7 +125,7 @@ TEST_F(Weights, ComeBackWithTheOptimizersState) {
 }
 
 TEST_F(Weights, OldOptimizerStatesAndCheckpointsByNameAreRead) {
-  const Sequential model({layers::Dense(2, {.input_shape = {3}})});
+  Sequential model({layers::Dense(2, {.input_shape = {3}})});
   model.compile({.optimizer = "adam", .loss = "mse"});
   {
     BundleWriter writer(path("old"));
@@ -147,7 +147,7 @@ TEST_F(Weights, OldOptimizerStatesAndCheckpointsByNameAreRead) {
 
 TEST_F(Weights, AFailedLoadChangesNothing) {
   const Tensor x = random_normal({6, 5, 3}, {.seed = 1}), y = random_normal({6, 1}, {.seed = 2});
-  const Model model = make_model("adam", 1), other = make_model("adam", 5);
+  Model model = make_model("adam", 1), other = make_model("adam", 5);
   model.train_on_batch(x, y);
   other.train_on_batch(x, y);
   other.save_weights(path("cp"));
@@ -156,9 +156,9 @@ TEST_F(Weights, AFailedLoadChangesNothing) {
   EXPECT_THROW(model.load_weights(path("weights.h5")), Unsupported);
   EXPECT_THROW(Sequential({layers::Dense(2)}).load_weights(path("cp")), FailedPrecondition);
   EXPECT_THROW(Sequential({layers::Dense(2)}).save_weights(path("cp")), FailedPrecondition);
-  const Sequential another({layers::Dense(2, {.input_shape = {3}, .name = "another"})});
+  Sequential another({layers::Dense(2, {.input_shape = {3}, .name = "another"})});
   EXPECT_THROW(another.load_weights(path("cp")), NotFound);
-  const Sequential smaller({layers::LSTM(3, {.input_shape = {5, 3}})});
+  Sequential smaller({layers::LSTM(3, {.input_shape = {5, 3}})});
   EXPECT_THROW(smaller.load_weights(path("cp")), InvalidArgument);
   {
     const Budget tight("tight", 2048);
@@ -178,7 +178,7 @@ TEST_F(Weights, AFailedLoadChangesNothing) {
 }
 
 TEST_F(Weights, SavingAndLoadingLeaveNothingBehind) {
-  const Model model = make_model("adam", 1);
+  Model model = make_model("adam", 1);
   model.train_on_batch(zeros({2, 5, 3}), zeros({2, 1}));
   const MemoryInfo before = memory();
   model.save_weights(path("cp"));
@@ -191,7 +191,7 @@ TEST_F(Weights, OfKerasItselfAreRead) {
   const fs::path real = fs::path(SHARED_DATA) /
                         "fetched/tf_checkpoint/tf_keras/tf_keras/mixed_precision/testdata/lso_ckpt_tf2.2/ckpt.index";
   if (!fs::exists(real)) GTEST_SKIP() << "no " << real;
-  const Sequential model({layers::Dense(2, {.input_shape = {2}})});
+  Sequential model({layers::Dense(2, {.input_shape = {2}})});
   model.load_weights(fs::path(real).replace_extension().string());
   const auto values = values_of(model);
   EXPECT_FLOAT_EQ(values[0][0], 9.2296848f);
@@ -200,7 +200,7 @@ TEST_F(Weights, OfKerasItselfAreRead) {
 }
 
 TEST_F(Weights, SaysThatAFolderIsNoCheckpoint) {
-  const Sequential model({layers::Dense(1, {.input_shape = {2}})});
+  Sequential model({layers::Dense(1, {.input_shape = {2}})});
   const auto told = [&](const std::string& where) -> std::string {
     try {
       model.load_weights(where);

@@ -22,7 +22,7 @@ Sequential classifier() {
 }
 
 TEST(ModelNewcomer, IsToldOfLabelsThatAreNoWholeNumbers) {
-  const Sequential model = classifier();
+  Sequential model = classifier();
   const Tensor x = random_normal({8, 4}, {.seed = 1});
   EXPECT_NO_THROW(model.train_on_batch(x, full({8}, 2.f)));
   for (const float label : {1.5f, -0.5f, std::numeric_limits<float>::quiet_NaN(), 3.f, 1e20f})
@@ -30,7 +30,7 @@ TEST(ModelNewcomer, IsToldOfLabelsThatAreNoWholeNumbers) {
 }
 
 TEST(ModelNewcomer, IsToldOfDataWithoutBatches) {
-  const Sequential model = classifier();
+  Sequential model = classifier();
   const Tensor x = random_normal({8, 4}, {.seed = 1}), y = zeros({8}, i32);
   const Dataset none = Dataset::from_tensors(zeros({0, 4}), zeros({0}, i32)).batch(4);
   EXPECT_THROW(model.evaluate(none), InvalidArgument);
@@ -38,7 +38,7 @@ TEST(ModelNewcomer, IsToldOfDataWithoutBatches) {
 }
 
 TEST(ModelNewcomer, TrainsAtTheSmallestBudgetBesideCallbacks) {
-  const Sequential model = classifier();
+  Sequential model = classifier();
   const Tensor x = random_normal({64, 4}, {.seed = 1}), y = zeros({64}, i32);
   testing::internal::CaptureStdout();
   const History history = model.fit(

@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "plimsoll/base/json.h"
 #include "plimsoll/observe/report_json.h"
 #include "plimsoll/observe/trace_maker_testing.h"
 
@@ -126,7 +126,7 @@ TEST(ReportJson, ListsWhatWasRefused) {
   trace.refuse_by("fit", 4096, 1024, "too much \xff");
   const TraceHistory history = make_trace_history(trace.file);
   const RunSummary run = summarize(history);
-  const auto json = nlohmann::json::parse(report_json(history, run, diagnose(history, run)));
+  const auto json = parse_json(report_json(history, run, diagnose(history, run)));
   EXPECT_EQ(json["refusals"], 1);
   ASSERT_EQ(json["refused"].size(), 1u);
   EXPECT_EQ(json["refused"][0]["budget"], "fit");
@@ -223,7 +223,7 @@ TEST(ReportJson, HasTheNumbersOfTheSummary) {
   steps(trace, 8, [](std::uint64_t) {});
   const TraceHistory history = make_trace_history(trace.file);
   const RunSummary run = summarize(history);
-  const auto json = nlohmann::json::parse(report_json(history, run, diagnose(history, run)));
+  const auto json = parse_json(report_json(history, run, diagnose(history, run)));
   EXPECT_EQ(json["peak_bytes"], run.peak_bytes);
   EXPECT_EQ(json["steps"], 8);
   EXPECT_EQ(json["peak_by_category"]["activations"], 1 << 20);

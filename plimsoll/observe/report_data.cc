@@ -3,13 +3,13 @@
 
 #include <algorithm>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <unordered_map>
 
 #include "plimsoll/base/dtype.h"
+#include "plimsoll/base/json.h"
 #include "plimsoll/observe/address_stretches.h"
+#include "plimsoll/observe/internal/report_document.h"
 #include "plimsoll/observe/report_columns.h"
-#include "plimsoll/observe/report_json.h"
 #include "plimsoll/observe/report_page.h"
 
 namespace plimsoll {
@@ -27,9 +27,7 @@ std::uint32_t clipped(std::uint64_t value) {
 
 class Writer {
  public:
-  void head(const Json& json) {
-    element("head", 0, 0, pack_bytes(json.dump(-1, ' ', false, Json::error_handler_t::replace)));
-  }
+  void head(const Json& json) { element("head", 0, 0, pack_bytes(json_text(json))); }
   // In pieces of at most kPieceBytes, so that no one of them keeps a browser busy.
   void column(const char* name, const Column& numbers) {
     constexpr std::size_t kNumbers = kPieceBytes / 4;
@@ -174,7 +172,7 @@ std::string report_data(const TraceHistory& history, const RunSummary& run, cons
   write_marks(history, tick, columns, texts);
 
   Json head{{"title", title}, {"unit", kUnit}, {"tick_ns", tick}};
-  head["summary"] = Json::parse(report_json(history, run, findings, -1));
+  head["summary"] = report_document(history, run, findings);
   head["names"] = history.names;
   head["labels"] = labels_of(history);
   head["texts"] = texts.all();

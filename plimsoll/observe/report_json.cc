@@ -1,6 +1,7 @@
 #include "plimsoll/observe/report_json.h"
 
-#include <nlohmann/json.hpp>
+#include "plimsoll/base/json.h"
+#include "plimsoll/observe/internal/report_document.h"
 
 #include "plimsoll/observe/budget_peaks.h"
 
@@ -73,8 +74,7 @@ Json findings_of(const TraceHistory& history, const std::vector<Finding>& findin
 
 }  // namespace
 
-std::string report_json(const TraceHistory& history, const RunSummary& run, const std::vector<Finding>& findings,
-                        int indent) {
+Json report_document(const TraceHistory& history, const RunSummary& run, const std::vector<Finding>& findings) {
   Json document{{"complete", history.complete},
                 {"ring", history.ring},
                 {"process", history.process},
@@ -116,7 +116,12 @@ std::string report_json(const TraceHistory& history, const RunSummary& run, cons
   document["refused"] = refused_of(history);
   document["forecast"] = forecast_of(history.forecast);
   document["findings"] = findings_of(history, findings);
-  return document.dump(indent, ' ', false, Json::error_handler_t::replace);
+  return document;
+}
+
+std::string report_json(const TraceHistory& history, const RunSummary& run, const std::vector<Finding>& findings,
+                        int indent) {
+  return json_text(report_document(history, run, findings), indent);
 }
 
 }  // namespace plimsoll

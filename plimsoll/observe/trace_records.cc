@@ -1,7 +1,7 @@
 #include "plimsoll/observe/trace_records.h"
+#include "plimsoll/base/json.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <string_view>
 
 namespace plimsoll {
@@ -82,7 +82,7 @@ bool read_trace_record(TracedMark& mark, TraceHistory& history, std::vector<Trac
   const std::size_t space = all.find(" {");
   if (!all.starts_with('@') || space == std::string_view::npos) return false;
   const std::string_view word = all.substr(1, space - 1);
-  const Json record = Json::parse(all.substr(space + 1), nullptr, false);
+  const Json record = try_parse_json(all.substr(space + 1));
   if (!record.is_object()) return false;
   if (word == "budget") {
     read_budget(record, mark, history);

@@ -12,6 +12,7 @@ using plan_internal::EvictionPolicy;
 using plan_internal::Price;
 using plan_internal::RecomputeSearch;
 using plan_internal::Rehearsal;
+using plan_internal::SearchMemory;
 using plan_internal::StepFacts;
 
 double Schedule::cost_factor() const {
@@ -27,12 +28,13 @@ std::uint64_t default_work(const StepProgram& program) {
 }
 
 // With spilling the better of with and without: being allowed to store never makes a step slower.
-Schedule cheapest(const StepFacts& facts, std::size_t limit, const RecomputeOptions& options) {
-  Schedule found = RecomputeSearch(facts, limit, options).run();
+Schedule cheapest(const StepFacts& facts, std::size_t limit, const RecomputeOptions& options, SearchMemory& memory) {
+  Schedule found = RecomputeSearch(facts, limit, options, memory).run();
   if (options.spill_bytes_per_cost <= 0 || (found.completed && found.extra_cost() == 0)) return found;
   RecomputeOptions without = options;
   without.spill_bytes_per_cost = 0;
-  Schedule other = RecomputeSearch(facts, limit, without).run();
+  SearchMemory fresh;
+  Schedule other = RecomputeSearch(facts, limit, without, fresh).run();
   const std::uint64_t work = found.work + other.work;
   if (other.completed && (!found.completed || other.extra_cost() < found.extra_cost())) {
     found = std::move(other);
@@ -44,16 +46,22 @@ Schedule cheapest(const StepFacts& facts, std::size_t limit, const RecomputeOpti
 
 }  // namespace
 
+struct RecomputePlanner::State {
+  explicit State(const StepProgram& program) : facts(program) {}
+  StepFacts facts;
+  SearchMemory memory;
+};
+
 RecomputePlanner::RecomputePlanner(const StepProgram& program) {
   check_program(program);
-  facts_ = std::make_unique<StepFacts>(program);
+  state_ = std::make_unique<State>(program);
 }
 RecomputePlanner::~RecomputePlanner() = default;
 
-Schedule RecomputePlanner::within(std::size_t limit, const RecomputeOptions& options) const {
+Schedule RecomputePlanner::within(std::size_t limit, const RecomputeOptions& options) {
   RecomputeOptions bounded = options;
-  if (bounded.work == 0) bounded.work = default_work(facts_->program);
-  return cheapest(*facts_, limit, bounded);
+  if (bounded.work == 0) bounded.work = default_work(state_->facts.program);
+  return cheapest(state_->facts, limit, bounded, state_->memory);
 }
 
 Schedule recompute(const StepProgram& program, std::size_t limit, const RecomputeOptions& options) {
@@ -102,9 +110,10 @@ Front recompute_front(const StepProgram& program, const RecomputeOptions& option
   RecomputeOptions bounded = options;
   bounded.work = (options.work == 0 ? 4 * default_work(program) : options.work) / kSteps;
   Front front;
+  SearchMemory memory;
   std::size_t limit = floors.natural_peak;
   for (std::size_t k = 0; k <= kSteps; ++k) {
-    Schedule schedule = cheapest(facts, limit, bounded);
+    Schedule schedule = cheapest(facts, limit, bounded, memory);
     if (schedule.completed && (!accept || accept(schedule))) {
       while (!front.schedules.empty() && front.schedules.back().extra_cost() >= schedule.extra_cost())
         front.schedules.pop_back();

@@ -29,10 +29,6 @@
 
 namespace plimsoll {
 
-namespace plan_internal {
-struct StepFacts;
-}
-
 struct StepProgram {
   static constexpr int kNone = -1;
 
@@ -124,10 +120,11 @@ struct RecomputeOptions {
 // The cheapest schedule found whose peak is at most `limit`. Throws InvalidArgument as check_program does.
 PLIMSOLL_API Schedule recompute(const StepProgram& program, std::size_t limit, const RecomputeOptions& options = {});
 
-// The same for several limits: what the program says by itself is worked out once.
+// The same for several limits. What the program says by itself is worked out once, and each limit begins with what did
+// well within those before it. Thread safety: one at a time.
 //
-//   const RecomputePlanner planner(program);       // throws as check_program does; borrows the program
-//   planner.within(limit, options) == recompute(program, limit, options)
+//   RecomputePlanner planner(program);       // throws as check_program does; borrows the program
+//   for (...) planner.within(limit);
 class PLIMSOLL_API RecomputePlanner {
  public:
   explicit RecomputePlanner(const StepProgram& program);
@@ -135,10 +132,11 @@ class PLIMSOLL_API RecomputePlanner {
   RecomputePlanner(const RecomputePlanner&) = delete;
   RecomputePlanner& operator=(const RecomputePlanner&) = delete;
 
-  Schedule within(std::size_t limit, const RecomputeOptions& options = {}) const;
+  Schedule within(std::size_t limit, const RecomputeOptions& options = {});
 
  private:
-  std::unique_ptr<const plan_internal::StepFacts> facts_;
+  struct State;
+  std::unique_ptr<State> state_;
 };
 
 // What a runtime that knows only the past would do; one pass.

@@ -3,8 +3,8 @@
 
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
+#include "plimsoll/base/json.h"
 #include "plimsoll/cli/cli_testing.h"
 #include "plimsoll/cli/replay/budget_run.h"
 
@@ -21,7 +21,7 @@ nlohmann::json budget(std::vector<std::string> arguments, int code = 0) {
   arguments.push_back("--json");
   const CliResult result = run_cli(arguments);
   EXPECT_EQ(result.code, code) << result.errors;
-  return nlohmann::json::parse(result.out);
+  return parse_json(result.out);
 }
 
 TEST(BudgetCommand, PrintsOneJsonDocument) {

@@ -3,9 +3,9 @@
 
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/json.h"
 #include "plimsoll/cli/cli_testing.h"
 #include "plimsoll/cli/replay/plan_compare.h"
 #include "plimsoll/cli/replay/plan_report.h"
@@ -49,7 +49,7 @@ TEST_F(PlanCommand, PrintsPeakBoundAndProof) {
 
 TEST_F(PlanCommand, PrintsOneJsonDocument) {
   EXPECT_EQ(run({path("in.csv"), "--json", "--capacity", "1KiB"}), 0);
-  const auto json = nlohmann::json::parse(out_);
+  const auto json = parse_json(out_);
   EXPECT_EQ(json["buffers"], 3);
   EXPECT_EQ(json["peak"], 96);
   EXPECT_EQ(json["lower_bound"], 96);
@@ -62,7 +62,7 @@ TEST_F(PlanCommand, EndsWithThreeAndTheBoundWhenItCannotFit) {
   EXPECT_EQ(run({path("in.csv"), "--capacity", "95"}), 3);
   EXPECT_THAT(out_, HasSubstr("infeasible: at least 96 B are needed, 1 B more than the capacity"));
   EXPECT_EQ(run({path("in.csv"), "--capacity", "95", "--json"}), 3);
-  EXPECT_EQ(nlohmann::json::parse(out_)["proof"], "infeasible");
+  EXPECT_EQ(parse_json(out_)["proof"], "infeasible");
 }
 
 TEST_F(PlanCommand, NamesLineAndColumnOfAFaultAndEndsWithOne) {

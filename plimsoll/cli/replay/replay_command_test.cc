@@ -3,8 +3,8 @@
 
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
+#include "plimsoll/base/json.h"
 #include "plimsoll/base/sanitized_testing.h"
 #include "plimsoll/cli/cli_testing.h"
 
@@ -19,7 +19,7 @@ TEST(ReplayCommand, PrintsOneJsonDocumentAndNothingElse) {
   const CliResult result = run_cli({"replay", kMlp, "--policy", "bfc", "--growth", "--json", "--repeat", "2"});
   EXPECT_EQ(result.code, 0);
   EXPECT_EQ(result.errors, "");
-  const auto json = nlohmann::json::parse(result.out);
+  const auto json = parse_json(result.out);
   EXPECT_EQ(json["trace"], "mlp_mnist_train.csv.gz");
   EXPECT_EQ(json["policy"], "bfc");
   EXPECT_EQ(json["ops"], 4208);
@@ -44,7 +44,7 @@ TEST(ReplayCommand, EndsSoonWhenARequestIsLargerThanAllAddresses) {
 TEST(ReplayCommand, EndsWith3AfterARefusalAndCountsIt) {
   const CliResult result = run_cli({"replay", kMlp, "--policy", "bfc", "--limit", "13MiB", "--json", "--repeat", "1"});
   EXPECT_EQ(result.code, 3);
-  const auto json = nlohmann::json::parse(result.out);
+  const auto json = parse_json(result.out);
   EXPECT_GT(json["refusals"].get<int>(), 0);
   EXPECT_EQ(json["limit"], 13 << 20);
   EXPECT_LE(json["peak_reserved"].get<std::size_t>(), std::size_t{13} << 20);
@@ -107,7 +107,7 @@ TEST(ReplayCommand, ReplaysAnEmptyTrace) {
   const CliResult result = run_cli({"replay", path, "--policy", "bfc", "--json"});
   std::filesystem::remove(path);
   EXPECT_EQ(result.code, 0) << result.errors;
-  EXPECT_EQ(nlohmann::json::parse(result.out)["peak_reserved"], 0);
+  EXPECT_EQ(parse_json(result.out)["peak_reserved"], 0);
 }
 
 }  // namespace

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 
 #include "plimsoll/base/bytes.h"
+#include "plimsoll/base/json.h"
 #include "plimsoll/cli/table.h"
 
 namespace plimsoll {
@@ -80,7 +80,7 @@ std::string replay_json(const Trace& trace, const ReplayOptions& options, const 
   document["repeat"] = options.repeat;
   document["never_freed"] = trace.never_freed;
   document["pages_moved"] = result.pages_moved;
-  return document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+  return json_text(document, 2);
 }
 
 bool output_shows_unicode() {

@@ -21,6 +21,7 @@ namespace {
 struct Arguments {
   std::string budget = "24MiB", out = "plimsoll_demo";
   int epochs = 10;
+  double max_slowdown = 8;
   bool json = false;
 };
 
@@ -31,8 +32,8 @@ void print_json(const DemoResult& result, std::size_t budget) {
                                   {"peak_bytes", result.peak_bytes},
                                   {"budget_bytes", budget},
                                   {"forecast_bytes", result.forecast_bytes},
-                                  {"recomputed", 0},
-                                  {"spilled_bytes", 0},
+                                  {"recomputed", result.recomputed},
+                                  {"spilled_bytes", result.spilled_bytes},
                                   {"seconds", result.seconds},
                                   {"checkpoint", result.checkpoint},
                                   {"logs", result.logs},
@@ -49,6 +50,8 @@ void print_story(const DemoResult& result, std::size_t budget) {
   table.add({"real peak", format_bytes(result.peak_bytes),
              fmt::format("{:.0f} % of the budget",
                          100.0 * static_cast<double>(result.peak_bytes) / static_cast<double>(budget))});
+  if (result.recomputed > 0)
+    table.add({"recomputed", fmt::format("{:.1f} %", 100 * result.recomputed), "of the work of steps"});
   std::printf("\n%s", table.text().c_str());
   std::printf(
       "\n%.2f s per epoch. Foreseeing the next hour of a part it never saw, it errs by %.1f cm on average;\n"
@@ -80,8 +83,11 @@ void run(const Arguments& arguments) {
         format_bytes(budget).c_str());
   std::fflush(stdout);
   bound_device(budget);
-  const DemoResult result =
-      run_demo({.budget = budget, .out = arguments.out, .epochs = arguments.epochs, .verbose = arguments.json ? 0 : 1});
+  const DemoResult result = run_demo({.budget = budget,
+                                      .out = arguments.out,
+                                      .epochs = arguments.epochs,
+                                      .verbose = arguments.json ? 0 : 1,
+                                      .max_slowdown = arguments.max_slowdown});
   arguments.json ? print_json(result, budget) : print_story(result, budget);
   std::fflush(stdout);
 }
@@ -99,6 +105,10 @@ void add_demo_command(CommandLine& line) {
       .value("DIR")
       .show_default();
   command.option("--epochs", arguments->epochs, "Passes over the series").check(between(1, 1000)).show_default();
+  command.option("--max-slowdown", arguments->max_slowdown, "Refuse a budget in which steps take longer than this")
+      .check(positive_number())
+      .value("F")
+      .show_default();
   command.flag("--json", arguments->json, "Print one JSON document and nothing else");
   command.notes(
       "Needs no files: the series is made by a formula. Ends with 3 when the training does not fit the budget.");

@@ -3,9 +3,9 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <regex>
 
+#include "plimsoll/base/json.h"
 #include "plimsoll/cli/cli_testing.h"
 #include "plimsoll/cli/train/demo_series.h"
 #include "plimsoll/device/config.h"
@@ -42,7 +42,7 @@ TEST(HarbourLevels, AreTheSameEveryTimeAndLookLikeTides) {
 
 TEST_F(DemoCommand, TrainsInsideItsBudgetAndLeavesItsFiles) {
   ASSERT_EQ(run({"--json"}), 0) << error_;
-  const auto json = nlohmann::json::parse(out_);
+  const auto json = parse_json(out_);
   EXPECT_EQ(json["epochs"], 1);
   EXPECT_LE(json["peak_bytes"].get<std::size_t>(), json["budget_bytes"].get<std::size_t>());
   EXPECT_GT(json["peak_bytes"].get<std::size_t>(), 1u << 20);
@@ -76,7 +76,7 @@ TEST_F(DemoCommand, ARefusalIsTheFirstThatDoctorAndReportSay) {
   EXPECT_THAT(told.out, HasSubstr("a batch of about "));
   EXPECT_THAT(told.out, Not(HasSubstr("othing was refused")));
   EXPECT_THAT(told.out, Not(HasSubstr("still fit")));
-  const auto json = nlohmann::json::parse(run_cli({"doctor", folder_ + "/run.trace", "--json"}).out);
+  const auto json = parse_json(run_cli({"doctor", folder_ + "/run.trace", "--json"}).out);
   EXPECT_EQ(json["refusals"], 1);
   EXPECT_EQ(json["findings"][0]["kind"], "refused");
   EXPECT_EQ(json["findings"][0]["level"], "problem");
@@ -86,7 +86,7 @@ TEST_F(DemoCommand, ARefusalIsTheFirstThatDoctorAndReportSay) {
 TEST_F(DemoCommand, EndsWith3WhenTheBudgetIsTooSmall) {
   EXPECT_EQ(run({"--budget", "1MiB", "--json"}), 3);
   EXPECT_THAT(error_, HasSubstr("budget \"demo\" of 1.0 MiB"));
-  const auto json = nlohmann::json::parse(out_);
+  const auto json = parse_json(out_);
   EXPECT_EQ(json["error"]["kind"], "out_of_memory");
   EXPECT_THAT(error_, HasSubstr(json["error"]["message"].get<std::string>()));
   EXPECT_GT(json["error"]["smallest_sufficient_bytes"].get<std::size_t>(), 1u << 20);

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/json.h"
 #include "plimsoll/base/make_directories.h"
 #include "plimsoll/cli/train/demo_series.h"
 #include "plimsoll/io/checkpoint_state.h"
@@ -44,7 +44,7 @@ std::size_t foresee(const Model& model) {
                               {"smallest_budget_bytes", forecast.smallest_budget},
                               {"batch_size", kBatch},
                               {"by_category", forecast.by_category}};
-  trace_text("@forecast " + record.dump());
+  trace_text("@forecast " + json_text(record));
   return forecast.peak_bytes;
 }
 
@@ -67,10 +67,11 @@ Prepared prepare(const std::vector<float>& levels) {
   return {train, validation, test, make_model()};
 }
 
-History fit(const Prepared& prepared, const FitOptions& options) {
-  FitOptions told = options;
-  told.validation_data = prepared.validation.batch(kBatch);
-  return prepared.model.fit(prepared.train.shuffle(static_cast<std::size_t>(kHours), {.seed = 7}).batch(kBatch), told);
+History fit(Prepared& prepared, const FitOptions& options) {
+  FitOptions with_validation = options;
+  with_validation.validation_data = prepared.validation.batch(kBatch);
+  return prepared.model.fit(prepared.train.shuffle(static_cast<std::size_t>(kHours), {.seed = 7}).batch(kBatch),
+                            with_validation);
 }
 
 // When not even the network could be made: throws the budget that would do for everything.
@@ -78,11 +79,11 @@ void refuse_early(const std::vector<float>& levels, std::size_t limit) {
   const Budget all("demo", SIZE_MAX / 2);
   const BudgetScope inside(all);
   const TidyScope scope;
-  const Prepared prepared = prepare(levels);
+  Prepared prepared = prepare(levels);
   try {
     const Budget nothing("fit", 1, all);
     const BudgetScope tight(nothing);
-    fit(prepared, {.verbose = 0});
+    fit(prepared, {.verbose = 0, .budget = SIZE_MAX / 4});  // So that it may recompute.
   } catch (const OutOfMemory& error) {
     OutOfMemoryDetails details;
     details.limit = limit;
@@ -119,7 +120,7 @@ DemoResult run_demo(const DemoOptions& options) {
     TraceRecorder recorder({.path = result.trace});
     const BudgetScope inside(budget);
     const TidyScope scope;
-    const Prepared prepared = prepare(levels);
+    Prepared prepared = prepare(levels);
     is_prepared = true;
     result.forecast_bytes = foresee(prepared.model);
     const auto start = std::chrono::steady_clock::now();
@@ -129,10 +130,13 @@ DemoResult run_demo(const DemoOptions& options) {
                        .callbacks = {callbacks::ModelCheckpoint(checkpoints + "/cp-{epoch:04d}.ckpt",
                                                                 {.save_best_only = true, .save_weights_only = true}),
                                      callbacks::TensorBoard(result.logs)},
-                       .budget = options.budget});
+                       .budget = options.budget,
+                       .max_slowdown = options.max_slowdown});
     result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     result.epochs = static_cast<int>(history.num_epochs());
     result.peak_bytes = history.peak_bytes();  // As the forecast counts it, and as the lines of the epochs say.
+    result.recomputed = history.recomputed_fraction();
+    result.spilled_bytes = history.spilled_bytes();
     result.loss = history["loss"].back();
     result.validation_loss = history["val_loss"].back();
     result.error_metres = prepared.model.evaluate(prepared.test.batch(kBatch))["mae"];

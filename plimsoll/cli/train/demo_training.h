@@ -11,11 +11,14 @@ struct DemoOptions {
   std::size_t budget = 0;
   std::filesystem::path out;  // Where checkpoint, logs, trace and report go.
   int epochs = 10;
-  int verbose = 1;  // As of fit.
+  int verbose = 1;          // As of fit.
+  double max_slowdown = 8;  // As of fit.
 };
 
 struct DemoResult {
   std::size_t forecast_bytes = 0, peak_bytes = 0;
+  double recomputed = 0;  // How much of the steps' work was recomputing.
+  std::size_t spilled_bytes = 0;
   int epochs = 0;
   double seconds = 0;
   float loss = 0, validation_loss = 0;

@@ -3,11 +3,13 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "plimsoll/base/atomic_file.h"
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/cli/command.h"
 #include "plimsoll/cli/option_checks.h"
 #include "plimsoll/cli/print_document.h"
 #include "plimsoll/cli/table.h"
+#include "plimsoll/cli/train/forecast_picture.h"
 #include "plimsoll/cli/train/training_choice.h"
 #include "plimsoll/device/device_memory.h"
 #include "plimsoll/model/keras/layers_model.h"
@@ -20,44 +22,90 @@ struct Options {
   std::string model;
   std::size_t batch = 32;
   TrainingChoice choice;
-  std::string budget;
+  std::string budget, svg;
   bool json = false;
 };
 
-void print_json(const MemoryForecast& forecast, bool fits, std::size_t largest) {
+// The largest batches that fit: at the speed of a step without a budget, half as slow again, and at any price.
+struct LargestBatches {
+  std::size_t natural = 0, half_slower = 0, any = 0;
+};
+
+void print_json(const MemoryForecast& forecast, bool fits, const LargestBatches& largest) {
   nlohmann::ordered_json document;
   document["peak_bytes"] = forecast.peak_bytes;
   document["lower_bound_bytes"] = forecast.lower_bound_bytes;
   document["smallest_budget_bytes"] = forecast.smallest_budget;
   document["by_category"] = forecast.by_category;
-  document["max_batch_size"] = largest;
+  document["max_batch_size"] = largest.any;
+  document["max_batch_sizes"] = {{"1", largest.natural}, {"1.5", largest.half_slower}, {"any", largest.any}};
   document["fits"] = fits;
   document["largest_op"] = forecast.largest_op;
   document["largest_op_bytes"] = forecast.largest_op_bytes;
+  document["floor_bytes"] = forecast.floor_bytes;
+  document["floor_step"] = forecast.floor_step;
+  document["front"] = nlohmann::ordered_json::array();
+  for (const BudgetPoint& point : forecast.front)
+    document["front"].push_back({{"bytes", point.bytes}, {"slowdown", point.slowdown}});
   print_document(document);
 }
 
-void print_text(const MemoryForecast& forecast, const Options& options, bool fits, std::size_t largest) {
+// Some of the front, its ends among them.
+std::string front_table(const MemoryForecast& forecast) {
+  constexpr std::size_t kRows = 10;
+  const std::vector<BudgetPoint>& front = forecast.front;
+  Table table({"budget", "", "bytes", "of the peak", "time of a step"});
+  const std::size_t rows = std::min(kRows, front.size());
+  for (std::size_t row = 0; row < rows; ++row) {
+    const BudgetPoint& point = front[rows == 1 ? 0 : row * (front.size() - 1) / (rows - 1)];
+    table.add({row == 0          ? "peak"
+               : row + 1 == rows ? "smallest"
+                                 : "",
+               format_bytes(point.bytes), fmt::format("{}", point.bytes),
+               fmt::format("{:.0f} %", 100.0 * static_cast<double>(point.bytes) / static_cast<double>(front[0].bytes)),
+               fmt::format("{:.2f} x", point.slowdown)});
+  }
+  return table.text();
+}
+
+void print_text(const MemoryForecast& forecast, const Options& options, bool fits, const LargestBatches& largest) {
   Table table({"at the peak", "", "bytes"});
+  const auto add = [&](const std::string& name, std::size_t bytes) {
+    table.add({name, format_bytes(bytes), fmt::format("{}", bytes)});
+  };
   for (const auto& [category, bytes] : forecast.by_category)
-    if (bytes > 0) table.add({category, format_bytes(bytes), fmt::format("{}", bytes)});
-  table.add({"peak", format_bytes(forecast.peak_bytes), fmt::format("{}", forecast.peak_bytes)});
-  table.add({"lower bound", format_bytes(forecast.lower_bound_bytes), fmt::format("{}", forecast.lower_bound_bytes)});
-  table.add({"smallest budget", format_bytes(forecast.smallest_budget), fmt::format("{}", forecast.smallest_budget)});
+    if (bytes > 0) add(category, bytes);
+  add("peak", forecast.peak_bytes);
+  add("lower bound", forecast.lower_bound_bytes);
+  add("smallest budget", forecast.smallest_budget);
+  add("floor", forecast.floor_bytes);
   std::printf("%s", table.text().c_str());
-  std::printf("The largest buffer is that of %s: %s.\n", forecast.largest_op.c_str(),
-              format_bytes(forecast.largest_op_bytes).c_str());
-  std::printf("Batches of %zu %s %s; the largest batch that fits is %zu.\n", options.batch, fits ? "fit" : "do not fit",
-              options.budget.empty() ? "the device" : options.budget.c_str(), largest);
+  std::printf("The largest buffer is that of %s: %s. The floor is that of %s.\n", forecast.largest_op.c_str(),
+              format_bytes(forecast.largest_op_bytes).c_str(), forecast.floor_step.c_str());
+  if (forecast.front.size() > 1)
+    std::printf("\nBelow the peak values are recomputed; results are the same.\n%s\n", front_table(forecast).c_str());
+  std::printf("Batches of %zu %s %s; the largest batch that fits is %zu", options.batch, fits ? "fit" : "do not fit",
+              options.budget.empty() ? "the device" : options.budget.c_str(), largest.any);
+  if (largest.any > largest.natural)
+    std::printf(", %zu without recomputing, %zu at 1.5 times the time", largest.natural, largest.half_slower);
+  std::printf(".\n");
 }
 
 void run(const Options& options) {
-  const Model model = load_layers_model(options.model, {.weights = false});
+  Model model = load_layers_model(options.model, {.weights = false});
   compile(model, options.model, options.choice);
   const MemoryForecast forecast = model.forecast({.batch_size = options.batch});
   const std::size_t budget = options.budget.empty() ? memory_stats().bytes_limit : parse_bytes(options.budget);
   const bool fits = forecast.fits(budget);
-  const std::size_t largest = model.max_batch_size(budget);
+  const LargestBatches largest{model.max_batch_size(budget, 1), model.max_batch_size(budget, 1.5),
+                               model.max_batch_size(budget)};
+  if (!options.svg.empty()) {
+    ForecastPicture picture{.title = fmt::format("{}, batches of {}", model.name(), options.batch)};
+    if (!options.budget.empty()) picture.budget = budget;
+    AtomicFile file(options.svg);
+    file.write(forecast_svg(forecast, picture));
+    file.commit();
+  }
   options.json ? print_json(forecast, fits, largest) : print_text(forecast, options, fits, largest);
   std::fflush(stdout);
   if (!fits) throw Exit{3};
@@ -65,21 +113,22 @@ void run(const Options& options) {
 
 }  // namespace
 
-void add_forecast_command(CLI::App& app) {
+void add_forecast_command(CommandLine& app) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand(
-      "forecast", "Say what training a Layers model takes, without running it; exit 3 when it does not fit the budget");
-  command->add_option("MODEL", options->model, "model.json, as TensorFlow.js saves it")->required()->type_name("FILE");
-  command->add_option("--batch", options->batch, "Examples in a batch")->required()->check(at_least(1));
-  add_training_choice(*command, options->choice);
-  command->add_option("--budget", options->budget, "Bytes there are, as 24MiB; left out: the device's")
-      ->check(size_check())
-      ->type_name("SIZE");
-  command->add_flag("--json", options->json, "Print one JSON document");
-  command->footer(
+  Command command(app, "forecast",
+                  "Say what training a Layers model takes, without running it; exit 3 when it does not fit the budget");
+  command.option("MODEL", options->model, "model.json, as TensorFlow.js saves it").required().value("FILE");
+  command.option("--batch", options->batch, "Examples in a batch").required().check(at_least(1));
+  add_training_choice(command, options->choice);
+  command.option("--budget", options->budget, "Bytes there are, as 24MiB; left out: the device's")
+      .check(size_check())
+      .value("SIZE");
+  command.option("--svg", options->svg, "Draw budgets against the time of a step").value("FILE");
+  command.flag("--json", options->json, "Print one JSON document");
+  command.notes(
       "What `plimsoll train` takes with the same model and options, to the byte; largest batches are looked for up to "
       "2^30.");
-  command->callback([options] { run(*options); });
+  command.run([options] { run(*options); });
 }
 
 }  // namespace plimsoll

@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
+#include "plimsoll/base/json.h"
 #include "plimsoll/cli/cli_testing.h"
 #include "plimsoll/model/keras/layers_model.h"
 #include "plimsoll/model/layers/core_layers.h"
@@ -17,7 +17,7 @@ class ForecastCommand : public testing::Test {
  protected:
   void SetUp() override {
     folder_ = testing::TempDir() + "/plimsoll_forecast_command_" + std::to_string(getpid());
-    const Sequential model(
+    Sequential model(
         {layers::Dense(32, {.activation = "relu", .input_shape = {8}, .seed = 1}), layers::Dense(1, {.seed = 2})});
     save_layers_model(model, folder_);
     path_ = folder_ + "/model.json";
@@ -40,7 +40,7 @@ class ForecastCommand : public testing::Test {
 
 TEST_F(ForecastCommand, PrintsOneJsonDocument) {
   ASSERT_EQ(run({"--batch", "16", "--optimizer", "adam", "--json"}), 0);
-  const auto json = nlohmann::json::parse(out_);
+  const auto json = parse_json(out_);
   EXPECT_EQ(json["peak_bytes"], forecast_.peak_bytes);
   EXPECT_EQ(json["smallest_budget_bytes"], forecast_.smallest_budget);
   EXPECT_EQ(json["lower_bound_bytes"], forecast_.lower_bound_bytes);
@@ -51,9 +51,9 @@ TEST_F(ForecastCommand, PrintsOneJsonDocument) {
 
 TEST_F(ForecastCommand, EndsWith3WhenItDoesNotFit) {
   EXPECT_EQ(run({"--batch", "16", "--budget", std::to_string(forecast_.smallest_budget), "--json"}), 0);
-  EXPECT_EQ(nlohmann::json::parse(out_)["max_batch_size"], 16);
+  EXPECT_EQ(parse_json(out_)["max_batch_size"], 16);
   EXPECT_EQ(run({"--batch", "16", "--budget", std::to_string(forecast_.smallest_budget - 1), "--json"}), 3);
-  const auto json = nlohmann::json::parse(out_);
+  const auto json = parse_json(out_);
   EXPECT_EQ(json["fits"], false);
   EXPECT_LT(json["max_batch_size"].get<std::size_t>(), 16u);
 }

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -23,7 +22,7 @@ void run(const Arguments& arguments) {
   if (!arguments.force && std::filesystem::exists(arguments.path))
     throw InvalidArgument(
         fmt::format("new: {} is there already; name another file, or overwrite it with --force", arguments.path));
-  const Model model = make_plain_model(arguments.model);
+  Model model = make_plain_model(arguments.model);
   write_topology(model, arguments.path, false);
   std::size_t parameters = 0;
   for (const Variable& variable : model.weights()) parameters += variable.value().size();
@@ -35,28 +34,28 @@ void run(const Arguments& arguments) {
 
 void add_new_command(CommandLine& app) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App* command = app.add_subcommand("new", "Write a model to train (model.json, without weights)");
-  command->add_option("MODEL", arguments->path, "The file to write")->required()->type_name("FILE");
-  command->add_option("--inputs", arguments->model.inputs, "Sizes of one example: 4, or 20,3 for 20 steps of 3 numbers")
-      ->required()
-      ->delimiter(',')
-      ->check(at_least(1))
-      ->type_name("N[,N...]");
-  command->add_option("--outputs", arguments->model.outputs, "Numbers that it predicts, or classes")
-      ->required()
-      ->check(at_least(1))
-      ->type_name("N");
-  command->add_option("--kind", arguments->model.kind, "dense: any inputs; lstm: steps; cnn: steps or images")
-      ->check(CLI::IsMember({"dense", "lstm", "cnn"}))
-      ->capture_default_str();
-  command->add_flag("--classes", arguments->model.classes, "The outputs are classes, each with its share");
-  command->add_flag("--force", arguments->force, "Overwrite a file that is there");
-  command->footer(
+  Command command(app, "new", "Write a model to train (model.json, without weights)");
+  command.option("MODEL", arguments->path, "The file to write").required().value("FILE");
+  command.option("--inputs", arguments->model.inputs, "Sizes of one example: 4, or 20,3 for 20 steps of 3 numbers")
+      .required()
+      .delimiter(',')
+      .check(at_least(1))
+      .value("N[,N...]");
+  command.option("--outputs", arguments->model.outputs, "Numbers that it predicts, or classes")
+      .required()
+      .check(at_least(1))
+      .value("N");
+  command.option("--kind", arguments->model.kind, "dense: any inputs; lstm: steps; cnn: steps or images")
+      .one_of({"dense", "lstm", "cnn"})
+      .show_default();
+  command.flag("--classes", arguments->model.classes, "The outputs are classes, each with its share");
+  command.flag("--force", arguments->force, "Overwrite a file that is there");
+  command.notes(
       "Example: a model that tells three kinds of flowers by four numbers, trained and asked\n"
       "  plimsoll new flowers.json --inputs 4 --outputs 3 --classes\n"
       "  plimsoll train flowers.json --data flowers.csv --epochs 50\n"
       "  plimsoll predict flowers-trained/model.json --input new.csv");
-  command->callback([arguments] { run(*arguments); });
+  command.run([arguments] { run(*arguments); });
 }
 
 }  // namespace plimsoll

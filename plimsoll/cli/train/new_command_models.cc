@@ -4,10 +4,10 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "plimsoll/base/atomic_file.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/json.h"
 #include "plimsoll/base/make_directories.h"
 #include "plimsoll/model/keras/layers_model.h"
 #include "plimsoll/model/layers/convolution_layers.h"
@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 }
 
 // Convolutions and poolings as long as there is something to make smaller.
-void add_convolutions(const Sequential& model, const PlainModel& what) {
+void add_convolutions(Sequential& model, const PlainModel& what) {
   if (what.inputs.size() == 2) {
     std::int64_t steps = what.inputs[0];
     model.add(layers::Conv1D(32, 3, {.padding = "same", .activation = "relu", .input_shape = Shape(what.inputs)}));
@@ -49,7 +49,7 @@ void add_convolutions(const Sequential& model, const PlainModel& what) {
 }  // namespace
 
 Model make_plain_model(const PlainModel& what) {
-  const Sequential model;
+  Sequential model;
   const Shape inputs(what.inputs);
   if (what.kind == "lstm") {
     if (what.inputs.size() != 2) refuse_inputs(what, "steps and features: --inputs 20,3");
@@ -79,11 +79,11 @@ void write_topology(const Model& model, const std::string& path, bool with_train
     const std::string path;
   } const whole{pattern};
   save_layers_model(model, whole.path, {.include_optimizer = with_training});
-  auto document = nlohmann::ordered_json::parse(read_file(whole.path + "/model.json", std::size_t{1} << 30));
+  auto document = parse_ordered_json(read_file(whole.path + "/model.json", std::size_t{1} << 30));
   document.erase("weightsManifest");
   if (const fs::path parent = fs::path(path).parent_path(); !parent.empty()) make_directories(parent);
   AtomicFile file(path);
-  file.write(document.dump(1) + "\n");
+  file.write(json_text(document, 1) + "\n");
   file.commit();
 }
 

@@ -4,19 +4,19 @@
 #include <filesystem>
 #include <limits>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "plimsoll/base/atomic_file.h"
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/json.h"
 #include "plimsoll/cli/command.h"
 #include "plimsoll/cli/option_checks.h"
 #include "plimsoll/cli/train/table_columns.h"
 #include "plimsoll/cli/train/train_command_data.h"
 #include "plimsoll/device/device_memory.h"
 #include "plimsoll/memory/budget.h"
-#include "plimsoll/model/data/counted.h"
+#include "plimsoll/model/data/plural.h"
 #include "plimsoll/model/keras/layers_model.h"
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/elementwise.h"
@@ -46,7 +46,7 @@ TableColumns columns_for(const Arguments& arguments) {
 // Random weights give random answers.
 void require_weights(const Arguments& arguments) {
   if (!arguments.weights.empty() || arguments.initialize) return;
-  const auto document = nlohmann::json::parse(read_file(arguments.model, std::size_t{1} << 30));
+  const auto document = parse_json(read_file(arguments.model, std::size_t{1} << 30));
   if (document.contains("weightsManifest")) return;
   throw InvalidArgument(
       fmt::format("predict: {} has no weights, its answers would be random; give those of a checkpoint with --weights, "
@@ -99,13 +99,13 @@ Answers predict_table(const Arguments& arguments, const Model& model, const Tabl
   const ModelEnds ends(model);
   if (ends.inputs.size() != 1)
     throw InvalidArgument(fmt::format("{}: the model has {}; a CSV has one table, use an npz", arguments.input,
-                                      counted(ends.inputs.size(), "input")));
+                                      plural(ends.inputs.size(), "input")));
   const CsvFile file(arguments.input, csv_options(arguments, ends, columns),
                      reading_progress(arguments.input, arguments.json));
   if (file.num_examples() == 0)
     throw InvalidArgument(columns.look_back > 0
                               ? fmt::format("predict: {} has {}, the model looks back at {}; give it more",
-                                            arguments.input, counted(file.num_rows(), "row"), columns.look_back)
+                                            arguments.input, plural(file.num_rows(), "row"), columns.look_back)
                               : fmt::format("predict: {} has no rows", arguments.input));
   Answers answers;
   std::vector<std::vector<Tensor>> parts(ends.outputs.size());
@@ -144,7 +144,7 @@ void print_json(const Model& model, const std::vector<Tensor>& outputs, const Ar
       {"dropped_rows", lacking_rows},
       {"peak_bytes", memory_stats().peak_bytes_in_use},
       {"out", arguments.out.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(arguments.out)}};
-  std::printf("%s\n", document.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace).c_str());
+  std::printf("%s\n", json_text(document).c_str());
 }
 
 void predict(const Arguments& arguments) {
@@ -182,41 +182,37 @@ void predict(const Arguments& arguments) {
   std::fflush(stdout);
   if (answers.lacking > 0)
     std::fprintf(stderr, "plimsoll: %s of %s without all values; in %s there is nan\n",
-                 counted(answers.lacking, columns.look_back > 0 ? "window" : "line").c_str(), arguments.input.c_str(),
+                 plural(answers.lacking, columns.look_back > 0 ? "window" : "line").c_str(), arguments.input.c_str(),
                  answers.lacking == 1 ? "its place" : "their places");
 }
 
 }  // namespace
 
-void add_predict_command(CLI::App& app) {
+void add_predict_command(CommandLine& app) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App* command = app.add_subcommand("predict", "Ask a Layers model; its answers go to standard output as CSV");
-  command->add_option("MODEL", arguments->model, "model.json")->required()->type_name("FILE");
+  Command command(app, "predict", "Ask a Layers model; its answers go to standard output as CSV");
+  command.option("MODEL", arguments->model, "model.json").required().value("FILE");
+  command.option("--input", arguments->input, "A CSV, npy, npz or JSON file; columns beyond the inputs are ignored")
+      .required()
+      .value("FILE");
+  command.option("--weights", arguments->weights, "A checkpoint to load first").value("PREFIX");
+  command.option("--out", arguments->out, "Write to this file instead: .csv, .npy, .npz or .json").value("FILE");
   command
-      ->add_option("--input", arguments->input, "A CSV, npy, npz or JSON file; columns beyond the inputs are ignored")
-      ->required()
-      ->type_name("FILE");
-  command->add_option("--weights", arguments->weights, "A checkpoint to load first")->type_name("PREFIX");
-  command->add_option("--out", arguments->out, "Write to this file instead: .csv, .npy, .npz or .json")
-      ->type_name("FILE");
-  command
-      ->add_option("--columns", arguments->columns_file,
-                   "columns.json of the training; left out: the one beside the weights or the model")
-      ->type_name("FILE");
-  add_missing_option(*command, arguments->columns, "What an empty field is; drop: the answer to its line is nan");
-  add_header_option(*command, arguments->columns);
-  command->add_option("--batch", arguments->batch, "Examples at a time")->check(at_least(1))->capture_default_str();
-  command->add_option("--budget", arguments->budget, "Bytes that it may take: 64MiB")
-      ->check(size_check())
-      ->type_name("SIZE");
-  command->add_flag("--json", arguments->json, "Print one JSON document and nothing else");
-  command->add_flag("--initialize", arguments->initialize, "Take random weights for a model that has none");
-  command->footer(
+      .option("--columns", arguments->columns_file,
+              "columns.json of the training; left out: the one beside the weights or the model")
+      .value("FILE");
+  add_missing_option(command, arguments->columns, "What an empty field is; drop: the answer to its line is nan");
+  add_header_option(command, arguments->columns);
+  command.option("--batch", arguments->batch, "Examples at a time").check(at_least(1)).show_default();
+  command.option("--budget", arguments->budget, "Bytes that it may take: 64MiB").check(size_check()).value("SIZE");
+  command.flag("--json", arguments->json, "Print one JSON document and nothing else");
+  command.flag("--initialize", arguments->initialize, "Take random weights for a model that has none");
+  command.notes(
       "Ends with 3 when it does not fit the budget. A model that was trained with --look-back N answers each N rows "
       "after one another; the last answer is about what follows the file.\n"
       "Example:\n"
       "  plimsoll predict prices-trained/model.json --input prices.csv --out answers.csv");
-  command->callback([arguments] { predict(*arguments); });
+  command.run([arguments] { predict(*arguments); });
 }
 
 }  // namespace plimsoll

@@ -73,7 +73,7 @@ class RecordedTraining : public testing::Test {
 };
 
 TEST_F(RecordedTraining, NamesWhatLiesInsideOfAPlannedStep) {
-  const Sequential model = make_model();
+  Sequential model = make_model();
   {
     TraceRecorder recorder({.path = path_});
     model.fit(x_, y_, {.epochs = 1, .batch_size = 32, .verbose = 0});
@@ -99,7 +99,7 @@ TEST_F(RecordedTraining, NamesWhatLiesInsideOfAPlannedStep) {
 }
 
 TEST_F(RecordedTraining, AddsUpToTheBytesInUseAtAllTimes) {
-  const Sequential model = make_model();
+  Sequential model = make_model();
   {
     TraceRecorder recorder({.path = path_});
     model.fit(x_, y_, {.epochs = 2, .batch_size = 64, .verbose = 0});
@@ -134,7 +134,7 @@ TEST_F(RecordedTraining, TellsTracedFunctionsToo) {
 }
 
 TEST_F(RecordedTraining, KnowsTheNamesOfWhatWasThereBefore) {
-  const Sequential model = make_model();
+  Sequential model = make_model();
   model.train_on_batch(x_, y_);  // Then there are weights, and the optimizer's state.
   const Variable scale(ones({3}), {.name = "scale"});
   const Tensor table = constant({1.f, 2.f}, {.name = "table"});
@@ -165,12 +165,12 @@ TEST_F(RecordedTraining, SaysWhereTheScopesOfTensorsBegin) {
   const TraceHistory history = make_trace_history(read());
   std::set<std::string> sites;
   for (const TracedBlock& block : history.blocks) sites.insert(history.names[history.labels[block.label].site]);
-  EXPECT_TRUE(sites.count("cli/recorded_training_test.cc:" + std::to_string(line)));
-  EXPECT_TRUE(sites.count("cli/recorded_training_test.cc:" + std::to_string(line + 2)));
+  EXPECT_TRUE(sites.count("train/recorded_training_test.cc:" + std::to_string(line)));
+  EXPECT_TRUE(sites.count("train/recorded_training_test.cc:" + std::to_string(line + 2)));
 }
 
 TEST_F(RecordedTraining, IsComparedWithTheBudgetByWhatIsChargedToIt) {
-  const Sequential model = make_model();
+  Sequential model = make_model();
   const std::size_t budget = model.forecast({.batch_size = 32}).smallest_budget;
   {
     TraceRecorder recorder({.path = path_});

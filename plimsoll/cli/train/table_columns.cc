@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "plimsoll/base/atomic_file.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/json.h"
 #include "plimsoll/base/make_directories.h"
-#include "plimsoll/model/data/counted.h"
+#include "plimsoll/model/data/plural.h"
 
 namespace plimsoll {
 namespace {
@@ -61,7 +61,7 @@ std::string TableColumns::to_json() const {
     document["horizon"] = horizon;
   }
   try {
-    return document.dump(1) + "\n";
+    return strict_json_text(document, 1) + "\n";
   } catch (const nlohmann::json::exception&) {
     throw InvalidArgument("train: names or categories of the CSV are not UTF-8; convert the file");
   }
@@ -78,7 +78,7 @@ void TableColumns::save(const std::string& folder) const {
 TableColumns TableColumns::load(const std::string& path) {
   TableColumns columns;
   try {
-    const auto document = nlohmann::json::parse(read_file(path, kMostBytes));
+    const auto document = parse_json(read_file(path, kMostBytes));
     const bool plain = document.at("version") == 1;
     if (document.at("format") != "plimsoll-columns" || (!plain && document.at("version") != 2))
       throw Corruption(fmt::format("{}: is not a description of columns that this version knows", path));
@@ -123,7 +123,7 @@ CsvOptions TableColumns::options_for(const std::string& path, std::optional<bool
   if (!whole && !inputs_only) {
     const auto missing = std::find_if_not(features.begin(), features.end(), has);
     throw InvalidArgument(fmt::format(
-        "{}: has {}, the training data {}{}; give it the same columns", path, counted(first.size(), "column"),
+        "{}: has {}, the training data {}{}; give it the same columns", path, plural(first.size(), "column"),
         names.size(),
         has_header && missing != features.end() ? fmt::format("; \"{}\" is not in the first line", *missing) : ""));
   }

@@ -11,7 +11,7 @@
 #include "plimsoll/cli/option_checks.h"
 #include "plimsoll/cli/print_document.h"
 #include "plimsoll/cli/train/train_command_run.h"
-#include "plimsoll/model/data/counted.h"
+#include "plimsoll/model/data/plural.h"
 
 namespace plimsoll {
 namespace {
@@ -41,8 +41,8 @@ void print_json(const TrainArguments& arguments, const TrainOutcome& outcome) {
       {"streamed", outcome.streams},
       {"shuffled_examples", outcome.shuffled_examples},
       {"budget_bytes", or_null(!arguments.budget.empty(), outcome.budget)},
-      {"recomputed", 0},
-      {"spilled_bytes", 0},
+      {"recomputed", history.recomputed_fraction()},
+      {"spilled_bytes", history.spilled_bytes()},
       {"checkpoint", text_or_null(outcome.checkpoint)},
       {"report", text_or_null(outcome.report)},
       {"trace", text_or_null(outcome.trace)},
@@ -54,9 +54,12 @@ void print_json(const TrainArguments& arguments, const TrainOutcome& outcome) {
 
 void print_text(const TrainArguments& arguments, const TrainOutcome& outcome) {
   if (outcome.dropped_rows > 0)
-    std::printf("Left out %s of %s without all values.\n", counted(outcome.dropped_rows, "line").c_str(),
+    std::printf("Left out %s of %s without all values.\n", plural(outcome.dropped_rows, "line").c_str(),
                 arguments.data.c_str());
   std::printf("Peak %s in use.\n", format_bytes_exactly(outcome.history.peak_bytes()).c_str());
+  if (outcome.history.recomputed_fraction() > 0)
+    std::printf("To stay inside the budget, %.1f %% of the work was recomputing.\n",
+                100 * outcome.history.recomputed_fraction());
   if (!outcome.checkpoint.empty()) std::printf("The weights are in %s.\n", outcome.checkpoint.c_str());
   std::printf("The model is in %s. Ask it: plimsoll predict %s/model.json --input FILE\n", outcome.out.c_str(),
               outcome.out.c_str());
@@ -70,77 +73,82 @@ void run(const TrainArguments& arguments) {
   std::fflush(stdout);
   if (outcome.signal == 0) return;
   std::fprintf(stderr, "plimsoll: interrupted after %s; the model is in %s\n",
-               counted(outcome.history.num_epochs(), "epoch").c_str(), outcome.out.c_str());
+               plural(outcome.history.num_epochs(), "epoch").c_str(), outcome.out.c_str());
   throw Exit{128 + outcome.signal};
 }
 
-void add_data_options(CLI::App& command, TrainArguments& arguments) {
-  command.add_option("--data", arguments.data, "Examples: a CSV, also gzipped, or an npz with x and y")
-      ->required()
-      ->type_name("FILE");
-  CLI::Option* const validation =
-      command.add_option("--validation", arguments.validation, "The same, to look at after each epoch");
-  validation->type_name("FILE");
+void add_data_options(Command& command, TrainArguments& arguments) {
+  command.option("--data", arguments.data, "Examples: a CSV, also gzipped, or an npz with x and y")
+      .required()
+      .value("FILE");
+  Option validation = command.option("--validation", arguments.validation, "The same, to look at after each epoch");
+  validation.value("FILE");
   command
-      .add_option("--validation-split", arguments.columns.validation_split,
-                  "Keep this share of the examples for that: drawn ones, or with --look-back the last rows")
-      ->excludes(validation)
-      ->check(fraction())
-      ->type_name("F");
+      .option("--validation-split", arguments.columns.validation_split,
+              "Keep this share of the examples for that: drawn ones, or with --look-back the last rows")
+      .excludes(validation)
+      .check(fraction())
+      .value("F");
   add_table_options(command, arguments.columns);
 }
 
-void add_training_options(CLI::App& command, TrainArguments& arguments) {
-  command.add_option("--epochs", arguments.epochs, "How often all examples are seen; with --resume: in total")
-      ->check(at_least(0))
-      ->capture_default_str();
-  command.add_option("--batch", arguments.batch, "Examples in a step")->check(at_least(1))->capture_default_str();
+void add_training_options(Command& command, TrainArguments& arguments) {
+  command.option("--epochs", arguments.epochs, "How often all examples are seen; with --resume: in total")
+      .check(at_least(0))
+      .show_default();
+  command.option("--batch", arguments.batch, "Examples in a step").check(at_least(1)).show_default();
   add_training_choice(command, arguments.choice);
-  command.add_option("--seed", arguments.seed, "For initial weights, order, split and dropout: the same again");
-  command.add_flag("--no-shuffle", arguments.no_shuffle, "Take the examples in the order of the file");
+  command.option("--seed", arguments.seed, "For initial weights, order, split and dropout: the same again");
+  command.flag("--no-shuffle", arguments.no_shuffle, "Take the examples in the order of the file");
   command
-      .add_option("--budget", arguments.budget,
-                  "Bytes that training may take, with its data: 64MiB. A CSV that does not fit is streamed")
-      ->check(size_check())
-      ->type_name("SIZE");
+      .option("--budget", arguments.budget,
+              "Bytes that training may take, with its data: 64MiB. A CSV that does not fit is streamed, a step that "
+              "does not fit recomputes")
+      .check(size_check())
+      .value("SIZE");
+  command
+      .option("--max-slowdown", arguments.max_slowdown,
+              "Refuse a budget in which steps are predicted to take longer than this many times")
+      .check(number_at_least(1))
+      .show_default()
+      .value("F");
 }
 
 }  // namespace
 
-void add_train_command(CLI::App& app) {
+void add_train_command(CommandLine& app) {
   auto arguments = std::make_shared<TrainArguments>();
-  CLI::App* command = app.add_subcommand("train", "Train a Layers model (model.json of TensorFlow.js or Keras)");
+  Command command(app, "train", "Train a Layers model (model.json of TensorFlow.js or Keras)");
   command
-      ->add_option("MODEL", arguments->model,
-                   "model.json; one without weights begins with random ones; left out: one is made for the data")
-      ->type_name("FILE");
-  add_data_options(*command, *arguments);
-  add_training_options(*command, *arguments);
-  CLI::Option* const weights = command->add_option("--weights", arguments->weights, "A checkpoint to begin with");
-  weights->type_name("PREFIX");
+      .option("MODEL", arguments->model,
+              "model.json; one without weights begins with random ones; left out: one is made for the data")
+      .value("FILE");
+  add_data_options(command, *arguments);
+  add_training_options(command, *arguments);
+  Option weights = command.option("--weights", arguments->weights, "A checkpoint to begin with");
+  weights.value("PREFIX");
   command
-      ->add_option("--resume", arguments->resume,
-                   "Go on with the newest checkpoint of this folder: its weights, optimizer, epoch and columns")
-      ->excludes(weights)
-      ->type_name("DIR");
-  command->add_option("--checkpoint", arguments->checkpoint, "Folder for a checkpoint after each epoch")
-      ->type_name("DIR");
+      .option("--resume", arguments->resume,
+              "Go on with the newest checkpoint of this folder: its weights, optimizer, epoch and columns")
+      .excludes(weights)
+      .value("DIR");
+  command.option("--checkpoint", arguments->checkpoint, "Folder for a checkpoint after each epoch").value("DIR");
   command
-      ->add_option("--out", arguments->out,
-                   "Folder for the trained model: model.json and weights.bin; left out: MODEL-trained")
-      ->type_name("DIR");
-  command->add_option("--logdir", arguments->logdir, "Folder for TensorBoard")->type_name("DIR");
-  command->add_option("--report", arguments->report, "One HTML page about the memory; its trace lies beside it")
-      ->type_name("FILE");
-  command->add_flag("--json", arguments->json, "Print one JSON document and nothing else");
-  command->footer(
+      .option("--out", arguments->out,
+              "Folder for the trained model: model.json and weights.bin; left out: MODEL-trained")
+      .value("DIR");
+  command.option("--logdir", arguments->logdir, "Folder for TensorBoard").value("DIR");
+  command.option("--report", arguments->report, "One HTML page about the memory; its trace lies beside it")
+      .value("FILE");
+  command.flag("--json", arguments->json, "Print one JSON document and nothing else");
+  command.notes(
       "Ends with 3 when it does not fit the budget, with 130 after Ctrl-C and 143 after SIGTERM, when the model is "
       "saved.\n"
       "Example: the price of tomorrow by those of the last 20 days, then 10 more epochs\n"
       "  plimsoll train --data prices.csv --target close --look-back 20 --validation-split 0.2 --checkpoint run\n"
       "  plimsoll train --resume run --data prices.csv --validation-split 0.2 --epochs 20\n"
       "  plimsoll predict prices-trained/model.json --input prices.csv");
-  command->callback([arguments] { run(*arguments); });
+  command.run([arguments] { run(*arguments); });
 }
 
 }  // namespace plimsoll

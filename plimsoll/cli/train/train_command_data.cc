@@ -5,14 +5,14 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "plimsoll/base/atomic_file.h"
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/json.h"
 #include "plimsoll/device/device.h"
 #include "plimsoll/io/npz.h"
-#include "plimsoll/model/data/counted.h"
+#include "plimsoll/model/data/plural.h"
 #include "plimsoll/model/keras/layers_model.h"
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/elementwise.h"
@@ -85,14 +85,22 @@ Dataset fit_batches(const Dataset& batches, const Model& model, const std::strin
 std::size_t blocks(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 // What a step of the model takes, when that is known before there is a batch.
-std::optional<std::size_t> step_bytes(const Model& model, std::size_t batch) {
+std::optional<MemoryForecast> step_forecast(const Model& model, std::size_t batch) {
   try {
-    return model.forecast({.batch_size = batch}).smallest_budget;
+    return model.forecast({.batch_size = batch});
   } catch (const FailedPrecondition&) {
     return std::nullopt;
   } catch (const InvalidArgument&) {
     return std::nullopt;
   }
+}
+
+// Data takes what a step leaves. Where the step has to recompute, it gets half of what it could use.
+std::size_t room_for_data(const Model& model, std::size_t batch, std::size_t budget) {
+  const std::optional<MemoryForecast> step = step_forecast(model, batch);
+  if (!step) return budget - budget / 2;
+  if (budget >= step->peak_bytes) return budget - step->peak_bytes;
+  return (budget - std::min(budget, step->smallest_budget)) / 2;
 }
 
 struct Npz {
@@ -167,8 +175,7 @@ TrainingData make_training_data(const TrainingTable& table, const CsvFile* valid
   if (!validation && table.validation()) held_validation = file.held(*table.validation());
   const auto bytes_of = [](const Dataset& rows) { return rows.is_set() ? rows.node()->held({}).resident : 0; };
   data.held_bytes = bytes_of(held) + bytes_of(held_validation);
-  const std::size_t step = step_bytes(model, plan.batch).value_or(plan.budget.value_or(0) / 2);
-  const std::size_t room = plan.budget ? *plan.budget - std::min(*plan.budget, step)
+  const std::size_t room = plan.budget ? room_for_data(model, plan.batch, *plan.budget)
                                        : std::min(kHeldWithoutBudget, current_device().arena().limit() / 4);
   data.streams = data.held_bytes > room;
   Dataset rows = held, validation_rows = held_validation;
@@ -208,16 +215,17 @@ TrainingData make_training_data(const std::string& path, const std::string& vali
   std::optional<Npz> other;
   if (!validation.empty()) other.emplace(validation, ends, labels);
   if (other) data.held_bytes += other->bytes;
-  const std::optional<std::size_t> step = step_bytes(model, plan.batch);
-  if (plan.budget && step && *step + data.held_bytes > *plan.budget) {
+  const std::optional<MemoryForecast> forecast = step_forecast(model, plan.batch);
+  const std::size_t step = forecast ? forecast->smallest_budget : 0;
+  if (plan.budget && forecast && step + data.held_bytes > *plan.budget) {
     OutOfMemoryDetails details;
-    details.requested = details.smallest_sufficient_limit = *step + data.held_bytes;
+    details.requested = details.smallest_sufficient_limit = step + data.held_bytes;
     details.limit = *plan.budget;
     details.what = fmt::format(
         "train: the model needs {} for a step with a batch of {}, and {} takes {}, the budget is {}; give a --budget "
         "of {} bytes, or a CSV, which can be streamed",
-        format_bytes_exactly(*step), plan.batch, path, format_bytes_exactly(data.held_bytes),
-        format_bytes_exactly(*plan.budget), *step + data.held_bytes);
+        format_bytes_exactly(step), plan.batch, path, format_bytes_exactly(data.held_bytes),
+        format_bytes_exactly(*plan.budget), step + data.held_bytes);
     throw OutOfMemory(std::move(details));
   }
   Dataset rows = npz.dataset(model), validation_rows;
@@ -231,7 +239,7 @@ TrainingData make_training_data(const std::string& path, const std::string& vali
     data.examples = kept;
     if (kept == 0 || kept == npz.rows)
       throw InvalidArgument(fmt::format("train: {} has {}; a split of {} leaves a part without any", path,
-                                        counted(npz.rows, "example"), validation_split));
+                                        plural(npz.rows, "example"), validation_split));
   }
   data.shuffled_rows = plan.shuffle && data.examples > 1 ? data.examples : 0;
   if (data.shuffled_rows > 0) rows = rows.shuffle(data.examples, {.seed = plan.seed});
@@ -263,7 +271,7 @@ std::vector<Tensor> load_model_inputs(const std::string& path, const Model& mode
   }
   if (given.size() != ends.inputs.size())
     throw InvalidArgument(fmt::format("{}: has {}, the model takes {}; give one for each", path,
-                                      counted(given.size(), "tensor"), counted(ends.inputs.size(), "input")));
+                                      plural(given.size(), "tensor"), plural(ends.inputs.size(), "input")));
   for (std::size_t i = 0; i < given.size(); ++i) given[i] = fitted(given[i], ends.inputs[i], ends.input_dtypes[i]);
   return given;
 }
@@ -309,7 +317,7 @@ void save_tensors(const std::string& path, const std::vector<std::string>& names
                           {"shape", std::vector<std::int64_t>(tensors[i].shape().begin(), tensors[i].shape().end())},
                           {"dtype", "float32"},
                           {"data", tensors[i].cast(f32).to_vector<float>()}});
-    file.write(document.dump());
+    file.write(strict_json_text(document));
   }
   file.commit();
 }

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "plimsoll/base/json.h"
 #include "plimsoll/cli/train/train_command_testing.h"
 #include "plimsoll/io/checkpoint_state.h"
 
@@ -73,7 +74,7 @@ TEST_F(TrainCommand, ResumedTrainingIsTheSameAsTrainingOn) {
   const auto train = [&](std::vector<std::string> more) {
     more.insert(more.begin(), "train");
     more.insert(more.end(), {"--data", path("train.csv"), "--no-shuffle", "--json"});
-    return Json::parse(run(more));
+    return parse_json(run(more));
   };
   const std::string cp = path("cp");
   train({model(), "--epochs", "5", "--out", path("whole")});

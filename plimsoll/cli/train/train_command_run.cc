@@ -12,7 +12,7 @@
 #include "plimsoll/cli/train/train_command_outputs.h"
 #include "plimsoll/device/config.h"
 #include "plimsoll/memory/trace/trace_recorder.h"
-#include "plimsoll/model/data/counted.h"
+#include "plimsoll/model/data/plural.h"
 #include "plimsoll/model/keras/layers_model.h"
 #include "plimsoll/model/model.h"
 #include "plimsoll/model/training/callbacks.h"
@@ -178,7 +178,7 @@ class TrainRun {
     if (data.streams)
       say(fmt::format("There is no room to hold the data: each epoch reads {} again, {}", arguments_.data,
                       data.shuffled_rows > 0 ? fmt::format("shuffled within {} of {}", data.shuffled_rows,
-                                                           counted(data.examples, "example"))
+                                                           plural(data.examples, "example"))
                                              : "in its order"));
     data_ = std::move(data);
   }
@@ -230,7 +230,7 @@ class TrainRun {
   void fit() {
     if (first_epoch_ >= arguments_.epochs && !arguments_.resume.empty())
       say(fmt::format("{} are done already; give a larger --epochs to train on",
-                      counted(static_cast<std::size_t>(first_epoch_), "epoch")));
+                      plural(static_cast<std::size_t>(first_epoch_), "epoch")));
     watch_.emplace();  // Until all is saved.
     try {
       outcome_.history = model_->fit(data_.train, {.epochs = arguments_.epochs,
@@ -238,6 +238,7 @@ class TrainRun {
                                                    .verbose = arguments_.json ? 0 : 1,
                                                    .callbacks = callbacks(),
                                                    .budget = budget_,
+                                                   .max_slowdown = arguments_.max_slowdown,
                                                    .initial_epoch = first_epoch_});
     } catch (...) {
       if (stepped_) save_after_error();
@@ -255,7 +256,7 @@ class TrainRun {
     try {
       save();
       std::fprintf(stderr, "plimsoll: training failed after %s; the model is in %s\n",
-                   counted(epochs_done_, "epoch").c_str(), outcome_.out.c_str());
+                   plural(epochs_done_, "epoch").c_str(), outcome_.out.c_str());
     } catch (const std::exception& error) {
       std::fprintf(stderr, "plimsoll: the model cannot be saved either: %s\n", error.what());
     }

@@ -22,6 +22,7 @@ struct TrainArguments {
   int epochs = 10;
   std::size_t batch = 32;
   std::optional<std::uint64_t> seed;
+  double max_slowdown = 8;
   bool no_shuffle = false, json = false;
 };
 

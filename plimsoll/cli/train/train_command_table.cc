@@ -10,7 +10,7 @@
 
 #include "plimsoll/base/error.h"
 #include "plimsoll/cli/option_checks.h"
-#include "plimsoll/model/data/counted.h"
+#include "plimsoll/model/data/plural.h"
 
 namespace plimsoll {
 namespace {
@@ -134,8 +134,7 @@ TrainingTable::TrainingTable(const std::string& path, const DataOptions& options
     : path_(path), quiet_(options.quiet), columns_(known) {
   if (model && (model->inputs.size() != 1 || model->outputs.size() != 1))
     throw InvalidArgument(fmt::format("{}: the model has {} and {}; a CSV has one table, use an npz", path,
-                                      counted(model->inputs.size(), "input"),
-                                      counted(model->outputs.size(), "output")));
+                                      plural(model->inputs.size(), "input"), plural(model->outputs.size(), "output")));
   CsvOptions csv;
   if (known.is_set()) {
     csv = known.options_for(path, options.has_header(), true);
@@ -159,7 +158,7 @@ TrainingTable::TrainingTable(const std::string& path, const DataOptions& options
     if (csv.targets.empty() || csv.features.empty())
       throw InvalidArgument(
           fmt::format("{}: has {} to train with; training takes one of inputs and one of targets at least", path,
-                      choice.usable.size() == 1 ? "one column" : counted(choice.usable.size(), "column")));
+                      choice.usable.size() == 1 ? "one column" : plural(choice.usable.size(), "column")));
     csv.header = look.has_header;
     csv.look_back = options.look_back;
     csv.horizon = options.horizon;
@@ -204,7 +203,7 @@ void TrainingTable::split(double share, std::uint64_t seed) {
     throw InvalidArgument(
         columns_.look_back > 0
             ? fmt::format("train: {} has no examples{}: {} of {} are fewer than a look-back of {} and a horizon of {}",
-                          path_, what, counted(static_cast<std::size_t>(rows), "row"), path_, columns_.look_back,
+                          path_, what, plural(static_cast<std::size_t>(rows), "row"), path_, columns_.look_back,
                           columns_.horizon)
             : fmt::format("train: {} has no examples{}", path_, what));
   };
@@ -244,19 +243,19 @@ void TrainingTable::require_fit(const ModelEnds& model, bool labels) const {
     if (labels ? columns_.targets.size() == 1 : outputs == kUnknownSize || outputs == targets) return;
     throw InvalidArgument(
         fmt::format("{}: {} of targets make {}, the model gives {} ({}); say which are targets with --target", path_,
-                    counted(columns_.targets.size(), "column"), counted(static_cast<std::size_t>(targets), "number"),
+                    plural(columns_.targets.size(), "column"), plural(static_cast<std::size_t>(targets), "number"),
                     labels ? "one class" : std::to_string(outputs), model.outputs[0].to_string()));
   }
   if (columns_.look_back > 0)
     throw InvalidArgument(fmt::format(
         "{}: {} of {} make inputs of {} numbers, the model takes {} ({}); choose columns with --features, or another "
         "--look-back",
-        path_, counted(static_cast<std::size_t>(columns_.look_back), "row"),
-        counted(columns_.features.size(), "column"), features, wanted, model.inputs[0].to_string()));
+        path_, plural(static_cast<std::size_t>(columns_.look_back), "row"), plural(columns_.features.size(), "column"),
+        features, wanted, model.inputs[0].to_string()));
   throw InvalidArgument(
       fmt::format("{}: has {} beside {} of targets, the model takes {}; say which are targets with "
                   "--target, and which inputs with --features",
-                  path_, counted(columns_.features.size(), "column"), columns_.targets.size(), wanted));
+                  path_, plural(columns_.features.size(), "column"), columns_.targets.size(), wanted));
 }
 
 void TrainingTable::require_shares() const {
@@ -265,7 +264,7 @@ void TrainingTable::require_shares() const {
       throw InvalidArgument(fmt::format(
           "{}: {} of targets for as many classes, but \"{}\" is from {} to {} and not a share of 0 to 1; say which are "
           "targets with --target",
-          path_, counted(columns_.targets.size(), "column"), shown(columns_, {each.column})[0], each.smallest,
+          path_, plural(columns_.targets.size(), "column"), shown(columns_, {each.column})[0], each.smallest,
           each.largest));
 }
 
@@ -284,8 +283,8 @@ void TrainingTable::standardize(bool targets) {
 }
 
 std::string TrainingTable::summary() const {
-  std::string text = fmt::format("{}: {}", path_, counted(file_->num_rows(), "row"));
-  if (validation_) text += fmt::format(", {} for validation", counted(file_->num_examples(*validation_), "example"));
+  std::string text = fmt::format("{}: {}", path_, plural(file_->num_rows(), "row"));
+  if (validation_) text += fmt::format(", {} for validation", plural(file_->num_examples(*validation_), "example"));
   text += fmt::format("; inputs: {}", joined(shown(columns_, columns_.features)));
   text += fmt::format("; {}: {}", columns_.targets.size() == 1 ? "target" : "targets",
                       joined(shown(columns_, columns_.targets)));
@@ -299,40 +298,38 @@ std::string TrainingTable::summary() const {
   return text;
 }
 
-void add_header_option(CLI::App& command, DataOptions& options) {
-  command.add_option("--header", options.header, "Whether the first line of a CSV has the names of its columns")
-      ->check(CLI::IsMember({"yes", "no", "auto"}))
-      ->capture_default_str();
+void add_header_option(Command& command, DataOptions& options) {
+  command.option("--header", options.header, "Whether the first line of a CSV has the names of its columns")
+      .one_of({"yes", "no", "auto"})
+      .show_default();
 }
 
-void add_missing_option(CLI::App& command, DataOptions& options, const char* what) {
-  command.add_option("--missing", options.missing, what)
-      ->check(CLI::IsMember({"error", "zero", "nan", "drop"}))
-      ->capture_default_str();
+void add_missing_option(Command& command, DataOptions& options, const char* what) {
+  command.option("--missing", options.missing, what).one_of({"error", "zero", "nan", "drop"}).show_default();
 }
 
-void add_table_options(CLI::App& command, DataOptions& options) {
-  command.add_option("--target", options.targets,
-                     "Columns of the CSV that are targets, by name or by number from 1; left out: the last");
-  command.add_option("--features", options.features,
-                     "Columns that are inputs; left out: all others, except for dates. A date that is named is used "
-                     "as time");
-  command.add_option("--ignore", options.ignore, "Columns that are left out");
-  command.add_option("--categorical", options.categorical,
-                     "Columns of categories, which become numbers, kept in columns.json; left out: those of text");
-  command.add_option("--look-back", options.look_back, "A time series: an input is this many rows after one another")
-      ->check(at_least(1))
-      ->type_name("N");
-  command.add_option("--horizon", options.horizon, "and a target the targets of this many rows after them")
-      ->check(at_least(1))
-      ->type_name("N")
-      ->capture_default_str();
+void add_table_options(Command& command, DataOptions& options) {
+  command.option("--target", options.targets,
+                 "Columns of the CSV that are targets, by name or by number from 1; left out: the last");
+  command.option("--features", options.features,
+                 "Columns that are inputs; left out: all others, except for dates. A date that is named is used "
+                 "as time");
+  command.option("--ignore", options.ignore, "Columns that are left out");
+  command.option("--categorical", options.categorical,
+                 "Columns of categories, which become numbers, kept in columns.json; left out: those of text");
+  command.option("--look-back", options.look_back, "A time series: an input is this many rows after one another")
+      .check(at_least(1))
+      .value("N");
+  command.option("--horizon", options.horizon, "and a target the targets of this many rows after them")
+      .check(at_least(1))
+      .value("N")
+      .show_default();
   command
-      .add_option("--standardize", options.standardize,
-                  "Bring each column to mean 0 and deviation 1, kept in columns.json; auto: with --look-back, and "
-                  "when there is no MODEL")
-      ->check(CLI::IsMember({"yes", "no", "auto"}))
-      ->capture_default_str();
+      .option("--standardize", options.standardize,
+              "Bring each column to mean 0 and deviation 1, kept in columns.json; auto: with --look-back, and "
+              "when there is no MODEL")
+      .one_of({"yes", "no", "auto"})
+      .show_default();
   add_missing_option(command, options, "What an empty field of an input is; drop: its line is left out");
   add_header_option(command, options);
 }

@@ -10,11 +10,11 @@
 // Throws NotFound for columns that are not there, InvalidArgument for data that cannot be trained with.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "plimsoll/cli/options.h"
 #include "plimsoll/cli/train/new_command_models.h"
 #include "plimsoll/cli/train/table_columns.h"
 #include "plimsoll/model/data/csv_file.h"
@@ -36,9 +36,9 @@ struct DataOptions {
 
   std::optional<bool> has_header() const { return header == "auto" ? std::nullopt : std::optional(header == "yes"); }
 };
-void add_header_option(CLI::App& command, DataOptions& options);
-void add_missing_option(CLI::App& command, DataOptions& options, const char* what);
-void add_table_options(CLI::App& command, DataOptions& options);
+void add_header_option(Command& command, DataOptions& options);
+void add_missing_option(Command& command, DataOptions& options, const char* what);
+void add_table_options(Command& command, DataOptions& options);
 
 // What the model takes: shapes with the batch in front, dtypes, names.
 struct ModelEnds {

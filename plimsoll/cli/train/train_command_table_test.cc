@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "plimsoll/base/json.h"
 #include "plimsoll/cli/train/train_command_testing.h"
 #include "plimsoll/io/npz.h"
 #include "plimsoll/ops/creation.h"
@@ -32,13 +33,13 @@ TEST_F(TrainCommand, LearnsATimeSeriesWithoutAModel) {
                               "0.2", "--epochs", "40", "--learning-rate", "0.01", "--seed", "1"});
   EXPECT_EQ(json["out"], "prices-trained");
   EXPECT_LT(json["metrics"]["val_loss"], 0.05);  // Of 1, the variance.
-  const Json columns = Json::parse(std::ifstream("prices-trained/columns.json"));
+  const Json columns = parse_json(std::ifstream("prices-trained/columns.json"));
   EXPECT_EQ(columns["features"], (Json{"volume", "close"}));
   EXPECT_EQ(columns["targets"], (Json{"close"}));
   EXPECT_EQ(columns["look_back"], 10);
   EXPECT_NEAR(columns["scales"][1]["mean"], 20000, 50);
   const Json answers =
-      Json::parse(run({"predict", "prices-trained/model.json", "--input", data, "--json"}))["outputs"][0];
+      parse_json(run({"predict", "prices-trained/model.json", "--input", data, "--json"}))["outputs"][0];
   EXPECT_EQ(answers["shape"], (Json{291, 2}));
   double worst = 0;
   for (int window = 0; window < 290; ++window)
@@ -71,7 +72,7 @@ TEST_F(TrainCommand, LearnsClassesOfTextWithoutAModel) {
                                "60", "--seed", "2", "--learning-rate", "0.01"});
   EXPECT_THAT(out, HasSubstr("inputs: colour, size; target: kind; colour: text, 2 categories"));
   EXPECT_THAT(out, HasSubstr("left out: when (a date)"));
-  const Json json = Json::parse(
+  const Json json = parse_json(
       run({"predict", "fruit-trained/model.json", "--input", write("new.csv", "size,colour\n9,blue\n"), "--json"}));
   EXPECT_EQ(json["classes"], (Json{"apple", "pear", "plum"}));
   EXPECT_GT(json["outputs"][0]["data"][2], 0.8);
@@ -84,13 +85,13 @@ TEST_F(TrainCommand, ChoosesColumns) {
   const auto features = [&](std::vector<std::string> options) {
     options.insert(options.begin(), {"train", "--data", data, "--epochs", "1", "--out", path("o")});
     run(options);
-    return Json::parse(std::ifstream(path("o/columns.json")))["features"];
+    return parse_json(std::ifstream(path("o/columns.json")))["features"];
   };
   EXPECT_EQ(features({}), (Json{"x", "y", "extra"}));
   EXPECT_EQ(features({"--ignore", "extra"}), (Json{"x", "y"}));
   EXPECT_EQ(features({"--features", "y", "1"}), (Json{"y", "x"}));  // Numbers count from 1, as in messages.
   EXPECT_EQ(features({"--features", "when", "x"}), (Json{"when", "x"}));
-  EXPECT_EQ(Json::parse(std::ifstream(path("o/columns.json")))["dates"], (Json{"when"}));
+  EXPECT_EQ(parse_json(std::ifstream(path("o/columns.json")))["dates"], (Json{"when"}));
   run({"train", "--data", data, "--target", "z"}, 1);
   EXPECT_THAT(errors_, HasSubstr("there is no column \"z\"; there are: x, y, extra, when, t"));
   EXPECT_THAT(errors_, testing::Not(HasSubstr("header")));
@@ -100,7 +101,7 @@ TEST_F(TrainCommand, ChoosesColumns) {
 }
 
 TEST_F(TrainCommand, TakesOneHotTargets) {
-  const Sequential three({layers::Dense(3, {.activation = "softmax", .input_shape = {2}, .seed = 1})});
+  Sequential three({layers::Dense(3, {.activation = "softmax", .input_shape = {2}, .seed = 1})});
   save_layers_model(three, path("three"));
   std::string text = "a,b,p,q,r\n";
   for (int i = 0; i < 30; ++i)
@@ -113,7 +114,7 @@ TEST_F(TrainCommand, TakesOneHotTargets) {
        {std::vector<std::string>{}, std::vector<std::string>{"--target", "p", "q", "r"}}) {
     std::vector<std::string> arguments = {"train", net, "--data", data, "--epochs", "2", "--json"};
     arguments.insert(arguments.end(), targets.begin(), targets.end());
-    EXPECT_TRUE(Json::parse(run(arguments))["metrics"].contains("accuracy"));
+    EXPECT_TRUE(parse_json(run(arguments))["metrics"].contains("accuracy"));
   }
   save_npz(path("hot.npz"), {{"x", zeros({8, 2})}, {"y", ones({8, 3})}});
   run({"train", net, "--data", path("hot.npz"), "--epochs", "1", "--json"});
@@ -151,12 +152,12 @@ TEST_F(TrainCommand, StreamsATableInsideTheBudget) {
 TEST_F(TrainCommand, GoesOnWithTheColumnsOfATrainedModel) {
   const std::string data = write("prices.csv", prices(60));
   run({"train", "--data", data, "--look-back", "5", "--epochs", "1", "--checkpoint", path("cp"), "--json"});
-  const Json before = Json::parse(std::ifstream(path("cp/columns.json")));
+  const Json before = parse_json(std::ifstream(path("cp/columns.json")));
   std::string other = prices(60);
   for (std::size_t at = other.find(",20"); at != std::string::npos; at = other.find(",20", at + 1)) other[at + 1] = '9';
   const std::string far = write("far.csv", other);
   run({"train", "--resume", path("cp"), "--data", far, "--epochs", "2", "--out", path("again"), "--json"});
-  EXPECT_EQ(Json::parse(std::ifstream(path("again/columns.json"))), before);
+  EXPECT_EQ(parse_json(std::ifstream(path("again/columns.json"))), before);
 }
 
 TEST_F(TrainCommand, WritesNewModels) {

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "plimsoll/base/json.h"
 #include "plimsoll/cli/train/train_command_testing.h"
 #include "plimsoll/io/checkpoint_state.h"
 #include "plimsoll/io/npz.h"
@@ -17,18 +18,18 @@ using testing::HasSubstr;
 using Json = nlohmann::json;
 
 TEST_F(TrainCommand, LearnsSavesAndPredicts) {
-  const Json json = Json::parse(run({"train",           model(),
-                                     "--data",          path("train.csv"),
-                                     "--validation",    path("train.csv"),
-                                     "--epochs",        "60",
-                                     "--batch",         "10",
-                                     "--learning-rate", "0.05",
-                                     "--seed",          "3",
-                                     "--checkpoint",    path("cp"),
-                                     "--logdir",        path("logs"),
-                                     "--out",           path("trained"),
-                                     "--report",        path("report.html"),
-                                     "--json"}));
+  const Json json = parse_json(run({"train",           model(),
+                                    "--data",          path("train.csv"),
+                                    "--validation",    path("train.csv"),
+                                    "--epochs",        "60",
+                                    "--batch",         "10",
+                                    "--learning-rate", "0.05",
+                                    "--seed",          "3",
+                                    "--checkpoint",    path("cp"),
+                                    "--logdir",        path("logs"),
+                                    "--out",           path("trained"),
+                                    "--report",        path("report.html"),
+                                    "--json"}));
   EXPECT_EQ(json["epochs"], 60);
   EXPECT_GT(json["metrics"]["accuracy"], 0.9);
   EXPECT_GT(json["metrics"]["val_accuracy"], 0.9);
@@ -46,10 +47,10 @@ TEST_F(TrainCommand, LearnsSavesAndPredicts) {
 
   const std::string csv = run({"predict", path("trained/model.json"), "--input", path("train.csv")});
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 60);
-  const Json from_weights = Json::parse(
+  const Json from_weights = parse_json(
       run({"predict", model(), "--weights", path("cp/cp-0060.ckpt"), "--input", path("train.csv"), "--json"}));
   const Json from_model =
-      Json::parse(run({"predict", path("trained/model.json"), "--input", path("train.csv"), "--json"}));
+      parse_json(run({"predict", path("trained/model.json"), "--input", path("train.csv"), "--json"}));
   EXPECT_EQ(from_weights["outputs"], from_model["outputs"]);
   EXPECT_EQ(from_model["outputs"][0]["shape"], (Json{60, 2}));
 }
@@ -58,7 +59,7 @@ TEST_F(TrainCommand, ReadsArraysAndGoesOnWithATrainedModel) {
   save_npz(path("data.npz"), {{"x", zeros({20, 2})}, {"y", zeros({20}, i32)}});
   run({"train", model(), "--data", path("data.npz"), "--epochs", "2", "--out", path("first"), "--json"});
   const Json json =
-      Json::parse(run({"train", path("first/model.json"), "--data", path("data.npz"), "--epochs", "1", "--json"}));
+      parse_json(run({"train", path("first/model.json"), "--data", path("data.npz"), "--epochs", "1", "--json"}));
   EXPECT_EQ(json["epochs"], 1);
   EXPECT_TRUE(json["checkpoint"].is_null());
   save_npy(path("x.npy"), ones({3, 2}));
@@ -102,25 +103,25 @@ TEST_F(TrainCommand, KeepsTheNumbersOfTextForTheNextFiles) {
   const std::string data = write("fruit.csv", text), other = write("other.csv", "size,colour,kind\n1,red,pear\n");
   const std::string out = path("fruit"), trained = out + "/model.json";
   const Json json =
-      Json::parse(run({"train",  model(), "--data",   data,           "--validation",    other,   "--categorical",
-                       "colour", "kind",  "--epochs", "40",           "--learning-rate", "0.05",  "--seed",
-                       "1",      "--out", out,        "--checkpoint", path("cp"),        "--json"}));
+      parse_json(run({"train",  model(), "--data",   data,           "--validation",    other,   "--categorical",
+                      "colour", "kind",  "--epochs", "40",           "--learning-rate", "0.05",  "--seed",
+                      "1",      "--out", out,        "--checkpoint", path("cp"),        "--json"}));
   EXPECT_EQ(json["metrics"]["val_accuracy"], 1.0);
   // Red alone, in another order of columns, without the target, without a header: it is number 1 everywhere.
-  const Json red = Json::parse(run({"predict", trained, "--input", other, "--json"}));
+  const Json red = parse_json(run({"predict", trained, "--input", other, "--json"}));
   EXPECT_EQ(red["classes"], (Json{"apple", "pear"}));
   EXPECT_GT(red["outputs"][0]["data"][1], 0.5);
   for (const std::string& same : {write("a.csv", "size,colour\n1,red\n"), write("b.csv", "red,1\n"),
                                   write("c.csv", "red,1,pear\n"), write("d.csv", "id,size,colour\nx,1,red\n")}) {
-    EXPECT_EQ(Json::parse(run({"predict", trained, "--input", same, "--json"}))["outputs"], red["outputs"]) << same;
-    EXPECT_EQ(Json::parse(run(
+    EXPECT_EQ(parse_json(run({"predict", trained, "--input", same, "--json"}))["outputs"], red["outputs"]) << same;
+    EXPECT_EQ(parse_json(run(
                   {"predict", model(), "--weights", path("cp/cp-0040.ckpt"), "--input", same, "--json"}))["outputs"],
               red["outputs"]);
   }
   fs::rename(out + "/columns.json", path("kept.json"));
   run({"predict", trained, "--input", other}, 1);
   EXPECT_EQ(
-      Json::parse(run({"predict", trained, "--input", other, "--columns", path("kept.json"), "--json"}))["outputs"],
+      parse_json(run({"predict", trained, "--input", other, "--columns", path("kept.json"), "--json"}))["outputs"],
       red["outputs"]);
   run({"predict", trained, "--columns", path("kept.json"), "--input",
        write("new.csv", "colour,size\nred,1\ngreen,2\n")},
@@ -158,8 +159,7 @@ TEST_F(TrainCommand, ReadsAHeaderAsItIsTold) {
 
 TEST_F(TrainCommand, SaysWhatItLeavesOut) {
   const std::string gaps = write("gaps.csv", "a,b,label\n1,2,0\n,3,1\n2,1,1\n3,NA,0\n");
-  const Json json =
-      Json::parse(run({"train", model(), "--data", gaps, "--missing", "drop", "--epochs", "1", "--json"}));
+  const Json json = parse_json(run({"train", model(), "--data", gaps, "--missing", "drop", "--epochs", "1", "--json"}));
   EXPECT_EQ(json["dropped_rows"], 2);
   EXPECT_THAT(run({"train", model(), "--data", gaps, "--missing", "drop", "--epochs", "1"}),
               HasSubstr("Left out 2 lines of " + gaps));
@@ -184,7 +184,7 @@ TEST_F(TrainCommand, SaysWhatItLeavesOut) {
 // The same model and options: one number, before and after.
 TEST_F(TrainCommand, TakesWhatTheForecastSays) {
   save_npz(path("wide.npz"), {{"x", zeros({60, 2})}, {"y", zeros({60}, i64)}});
-  const Sequential regression({layers::Dense(4, {.input_shape = {2}, .seed = 1}), layers::Dense(1, {.seed = 2})});
+  Sequential regression({layers::Dense(4, {.input_shape = {2}, .seed = 1}), layers::Dense(1, {.seed = 2})});
   save_layers_model(regression, path("regression"));
   struct Case {
     std::string model, data;
@@ -198,8 +198,8 @@ TEST_F(TrainCommand, TakesWhatTheForecastSays) {
     std::vector<std::string> forecast = {"forecast", c.model, "--batch", "20", "--json"},
                              train = {"train", c.model, "--data", c.data, "--batch", "20", "--epochs", "2", "--json"};
     for (auto* arguments : {&forecast, &train}) arguments->insert(arguments->end(), c.options.begin(), c.options.end());
-    const Json foreseen = Json::parse(run(forecast));
-    const Json trained = Json::parse(run(train));
+    const Json foreseen = parse_json(run(forecast));
+    const Json trained = parse_json(run(train));
     const auto held = trained["data_bytes"].get<std::size_t>();
     EXPECT_GT(held, 0u);
     EXPECT_EQ(foreseen["peak_bytes"].get<std::size_t>() + held, trained["peak_bytes"]);
@@ -207,7 +207,7 @@ TEST_F(TrainCommand, TakesWhatTheForecastSays) {
     const bool streams = c.data.ends_with(".csv");
     const auto budget = foreseen["smallest_budget_bytes"].get<std::size_t>() + (streams ? 0 : held);
     train.insert(train.end(), {"--budget", std::to_string(budget)});
-    EXPECT_EQ(Json::parse(run(train))["streamed"], streams);
+    EXPECT_EQ(parse_json(run(train))["streamed"], streams);
     train.back() = std::to_string(budget - 1);
     run(train, 3);
     EXPECT_THAT(errors_, HasSubstr("budget of " + std::to_string(budget) + " bytes"));
@@ -231,7 +231,7 @@ TEST_F(TrainCommand, SavesACheckpointWhenInterrupted) {
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   ASSERT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), 130);
-  const Model again = load_layers_model(model());
+  Model again = load_layers_model(model());
   EXPECT_NO_THROW(again.load_weights(latest_checkpoint(path("cp"))));
 }
 

@@ -6,10 +6,10 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "plimsoll/base/json.h"
 #include "plimsoll/cli/cli_testing.h"
 #include "plimsoll/model/keras/layers_model.h"
 #include "plimsoll/model/layers/core_layers.h"
@@ -24,8 +24,8 @@ class TrainCommand : public testing::Test {
     std::string pattern = (fs::temp_directory_path() / "train_XXXXXX").string();
     directory_ = mkdtemp(pattern.data());
     fs::current_path(directory_);  // Where models lie that are saved without a name.
-    const Sequential model({layers::Dense(8, {.activation = "tanh", .input_shape = {2}, .seed = 1}),
-                            layers::Dense(2, {.activation = "softmax", .seed = 2})});
+    Sequential model({layers::Dense(8, {.activation = "tanh", .input_shape = {2}, .seed = 1}),
+                      layers::Dense(2, {.activation = "softmax", .seed = 2})});
     save_layers_model(model, (directory_ / "model").string());
     std::string text = "a,b,label\n";
     for (int i = 0; i < 60; ++i) {
@@ -43,7 +43,7 @@ class TrainCommand : public testing::Test {
 
   static nlohmann::json run_json(std::vector<std::string> arguments) {
     arguments.push_back("--json");
-    return nlohmann::json::parse(run(arguments));
+    return parse_json(run(arguments));
   }
   static std::string run(const std::vector<std::string>& arguments, int expected_code = 0) {
     const CliResult result = run_cli(arguments);

@@ -5,10 +5,10 @@
 // layer's activation, and the accuracy where that loss is of classes: the same for both commands.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
+#include "plimsoll/cli/options.h"
 #include "plimsoll/model/model.h"
 
 namespace plimsoll {
@@ -19,9 +19,9 @@ struct TrainingChoice {
   double learning_rate = 0;  // 0: the optimizer's.
 };
 
-void add_training_choice(CLI::App& command, TrainingChoice& choice);
+void add_training_choice(Command& command, TrainingChoice& choice);
 // Of the model that was read from `path`. `one_hot`: targets of classes have a column for each.
 // The name of the loss, "" when the file has one of its own.
-std::string compile(const Model& model, const std::string& path, const TrainingChoice& choice, bool one_hot = false);
+std::string compile(Model& model, const std::string& path, const TrainingChoice& choice, bool one_hot = false);
 
 }  // namespace plimsoll

@@ -3,17 +3,15 @@
 #include <fmt/format.h>
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 
+#include "plimsoll/base/json.h"
 #include "plimsoll/memory/trace/trace_recorder.h"
 
 namespace plimsoll {
 namespace {
 
 // As a JSON string, quotes included; bytes that are no UTF-8 are replaced. Short, so that a record fits a text.
-std::string quoted(std::string_view text) {
-  return nlohmann::json(text.substr(0, 200)).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
+std::string quoted(std::string_view text) { return json_text(nlohmann::json(text.substr(0, 200))); }
 
 // Makes and records a text, if anybody listens; for want of memory it is left out.
 template <class MakeText>

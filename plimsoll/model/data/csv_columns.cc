@@ -8,8 +8,8 @@
 #include <filesystem>
 
 #include "plimsoll/base/error.h"
-#include "plimsoll/model/data/counted.h"
 #include "plimsoll/model/data/csv_field.h"
+#include "plimsoll/model/data/plural.h"
 
 namespace plimsoll {
 namespace {
@@ -190,7 +190,7 @@ std::string CsvColumns::described(std::size_t index) const {
 
 bool CsvColumns::is_kept(const CsvReader& reader) const {
   if (reader.fields().size() != names_.size())
-    reader.corrupt(fmt::format("has {}, the first line {}", counted(reader.fields().size(), "field"), names_.size()));
+    reader.corrupt(fmt::format("has {}, the first line {}", plural(reader.fields().size(), "field"), names_.size()));
   if (missing_ != Missing::kDrop) return true;
   for (const auto* columns : {&features_, &targets_})
     for (const Column& column : *columns)

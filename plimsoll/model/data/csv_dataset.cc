@@ -6,7 +6,7 @@
 #include "plimsoll/model/data/csv_columns.h"
 #include "plimsoll/model/data/csv_file.h"
 #include "plimsoll/model/data/csv_rows.h"
-#include "plimsoll/model/data/rows.h"
+#include "plimsoll/model/data/row_source.h"
 #include "plimsoll/tensor/make_tensor.h"
 
 namespace plimsoll {

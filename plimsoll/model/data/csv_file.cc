@@ -9,7 +9,7 @@
 #include "plimsoll/base/philox.h"
 #include "plimsoll/model/data/csv_field.h"
 #include "plimsoll/model/data/csv_rows.h"
-#include "plimsoll/model/data/rows.h"
+#include "plimsoll/model/data/row_source.h"
 
 namespace plimsoll {
 namespace {

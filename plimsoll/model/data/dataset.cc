@@ -6,7 +6,7 @@
 
 #include "plimsoll/base/error.h"
 #include "plimsoll/model/data/prefetch.h"
-#include "plimsoll/model/data/rows.h"
+#include "plimsoll/model/data/row_source.h"
 #include "plimsoll/model/data/shuffle.h"
 #include "plimsoll/model/data/transforms.h"
 

@@ -9,7 +9,7 @@
 #include "plimsoll/model/data/dataset.h"
 #include "plimsoll/model/data/example_proto.h"
 #include "plimsoll/model/data/gzip_file.h"
-#include "plimsoll/model/data/rows.h"
+#include "plimsoll/model/data/row_source.h"
 #include "plimsoll/tensor/make_tensor.h"
 
 namespace plimsoll {

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "plimsoll/base/atomic_file.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/json.h"
 
 namespace plimsoll {
 namespace {
@@ -73,7 +73,7 @@ void with_json_file(const std::string& path, FunctionRef<void(const nlohmann::js
   refuse_binary_models(text, path);
   check_depth(text, path);
   try {
-    f(nlohmann::json::parse(text));
+    f(parse_json(text));
   } catch (const nlohmann::json::parse_error& error) {
     throw Corruption(fmt::format("{}: is no JSON at offset {}; the file is damaged", path, error.byte));
   } catch (const nlohmann::json::exception& error) {

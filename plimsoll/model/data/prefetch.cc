@@ -10,7 +10,7 @@
 #include "plimsoll/device/device_scope.h"
 #include "plimsoll/memory/budget_node.h"
 #include "plimsoll/memory/thread_memory.h"
-#include "plimsoll/model/data/rows.h"
+#include "plimsoll/model/data/row_source.h"
 #include "plimsoll/tensor/make_tensor.h"
 
 namespace plimsoll {

@@ -6,7 +6,7 @@
 
 #include "plimsoll/base/philox.h"
 #include "plimsoll/model/data/permutation.h"
-#include "plimsoll/model/data/rows.h"
+#include "plimsoll/model/data/row_source.h"
 #include "plimsoll/ops/random.h"
 #include "plimsoll/tensor/make_tensor.h"
 

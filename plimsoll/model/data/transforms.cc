@@ -2,7 +2,7 @@
 
 #include <deque>
 
-#include "plimsoll/model/data/rows.h"
+#include "plimsoll/model/data/row_source.h"
 
 namespace plimsoll {
 namespace {

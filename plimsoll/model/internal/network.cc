@@ -7,7 +7,8 @@
 #include <set>
 
 #include "plimsoll/base/error.h"
-#include "plimsoll/model/data/counted.h"
+#include "plimsoll/model/data/plural.h"
+#include "plimsoll/model/data/row_source.h"
 #include "plimsoll/model/keras/layer_names.h"
 #include "plimsoll/model/layers/input_layer.h"
 #include "plimsoll/tensor/name_scope.h"
@@ -180,8 +181,8 @@ void Network::connect(const Shape& input, DType dtype) {
   if (is_connected()) return;
   if (layers_.empty()) throw FailedPrecondition(fmt::format("model \"{}\": it has no layers; add some", name()));
   std::vector<std::int64_t> sizes(input.begin(), input.end());
-  input_is_told_ = layers_[0]->batch_shape().is_set();
-  if (!input_is_told_ && !sizes.empty()) sizes[0] = kUnknownSize;
+  has_input_shape_ = layers_[0]->batch_shape().is_set();
+  if (!has_input_shape_ && !sizes.empty()) sizes[0] = kUnknownSize;
   auto begin = std::dynamic_pointer_cast<InputLayer>(layers_[0]);
   const bool own = begin == nullptr;
   if (own) {
@@ -256,7 +257,7 @@ std::size_t Network::bytes_between_layers(const Shapes& inputs) const {
 std::vector<Shape> Network::slot_shapes(const Shapes& inputs) const {
   if (inputs.size() != input_slots_.size())
     throw InvalidArgument(fmt::format("model \"{}\": takes {}, was given {}", name(),
-                                      counted(input_slots_.size(), "input"), inputs.size()));
+                                      plural(input_slots_.size(), "input"), inputs.size()));
   std::vector<Shape> slots(num_slots_);
   for (std::size_t i = 0; i < inputs.size(); ++i) slots[input_slots_[i]] = inputs[i];
   for (const Call& call : calls_) {
@@ -272,7 +273,7 @@ std::vector<Shape> Network::slot_shapes(const Shapes& inputs) const {
 std::vector<Tensor> Network::call_all(const std::vector<Tensor>& inputs, CallContext& context) {
   if (inputs.size() != input_slots_.size())
     throw InvalidArgument(fmt::format("model \"{}\": takes {}, was given {}", name(),
-                                      counted(input_slots_.size(), "input"), inputs.size()));
+                                      plural(input_slots_.size(), "input"), inputs.size()));
   std::vector<Tensor> values(num_slots_), masks(num_slots_);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     values[input_slots_[i]] = inputs[i];
@@ -311,6 +312,12 @@ std::vector<std::string> Network::output_names() const {
   std::vector<std::string> result;
   for (const std::size_t slot : output_slots_) result.push_back(call_of(slot).layer->name());
   return result;
+}
+
+std::size_t Network::parameter_bytes() const {
+  std::size_t bytes = 0;
+  for (const Weight& weight : unique_weights()) bytes += whole_blocks(weight.variable.nbytes());
+  return bytes;
 }
 
 std::vector<LayerBase::Weight> Network::unique_weights() const {

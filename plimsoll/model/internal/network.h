@@ -41,8 +41,8 @@ class Network final : public LayerBase {
   };
 
   bool is_sequential() const noexcept { return sequential_; }
-  // Whether sizes beside the batch's were given; else those of the first input were taken, to make weights for.
-  bool input_is_told() const noexcept { return input_is_told_; }
+  // Whether sizes beside the batch's were given; else the first input's sizes decided those of the weights.
+  bool has_input_shape() const noexcept { return has_input_shape_; }
   bool is_connected() const noexcept { return !output_slots_.empty(); }
   const std::vector<std::shared_ptr<LayerBase>>& layers() const noexcept { return layers_; }
   const std::vector<Call>& calls() const noexcept { return calls_; }
@@ -56,9 +56,10 @@ class Network final : public LayerBase {
   // Of all that is passed between its layers for inputs of these shapes, at most SIZE_MAX. Requires known sizes.
   std::size_t bytes_between_layers(const Shapes& inputs) const;
   std::vector<Weight> unique_weights() const;  // A shared layer's once.
+  std::size_t parameter_bytes() const;         // Of all weights, in blocks of a budget.
   void visit_layers(const std::function<void(LayerBase&)>& f);
 
-  Training training;
+  Training training{*this};
 
  private:
   std::vector<Shape> slot_shapes(const Shapes& inputs) const;
@@ -77,13 +78,13 @@ class Network final : public LayerBase {
   std::unordered_map<const LayerOutput::Node*, std::size_t> first_slots_;  // While it is made.
   std::vector<std::shared_ptr<const LayerOutput::Node>> nodes_;
   std::unordered_set<const LayerBase*> known_;
-  // What its layers are called: all of them, nested ones included; its own; and the next number to try of each kind.
+  // Names of its layers: all of them, nested ones included; its own; and the next number to try for each kind.
   struct Names {
     std::unordered_set<std::string> all, own;
     std::unordered_map<std::string, int> next;
   } names_;
   std::size_t num_slots_ = 0;
-  bool input_is_told_ = true;
+  bool has_input_shape_ = true;
 };
 
 }  // namespace plimsoll

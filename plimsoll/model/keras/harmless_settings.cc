@@ -2,9 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "plimsoll/base/function_ref.h"
+#include "plimsoll/base/json.h"
 #include "plimsoll/model/keras/config.h"
 
 namespace plimsoll {
@@ -46,7 +46,7 @@ bool is_harmless(std::string_view class_name, std::string_view key, const nlohma
   const auto allows = [&](std::string_view setting) {
     const std::size_t equals = setting.find('=');
     if (setting.substr(0, equals) != key) return false;
-    return equals == std::string_view::npos || nlohmann::json::parse(setting.substr(equals + 1)) == value;
+    return equals == std::string_view::npos || parse_json(setting.substr(equals + 1)) == value;
   };
   for (const Harmless& each : kHarmless)
     if (any_word(each.classes, [&](std::string_view word) { return word == class_name; }) &&

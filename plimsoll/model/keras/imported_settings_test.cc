@@ -2,10 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/json.h"
 #include "plimsoll/model/keras/config.h"
 
 namespace plimsoll {
@@ -15,15 +15,15 @@ using Json = nlohmann::json;
 
 Json read_settings() {
   std::ifstream in(std::string(TEST_DATA) + "/golden/keras_settings.json");
-  return Json::parse(in);
+  return parse_json(in);
 }
 
-Json written(const LayerBase& layer) { return Json::parse(write_layer(layer, layer.name()).dump()).at("config"); }
+Json written(const LayerBase& layer) { return parse_json(json_text(write_layer(layer, layer.name()))).at("config"); }
 
 // Values that the setting could have had instead.
 std::vector<Json> others(const std::string& key, const Json& value) {
   const auto has = [&](const char* part) { return key.find(part) != std::string::npos; };
-  const auto parsed = [](const char* text) { return Json::parse(text).get<std::vector<Json>>(); };
+  const auto parsed = [](const char* text) { return parse_json(text).get<std::vector<Json>>(); };
   if (has("initializer")) return parsed(R"([{"class_name": "Constant", "config": {"value": 0.25}}])");
   if (has("regularizer")) return parsed(R"([{"class_name": "L1L2", "config": {"l1": 0.5, "l2": 0.25}}])");
   if (has("constraint")) return parsed(R"([{"class_name": "NonNeg", "config": {}}])");
@@ -111,7 +111,7 @@ std::string refusal(const char* class_name, const Json& config) {
 }
 
 TEST(ImportedSettings, ThatAreNotOfferedAreNamedWithTheLayerAndTheValue) {
-  EXPECT_EQ(refusal("LSTM", Json::parse(R"({"units": 1, "time_major": true})")),
+  EXPECT_EQ(refusal("LSTM", parse_json(R"({"units": 1, "time_major": true})")),
             "m.json: modelTopology/config/layers/0/config/time_major: true is a setting of LSTM \"mine\" that is not "
             "offered");
   const std::pair<const char*, const char*> refused[] = {
@@ -125,7 +125,7 @@ TEST(ImportedSettings, ThatAreNotOfferedAreNamedWithTheLayerAndTheValue) {
       {"MultiHeadAttention", R"({"num_heads": 1, "key_dim": 1, "dropout": 0.5})"},
       {"Dense", R"({"units": 1, "kernel_constraint": {"class_name": "MaxNorm", "config": {"axis": [0, 1]}}})"}};
   for (const auto& [class_name, config] : refused)
-    EXPECT_NE(refusal(class_name, Json::parse(config)), "") << class_name << " " << config;
+    EXPECT_NE(refusal(class_name, parse_json(config)), "") << class_name << " " << config;
 }
 
 TEST(ImportedSettings, TheLastAxisMayBeGivenByItsNumberAndNoOther) {

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <map>
 #include <mutex>
-#include <nlohmann/json.hpp>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/json.h"
 #include "plimsoll/model/keras/config.h"
 #include "plimsoll/model/keras/layer_names.h"
 
@@ -24,7 +24,7 @@ const char* kind_of(const Json& value) { return value.type_name(); }
 
 // A value for a message.
 std::string shortened(const Json& value) {
-  std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string text = json_text(value);
   if (text.size() > 80) text = text.substr(0, 77) + "...";
   return text;
 }
@@ -33,7 +33,7 @@ std::int64_t to_integer(const Json& value, const std::string& path) {
   std::int64_t result = 0;
   if (value.is_number_integer()) {
     if (value.is_number_unsigned() && value.get<std::uint64_t>() > static_cast<std::uint64_t>(kMaxInteger))
-      throw Corruption(fmt::format("{}: {} is too large a number", path, value.dump()));
+      throw Corruption(fmt::format("{}: {} is too large a number", path, json_text(value)));
     result = value.get<std::int64_t>();
   } else if (value.is_number_float() && std::floor(value.get<double>()) == value.get<double>() &&
              std::abs(value.get<double>()) < static_cast<double>(kMaxInteger)) {
@@ -378,6 +378,34 @@ void layers::register_layer(const std::string& class_name, LayerFactory factory)
   Registry& registry = Registry::instance();
   const std::lock_guard lock(registry.mutex);
   registry.factories[class_name] = std::move(factory);
+}
+
+void ConfigWriter::put_all(const std::string& json) {
+  const OrderedJson settings = OrderedJson::parse(json, nullptr, false);
+  if (!settings.is_object())
+    throw InvalidArgument(fmt::format("put_all: expected an object of JSON, not {}", shortened(Json(json))));
+  for (const auto& [key, value] : settings.items()) out_.json[key] = value;
+}
+
+std::string ConfigReader::all() const {
+  for (const auto& [key, value] : in_->json.items()) in_->read.insert(key);
+  return in_->json.dump();
+}
+
+Layer layers::from_config(const std::string& class_name, const std::string& json) {
+  const Json settings = Json::parse(json, nullptr, false);
+  if (!settings.is_object())
+    throw InvalidArgument(
+        fmt::format("{}: expected settings as an object of JSON, not {}", class_name, shortened(Json(json))));
+  try {
+    return Layer(read_layer({{"class_name", class_name}, {"config", settings}}, class_name));
+  } catch (const Corruption& error) {  // It is the caller's, not a file's.
+    throw InvalidArgument(error.what());
+  }
+}
+
+std::string layers::config_of(const Layer& layer) {
+  return write_layer(layer.base(), layer.name()).at("config").dump();
 }
 
 }  // namespace plimsoll

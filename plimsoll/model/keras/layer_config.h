@@ -47,6 +47,7 @@ class PLIMSOLL_API ConfigWriter {
   void put(std::string_view key, const Constraint& value);
   void put(std::string_view key, const std::optional<std::uint64_t>& seed);  // Null when it is not set.
   void put_null(std::string_view key);
+  void put_all(const std::string& json);  // The settings of an object of JSON. Throws InvalidArgument for other text.
   void put_layer(std::string_view key, const LayerBase& layer, const std::string& name);  // Under its own name.
 
  private:
@@ -76,6 +77,7 @@ class PLIMSOLL_API ConfigReader {
   Constraint constraint(std::string_view key) const;
   std::optional<std::uint64_t> seed(std::string_view key = "seed") const;
   std::shared_ptr<LayerBase> layer(std::string_view key) const;
+  std::string all() const;  // Every setting, as an object of JSON; they count as asked for.
 
   const std::string& path() const noexcept;  // Of this part of the document, for messages.
   [[noreturn]] void fail(std::string_view key, std::string_view what) const;    // Corruption.
@@ -93,6 +95,16 @@ namespace layers {
 // From now on files may have layers of this class. The name is what class_name() gives. A second factory of one name
 // replaces the first; throws InvalidArgument for the name of a class of our own. Any thread.
 PLIMSOLL_API void register_layer(const std::string& class_name, LayerFactory factory);
+
+// The layer of that class with these settings, an object of JSON as Keras writes it, and what it would write: how
+// bindings to other languages make layers.
+//
+//   Layer dense = layers::from_config("Dense", R"({"units": 16, "activation": "relu"})");
+//
+// Throws InvalidArgument for text that is no such object and settings that are wrong, Unsupported for what is not
+// offered.
+PLIMSOLL_API Layer from_config(const std::string& class_name, const std::string& json);
+PLIMSOLL_API std::string config_of(const Layer& layer);  // Throws Unsupported for a layer without a config().
 
 }  // namespace layers
 }  // namespace plimsoll

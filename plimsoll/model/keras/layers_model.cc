@@ -4,23 +4,23 @@
 
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 
 #include "plimsoll/base/atomic_file.h"
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/json.h"
 #include "plimsoll/base/make_directories.h"
 #include "plimsoll/device/device_memory.h"
-#include "plimsoll/model/data/counted.h"
 #include "plimsoll/model/data/json_file.h"
+#include "plimsoll/model/data/plural.h"
 #include "plimsoll/model/internal/network.h"
 #include "plimsoll/model/keras/config.h"
 #include "plimsoll/model/keras/network_json.h"
 #include "plimsoll/model/keras/training_json.h"
 #include "plimsoll/model/keras/weights_manifest.h"
-#include "plimsoll/model/layers/weights_follow.h"
+#include "plimsoll/model/layers/lazy_zero_weights.h"
 #include "plimsoll/tensor/tidy.h"
 
 namespace plimsoll {
@@ -103,7 +103,7 @@ void assign_weights(Network& network, const std::map<std::string, Tensor>& weigh
   if (targets.empty()) return;
   std::string missing;
   for (const auto& [name, variable] : targets) missing += missing.empty() ? name : ", " + name;
-  throw Corruption(fmt::format("{}: {} of the model {} not in the file: {}", path, counted(targets.size(), "weight"),
+  throw Corruption(fmt::format("{}: {} of the model {} not in the file: {}", path, plural(targets.size(), "weight"),
                                targets.size() == 1 ? "is" : "are", missing));
 }
 
@@ -176,7 +176,7 @@ void write_files(const fs::path& directory, OrderedJson& document, Manifest& man
     weights.write(std::span<const std::byte>(view.bytes(), view.nbytes()));
   }
   AtomicFile json(json_path);
-  json.write(document.dump());
+  json.write(strict_json_text(document));
   weights.commit();
   std::error_code ignored;
   try {
@@ -197,12 +197,12 @@ Model read_model(const Json& document, const std::string& path, const LoadLayers
   const bool has_weights = document.contains("weightsManifest");
   std::shared_ptr<Network> network;
   {
-    const WeightsFollow later(true);
+    const LazyZeroWeights later(true);
     network = read_topology(document, path);
   }
   require_room(*network, options.weights, path);
   if (options.weights && !has_weights) network = read_topology(document, path);  // With values to begin with.
-  const Model model(network);
+  Model model(network);
   if (!model.is_built())
     throw Corruption(fmt::format("{}: modelTopology: the first layer has no batch_input_shape", path));
   const TidyScope scope;

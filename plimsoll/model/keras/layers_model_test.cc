@@ -55,7 +55,7 @@ void expect_predictions(const std::vector<fs::path>& directories) {
     }
     LeakCheck check;
     try {
-      const Model model = load_layers_model(path);
+      Model model = load_layers_model(path);
       const auto inputs = load_json_tensors((directory / "inputs.json").string());
       const auto outputs = load_json_tensors((directory / "outputs.json").string());
       EXPECT_LE(worst_of(model.predict_all(inputs), outputs), 1.0);
@@ -71,9 +71,9 @@ void expect_same_after_saving(const std::vector<fs::path>& directories) {
   for (const fs::path& fixture : directories) {
     if (is_graph_model(fixture)) continue;
     SCOPED_TRACE(fixture.filename().string());
-    const Model first = load_layers_model((fixture / "model.json").string());
+    Model first = load_layers_model((fixture / "model.json").string());
     save_layers_model(first, saved.string());
-    const Model second = load_layers_model((saved / "model.json").string());
+    Model second = load_layers_model((saved / "model.json").string());
     const auto inputs = load_json_tensors((fixture / "inputs.json").string());
     const auto a = first.predict_all(inputs), b = second.predict_all(inputs);
     ASSERT_EQ(a.size(), b.size());
@@ -102,11 +102,11 @@ TEST(LayersModel, GoesOnTrainingWhereItStood) {
   const fs::path fixture = fs::path(TEST_DATA) / "tfjs/iris-dense-with-optimizer";
   const fs::path directory =
       fs::temp_directory_path() / ("plimsoll_layers_model_optimizer_test_" + std::to_string(getpid()));
-  const Model first = load_layers_model((fixture / "model.json").string());
+  Model first = load_layers_model((fixture / "model.json").string());
   EXPECT_GT(first.optimizer().step(), 0);
   EXPECT_EQ(first.optimizer().slots(first.trainable_weights()[0]).size(), 2u);
   save_layers_model(first, directory.string(), {.include_optimizer = true});
-  const Model second = load_layers_model((directory / "model.json").string());
+  Model second = load_layers_model((directory / "model.json").string());
   EXPECT_EQ(second.optimizer().step(), first.optimizer().step());
   const Tensor x = load_json_tensors((fixture / "inputs.json").string())[0];
   const Tensor y = load_json_tensors((fixture / "outputs.json").string())[0];
@@ -129,14 +129,14 @@ TEST(LayersModel, EveryOptimizerLossAndClippingComesBack) {
                                    optimizers::SGD({.momentum = 0.9, .tfjs = true}),
                                    optimizers::RMSprop({.momentum = 0.5, .centered = true})};
   for (const OptimizerChoice& kind : kinds) {
-    const Sequential first({layers::Dense(2, {.input_shape = {3}, .seed = 1})});
+    Sequential first({layers::Dense(2, {.input_shape = {3}, .seed = 1})});
     first.compile({.optimizer = kind, .loss = losses::Huber(0.7), .metrics = {"auc"}, .global_clip_norm = 0.5});
     for (int i = 0; i < 3; ++i) first.train_on_batch(x, y);
     save_layers_model(first, directory.string(), {.include_optimizer = true});
-    const Model second = load_layers_model((directory / "model.json").string());
+    Model second = load_layers_model((directory / "model.json").string());
     for (int i = 0; i < 3; ++i) EXPECT_EQ(second.train_on_batch(x, y)["loss"], first.train_on_batch(x, y)["loss"]);
   }
-  const Sequential own({layers::Dense(2, {.input_shape = {3}})});
+  Sequential own({layers::Dense(2, {.input_shape = {3}})});
   own.compile({.optimizer = "sgd", .loss = Loss("own", [](const Tensor& a, const Tensor& b) { return a - b; })});
   EXPECT_THROW(save_layers_model(own, directory.string(), {.include_optimizer = true}), Unsupported);
   fs::remove_all(directory);
@@ -148,18 +148,18 @@ TEST(LayersModel, BeginsAnewWithoutWeights) {
   std::ofstream(directory / "model.json")
       << R"({"class_name": "Sequential", "config": {"name": "s", "layers": [{"class_name": "Dense", "config":
          {"units": 2, "batch_input_shape": [null, 3], "name": "d"}}]}, "keras_version": "2.15.0"})";
-  const Model model = load_layers_model((directory / "model.json").string());
+  Model model = load_layers_model((directory / "model.json").string());
   EXPECT_NE(model.weights()[0].value().to_vector<float>(), std::vector<float>(6, 0.f));
   fs::remove_all(directory);
 }
 
 TEST(LayersModel, NestedModelsComeBack) {
   const fs::path directory = fs::temp_directory_path() / "plimsoll_layers_model_nested_test";
-  const Sequential inner({layers::Dense(3, {.input_shape = {4}, .seed = 1})});
+  Sequential inner({layers::Dense(3, {.input_shape = {4}, .seed = 1})});
   const Input a({.shape = {4}}), b({.shape = {4}});
-  const Model first({a, b}, {layers::Dense(2, {.seed = 2})(inner(a)), inner(b)});
+  Model first({a, b}, {layers::Dense(2, {.seed = 2})(inner(a)), inner(b)});
   save_layers_model(first, directory.string());
-  const Model second = load_layers_model((directory / "model.json").string());
+  Model second = load_layers_model((directory / "model.json").string());
   const Tensor x = random_normal({2, 4}, {.seed = 1}), z = random_normal({2, 4}, {.seed = 2});
   const auto one = first.predict_all({x, z}), two = second.predict_all({x, z});
   for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(one[i].to_vector<float>(), two[i].to_vector<float>());
@@ -171,7 +171,7 @@ class Damaged : public testing::Test {
   void SetUp() override {
     directory_ = fs::temp_directory_path() / ("plimsoll_damaged_model_test_" + std::to_string(getpid()));
     fs::create_directories(directory_);
-    const Sequential model({layers::Dense(2, {.input_shape = {3}, .name = "only"})});
+    Sequential model({layers::Dense(2, {.input_shape = {3}, .name = "only"})});
     save_layers_model(model, directory_.string());
     std::ifstream in(directory_ / "model.json");
     text_.assign(std::istreambuf_iterator<char>(in), {});

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "plimsoll/base/error.h"
-#include "plimsoll/model/data/counted.h"
+#include "plimsoll/model/data/plural.h"
 #include "plimsoll/model/keras/config.h"
 #include "plimsoll/model/layers/input_layer.h"
 
@@ -128,7 +128,7 @@ class FunctionalReader {
       throw Corruption(fmt::format("{}: there is no call {} of a layer \"{}\"", path, place.node, place.layer));
     if (place.tensor >= found->second.size())
       throw Corruption(fmt::format("{}: layer \"{}\" has {}, number {} is used", path, place.layer,
-                                   counted(found->second.size(), "output"), place.tensor));
+                                   plural(found->second.size(), "output"), place.tensor));
     return found->second[place.tensor];
   }
 

@@ -59,7 +59,7 @@ class Saved : public testing::Test {
 TEST_F(Saved, ModelsAreReplacedInOneStep) {
   const Tensor x = random_normal({2, 3}, {.seed = 1});
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
-    const Sequential model = model_of(2 + static_cast<std::int64_t>(seed), seed);
+    Sequential model = model_of(2 + static_cast<std::int64_t>(seed), seed);
     save_layers_model(model, directory_.string());
     EXPECT_EQ(load_layers_model(path()).predict(x).to_vector<float>(), model.predict(x).to_vector<float>());
     EXPECT_EQ(names(), (std::set<std::string>{"model.json", seed % 2 == 1 ? "weights.bin" : "weights-2.bin"}));
@@ -68,10 +68,10 @@ TEST_F(Saved, ModelsAreReplacedInOneStep) {
 
 TEST_F(Saved, ASaveThatFailsLeavesTheModelThatWasThere) {
   const Tensor x = random_normal({2, 3}, {.seed = 1});
-  const Sequential before = model_of(2, 1);
+  Sequential before = model_of(2, 1);
   save_layers_model(before, directory_.string());
   const std::set<std::string> files = names();
-  const Sequential after = model_of(2, 2);
+  Sequential after = model_of(2, 2);
   {
     const FileSizeLimit full(100);  // The weights fit, model.json does not.
     EXPECT_THROW(save_layers_model(after, directory_.string()), Error);
@@ -164,7 +164,7 @@ TEST_F(Saved, WeightsThatNobodyAskedForTakeNoMemory) {
   reset_memory_stats();
   const std::size_t peak = memory_stats().peak_bytes_in_use;
   {
-    const Model model = load_layers_model(dense("54321"), {.weights = false});
+    Model model = load_layers_model(dense("54321"), {.weights = false});
     EXPECT_EQ(model.num_parameters(), 54321u * 54322u);
     model.compile({.optimizer = "adam", .loss = "mse"});
     EXPECT_GE(model.forecast({.batch_size = 1}).by_category.at("parameters"), 54321u * 54322u * 4);
@@ -177,10 +177,10 @@ TEST_F(Saved, WeightsThatNobodyAskedForTakeNoMemory) {
 }
 
 TEST_F(Saved, AForecastOfSizesThatNoMachineHasIsRefused) {
-  const Model model = load_layers_model(put(R"({"class_name": "Sequential", "config": {"layers": [
+  Model model = load_layers_model(put(R"({"class_name": "Sequential", "config": {"layers": [
           {"class_name": "UpSampling2D", "config": {"size": [1000000, 1000000], "batch_input_shape": [null, 100, 100, 1]}},
           {"class_name": "GlobalMaxPooling2D", "config": {}}]}})"),
-                                        {.weights = false});
+                                  {.weights = false});
   model.compile({.optimizer = "sgd", .loss = "mse"});
   EXPECT_NE(told([&] { model.forecast({.batch_size = 1}); }).find("more than 1.0 PiB between its layers"),
             std::string::npos)
@@ -203,7 +203,7 @@ class Scale : public LayerBase {
 };
 
 TEST_F(Saved, LayersOfYourOwnComeBack) {
-  const Sequential model({layers::Dense(2, {.input_shape = {3}, .seed = 1}), make_layer<Scale>(2.5)});
+  Sequential model({layers::Dense(2, {.input_shape = {3}, .seed = 1}), make_layer<Scale>(2.5)});
   save_layers_model(model, directory_.string());
   EXPECT_NE(told([&] { load_layers_model(path()); }).find("call layers::register_layer first"), std::string::npos);
   layers::register_layer("Scale", [](const ConfigReader& in) { return make_layer<Scale>(in.number("by", 1)); });

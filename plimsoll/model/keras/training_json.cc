@@ -212,8 +212,7 @@ void write_slots(const Optimizer& optimizer, const std::vector<Variable>& parame
 
 }  // namespace
 
-void read_training(const Model& model, const Json& in, const std::map<std::string, Tensor>& state,
-                   const std::string& path) {
+void read_training(Model& model, const Json& in, const std::map<std::string, Tensor>& state, const std::string& path) {
   if (!in.contains("optimizer_config") || !in.contains("loss"))
     throw Corruption(fmt::format("{}: expected optimizer_config and loss", path));
   const ConfigReader given = config_reader(in["optimizer_config"], path + "/optimizer_config");

@@ -11,7 +11,7 @@
 namespace plimsoll {
 
 // Compiles the model and restores the optimizer. Throws Corruption and Unsupported.
-void read_training(const Model& model, const nlohmann::json& in, const std::map<std::string, Tensor>& state,
+void read_training(Model& model, const nlohmann::json& in, const std::map<std::string, Tensor>& state,
                    const std::string& path);
 // Whether TF.js can take what write_training() gives: its losses, metrics and optimizers are fewer.
 bool tfjs_takes_training(const Model& model);

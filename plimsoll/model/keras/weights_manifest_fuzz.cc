@@ -1,13 +1,13 @@
 // A manifest of any bytes beside weights of any bytes after its first zero byte is read or refused.
-#include <nlohmann/json.hpp>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/json.h"
 #include "plimsoll/model/keras/fuzz_folder.h"
 #include "plimsoll/model/keras/weights_manifest.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
   const std::string_view text = plimsoll::split_off_weights({reinterpret_cast<const char*>(data), size});
-  const auto manifest = nlohmann::json::parse(text, nullptr, false);
+  const auto manifest = try_parse_json(text);
   if (manifest.is_discarded()) return 0;
   try {
     plimsoll::read_weights(manifest, plimsoll::fuzz_folder(), "manifest");

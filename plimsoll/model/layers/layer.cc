@@ -7,7 +7,7 @@
 #include "plimsoll/device/runtime.h"
 #include "plimsoll/model/keras/layer_names.h"
 #include "plimsoll/model/layers/input_layer.h"
-#include "plimsoll/model/layers/weights_follow.h"
+#include "plimsoll/model/layers/lazy_zero_weights.h"
 #include "plimsoll/tensor/make_tensor.h"
 #include "plimsoll/tensor/name_scope.h"
 #include "plimsoll/tensor/thread_context.h"
@@ -188,7 +188,7 @@ Variable LayerBase::add_weight(std::string_view name, const Shape& shape, const 
                     shape.to_string()));
   const std::optional<std::uint64_t> seed =
       options.seed ? std::optional(seed_at(*options.seed, weights_.size())) : std::nullopt;
-  const Variable variable(WeightsFollow::is_on() ? zeros_later(shape) : options.initializer.make(shape, seed),
+  const Variable variable(LazyZeroWeights::is_on() ? zeros_later(shape) : options.initializer.make(shape, seed),
                           {.name = full_name, .trainable = options.trainable});
   weights_.push_back({variable, options.trainable, options.regularizer, options.constraint});
   return variable;

@@ -191,7 +191,7 @@ class PLIMSOLL_API Layer {
   const std::string& name() const noexcept { return base_->name(); }
   std::vector<Variable> weights() const;            // Trainable ones first, as in Keras.
   std::vector<Variable> trainable_weights() const;  // None when the layer is not trainable.
-  void set_trainable(bool trainable) const { base_->set_trainable(trainable); }
+  void set_trainable(bool trainable) { base_->set_trainable(trainable); }
   bool trainable() const noexcept { return base_->trainable(); }
   std::size_t num_parameters() const;
 

@@ -113,7 +113,7 @@ Model model_around(const Case& test) {
 
 void check_case(const Case& test) {
   SCOPED_TRACE(test.name);
-  const Model model = model_around(test);
+  Model model = model_around(test);
   std::vector<std::int64_t> sizes = {6};
   sizes.insert(sizes.end(), test.input.begin(), test.input.end());
   std::vector<Tensor> inputs;
@@ -130,7 +130,7 @@ void check_case(const Case& test) {
 
     const fs::path directory = fs::temp_directory_path() / ("plimsoll_layers_test_" + std::to_string(getpid()));
     save_layers_model(model, directory.string());
-    const Model again = load_layers_model((directory / "model.json").string());
+    Model again = load_layers_model((directory / "model.json").string());
     fs::remove_all(directory);
     const std::vector<Tensor> same = again.predict_all(inputs);
     for (std::size_t i = 0; i < said.size(); ++i) EXPECT_EQ(same[i].to_vector<float>(), outputs[i].to_vector<float>());
@@ -178,16 +178,16 @@ TEST(Layers, RefuseShapesAndOptionsThatAreNone) {
 }
 
 TEST(Layers, EmbeddingMasksWhatStandsForNothing) {
-  const Sequential model({layers::Embedding(10, 4, {.mask_zero = true, .seed = 1}), layers::LSTM(3, {.seed = 2})});
+  Sequential model({layers::Embedding(10, 4, {.mask_zero = true, .seed = 1}), layers::LSTM(3, {.seed = 2})});
   const Tensor longer = constant({{5, 7, 0, 0}}), shorter = constant({{5, 7}});
   EXPECT_EQ(model.predict(longer).to_vector<float>(), model.predict(shorter).to_vector<float>());
-  const Sequential mean({layers::Embedding(10, 4, {.mask_zero = true, .seed = 1}), layers::GlobalAveragePooling1D()});
+  Sequential mean({layers::Embedding(10, 4, {.mask_zero = true, .seed = 1}), layers::GlobalAveragePooling1D()});
   const auto a = mean.predict(longer).to_vector<float>(), b = mean.predict(shorter).to_vector<float>();
   for (std::size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-7);
 }
 
 TEST(Layers, StatefulOnesGoOnWhereTheyStood) {
-  const Sequential whole({layers::GRU(3, {.seed = 1})}), parts({layers::GRU(3, {.stateful = true, .seed = 1})});
+  Sequential whole({layers::GRU(3, {.seed = 1})}), parts({layers::GRU(3, {.stateful = true, .seed = 1})});
   const Tensor x = random_normal({2, 6, 4}, {.seed = 1});
   const auto expected = whole.predict(x).to_vector<float>();
   parts.predict(x.slice({0, 0, 0}, {2, 3, 4}));
@@ -207,7 +207,7 @@ TEST(Layers, RecurrentDropoutDropsTheSameUnitsAtEveryStep) {
                                  .kernel_initializer = "zeros",
                                  .recurrent_initializer = "identity"};
   const Input x({.shape = {3, 2}}), state({.shape = {40}});
-  const Model model({x, state}, {layers::SimpleRNN(40, options)({x, state})});
+  Model model({x, state}, {layers::SimpleRNN(40, options)({x, state})});
   const std::vector<Tensor> inputs = {zeros({2, 3, 2}), ones({2, 40})};
   EXPECT_EQ(model.predict_all(inputs)[0].to_vector<float>(), std::vector<float>(80, 1.f));
   CallContext training(true);
@@ -218,14 +218,14 @@ TEST(Layers, RecurrentDropoutDropsTheSameUnitsAtEveryStep) {
   EXPECT_GT(kept, 20);
   EXPECT_GT(dropped, 20);
   // Steps that a mask leaves out keep their state whole.
-  const Sequential masked({layers::Embedding(4, 2, {.mask_zero = true, .seed = 1}), layers::SimpleRNN(40, options)});
+  Sequential masked({layers::Embedding(4, 2, {.mask_zero = true, .seed = 1}), layers::SimpleRNN(40, options)});
   masked.predict(constant({{1, 0, 0}}));
   CallContext again(true);
   EXPECT_EQ(masked.base().call_all({constant({{0, 0, 0}})}, again)[0].to_vector<float>(), std::vector<float>(40, 0.f));
 }
 
 TEST(Layers, BatchNormMovesItsAveragesInTrainingOnly) {
-  const Sequential model({layers::BatchNormalization({.momentum = 0.5, .input_shape = {2}})});
+  Sequential model({layers::BatchNormalization({.momentum = 0.5, .input_shape = {2}})});
   model.compile({.optimizer = optimizers::SGD({.learning_rate = 0}), .loss = "mse"});
   const Tensor x = constant({{1.f, 2.f}, {3.f, 6.f}});
   model.predict(x);
@@ -253,16 +253,16 @@ TEST(Initializer, FillsAsKerasDoes) {
   EXPECT_NEAR(moments(normal).variance.item<float>(), 2.0 / 450, 2e-4);
   EXPECT_EQ(Initializer("identity").make({2, 3}).to_vector<float>(), (std::vector<float>{1, 0, 0, 0, 1, 0}));
   EXPECT_THROW(Initializer("orthogonal").make({4}), InvalidArgument);
-  const Sequential lstm({layers::LSTM(2, {.input_shape = {3, 1}})});
+  Sequential lstm({layers::LSTM(2, {.input_shape = {3, 1}})});
   EXPECT_EQ(lstm.weights()[2].value().to_vector<float>(), (std::vector<float>{0, 0, 1, 1, 0, 0, 0, 0}));
 }
 
 TEST(Regularizer, AddsToTheLossAndConstraintsHold) {
-  const Sequential model({layers::Dense(1, {.use_bias = false,
-                                            .input_shape = {2},
-                                            .kernel_initializer = "ones",
-                                            .kernel_regularizer = Regularizer::l1_l2(0.1, 0.5),
-                                            .kernel_constraint = Constraint::max_norm(0.5)})});
+  Sequential model({layers::Dense(1, {.use_bias = false,
+                                      .input_shape = {2},
+                                      .kernel_initializer = "ones",
+                                      .kernel_regularizer = Regularizer::l1_l2(0.1, 0.5),
+                                      .kernel_constraint = Constraint::max_norm(0.5)})});
   model.compile({.optimizer = optimizers::SGD({.learning_rate = 0}), .loss = "mse"});
   const Tensor x = zeros({1, 2});
   EXPECT_FLOAT_EQ(model.train_on_batch(x, zeros({1, 1}))["loss"], 0.1f * 2 + 0.5f * 2);

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "plimsoll/base/error.h"
-#include "plimsoll/model/data/counted.h"
+#include "plimsoll/model/data/plural.h"
 #include "plimsoll/model/keras/config.h"
 #include "plimsoll/model/layers/layer_check.h"
 #include "plimsoll/ops/elementwise.h"
@@ -17,7 +17,7 @@ namespace {
 void require_inputs(const LayerBase& layer, std::size_t given, std::size_t least, std::size_t most) {
   if (given < least || given > most)
     throw InvalidArgument(fmt::format("{} \"{}\": takes {}, was given {}", layer.class_name(), layer.name(),
-                                      least == most ? counted(least, "input") : fmt::format("{} or more inputs", least),
+                                      least == most ? plural(least, "input") : fmt::format("{} or more inputs", least),
                                       given));
 }
 

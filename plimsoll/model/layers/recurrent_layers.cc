@@ -5,8 +5,8 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/model/layers/kernel_and_bias.h"
 #include "plimsoll/model/layers/layer_check.h"
+#include "plimsoll/model/layers/lazy_zero_weights.h"
 #include "plimsoll/model/layers/recurrent_layer.h"
-#include "plimsoll/model/layers/weights_follow.h"
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/dropout.h"
 #include "plimsoll/ops/elementwise.h"
@@ -62,7 +62,7 @@ void RecurrentLayer::make_bias() {
   const bool two_rows = kind_ == RecurrentKind::kGRU && options_.reset_after;
   const Shape shape = two_rows ? Shape{2, 3 * units_} : Shape{gates() * units_};
   bias_ = add_weight("bias", shape, bias_weight(options_));
-  if (kind_ != RecurrentKind::kLSTM || !options_.unit_forget_bias || WeightsFollow::is_on()) return;
+  if (kind_ != RecurrentKind::kLSTM || !options_.unit_forget_bias || LazyZeroWeights::is_on()) return;
   const Tensor drawn = bias_->value();
   bias_->assign(concat({drawn.slice({0}, {units_}), ones({units_}), drawn.slice({2 * units_}, {-1})}, 0));
 }

@@ -138,8 +138,8 @@ TEST(Advice, NamesTheBatchThatThereIs) {
 TEST(Advice, OfBudgetsAroundIsExact) {
   for (const Case& c : cases()) {
     SCOPED_TRACE(c.name);
-    const auto inside = [&](const std::function<void(const Model&)>& run) {
-      const Model model = c.make(optimizers::Adam());
+    const auto inside = [&](const std::function<void(Model&)>& run) {
+      Model model = c.make(optimizers::Adam());
       model.predict(c.x);  // Now it has its weights.
       expect_exact(
           [&](std::size_t limit) {
@@ -160,16 +160,16 @@ TEST(Advice, OfBudgetsAroundIsExact) {
           {1, 200, 1000});
     };
     const Dataset rows = Dataset::from_tensors(c.x, c.y).shuffle(50, {.seed = 3}).batch(16);
-    inside([&](const Model& model) { model.evaluate(rows); });
-    inside([&](const Model& model) { model.predict(c.x, {.batch_size = 16}); });
-    inside([&](const Model& model) { model.predict(c.x, {.batch_size = 64}); });
+    inside([&](Model& model) { model.evaluate(rows); });
+    inside([&](Model& model) { model.predict(c.x, {.batch_size = 16}); });
+    inside([&](Model& model) { model.predict(c.x, {.batch_size = 64}); });
   }
   const Case c = cases()[0];
   const Dataset rows = Dataset::from_tensors(c.x, c.y).shuffle(50, {.seed = 3}).batch(16);
   expect_exact(
       [&](std::size_t limit) {
         const Budget around("around", limit);
-        const Model model = c.make(optimizers::Adam());
+        Model model = c.make(optimizers::Adam());
         const BudgetScope scope(around);
         model.fit(rows, {.epochs = 2, .validation_data = rows, .verbose = 0});
       },
@@ -178,7 +178,7 @@ TEST(Advice, OfBudgetsAroundIsExact) {
 
 TEST(Advice, ARefusedFitLeavesNothingBehind) {
   const Case c = cases()[2];
-  const Model model = c.make(optimizers::Adam());
+  Model model = c.make(optimizers::Adam());
   const Dataset stream = Dataset::from_tensors(c.x, c.y).map([](const Example& e) { return e; }).batch(16);
   const std::vector<float> before = model.predict(c.x).to_vector<float>();
   const std::size_t used = memory_stats().bytes_in_use;

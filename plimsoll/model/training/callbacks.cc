@@ -8,7 +8,7 @@
 
 #include "plimsoll/base/atomic_file.h"
 #include "plimsoll/base/error.h"
-#include "plimsoll/model/data/rows.h"
+#include "plimsoll/model/data/row_source.h"
 #include "plimsoll/model/model.h"
 #include "plimsoll/model/training/monitor.h"
 

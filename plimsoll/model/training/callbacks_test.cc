@@ -27,7 +27,7 @@ Dataset data() { return Dataset::from_tensors(constant({{1.f}}), constant({{0.f}
 float weight_of(const Model& model) { return model.weights()[0].value().item<float>(); }
 
 TEST(Callbacks, EarlyStoppingEndsAndRestoresTheBest) {
-  const Sequential model = make_model(1.5);  // w becomes -2 w at each step: always worse.
+  Sequential model = make_model(1.5);  // w becomes -2 w at each step: always worse.
   const History history = model.fit(
       data(),
       {.epochs = 10,
@@ -38,7 +38,7 @@ TEST(Callbacks, EarlyStoppingEndsAndRestoresTheBest) {
 }
 
 TEST(Callbacks, EarlyStoppingHoldsNothingAfterwards) {
-  const Sequential model = make_model(0.1);
+  Sequential model = make_model(0.1);
   const Dataset one = data();
   LeakCheck check;
   const Callback stop = callbacks::EarlyStopping({.monitor = "loss", .restore_best_weights = true});
@@ -47,7 +47,7 @@ TEST(Callbacks, EarlyStoppingHoldsNothingAfterwards) {
 }
 
 TEST(Callbacks, SayWhatTheyDoWhenAsked) {
-  const auto printed = [](const Model& model, int epochs, const Callback& callback) {
+  const auto printed = [](Model model, int epochs, const Callback& callback) {
     testing::internal::CaptureStdout();
     model.fit(data(), {.epochs = epochs, .verbose = 0, .callbacks = {callback}});
     return testing::internal::GetCapturedStdout();
@@ -69,7 +69,7 @@ TEST(Callbacks, SayWhatTheyDoWhenAsked) {
 }
 
 TEST(Callbacks, EpochsCountFromTheInitialOne) {
-  const Sequential model = make_model(0.1);
+  Sequential model = make_model(0.1);
   std::vector<int> epochs;
   const History history = model.fit(
       data(), {.epochs = 5,
@@ -82,7 +82,7 @@ TEST(Callbacks, EpochsCountFromTheInitialOne) {
 }
 
 TEST(Callbacks, ReducesTheRateOnAPlateau) {
-  const Sequential model = make_model(1e-12);
+  Sequential model = make_model(1e-12);
   model.fit(data(), {.epochs = 5,
                      .verbose = 0,
                      .callbacks = {callbacks::ReduceLROnPlateau({.monitor = "loss", .factor = 0.5, .patience = 2})}});
@@ -92,7 +92,7 @@ TEST(Callbacks, ReducesTheRateOnAPlateau) {
 }
 
 TEST(Callbacks, SchedulesTheRate) {
-  const Sequential model = make_model(0.1);
+  Sequential model = make_model(0.1);
   std::vector<double> rates;
   model.fit(data(),
             {.epochs = 3, .verbose = 0, .callbacks = {callbacks::LearningRateScheduler([&](int epoch, double rate) {
@@ -113,7 +113,7 @@ TEST(Callbacks, WritesCsv) {
 }
 
 TEST(Callbacks, CanStopAndThrow) {
-  const Sequential model = make_model(0.1);
+  Sequential model = make_model(0.1);
   const History history = model.fit(
       data(),
       {.epochs = 9, .verbose = 0, .callbacks = {callbacks::OnEpochEnd([](Model& m, int epoch, const Logs& logs) {
@@ -129,7 +129,7 @@ TEST(Callbacks, CanStopAndThrow) {
 }
 
 TEST(Callbacks, FitIsStoppedFromAnotherThread) {
-  const Sequential model = make_model(0.001);
+  Sequential model = make_model(0.001);
   std::atomic<bool> running{false};
   std::thread other([&] {
     while (!running) std::this_thread::yield();

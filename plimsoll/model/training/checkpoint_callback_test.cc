@@ -29,7 +29,7 @@ class Recording : public testing::Test {
   void SetUp() override { fs::remove_all(directory_); }
   void TearDown() override { fs::remove_all(directory_); }
   std::string path(const std::string& name) const { return (directory_ / name).string(); }
-  History fit(const Model& model, int epochs, const Callback& callback, bool validate = true) const {
+  History fit(Model model, int epochs, const Callback& callback, bool validate = true) const {
     const Dataset data = Dataset::from_tensors(constant({{1.f}, {2.f}}), constant({{0.f}, {0.f}})).batch(1);
     return model.fit(
         data,
@@ -61,7 +61,7 @@ TEST_F(ModelCheckpointTest, RemovesWhatAKilledFitLeft) {
 }
 
 TEST_F(ModelCheckpointTest, NamesFilesByNumbers) {
-  const Sequential model = make_model(0);
+  Sequential model = make_model(0);
   fit(model, 2, callbacks::ModelCheckpoint(path("cp-{epoch:04d}-{val_loss:.2f}.ckpt"), {.save_weights_only = true}));
   EXPECT_TRUE(fs::exists(path("cp-0001-2.50.ckpt.index")));
   EXPECT_EQ(latest_checkpoint(directory_), path("cp-0002-2.50.ckpt"));
@@ -79,7 +79,7 @@ TEST_F(ModelCheckpointTest, NamesFilesByNumbers) {
 }
 
 TEST_F(ModelCheckpointTest, KeepsTheBestOnly) {
-  const Sequential model = make_model(1.5);  // Worse with each step.
+  Sequential model = make_model(1.5);  // Worse with each step.
   fit(model, 3,
       callbacks::ModelCheckpoint(path("cp-{epoch}"),
                                  {.monitor = "val_loss", .save_best_only = true, .save_weights_only = true}));
@@ -88,10 +88,10 @@ TEST_F(ModelCheckpointTest, KeepsTheBestOnly) {
 }
 
 TEST_F(ModelCheckpointTest, SavesWholeModelsAndByBatches) {
-  const Sequential model = make_model(0.01);
+  Sequential model = make_model(0.01);
   fit(model, 2, callbacks::ModelCheckpoint(path("model-{epoch}-{batch}"), {.save_freq = 3}));
   EXPECT_FALSE(fs::exists(path("model-1-2")));
-  const Model again = load_layers_model(path("model-2-1/model.json"));
+  Model again = load_layers_model(path("model-2-1/model.json"));
   EXPECT_EQ(again.optimizer().step(), 3);
 }
 
@@ -111,7 +111,7 @@ struct Scalars : std::vector<std::string> {
 };
 
 TEST_F(TensorBoardTest, AFitThatIsRefusedLeavesNoFiles) {
-  const Sequential model = make_model(0.01);
+  Sequential model = make_model(0.01);
   const Dataset data = Dataset::from_tensors(constant({{1.f}}), constant({{0.f}})).batch(1);
   EXPECT_THROW(
       model.fit(data, {.verbose = 0,
@@ -123,7 +123,7 @@ TEST_F(TensorBoardTest, AFitThatIsRefusedLeavesNoFiles) {
 }
 
 TEST_F(TensorBoardTest, WritesWhatKerasWrites) {
-  const Sequential model = make_model(0.01);
+  Sequential model = make_model(0.01);
   LeakCheck check;
   fit(model, 2, callbacks::TensorBoard(path("logs"), {.histogram_freq = 1, .update_freq = 2}));
   check.expect_none();
@@ -151,7 +151,7 @@ class LogCapture {
 };
 
 TEST_F(GrowthTest, IsToldOnceWithWhatMadeIt) {
-  const Sequential model = make_model(0.01);
+  Sequential model = make_model(0.01);
   const Tensor x = ones({64, 1});
   std::vector<Tensor> losses;
   const LogCapture log;
@@ -169,7 +169,7 @@ TEST_F(GrowthTest, IsToldOnceWithWhatMadeIt) {
 }
 
 TEST_F(GrowthTest, FromEpochToEpochIsToldToo) {
-  const Sequential model = make_model(0.01);
+  Sequential model = make_model(0.01);
   const Tensor x = ones({40, 1});
   std::vector<Tensor> kept;
   const LogCapture log;
@@ -183,7 +183,7 @@ TEST_F(GrowthTest, FromEpochToEpochIsToldToo) {
 }
 
 TEST_F(GrowthTest, IsNotSeenWhereMemoryStays) {
-  const Sequential model = make_model(0.01);
+  Sequential model = make_model(0.01);
   const Tensor x = random_normal({100, 1}, {.seed = 1});
   const LogCapture log;
   const History history = model.fit(

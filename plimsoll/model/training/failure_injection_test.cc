@@ -6,12 +6,13 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/heap_count_testing.h"
 #include "plimsoll/memory/budget.h"
+#include "plimsoll/model/internal/network.h"
 #include "plimsoll/model/layers/core_layers.h"
 #include "plimsoll/model/layers/normalization_layers.h"
 #include "plimsoll/model/layers/recurrent_layers.h"
 #include "plimsoll/model/model_testing.h"
 #include "plimsoll/model/training/callbacks.h"
-#include "plimsoll/model/training/train_step.h"
+#include "plimsoll/model/training/step_plan.h"
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/random.h"
 #include "plimsoll/tensor/memory_info.h"
@@ -24,10 +25,10 @@ Model make_model(bool eagerly) {
   const Input in({.shape = {4, 3}});
   const LayerOutput h = layers::LSTM(5, {.stateful = true, .seed = 1, .dropout = 0.3})(in);
   const LayerOutput n = layers::BatchNormalization()(layers::Dropout(0.4, {.seed = 2})(h));
-  const Model model({in}, {layers::Dense(2, {.activation = "softmax",
-                                             .seed = 3,
-                                             .kernel_regularizer = Regularizer::l2(0.01),
-                                             .kernel_constraint = Constraint::max_norm(1)})(n)});
+  Model model({in}, {layers::Dense(2, {.activation = "softmax",
+                                       .seed = 3,
+                                       .kernel_regularizer = Regularizer::l2(0.01),
+                                       .kernel_constraint = Constraint::max_norm(1)})(n)});
   model.compile({.optimizer = optimizers::Adam(),
                  .loss = "sparse_categorical_crossentropy",
                  .metrics = {"accuracy"},
@@ -43,7 +44,7 @@ Model make_two_headed(bool eagerly) {
   const auto head = [&](const char* name) {
     return layers::Dense(2, {.activation = "softmax", .name = name, .seed = 1})(h);
   };
-  const Model model({in}, {head("the first of the two outputs"), head("second")});
+  Model model({in}, {head("the first of the two outputs"), head("second")});
   model.compile({.optimizer = optimizers::RMSprop(),
                  .loss = "sparse_categorical_crossentropy",
                  .metrics = {"accuracy", metrics::TopK(1)},
@@ -62,9 +63,9 @@ TEST(FailureInjection, AStepIsRefusedAtEveryBlock) {
   for (const bool eagerly : {false, true}) {
     SCOPED_TRACE(eagerly ? "run directly" : "planned");
     for (const int steps_before : {0, 1}) {
-      const Model model = make_model(eagerly), peer = make_model(eagerly);
+      Model model = make_model(eagerly), peer = make_model(eagerly);
       for (int i = 0; i < steps_before; ++i)
-        for (const Model& each : {model, peer}) each.train_on_batch(data.x, data.y);
+        for (Model each : {model, peer}) each.train_on_batch(data.x, data.y);
       const Values before = values_of(model);
       std::size_t need = 0;
       {
@@ -99,7 +100,7 @@ TEST(FailureInjection, AFitThatIsRefusedHasTakenWholeSteps) {
   const Tensor x = random_normal({18, 4, 3}, {.seed = 1}), y = random_uniform({18}, 0, 2, {.seed = 2, .dtype = i32});
   const Dataset rows = Dataset::from_tensors(x, y);
   std::map<std::int64_t, Values> after;  // By the optimizer's step.
-  const auto fit = [&](const Model& model, std::optional<std::size_t> budget) {
+  const auto fit = [&](Model& model, std::optional<std::size_t> budget) {
     const Dataset data =
         rows.map([](const Example& e) { return e; }).shuffle(9, {.seed = 4}).batch(6, {.drop_remainder = true});
     return model.fit(data, {.epochs = 2,
@@ -114,13 +115,13 @@ TEST(FailureInjection, AFitThatIsRefusedHasTakenWholeSteps) {
   for (const bool eagerly : {false, true}) {
     SCOPED_TRACE(eagerly ? "run directly" : "planned");
     after.clear();
-    const Model peer = make_model(eagerly);
+    Model peer = make_model(eagerly);
     after[0] = values_of(peer);
     const std::size_t need = fit(peer, {}).peak_bytes();
     const MemoryInfo held = memory();
     std::size_t refused = 0;
     for (std::size_t limit = need - 8192; limit < need; limit += 256) {
-      const Model model = make_model(eagerly);
+      Model model = make_model(eagerly);
       EXPECT_THROW(fit(model, limit), OutOfMemory) << limit << " of " << need;
       ++refused;
       const std::int64_t steps = model.optimizer().step();
@@ -156,7 +157,7 @@ Left left_in(const Model& model) {
 // (a sort has less room) and is the step that `make` gives elsewhere.
 template <class Make, class Step>
 void refuse_each_allocation(const Make& make, const Step& step, bool is_first) {
-  const Model peer = make();
+  Model peer = make();
   const Left before = left_in(peer);
   const Logs wanted = step(peer);
   const Left after = left_in(peer);
@@ -192,11 +193,11 @@ TEST(FailureInjection, AStepIsRefusedByTheHeapAtEveryAllocation) {
       for (const bool trains : {true, false}) {
         SCOPED_TRACE(testing::Message() << outputs << " outputs, " << (is_first ? "first " : "later ")
                                         << (trains ? "train" : "test") << (eagerly ? ", run directly" : ", planned"));
-        const auto step = [&](const Model& model) {
+        const auto step = [&](Model& model) {
           return trains ? model.train_on_batch(batch) : model.test_on_batch(batch);
         };
         const auto prepared = [&] {
-          const Model model = make(eagerly);
+          Model model = make(eagerly);
           if (!is_first) step(model);
           return model;
         };
@@ -227,8 +228,8 @@ TEST(FailureInjection, AFitIsRefusedByTheHeapBetweenWholeSteps) {
   const Dataset batches = Dataset::from_tensors(data.x, data.y).batch(6).repeat(2);
   for (const bool eagerly : {false, true}) {
     SCOPED_TRACE(eagerly ? "run directly" : "planned");
-    const Model model = make_model(eagerly), peer = make_model(eagerly);
-    for (const Model& each : {model, peer}) each.train_on_batch(batch);
+    Model model = make_model(eagerly), peer = make_model(eagerly);
+    for (Model each : {model, peer}) each.train_on_batch(batch);
     std::size_t refused_after[3] = {};
     bool was_refused = true;
     for (std::size_t refused = 0; was_refused && !HasFailure(); ++refused) {
@@ -238,7 +239,8 @@ TEST(FailureInjection, AFitIsRefusedByTheHeapBetweenWholeSteps) {
       }
       StepMeans means(peer.network());  // The peer takes as many steps.
       std::size_t steps = 0;
-      for (; peer.optimizer().step() < model.optimizer().step(); ++steps) means.add(train_step(peer.network(), batch));
+      for (; peer.optimizer().step() < model.optimizer().step(); ++steps)
+        means.add(run_step(peer.network(), StepKind::kTrain, batch, "test"));
       ASSERT_LE(steps, 2u);
       ++refused_after[steps];
       EXPECT_TRUE(left_in(model) == left_in(peer)) << "allocation " << refused << ", after " << steps << " steps";

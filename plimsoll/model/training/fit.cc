@@ -7,16 +7,15 @@
 #include "plimsoll/base/log.h"
 #include "plimsoll/device/device_memory.h"
 #include "plimsoll/memory/thread_memory.h"
-#include "plimsoll/model/data/rows.h"
+#include "plimsoll/model/data/row_source.h"
 #include "plimsoll/model/internal/network.h"
 #include "plimsoll/model/internal/require_tensors.h"
 #include "plimsoll/model/layers/recurrent_states.h"
 #include "plimsoll/model/model.h"
 #include "plimsoll/model/training/growth_watch.h"
-#include "plimsoll/model/training/planned_budget.h"
 #include "plimsoll/model/training/progress.h"
+#include "plimsoll/model/training/step_budget.h"
 #include "plimsoll/model/training/targets.h"
-#include "plimsoll/model/training/train_step.h"
 #include "plimsoll/tensor/make_tensor.h"
 #include "plimsoll/tensor/tidy.h"
 
@@ -52,8 +51,8 @@ Tensor class_weights_of(const Example& batch, const std::map<std::int64_t, doubl
   });
 }
 
-// A dataset of which a pass leaves later ones as they would be.
-Dataset looking(const Dataset& data) {
+// A pass over it leaves the order of later passes over `data` as it would be.
+Dataset frozen_copy(const Dataset& data) {
   const auto frozen = data.is_set() ? data.node()->frozen(false) : nullptr;
   return frozen ? Dataset(frozen) : data;
 }
@@ -61,7 +60,7 @@ Dataset looking(const Dataset& data) {
 // A pass, charged to the budget.
 class ChargedPass {
  public:
-  ChargedPass(const Network& network, const Dataset& data, PlannedBudget& memory) : network_(network), memory_(memory) {
+  ChargedPass(const Network& network, const Dataset& data, StepBudget& memory) : network_(network), memory_(memory) {
     const BudgetScope scope(memory_.loading());
     stream_ = data.open();
   }
@@ -76,23 +75,24 @@ class ChargedPass {
 
  private:
   const Network& network_;
-  PlannedBudget& memory_;
+  StepBudget& memory_;
   std::unique_ptr<ExampleStream> stream_;
 };
 
 struct TestOptions {
+  const char* where = "evaluate";
   std::string_view prefix = {};
-  const char* empty = "evaluate: the dataset has no batches; give it some";  // What to say of one.
+  const char* empty = "evaluate: the dataset has no batches; give it some";  // The error for one.
 };
 
-Logs run_test(Network& network, const Dataset& data, PlannedBudget& memory, const TestOptions& options) {
+Logs run_test(Network& network, const Dataset& data, StepBudget& memory, const TestOptions& options) {
   StepMeans means(network, options.prefix);
   Example batch;
   std::size_t batches = 0;
   for (ChargedPass pass(network, data, memory); pass.next(batch); ++batches) {
-    memory.admit({memory.need_of(StepKind::kTest, batch, *data.node())});
-    const BudgetScope scope(memory.running());
-    means.add(test_step(network, batch));
+    const auto plan = network.training.plans.get(StepKind::kTest, batch, options.where);
+    memory.admit(plan, batch, *data.node());
+    means.add(memory.run(*plan, batch));
   }
   if (batches == 0) throw InvalidArgument(options.empty);
   return std::move(means).logs();
@@ -116,33 +116,31 @@ struct TrainedOn {
   std::map<std::int64_t, double> class_weights;
 };
 
-// When data could not be loaded, or a step that has no plan could not run: throws the limit that would do, if that is
-// known. One batch of each dataset is loaded for it, outside of budgets: the need of shuffles and windows is their own
-// affair. Devices still refuse.
-void explain_refusal(Network& network, const PlannedBudget& memory, const TrainedOn& on) {
-  PlannedBudget::Needs needs;
+// When data could not be loaded, or a step that has no plan could not run: throws the limit that suffices, if that can
+// be found. It loads one batch of each dataset, outside of budgets; devices still refuse.
+void explain_refusal(Network& network, const StepBudget& memory, const TrainedOn& on) {
+  std::optional<StepBudget> unlimited;
   try {
     const OutsideBudgets free;
-    PlannedBudget measuring(network, "fit", {});
-    const auto look_at = [&](const Dataset& data, StepKind kind) {
+    unlimited.emplace(network, "fit", StepLimits{});
+    const auto expect = [&](const Dataset& data, StepKind kind) {
       if (!data.is_set()) return;
       Example batch;
-      const Dataset looked_at = looking(data);
-      ChargedPass pass(network, looked_at, measuring);
+      const Dataset copy = frozen_copy(data);
+      ChargedPass pass(network, copy, *unlimited);
       if (!pass.next(batch)) return;
       if (kind == StepKind::kTrain && !on.class_weights.empty())
         batch.weights = class_weights_of(batch, on.class_weights);
-      needs.push_back(measuring.measure(kind, batch, *data.node()));
+      unlimited->expect(network.training.plans.get(kind, batch, "fit"), batch, *data.node());
     };
-    look_at(on.test, StepKind::kTest);
-    look_at(on.train, StepKind::kTrain);
-    std::reverse(needs.begin(), needs.end());
+    expect(on.test, StepKind::kTest);
+    expect(on.train, StepKind::kTrain);
   } catch (const Error&) {  // The first refusal stands.
     return;
   }
-  network.training.planned.clear();
+  network.training.plans.clear();
   forget_new_states(network);
-  memory.refuse_too_small(std::move(needs));
+  memory.refuse_expected(*unlimited);
 }
 
 // One fit: epochs, callbacks, history.
@@ -154,7 +152,7 @@ class Fit {
         data_(data),
         options_(options),
         device_(device_of_new_tensors()),
-        memory_(network_, "fit", options.budget),
+        memory_(network_, "fit", {.bytes = options.budget, .max_slowdown = options.max_slowdown}),
         progress_({.verbose = options.verbose,
                    .epochs = options.epochs,
                    .batches = data.size(),
@@ -165,18 +163,19 @@ class Fit {
     network_.training.stop = false;
     reset_memory_stats(device_);
     const std::vector<std::string> names = log_names();
-    tell([&](CallbackBase& callback) { callback.check_names(names); });
+    call_back([&](CallbackBase& callback) { callback.check_names(names); });
     try {
-      look_at_validation();
-      tell([&](CallbackBase& callback) { callback.on_train_begin(model_); });
+      expect_validation();
+      call_back([&](CallbackBase& callback) { callback.on_train_begin(model_); });
       run_epochs();
     } catch (const OutOfMemory&) {
       if (!has_stepped_ && !memory_.has_refused() && memory_.is_limited())
         explain_refusal(network_, memory_, {data_, options_.validation_data, options_.class_weights});
       throw;
     }
-    tell([&](CallbackBase& callback) { callback.on_train_end(model_); });
+    call_back([&](CallbackBase& callback) { callback.on_train_end(model_); });
     history_.set_peak_bytes(memory_.peak_bytes());
+    history_.set_recomputed_fraction(memory_.recomputed_fraction());
     return history_;
   }
 
@@ -186,7 +185,7 @@ class Fit {
   }
 
   template <class F>
-  void tell(F&& f) {
+  void call_back(F&& f) {
     for (const Callback& callback : options_.callbacks) f(callback.base());
   }
   // After an error: callbacks let go of what they hold; a second error is not the one to report.
@@ -197,12 +196,6 @@ class Fit {
       } catch (const std::exception&) {
       }
     }
-  }
-
-  template <class F>
-  auto charged(F&& f) {
-    const BudgetScope scope(memory_.running());
-    return f();
   }
 
   void run_epochs() {
@@ -216,22 +209,21 @@ class Fit {
   }
 
   void run_epoch(int epoch) {
-    tell([&](CallbackBase& callback) { callback.on_epoch_begin(model_, epoch); });
+    call_back([&](CallbackBase& callback) { callback.on_epoch_begin(model_, epoch); });
     progress_.begin_epoch(epoch);
     StepMeans means(network_);
     std::size_t number = 0;
     Example batch;
     for (ChargedPass pass(network_, data_, memory_); pass.next(batch);) {
       if (!options_.class_weights.empty()) batch.weights = weights_of(batch);
-      PlannedBudget::Needs needs;
-      needs.push_back(memory_.need_of(StepKind::kTrain, batch, *data_.node()));
-      if (validation_) needs.push_back(*std::exchange(validation_, {}));
-      memory_.admit(std::move(needs));
-      means.add(charged([&] { return train_step(network_, batch); }));
+      const auto plan = network_.training.plans.get(StepKind::kTrain, batch, "fit");
+      memory_.admit(plan, batch, *data_.node());
+      if (!has_stepped_) progress_.show_slowdown(memory_.predicted_slowdown());
+      means.add(memory_.run(*plan, batch));
       has_stepped_ = true;
       if (!options_.callbacks.empty() || progress_.wants_batches()) {
         const Logs& logs = means.logs();
-        tell([&](CallbackBase& callback) { callback.on_batch_end(model_, number, logs); });
+        call_back([&](CallbackBase& callback) { callback.on_batch_end(model_, number, logs); });
         progress_.batch_ended(number + 1, logs);
       }
       ++number;
@@ -243,7 +235,7 @@ class Fit {
     if (options_.validation_data.is_set())
       for (const auto& [name, value] : run_validation()) logs.set(name, value);
     progress_.end_epoch(number, logs);
-    tell([&](CallbackBase& callback) { callback.on_epoch_end(model_, epoch, logs); });
+    call_back([&](CallbackBase& callback) { callback.on_epoch_end(model_, epoch, logs); });
     history_.add(logs);
     watch(epochs_);
   }
@@ -257,16 +249,19 @@ class Fit {
   }
 
   Tensor weights_of(const Example& batch) {
-    return charged([&] { return class_weights_of(batch, options_.class_weights); });
+    const BudgetScope scope(memory_.loading());
+    return class_weights_of(batch, options_.class_weights);
   }
 
   // A validation that would not fit is refused before the first step too.
-  void look_at_validation() {
+  void expect_validation() {
     if (!memory_.is_limited() || !options_.validation_data.is_set()) return;
     Example batch;
-    const Dataset looked_at = looking(options_.validation_data);
-    ChargedPass pass(network_, looked_at, memory_);
-    if (pass.next(batch)) validation_ = memory_.need_of(StepKind::kTest, batch, *options_.validation_data.node());
+    const Dataset copy = frozen_copy(options_.validation_data);
+    ChargedPass pass(network_, copy, memory_);
+    if (!pass.next(batch)) return;
+    const auto plan = network_.training.plans.get(StepKind::kTest, batch, "fit");
+    memory_.expect(plan, batch, *options_.validation_data.node());
   }
   // What the logs of an epoch will have.
   std::vector<std::string> log_names() const {
@@ -279,7 +274,9 @@ class Fit {
   }
   Logs run_validation() {
     return run_test(network_, options_.validation_data, memory_,
-                    {.prefix = "val_", .empty = "fit: validation_data has no batches; give it some, or leave it out"});
+                    {.where = "fit",
+                     .prefix = "val_",
+                     .empty = "fit: validation_data has no batches; give it some, or leave it out"});
   }
 
   Model model_;
@@ -287,8 +284,7 @@ class Fit {
   const Dataset data_;
   const FitOptions& options_;
   const std::string device_;
-  PlannedBudget memory_;
-  std::optional<PlannedBudget::Need> validation_;  // Of its first batch, until that is admitted.
+  StepBudget memory_;
   bool has_stepped_ = false;
   Progress progress_;
   History history_;
@@ -297,17 +293,21 @@ class Fit {
 
 }  // namespace
 
-History Model::fit(const Dataset& data, const FitOptions& options) const {
+History Model::fit(const Dataset& data, const FitOptions& options) {
   require_compiled(*network_, "fit");
   if (options.epochs < 0 || options.initial_epoch < 0)
     throw InvalidArgument(
         fmt::format("fit: {} epochs, the first of number {}; give 0 or more", options.epochs, options.initial_epoch));
+  require_no_spill("fit", options.spill);
+  if (!(options.max_slowdown >= 1))
+    throw InvalidArgument(
+        fmt::format("fit: max_slowdown is {:g}; give 1 (no recomputing) or more", options.max_slowdown));
   if (options.validation_split != 0)
     throw InvalidArgument("fit: validation_split needs tensors; split the dataset and give validation_data");
   return Fit(*this, data, options).run();
 }
 
-History Model::fit(const Tensor& x, const Tensor& y, const FitOptions& options) const {
+History Model::fit(const Tensor& x, const Tensor& y, const FitOptions& options) {
   require_compiled(*network_, "fit");
   if (!(options.validation_split >= 0 && options.validation_split < 1))
     throw InvalidArgument(
@@ -315,21 +315,22 @@ History Model::fit(const Tensor& x, const Tensor& y, const FitOptions& options) 
   require_tensors({x}, "fit", "x");
   require_tensors({y}, "fit", "y");
   Dataset rows = Dataset::from_tensors(x, y);
-  FitOptions told = options;
-  told.validation_split = 0;
+  FitOptions rest = options;
+  rest.validation_split = 0;
   const std::size_t count = rows.size().value_or(0);
   if (options.validation_split > 0 && !options.validation_data.is_set()) {
     const auto kept = static_cast<std::size_t>(std::floor(static_cast<double>(count) * (1 - options.validation_split)));
-    told.validation_data = rows.skip(kept).batch(options.batch_size);
+    rest.validation_data = rows.skip(kept).batch(options.batch_size);
     rows = rows.take(kept);
   }
   if (options.shuffle && count > 1) rows = rows.shuffle(count);
-  return fit(rows.batch(options.batch_size), told);
+  return fit(rows.batch(options.batch_size), rest);
 }
 
-Logs Model::evaluate(const Dataset& data) const {
+Logs Model::evaluate(const Dataset& data, const BatchSizeOptions& options) const {
   require_compiled(*network_, "evaluate");
-  PlannedBudget memory(*network_, "evaluate", {});
+  require_no_spill("evaluate", options.spill);
+  StepBudget memory(*network_, "evaluate", {.bytes = options.budget});
   try {
     return run_test(*network_, data, memory, {});
   } catch (const OutOfMemory&) {
@@ -342,7 +343,7 @@ Logs Model::evaluate(const Dataset& data) const {
 Logs Model::evaluate(const Tensor& x, const Tensor& y, const BatchSizeOptions& options) const {
   require_tensors({x}, "evaluate", "x");
   require_tensors({y}, "evaluate", "y");
-  return evaluate(Dataset::from_tensors(x, y).batch(options.batch_size));
+  return evaluate(Dataset::from_tensors(x, y).batch(options.batch_size), options);
 }
 
 }  // namespace plimsoll

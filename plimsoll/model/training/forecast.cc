@@ -3,15 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <ostream>
+#include <set>
 
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/graph/graph_state.h"
+#include "plimsoll/model/data/row_source.h"
 #include "plimsoll/model/internal/network.h"
+#include "plimsoll/model/layers/recurrent_states.h"
 #include "plimsoll/model/model.h"
-#include "plimsoll/model/training/planned_budget.h"
-#include "plimsoll/model/training/planned_memory.h"
-#include "plimsoll/model/training/train_step.h"
+#include "plimsoll/model/training/step_budget.h"
+#include "plimsoll/model/training/step_plan.h"
 
 namespace plimsoll {
 namespace {
@@ -23,9 +27,51 @@ void require_compiled(const Network& network) {
     throw FailedPrecondition(fmt::format("forecast: model \"{}\" is not compiled; call compile first", network.name()));
 }
 
+// Takes back the states that tracing gave to recurrent layers.
+class ForgetNewStates {
+ public:
+  explicit ForgetNewStates(Network& network) noexcept : network_(network) {}
+  ~ForgetNewStates() { forget_new_states(network_); }
+  ForgetNewStates(const ForgetNewStates&) = delete;
+  ForgetNewStates& operator=(const ForgetNewStates&) = delete;
+
+ private:
+  Network& network_;
+};
+
+// Variables of the step that are not weights: the optimizer's, and states.
+struct Others {
+  std::size_t optimizer = 0, states = 0;
+};
+
+Others others_of(const Network& network, const StepPlan& plan) {
+  std::set<std::uint64_t> weights, slots;
+  for (const LayerBase::Weight& weight : network.unique_weights()) weights.insert(weight.variable.id());
+  const GraphState& graph = plan.program().graph();
+  for (const Node& node : graph.nodes())
+    for (std::size_t i = 1; i < node.updates.size(); ++i) slots.insert(graph.variables()[node.updates[i]].id);
+  Others others;
+  for (const Variable& variable : plan.variables()) {
+    if (weights.count(variable.id()) > 0) continue;
+    (slots.count(variable.id()) > 0 ? others.optimizer : others.states) += whole_blocks(variable.nbytes());
+  }
+  return others;
+}
+
+// Traces the step with an optimizer of the same kind, and forgets it. What recomputing needs is added where the step
+// would not fit `enough` without.
+MemoryForecast forecast_training(Network& network, const BatchSpec& batch, std::size_t enough = 0) {
+  const ForgetNewStates states(network);
+  const Optimizer fresh(network.training.optimizer->options());
+  const StepPlan plan(network, StepKind::kTrain, batch, &fresh);
+  MemoryForecast forecast = plan.forecast(batch);
+  if (forecast.peak_bytes > enough) plan.add_front(forecast);
+  return forecast;
+}
+
 // Sums of sizes that a file named could pass the end of numbers.
 constexpr std::size_t kMostBytes = std::size_t{1} << 50;
-MemoryForecast forecast_batch(Network& network, std::size_t batch_size) {
+MemoryForecast forecast_batch(Network& network, std::size_t batch_size, std::size_t enough = 0) {
   const BatchSpec batch = assumed_batch(network, batch_size);
   Shapes inputs;
   for (const auto& input : batch.inputs) inputs.push_back(input.shape);
@@ -33,19 +79,60 @@ MemoryForecast forecast_batch(Network& network, std::size_t batch_size) {
     throw InvalidArgument(fmt::format(
         "forecast: model \"{}\" passes more than {} between its layers for a batch of {}; give smaller batches",
         network.name(), format_bytes(kMostBytes), batch_size));
-  return forecast_training(network, batch);
+  return forecast_training(network, batch, enough);
 }
 
 }  // namespace
 
+MemoryForecast StepPlan::forecast(const BatchSpec& batch) const {
+  const MemoryPlan& plan = program_->memory_plan();
+  const Others others = others_of(network_, *this);
+  const std::size_t parameters = network_.parameter_bytes();
+  MemoryForecast forecast;
+  const std::array<std::size_t, kCategories> inside = plan.extent_by_category();
+  for (std::size_t i = 0; i < kCategories; ++i)
+    forecast.by_category[category_name(static_cast<Category>(i))] = inside[i];
+  forecast.by_category["parameters"] += parameters;
+  forecast.by_category["optimizer"] += others.optimizer;
+  forecast.by_category["other"] += others.states;
+  forecast.by_category["inputs"] += batch.block_bytes();
+  const std::size_t held = parameters + others.optimizer + others.states + batch.block_bytes();
+  forecast.peak_bytes = held + plan.extent_bytes;
+  forecast.lower_bound_bytes = held + plan.lower_bound_bytes;
+  forecast.smallest_budget = forecast.peak_bytes;
+  forecast.floor_bytes = forecast.peak_bytes;
+  forecast.front = {{forecast.peak_bytes, 1}};
+  for (const PlannedBuffer& buffer : plan.buffers) {
+    if (buffer.bytes <= forecast.largest_op_bytes) continue;
+    forecast.largest_op_bytes = buffer.bytes;
+    forecast.largest_op = buffer.name.substr(0, buffer.name.find('#'));
+  }
+  return forecast;
+}
+
+// Whatever lies beside the step's own blocks stays as it is.
+void StepPlan::add_front(MemoryForecast& forecast) const {
+  const std::size_t beside = forecast.peak_bytes - program_->block_bytes();
+  forecast.front = program_->front();
+  for (BudgetPoint& point : forecast.front) point.bytes += beside;
+  forecast.floor_bytes = beside + program_->floor_bytes();
+  forecast.floor_step = program_->floor_step();
+  forecast.smallest_budget = forecast.front.back().bytes;
+}
+
+std::size_t StepPlan::most_saved_bytes(double max_slowdown) const {
+  return program_->block_bytes() - program_->smallest_block_bytes(max_slowdown);
+}
+
 MemoryForecast Model::forecast(const ForecastOptions& options) const {
   require_compiled(*network_);
+  require_no_spill("forecast", options.spill);
   return forecast_batch(*network_, options.batch_size);
 }
 
 MemoryForecast Model::forecast(const Example& batch) const {
   require_compiled(*network_);
-  prepare(*network_, batch.inputs, "forecast");
+  require_inputs(*network_, batch.inputs, "forecast");
   BatchSpec spec = BatchSpec::of(batch);
   for (std::size_t i = 0; i < spec.inputs.size(); ++i)
     spec.inputs[i].dtype = input_dtype_for(*network_, i, spec.inputs[i].dtype);
@@ -54,7 +141,7 @@ MemoryForecast Model::forecast(const Example& batch) const {
 
 MemoryForecast Model::forecast(const Dataset& batches) const {
   require_compiled(*network_);
-  const PlannedBudget memory(*network_, "forecast", {});
+  const StepBudget memory(*network_, "forecast", StepLimits{});
   Example batch;
   std::unique_ptr<ExampleStream> pass;
   {
@@ -64,18 +151,31 @@ MemoryForecast Model::forecast(const Dataset& batches) const {
     if (!pass->next(batch)) throw InvalidArgument("forecast: the dataset has no batches; give it some");
     cast_inputs(*network_, batch.inputs);
   }
-  prepare(*network_, batch.inputs, "forecast");
+  require_inputs(*network_, batch.inputs, "forecast");
   MemoryForecast result = forecast_training(*network_, BatchSpec::of(batch));
   memory.add_data(result, batch, *batches.node());
   return result;
 }
 
-// The need grows about linearly: doubling until it is too much, then guesses between the two ends.
-std::size_t Model::max_batch_size(std::size_t bytes) const {
+double MemoryForecast::predicted_slowdown(std::size_t bytes) const noexcept {
+  for (const BudgetPoint& point : front)
+    if (point.bytes <= bytes) return point.slowdown;
+  return std::numeric_limits<double>::infinity();
+}
+
+// The need grows about linearly: doubling until it is too much, then guesses between the two ends. It is not certain to
+// grow with every example; the answer fits and the next larger batch does not.
+std::size_t Model::max_batch_size(std::size_t bytes, double max_slowdown) const {
   require_compiled(*network_);
+  if (!(max_slowdown >= 1))
+    throw InvalidArgument(fmt::format("max_batch_size: max_slowdown is {:g}; give 1 or more", max_slowdown));
   const auto need = [&](std::size_t batch) {
     try {
-      return forecast_batch(*network_, batch).smallest_budget;
+      const MemoryForecast forecast = forecast_batch(*network_, batch, max_slowdown > 1 ? bytes : SIZE_MAX);
+      std::size_t least = forecast.peak_bytes;
+      for (const BudgetPoint& point : forecast.front)
+        if (point.slowdown <= max_slowdown) least = point.bytes;
+      return least;
     } catch (const InvalidArgument&) {
       if (batch == 1) throw;
       return SIZE_MAX;  // Sizes that no memory has.
@@ -115,9 +215,16 @@ std::string MemoryForecast::to_string() const {
   std::string text;
   for (const auto& [category, bytes] : by_category)
     if (bytes > 0) text += fmt::format("{:<12} {:>12} {:>14} bytes\n", category, format_bytes(bytes), bytes);
-  text += fmt::format("{:<12} {:>12} {:>14} bytes\n", "peak", format_bytes(peak_bytes), peak_bytes);
-  return text +
-         fmt::format("{:<12} {:>12} {:>14} bytes\n", "lower bound", format_bytes(lower_bound_bytes), lower_bound_bytes);
+  const auto add = [&](const char* name, std::size_t bytes) {
+    text += fmt::format("{:<12} {:>12} {:>14} bytes\n", name, format_bytes(bytes), bytes);
+  };
+  add("peak", peak_bytes);
+  add("lower bound", lower_bound_bytes);
+  if (front.size() < 2) return text;
+  for (const BudgetPoint& point : front)
+    text += fmt::format("within       {:>12} {:>14} bytes  {:.2f} x\n", format_bytes(point.bytes), point.bytes,
+                        point.slowdown);
+  return text;
 }
 
 std::ostream& operator<<(std::ostream& out, const MemoryForecast& forecast) { return out << forecast.to_string(); }

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "plimsoll/base/bytes.h"
-#include "plimsoll/model/data/counted.h"
+#include "plimsoll/model/data/plural.h"
 #include "plimsoll/tensor/live_tensors.h"
 #include "plimsoll/tensor/memory_info.h"
 
@@ -48,13 +48,13 @@ std::string GrowthWatch::report() {
   const std::vector<GrowthRow> rows = growth_->take();
   growth_.reset();
   std::string text = fmt::format("fit: live memory has grown by {} in the last {}, {} after it began",
-                                 format_bytes(before_ - bytes_at_start_), counted(steps_ - steps_at_start_, phase_),
-                                 counted(steps_at_start_, phase_));
+                                 format_bytes(before_ - bytes_at_start_), plural(steps_ - steps_at_start_, phase_),
+                                 plural(steps_at_start_, phase_));
   if (rows.empty()) return text;
   const GrowthRow& most = rows[0];
   text += fmt::format("; most of it is {} in {} of {} made by {}",
                       format_bytes(static_cast<std::size_t>(std::max<std::int64_t>(0, most.bytes))),
-                      counted(static_cast<std::size_t>(most.count), "tensor"), category_of(most),
+                      plural(static_cast<std::size_t>(most.count), "tensor"), category_of(most),
                       most.op.empty() ? "the program" : most.op);
   if (!most.scope.empty()) text += fmt::format(" in scope \"{}\"", most.scope);
   if (!most.site.empty()) text += fmt::format(" at {}", most.site);

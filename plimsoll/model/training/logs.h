@@ -35,9 +35,10 @@ class PLIMSOLL_API History {
   bool contains(std::string_view name) const noexcept;
   std::vector<std::string> names() const;
   std::size_t num_epochs() const noexcept { return num_epochs_; }
-  std::size_t peak_bytes() const noexcept {
-    return peak_bytes_;
-  }  // Most that the fit had at once, as a forecast counts.
+  std::size_t peak_bytes() const noexcept { return peak_bytes_; }  // Of the fit, counted as a forecast counts.
+  // How much of the training steps' work was recomputing, to stay inside the budget: 0.12 for 12 %.
+  double recomputed_fraction() const noexcept { return recomputed_fraction_; }
+  std::size_t spilled_bytes() const noexcept { return spilled_bytes_; }  // Written to the spill directory.
 
   // When live memory rose from step to step or from epoch to epoch: how much, and what made it. Else "".
   const std::string& growth() const noexcept { return growth_; }
@@ -45,11 +46,13 @@ class PLIMSOLL_API History {
   void add(const Logs& epoch);
   void set_growth(std::string text) { growth_ = std::move(text); }
   void set_peak_bytes(std::size_t bytes) noexcept { peak_bytes_ = bytes; }
+  void set_recomputed_fraction(double fraction) noexcept { recomputed_fraction_ = fraction; }
 
  private:
   std::vector<std::pair<std::string, std::vector<float>>> rows_;
   std::size_t num_epochs_ = 0;
-  std::size_t peak_bytes_ = 0;
+  std::size_t peak_bytes_ = 0, spilled_bytes_ = 0;
+  double recomputed_fraction_ = 0;
   std::string growth_;
 };
 

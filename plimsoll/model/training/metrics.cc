@@ -201,7 +201,7 @@ std::shared_ptr<MetricBase> of_name(std::string_view name) {
 
 }  // namespace
 
-Metric::Metric(std::shared_ptr<MetricBase> base) : base_(std::move(base)) { base_->sums = no_sums(); }
+Metric::Metric(std::shared_ptr<MetricBase> base) : base_(std::move(base)) { base_->sums = zero_sums(); }
 Metric::Metric(std::string_view name) : Metric(of_name(name)) {}
 Metric::Metric(std::string name, Function per_example) : Metric(mean_of(std::move(name), std::move(per_example))) {}
 
@@ -211,7 +211,7 @@ Metric::Sums Metric::measure(const Tensor& targets, const Tensor& predictions, c
     const Parts made = parts(targets, predictions, weights);
     std::vector<ConstTensorView> views;
     for (const Tensor& tensor : made.tensors) views.push_back(tensor.view());
-    Sums result = no_sums();
+    Sums result = zero_sums();
     sum(views, made.count, result);
     return result;
   });
@@ -219,7 +219,7 @@ Metric::Sums Metric::measure(const Tensor& targets, const Tensor& predictions, c
 Metric::Parts Metric::parts(const Tensor& targets, const Tensor& predictions, const Tensor& weights) const {
   return base_->parts(targets, predictions, weights);
 }
-Metric::Sums Metric::no_sums() const { return Sums(base_->num_sums()); }
+Metric::Sums Metric::zero_sums() const { return Sums(base_->num_sums()); }
 void Metric::sum(std::span<const ConstTensorView> parts, double count, std::span<double> to) const noexcept {
   base_->sum(parts, count, to);
 }

@@ -46,7 +46,7 @@ class PLIMSOLL_API Metric {
     double count = 0;  // Of examples, when none is weighted.
   };
   Parts parts(const Tensor& targets, const Tensor& predictions, const Tensor& weights = {}) const;
-  Sums no_sums() const;  // As many zeros as there are sums,
+  Sums zero_sums() const;  // As many zeros as there are sums,
   void sum(std::span<const ConstTensorView> parts, double count, std::span<double> to) const noexcept;  // to fill in.
   void add(const Sums& sums) const noexcept;  // Of one of its kind.
   void update(const Tensor& targets, const Tensor& predictions, const Tensor& weights = {}) const {

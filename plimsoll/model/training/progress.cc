@@ -12,7 +12,7 @@
 #include "plimsoll/device/device_memory.h"
 #include "plimsoll/memory/meter_center.h"
 #include "plimsoll/memory/thread_memory.h"
-#include "plimsoll/model/training/planned_budget.h"
+#include "plimsoll/model/training/step_budget.h"
 
 namespace plimsoll {
 namespace {
@@ -87,14 +87,27 @@ std::string Progress::gauge(std::size_t used, std::size_t limit, std::size_t pea
   return fmt::format("{} of {}, peak {}", short_text(used), all, short_text(peak));
 }
 
+std::string Progress::recomputing(double fraction) {
+  if (!(fraction > 0)) return "";
+  const double percent = 100 * fraction;
+  return percent < 1 ? ", recomputing less than 1 %" : fmt::format(", recomputing {:.0f} %", percent);
+}
+
+void Progress::show_slowdown(double predicted) {
+  if (options_.verbose == 0 || !(predicted > 1) || !options_.budget) return;
+  write(options_.to, fmt::format("Within {} a step is predicted to take {:.2f} times as long as without a budget.\n",
+                                 format_bytes(options_.budget->limit().value_or(0)), predicted));
+}
+
 // Of the fit's own budget, or the innermost one; without one, of the fit, as History::peak_bytes() counts it. A
-// device's limit is no news.
+// device's limit is not shown.
 std::string Progress::memory() const {
   const Meter* const around = ThreadMemory::current().budget;
   if (around && !(options_.budget && options_.budget->limit()))
     return gauge(around->center->used(), around->center->limit(), around->center->peak());
   if (options_.budget)
-    return gauge(options_.budget->used_bytes(), options_.budget->limit().value_or(0), options_.budget->peak_bytes());
+    return gauge(options_.budget->used_bytes(), options_.budget->limit().value_or(0), options_.budget->peak_bytes()) +
+           recomputing(options_.budget->last_recomputed());
   const MemoryStats stats = memory_stats(options_.device);
   return gauge(stats.bytes_in_use, 0, stats.peak_bytes_in_use);
 }

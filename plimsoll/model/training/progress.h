@@ -1,7 +1,8 @@
 // Progress: what fit prints: a bar on terminals, a line for each epoch elsewhere, with the memory gauge.
 //
 //   Epoch 2/10
-//   12/16 [======================>.......] - eta 0s - loss 0.4312 - accuracy 0.8125 - 41.2 of 64.0 MiB, peak 58.8
+//   12/16 [===============>....] - eta 0s - loss 0.4312 - accuracy 0.8125 - 41.2 of 64.0 MiB, peak 58.8, recomputing 12
+//   %
 #pragma once
 
 #include <cstddef>
@@ -13,20 +14,22 @@
 
 namespace plimsoll {
 
-class PlannedBudget;
+class StepBudget;
 
 struct ProgressOptions {
   int verbose = 1;  // 0: nothing; 1: a bar when `to` is a terminal, else as 2; 2: a line for each epoch.
   int epochs = 1;
   std::optional<std::size_t> batches = {};  // Of an epoch, when it is known.
   std::string device = {};                  // Whose memory is shown.
-  const PlannedBudget* budget = nullptr;    // Shown instead, where no other is around it.
+  const StepBudget* budget = nullptr;       // Shown instead, where no other is around it.
   std::FILE* to = stdout;
 };
 
 class Progress {
  public:
   explicit Progress(const ProgressOptions& options);
+  // Before the first step, when a budget makes steps slower than they would be.
+  void show_slowdown(double predicted);
   void begin_epoch(int epoch);
   void batch_ended(std::size_t done, const Logs& logs);  // At most some twenty times a second.
   void end_epoch(std::size_t batches, const Logs& logs);
@@ -39,6 +42,7 @@ class Progress {
                           std::size_t columns);
   static std::string numbers(const Logs& logs);
   static std::string gauge(std::size_t used, std::size_t limit, std::size_t peak);
+  static std::string recomputing(double fraction);  // ", recomputing 12 %", or "" when there is nothing to say.
 
  private:
   std::string memory() const;

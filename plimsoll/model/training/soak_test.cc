@@ -45,7 +45,7 @@ constexpr std::size_t kSlack = 2 << 20;  // Of the resident set: stacks and the 
 TEST(Soak, TrainingStepsLeaveNothingBehind) {
   const int steps = number_from("PLIMSOLL_SOAK_STEPS", 2000);
   const Tensor x = random_normal({16, 8}, {.seed = 1}), y = random_normal({16, 1}, {.seed = 2});
-  const Sequential model = make_model(16);
+  Sequential model = make_model(16);
   for (int i = 0; i < 100; ++i) model.train_on_batch(x, y);
   const MemoryInfo before = memory();
   const std::size_t resident = resident_bytes(), files = open_files(), in_use = memory_stats().bytes_in_use;

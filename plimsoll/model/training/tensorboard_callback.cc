@@ -6,7 +6,7 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/device/device_memory.h"
 #include "plimsoll/io/event_writer.h"
-#include "plimsoll/model/data/rows.h"
+#include "plimsoll/model/data/row_source.h"
 #include "plimsoll/model/internal/network.h"
 #include "plimsoll/model/model.h"
 #include "plimsoll/model/training/callbacks.h"

@@ -1,4 +1,4 @@
-// Training: what compile() told a model, and the state of a fit.
+// Training: what compile() set for a model, the plans of its steps, and the request to stop a fit.
 #pragma once
 
 #include <atomic>
@@ -7,18 +7,14 @@
 
 #include "plimsoll/model/training/losses.h"
 #include "plimsoll/model/training/metrics.h"
-#include "plimsoll/model/training/planned_step.h"
+#include "plimsoll/model/training/step_plan.h"
 #include "plimsoll/ops/optimizer.h"
 
 namespace plimsoll {
 
-struct GradientClipping {
-  double norm = 0;         // Of each gradient.
-  double value = 0;        // Of each element.
-  double global_norm = 0;  // Of all together.
-};
-
 struct Training {
+  explicit Training(Network& network) : plans(network) {}
+
   std::optional<Optimizer> optimizer;
   std::vector<Loss> losses;                  // One for each output.
   std::vector<double> loss_weights;          // The same.
@@ -27,7 +23,7 @@ struct Training {
   GradientClipping clipping;
   bool run_eagerly = false;
   std::atomic<bool> stop{false};
-  PlannedSteps planned;
+  StepPlans plans;
 
   bool is_compiled() const noexcept { return optimizer.has_value(); }
 };

@@ -3,8 +3,8 @@
 
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
+#include "plimsoll/base/json.h"
 #include "plimsoll/model/layers/core_layers.h"
 #include "plimsoll/model/model.h"
 #include "plimsoll/ops/creation.h"
@@ -60,14 +60,14 @@ double tolerance_of(const std::string& optimizer) { return optimizer == "adadelt
 
 TEST(TrainingTraces, AreThoseOfTensorFlowJs) {
   const fs::path root = fs::path(TEST_DATA) / "tfjs/training-traces";
-  const auto rows = Json::parse(std::ifstream(root / "iris.json")).get<std::vector<std::vector<float>>>();
+  const auto rows = parse_json(std::ifstream(root / "iris.json")).get<std::vector<std::vector<float>>>();
   int seen = 0;
   for (const auto& entry : fs::directory_iterator(root)) {
     if (entry.path().filename() == "iris.json") continue;
-    const Json trace = Json::parse(std::ifstream(entry.path()));
+    const Json trace = parse_json(std::ifstream(entry.path()));
     const std::string name = trace.at("optimizer");
     SCOPED_TRACE(name);
-    const Sequential model(
+    Sequential model(
         {layers::Dense(6, {.activation = "tanh", .input_shape = {4}}), layers::Dense(3, {.activation = "softmax"})});
     model.compile({.optimizer = optimizer_of(name, trace.at("config")), .loss = "categorical_crossentropy"});
     const auto weights = model.weights();

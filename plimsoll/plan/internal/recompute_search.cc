@@ -24,14 +24,17 @@ class Random {
 };
 
 constexpr double kDear = 1000;
+constexpr std::size_t kMostWinners = 6;
 constexpr std::uint64_t kMostWork = 30'000'000;  // For an attempt while there is no schedule yet.
 
 }  // namespace
 
-RecomputeSearch::RecomputeSearch(const StepFacts& facts, std::size_t limit, const RecomputeOptions& options)
+RecomputeSearch::RecomputeSearch(const StepFacts& facts, std::size_t limit, const RecomputeOptions& options,
+                                 SearchMemory& memory)
     : facts_(facts),
       limit_(limit),
       options_(options),
+      memory_(memory),
       bound_(options.spill_bytes_per_cost > 0 ? 0 : recompute_bound(facts.program, limit)) {
   most_cost_factor_ = std::min(2.0, options.most_cost_factor);
   best_.base_cost = facts.time.back();
@@ -68,38 +71,54 @@ std::optional<std::uint64_t> RecomputeSearch::attempt(const EvictionPolicy& trie
   return cost;
 }
 
-void RecomputeSearch::try_portfolio() {
-  struct Choice {
-    Price price;
-    int rest_quarters;
-    double cap;  // Of the program's cost.
-  };
-  // Those that win most often first: large programs have work for a few only.
-  std::vector<Choice> choices = {{Price::kNeighbours, 2, 0},
-                                 {Price::kAncestors, 2, 0},
-                                 {Price::kOwn, 4, 1.0 / 16},
-                                 {Price::kNeighbours, 4, 1.0 / 64},
-                                 {Price::kNeighbours, 0, 1.0 / 64},
-                                 {Price::kAncestors, 1, 0},
-                                 {Price::kOwn, 2, 0}};
+// Those that win most often first: large programs have work for a few only. Last come segments of the forward steps.
+std::vector<RecomputeSearch::Choice> RecomputeSearch::portfolio() const {
+  std::vector<Choice> kinds = {{Price::kNeighbours, 2, 0},
+                               {Price::kAncestors, 2, 0},
+                               {Price::kOwn, 4, 1.0 / 16},
+                               {Price::kNeighbours, 4, 1.0 / 64},
+                               {Price::kNeighbours, 0, 1.0 / 64},
+                               {Price::kAncestors, 1, 0},
+                               {Price::kOwn, 2, 0}};
   for (const double cap : {0.0, 1.0 / 64, 1.0 / 16, 1.0 / 256, 1.0 / 4})
     for (const int quarters : {2, 4, 0, 1})
       for (const Price price : {Price::kNeighbours, Price::kOwn, Price::kAncestors})
-        if (price != Price::kAncestors || cap == 0) choices.push_back({price, quarters, cap});
-  const double whole = static_cast<double>(facts_.time.back());
+        if (price != Price::kAncestors || cap == 0) kinds.push_back({price, quarters, cap});
   // With spilling: the part of a load's time that is taken to cost something.
   std::vector<double> discounts = {1};
   if (spills()) discounts = {1, 0.3, 0.1, 0.02};
-  for (const Choice& each : choices)
+  std::vector<Choice> choices;
+  for (Choice each : kinds)
     for (const bool in_order : {true, false})
-      for (const double discount : discounts)
-        if (!is_done())
-          attempt({.price = each.price,
-                   .rest_quarters = each.rest_quarters,
-                   .in_order = in_order,
-                   .cap = each.cap * whole,
-                   .spill_bytes_per_cost = options_.spill_bytes_per_cost,
-                   .spill_discount = discount});
+      for (const double discount : discounts) {
+        each.in_order = in_order;
+        each.discount = discount;
+        choices.push_back(each);
+      }
+  for (const int segments : {2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 48})
+    for (const int quarters : {4, 2, 0})
+      choices.push_back({.price = Price::kOwn, .rest_quarters = quarters, .cap = 0, .segments = segments});
+  return choices;
+}
+
+EvictionPolicy RecomputeSearch::policy_of(const Choice& choice) const {
+  EvictionPolicy policy{.price = choice.price, .rest_quarters = choice.rest_quarters};
+  policy.spill_bytes_per_cost = options_.spill_bytes_per_cost;
+  if (choice.segments > 0) {
+    policy.weights = segment_weights(choice.segments);
+    return policy;
+  }
+  policy.in_order = choice.in_order;
+  policy.cap = choice.cap * static_cast<double>(facts_.time.back());
+  policy.spill_discount = choice.discount;
+  return policy;
+}
+
+std::size_t RecomputeSearch::try_portfolio(std::size_t first) {
+  const std::vector<Choice> choices = portfolio();
+  std::size_t tried = 0;
+  for (; tried < choices.size() && !is_done(); ++tried) attempt(policy_of(choices[(first + tried) % choices.size()]));
+  return tried;
 }
 
 // Values that cross a cut of the forward steps are dear: classic checkpoints.
@@ -149,17 +168,6 @@ std::vector<double> RecomputeSearch::segment_weights(int segments) const {
   return weights;
 }
 
-void RecomputeSearch::try_segments() {
-  for (const int segments : {2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 48})
-    for (const int quarters : {4, 2, 0}) {
-      if (is_done()) return;
-      attempt({.price = Price::kOwn,
-               .rest_quarters = quarters,
-               .weights = segment_weights(segments),
-               .spill_bytes_per_cost = options_.spill_bytes_per_cost});
-    }
-}
-
 // Two climbers, from the best policy and from the plain one: a few values dearer or cheaper, or all of them a little.
 void RecomputeSearch::try_neighbourhood() {
   if (!best_.completed) return;
@@ -196,15 +204,24 @@ Schedule RecomputeSearch::run() {
   if (bound_ == std::numeric_limits<std::uint64_t>::max()) return std::move(best_);  // Below the floor.
   attempt({.spill_bytes_per_cost = options_.spill_bytes_per_cost});
   if (best_.completed && best_.evictions == 0) return std::move(best_);
-  try_portfolio();
-  try_segments();
+  for (std::size_t k = 0; k < memory_.winners.size() && !is_done(); ++k) {
+    EvictionPolicy policy = memory_.winners[k];
+    policy.spill_bytes_per_cost = options_.spill_bytes_per_cost;
+    attempt(policy);
+  }
+  const std::size_t first = memory_.tried;
+  memory_.tried += try_portfolio(first);
   if (!best_.completed) {  // Runs that thrash were given up early; now there are no others.
     most_cost_factor_ = options_.most_cost_factor;
     work_ = 0;
-    try_portfolio();
+    try_portfolio(first);
   }
   try_neighbourhood();
   best_.work = work_;
+  if (best_.completed) {
+    memory_.winners.insert(memory_.winners.begin(), best_policy_);
+    if (memory_.winners.size() > kMostWinners) memory_.winners.pop_back();
+  }
   return std::move(best_);
 }
 

@@ -1,0 +1,313 @@
+#include "plimsoll/model/training/step_budget.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "plimsoll/base/bytes.h"
+#include "plimsoll/device/device.h"
+#include "plimsoll/device/runtime.h"
+#include "plimsoll/memory/budget_node.h"
+#include "plimsoll/memory/chunk.h"
+#include "plimsoll/memory/refusal.h"
+#include "plimsoll/model/data/row_source.h"
+#include "plimsoll/model/internal/network.h"
+#include "plimsoll/model/layers/recurrent_states.h"
+#include "plimsoll/tensor/make_tensor.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr std::size_t kMostAdmitted = 64;
+
+// All devices together: a model may be on several.
+Budget measuring() {
+  std::size_t limit = 0;
+  for (const auto& device : Runtime::instance().devices()) limit += std::min(device->arena().limit(), SIZE_MAX - limit);
+  const std::optional<Budget> outer = Budget::current();
+  return outer ? Budget("fit", limit, *outer) : Budget("fit", limit);
+}
+
+std::size_t left_of(std::size_t budget, std::size_t taken) { return budget > taken ? budget - taken : 0; }
+
+using CategoryBytes = std::vector<std::pair<std::string, std::size_t>>;
+
+CategoryBytes largest_first(const MemoryForecast& needed) {
+  CategoryBytes categories(needed.by_category.begin(), needed.by_category.end());
+  std::sort(categories.begin(), categories.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  return categories;
+}
+
+std::vector<MemoryHolder> holders_of(const Network& network, const CategoryBytes& categories) {
+  std::vector<MemoryHolder> holders;
+  for (const auto& [category, bytes] : categories)
+    if (bytes > 0)
+      holders.push_back(
+          {.op = "step", .scope = network.name(), .category = category, .shape = "", .bytes = bytes, .count = 1});
+  return holders;
+}
+
+// What most of it is.
+std::string most_of(const MemoryForecast& needed, const CategoryBytes& categories) {
+  return fmt::format("most of it {} {}, the largest buffer that of {} with {}", categories[0].first,
+                     format_bytes(categories[0].second), needed.largest_op.empty() ? "nothing" : needed.largest_op,
+                     format_bytes(needed.largest_op_bytes));
+}
+
+}  // namespace
+
+std::string describe_recomputing(const MemoryForecast& needed, std::size_t sufficient, double max_slowdown) {
+  const std::string floor = format_bytes_exactly(needed.floor_bytes);
+  if (needed.front.size() < 2)
+    return fmt::format("recomputing does not help, since {} alone needs {} (the floor)", needed.floor_step, floor);
+  const double slowdown = needed.predicted_slowdown(sufficient);
+  return fmt::format("there a step takes {:.2f} times as long as with {}{}; {} makes {} the floor", slowdown,
+                     format_bytes_exactly(needed.peak_bytes),
+                     max_slowdown < kMostSlowdown ? fmt::format(" (max_slowdown {:g})", max_slowdown) : "",
+                     needed.floor_step, floor);
+}
+
+void add_held_bytes(MemoryForecast& forecast, std::size_t bytes, std::size_t least) {
+  forecast.by_category["inputs"] += bytes;
+  forecast.peak_bytes += bytes;
+  forecast.lower_bound_bytes += bytes;
+  forecast.floor_bytes += bytes;
+  forecast.smallest_budget = std::max(forecast.smallest_budget + bytes, least);
+  for (BudgetPoint& point : forecast.front) point.bytes = std::max(point.bytes + bytes, least);
+  // Of several that have become alike, the fastest stays.
+  const auto alike = [](const BudgetPoint& a, const BudgetPoint& b) { return a.bytes == b.bytes; };
+  forecast.front.erase(std::unique(forecast.front.begin(), forecast.front.end(), alike), forecast.front.end());
+}
+
+StepBudget::StepBudget(Network& network, const char* where, const StepLimits& limits)
+    : network_(network), where_(where), limits_(limits), measured_(measuring()) {
+  for (const BudgetNode* node = measured_.node()->parent(); node; node = node->parent())
+    around_.push_back({const_cast<BudgetNode*>(node)->shared_from_this(), node->used()});
+  if (network_.is_built()) held_ = network_.parameter_bytes() + network_.training.optimizer->state_bytes();
+  held_at_first_ = held_;
+  // Weights that take all of it are refused with the first step, when what that needs is known.
+  if (limit()) hard_.emplace("fit within its budget", std::max<std::size_t>(left_of(*limit(), held_), 1), measured_);
+  const Budget& above = hard_ ? *hard_ : measured_;
+  data_.emplace("batches", above.limit(), above);
+}
+
+const Chunk* StepBudget::charged_chunk(const Tensor& tensor) const noexcept {
+  if (tensor.is_empty_handle() || tensor.is_disposed()) return nullptr;
+  const Storage* const storage = tensor.record()->storage;
+  const Chunk* const chunk = storage->chunk();
+  return chunk && chunk->budget == data_->node().get() ? chunk : nullptr;
+}
+
+std::size_t StepBudget::charged_bytes(const Example& batch) const {
+  std::vector<const Chunk*> counted;
+  std::size_t bytes = 0;
+  visit_tensors(batch, [&](const Tensor& tensor) {
+    const Chunk* const chunk = charged_chunk(tensor);
+    if (!chunk || std::find(counted.begin(), counted.end(), chunk) != counted.end()) return;
+    counted.push_back(chunk);
+    bytes += chunk->size;
+  });
+  return bytes;
+}
+
+std::size_t StepBudget::shared_bytes(const Example& batch) const {
+  std::size_t bytes = 0;
+  visit_tensors(batch, [&](const Tensor& tensor) {
+    if (!tensor.is_empty_handle() && !tensor.is_disposed() && !charged_chunk(tensor))
+      bytes += whole_blocks(tensor.nbytes());
+  });
+  return bytes;
+}
+
+// From here on the batch has so many bytes that nobody is charged for.
+void StepBudget::share(std::size_t bytes) {
+  if (bytes == shared_batch_) return;
+  peak_before_ = peak_bytes();
+  shared_batch_ = bytes;
+  measured_.reset_peak();
+}
+
+// Weights exist once there is a plan.
+void StepBudget::begin(const Example& batch) {
+  if (!std::exchange(begun_, true)) held_ = network_.parameter_bytes() + network_.training.optimizer->state_bytes();
+  share(shared_bytes(batch));
+}
+
+StepBudget::Need StepBudget::need_of(const std::shared_ptr<StepPlan>& plan, const Example& batch,
+                                     const DatasetNode& data) const {
+  Need need;
+  need.plan = plan;
+  need.shared = shared_bytes(batch);
+  need.batch = BatchSpec::of(batch);
+  if (plan->has_program()) {
+    need.needed = plan->forecast(need.batch);
+  } else {  // Run op by op, its need is not known; the limit holds all the same.
+    need.needed.by_category["parameters"] = held_;
+    need.needed.peak_bytes = held_ + need.batch.block_bytes();
+  }
+  need.loading = add_data(need.needed, batch, data);
+  return need;
+}
+
+std::size_t StepBudget::add_data(MemoryForecast& needed, const Example& batch, const DatasetNode& data) const {
+  const std::size_t measured = data_->used() - std::min(data_->used(), charged_bytes(batch));
+  const std::size_t held = std::max(measured, data.held(BatchSpec::of(batch).tensor_bytes()).resident);
+  const bool is_first = admitted_.empty();  // What was loaded before has been.
+  const std::size_t loading =
+      is_first ? needed.by_category["parameters"] + needed.by_category["optimizer"] + data_->peak() : 0;
+  add_held_bytes(needed, held, loading);
+  return loading;
+}
+
+// The optimizer's state stays while other steps than those of training run.
+void StepBudget::add_optimizer(Needs& needs) const {
+  const std::size_t optimizer = std::max(network_.training.optimizer->state_bytes(),
+                                         needs.empty() ? 0 : needs[0].needed.by_category["optimizer"]);
+  for (Need& need : needs) {
+    MemoryForecast& needed = need.needed;
+    const std::size_t more = optimizer - std::min(optimizer, needed.by_category["optimizer"]);
+    needed.by_category["optimizer"] += more;
+    needed.peak_bytes += more;
+    need.loading += need.loading > 0 ? more : 0;
+  }
+}
+
+std::size_t StepBudget::saved_bytes(const Need& need) const {
+  return limit() && need.plan->has_program() ? need.plan->most_saved_bytes(limits_.max_slowdown) : 0;
+}
+
+// At least a byte is left for the steps' own budget. What recomputing saves is looked for only where it is needed.
+std::size_t StepBudget::smallest_limit(const Need& need) const {
+  const std::size_t inputs = need.needed.by_category.at("inputs");
+  const std::size_t least = std::max(need.loading, held_ + inputs + 1);
+  const std::size_t natural = std::max(need.needed.peak_bytes, least);
+  return natural <= *limit() ? natural : std::max(need.needed.peak_bytes - saved_bytes(need), least);
+}
+
+std::size_t StepBudget::smallest_limit(const Need& need, const Around& around) const {
+  const std::size_t loading = left_of(need.loading, held_at_first_), elsewhere = held_at_first_ + need.shared;
+  const std::size_t natural = around.used + std::max(left_of(need.needed.peak_bytes, elsewhere), loading);
+  if (natural <= around.node->limit()) return natural;
+  return around.used + std::max(left_of(need.needed.peak_bytes - saved_bytes(need), elsewhere), loading);
+}
+
+// The one that needs most of a limit that is too small, and the limit that suffices: of several budgets the largest, as
+// they may have been given one number.
+StepBudget::Refused StepBudget::find_refused(const Needs& needs) const {
+  Refused refused;
+  const auto compare = [&](const Need& need, std::size_t needed, std::size_t given, const Around* around) {
+    if (needed > given && needed > refused.sufficient) refused = {&need, around, needed};
+  };
+  for (const Need& need : needs) {
+    if (limit()) compare(need, smallest_limit(need), *limit(), nullptr);
+    if (!need.plan->has_program() || !admitted_.empty()) continue;
+    for (const Around& around : around_) compare(need, smallest_limit(need, around), around.node->limit(), &around);
+  }
+  return refused;
+}
+
+void StepBudget::refuse(const Refused& refused) const {
+  MemoryForecast needed = refused.need->needed;
+  const CategoryBytes categories = largest_first(needed);
+  const std::string batch = fmt::format("a step with a batch of {}", refused.need->batch.inputs.at(0).shape[0]);
+  std::string why = most_of(needed, categories);
+  if (limit() && refused.need->plan->has_program()) {
+    refused.need->plan->add_front(needed);
+    const std::size_t at = refused.by ? needed.smallest_budget : refused.sufficient;
+    why = describe_recomputing(needed, at, limits_.max_slowdown) + "; " + why;
+  }
+  OutOfMemoryDetails details;
+  details.smallest_sufficient_limit = refused.sufficient;
+  details.holders = holders_of(network_, categories);
+  if (!refused.by) {
+    details.requested = refused.sufficient;
+    details.limit = *limit();
+    details.what = fmt::format(
+        "{}: model \"{}\" needs {} for {}, its budget is {}; {}; give it a budget of {} bytes, or smaller batches",
+        where_, network_.name(), format_bytes_exactly(refused.sufficient), batch, format_bytes_exactly(*limit()), why,
+        refused.sufficient);
+    throw_refusal(std::move(details), {.budget = where_, .op = where_, .scope = network_.name().c_str()});
+  }
+  const BudgetNode& node = *refused.by->node;
+  details.requested = refused.sufficient - refused.by->used;
+  details.limit = node.limit();
+  details.in_use = refused.by->used;
+  details.what = fmt::format(
+      "{}: model \"{}\" needs {} more for {}, budget \"{}\" of {} has {} in use; {}; give that budget {} bytes, or the "
+      "model smaller batches",
+      where_, network_.name(), format_bytes_exactly(details.requested), batch, node.name(),
+      format_bytes_exactly(node.limit()), format_bytes_exactly(refused.by->used), why, refused.sufficient);
+  throw_refusal(std::move(details), {.budget = node.name().c_str(), .op = where_, .scope = network_.name().c_str()});
+}
+
+void StepBudget::expect(const std::shared_ptr<StepPlan>& plan, const Example& batch, const DatasetNode& data) {
+  begin(batch);
+  expected_.push_back(need_of(plan, batch, data));
+}
+
+void StepBudget::refuse_expected(const StepBudget& unlimited) const {
+  Needs needs = unlimited.expected_;
+  std::stable_partition(needs.begin(), needs.end(), [](const Need& n) { return n.plan->kind() == StepKind::kTrain; });
+  add_optimizer(needs);
+  if (const Refused refused = find_refused(needs); refused.need) refuse(refused);
+}
+
+// A step that fits as it is needs no front.
+void StepBudget::predict_slowdown(const Need& need) {
+  if (!limit() || need.plan->kind() != StepKind::kTrain || !need.plan->has_program()) return;
+  const std::size_t elsewhere = held_at_first_ + need.shared;
+  std::size_t room = *limit();
+  for (const Around& around : around_) room = std::min(room, around.node->limit() - around.used + elsewhere);
+  if (need.needed.peak_bytes <= room) return;
+  MemoryForecast needed = need.needed;
+  need.plan->add_front(needed);
+  predicted_slowdown_ = needed.predicted_slowdown(room);
+}
+
+// The step's own blocks may take what is left beside the model, this batch, and what steps before have left.
+void StepBudget::make_room(const Admitted& next) {
+  if (!limit() || has_room_ == next.plan.get()) return;
+  if (steps_) left_by_steps_ += steps_->used();
+  const std::size_t room = left_of(*limit(), held_ + next.inputs + left_by_steps_);
+  steps_.emplace("steps", std::max<std::size_t>(room, 1), *hard_);
+  has_room_ = next.plan.get();
+}
+
+void StepBudget::admit(const std::shared_ptr<StepPlan>& plan, const Example& batch, const DatasetNode& data) {
+  begin(batch);
+  if (!is_limited()) return;
+  const auto is_plan = [&](const Admitted& each) { return each.plan == plan; };
+  if (const auto known = std::find_if(admitted_.begin(), admitted_.end(), is_plan); known != admitted_.end())
+    return make_room(*known);
+  Needs needs = {need_of(plan, batch, data)};
+  std::move(expected_.begin(), expected_.end(), std::back_inserter(needs));
+  expected_.clear();
+  add_optimizer(needs);
+  if (const Refused refused = find_refused(needs); refused.need) {
+    refused_ = true;
+    const StepPlan& refused_plan = *refused.need->plan;
+    if (admitted_.empty() || (refused_plan.has_program() && !refused_plan.has_run())) {
+      network_.training.plans.clear();
+      forget_new_states(network_);
+    }
+    refuse(refused);
+  }
+  if (admitted_.empty()) predict_slowdown(needs[0]);
+  if (admitted_.size() >= kMostAdmitted) admitted_.clear();
+  make_room({plan, needs[0].needed.by_category["inputs"]});
+  for (Need& need : needs)
+    if (need.plan->has_program()) admitted_.push_back({std::move(need.plan), need.needed.by_category["inputs"]});
+}
+
+StepResult StepBudget::run(StepPlan& plan, const Example& batch) {
+  const BudgetScope scope(steps_ ? *steps_ : *data_);
+  StepResult result = plan.run(batch, {.is_allowed = limit().has_value(), .max_slowdown = limits_.max_slowdown});
+  if (plan.kind() == StepKind::kTrain) {
+    last_recomputed_ = result.recomputed;
+    recomputed_ += result.recomputed;
+    ++trained_;
+  }
+  return result;
+}
+
+}  // namespace plimsoll

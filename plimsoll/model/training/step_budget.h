@@ -1,0 +1,131 @@
+// StepBudget: what a fit may take, checked against the plans of its steps before they run, and what it took.
+//
+//   StepBudget memory(network, "fit", {.bytes = options.budget});
+//   { const BudgetScope charged(memory.loading()); stream->next(batch); }
+//   const auto plan = network.training.plans.get(StepKind::kTrain, batch, "fit");
+//   memory.admit(plan, batch, *data.node());          // OutOfMemory when the step needs more.
+//   StepResult result = memory.run(*plan, batch);     // Inside what is left, recomputing where that is too little.
+//   memory.peak_bytes();                              // Measured, counted as a forecast counts.
+//
+// Counted: weights, optimizer state, the step's plan, the batch (whether or not it shares bytes with what it was cut
+// from), and what the pass over the dataset holds beside it. The budgets around are asked too, before the first step.
+// Steps recompute only where a budget of their own is given. A refusal names the smallest limit that serves everything
+// that was asked for. Thread safety: one thread at a time.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "plimsoll/base/error.h"
+#include "plimsoll/memory/budget.h"
+#include "plimsoll/model/training/forecast.h"
+#include "plimsoll/model/training/step_plan.h"
+
+namespace plimsoll {
+
+struct Chunk;
+class BudgetNode;
+
+struct StepLimits {
+  std::optional<std::size_t> bytes = {};
+  double max_slowdown = kMostSlowdown;  // Predicted; where `bytes` is given.
+};
+
+class StepBudget {
+ public:
+  StepBudget(Network& network, const char* where, const StepLimits& limits);
+
+  const Budget& loading() const noexcept { return *data_; }  // For passes and batches.
+
+  // Before the plan runs with a batch that was loaded from `data`. Quick for a plan that was admitted before, and where
+  // nothing is limited. Throws OutOfMemory when a limit is smaller than what the step, or an expected one, needs.
+  void admit(const std::shared_ptr<StepPlan>& plan, const Example& batch, const DatasetNode& data);
+  // A step that will run after others, as one of validation: the next admit() checks it too.
+  void expect(const std::shared_ptr<StepPlan>& plan, const Example& batch, const DatasetNode& data);
+  // Requires that admit() returned for this plan and batch. Throws what StepPlan::run() throws.
+  StepResult run(StepPlan& plan, const Example& batch);
+  // Throws what admit() would for the steps that `unlimited` expects; returns when no limit is too small for them.
+  void refuse_expected(const StepBudget& unlimited) const;
+  // Adds what the pass holds beside the batch; gives what is needed while it loads one.
+  std::size_t add_data(MemoryForecast& needed, const Example& batch, const DatasetNode& data) const;
+
+  std::size_t peak_bytes() const { return std::max(peak_before_, held_ + shared_batch_ + measured_.peak()); }
+  std::size_t used_bytes() const { return held_ + shared_batch_ + measured_.used(); }
+  const std::optional<std::size_t>& limit() const noexcept { return limits_.bytes; }
+  bool is_limited() const noexcept { return limits_.bytes || !around_.empty(); }
+  bool has_refused() const noexcept { return refused_; }  // Naming the limit that suffices.
+  // Of training steps: how many times as long one is predicted to take as without a limit, known when the first is
+  // admitted; and how much of the work of those that ran was recomputing, of the last one and of all.
+  double predicted_slowdown() const noexcept { return predicted_slowdown_; }
+  double last_recomputed() const noexcept { return last_recomputed_; }
+  double recomputed_fraction() const noexcept { return trained_ > 0 ? recomputed_ / static_cast<double>(trained_) : 0; }
+
+ private:
+  struct Around {  // A budget that ours is inside of.
+    std::shared_ptr<BudgetNode> node;
+    std::size_t used;  // When we began.
+  };
+  // A step with such a batch, and a pass that gives it.
+  struct Need {
+    std::shared_ptr<StepPlan> plan;
+    BatchSpec batch;
+    MemoryForecast needed;    // Without recomputing.
+    std::size_t loading = 0;  // Of it, what is needed while batches are loaded.
+    std::size_t shared = 0;   // Bytes of the batch that nobody is charged for.
+  };
+  using Needs = std::vector<Need>;  // Of training first.
+  struct Refused {
+    const Need* need = nullptr;
+    const Around* by = nullptr;  // nullptr: the limit that was given.
+    std::size_t sufficient = 0;
+  };
+  struct Admitted {
+    std::shared_ptr<StepPlan> plan;
+    std::size_t inputs = 0;  // Bytes of its batch and of the pass.
+  };
+
+  void begin(const Example& batch);
+  Need need_of(const std::shared_ptr<StepPlan>& plan, const Example& batch, const DatasetNode& data) const;
+  void add_optimizer(Needs& needs) const;
+  std::size_t saved_bytes(const Need& need) const;  // By recomputing, at most.
+  std::size_t smallest_limit(const Need& need) const;
+  std::size_t smallest_limit(const Need& need, const Around& around) const;
+  Refused find_refused(const Needs& needs) const;
+  [[noreturn]] void refuse(const Refused& refused) const;
+  void predict_slowdown(const Need& need);
+  void make_room(const Admitted& next);
+  void share(std::size_t bytes);
+  std::size_t charged_bytes(const Example& batch) const;            // Of its tensors, to loading().
+  std::size_t shared_bytes(const Example& batch) const;             // Of those that are somebody else's, but count.
+  const Chunk* charged_chunk(const Tensor& tensor) const noexcept;  // Charged to loading(); nullptr when it is not.
+
+  Network& network_;
+  const char* const where_;
+  const StepLimits limits_;
+  std::vector<Around> around_;  // Innermost first.
+  std::size_t held_at_first_ = 0;
+  std::size_t held_ = 0;  // Weights and optimizer state that were there before.
+  std::size_t shared_batch_ = 0, peak_before_ = 0;
+  Budget measured_;              // All that is charged.
+  std::optional<Budget> hard_;   // Part of it: the limit that was given.
+  std::optional<Budget> data_;   // Part of that: what passes and batches take,
+  std::optional<Budget> steps_;  // and what steps of one plan take, with what such steps have left.
+  std::size_t left_by_steps_ = 0;
+  bool begun_ = false, refused_ = false;
+  double predicted_slowdown_ = 1, recomputed_ = 0, last_recomputed_ = 0;
+  std::size_t trained_ = 0;
+  std::vector<Admitted> admitted_;
+  const StepPlan* has_room_ = nullptr;  // The plan that steps_ is for.
+  Needs expected_;
+};
+
+// For refusals: what recomputing could do about it, with a forecast that has its front.
+std::string describe_recomputing(const MemoryForecast& needed, std::size_t sufficient, double max_slowdown);
+
+// Adds bytes that are held beside the step to all of it, and raises what is below `least`, a need of its own.
+void add_held_bytes(MemoryForecast& forecast, std::size_t bytes, std::size_t least = 0);
+
+}  // namespace plimsoll

@@ -1,0 +1,375 @@
+#include "plimsoll/model/training/step_plan.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "plimsoll/autograd/tape.h"
+#include "plimsoll/base/error.h"
+#include "plimsoll/base/log.h"
+#include "plimsoll/device/device.h"
+#include "plimsoll/graph/call_signature.h"
+#include "plimsoll/graph/graph_state.h"
+#include "plimsoll/memory/trace/trace_recorder.h"
+#include "plimsoll/model/internal/network.h"
+#include "plimsoll/model/layers/recurrent_states.h"
+#include "plimsoll/tensor/make_tensor.h"
+#include "plimsoll/tensor/on_device_of.h"
+#include "plimsoll/tensor/thread_context.h"
+#include "plimsoll/tensor/tidy.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr std::size_t kCacheBytes = std::size_t{32} << 20;
+
+// While it lives, tensors belong to no tidy scope and are of the category of activations.
+class Tracing {
+ public:
+  explicit Tracing(GraphState& graph) : before_(ThreadContext::current()), trace_(&graph) {
+    ThreadContext::current().scope = nullptr;
+    ThreadContext::current().category = Category::kActivations;
+  }
+  ~Tracing() {
+    ThreadContext::current().scope = before_.scope;
+    ThreadContext::current().category = before_.category;
+  }
+  Tracing(const Tracing&) = delete;
+  Tracing& operator=(const Tracing&) = delete;
+
+ private:
+  const ThreadContext before_;
+  const TraceWith trace_;
+};
+
+double number_in(const ConstTensorView& scalar) {
+  return visit_dtype(scalar.dtype(), [&]<class T>(TypeTag<T>) {
+    return static_cast<double>(*reinterpret_cast<const T*>(scalar.bytes()));
+  });
+}
+
+// Puts the draws of all layers back unless the step is kept.
+class DrawsBefore {
+ public:
+  explicit DrawsBefore(Network& network) {
+    network.visit_layers([this](LayerBase& layer) { draws_.emplace_back(&layer, layer.draws()); });
+  }
+  ~DrawsBefore() {
+    if (kept_) return;
+    for (const auto& [layer, draws] : draws_) layer->set_draws(draws);
+  }
+  DrawsBefore(const DrawsBefore&) = delete;
+  DrawsBefore& operator=(const DrawsBefore&) = delete;
+  void keep() noexcept { kept_ = true; }
+
+ private:
+  std::vector<std::pair<LayerBase*, std::uint64_t>> draws_;
+  bool kept_ = false;
+};
+
+// Parameters that a step trains, and the constraints on them.
+struct Trained {
+  std::vector<Variable> parameters;
+  std::vector<std::pair<Variable, Constraint>> constrained;
+
+  explicit Trained(const Network& network) {
+    for (const LayerBase::Weight& weight : network.unique_weights()) {
+      if (!weight.trainable) continue;
+      parameters.push_back(weight.variable);
+      if (weight.constraint.is_set()) constrained.emplace_back(weight.variable, weight.constraint);
+    }
+  }
+};
+
+using Feeds = ShortList<const Tensor*, 16>;
+
+Feeds feeds_of(const Example& batch) {
+  Feeds feeds;
+  for (const Tensor& input : batch.inputs) feeds.push_back(&input);
+  for (const Tensor& target : batch.targets) feeds.push_back(&target);
+  if (!batch.weights.is_empty_handle()) feeds.push_back(&batch.weights);
+  return feeds;
+}
+
+}  // namespace
+
+// What is known while a step is traced.
+struct StepPlan::Traced {
+  std::shared_ptr<GraphState> graph = GraphState::make(GraphState::Role::kTrace);
+  std::vector<ValueId> feeds, fetches;
+  Example batch;
+  CallContext context;
+  Forward forward;
+
+  Traced(const BatchSpec& spec, bool training) : context(training) {
+    const auto add = [&](const TensorSpec& tensor) {
+      Device& device = spec.devices.empty() ? *spec.device : *spec.devices.at(feeds.size());
+      Tensor symbolic = graph->add_placeholder(tensor, device, "batch");
+      feeds.push_back(graph->resolve(symbolic, "step", "a batch"));
+      return symbolic;
+    };
+    for (const TensorSpec& input : spec.inputs) batch.inputs.push_back(add(input));
+    for (const TensorSpec& target : spec.targets) batch.targets.push_back(add(target));
+    if (spec.weights) batch.weights = add(*spec.weights);
+  }
+  void fetch(const Tensor& tensor) { fetches.push_back(graph->resolve(tensor, "step", "a result")); }
+};
+
+StepPlan::StepPlan(Network& network, StepKind kind) noexcept : network_(network), kind_(kind) {}
+StepPlan::~StepPlan() = default;
+
+StepPlan::StepPlan(Network& network, StepKind kind, const BatchSpec& batch, const Optimizer* optimizer)
+    : StepPlan(network, kind) {
+  std::shared_ptr<GraphState> graph;
+  Rewritten rewritten;
+  const Passes passes;
+  {
+    Traced traced(batch, kind == StepKind::kTrain);
+    graph = traced.graph;
+    const Tracing tracing(*graph);
+    if (kind == StepKind::kPredict) {
+      for (const Tensor& output : network.call_all(traced.batch.inputs, traced.context)) traced.fetch(output);
+      traced.context.commit();
+    } else if (kind == StepKind::kTest) {
+      traced.forward = run_forward(network, traced.batch, traced.context);
+      fetch_measures(traced);
+      traced.context.commit();
+    } else {
+      trace_training(optimizer ? *optimizer : *network.training.optimizer, traced);
+    }
+    const TraceWith nobody(nullptr);
+    std::vector<Feed> feeds;
+    for (const ValueId& feed : traced.feeds) feeds.push_back({feed, graph->output(feed).spec});
+    rewritten = rewrite(*graph, feeds, traced.fetches, true, passes);
+  }
+  examples_ = static_cast<std::size_t>(batch.inputs.at(0).shape[0]);
+  program_ = std::make_unique<Program>(std::move(rewritten), passes, kind != StepKind::kPredict);
+  for (const Program::VariableUse& use : program_->variables())
+    variables_.push_back(*program_->graph().variables()[use.number].eager);
+}
+
+void StepPlan::trace_training(const Optimizer& optimizer, Traced& traced) {
+  Trained trained(network_);
+  std::vector<Tensor> gradients;
+  {
+    GradientTape tape;
+    traced.forward = run_forward(network_, traced.batch, traced.context);
+    gradients = tape.gradient(traced.forward.loss, trained.parameters);
+  }
+  fetch_measures(traced);
+  clip_gradients(gradients, network_.training.clipping);
+  optimizer.apply(trained.parameters, gradients);
+  constrained_ = std::move(trained.constrained);
+  traced.context.commit();
+}
+
+void StepPlan::fetch_measures(Traced& traced) {
+  const Forward& forward = traced.forward;
+  traced.fetch(forward.loss);
+  for (const Tensor& loss : forward.losses) traced.fetch(loss);
+  num_losses_ = forward.losses.size();
+  metrics_.resize(num_losses_);
+  for (std::size_t i = 0; i < num_losses_; ++i) {
+    const OnDeviceOf there(forward.outputs[i]);
+    for (const Metric& metric : network_.training.metrics[i]) {
+      const Metric::Parts parts = metric.parts(forward.targets[i], forward.outputs[i], forward.weights[i]);
+      metrics_[i].push_back({metric, traced.fetches.size(), parts.tensors.size(), parts.count});
+      for (const Tensor& part : parts.tensors) traced.fetch(part);
+    }
+  }
+}
+
+// Has room for all that is measured: filling it in cannot fail a step that has happened.
+StepResult StepPlan::blank_result() const {
+  StepResult result;
+  result.examples = examples_;
+  result.losses.resize(num_losses_);
+  result.metrics.resize(num_losses_);
+  for (std::size_t i = 0; i < num_losses_; ++i) {
+    result.metrics[i].reserve(metrics_[i].size());
+    for (const Measured& measured : metrics_[i]) result.metrics[i].push_back(measured.metric.zero_sums());
+  }
+  return result;
+}
+
+void StepPlan::measure(std::span<const ConstTensorView> fetched, StepResult& result) const noexcept {
+  result.loss = number_in(fetched[0]);
+  for (std::size_t i = 0; i < num_losses_; ++i) {
+    result.losses[i] = number_in(fetched[1 + i]);
+    for (std::size_t m = 0; m < metrics_[i].size(); ++m) {
+      const Measured& measured = metrics_[i][m];
+      measured.metric.sum(fetched.subspan(measured.first, measured.count), measured.examples, result.metrics[i][m]);
+    }
+  }
+}
+
+// Keeps the states that recurrent layers got from the first run, or forgets them. A plan that was refused before it
+// ever ran is forgotten with all it holds, above all the optimizer's state.
+template <class F>
+auto StepPlan::run_whole(F&& f) {
+  const bool first = !program_ || !has_run();
+  try {
+    auto result = f();
+    has_run_.store(true, std::memory_order_relaxed);
+    if (first) keep_new_states(network_);
+    return result;
+  } catch (...) {
+    if (first) {
+      if (program_) network_.training.plans.clear();
+      forget_new_states(network_);
+    }
+    throw;
+  }
+}
+
+StepResult StepPlan::run(const Example& batch, const Recomputing& recomputing) {
+  if (kind_ == StepKind::kTrain) trace_step(static_cast<std::uint64_t>(network_.training.optimizer->step()));
+  return run_whole([&] {
+    if (program_) return run_program(batch, recomputing);
+    return kind_ == StepKind::kTrain ? train_directly(batch) : test_directly(batch);
+  });
+}
+
+std::vector<Tensor> StepPlan::predict(const std::vector<Tensor>& inputs, const Recomputing& recomputing) {
+  return run_whole([&] {
+    if (!program_) {
+      CallContext context(false);
+      std::vector<Tensor> outputs = network_.call_all(inputs, context);
+      context.commit();
+      return outputs;
+    }
+    Feeds feeds;
+    for (const Tensor& input : inputs) feeds.push_back(&input);
+    std::vector<Tensor> results(program_->num_fetches());
+    program_->run({.feeds = feeds.span(),
+                   .variables = variables_,
+                   .results = results,
+                   .may_recompute = recomputing.is_allowed,
+                   .max_slowdown = recomputing.max_slowdown});
+    return results;
+  });
+}
+
+StepResult StepPlan::run_program(const Example& batch, const Recomputing& recomputing) {
+  StepResult result = blank_result();
+  const auto read = [&](std::span<const ConstTensorView> fetched) { measure(fetched, result); };
+  const ReadInside reader(read);
+  const Feeds feeds = feeds_of(batch);
+  program_->run({.feeds = feeds.span(),
+                 .variables = variables_,
+                 .read = &reader,
+                 .may_recompute = recomputing.is_allowed,
+                 .max_slowdown = recomputing.max_slowdown,
+                 .recomputed_cost_fraction = &result.recomputed});
+  // They work in place, on values that the program has made the variables' own.
+  for (const auto& [variable, constraint] : constrained_) constraint.apply(variable.writable_value());
+  return result;
+}
+
+StepResult StepPlan::train_directly(const Example& batch) {
+  const TidyScope scope;
+  DrawsBefore draws(network_);
+  const Trained trained(network_);
+  CallContext context(true);
+  Forward forward;
+  std::vector<Tensor> gradients;
+  trace_phase("forward");
+  {
+    GradientTape tape;
+    forward = run_forward(network_, batch, context);
+    trace_phase("backward");
+    gradients = tape.gradient(forward.loss, trained.parameters);
+  }
+  StepResult result = plimsoll::measure(network_, batch, forward);
+  clip_gradients(gradients, network_.training.clipping);
+  trace_phase("update");
+  network_.training.optimizer->apply(trained.parameters, gradients);
+  trace_phase("between steps");
+  // From here on nothing fails: values are shared, constraints work in place.
+  context.commit();
+  for (const auto& [variable, constraint] : trained.constrained) constraint.apply(variable.writable_value());
+  draws.keep();
+  return result;
+}
+
+StepResult StepPlan::test_directly(const Example& batch) {
+  const TidyScope scope;
+  CallContext context(false);
+  const Forward forward = run_forward(network_, batch, context);
+  StepResult result = plimsoll::measure(network_, batch, forward);
+  context.commit();
+  return result;
+}
+
+StepPlans::StepPlans(Network& network) : network_(network), plans_(kCacheBytes) {}
+StepPlans::~StepPlans() = default;
+void StepPlans::clear() { plans_.clear(); }
+
+// Layers that have changed since are traced again.
+void StepPlans::clear_when_changed() {
+  const std::lock_guard lock(mutex_);
+  std::uint64_t changes = network_.changes();
+  for (const LayerBase* layer : layers_) changes += layer->changes();
+  if (changes == seen_changes_ && !layers_.empty()) return;
+  plans_.clear();
+  layers_.clear();
+  seen_changes_ = network_.changes();
+  network_.visit_layers([this](LayerBase& layer) {
+    layers_.push_back(&layer);
+    seen_changes_ += layer.changes();
+  });
+}
+
+std::shared_ptr<StepPlan> StepPlans::get(StepKind kind, const Example& batch, const char* where) {
+  require_batch(network_, kind, batch, where);
+  CallSignature signature;
+  signature.add(kind);
+  signature.add(reinterpret_cast<std::uintptr_t>(&current_device()));
+  const Feeds feeds = feeds_of(batch);
+  for (const Tensor* const tensor : feeds.span()) signature.add(*tensor);
+  if (network_.training.run_eagerly || signature.has_symbolic() || ThreadContext::current().tracer)
+    return std::make_shared<StepPlan>(network_, kind);
+  clear_when_changed();
+  if (std::shared_ptr<StepPlan> known = plans_.find(signature.words())) return known;
+  try {
+    bool keep = true;
+    std::shared_ptr<StepPlan> made = make(kind, batch, keep);
+    if (!keep) return made;
+    clear_when_changed();  // Tracing may have changed layers: states, weights of inner ones.
+    const std::size_t bytes = sizeof(StepPlan) + (made->has_program() ? made->program().bytes() : 0);
+    return plans_.insert(signature.words(), std::move(made), bytes);
+  } catch (...) {
+    forget_new_states(network_);
+    throw;
+  }
+}
+
+std::shared_ptr<StepPlan> StepPlans::make(StepKind kind, const Example& batch, bool& keep) {
+  try {
+    return std::make_shared<StepPlan>(network_, kind, BatchSpec::of(batch));
+  } catch (const OutOfMemory&) {
+    throw;
+  } catch (const InvalidArgument&) {  // Run directly, it says the same.
+    keep = false;
+  } catch (const Error& error) {
+    const std::lock_guard lock(mutex_);
+    if (!std::exchange(has_logged_, true))
+      log_message(LogLevel::info, fmt::format("model \"{}\": its steps are run directly, without a plan: {}",
+                                              network_.name(), error.what()));
+  }
+  return std::make_shared<StepPlan>(network_, kind);
+}
+
+StepResult run_step(Network& network, StepKind kind, const Example& given, const char* where) {
+  require_inputs(network, given.inputs, where);
+  const auto fits = [&, i = std::size_t{0}](const Tensor& input) mutable {
+    return input_dtype_for(network, i++, input.dtype()) == input.dtype();
+  };
+  if (std::all_of(given.inputs.begin(), given.inputs.end(), fits))
+    return network.training.plans.get(kind, given, where)->run(given);
+  Example batch = given;
+  cast_inputs(network, batch.inputs);
+  return network.training.plans.get(kind, batch, where)->run(batch);
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,114 @@
+// StepPlan: a step of training or testing, or a prediction, ready to run for batches of one kind.
+//
+//   std::shared_ptr<StepPlan> plan = network.training.plans.get(StepKind::kTrain, batch, "fit");
+//   plan->program().memory_plan().peak_bytes;      // What it takes, known before it runs.
+//   StepResult result = plan->run(batch);          // Forward, loss, gradients, update: the bits of a direct step.
+//
+// Layers, losses and metrics are called once, with symbolic tensors, and become one planned program. Where that is not
+// possible (a layer that looks at elements, run_eagerly) the plan runs the step op by op and has no program; the log
+// says so once. A step that throws leaves weights, optimizer state, statistics, states of recurrent layers, random
+// draws and metrics as they were, and no tensor behind.
+// Thread safety: any thread may get and run one; training itself is one step at a time.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "plimsoll/graph/plan_cache.h"
+#include "plimsoll/graph/program.h"
+#include "plimsoll/model/layers/regularizer.h"
+#include "plimsoll/model/training/batch.h"
+#include "plimsoll/model/training/forecast.h"
+#include "plimsoll/model/training/step.h"
+
+namespace plimsoll {
+
+class LayerBase;
+class Network;
+class Optimizer;
+
+class StepPlan {
+ public:
+  // `optimizer`: used instead of the network's, by forecasts. Throws what layers, losses and metrics throw when they
+  // are called.
+  StepPlan(Network& network, StepKind kind, const BatchSpec& batch, const Optimizer* optimizer = nullptr);
+  StepPlan(Network& network, StepKind kind) noexcept;  // Runs op by op.
+  ~StepPlan();
+
+  // Requires a batch for which get() gives this plan. Throws OutOfMemory, InvalidArgument; nothing has changed then.
+  StepResult run(const Example& batch, const Recomputing& recomputing = {});  // Of training and testing.
+  std::vector<Tensor> predict(const std::vector<Tensor>& inputs, const Recomputing& recomputing = {});
+  bool has_run() const noexcept { return has_run_; }
+
+  StepKind kind() const noexcept { return kind_; }
+  bool has_program() const noexcept { return program_ != nullptr; }
+  const Program& program() const noexcept { return *program_; }
+  const std::vector<Variable>& variables() const noexcept { return variables_; }
+  // They require a program. What the step takes with its model and such a batch; without recomputing, until
+  // add_front() adds the rest, which takes longer to find.
+  MemoryForecast forecast(const BatchSpec& batch) const;
+  void add_front(MemoryForecast& forecast) const;
+  // What a run takes less of a budget, at most, when it may recompute.
+  std::size_t most_saved_bytes(double max_slowdown) const;
+
+ private:
+  struct Measured {  // A metric, and where its parts begin among the fetches.
+    Metric metric;
+    std::size_t first, count;
+    double examples;
+  };
+  struct Traced;
+  void trace_training(const Optimizer& optimizer, Traced& traced);
+  void fetch_measures(Traced& traced);
+  StepResult blank_result() const;
+  void measure(std::span<const ConstTensorView> fetched, StepResult& result) const noexcept;
+  template <class F>
+  auto run_whole(F&& f);
+  StepResult run_program(const Example& batch, const Recomputing& recomputing);
+  StepResult train_directly(const Example& batch);
+  StepResult test_directly(const Example& batch);
+
+  Network& network_;
+  const StepKind kind_;
+  std::unique_ptr<Program> program_;
+  std::vector<Variable> variables_;  // Of program_.
+  std::vector<std::pair<Variable, Constraint>> constrained_;
+  std::vector<std::vector<Measured>> metrics_;  // Of each output.
+  std::size_t num_losses_ = 0;
+  std::size_t examples_ = 0;
+  std::atomic<bool> has_run_{false};
+};
+
+// The plans of a network, within a bound in bytes.
+class StepPlans {
+ public:
+  explicit StepPlans(Network& network);
+  ~StepPlans();
+
+  // The plan for such a batch, made if there is none; never nullptr. Throws what require_batch() throws, and
+  // OutOfMemory.
+  std::shared_ptr<StepPlan> get(StepKind kind, const Example& batch, const char* where);
+  void clear();
+  std::size_t size() const { return plans_.size(); }
+  std::size_t bytes() const { return plans_.bytes(); }
+
+ private:
+  std::shared_ptr<StepPlan> make(StepKind kind, const Example& batch, bool& keep);
+  void clear_when_changed();
+
+  Network& network_;
+  std::mutex mutex_;
+  std::vector<LayerBase*> layers_;  // All, inner ones included. Guarded by mutex_, as what follows.
+  std::uint64_t seen_changes_ = 0;
+  bool has_logged_ = false;
+  PlanCache<StepPlan> plans_;
+};
+
+// Casts the inputs where they need it, gets the plan and runs it.
+StepResult run_step(Network& network, StepKind kind, const Example& batch, const char* where);
+
+}  // namespace plimsoll

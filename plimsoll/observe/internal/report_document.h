@@ -1,0 +1,14 @@
+// The numbers of a report as a document, for report_json() and for the page's head.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <vector>
+
+#include "plimsoll/observe/findings.h"
+
+namespace plimsoll {
+
+nlohmann::ordered_json report_document(const TraceHistory& history, const RunSummary& run,
+                                       const std::vector<Finding>& findings);
+
+}  // namespace plimsoll

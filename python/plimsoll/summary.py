@@ -1,0 +1,4 @@
+"""What TensorBoard shows."""
+from ._plimsoll import FileWriter
+
+__all__ = ["FileWriter"]

@@ -1,0 +1,127 @@
+// What all parts of the binding share: tensors to and from Python objects, errors, and who holds the interpreter's
+// lock.
+//
+//   pl::Tensor x = to_tensor(object);                      // a Tensor, a Variable, an array, a list, a number
+//   return wrap_tensor(unlocked([&] { return pl::matmul(x, y); }));
+//
+// Everything that may compute or wait runs without the interpreter's lock (unlocked); work on few elements keeps it,
+// since handing it over costs more (computed). Nothing here computes: it parses, calls the library and converts.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "plimsoll/plimsoll.h"
+
+namespace nb = nanobind;
+namespace pl = plimsoll;
+
+namespace binding {
+
+// Throws FailedPrecondition in a process that was forked after the library had been used.
+extern bool forked;
+[[noreturn]] void refuse_forked();
+inline void require_own_process() {
+  if (forked) [[unlikely]]
+    refuse_forked();
+}
+
+template <class F>
+auto unlocked(F&& f) {
+  require_own_process();
+  const nb::gil_scoped_release release;
+  return f();
+}
+constexpr std::size_t kFewElements = 4096;  // Below this no loop of ours goes parallel or takes microseconds.
+template <class F>
+auto computed(const pl::Tensor& x, F&& f) {
+  if (x.shape().is_known() && x.size() < kFewElements) {
+    require_own_process();
+    return f();
+  }
+  return unlocked(std::forward<F>(f));
+}
+
+// Turns the exception that is being handled into a Python error, which is then set.
+void set_python_error() noexcept;
+
+// Tensors.
+extern PyTypeObject* tensor_type;
+extern PyTypeObject* variable_type;
+nb::object wrap_tensor(pl::Tensor tensor);  // None for an empty handle.
+PyObject* new_tensor(pl::Tensor&& tensor);  // A new reference; throws.
+inline bool is_tensor(PyObject* object) { return Py_TYPE(object) == tensor_type; }
+const pl::Tensor& tensor_in(PyObject* object);           // Requires is_tensor().
+std::optional<pl::Tensor> tensor_of(nb::handle object);  // Of a Tensor or Variable, also of classes derived from them.
+// Anything that can be one. `dtype`: what it is to be. Throws TypeError for what cannot.
+pl::Tensor to_tensor(nb::handle object, std::optional<pl::DType> dtype = {});
+// The same with the caller's own memory where that is possible, for the time of a call.
+pl::Tensor borrow_tensor(nb::handle object);
+std::vector<pl::Tensor> to_tensors(nb::handle list);
+nb::list wrap_tensors(const std::vector<pl::Tensor>& tensors);
+
+// asarray(): `copy` true: always, false: never (ValueError), none: unless the memory cannot change.
+pl::Tensor import_object(nb::handle object, std::optional<pl::DType> dtype, std::optional<bool> copy);
+// A number of Python or NumPy; none for anything else.
+std::optional<pl::Number> to_number(nb::handle object);
+
+// Dtypes: ours, their names, NumPy's, Python's bool, int and float.
+extern PyTypeObject* dtype_type;
+nb::object wrap_dtype(pl::DType dtype);
+pl::DType to_dtype(nb::handle object);  // Throws TypeError.
+std::optional<pl::DType> optional_dtype(nb::handle object);
+std::optional<pl::DType> promoted(pl::DType a, pl::DType b);  // None: there is no common one.
+constexpr pl::DType kDefaultFloat = pl::f32, kDefaultInteger = pl::i64;
+
+// Sizes: "64MiB" or a number of bytes; shapes: a number or several, None for one that is not known; axes.
+std::size_t to_bytes(nb::handle size);
+std::optional<std::size_t> optional_bytes(nb::handle size);
+pl::Shape to_shape(nb::handle shape);
+nb::tuple wrap_shape(const pl::Shape& shape);
+std::vector<std::int64_t> to_integers(nb::handle numbers);  // One, or several.
+pl::Axes to_axes(nb::handle axes);                          // None: all.
+pl::CallSite python_site();                                 // The line of Python that calls.
+
+// A tensor, list, tuple or dict of them as a tree, and back.
+pl::TensorTree to_tree(nb::handle object);
+nb::object wrap_tree(const pl::TensorTree& tree);
+
+// Numbers of one operator of Python, for Tensor and Variable alike.
+extern PyType_Slot number_slots[];
+nb::object index_tensor(const pl::Tensor& x, nb::handle key);
+int get_buffer(PyObject* self, Py_buffer* view, int flags);
+void release_buffer(PyObject* self, Py_buffer* view);
+
+// What a callback of Python throws on a thread of ours crosses the library as nb::python_error.
+template <class F>
+auto with_python(F&& f) {
+  const nb::gil_scoped_acquire acquire;
+  return f();
+}
+
+void bind_errors(nb::module_& m);
+void bind_dtypes(nb::module_& m);
+void bind_tensor(nb::module_& m);
+void bind_exchange(nb::module_& m);
+void bind_functions(nb::module_& m);
+void bind_more_functions(nb::module_& m);
+void bind_scopes(nb::module_& m);
+void bind_memory(nb::module_& m);
+void bind_config(nb::module_& m);
+void bind_gradients(nb::module_& m);
+void bind_graphs(nb::module_& m);
+void bind_data(nb::module_& m);
+void bind_layers(nb::module_& m);
+void bind_training(nb::module_& m);
+void bind_models(nb::module_& m);
+void bind_files(nb::module_& m);
+
+}  // namespace binding

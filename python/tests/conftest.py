@@ -1,0 +1,28 @@
+"""Every test begins without tensors, and is named as a sentence."""
+import doctest
+import gc
+
+import pytest
+
+import plimsoll as pl
+
+
+@pytest.fixture(autouse=True)
+def names(doctest_namespace):
+    doctest_namespace["pl"] = pl
+
+
+@pytest.fixture
+def count():
+    """How many tensors there are more than at the beginning of the test."""
+    gc.collect()
+    before = pl.memory().num_tensors
+
+    def more():
+        gc.collect()
+        return pl.memory().num_tensors - before
+
+    return more
+
+
+assert doctest
