@@ -3,6 +3,7 @@
 #include <fstream>
 
 #include "plimsoll/autograd/gradient_check_testing.h"
+#include "plimsoll/base/json.h"
 #include "plimsoll/ops/elementwise.h"
 #include "plimsoll/ops/reduce.h"
 
@@ -21,7 +22,6 @@ std::vector<Row> all_rows() {
 #define PLIMSOLL_UNARY_OP(name, reads, gradient) rows.push_back({#name, [](const Tensors& x) { return name(x[0]); }});
 #define PLIMSOLL_BINARY_OP(name, reads_for_a, gradient_of_a, reads_for_b, gradient_of_b) \
   rows.push_back({#name, [](const Tensors& x) { return name(x[0], x[1]); }});
-#include "plimsoll/base/json.h"
 #include "plimsoll/ops/elementwise_ops.inc"
   return rows;
 }

@@ -13,6 +13,7 @@
 #include "plimsoll/graph/graph.h"
 #include "plimsoll/graph/session.h"
 #include "plimsoll/graph/train.h"
+#include "plimsoll/memory/budget.h"
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/elementwise.h"
 #include "plimsoll/ops/matmul.h"
@@ -41,6 +42,31 @@ class GraphDevices : public testing::Test {
     config::reset_for_testing();
   }
 };
+
+TEST_F(GraphDevices, ABudgetBelowThePeakHoldsForAllOfThemTogether) {
+  const auto step = [](Tensor x) {
+    GradientTape tape;
+    tape.watch(x);
+    Tensor h = x;
+    for (int i = 0; i < 12; ++i) {
+      h = softmax(tanh(h) * 2.f);
+      if (i % 4 == 1) h = h.to(i % 8 == 1 ? "CPU:1" : "CPU:0");
+    }
+    return tape.gradient(square(h).sum(), x);
+  };
+  const Tensor x = random_normal({64, 64}, {.seed = 1});
+  const auto natural = function(step);
+  const Floats expected = natural(x).to_vector<float>();
+  const MemoryPlan plan = natural.memory_plan(x);
+  ASSERT_GT(plan.front.size(), 2u);
+  for (const BudgetPoint& point : plan.front) {
+    const Budget watch("watch", 1 << 24);
+    const BudgetScope scope(watch);
+    EXPECT_EQ(function(step, {.budget = point.bytes})(x).to_vector<float>(), expected);
+    EXPECT_LE(watch.peak(), point.bytes);
+  }
+  EXPECT_THROW(function(step, {.budget = plan.smallest_bytes - 1})(x), OutOfMemory);
+}
 
 TEST_F(GraphDevices, AFunctionMovesValuesBetweenThem) {
   const auto f = function([](Tensor x) { return ((x * 2.f).to("CPU:1") + 1.f).to("CPU:0") + x; });

@@ -110,6 +110,8 @@ const std::vector<BudgetPoint>& Program::points_for(const ProgramCall& call) con
   return front_of(eviction_of(call)).points;
 }
 
+bool Program::is_too_long_to_recompute() const { return front_of(Eviction::kRecompute).family->is_too_long(); }
+
 std::size_t Program::smallest_block_bytes(double max_slowdown, Eviction eviction) const {
   std::size_t smallest = block_bytes();
   for (const BudgetPoint& point : front_of(eviction).points)

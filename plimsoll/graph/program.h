@@ -122,6 +122,7 @@ class Program {
   struct Front;                                    // Of one kind of eviction.
   const Front& front_of(Eviction eviction) const;  // Made when first asked for.
   const std::vector<BudgetPoint>& points_for(const ProgramCall& call) const;
+  bool is_too_long_to_recompute() const;
   void run_charged(const ProgramCall& call);
   void run_point(std::size_t point, const ProgramCall& call);  // One of front(), of the call's kind.
   // The cheapest point that has room in the budgets that the calling thread's blocks are charged to. Throws OutOfMemory

@@ -15,6 +15,7 @@ constexpr std::size_t kHalvings = 4;                        // Of the last gap, 
 constexpr std::size_t kFailures = 2;                        // In a row: leaner limits are not tried.
 constexpr std::uint64_t kLeanWork = 4;                      // Times that of others, in programs of at most
 constexpr std::size_t kMostLeanSteps = 800;                 // so many steps.
+constexpr std::size_t kMostSteps = 20'000;                  // Of a program that leaner plans are looked for.
 constexpr std::uint64_t kPackNodes = 500;                   // Placements tried for each.
 constexpr std::uint64_t kLeanPackWork = 4'000'000;          // Placements tried for the leanest times its steps.
 
@@ -84,8 +85,10 @@ class ProgramFamily::Search {
 
  private:
   bool try_limit(std::size_t limit, bool is_lean) {
+    const std::uint64_t work = schedule_work(family_.program_.steps.size(), is_lean);
     const RecomputeOptions options{.spill_bytes_per_cost = family_.spill_bytes_per_cost_,
-                                   .work = schedule_work(family_.program_.steps.size(), is_lean),
+                                   .work = work,
+                                   .attempt_work = 4 * work,
                                    .most_cost_factor = Program::kMostSlowdown};
     Schedule schedule = planner_.within(limit, options);
     if (!schedule.completed) return false;
@@ -149,13 +152,15 @@ ProgramFamily::ProgramFamily(const Rewritten& rewritten, const Passes& passes, b
   points_.push_back({natural.block_bytes(), 1});
   floor_bytes_ = std::min(floor.bytes + results, natural.block_bytes());
   floor_step_ = name_of(list_, floor.step);
-  if (floor.bytes >= natural.plan.extent_bytes) return;
+  if (floor.bytes >= natural.plan.extent_bytes || is_too_long()) return;
   for (Search::Found& found : Search(*this, natural.plan.extent_bytes, floor.bytes).run()) {
     points_.push_back({found.bytes + results, found.schedule.cost_factor()});
     members_.push_back({std::move(found.schedule), std::move(found.places), nullptr});
   }
 }
 ProgramFamily::~ProgramFamily() = default;
+
+bool ProgramFamily::is_too_long() const noexcept { return list_.steps.size() > kMostSteps; }
 
 StepList ProgramFamily::repeated(const Schedule& schedule) const {
   StepList list = with_repeats(list_, program_, schedule);

@@ -30,6 +30,7 @@ class ProgramFamily {
   const std::vector<BudgetPoint>& points() const noexcept { return points_; }
   ProgramVariant& variant(std::size_t point);                  // Requires 0 < point < points().size().
   double repeated_fraction(std::size_t point) const noexcept;  // Of the cost of a run, steps that run again.
+  bool is_too_long() const noexcept;  // To look for leaner plans: there is the natural one only.
   std::size_t floor_bytes() const noexcept { return floor_bytes_; }
   const std::string& floor_step() const noexcept { return floor_step_; }
   std::size_t bytes() const noexcept;  // Of its bookkeeping.

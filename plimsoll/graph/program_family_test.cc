@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/heap_count_testing.h"
 #include "plimsoll/base/thread_pool.h"
 #include "plimsoll/graph/training_step_testing.h"
 #include "plimsoll/memory/budget.h"
@@ -186,6 +187,37 @@ TEST(ProgramFamily, CountsItsBytesOnceItIsThere) {
   const Budget budget("step", step.program().smallest_block_bytes());
   step.run({.budget = &budget});
   EXPECT_GT(step.program().bytes(), with_schedules);
+}
+
+// The search for leaner plans, the tables of one and its first run: whichever allocation fails, the step has not
+// happened and the next try does it.
+TEST(ProgramFamily, LeavesEverythingAsItWasWhenTheHeapIsFull) {
+  const Outcome natural = TrainingStep(3, {.layers = 10}).run({.steps = 1});
+  TrainingStep step(3, {.layers = 10});
+  const std::size_t gate = TrainingStep(3, {.layers = 10}).program().smallest_block_bytes();
+  std::size_t failures = 0;
+  for (std::size_t after = 0;; after += 1 + after / 3) {
+    step.restore();
+    const auto before = step.state();
+    const Budget budget("step", gate);
+    Outcome outcome;
+    fail_heap_after(after);
+    try {
+      step.run_once({.budget = &budget}, outcome);
+    } catch (const std::bad_alloc&) {
+    }
+    if (!disarm_heap()) {
+      EXPECT_GT(outcome.recomputed, 0);
+      break;
+    }
+    ++failures;
+    EXPECT_TRUE(step.state() == before) << after;
+    EXPECT_EQ(budget.used(), 0u) << after;
+    ASSERT_LT(failures, 200u);
+  }
+  EXPECT_GT(failures, 20u);
+  const Budget budget("step", gate);
+  EXPECT_TRUE(step.run({.budget = &budget, .steps = 1}).bytes == natural.bytes);
 }
 
 }  // namespace

@@ -121,6 +121,7 @@ void Program::refuse_room(const BudgetNode& budget, std::size_t variables, const
         "{} it needs {} and takes {:.2f} times as long, and no order of these steps needs less than {}, which {} takes",
         call.spill ? "recomputing and spilling" : "recomputing", format_bytes_exactly(details.requested), slowdown,
         format_bytes_exactly(floor_bytes(eviction) + variables), floor_step(eviction));
+    if (is_too_long_to_recompute()) why += fmt::format("; a program of {} steps is too long to recompute", num_steps());
   } else {
     const PlannedBuffer* largest = nullptr;
     for (const PlannedBuffer& buffer : memory_plan().buffers)

@@ -211,6 +211,23 @@ TEST(RecomputeBudget, AFunctionUnderATapeIsCalledWithinIt) {
   EXPECT_TRUE(gradient_of(function(callable, {.budget = 1 << 21})) == gradient_of(function(callable)));
 }
 
+TEST(RecomputeBudget, AProgramOfVeryManyStepsIsNotRecomputed) {
+  const Tensor x = ones({4});
+  const auto long_one = [](Tensor v) {
+    const Tensor kept = exp(v);
+    for (int i = 0; i < 10'100; ++i) v = tanh(v) + kept;  // Too small to be fused.
+    return v;
+  };
+  const MemoryPlan plan = function(long_one).memory_plan(x);
+  EXPECT_EQ(plan.front.size(), 1u);
+  try {
+    function(long_one, {.budget = 64})(x);
+    FAIL() << "not refused";
+  } catch (const OutOfMemory& error) {
+    EXPECT_THAT(error.what(), HasSubstr("too long to recompute"));
+  }
+}
+
 TEST(RecomputeBudget, OneOperationsNeedIsTheLeast) {
   const Tensor x = random_normal({64, 64}, {.seed = 1});
   const auto f = function([](const Tensor& a) { return matmul(a, a); });

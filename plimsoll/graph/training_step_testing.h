@@ -93,6 +93,26 @@ class TrainingStep {
     outcome.bytes.push_back(bytes_of(random_uniform({8})));
     return outcome;
   }
+  void run_once(const RunOptions& options, Outcome& outcome) {
+    const Tensor* const feeds[] = {&x_, options.bad_rows ? &bad_rows_ : &rows_};
+    const auto keep = [&](std::span<const ConstTensorView> fetched) {
+      for (const ConstTensorView& view : fetched) outcome.bytes.push_back(copied(view));
+    };
+    const ReadInside reader(keep);
+    std::vector<Tensor> results(inside_ ? 0 : program_->num_fetches());
+    program_->run({.feeds = feeds,
+                   .variables = variables_,
+                   .results = results,
+                   .read = inside_ ? &reader : nullptr,
+                   .own = options.budget,
+                   .may_recompute = options.may_recompute,
+                   .max_slowdown = options.max_slowdown,
+                   .recomputed_cost_fraction = &outcome.recomputed,
+                   .spill = options.spill,
+                   .spilled_bytes = &outcome.spilled_bytes});
+    for (const Tensor& result : results) outcome.bytes.push_back(bytes_of(result));
+  }
+
   void restore() {
     for (std::size_t i = 0; i < variables_.size(); ++i) variables_[i].assign(initial_[i]);
     for (const Variable& variable : variables_) variable.writable_value();  // Bytes of its own.
@@ -115,26 +135,6 @@ class TrainingStep {
   }
   void add_state(Outcome& outcome) const {
     for (const Variable& variable : variables_) outcome.bytes.push_back(bytes_of(variable.value()));
-  }
-
-  void run_once(const RunOptions& options, Outcome& outcome) {
-    const Tensor* const feeds[] = {&x_, options.bad_rows ? &bad_rows_ : &rows_};
-    const auto keep = [&](std::span<const ConstTensorView> fetched) {
-      for (const ConstTensorView& view : fetched) outcome.bytes.push_back(copied(view));
-    };
-    const ReadInside reader(keep);
-    std::vector<Tensor> results(inside_ ? 0 : program_->num_fetches());
-    program_->run({.feeds = feeds,
-                   .variables = variables_,
-                   .results = results,
-                   .read = inside_ ? &reader : nullptr,
-                   .own = options.budget,
-                   .may_recompute = options.may_recompute,
-                   .max_slowdown = options.max_slowdown,
-                   .recomputed_cost_fraction = &outcome.recomputed,
-                   .spill = options.spill,
-                   .spilled_bytes = &outcome.spilled_bytes});
-    for (const Tensor& result : results) outcome.bytes.push_back(bytes_of(result));
   }
 
   std::vector<Tensor> trace(const Tensor& x, const Tensor& rows, int layers) {

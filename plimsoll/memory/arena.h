@@ -166,6 +166,8 @@ class PLIMSOLL_API Arena final : public MemoryResource {
   [[noreturn, gnu::cold, gnu::noinline]] void refuse_alignment(std::size_t alignment) const;
   [[noreturn, gnu::cold, gnu::noinline]] void refuse_block(const Block& block, const char* why) const;
   bool climb(std::size_t& rung, const Request& request, Refusal& refusal);
+  const BudgetNode* evicting_budget(const Refusal& refusal) const noexcept;
+  bool evict(const Request& request, Refusal& refusal);
   std::size_t sufficient_limit(const Request& request, bool& addresses_short);
   std::size_t limit_for_addresses(std::size_t bytes) const noexcept;
   [[noreturn]] void refuse(const Request& request, const BlockLabel& label, Refusal& refusal);

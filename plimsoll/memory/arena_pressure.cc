@@ -215,6 +215,32 @@ Chunk* Arena::take_slowly(std::size_t bytes, const BlockLabel& label, std::size_
   }
 }
 
+// Whose storages may be dropped for the request: those of the budget that refused, if it evicts; when another limit was
+// in the way, those of the innermost one of the thread that evicts and is below that limit. nullptr for nobody's.
+const BudgetNode* Arena::evicting_budget(const Refusal& refusal) const noexcept {
+  const auto* const by = refusal.by == &center_ ? nullptr : static_cast<const BudgetNode*>(refusal.by);
+  if (by && by->evicts()) return by;
+  for (const Meter* meter = ThreadMemory::current().budget; meter && meter->center != by; meter = meter->parent)
+    if (const auto* const node = static_cast<const BudgetNode*>(meter->center); node->evicts()) return node;
+  return nullptr;
+}
+
+// The last rung, where eviction was asked for. False when it frees nothing.
+bool Arena::evict(const Request& request, Refusal& refusal) {
+  constexpr const char* kName = "drop what can be recomputed";
+  const BudgetNode* const budget = evicting_budget(refusal);
+  if (!budget || !budget->evictor() || request.size > refusal.by->limit()) return false;
+  const bool own = refusal.by == &center_;
+  const std::size_t room = own ? 0 : refusal.by->limit() - std::min(refusal.by->limit(), refusal.by->used());
+  const std::size_t freed =
+      budget->evictor()->evict(*budget, own ? this : nullptr, request.size - std::min(room, request.size - 1));
+  flush_deferred();
+  if (refusal.tried.empty() || refusal.tried.back().name != kName) refusal.tried.push_back({kName, 0});
+  refusal.tried.back().bytes_freed += freed;
+  if (freed > 0) trace_ladder(kName, freed);
+  return freed > 0;
+}
+
 // Climbs the ladder until a rung frees something; false at its top.
 bool Arena::climb(std::size_t& rung, const Request& request, Refusal& refusal) {
   for (std::size_t freed = 0; freed == 0; ++rung) {
@@ -231,7 +257,7 @@ bool Arena::climb(std::size_t& rung, const Request& request, Refusal& refusal) {
     }
     if (request.size > limit()) return false;
     const char* name = ask_reclaimer(rung - 1, options_.name.c_str(), request.size, freed);
-    if (!name) return false;
+    if (!name) return evict(request, refusal);
     flush_deferred();  // What it freed is to be had now.
     refusal.tried.push_back({name, freed});
     if (freed > 0) trace_ladder(name, freed);
@@ -287,6 +313,8 @@ void Arena::refuse(const Request& request, const BlockLabel& label, Refusal& ref
         " to reserve more addresses: of the {} reserved now no free stretch holds {} aligned to {}; or free blocks, "
         "align them to less, or raise RLIMIT_AS where one is set",
         format_bytes(range_bytes()), format_bytes(request.size), format_bytes(request.alignment));
+  if (const BudgetNode* const evicts = evicting_budget(refusal); evicts && evicts->evictor())
+    details.what += "; " + evicts->evictor()->explain(*evicts);
   throw_refusal(std::move(details),
                 {.budget = budget.c_str(), .device = name().c_str(), .op = label.op, .scope = label.scope});
 }

@@ -20,10 +20,13 @@ std::shared_ptr<BudgetNode> make_node(std::string name, std::size_t limit, std::
         fmt::format("budget \"{}\": the limit is {} bytes, which is {} as a signed number; give a "
                     "positive number of bytes below 8 EiB",
                     name, limit, static_cast<std::int64_t>(limit)));
-  if (options.evict)
+  if (!options.spill.empty() && !options.evict)
+    throw InvalidArgument(
+        fmt::format("budget \"{}\": .spill = \"{}\" without .evict; set .evict = true as well", name, options.spill));
+  if (!options.spill.empty())
     throw Unsupported(fmt::format(
-        "budget \"{}\": eviction (dropping to recompute, spilling) is not offered; leave .evict off", name));
-  return BudgetNode::make(std::move(name), limit, std::move(parent));
+        "budget \"{}\": spilling to \"{}\" is not offered; leave .spill out to recompute only", name, options.spill));
+  return BudgetNode::make(std::move(name), limit, std::move(parent), options);
 }
 
 void add_row(std::string& table, const BudgetNode& node, int depth) {

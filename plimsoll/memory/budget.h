@@ -29,12 +29,14 @@ class BudgetNode;
 struct Meter;
 
 struct BudgetOptions {
-  bool evict = false;  // Drop or spill rather than refuse. Throws Unsupported for now.
+  bool evict = false;  // Rather than refuse, drop tensors made under it and compute them again when they are read.
+  std::string spill;   // A directory to keep bytes in instead, where that is cheaper. Throws Unsupported for now.
 };
 
 class PLIMSOLL_API Budget {
  public:
-  // Requires a limit above 0 and below 8 EiB, which a negative number would be (InvalidArgument).
+  // Requires a limit above 0 and below 8 EiB, which a negative number would be, and .evict with .spill
+  // (InvalidArgument).
   Budget(std::string name, std::size_t limit, const BudgetOptions& options = {});
   Budget(std::string name, std::size_t limit, const Budget& parent, const BudgetOptions& options = {});
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "plimsoll/base/names.h"
+#include "plimsoll/memory/budget.h"
 #include "plimsoll/memory/thread_memory.h"
 #include "plimsoll/memory/trace/trace_recorder.h"
 #include "plimsoll/memory/trace/trace_words.h"
@@ -26,12 +27,28 @@ struct NodeList {
 
 }  // namespace
 
-BudgetNode::BudgetNode(std::string name, std::size_t limit, std::shared_ptr<BudgetNode> parent)
-    : MeterCenter(limit), name_(std::move(name)), interned_name_(intern(name_)), parent_(std::move(parent)) {}
+BudgetNode::BudgetNode(std::string name, std::size_t limit, std::shared_ptr<BudgetNode> parent,
+                       const BudgetOptions& options)
+    : MeterCenter(limit),
+      name_(std::move(name)),
+      interned_name_(intern(name_)),
+      parent_(std::move(parent)),
+      evicts_(options.evict),
+      evictor_(parent_ && parent_->evictor_ ? parent_->evictor_
+               : evicts_                    ? make_evictor({.limit = limit, .spill = options.spill})
+                                            : nullptr) {}
 
-std::shared_ptr<BudgetNode> BudgetNode::make(std::string name, std::size_t limit, std::shared_ptr<BudgetNode> parent) {
+bool BudgetNode::is_below(const BudgetNode& other) const noexcept {
+  const BudgetNode* node = this;
+  while (node && node != &other) node = node->parent();
+  return node != nullptr;
+}
+
+std::shared_ptr<BudgetNode> BudgetNode::make(std::string name, std::size_t limit, std::shared_ptr<BudgetNode> parent,
+                                             const BudgetOptions& options) {
   sweep();
-  std::shared_ptr<BudgetNode> node(new BudgetNode(std::move(name), limit, std::move(parent)), &BudgetNode::release);
+  std::shared_ptr<BudgetNode> node(new BudgetNode(std::move(name), limit, std::move(parent), options),
+                                   &BudgetNode::release);
   trace_budget(node->name_, node->parent_ ? node->parent_->name_ : "", limit);
   NodeList& list = NodeList::instance();
   const std::lock_guard lock(list.mutex);

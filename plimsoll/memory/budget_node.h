@@ -5,19 +5,26 @@
 #include <string>
 #include <vector>
 
+#include "plimsoll/memory/evictor.h"
 #include "plimsoll/memory/meter_center.h"
 
 namespace plimsoll {
 
+struct BudgetOptions;
+
 class BudgetNode final : public MeterCenter, public std::enable_shared_from_this<BudgetNode> {
  public:
   // A new node, kept alive by the result and by what is charged to it.
-  static std::shared_ptr<BudgetNode> make(std::string name, std::size_t limit, std::shared_ptr<BudgetNode> parent);
+  static std::shared_ptr<BudgetNode> make(std::string name, std::size_t limit, std::shared_ptr<BudgetNode> parent,
+                                          const BudgetOptions& options);
 
   const std::string& name() const noexcept { return name_; }
   const char* interned_name() const noexcept { return interned_name_; }  // Outlives the node, for traces.
   BudgetNode* parent() const noexcept { return parent_.get(); }
-  std::size_t number() const noexcept { return number_; }  // Small; reused after the node is gone.
+  bool evicts() const noexcept { return evicts_; }              // It was asked to.
+  Evictor* evictor() const noexcept { return evictor_.get(); }  // That of the outermost above it, or it, that evicts.
+  bool is_below(const BudgetNode& other) const noexcept;        // Or the same.
+  std::size_t number() const noexcept { return number_; }       // Small; reused after the node is gone.
   std::vector<std::shared_ptr<BudgetNode>> children() const;
 
   // A record (trace_words.h) of each one there is.
@@ -28,13 +35,15 @@ class BudgetNode final : public MeterCenter, public std::enable_shared_from_this
   static void after_fork();
 
  private:
-  BudgetNode(std::string name, std::size_t limit, std::shared_ptr<BudgetNode> parent);
+  BudgetNode(std::string name, std::size_t limit, std::shared_ptr<BudgetNode> parent, const BudgetOptions& options);
   static void release(BudgetNode* node) noexcept;  // The last handle is gone.
   static void sweep() noexcept;                    // Destroys released nodes that nothing is charged to any more.
 
   const std::string name_;
   const char* const interned_name_;
   const std::shared_ptr<BudgetNode> parent_;
+  const bool evicts_;
+  const std::shared_ptr<Evictor> evictor_;
   static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
   std::size_t number_ = kNone;           // Until make() has given it one.
   BudgetNode* next_released_ = nullptr;  // In the list of those whose handles are gone: nothing that can fail.

@@ -31,12 +31,12 @@ class BudgetTest : public testing::Test {
   HostArena host_{{.limit = 256_MiB}};
 };
 
-TEST(Budget, RequiresALimitAndDoesNotEvictYet) {
+TEST(Budget, RequiresALimitAndSpillsOnlyWhereItEvicts) {
   EXPECT_THROW(Budget("none", 0), InvalidArgument);
-  EXPECT_THROW(Budget("tight", 1_MiB, {.evict = true}), Unsupported);
+  EXPECT_THROW(Budget("tight", 1_MiB, {.spill = "somewhere"}), InvalidArgument);
+  EXPECT_THROW(Budget("tight", 1_MiB, {.evict = true, .spill = "somewhere"}), Unsupported);
   const Budget parent("parent", 1_MiB);
   EXPECT_THROW(Budget("none", 0, parent), InvalidArgument);
-  EXPECT_THROW(Budget("tight", 1_MiB, parent, {.evict = true}), Unsupported);
   EXPECT_THAT(parent.report(), testing::Not(HasSubstr("tight")));
 }
 

@@ -110,7 +110,8 @@ Tensor pair(BinaryOp which, const Tensor& x, const Number& number, bool number_f
       return quick;
     }
   }
-  return execute(op, x);
+  const Tensor* const inputs[] = {&x};
+  return over ? execute_over(op, std::move(*over), inputs) : execute(op, x);
 }
 
 }  // namespace

@@ -51,7 +51,8 @@ Tensor Tensor::to(std::string_view device) const {
     if (context.interceptor) context.interceptor->executed(op, inputs, {&moved, 1});
     return moved;
   }
-  const ConstTensorView in = view();
+  BytesLock lock;
+  const ConstTensorView in = view(lock);
   Tensor result = make_tensor({.op = op.name(), .category = context.category}, shape(), dtype(), target);
   const TensorView out = writable(result);
   const std::int64_t start = context.observer ? monotonic_ns() : 0;

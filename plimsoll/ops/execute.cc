@@ -7,6 +7,7 @@
 #include "plimsoll/device/device.h"
 #include "plimsoll/ops/graph_variables.h"
 #include "plimsoll/ops/inline_array.h"
+#include "plimsoll/tensor/evict/eager.h"
 #include "plimsoll/tensor/interceptor.h"
 #include "plimsoll/tensor/make_tensor.h"
 #include "plimsoll/tensor/tracer.h"
@@ -23,17 +24,21 @@ using SpecRefs = InlineArray<SpecRef, kFew>;
                                     op.input_name(0), first, op.input_name(other), second, second, first));
 }
 
-// Fills in what infer() sees; gives the operands' device, nullptr when one is symbolic. Takes the memory of lazy ones.
-Device* check_inputs(const Op& op, std::span<const Tensor* const> inputs, SpecRefs& specs) {
+// Fills in what infer() sees; gives the operands' device, nullptr when one is symbolic. Takes the memory of lazy ones;
+// `locks` is set when an operand's bytes may be dropped.
+Device* check_inputs(const Op& op, std::span<const Tensor* const> inputs, SpecRefs& specs, bool& locks) {
   Device* device = nullptr;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const TensorRecord* record = inputs[i]->record();
     Storage* storage = record ? record->storage.load(std::memory_order_acquire) : nullptr;
     if (!storage) [[unlikely]]
       refuse_disposed(*inputs[i], op.name(), op.input_name(i));
-    if (!storage->is_resident()) [[unlikely]] {
+    if (!storage->is_fixed()) [[unlikely]] {
       if (storage->is_symbolic()) return nullptr;
-      storage->resident();
+      if (storage->is_resident() || storage->is_dropped())
+        locks = true;
+      else
+        storage->resident();
     }
     if (!device) device = &storage->device();
     if (device != &storage->device()) [[unlikely]]
@@ -121,6 +126,34 @@ Tensor take_over(const Op& op, const Tensor& over, const Shape& shape, DType dty
   return make_tensor_on(StorageRef::share(storage), 0, shape, dtype, {.op = op.name(), .category = category});
 }
 
+// As the end of execute_into(), where operands or results may be dropped.
+[[gnu::noinline]] void execute_evictably(const Op& op, std::span<const Tensor* const> inputs, const Specs& specs,
+                                         const SpecList& out, std::span<Tensor> outputs, const Tensor* over,
+                                         Device& device) {
+  const ThreadContext& context = ThreadContext::current();
+  evict::RecipeBook& book = evict::RecipeBook::instance();
+  evict::Domain* const domain = evict::current_domain();
+  const evict::OperandLocks locks(inputs);
+  const Origin origin{.op = op.name(), .category = context.category};
+  const bool takes_over = over && may_take_over(op, inputs, *over, out[0].bytes(), context);
+  for (std::size_t i = takes_over ? 1 : 0; i < outputs.size(); ++i)
+    outputs[i] = make_tensor(origin, out[i].shape, out[i].dtype, device);
+  const Scratch scratch(op, device, op.workspace_bytes(specs, out));
+  evict::OldValue old;
+  if (takes_over) outputs[0] = take_over(op, *over, out[0].shape, out[0].dtype, context.category);
+  if (takes_over && !book.give_up(*over->record()->storage.load(std::memory_order_relaxed), old.value))
+    outputs[0] = make_tensor(origin, out[0].shape, out[0].dtype, device);
+  if (context.observer)
+    run_observed(op, inputs, outputs, scratch.bytes());
+  else
+    run_kernel(op, inputs, outputs, scratch.bytes());
+  if (domain && context.category != Category::kGradients)
+    book.record(*domain, op, inputs, outputs, old.value, op.cost(specs, out));
+  else if (domain)
+    evict::note_work(*domain, op.cost(specs, out));
+  if (context.interceptor) context.interceptor->executed(op, inputs, outputs);
+}
+
 // One output needs no list; more are in `many`. `over`: one of the inputs, or nullptr.
 void execute_into(const Op& op, std::span<const Tensor* const> inputs, Tensor* one, std::vector<Tensor>* many,
                   const Tensor* over = nullptr) {
@@ -128,7 +161,8 @@ void execute_into(const Op& op, std::span<const Tensor* const> inputs, Tensor* o
   if (context.observer && context.tracer) [[unlikely]]
     return trace_into(op, inputs, one, many);
   SpecRefs refs(inputs.size());
-  Device* const found = check_inputs(op, inputs, refs);
+  bool locks = evict::current_domain() != nullptr;
+  Device* const found = check_inputs(op, inputs, refs, locks);
   if (!found) [[unlikely]]
     return trace_into(op, inputs, one, many);
   Device& device = *found;
@@ -142,6 +176,8 @@ void execute_into(const Op& op, std::span<const Tensor* const> inputs, Tensor* o
   }
   if (many) many->resize(out.size());
   const std::span<Tensor> outputs = many ? std::span<Tensor>(*many) : std::span<Tensor>(one, 1);
+  if (locks) [[unlikely]]
+    return execute_evictably(op, inputs, specs, out, outputs, over, device);
   const bool takes_over = over && may_take_over(op, inputs, *over, out[0].bytes(), context);
   for (std::size_t i = takes_over ? 1 : 0; i < outputs.size(); ++i)
     outputs[i] = make_tensor({.op = op.name(), .category = context.category}, out[i].shape, out[i].dtype, device);
@@ -186,11 +222,11 @@ Tensor execute_alike(const Op& op, const Tensor& a, const Tensor* b, DType resul
   const ThreadContext& context = ThreadContext::current();
   const TensorRecord* const x = a.record();
   const TensorRecord* const y = b ? b->record() : x;
-  if (!x || !y || context.observer) [[unlikely]]
+  if (!x || !y || context.observer || evict::current_domain()) [[unlikely]]
     return {};
   Storage* const left = x->storage.load(std::memory_order_acquire);
   Storage* const right = y->storage.load(std::memory_order_acquire);
-  if (!left || !right || !left->is_resident() || !right->is_resident() || &left->device() != &right->device() ||
+  if (!left || !right || !left->is_fixed() || !right->is_fixed() || &left->device() != &right->device() ||
       x->dtype != y->dtype || !(x->shape == y->shape)) [[unlikely]]
     return {};
   const Tensor* const inputs[2] = {&a, b};

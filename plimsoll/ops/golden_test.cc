@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "plimsoll/base/json.h"
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/elementwise.h"
 #include "plimsoll/ops/matmul.h"
@@ -130,7 +131,6 @@ TEST(Golden, HasCasesOfEveryElementwiseOperation) {
 #define PLIMSOLL_UNARY_OP(name, reads, gradient) EXPECT_TRUE(known.count(#name)) << #name " has no row in tools/golden";
 #define PLIMSOLL_BINARY_OP(name, reads_for_a, gradient_of_a, reads_for_b, gradient_of_b) \
   EXPECT_TRUE(known.count(#name)) << #name " has no row in tools/golden";
-#include "plimsoll/base/json.h"
 #include "plimsoll/ops/elementwise_ops.inc"
 }
 

@@ -60,6 +60,7 @@ StorageRef shareable(const Tensor& value, const char* where) {
   TensorRecord* record = value.record();
   Storage* storage = record ? record->storage.load(std::memory_order_acquire) : nullptr;
   if (!storage) refuse_disposed(value, where, "value");
+  storage->keep_resident();  // A variable is not dropped.
   if (record->offset == 0 && storage->bytes() == value.nbytes() && !storage->is_wrapped())
     return StorageRef::share(storage);
   const Origin origin{.op = "variable", .category = Category::kParameters};
@@ -204,8 +205,8 @@ void Variable::State::update(const Tensor& value, BinaryOp op, const char* where
     throw InvalidArgument(fmt::format("{}: is not defined for {}", where, dtype_name(tensor.dtype())));
   const ConstTensorView change = value.view();
   own_bytes(where);
-  binary(op, tensor.view(), change, writable(tensor));
   storage(where).note_write();
+  binary(op, tensor.view(), change, writable(tensor));
 }
 
 Variable::Variable(const Tensor& initial, const VariableOptions& options) {

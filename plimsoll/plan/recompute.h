@@ -111,9 +111,10 @@ struct Schedule {
 
 struct RecomputeOptions {
   double spill_bytes_per_cost = 0;  // How much of a value is stored or loaded while a cost of 1 passes; 0: no spilling.
-  std::uint64_t work = 0;        // Victims looked at and steps simulated, about 20 ns each; 0: by the program's size.
-  double most_cost_factor = 8;   // Dearer schedules are not looked for.
-  std::uint64_t group_cost = 0;  // What an online policy lets a group of dropped values cost; 0: 1/64 of the program.
+  std::uint64_t work = 0;          // Victims looked at and steps simulated, about 20 ns each; 0: by the program's size.
+  std::uint64_t attempt_work = 0;  // The most for one schedule while there is none within the limit; 0: 30 million.
+  double most_cost_factor = 8;     // Dearer schedules are not looked for.
+  std::uint64_t group_cost = 0;    // What an online policy lets a group of dropped values cost; 0: 1/64 of the program.
   std::function<void(double)> progress = {};  // Called with the share of the work done; never changes the outcome.
 };
 

@@ -213,7 +213,10 @@ Floors floors_of(const StepProgram& program) {
 
 std::uint64_t recompute_bound(const StepProgram& program, std::size_t limit) {
   check_program(program);
-  const StepFacts facts(program);
+  return plan_internal::bound_of(StepFacts(program), limit);
+}
+
+std::uint64_t plan_internal::bound_of(const StepFacts& facts, std::size_t limit) {
   if (limit < floor_of(
                   facts, [&](int value) { return facts.stays_from[value]; })
                   .bytes)

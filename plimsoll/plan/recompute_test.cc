@@ -82,6 +82,26 @@ TEST(Recompute, RandomProgramsStayWithinRandomLimits) {
   EXPECT_GT(completed, tried * 4 / 10);  // Few of them can be done at all near their floors.
 }
 
+TEST(Recompute, APlannerOfSeveralLimitsBeginsAsRecomputeAndStaysWithinEach) {
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    const StepProgram program = random_program(seed);
+    const Floors floors = floors_of(program);
+    const RecomputeOptions options{.work = 20'000, .attempt_work = 40'000};
+    RecomputePlanner planner(program), other(program);
+    for (std::size_t k = 0; k <= 8; ++k) {
+      const std::size_t limit = floors.natural_peak - (floors.natural_peak - floors.recompute.bytes) * k / 8;
+      const Schedule schedule = planner.within(limit, options);
+      if (k == 0) {
+        EXPECT_TRUE(same(schedule, recompute(program, limit, options)));
+      }
+      EXPECT_TRUE(same(schedule, other.within(limit, options)));
+      if (schedule.completed) {
+        EXPECT_EQ(validate_schedule(program, schedule, limit), "");
+      }
+    }
+  }
+}
+
 TEST(Recompute, RandomProgramsSpillWithinRandomLimits) {
   int stored = 0;
   for (unsigned seed = 0; seed < 300; ++seed) {

@@ -5,6 +5,7 @@
 
 #include "plimsoll/memory/chunk.h"
 #include "plimsoll/memory/thread_memory.h"
+#include "plimsoll/tensor/evict/recipe.h"
 #include "plimsoll/tensor/slabs.h"
 
 namespace plimsoll {
@@ -18,6 +19,7 @@ std::size_t LedgerWalk::bytes_of(const Storage& storage) noexcept {
 }
 
 const BlockLabel* LedgerWalk::label_of(const Storage& storage) noexcept {
+  if (storage.is_dropped()) return &storage.value_->label;
   return storage.chunk_ ? &storage.chunk_->label : nullptr;
 }
 
@@ -46,7 +48,8 @@ void LedgerWalk::run(Visit f) {
     });
   }
   slabs.storages.for_each([&](Storage& storage) {
-    if (storage.is_resident() && claim(storage, walk)) f({nullptr, &storage, bytes_of(storage)});
+    if ((storage.is_resident() || storage.is_dropped()) && claim(storage, walk))
+      f({nullptr, &storage, bytes_of(storage)});
   });
 }
 

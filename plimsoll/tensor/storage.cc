@@ -5,6 +5,7 @@
 
 #include "plimsoll/base/error.h"
 #include "plimsoll/device/device.h"
+#include "plimsoll/tensor/evict/recipe_book.h"
 #include "plimsoll/tensor/tensor_thread.h"
 #include "plimsoll/tensor/tracer.h"
 
@@ -65,6 +66,7 @@ Storage* Storage::make(Device& device, std::size_t bytes, State state) {
   made->references_.store(1, std::memory_order_relaxed);
   made->version_.store(0, std::memory_order_relaxed);
   made->external_ = external.release();
+  made->written_outside_.store(false, std::memory_order_relaxed);
   made->state_.store(state, std::memory_order_release);
   if (state == State::kResident) counts.count(counts.buffers, 1);
   counts.count(counts.beside, sizeof(External));
@@ -100,6 +102,7 @@ void Storage::make_resident() {
         "reading a symbolic tensor: it has no elements, it stands for what a graph will compute; to branch on its "
         "value "
         "use cond, to repeat while it holds while_loop, and to see it run the graph in a session");
+  if (is_watched()) return evict::RecipeBook::instance().settle(*this);
   const std::lock_guard lock(becoming_resident);
   if (is_resident()) return;
   Chunk* const chunk = bytes_ == 0 ? nullptr : device_->arena().take(bytes_, external_->label);
@@ -125,7 +128,14 @@ void Storage::Remains::give_back() noexcept {
   counts.count(counts.beside, -static_cast<std::int64_t>(sizeof(External)));
 }
 
+void Storage::end_recipes() { evict::RecipeBook::instance().about_to_write(*this); }
+
+void BytesLock::hold_slowly(Storage& storage) { held_ = evict::RecipeBook::instance().lock(storage); }
+void BytesLock::hold_again() noexcept { evict::RecipeBook::instance().lock_again(*held_); }
+void BytesLock::release() noexcept { evict::RecipeBook::instance().unlock(*held_); }
+
 void Storage::drop() noexcept {
+  if (is_watched() && !evict::RecipeBook::instance().release(*this)) return;
   ThreadMemory& thread = ThreadMemory::current();
   TensorThread& counts = TensorThread::of(thread);
   Remains remains;
@@ -140,7 +150,7 @@ void Storage::drop() noexcept {
 void Storage::relabel(Category category, const char* name) noexcept {
   const EnterThread inside(ThreadMemory::current());
   if (!chunk_) {
-    if (external_) {
+    if (!is_watched() && external_) {
       external_->label.category = category;
       external_->label.name = name;
     }

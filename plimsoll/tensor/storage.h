@@ -6,6 +6,8 @@
 // One machine: lazy -> resident -> gone. A lazy storage knows its size and what to fill it with and takes memory at its
 // first use. It is counted by memory() from the moment it is resident. Tensors, tapes and variables share it by
 // counted references; the bytes go back to their device with the last one.
+// Under a budget that evicts, results of operations are droppable -> dropped -> droppable instead of resident: their
+// bytes may go at any time but while somebody holds a BytesLock, and come back when they are read (evict/recipe.h).
 // Thread safety: references may be taken and dropped on any thread; the bytes are the users' to order.
 // Cost: some 20 ns above the arena's to take and give.
 #pragma once
@@ -27,6 +29,10 @@ class Device;
 class Storage;
 class TensorThread;
 struct SymbolicValue;
+namespace evict {
+struct Value;
+class StorageAccess;
+}  // namespace evict
 
 // A counted reference to a storage.
 class StorageRef {
@@ -59,7 +65,7 @@ class StorageRef {
 
 class PLIMSOLL_API Storage {
  public:
-  enum class State : std::uint8_t { kSpare, kLazy, kResident, kSymbolic };
+  enum class State : std::uint8_t { kSpare, kLazy, kResident, kSymbolic, kDroppable, kDropped };
 
   // What a lazy storage is filled with: an element's bytes, repeated.
   struct Fill {
@@ -76,28 +82,53 @@ class PLIMSOLL_API Storage {
   // No bytes, ever: what a graph will give (tracer.h). Counted by nobody.
   static StorageRef symbolic(Device& device, SymbolicValue value);
 
-  // The first byte; takes the memory of a lazy storage (OutOfMemory: it stays lazy). Throws
-  // FailedPrecondition for a symbolic one.
+  // The first byte; takes the memory of a lazy storage (OutOfMemory: it stays lazy), computes a dropped one again
+  // (OutOfMemory: it stays dropped). The bytes are not dropped from then on: who reads them once takes a BytesLock.
+  // Throws FailedPrecondition for a symbolic one.
   void* resident() {
-    if (state_.load(std::memory_order_acquire) != State::kResident) [[unlikely]]
+    if (!is_fixed()) [[unlikely]]
       make_resident();
     return base_;
   }
   void* base() const noexcept { return base_; }  // Of a resident one.
-  bool is_resident() const noexcept { return state_.load(std::memory_order_acquire) == State::kResident; }
+  bool is_resident() const noexcept {            // It has its bytes now.
+    const State state = state_.load(std::memory_order_acquire);
+    return state == State::kResident || state == State::kDroppable;
+  }
+  // It has its bytes now and until it ends.
+  bool is_fixed() const noexcept { return state_.load(std::memory_order_acquire) == State::kResident; }
+  bool is_dropped() const noexcept { return state_.load(std::memory_order_acquire) == State::kDropped; }
+  void keep_resident() {  // As resident(), but that a lazy one stays lazy.
+    if (!is_fixed() && state_.load(std::memory_order_acquire) != State::kLazy) make_resident();
+  }
 
   bool is_symbolic() const noexcept { return state_.load(std::memory_order_acquire) == State::kSymbolic; }
   const SymbolicValue& symbolic() const noexcept;  // Requires a symbolic one.
 
   Device& device() const noexcept { return *device_; }
   std::size_t bytes() const noexcept { return bytes_; }
-  const Chunk* chunk() const noexcept { return chunk_; }                      // nullptr when lazy, empty or wrapped.
-  bool is_wrapped() const noexcept { return external_ && base_ && !chunk_; }  // Lazy ones have an external_ too.
-  std::uint32_t references() const noexcept { return references_.load(std::memory_order_acquire); }
+  const Chunk* chunk() const noexcept { return chunk_; }  // nullptr when lazy, empty, dropped or wrapped.
+  bool is_wrapped() const noexcept {                      // Lazy ones have an external_ too.
+    return base_ && !chunk_ && !is_watched() && external_;
+  }
+  std::uint32_t references() const noexcept { return references_.load(std::memory_order_acquire) & ~kWatched; }
 
-  // Written in place so many times.
+  // Written in place so many times. Call note_write() before the bytes change: dropped results that were computed from
+  // them are computed again first, which may throw OutOfMemory; then nothing has changed.
   std::uint32_t version() const noexcept { return version_.load(std::memory_order_relaxed); }
-  void note_write() noexcept { version_.fetch_add(1, std::memory_order_relaxed); }
+  void note_write() {
+    if (is_watched()) [[unlikely]]
+      end_recipes();
+    version_.fetch_add(1, std::memory_order_relaxed);
+  }
+
+  // The program may write the bytes at any time from now on, through a view that it keeps: they are no operand that
+  // a result can be computed from again. Wrapped memory is so from the start.
+  void note_writer_outside() {
+    note_write();
+    written_outside_.store(true, std::memory_order_relaxed);
+  }
+  bool is_written_outside() const noexcept { return written_outside_.load(std::memory_order_relaxed); }
 
   // Pinned bytes have a reader outside of the library: they are neither moved nor written in place.
   void pin() noexcept { pins_.fetch_add(1, std::memory_order_relaxed); }
@@ -113,6 +144,7 @@ class PLIMSOLL_API Storage {
   friend class TensorMaker;
   friend class TensorThread;
   friend class LedgerWalk;
+  friend class evict::StorageAccess;
   friend Storage*& next_of(Storage& storage) noexcept;
   struct External;
 
@@ -124,8 +156,13 @@ class PLIMSOLL_API Storage {
     void give_back() noexcept;  // Outside of the gate.
   };
 
+  // In references_: recipes read or make what is in it; value_ then stands for external_.
+  static constexpr std::uint32_t kWatched = std::uint32_t{1} << 31;
+  bool is_watched() const noexcept { return (references_.load(std::memory_order_relaxed) & kWatched) != 0; }
+
   static Storage* make(Device& device, std::size_t bytes, State state) noexcept(false);
   void make_resident();
+  void end_recipes();
   void drop() noexcept;  // The last reference went.
 
   // Inside the gate: a spare one begins with these bytes; one without references ends.
@@ -139,12 +176,14 @@ class PLIMSOLL_API Storage {
   union {
     External* external_;  // Wrapped memory, or what a lazy storage will be called and filled with.
     Storage* next_;       // Among the spare ones.
+    evict::Value* value_;
   };
   std::atomic<std::uint32_t> references_;
   std::atomic<std::uint32_t> version_;
   std::uint32_t walk_ = 0;  // Mark of a walk over the ledger.
   std::atomic<std::uint16_t> pins_;
   std::atomic<State> state_;
+  std::atomic<bool> written_outside_;
 };
 static_assert(sizeof(Storage) == 56);
 
@@ -159,8 +198,38 @@ inline StorageRef::~StorageRef() {
   if (!storage_) return;
   // A sole owner need not tell others: nobody can take a reference from one that is not there.
   if (storage_->references_.load(std::memory_order_acquire) == 1 ||
-      storage_->references_.fetch_sub(1, std::memory_order_acq_rel) == 1)
+      (storage_->references_.fetch_sub(1, std::memory_order_acq_rel) & ~Storage::kWatched) == 1)
     storage_->drop();
 }
+
+// Keeps the bytes of a storage where they are while it lives; brings them back first when they were dropped, and takes
+// the memory of a lazy one. The caller keeps the storage alive.
+//   BytesLock lock;
+//   lock.hold(storage);
+//   storage.base() ...
+// Throws as resident(). Cost: a load and a branch unless the storage is droppable.
+class PLIMSOLL_API BytesLock {
+ public:
+  BytesLock() noexcept = default;
+  explicit BytesLock(Storage& storage) { hold(storage); }
+  BytesLock(const BytesLock& other) noexcept : held_(other.held_) {
+    if (held_) hold_again();
+  }
+  BytesLock& operator=(const BytesLock&) = delete;
+  ~BytesLock() {
+    if (held_) [[unlikely]]
+      release();
+  }
+  void hold(Storage& storage) {  // Once.
+    if (!storage.is_fixed()) [[unlikely]]
+      hold_slowly(storage);
+  }
+
+ private:
+  void hold_slowly(Storage& storage);
+  void hold_again() noexcept;
+  void release() noexcept;
+  evict::Value* held_ = nullptr;
+};
 
 }  // namespace plimsoll

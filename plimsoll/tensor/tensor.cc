@@ -26,8 +26,15 @@ ConstTensorView Tensor::view() const {
   return {storage->resident(), record_->offset, record_->dtype, record_->shape};
 }
 
-ConstTensorView Tensor::element_view(const std::int64_t* index, std::size_t count) const {
-  const ConstTensorView all = view();
+ConstTensorView Tensor::view(BytesLock& lock) const {
+  Storage* storage = record_ ? record_->storage.load(std::memory_order_acquire) : nullptr;
+  if (!storage) refuse_disposed(*this, "reading a tensor", "it");
+  lock.hold(*storage);
+  return {storage->base(), record_->offset, record_->dtype, record_->shape};
+}
+
+ConstTensorView Tensor::element_view(const std::int64_t* index, std::size_t count, BytesLock& lock) const {
+  const ConstTensorView all = view(lock);
   if (!index && all.size() != 1)
     throw InvalidArgument(fmt::format("item: a tensor of shape {} has {} elements, not one; use at() or to_vector()",
                                       shape().to_string(), all.size()));
@@ -46,7 +53,10 @@ ConstTensorView Tensor::element_view(const std::int64_t* index, std::size_t coun
 }
 
 Tensor::operator bool() const {
-  view();  // Of a symbolic one: says that it has no value yet.
+  {
+    BytesLock lock;
+    view(lock);  // Of a symbolic one: says that it has no value yet.
+  }
   if (size() != 1 || rank() != 0)
     throw InvalidArgument(
         fmt::format("bool: a tensor of shape {} has no truth value; use any() or all()", shape().to_string()));

@@ -82,15 +82,18 @@ class PLIMSOLL_API Tensor {
   // between numbers as cast() does), and Disposed.
   template <Element T>
   T item() const {  // Of a tensor of one element.
-    return convert<T>(element_view(nullptr, 0));
+    BytesLock lock;
+    return convert<T>(element_view(nullptr, 0, lock));
   }
   template <Element T>
   T at(std::initializer_list<std::int64_t> index) const {  // Negative positions count from the end.
-    return convert<T>(element_view(index.begin(), index.size()));
+    BytesLock lock;
+    return convert<T>(element_view(index.begin(), index.size(), lock));
   }
   template <Element T>
   std::vector<T> to_vector() const {
-    const auto elements = view().template span<T>();
+    BytesLock lock;
+    const auto elements = view(lock).template span<T>();
     return {elements.begin(), elements.end()};
   }
   template <Element T>
@@ -117,8 +120,11 @@ class PLIMSOLL_API Tensor {
   Tensor to(std::string_view device) const;  // Itself when it is there already.
   Tensor clone() const;                      // A copy with bytes of its own.
 
-  // For the layers above. The view is valid while the tensor is neither disposed nor dropped.
-  ConstTensorView view() const;  // Throws Disposed, InvalidArgument for no tensor; takes a lazy storage's memory.
+  // For the layers above. The view is valid while the tensor is neither disposed nor dropped. Throws Disposed,
+  // InvalidArgument for no tensor; takes a lazy storage's memory and computes dropped bytes again. The first keeps a
+  // budget from dropping them from then on, the second until the lock ends.
+  ConstTensorView view() const;
+  ConstTensorView view(BytesLock& lock) const;
   TensorRecord* record() const noexcept { return record_; }
   static Tensor adopt(TensorRecord* record) noexcept {
     Tensor result;
@@ -127,7 +133,7 @@ class PLIMSOLL_API Tensor {
   }
 
  private:
-  ConstTensorView element_view(const std::int64_t* index, std::size_t count) const;
+  ConstTensorView element_view(const std::int64_t* index, std::size_t count, BytesLock& lock) const;
   template <Element T>
   static T convert(const ConstTensorView& element) {
     return visit_dtype(element.dtype(), [&]<class S>(TypeTag<S>) {
@@ -153,10 +159,12 @@ template <Element T>
 class TensorData {
  public:
   explicit TensorData(const Tensor& tensor)
-      : elements_(tensor.view().span<T>()), storage_(StorageRef::share(tensor.record()->storage)) {
+      : elements_(tensor.view(lock_).span<T>()), storage_(StorageRef::share(tensor.record()->storage)) {
     storage_->pin();
   }
-  TensorData(const TensorData& other) : elements_(other.elements_), storage_(other.storage_) { storage_->pin(); }
+  TensorData(const TensorData& other) : lock_(other.lock_), elements_(other.elements_), storage_(other.storage_) {
+    storage_->pin();
+  }
   TensorData& operator=(const TensorData&) = delete;
   ~TensorData() { storage_->unpin(); }
 
@@ -169,6 +177,7 @@ class TensorData {
   operator std::span<const T>() const noexcept { return elements_; }
 
  private:
+  BytesLock lock_;
   std::span<const T> elements_;
   StorageRef storage_;
 };

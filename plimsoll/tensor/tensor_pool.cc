@@ -231,7 +231,7 @@ Tensor TensorPool::Lease::tensor() const {
 TensorView TensorPool::Lease::writable_view() const {
   if (!state_) refuse_ended();
   Storage& buffer = *state_->buffers[buffer_];
-  buffer.note_write();
+  buffer.note_writer_outside();
   return {buffer.resident(), 0, state_->dtype, state_->shape};
 }
 

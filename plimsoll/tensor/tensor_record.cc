@@ -32,7 +32,7 @@ void TensorRecord::drop(std::uint64_t before) noexcept {
   Storage* const storage = end_unshared(*this, counts);
   references.store(0, std::memory_order_relaxed);
   counts.push(this);
-  if (!storage || storage->references() != 1) {
+  if (!storage || storage->references_.load(std::memory_order_acquire) != 1) {
     thread.leave();
     StorageRef::adopt(storage);
   } else {

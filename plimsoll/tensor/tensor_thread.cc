@@ -96,16 +96,17 @@ void TensorThread::fetch_ids() noexcept {
 }
 
 MemoryInfo memory() {
-  std::int64_t tensors = 0, buffers = 0, bytes = 0;
+  std::int64_t tensors = 0, buffers = 0, bytes = 0, dropped = 0;
   ThreadRegistry::instance().for_each([&](const ThreadMemory& thread) {
     if (!thread.tensors) return;
     const auto& counts = *static_cast<const TensorThread*>(thread.tensors);
     tensors += counts.tensors.load(std::memory_order_relaxed);
     buffers += counts.buffers.load(std::memory_order_relaxed);
     bytes += counts.bytes.load(std::memory_order_relaxed);
+    dropped += counts.dropped.load(std::memory_order_relaxed);
   });
   const auto size = [](std::int64_t value) { return static_cast<std::size_t>(value < 0 ? 0 : value); };
-  return {size(tensors), size(buffers), size(bytes)};
+  return {size(tensors), size(buffers), size(bytes), size(dropped), 0};
 }
 
 }  // namespace plimsoll

@@ -84,8 +84,9 @@ class TensorThread {
     most_bytes = std::max(most_bytes, bytes.load(std::memory_order_relaxed));
   }
   std::atomic<std::int64_t> tensors{0}, buffers{0}, bytes{0};
-  std::atomic<std::int64_t> beside{0};  // Bytes of names and of what only few storages have.
-  std::int64_t most_bytes = 0;          // Of `bytes`, for profiles of this thread, which begin it anew.
+  std::atomic<std::int64_t> dropped{0};  // Bytes of dropped storages.
+  std::atomic<std::int64_t> beside{0};   // Bytes of names and of what only few storages have.
+  std::int64_t most_bytes = 0;           // Of `bytes`, for profiles of this thread, which begin it anew.
 
  private:
   static constexpr std::uint32_t kMostSpare = 16384;  // A thread keeps up to so many.
@@ -122,13 +123,14 @@ inline void Storage::begin(TensorThread& counts, Device& device, Chunk* chunk, s
   references_.store(1, std::memory_order_relaxed);
   version_.store(0, std::memory_order_relaxed);
   external_ = nullptr;
+  written_outside_.store(false, std::memory_order_relaxed);
   state_.store(State::kResident, std::memory_order_release);
   counts.count(counts.buffers, 1);
   counts.count_bytes(static_cast<std::int64_t>(bytes));
 }
 
 inline Storage::Remains Storage::end(TensorThread& counts) noexcept {
-  if (state_.load(std::memory_order_relaxed) == State::kResident) {
+  if (is_fixed()) {
     counts.count(counts.buffers, -1);
     if (chunk_) counts.count(counts.bytes, -static_cast<std::int64_t>(bytes_));
   }

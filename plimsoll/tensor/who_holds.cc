@@ -96,6 +96,7 @@ class HolderSearch {
   static std::string buffer_detail(const Storage& storage) {
     const char* state = storage.is_wrapped()    ? ", the program's own memory"
                         : storage.is_resident() ? ""
+                        : storage.is_dropped()  ? ", dropped: computed again when it is read"
                                                 : ", not taken yet";
     return fmt::format("on {}{}", storage.device().name(), state);
   }

@@ -35,7 +35,7 @@ RecomputeSearch::RecomputeSearch(const StepFacts& facts, std::size_t limit, cons
       limit_(limit),
       options_(options),
       memory_(memory),
-      bound_(options.spill_bytes_per_cost > 0 ? 0 : recompute_bound(facts.program, limit)) {
+      bound_(options.spill_bytes_per_cost > 0 ? 0 : bound_of(facts, limit)) {
   most_cost_factor_ = std::min(2.0, options.most_cost_factor);
   best_.base_cost = facts.time.back();
   best_.lower_bound = bound_;
@@ -52,8 +52,9 @@ std::uint64_t RecomputeSearch::most_extra_cost() const {
 std::optional<std::uint64_t> RecomputeSearch::attempt(const EvictionPolicy& tried, std::uint64_t most) {
   EvictionPolicy policy = tried;
   policy.most_extra_cost = most;
+  const std::uint64_t at_first = options_.attempt_work > 0 ? options_.attempt_work : kMostWork;
   policy.most_work =
-      best_.completed ? options_.work - std::min(work_, options_.work) : std::max(options_.work, kMostWork);
+      best_.completed ? options_.work - std::min(work_, options_.work) : std::max(options_.work, at_first);
   policy.load_ahead = facts_.time.back() / 50;
   Rehearsal rehearsal(facts_, limit_, policy);
   const bool completed = rehearsal.run();

@@ -67,4 +67,6 @@ struct StepFacts {
   void look_through_the_dead();
 };
 
+std::uint64_t bound_of(const StepFacts& facts, std::size_t limit);  // recompute_bound() of the program.
+
 }  // namespace plimsoll::plan_internal

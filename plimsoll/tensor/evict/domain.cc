@@ -1,0 +1,201 @@
+#include "plimsoll/tensor/evict/domain.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "plimsoll/base/bytes.h"
+#include "plimsoll/device/device.h"
+#include "plimsoll/memory/budget_node.h"
+#include "plimsoll/memory/chunk.h"
+#include "plimsoll/tensor/evict/recipe_book.h"
+
+namespace plimsoll::evict {
+namespace {
+
+constexpr double kShareOfAll = 1.0 / 64;       // What one group of dropped values may cost while there is a choice.
+constexpr std::uint32_t kMostLooked = 64;      // Recipes that are looked at to find a cost.
+constexpr std::uint64_t kMostRepeated = 64;    // Operations repeated for each of the program's, before it gives up.
+constexpr std::uint64_t kFewRepeated = 10000;  // So many are always allowed.
+
+[[maybe_unused]] const bool is_known = (set_evictor_factory(&Domain::make), true);
+
+bool is_charged_below(const Chunk& chunk, const BudgetNode& budget) noexcept {
+  return chunk.budget && chunk.budget->is_below(budget);
+}
+
+}  // namespace
+
+std::shared_ptr<Evictor> Domain::make(const EvictorOptions& options) {
+  return std::shared_ptr<Domain>(new Domain(options.limit), &Domain::abandon);
+}
+
+void Domain::abandon(Domain* domain) noexcept {
+  {
+    const std::lock_guard lock(RecipeBook::instance().mutex());
+    domain->is_abandoned_ = true;
+    if (domain->num_recipes_ > 0) return;
+  }
+  delete domain;
+}
+
+void Domain::add(const Recipe& recipe) noexcept {
+  ++num_recipes_;
+  total_cost_ += recipe.cost;
+}
+
+bool Domain::remove(const Recipe& recipe) noexcept {
+  total_cost_ = num_recipes_ == 1 ? 0 : total_cost_ - recipe.cost;
+  return --num_recipes_ == 0 && is_abandoned_;
+}
+
+void Domain::add(Value& value) noexcept {
+  value.candidate = static_cast<std::uint32_t>(candidates_.size());
+  candidates_.push_back({&value, clock_, static_cast<float>(value.bytes), -1});
+}
+
+void Domain::make_room(std::size_t more) {
+  if (candidates_.capacity() - candidates_.size() < more)
+    candidates_.reserve(std::max(candidates_.capacity() * 2, candidates_.size() + more));
+}
+
+void Domain::forget(Value& value) noexcept {
+  if (value.candidate == Value::kNone) return;
+  Candidate& place = candidates_[value.candidate];
+  place = candidates_.back();
+  place.value->candidate = value.candidate;
+  candidates_.pop_back();
+  value.candidate = Value::kNone;
+}
+
+void Domain::touch(const Value& value) noexcept {
+  if (value.candidate != Value::kNone) candidates_[value.candidate].last_use = clock_;
+}
+
+void Domain::note_work(std::uint64_t work) noexcept {
+  clock_ += static_cast<double>(work);
+  ++num_work_;
+}
+
+void Domain::note_again(const Recipe& recipe) noexcept {
+  clock_ += static_cast<double>(recipe.cost);
+  ++num_again_;
+}
+
+void Domain::mark(const Value& value) noexcept {
+  if (value.candidate != Value::kNone) candidates_[value.candidate].cost = -1;
+}
+
+// Those whose cost counts this one: what its recipe reads and what is computed from it, through what has no bytes.
+void Domain::changed_around(const Value& value) noexcept {
+  RecipeWalk walk(RecipeBook::instance().new_walk());
+  std::uint32_t looked = 0;
+  walk.push(value.maker);
+  walk.push_readers(value);
+  while (Recipe* const recipe = walk.pop()) {
+    if (++looked > kMostLooked) return;
+    for (const Input& input : recipe->inputs()) {
+      mark(*input.value);
+      if (!input.value->has_bytes()) walk.push(input.value->maker);
+    }
+    for (const Output& output : recipe->outputs()) {
+      if (!output.value) continue;
+      mark(*output.value);
+      if (!output.value->has_bytes()) walk.push_readers(*output.value);
+    }
+  }
+}
+
+// The work to get it back if it went: its recipe and those it needs, and the dropped ones that need it.
+float Domain::cost_of(const Value& value) noexcept {
+  RecipeWalk walk(RecipeBook::instance().new_walk());
+  std::uint32_t looked = 0;
+  float cost = 0;
+  const auto add = [&](Recipe* recipe) {
+    if (looked < kMostLooked && walk.push(recipe)) {
+      cost += recipe->cost;
+      ++looked;
+    }
+  };
+  add(value.maker);
+  while (Recipe* const recipe = walk.pop())
+    for (const Input& input : recipe->inputs())
+      if (!input.value->has_bytes()) add(input.value->maker);
+  const auto add_readers = [&](const Value& read) {
+    for (const Input* input = read.readers; input && looked < kMostLooked; input = input->next)
+      for (const Output& output : input->reader->outputs())
+        if (output.value && !output.value->has_bytes()) add(input->reader);
+  };
+  add_readers(value);
+  while (Recipe* const recipe = walk.pop())
+    for (const Output& output : recipe->outputs())
+      if (output.value && !output.value->has_bytes()) add_readers(*output.value);
+  return cost;
+}
+
+Value* Domain::choose(const BudgetNode& budget, const Arena* arena) noexcept {
+  const auto cap = static_cast<float>(std::max(total_cost_ * kShareOfAll, 1.0));
+  Choice best, soon_read;  // What a recomputation is about to read goes only when there is nothing else.
+  for (Candidate& candidate : candidates_) {
+    if (candidate.cost < 0) candidate.cost = cost_of(*candidate.value);
+    const int level = candidate.cost <= cap ? 0 : 1 + std::ilogb(candidate.cost / cap);
+    const double score = (candidate.cost + 1.0) / (candidate.bytes * (clock_ - candidate.last_use + 1));
+    if (!best.is_better(level, score)) continue;
+    Value& value = *candidate.value;
+    Choice& choice = value.pending > 0 ? soon_read : best;
+    if (value.locks > 0 || !choice.is_better(level, score)) continue;
+    if (!is_charged_below(*value.storage->chunk(), budget) || (arena && &value.device->arena() != arena)) continue;
+    choice = {&value, score, level};
+  }
+  return best.value ? best.value : soon_read.value;
+}
+
+std::size_t Domain::evict(const BudgetNode& budget, const Arena* arena, std::size_t bytes) {
+  RecipeBook& book = RecipeBook::instance();
+  Trash trash;
+  const std::lock_guard lock(book.mutex());
+  std::size_t freed = book.end_orphans(trash);
+  has_given_up_ = num_again_ > kFewRepeated + kMostRepeated * num_work_;
+  while (freed < bytes && !has_given_up_) {
+    Value* const value = choose(budget, arena);
+    if (!value) break;
+    trash.make_room(1);
+    freed += value->storage->chunk()->size;
+    drop(*value, trash);
+  }
+  return freed;
+}
+
+void Domain::drop(Value& value, Trash& trash) noexcept {
+  forget(value);
+  trash.add(*value.device, StorageAccess::take_bytes(*value.storage));
+  changed_around(value);
+}
+
+std::string Domain::explain(const BudgetNode& budget) {
+  std::size_t in_use = 0;
+  std::uint64_t again = 0, work = 0;
+  bool gave_up = false;
+  {
+    const std::lock_guard lock(RecipeBook::instance().mutex());
+    for (const Candidate& candidate : candidates_)
+      if (candidate.value->locks > 0) in_use += candidate.value->bytes;
+    again = num_again_;
+    work = num_work_;
+    gave_up = std::exchange(has_given_up_, false);
+    if (gave_up) num_again_ = num_work_ = 0;  // Another try may go better.
+  }
+  if (gave_up)
+    return fmt::format(
+        "eviction gave up: {} operations were repeated for {} of the program, more than {} each; give budget \"{}\" "
+        "more",
+        again, work, kMostRepeated, budget.name());
+  return fmt::format(
+      "nothing is left to drop: {} are read by the operations at hand, the rest are variables, inputs, gradients and "
+      "others that cannot be recomputed",
+      format_bytes(in_use));
+}
+
+}  // namespace plimsoll::evict

@@ -1,0 +1,85 @@
+// Domain: the recipes of one budget that evicts and of those below it, and the choice of what to drop for room.
+//
+// What is dropped is what costs least to get back per byte and per work done since it was used last. Its cost is that
+// of its own recipe, of those of the dead and dropped values behind it, and of the dropped ones that are computed from
+// it. What costs more than a share of all there is to recompute is dropped only when there is nothing else. Storages
+// below a thousandth of the limit stay. Work is counted, not measured (Op::cost), so that one thread drops the same
+// whenever it runs. Thread safety: evict() and explain() as Evictor; all else under the mutex of the RecipeBook.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "plimsoll/memory/evictor.h"
+#include "plimsoll/tensor/evict/recipe.h"
+
+namespace plimsoll::evict {
+
+class RecipeBook;
+class Trash;
+
+class Domain final : public Evictor {
+ public:
+  static std::shared_ptr<Evictor> make(const EvictorOptions& options);  // The factory of evictors.
+  explicit Domain(std::size_t limit) noexcept : limit_(limit) {}
+
+  std::size_t evict(const BudgetNode& budget, const Arena* arena, std::size_t bytes) override;
+  std::string explain(const BudgetNode& budget) override;
+
+  // Held, before the book's, by who recomputes. Again by the same thread when that makes it evict.
+  std::recursive_mutex& recomputing() noexcept { return recomputing_; }
+
+  void add(const Recipe& recipe) noexcept;
+  bool remove(const Recipe& recipe) noexcept;  // True when the domain ends with it.
+  bool is_worth_dropping(std::size_t bytes) const noexcept { return bytes >= limit_ / 1000; }
+  void make_room(std::size_t more);
+  void add(Value& value) noexcept;  // A droppable one, after make_room(). It counts as used just now.
+  void forget(Value& value) noexcept;
+  void touch(const Value& value) noexcept;
+  void changed_around(const Value& value) noexcept;  // It was dropped, or is back.
+
+  void drop(Value& value, Trash& trash) noexcept;  // A candidate that is not locked. The trash has room.
+
+  void note_work(std::uint64_t work) noexcept;     // An operation of the program ran.
+  void note_again(const Recipe& recipe) noexcept;  // One was repeated.
+
+  Domain* next_ended = nullptr;  // In the trash.
+
+ private:
+  struct Candidate {  // What is looked at for each of them at every choice.
+    Value* value;
+    double last_use;  // By clock_.
+    float bytes;
+    float cost;  // To get it back; below 0: to be found again.
+  };
+  // The best so far.
+  struct Choice {
+    Value* value = nullptr;
+    double score = 0;
+    int level = 0;
+    bool is_better(int other_level, double other_score) const noexcept {
+      return !value || other_level < level || (other_level == level && other_score < score);
+    }
+  };
+
+  static void abandon(Domain* domain) noexcept;  // Its budget is gone.
+  Value* choose(const BudgetNode& budget, const Arena* arena) noexcept;
+  float cost_of(const Value& value) noexcept;
+  void mark(const Value& value) noexcept;
+
+  const std::size_t limit_;
+  std::recursive_mutex recomputing_;
+  std::vector<Candidate> candidates_;
+  std::size_t num_recipes_ = 0;
+  bool is_abandoned_ = false;
+  double clock_ = 0;       // Work done.
+  double total_cost_ = 0;  // Of the recipes there are.
+  std::uint64_t num_work_ = 0, num_again_ = 0;
+  bool has_given_up_ = false;
+};
+
+}  // namespace plimsoll::evict

@@ -1,0 +1,64 @@
+// What running an operation has to do with eviction: operands stay while they are read, results get a recipe.
+//
+//   Domain* const domain = current_domain();       // nullptr: the thread's budget does not evict
+//   const OperandLocks locks(inputs);              // dropped ones are back now
+//   ...
+//   RecipeBook::instance().record(*domain, op, inputs, outputs, old, op.cost(...));
+//
+// Cost without a budget: a load and a branch.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <span>
+
+#include "plimsoll/memory/thread_memory.h"
+#include "plimsoll/tensor/evict/recipe_book.h"
+
+namespace plimsoll::evict {
+
+Domain* domain_of(const Meter& meter) noexcept;
+
+// The domain that the calling thread's results belong to; nullptr when none of its budgets evicts.
+inline Domain* current_domain() {
+  const Meter* const budget = ThreadMemory::current().budget;
+  return budget ? domain_of(*budget) : nullptr;
+}
+
+// Keeps the bytes of droppable operands while it lives. Throws OutOfMemory when a dropped one cannot be computed again.
+class OperandLocks {
+ public:
+  explicit OperandLocks(std::span<const Tensor* const> tensors) {
+    if (tensors.size() > kFew) far_ = std::make_unique<Value*[]>(tensors.size());
+    count_ = RecipeBook::instance().lock_all(tensors, list());
+  }
+  ~OperandLocks() {
+    if (count_ > 0) RecipeBook::instance().unlock_all({list(), count_});
+  }
+  OperandLocks(const OperandLocks&) = delete;
+  OperandLocks& operator=(const OperandLocks&) = delete;
+
+ private:
+  static constexpr std::size_t kFew = 8;
+  Value** list() noexcept { return far_ ? far_.get() : near_.data(); }
+  std::array<Value*, kFew> near_;
+  std::unique_ptr<Value*[]> far_;
+  std::size_t count_ = 0;
+};
+
+// What an operand held that a result overwrites, for RecipeBook::record().
+struct OldValue {
+  OldValue() = default;
+  OldValue(const OldValue&) = delete;
+  OldValue& operator=(const OldValue&) = delete;
+  ~OldValue() {
+    if (value) RecipeBook::instance().let_go(*value);
+  }
+  Value* value = nullptr;
+};
+
+// An operation of the program ran under the domain's budget: what was not used meanwhile is that much staler.
+void note_work(Domain& domain, std::uint64_t work) noexcept;
+
+}  // namespace plimsoll::evict

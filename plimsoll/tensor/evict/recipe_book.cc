@@ -1,0 +1,498 @@
+#include "plimsoll/tensor/evict/recipe_book.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "plimsoll/device/device.h"
+#include "plimsoll/memory/chunk.h"
+#include "plimsoll/tensor/evict/domain.h"
+#include "plimsoll/tensor/evict/recomputation.h"
+#include "plimsoll/tensor/op.h"
+#include "plimsoll/tensor/tensor.h"
+
+namespace plimsoll::evict {
+namespace {
+
+Storage& storage_of(const Tensor& tensor) noexcept { return *tensor.record()->storage.load(std::memory_order_acquire); }
+
+}  // namespace
+
+RecipeBook& RecipeBook::instance() {
+  static auto* const book = new RecipeBook;
+  return *book;
+}
+
+RecipeBook::RecipeBook() {  // A child of fork() finds it whole.
+  pthread_atfork([] { instance().mutex_.lock(); }, [] { instance().mutex_.unlock(); },
+                 [] { instance().mutex_.unlock(); });
+}
+
+void RecipeBook::bring_back(Value& value, Lock& lock) {
+  Domain& domain = *value.maker->domain;
+  ++value.holds;
+  struct Release {
+    Value& value;
+    ~Release() { --value.holds; }
+  };
+  lock.unlock();
+  const std::lock_guard alone(domain.recomputing());
+  lock.lock();
+  const Release release{value};
+  if (value.is_dropped()) Recomputation(*this, domain, lock).run(value);
+}
+
+void RecipeBook::settle(Storage& storage) {
+  Lock lock(mutex_);
+  Value* const value = StorageAccess::value_of(storage);
+  if (!value || storage.is_fixed()) return;
+  if (value->is_dropped()) bring_back(*value, lock);
+  if (value->maker) value->maker->domain->forget(*value);
+  StorageAccess::set_droppable(storage, false);
+}
+
+Value* RecipeBook::lock(Storage& storage) {
+  {
+    Lock lock(mutex_);
+    Value* const value = StorageAccess::value_of(storage);
+    if (storage.is_fixed()) return nullptr;
+    if (value) {
+      if (value->is_dropped()) bring_back(*value, lock);
+      ++value->locks;
+      if (value->maker) value->maker->domain->touch(*value);
+      return value;
+    }
+  }
+  storage.resident();  // A lazy one.
+  return nullptr;
+}
+
+void RecipeBook::lock_again(Value& value) noexcept {
+  const std::lock_guard lock(mutex_);
+  ++value.locks;
+}
+
+void RecipeBook::unlock(Value& value) noexcept {
+  Value* const list[] = {&value};
+  unlock_all(list);
+}
+
+void RecipeBook::unlock_all(std::span<Value* const> values) noexcept {
+  Trash trash;
+  const std::lock_guard lock(mutex_);
+  for (Value* const value : values) {
+    --value->locks;
+    if (!value->storage) queue(*value);
+  }
+  end_queued(trash);
+}
+
+std::size_t RecipeBook::lock_all(std::span<const Tensor* const> tensors, Value** locked) {
+  Trash trash;
+  Lock lock(mutex_);
+  std::size_t count = 0;
+  const auto hold = [&](Value& value) {
+    ++value.locks;
+    if (value.maker) value.maker->domain->touch(value);
+    locked[count++] = &value;
+  };
+  // Those that are there first, so that none goes for another. Bringing one back may bring others.
+  for (const bool is_dropped : {false, true})
+    for (const Tensor* const tensor : tensors) {
+      Storage& storage = storage_of(*tensor);
+      Value* const value = storage.is_fixed() ? nullptr : StorageAccess::value_of(storage);
+      if (!value || (value->is_dropped() && !is_dropped)) continue;
+      if (std::find(locked, locked + count, value) != locked + count) continue;
+      try {
+        if (value->is_dropped()) bring_back(*value, lock);
+      } catch (...) {
+        for (std::size_t i = 0; i < count; ++i) {
+          --locked[i]->locks;
+          if (!locked[i]->storage) queue(*locked[i]);
+        }
+        end_queued(trash);
+        throw;
+      }
+      hold(*value);
+    }
+  return count;
+}
+
+bool RecipeBook::release(Storage& storage) noexcept {
+  Trash trash;
+  const std::lock_guard lock(mutex_);
+  Value* const value = StorageAccess::value_of(storage);
+  if (!value) return true;
+  if (!value->maker && value->readers) {
+    if (find_needing(*value)) {
+      become_orphan(*value);
+      return false;
+    }
+    ++value->holds;
+    end_readers(*value, trash);
+    --value->holds;
+  }
+  become_dead(*value, trash);
+  return true;
+}
+
+// The storage of the value ends. Who reads the bytes just now keeps them.
+void RecipeBook::become_dead(Value& value, Trash& trash) noexcept {
+  Storage& storage = *value.storage;
+  if (value.is_in_use() || storage.is_dropped()) value.chunk = StorageAccess::leave_bytes(storage);
+  leave_storage(value);
+  ++value.holds;  // Else the end of its last reader would be its own.
+  if (value.readers && (value.depth > kMostDead || is_long_above(value)) && !find_needing(value))
+    end_readers(value, trash);
+  --value.holds;
+  end_if_unneeded(value, trash);
+}
+
+// The storage ends, or holds something else from now on.
+void RecipeBook::leave_storage(Value& value) noexcept {
+  Storage& storage = *value.storage;
+  if (storage.chunk()) value.label = storage.chunk()->label;
+  if (!storage.is_fixed()) StorageAccess::set_droppable(storage, false);
+  StorageAccess::detach(storage);
+  if (!value.maker) return;
+  value.maker->domain->forget(value);
+  value.depth = 1;
+  for (const Input& input : value.maker->inputs())
+    if (!input.value->storage) value.depth += input.value->depth;
+}
+
+// Whether more than kMostDead recipes are between a dead value and the living ones that are computed from it.
+bool RecipeBook::is_long_above(Value& value) noexcept {
+  RecipeWalk walk(new_walk());
+  std::uint32_t count = 0;
+  walk.push_readers(value);
+  while (Recipe* const recipe = walk.pop())
+    for (const Output& output : recipe->outputs())
+      if (output.value && !output.value->storage) {
+        if (++count > kMostDead) return true;
+        walk.push_readers(*output.value);
+      }
+  return false;
+}
+
+// A dropped value, or one that a recomputation is about to make, that takes `leaf` to be computed; nullptr if none.
+Value* RecipeBook::find_needing(Value& leaf) noexcept {
+  RecipeWalk walk(new_walk());
+  walk.push_readers(leaf);
+  while (Recipe* const next = walk.pop()) {
+    Recipe& recipe = *next;
+    for (const Output& output : recipe.outputs()) {
+      if (!output.value) continue;
+      if (output.value->is_dropped() || output.value->holds > 0) return output.value;
+      if (!output.value->storage) walk.push_readers(*output.value);
+    }
+  }
+  return nullptr;
+}
+
+// Ends the recipes that read `leaf`, and those that read what dies with them. Requires that nothing needs it.
+void RecipeBook::end_readers(Value& leaf, Trash& trash) noexcept {
+  RecipeWalk walk(new_walk());
+  walk.push_readers(leaf);
+  while (Recipe* const next = walk.pop()) {
+    Recipe& recipe = *next;
+    for (Output& output : recipe.outputs()) {
+      Value* const value = std::exchange(output.value, nullptr);
+      if (!value) continue;
+      recipe.domain->forget(*value);
+      value->maker = nullptr;
+      if (value->storage)
+        StorageAccess::set_droppable(*value->storage, false);
+      else
+        walk.push_readers(*value);
+      queue(*value);
+    }
+    for (Input& input : recipe.inputs()) {
+      unlink(input);
+      queue(*input.value);
+    }
+    remove_from_domain(recipe, trash);
+  }
+  end_queued(trash);
+}
+
+void RecipeBook::queue(Value& value) noexcept {
+  if (std::exchange(value.is_queued, true)) return;
+  value.next = std::exchange(queued_, &value);
+}
+
+void RecipeBook::end_if_unneeded(Value& value, Trash& trash) noexcept {
+  queue(value);
+  end_queued(trash);
+}
+
+void RecipeBook::end_queued(Trash& trash) noexcept {
+  while (queued_) {
+    Value& value = *std::exchange(queued_, queued_->next);
+    value.is_queued = false;
+    if (value.is_in_use()) continue;
+    if (value.storage && !value.is_orphan) {
+      if (value.maker || value.readers) continue;
+      StorageAccess::detach(*value.storage);  // A leaf that nobody reads is a storage like any other.
+      trash.add_value(value);
+      continue;
+    }
+    if (value.readers) {
+      if (value.chunk && trash.add(*value.device, value.chunk)) value.chunk = nullptr;
+      continue;
+    }
+    if (value.is_orphan) {
+      no_orphan(value);
+      Storage& storage = *value.storage;
+      StorageAccess::detach(storage);
+      value.storage = &storage;  // For the trash.
+    }
+    if (Recipe* const maker = std::exchange(value.maker, nullptr)) {
+      maker->outputs()[value.output].value = nullptr;
+      if (--maker->live_outputs == 0) {
+        for (Input& input : maker->inputs()) {
+          unlink(input);
+          queue(*input.value);
+        }
+        remove_from_domain(*maker, trash);
+      }
+    }
+    trash.add_value(value);
+  }
+}
+
+void RecipeBook::remove_from_domain(Recipe& recipe, Trash& trash) noexcept {
+  if (recipe.domain->remove(recipe)) trash.add(*recipe.domain);
+  trash.add(recipe);
+}
+
+void RecipeBook::become_orphan(Value& value) noexcept {
+  value.is_orphan = true;
+  value.previous_orphan = nullptr;
+  value.next_orphan = std::exchange(orphans_, &value);
+  if (value.next_orphan) value.next_orphan->previous_orphan = &value;
+}
+
+void RecipeBook::no_orphan(Value& value) noexcept {
+  value.is_orphan = false;
+  (value.previous_orphan ? value.previous_orphan->next_orphan : orphans_) = value.next_orphan;
+  if (value.next_orphan) value.next_orphan->previous_orphan = value.previous_orphan;
+}
+
+// Ends leaves that were kept for dropped values which are back, or gone. Returns their bytes.
+std::size_t RecipeBook::end_orphans(Trash& trash) noexcept {
+  std::size_t bytes = 0;
+  for (Value* value = orphans_; value;) {
+    Value* const next = value->next_orphan;
+    if (value->is_orphan && !value->is_in_use() && !find_needing(*value)) {
+      bytes += value->bytes;
+      ++value->holds;  // Else the end of its last reader would be its own.
+      end_readers(*value, trash);
+      --value->holds;
+      end_if_unneeded(*value, trash);
+    }
+    value = next;
+  }
+  return bytes;
+}
+
+void RecipeBook::about_to_write(Storage& storage) {
+  Trash trash;
+  std::vector<Value*> returned;  // Locked, so that they do not go again before the recipes end.
+  Lock lock(mutex_);
+  Value* const value = StorageAccess::value_of(storage);
+  if (!value) return;
+  ++value->holds;
+  const auto let_go = [&]() noexcept {
+    --value->holds;
+    for (Value* const back : returned) {
+      --back->locks;
+      queue(*back);
+    }
+    queue(*value);
+  };
+  try {
+    if (value->is_dropped()) bring_back(*value, lock);
+    while (Value* const needing = find_needing(*value)) {
+      returned.reserve(returned.size() + 1);
+      if (!needing->is_dropped()) {  // Another thread computes it, or what needs it.
+        Domain& domain = *needing->maker->domain;
+        ++needing->holds;
+        lock.unlock();
+        domain.recomputing().lock();
+        lock.lock();
+        domain.recomputing().unlock();
+        --needing->holds;
+        queue(*needing);
+        end_queued(trash);
+        continue;
+      }
+      ++needing->locks;
+      returned.push_back(needing);
+      bring_back(*needing, lock);
+    }
+  } catch (...) {
+    let_go();
+    end_queued(trash);
+    throw;
+  }
+  end_readers(*value, trash);
+  leave_storage(*value);
+  let_go();
+  end_queued(trash);
+}
+
+bool RecipeBook::give_up(Storage& storage, Value*& old) noexcept {
+  Trash trash;
+  const std::lock_guard lock(mutex_);
+  Value* const value = StorageAccess::value_of(storage);
+  if (!value) return true;
+  if (!value->maker) {
+    if (find_needing(*value)) return false;
+    ++value->holds;
+    end_readers(*value, trash);
+    leave_storage(*value);
+    --value->holds;
+    end_if_unneeded(*value, trash);
+    return true;
+  }
+  ++value->holds;
+  leave_storage(*value);
+  old = value;
+  return true;
+}
+
+bool RecipeBook::can_record(const Domain& domain, const Op& op, std::span<const Tensor* const> inputs,
+                            std::span<const Tensor> outputs, const Value* old) noexcept {
+  const OpFacts facts = op.facts();
+  if (!facts.is_pure || facts.is_view || outputs.empty()) return false;
+  if (old && old->depth > kMostDead) return false;
+  for (const Tensor* const input : inputs) {
+    const Storage& storage = storage_of(*input);
+    if (&storage == &storage_of(outputs[0])) {
+      if (!old) return false;  // It is overwritten, and cannot be computed again.
+      continue;
+    }
+    if (storage.is_wrapped() || storage.is_written_outside()) return false;
+    const Value* const value = StorageAccess::value_of(storage);
+    if (value && value->maker && value->maker->domain != &domain) return false;
+  }
+  return true;
+}
+
+Value& RecipeBook::value_or_leaf(Storage& storage) {
+  if (Value* const value = StorageAccess::value_of(storage)) return *value;
+  Value* const value = Value::make();
+  StorageAccess::attach(storage, *value);
+  return *value;
+}
+
+void RecipeBook::add_output(Domain& domain, Recipe& recipe, std::uint32_t index, const Tensor& tensor,
+                            Value* value) noexcept {
+  Storage& storage = storage_of(tensor);
+  Output& output = recipe.outputs()[index];
+  output.value = value;
+  output.dtype = tensor.dtype();
+  output.shape = tensor.shape();
+  value->maker = &recipe;
+  value->output = index;
+  StorageAccess::attach(storage, *value);
+  ++recipe.live_outputs;
+  if (storage.chunk() && domain.is_worth_dropping(value->bytes)) {
+    StorageAccess::set_droppable(storage, true);
+    domain.add(*value);
+  }
+}
+
+bool RecipeBook::drop(Storage& storage) {
+  Trash trash;
+  const std::lock_guard lock(mutex_);
+  Value* const value = StorageAccess::value_of(storage);
+  if (!value || value->candidate == Value::kNone || value->locks > 0) return false;
+  trash.make_room(1);
+  value->maker->domain->drop(*value, trash);
+  return true;
+}
+
+void RecipeBook::let_go(Value& old) noexcept {
+  Trash trash;
+  const std::lock_guard lock(mutex_);
+  --old.holds;
+  end_if_unneeded(old, trash);
+}
+
+void RecipeBook::record(Domain& domain, const Op& op, std::span<const Tensor* const> inputs,
+                        std::span<const Tensor> outputs, Value* old, std::uint64_t work) noexcept {
+  Trash trash;
+  Recipe* recipe = nullptr;
+  std::vector<Value*> made;
+  const std::lock_guard lock(mutex_);
+  domain.note_work(work);
+  try {
+    if (can_record(domain, op, inputs, outputs, old)) {
+      made.reserve(outputs.size());
+      domain.make_room(outputs.size());
+      for (std::size_t i = 0; i < outputs.size(); ++i) made.push_back(Value::make());
+      recipe = Recipe::make(op, inputs.size(), outputs.size());
+      for (std::size_t i = 0; i < inputs.size(); ++i) {
+        Storage& storage = storage_of(*inputs[i]);
+        recipe->inputs()[i].value = &storage == &storage_of(outputs[0]) ? old : &value_or_leaf(storage);
+      }
+    }
+  } catch (const std::bad_alloc&) {
+    if (recipe)
+      for (const Input& input : recipe->inputs())
+        if (input.value) queue(*input.value);
+    for (Value* const value : made) value->destroy();
+    if (recipe) trash.add(*recipe);
+    recipe = nullptr;
+  }
+  if (recipe) {
+    recipe->domain = &domain;
+    recipe->device = &storage_of(outputs[0]).device();
+    recipe->cost = static_cast<float>(work);
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const TensorRecord& tensor = *inputs[i]->record();
+      Input& input = recipe->inputs()[i];
+      input.reader = recipe;
+      input.offset = tensor.offset;
+      input.dtype = tensor.dtype;
+      input.shape = tensor.shape;
+      input.version = input.value->version;
+      link(input);
+    }
+    domain.add(*recipe);
+    for (std::uint32_t i = 0; i < outputs.size(); ++i) add_output(domain, *recipe, i, outputs[i], made[i]);
+  }
+  end_queued(trash);
+}
+
+void Trash::clear() noexcept {
+  for (const auto& [device, chunk] : chunks_) device->arena().give(chunk);
+  chunks_.clear();
+  while (values_) {
+    Value* const value = std::exchange(values_, values_->next);
+    if (value->storage) StorageAccess::end(*value->storage);
+    if (value->chunk) value->device->arena().give(value->chunk);
+    value->destroy();
+  }
+  while (recipes_) std::exchange(recipes_, recipes_->next)->destroy();
+  while (domains_) delete std::exchange(domains_, domains_->next_ended);
+}
+
+void Trash::add(Recipe& recipe) noexcept { recipe.next = std::exchange(recipes_, &recipe); }
+void Trash::add(Domain& domain) noexcept { domain.next_ended = std::exchange(domains_, &domain); }
+void Trash::add_value(Value& value) noexcept { value.next = std::exchange(values_, &value); }
+
+bool Trash::add(Device& device, Chunk* chunk) noexcept {
+  try {
+    chunks_.emplace_back(&device, chunk);
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
+}  // namespace plimsoll::evict

@@ -1,0 +1,114 @@
+// RecipeBook: all recipes and values there are, and what happens to storages that they know of.
+//
+//   Value* read = book.lock(storage);              // its bytes are back, and stay until unlock()
+//   book.record(domain, op, inputs, outputs, ...); // from now on the outputs may be dropped
+//
+// There is one, never destroyed. Thread safety: every public method may be called from any thread, outside of the gate.
+// One mutex guards all; it is held for short times only and taken before those of the memory layer. A recomputation
+// runs without it, under that of its domain, which is taken first.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "plimsoll/tensor/evict/recipe.h"
+
+namespace plimsoll {
+
+class Tensor;
+
+namespace evict {
+
+// What is to be given back when no lock is held any more. Make it before the lock.
+class Trash {
+ public:
+  Trash() = default;
+  Trash(const Trash&) = delete;
+  Trash& operator=(const Trash&) = delete;
+  ~Trash() { clear(); }
+  void clear() noexcept;
+  bool is_empty() const noexcept { return chunks_.empty() && !recipes_ && !values_ && !domains_; }
+  void add(Recipe& recipe) noexcept;
+  void add_value(Value& value) noexcept;  // With its chunk, and its storage when it is an orphan; they are its own now.
+  bool add(Device& device, Chunk* chunk) noexcept;  // False: it could not be noted.
+  void make_room(std::size_t chunks) { chunks_.reserve(chunks_.size() + chunks); }
+  void add(Domain& domain) noexcept;  // One that no budget has any more, without recipes.
+
+ private:
+  std::vector<std::pair<Device*, Chunk*>> chunks_;
+  Recipe* recipes_ = nullptr;
+  Value* values_ = nullptr;
+  Domain* domains_ = nullptr;
+};
+
+class RecipeBook {
+ public:
+  static constexpr std::uint32_t kMostDead = 64;  // Recipes that one value may take through dead ones.
+
+  static RecipeBook& instance();
+
+  // Brings the bytes back and does not let them be dropped again. Throws OutOfMemory: it stays dropped.
+  void settle(Storage& storage);
+  // Brings the bytes back and keeps them until unlock(); nullptr when there is nothing to unlock.
+  Value* lock(Storage& storage);
+  void lock_again(Value& value) noexcept;
+  void unlock(Value& value) noexcept;
+  // The last reference to it went. False: it stays for a while, without.
+  bool release(Storage& storage) noexcept;
+  // Ends the recipes that read it, having brought back what was dropped and needs them. Throws OutOfMemory.
+  void about_to_write(Storage& storage);
+
+  // The operands of an operation, in one go: values that need no lock are left out. Throws as lock(), then none is
+  // locked. `locked` has room for all.
+  std::size_t lock_all(std::span<const Tensor* const> tensors, Value** locked);
+  void unlock_all(std::span<Value* const> values) noexcept;
+
+  // An operand is about to be overwritten by the result. False: dropped values need it, it may not be. `old` is what
+  // it held, if that can be computed again: held for record() until let_go().
+  bool give_up(Storage& storage, Value*& old) noexcept;
+  void let_go(Value& old) noexcept;
+  // The op has run, which is that much work (Op::cost). When it cannot be repeated nothing is recorded.
+  void record(Domain& domain, const Op& op, std::span<const Tensor* const> inputs, std::span<const Tensor> outputs,
+              Value* old, std::uint64_t work) noexcept;
+  // Drops the bytes now, if they may be dropped. For tests.
+  bool drop(Storage& storage);
+
+  std::mutex& mutex() noexcept { return mutex_; }
+  std::uint32_t new_walk() noexcept { return ++walk_; }  // A mark that no recipe has. Under the mutex.
+
+ private:
+  friend class Domain;
+  friend class Recomputation;
+  using Lock = std::unique_lock<std::mutex>;
+
+  RecipeBook();
+  void bring_back(Value& value, Lock& lock);
+  Value* find_needing(Value& leaf) noexcept;
+  bool is_long_above(Value& value) noexcept;
+  void end_readers(Value& leaf, Trash& trash) noexcept;
+  void end_if_unneeded(Value& value, Trash& trash) noexcept;
+  void end_queued(Trash& trash) noexcept;
+  void queue(Value& value) noexcept;
+  void become_dead(Value& value, Trash& trash) noexcept;
+  void leave_storage(Value& value) noexcept;
+  void become_orphan(Value& value) noexcept;
+  void no_orphan(Value& value) noexcept;
+  std::size_t end_orphans(Trash& trash) noexcept;
+  void remove_from_domain(Recipe& recipe, Trash& trash) noexcept;
+  bool can_record(const Domain& domain, const Op& op, std::span<const Tensor* const> inputs,
+                  std::span<const Tensor> outputs, const Value* old) noexcept;
+  Value& value_or_leaf(Storage& storage);
+  void add_output(Domain& domain, Recipe& recipe, std::uint32_t index, const Tensor& tensor, Value* value) noexcept;
+
+  std::mutex mutex_;
+  std::uint32_t walk_ = 0;
+  Value* queued_ = nullptr;
+  Value* orphans_ = nullptr;
+};
+
+}  // namespace evict
+}  // namespace plimsoll

@@ -1,0 +1,73 @@
+"""The array API standard's namespace (2024.12) over Plimsoll's tensors: `xp = x.__array_namespace__()`.
+
+Dtypes are bool, uint8, int8, int16, int32, int64, float32 and float64 (and, beyond the standard, float16 and bfloat16); the
+other unsigned integers and complex numbers are not offered. Tensors do not change: there is no `x[key] = value`.
+`python/array_api_failures.txt` lists what differs from the standard, with reasons.
+"""
+import plimsoll as _pl
+from plimsoll import (  # noqa: F401
+    bfloat16, bool, float16, float32, float64, int16, int32, int64, int8, uint8,
+    arange, asarray, e, eye, from_dlpack, full, full_like, inf, linspace, nan, newaxis, ones, ones_like, pi, zeros, zeros_like)
+
+from ._functions import *  # noqa: F401,F403
+from ._functions import __all__ as _functions
+from ._info import (  # noqa: F401
+    __array_namespace_info__, broadcast_arrays, broadcast_shapes, can_cast, finfo, iinfo, isdtype, result_type)
+
+__array_api_version__ = "2024.12"
+
+
+def empty(shape, *, dtype=None, device=None):
+    """Zeros: memory that is not cleared is not handed out."""
+    return _pl.zeros(shape, dtype, device)
+
+
+def empty_like(x, /, *, dtype=None, device=None):
+    """Zeros of x's shape."""
+    return _pl.zeros_like(x, dtype)
+
+
+def meshgrid(*arrays, indexing="xy"):
+    """Coordinates of a grid, one tensor for each axis."""
+    arrays = [asarray(a) for a in arrays]
+    rank = len(arrays)
+    sizes = [a.size for a in arrays]
+    swap = indexing == "xy" and rank > 1
+    if swap:
+        sizes[0], sizes[1] = sizes[1], sizes[0]
+    grids = []
+    for place, a in enumerate(arrays):
+        axis = 1 - place if swap and place < 2 else place
+        grids.append(_pl.broadcast_to(a.reshape([-1 if i == axis else 1 for i in range(rank)]), sizes))
+    return grids
+
+
+def tril(x, /, *, k=0):
+    """The lower triangle of each matrix."""
+    return _triangle(x, lambda row, column: column <= row + k)
+
+
+def triu(x, /, *, k=0):
+    """The upper triangle of each matrix."""
+    return _triangle(x, lambda row, column: column >= row + k)
+
+
+def _triangle(x, keeps):
+    rows, columns = x.shape[-2:]
+    mask = keeps(arange(rows).reshape(-1, 1), arange(columns).reshape(1, -1))
+    return _pl.where(mask, x, _pl.zeros((), x.dtype))
+
+
+def astype(x, dtype, /, *, copy=True, device=None):
+    """The same numbers in another dtype."""
+    return x.astype(dtype, copy=copy)
+
+
+def to_device(x, device):
+    return x.to(device)
+
+
+__all__ = [*_functions, "arange", "asarray", "astype", "broadcast_arrays", "broadcast_shapes", "can_cast", "e", "empty", "empty_like", "eye", "finfo",
+           "from_dlpack", "full", "full_like", "iinfo", "inf", "isdtype", "linspace", "meshgrid", "nan", "newaxis", "ones", "ones_like", "pi",
+           "result_type", "tril", "triu", "zeros", "zeros_like", "bool", "float32", "float64", "int16", "int32", "int64", "int8", "uint8",
+           "__array_namespace_info__"]
