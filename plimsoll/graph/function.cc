@@ -10,6 +10,7 @@
 #include "plimsoll/base/log.h"
 #include "plimsoll/graph/graph_state.h"
 #include "plimsoll/graph/plan_cache.h"
+#include "plimsoll/graph/spill_option.h"
 #include "plimsoll/graph/traced_call.h"
 #include "plimsoll/memory/budget.h"
 #include "plimsoll/tensor/make_tensor.h"
@@ -47,11 +48,13 @@ struct FunctionCore::Trace {
   std::shared_ptr<const void> kept;
   std::size_t num_results = 0;
   std::atomic<std::size_t> counted_bytes{0};  // As the cache knows them.
+  Eviction eviction = Eviction::kRecompute;
 };
 
 struct FunctionCore::State {
   explicit State(FunctionOptions given) : options(std::move(given)) {
     if (options.budget) budget.emplace(name_of_budget(), *options.budget);
+    spill = open_spill(where, options.spill, options.budget.has_value());
   }
 
   std::shared_ptr<Trace> trace(const CallSignature& arguments, Body body);
@@ -74,6 +77,7 @@ struct FunctionCore::State {
   const std::string where =
       options.name.empty() ? std::string("function") : fmt::format("function \"{}\"", options.name);
   std::optional<Budget> budget;
+  std::optional<SpillFile> spill;
   std::mutex inside_mutex;
   std::optional<Budget> inside;           // Below the BudgetScope that was met last. Guarded by inside_mutex.
   std::shared_ptr<BudgetNode> inside_of;  // That one's.
@@ -130,6 +134,7 @@ std::shared_ptr<FunctionCore::Trace> FunctionCore::trace_for(const CallSignature
   const std::lock_guard lock(state_->mutex);
   if (std::shared_ptr<Trace> known = state_->traces.find(arguments.words())) return known;
   std::shared_ptr<Trace> made = state_->trace(arguments, body);
+  made->eviction = state_->spill ? Eviction::kSpill : Eviction::kRecompute;
   state_->traced.fetch_add(1);
   state_->warn_of_retracing(arguments);
   const TraceWith nobody(nullptr);
@@ -141,7 +146,8 @@ std::shared_ptr<FunctionCore::Trace> FunctionCore::trace_for(const CallSignature
 void FunctionCore::call(Trace& trace, const CallSignature& arguments, std::span<Tensor> results) {
   std::optional<BudgetScope> charged;
   if (state_->budget) charged.emplace(state_->charged());
-  trace.call->call(arguments.tensors(), results, nullptr, state_->where, state_->budget.has_value());
+  trace.call->call(arguments.tensors(), results, nullptr, state_->where, state_->budget.has_value(),
+                   state_->spill ? &*state_->spill : nullptr);
   if (!state_->budget) return;
   const std::size_t bytes = trace.call->bytes();  // Plans that recompute are made when they are first needed.
   if (trace.counted_bytes.exchange(bytes) != bytes) state_->traces.recount(trace, bytes);
@@ -149,7 +155,7 @@ void FunctionCore::call(Trace& trace, const CallSignature& arguments, std::span<
 
 std::size_t FunctionCore::num_results(const Trace& trace) noexcept { return trace.num_results; }
 const void* FunctionCore::kept(const Trace& trace) noexcept { return trace.kept.get(); }
-MemoryPlan FunctionCore::memory_plan(Trace& trace) { return trace.call->memory_plan(); }
+MemoryPlan FunctionCore::memory_plan(Trace& trace) { return trace.call->memory_plan(trace.eviction); }
 std::size_t FunctionCore::trace_count() const noexcept { return state_->traced.load(); }
 std::size_t FunctionCore::cached_traces() const { return state_->traces.size(); }
 std::size_t FunctionCore::cached_bytes() const { return state_->traces.bytes(); }

@@ -41,6 +41,9 @@ struct FunctionOptions {
   std::optional<std::size_t> budget = {};
   std::string name = {};  // In reports and warnings.
   Passes passes = {};
+  // A directory on a disk, in which calls that do not fit otherwise may also keep values for a while, in a file without
+  // a name. Needs a budget; "": nowhere.
+  std::string spill = {};
 };
 
 // What all functions share, whatever their callable.

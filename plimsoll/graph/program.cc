@@ -1,5 +1,7 @@
 #include "plimsoll/graph/program.h"
 
+#include <algorithm>
+
 #include "plimsoll/graph/program_family.h"
 #include "plimsoll/graph/program_passes.h"
 #include "plimsoll/graph/program_variant.h"
@@ -24,10 +26,11 @@ std::exception_ptr& pending_error() noexcept {
   return error;
 }
 
-Program::Program(Rewritten rewritten, const Passes& passes, bool inside)
+Program::Program(Rewritten rewritten, const Passes& passes, bool inside, double spill_bytes_per_cost)
     : rewritten_(std::move(rewritten)),
       passes_(passes),
       inside_(inside),
+      spill_bytes_per_cost_(spill_bytes_per_cost),
       natural_(std::make_unique<ProgramVariant>(natural_tables(rewritten_, passes_, inside_))) {
   most_bytes_ = most_bytes();
 }
@@ -40,10 +43,25 @@ void Program::run(const ProgramCall& call) {
     run_point(0, call);
 }
 
+// Points, and whose members they are; the first is natural and has none.
+struct Program::Front {
+  std::vector<BudgetPoint> points;
+  std::vector<std::pair<ProgramFamily*, std::size_t>> members;
+  std::unique_ptr<ProgramFamily> family;  // Of this kind of eviction.
+};
+
+namespace {
+
+Eviction eviction_of(const ProgramCall& call) { return call.spill ? Eviction::kSpill : Eviction::kRecompute; }
+
+}  // namespace
+
 void Program::run_point(std::size_t point, const ProgramCall& call) {
-  if (call.recomputed_cost_fraction)
-    *call.recomputed_cost_fraction = point == 0 ? 0 : 1 - 1 / family().points()[point].slowdown;
-  (point == 0 ? *natural_ : family().variant(point)).run(call);
+  if (call.recomputed_cost_fraction) *call.recomputed_cost_fraction = 0;
+  if (point == 0) return natural_->run(call);
+  const auto [family, member] = front_of(eviction_of(call)).members[point];
+  if (call.recomputed_cost_fraction) *call.recomputed_cost_fraction = family->repeated_fraction(member);
+  family->variant(member).run(call);
 }
 
 void Program::run_inside(std::span<const ConstTensorView> feeds, std::span<const TensorView> results,
@@ -54,46 +72,84 @@ void Program::run_inside(std::span<const ConstTensorView> feeds, std::span<const
 const ProgramTables& Program::tables() const noexcept { return natural_->tables(); }
 std::size_t Program::block_bytes() const noexcept { return tables().block_bytes(); }
 
-ProgramFamily& Program::family() const {
-  if (ProgramFamily* const made = family_.load(std::memory_order_acquire)) return *made;
+// With spilling both kinds of members compete: a leaner one is kept only where it is not dearer.
+const Program::Front& Program::front_of(Eviction eviction) const {
+  const auto index = static_cast<std::size_t>(eviction);
+  if (const Front* const made = fronts_[index].load(std::memory_order_acquire)) return *made;
+  const Front* const lower = eviction == Eviction::kSpill ? &front_of(Eviction::kRecompute) : nullptr;
   const std::lock_guard lock(mutex_);
-  if (!owned_family_) {
-    owned_family_ = std::make_unique<ProgramFamily>(rewritten_, passes_, inside_, tables());
-    family_.store(owned_family_.get(), std::memory_order_release);
+  if (owned_fronts_[index]) return *owned_fronts_[index];
+  auto front = std::make_unique<Front>();
+  front->family =
+      std::make_unique<ProgramFamily>(rewritten_, passes_, inside_, tables(), lower ? spill_bytes_per_cost_ : 0);
+  struct Candidate {
+    BudgetPoint point;
+    std::pair<ProgramFamily*, std::size_t> member;
+  };
+  std::vector<Candidate> candidates;
+  for (ProgramFamily* const family : {lower ? lower->family.get() : nullptr, front->family.get()})
+    for (std::size_t i = 1; family && i < family->points().size(); ++i)
+      candidates.push_back({family->points()[i], {family, i}});
+  std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+    return a.point.slowdown != b.point.slowdown ? a.point.slowdown < b.point.slowdown : a.point.bytes < b.point.bytes;
+  });
+  front->points.push_back({block_bytes(), 1});
+  front->members.emplace_back(nullptr, 0);
+  for (const Candidate& candidate : candidates) {
+    if (candidate.point.bytes >= front->points.back().bytes) continue;
+    front->points.push_back(candidate.point);
+    front->members.push_back(candidate.member);
   }
-  return *owned_family_;
+  owned_fronts_[index] = std::move(front);
+  fronts_[index].store(owned_fronts_[index].get(), std::memory_order_release);
+  return *owned_fronts_[index];
 }
 
-std::vector<BudgetPoint> Program::front() const { return family().points(); }
+std::vector<BudgetPoint> Program::front(Eviction eviction) const { return front_of(eviction).points; }
+const std::vector<BudgetPoint>& Program::points_for(const ProgramCall& call) const {
+  return front_of(eviction_of(call)).points;
+}
 
-std::size_t Program::smallest_block_bytes(double max_slowdown) const {
+bool Program::is_too_long_to_recompute() const { return front_of(Eviction::kRecompute).family->is_too_long(); }
+
+std::size_t Program::smallest_block_bytes(double max_slowdown, Eviction eviction) const {
   std::size_t smallest = block_bytes();
-  for (const BudgetPoint& point : family().points())
+  for (const BudgetPoint& point : front_of(eviction).points)
     if (point.slowdown <= max_slowdown) smallest = std::min(smallest, point.bytes);
   return smallest;
 }
 
-std::size_t Program::floor_bytes() const { return family().floor_bytes(); }
-std::string Program::floor_step() const { return family().floor_step(); }
-
-const MemoryPlan& Program::memory_plan_of(std::size_t point) const {
-  return point == 0 ? memory_plan() : family().variant(point).tables().plan;
+std::size_t Program::floor_bytes(Eviction eviction) const {
+  const std::size_t own = front_of(eviction).family->floor_bytes();
+  return eviction == Eviction::kRecompute ? own : std::min(own, floor_bytes(Eviction::kRecompute));
+}
+std::string Program::floor_step(Eviction eviction) const {
+  if (eviction == Eviction::kSpill && front_of(eviction).family->floor_bytes() > floor_bytes(eviction))
+    return floor_step(Eviction::kRecompute);
+  return front_of(eviction).family->floor_step();
 }
 
-MemoryPlan Program::memory_plan_with_front() const {
+const MemoryPlan& Program::memory_plan_of(std::size_t point, Eviction eviction) const {
+  if (point == 0) return memory_plan();
+  const auto [family, member] = front_of(eviction).members[point];
+  return family->variant(member).tables().plan;
+}
+
+MemoryPlan Program::memory_plan_with_front(Eviction eviction) const {
   MemoryPlan plan = memory_plan();
-  plan.front = front();
+  plan.front = front(eviction);
   plan.smallest_bytes = plan.front.back().bytes;
-  plan.floor_bytes = floor_bytes();
-  plan.floor_step = floor_step();
+  plan.floor_bytes = floor_bytes(eviction);
+  plan.floor_step = floor_step(eviction);
   return plan;
 }
 
 std::size_t Program::bytes() const noexcept {
-  const ProgramFamily* const family = family_.load(std::memory_order_acquire);
   std::size_t total = sizeof(Program) + tables().bytes() + graph().nodes().size() * sizeof(Node);
   for (const Storage* constant : tables().constants) total += constant->bytes();
-  return total + (family ? family->bytes() : 0);
+  for (const std::atomic<const Front*>& made : fronts_)
+    if (const Front* const front = made.load(std::memory_order_acquire)) total += front->family->bytes();
+  return total;
 }
 
 }  // namespace plimsoll

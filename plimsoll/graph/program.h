@@ -8,8 +8,10 @@
 // are looked for when somebody asks for them, or when a run that may recompute does not fit otherwise.
 //   for (const BudgetPoint& point : program.front()) ...   // natural first, each leaner and slower than the one before
 //   program.run({..., .own = &budget, .may_recompute = true});
+// With a spill file values may also be stored and loaded. Then the front (with kSpill) has the best of both.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <exception>
 #include <memory>
@@ -24,6 +26,7 @@
 #include "plimsoll/graph/program_tables.h"
 #include "plimsoll/graph/rewrite.h"
 #include "plimsoll/memory/budget.h"
+#include "plimsoll/memory/spill/spill_file.h"
 #include "plimsoll/ops/random.h"
 
 namespace plimsoll {
@@ -48,6 +51,10 @@ struct ProgramCall {
   double max_slowdown = 8;              // Plans that are predicted to be slower are not used; above 8 there are none.
   double* recomputed_cost_fraction =
       nullptr;  // Set before the first step: how much of the run's cost is repeated work.
+  // A run that may recompute may store values there, too. It reserves what it stores before the first step, which may
+  // be refused (OutOfMemory); what fails later (Error, Corruption) does so before anything has changed.
+  SpillFile* spill = nullptr;
+  std::size_t* spilled_bytes = nullptr;  // What the run stores is added.
 };
 
 // What an op that runs programs could not say, since run() does not throw: thrown by the program that ran the op.
@@ -56,12 +63,23 @@ std::exception_ptr& pending_error() noexcept;
 class ProgramFamily;
 class ProgramVariant;
 
+// What a run may do to take less.
+enum class Eviction : std::uint8_t {
+  kRecompute,
+  kSpill,  // Store values in a spill file, too.
+};
+
 class Program {
  public:
   static constexpr double kMostSlowdown = 8;
 
+  // How much of a value is stored or loaded while an op of cost 1 runs: nominal, so that plans are the same on every
+  // machine. A gigabyte per second where a unit of cost takes 15 ps.
+  static constexpr double kSpillBytesPerCost = 0.015;
+
   // `inside`: what is fetched stays in the extent, for a reader, and takes no memory of its own.
-  Program(Rewritten rewritten, const Passes& passes, bool inside = false);
+  Program(Rewritten rewritten, const Passes& passes, bool inside = false,
+          double spill_bytes_per_cost = kSpillBytesPerCost);
   ~Program();
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
@@ -80,14 +98,15 @@ class Program {
 
   // What runs can take in place of block_bytes(), natural first, each leaner and slower than the one before. Looked for
   // once: by counted work, so the same on every machine, whatever ran before.
-  std::vector<BudgetPoint> front() const;
+  std::vector<BudgetPoint> front(Eviction eviction = Eviction::kRecompute) const;
   // The gate: with so many bytes left a run that may recompute happens, with one less it is refused.
-  std::size_t smallest_block_bytes(double max_slowdown = kMostSlowdown) const;
+  std::size_t smallest_block_bytes(double max_slowdown = kMostSlowdown, Eviction eviction = Eviction::kRecompute) const;
   // No schedule of these steps in this order takes less; and the step that makes it so, as its scope and op.
-  std::size_t floor_bytes() const;
-  std::string floor_step() const;
-  const MemoryPlan& memory_plan_of(std::size_t point) const;  // Of that one of front(); 0 is memory_plan().
-  MemoryPlan memory_plan_with_front() const;
+  std::size_t floor_bytes(Eviction eviction = Eviction::kRecompute) const;
+  std::string floor_step(Eviction eviction = Eviction::kRecompute) const;
+  // Of that one of front(); 0 is memory_plan().
+  const MemoryPlan& memory_plan_of(std::size_t point, Eviction eviction = Eviction::kRecompute) const;
+  MemoryPlan memory_plan_with_front(Eviction eviction = Eviction::kRecompute) const;
 
   using VariableUse = ProgramVariable;
   const std::vector<VariableUse>& variables() const noexcept { return tables().variables; }
@@ -99,10 +118,13 @@ class Program {
   std::size_t bytes() const noexcept;  // Of its own bookkeeping and the constants it holds, for caches.
 
  private:
-  const ProgramTables& tables() const noexcept;  // Of the natural plan.
-  ProgramFamily& family() const;                 // Made when first asked for.
+  const ProgramTables& tables() const noexcept;    // Of the natural plan.
+  struct Front;                                    // Of one kind of eviction.
+  const Front& front_of(Eviction eviction) const;  // Made when first asked for.
+  const std::vector<BudgetPoint>& points_for(const ProgramCall& call) const;
+  bool is_too_long_to_recompute() const;
   void run_charged(const ProgramCall& call);
-  void run_point(std::size_t point, const ProgramCall& call);  // One of front().
+  void run_point(std::size_t point, const ProgramCall& call);  // One of front(), of the call's kind.
   // The cheapest point that has room in the budgets that the calling thread's blocks are charged to. Throws OutOfMemory
   // when there is none, and says the limit that would do. `with_variables`: also room for what a variable takes that
   // has no bytes yet, or that is to be changed and whose bytes are held elsewhere too.
@@ -114,11 +136,12 @@ class Program {
   const Rewritten rewritten_;
   const Passes passes_;
   const bool inside_;
+  const double spill_bytes_per_cost_;
   std::unique_ptr<ProgramVariant> natural_;
   std::size_t most_bytes_ = 0;  // Of a natural run.
   mutable std::mutex mutex_;
-  mutable std::atomic<ProgramFamily*> family_{nullptr};  // Set once, under mutex_.
-  mutable std::unique_ptr<ProgramFamily> owned_family_;
+  mutable std::array<std::atomic<const Front*>, 2> fronts_{};  // By eviction. Set once, under mutex_.
+  mutable std::array<std::unique_ptr<const Front>, 2> owned_fronts_;
 };
 
 }  // namespace plimsoll

@@ -45,9 +45,45 @@ class Emitter {
     emit_results();
     emit_bases();
     emit_write_order();
+    emit_transfers();
   }
 
  private:
+  // Loads are waited for where their bytes are first used; stores where their bytes are free, or written once more.
+  void emit_transfers() {
+    using From = StepList::Transfer::Kind;
+    using Kind = ProgramTables::Transfer::Kind;
+    std::vector<std::uint32_t> begun(list_.roots.size(), StepList::kNone);  // By root: its transfer that is under way.
+    const auto add = [&](std::uint32_t number, Kind kind, std::size_t position) {
+      const StepList::Transfer& from = list_.transfers[number];
+      const StepList::Root& root = list_.roots[list_.find(from.root)];
+      t_.transfers.push_back({.kind = kind,
+                              .slot = from.slot,
+                              .extent = extent_of(root.device),
+                              .offset = root.offset,
+                              .bytes = transferred_bytes(root.bytes),
+                              .position = position});
+      if (from.slot >= t_.slot_bytes.size()) t_.slot_bytes.resize(from.slot + 1);
+      t_.slot_bytes[from.slot] = transferred_bytes(root.bytes);
+      begun[from.root] = kind == Kind::kWait ? StepList::kNone : number;
+    };
+    const auto end = [&](std::uint32_t value, bool is_written, std::size_t position) {
+      const std::uint32_t number = begun[list_.values[value].root];
+      if (number != StepList::kNone && (is_written || list_.transfers[number].kind == From::kLoad))
+        add(number, Kind::kWait, position);
+    };
+    std::uint32_t next = 0;
+    for (std::size_t i = 0; i < list_.steps.size(); ++i) {
+      for (; next < list_.transfers.size() && list_.transfers[next].position == i; ++next) {
+        const From kind = list_.transfers[next].kind;
+        add(next, kind == From::kStore ? Kind::kStore : kind == From::kLoad ? Kind::kLoad : Kind::kWait, i);
+      }
+      for (const std::uint32_t input : list_.steps[i].in) end(input, false, i);
+      for (const std::uint32_t output : list_.steps[i].out) end(output, true, i);
+    }
+    t_.transfers.push_back({});
+  }
+
   void number_storages() {
     for (StepList::Root& root : list_.roots)
       if (root.merged == StepList::kNone && root.place == Place::kResult) {

@@ -26,6 +26,12 @@ std::string name_of(const StepList& list, int step) {
   return scope.empty() ? std::string(made.op->name()) : fmt::format("{}/{}", scope, made.op->name());
 }
 
+StepProgram spilling_program(const StepList& list, const Passes& passes) {
+  StepProgram program = step_program_of(list, passes);
+  allow_spilling(list, program);
+  return program;
+}
+
 std::size_t limits_for(std::size_t steps) {
   return std::clamp<std::size_t>(60'000 / std::max<std::size_t>(steps, 1), kFewestLimits, kMostLimits);
 }
@@ -80,7 +86,10 @@ class ProgramFamily::Search {
  private:
   bool try_limit(std::size_t limit, bool is_lean) {
     const std::uint64_t work = schedule_work(family_.program_.steps.size(), is_lean);
-    const RecomputeOptions options{.work = work, .attempt_work = 4 * work, .most_cost_factor = Program::kMostSlowdown};
+    const RecomputeOptions options{.spill_bytes_per_cost = family_.spill_bytes_per_cost_,
+                                   .work = work,
+                                   .attempt_work = 4 * work,
+                                   .most_cost_factor = Program::kMostSlowdown};
     Schedule schedule = planner_.within(limit, options);
     if (!schedule.completed) return false;
 #ifndef NDEBUG
@@ -132,15 +141,19 @@ class ProgramFamily::Search {
 };
 
 ProgramFamily::ProgramFamily(const Rewritten& rewritten, const Passes& passes, bool inside,
-                             const ProgramTables& natural)
-    : passes_(passes), list_(list_fused_steps(rewritten, passes, inside)), program_(step_program_of(list_, passes)) {
+                             const ProgramTables& natural, double spill_bytes_per_cost)
+    : passes_(passes),
+      spill_bytes_per_cost_(spill_bytes_per_cost),
+      list_(list_fused_steps(rewritten, passes, inside, spill_bytes_per_cost > 0)),
+      program_(spill_bytes_per_cost > 0 ? spilling_program(list_, passes) : step_program_of(list_, passes)) {
   const std::size_t results = natural.block_bytes() - natural.plan.extent_bytes;
   const Floors floors = floors_of(program_);
+  const Floor& floor = spill_bytes_per_cost > 0 ? floors.spill : floors.recompute;
   points_.push_back({natural.block_bytes(), 1});
-  floor_bytes_ = std::min(floors.recompute.bytes + results, natural.block_bytes());
-  floor_step_ = name_of(list_, floors.recompute.step);
-  if (floors.recompute.bytes >= natural.plan.extent_bytes || is_too_long()) return;
-  for (Search::Found& found : Search(*this, natural.plan.extent_bytes, floors.recompute.bytes).run()) {
+  floor_bytes_ = std::min(floor.bytes + results, natural.block_bytes());
+  floor_step_ = name_of(list_, floor.step);
+  if (floor.bytes >= natural.plan.extent_bytes || is_too_long()) return;
+  for (Search::Found& found : Search(*this, natural.plan.extent_bytes, floor.bytes).run()) {
     points_.push_back({found.bytes + results, found.schedule.cost_factor()});
     members_.push_back({std::move(found.schedule), std::move(found.places), nullptr});
   }
@@ -163,6 +176,12 @@ ProgramVariant& ProgramFamily::variant(std::size_t point) {
   if (!member.variant)
     member.variant = std::make_unique<ProgramVariant>(emit(repeated(member.schedule), member.places));
   return *member.variant;
+}
+
+double ProgramFamily::repeated_fraction(std::size_t point) const noexcept {
+  const Schedule& schedule = members_[point - 1].schedule;
+  const auto again = static_cast<double>(schedule.again_cost);
+  return again > 0 ? again / (static_cast<double>(schedule.base_cost) + again) : 0;
 }
 
 std::size_t ProgramFamily::bytes() const noexcept {

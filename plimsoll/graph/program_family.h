@@ -4,8 +4,8 @@
 //   family.points();                 // bytes and predicted slowdown, natural first
 //   family.variant(2).run(call);     // its tables are made when it is first asked for
 //
-// The leaner ones repeat steps (program_recompute.h). Which there are depends on the program alone, not on clocks,
-// threads or what ran before. Thread safety: any thread.
+// The leaner ones repeat steps, or store and load values (program_recompute.h). Which there are depends on the program
+// alone, not on clocks, threads or what ran before. Thread safety: any thread.
 #pragma once
 
 #include <memory>
@@ -21,12 +21,16 @@ namespace plimsoll {
 
 class ProgramFamily {
  public:
-  ProgramFamily(const Rewritten& rewritten, const Passes& passes, bool inside, const ProgramTables& natural);
+  // `spill_bytes_per_cost` above 0: values may be stored, too; changes of variables come after everything that is
+  // loaded.
+  ProgramFamily(const Rewritten& rewritten, const Passes& passes, bool inside, const ProgramTables& natural,
+                double spill_bytes_per_cost = 0);
   ~ProgramFamily();
 
   const std::vector<BudgetPoint>& points() const noexcept { return points_; }
-  ProgramVariant& variant(std::size_t point);  // Requires 0 < point < points().size().
-  bool is_too_long() const noexcept;           // To look for leaner plans: there is the natural one only.
+  ProgramVariant& variant(std::size_t point);                  // Requires 0 < point < points().size().
+  double repeated_fraction(std::size_t point) const noexcept;  // Of the cost of a run, steps that run again.
+  bool is_too_long() const noexcept;  // To look for leaner plans: there is the natural one only.
   std::size_t floor_bytes() const noexcept { return floor_bytes_; }
   const std::string& floor_step() const noexcept { return floor_step_; }
   std::size_t bytes() const noexcept;  // Of its bookkeeping.
@@ -42,6 +46,7 @@ class ProgramFamily {
   StepList repeated(const Schedule& schedule) const;  // As far as lifetimes and sharing.
 
   const Passes passes_;
+  const double spill_bytes_per_cost_;
   const StepList list_;
   const StepProgram program_;
   std::vector<BudgetPoint> points_;

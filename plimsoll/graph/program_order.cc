@@ -73,6 +73,27 @@ void reorder(StepList& list) {
 
 }  // namespace
 
+void change_late(StepList& list) {
+  std::vector<StepList::Step> ordered, waiting;
+  std::vector<bool> is_changed(list.roots.size(), false);  // By one that waits.
+  for (StepList::Step& step : list.steps) {
+    if (list.changes_variables(step)) {
+      for (const std::uint32_t output : step.out) is_changed[list.values[output].root] = true;
+      waiting.push_back(std::move(step));
+      continue;
+    }
+    const auto reads_changed = [&](std::uint32_t input) { return is_changed[list.values[input].root]; };
+    if (std::any_of(step.in.begin(), step.in.end(), reads_changed)) {
+      for (StepList::Step& change : waiting) ordered.push_back(std::move(change));
+      waiting.clear();
+      is_changed.assign(list.roots.size(), false);
+    }
+    ordered.push_back(std::move(step));
+  }
+  for (StepList::Step& change : waiting) ordered.push_back(std::move(change));
+  list.steps = std::move(ordered);
+}
+
 void choose_order(StepList& list, const Passes& passes) {
   if (!passes.reorder) return;
   const auto changes = [&](const StepList::Step& step) { return list.changes_variables(step); };

@@ -20,6 +20,7 @@
 #include "plimsoll/graph/passes.h"
 #include "plimsoll/graph/program_tables.h"
 #include "plimsoll/graph/step_list.h"
+#include "plimsoll/memory/spill/spill_file.h"
 #include "plimsoll/plan/plan.h"
 
 namespace plimsoll {
@@ -29,6 +30,8 @@ StepList list_steps(const Rewritten& rewritten, bool keeps_inside);
 
 // Changes of variables as early as they may happen; where nothing is changed, an order that needs less memory.
 void choose_order(StepList& list, const Passes& passes);
+// Changes of variables after everything that does not read the new values: so that what fails before changes nothing.
+void change_late(StepList& list);
 
 // Steps of one layer become one.
 void fuse_layers(StepList& list, const Passes& passes);
@@ -38,8 +41,9 @@ using Uses = std::vector<std::uint32_t>;
 Uses count_uses(const StepList& list);                   // By root: how many steps and fetches use it.
 void forget_value(StepList& list, std::uint32_t value);  // Nobody sees it any more.
 
-// All of the above, as `passes` ask for.
-StepList list_fused_steps(const Rewritten& rewritten, const Passes& passes, bool keeps_inside);
+// All of the above, as `passes` ask for; with changes early or late.
+StepList list_fused_steps(const Rewritten& rewritten, const Passes& passes, bool keeps_inside,
+                          bool changes_late = false);
 
 // The first and last step of each root.
 void find_lifetimes(StepList& list);
@@ -64,6 +68,10 @@ struct PlaceLimits {
 BufferPlaces place_buffers(const StepList& list, const PlaceLimits& limits = {});
 inline constexpr std::size_t kBufferAlignment = 64;
 inline std::size_t buffer_bytes(std::size_t bytes) { return round_up(bytes, kBufferAlignment); }
+// Of a buffer that is stored or loaded. An extent with such buffers begins at a multiple of it, too, for which it has
+// kSpillSlack more bytes.
+inline std::size_t transferred_bytes(std::size_t bytes) { return round_up(bytes, kSpillAlignment); }
+inline constexpr std::size_t kSpillSlack = kSpillAlignment - kBufferAlignment;
 
 ProgramTables emit(StepList list, const BufferPlaces& places);
 // Parts of it, that describe the program to people and to traces.

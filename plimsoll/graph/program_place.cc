@@ -29,13 +29,19 @@ BufferPlaces place_buffers(const StepList& list, const PlaceLimits& limits) {
   for (Device* device : devices) {
     std::vector<Buffer> buffers;
     std::vector<std::size_t*> offsets;
+    std::size_t slack = 0;
     const auto add = [&](std::size_t bytes, std::int64_t lower, std::int64_t upper, std::size_t& offset) {
       buffers.push_back({.size = buffer_bytes(bytes), .lower = lower, .upper = upper, .alignment = kBufferAlignment});
       offsets.push_back(&offset);
     };
     for (std::size_t i = 0; i < list.roots.size(); ++i) {
       const StepList::Root& root = list.roots[i];
-      if (is_planned(root) && root.device == device) add(root.bytes, root.first, root.last + 1, places.root_offsets[i]);
+      if (!is_planned(root) || root.device != device) continue;
+      add(root.bytes, root.first, root.last + 1, places.root_offsets[i]);
+      if (!root.is_transferred) continue;
+      buffers.back().size = transferred_bytes(root.bytes);
+      buffers.back().alignment = kSpillAlignment;
+      slack = kSpillSlack;
     }
     for (std::size_t i = 0; i < list.steps.size(); ++i) {
       const StepList::Step& step = list.steps[i];
@@ -43,16 +49,18 @@ BufferPlaces place_buffers(const StepList& list, const PlaceLimits& limits) {
       if (step.device == device && step.scratch_bytes > 0)
         add(step.scratch_bytes, position, position + 1, places.scratch_offsets[i]);
     }
-    places.extents.push_back({device, 0});
+    places.extents.push_back({.device = device, .bytes = 0});
     if (buffers.empty()) continue;
-    const Plan placed =
-        plan(buffers, {.capacity = devices.size() == 1 ? limits.capacity : std::numeric_limits<std::size_t>::max()},
-             {.nodes = limits.nodes, .seconds = std::numeric_limits<double>::infinity(), .threads = 1});
+    constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
+    const std::size_t capacity = devices.size() == 1 && limits.capacity > slack ? limits.capacity - slack : kNoLimit;
+    const Plan placed = plan(buffers, {.capacity = capacity},
+                             {.nodes = limits.nodes, .seconds = std::numeric_limits<double>::infinity(), .threads = 1});
     for (std::size_t i = 0; i < offsets.size(); ++i) *offsets[i] = placed.offsets[i];
-    places.extents.back().bytes = placed.peak;
+    places.extents.back().bytes = placed.peak + slack;
+    places.extents.back().alignment = slack > 0 ? kSpillAlignment : 1;
     places.lower_bound += placed.lower_bound;
   }
-  if (places.extents.empty()) places.extents.push_back({nullptr, 0});
+  if (places.extents.empty()) places.extents.push_back({.device = nullptr, .bytes = 0});
   return places;
 }
 

@@ -10,6 +10,8 @@ namespace {
 
 using Place = StepList::Place;
 
+constexpr std::size_t kSmallestShare = 1024;  // Of the natural peak: smaller values are not worth a transfer.
+
 bool may_repeat(const StepList& list, const StepList::Step& step) {
   if (list.graph->node(step.node).kind != NodeKind::kOp) return false;
   const OpFacts facts = step.op->facts();
@@ -89,6 +91,13 @@ class Repeater {
         now_(list.roots.size()),
         copies_(list.values.size()),
         is_there_(program.values.size(), false) {
+    root_of_value_.assign(program.values.size(), StepList::kNone);
+    for (std::size_t step = 0; step < program.steps.size(); ++step)
+      for (std::size_t k = 0; k < program.steps[step].writes.size(); ++k)
+        root_of_value_[static_cast<std::size_t>(program.steps[step].writes[k])] =
+            list.values[list.steps[step].out[k]].root;
+    slot_.assign(program.values.size(), StepList::kNone);
+    stored_.assign(program.values.size(), StepList::kNone);
     std::iota(now_.begin(), now_.end(), 0u);
     std::iota(copies_.begin(), copies_.end(), 0u);
     find_ends();
@@ -97,15 +106,65 @@ class Repeater {
   StepList run(const Schedule& schedule) {
     for (const Schedule::Entry& entry : schedule.entries) {
       const auto number = static_cast<std::size_t>(entry.number);
-      if (entry.action == Action::kRun || entry.action == Action::kAgain)
-        add(number, entry.action == Action::kAgain);
-      else if (entry.action == Action::kDrop)
-        is_there_[number] = false;
+      switch (entry.action) {
+        case Action::kRun:
+          add(number, false);
+          break;
+        case Action::kAgain:
+          add(number, true);
+          break;
+        case Action::kDrop:
+          drop(number);
+          break;
+        case Action::kStore:
+          store(number);
+          break;
+        case Action::kLoad:
+          load(number);
+          break;
+      }
     }
+    // What is never loaded need not be stored.
+    std::vector<bool> is_loaded(num_slots_, false);
+    for (const StepList::Transfer& transfer : list_.transfers)
+      if (transfer.kind == StepList::Transfer::Kind::kLoad) is_loaded[transfer.slot] = true;
+    std::erase_if(list_.transfers, [&](const StepList::Transfer& transfer) { return !is_loaded[transfer.slot]; });
+    std::stable_sort(list_.transfers.begin(), list_.transfers.end(), [](const auto& a, const auto& b) {
+      return a.position != b.position ? a.position < b.position : a.kind < b.kind;
+    });
     return std::move(list_);
   }
 
  private:
+  void add_transfer(StepList::Transfer::Kind kind, std::uint32_t root, std::size_t value) {
+    list_.roots[root].is_transferred = true;
+    list_.transfers.push_back({kind, root, slot_[value], list_.steps.size()});
+  }
+
+  // A value is written once, so once it is stored it need not be stored again.
+  void store(std::size_t value) {
+    if (slot_[value] != StepList::kNone) return;
+    slot_[value] = num_slots_++;
+    stored_[value] = now_[root_of_value_[value]];
+    list_.roots[stored_[value]].is_stored = true;
+    add_transfer(StepList::Transfer::Kind::kStore, stored_[value], value);
+  }
+
+  void drop(std::size_t value) {
+    is_there_[value] = false;
+    if (stored_[value] == StepList::kNone) return;
+    add_transfer(StepList::Transfer::Kind::kStored, stored_[value], value);
+    stored_[value] = StepList::kNone;
+  }
+
+  void load(std::size_t value) {
+    const std::uint32_t root = root_of_value_[value];
+    now_[root] = static_cast<std::uint32_t>(list_.roots.size());
+    list_.roots.push_back(from_.roots[root]);
+    is_there_[value] = true;
+    add_transfer(StepList::Transfer::Kind::kLoad, now_[root], value);
+  }
+
   // By step: the values that nobody reads after it, unless they are kept.
   void find_ends() {
     std::vector<std::size_t> last(program_.values.size(), SIZE_MAX);
@@ -162,9 +221,32 @@ class Repeater {
   std::vector<std::uint32_t> copies_;  // By value: its latest copy.
   std::vector<bool> is_there_;         // By value of the step program.
   std::vector<std::vector<std::size_t>> ends_;
+  std::vector<std::uint32_t> root_of_value_;  // In the list it came from; kNone for those that no step writes.
+  std::vector<std::uint32_t> slot_, stored_;  // By value: its slot; the root that is being stored.
+  std::uint32_t num_slots_ = 0;
 };
 
 }  // namespace
+
+void allow_spilling(const StepList& list, StepProgram& program) {
+  const std::size_t least = std::max(kSpillAlignment, floors_of(program).natural_peak / kSmallestShare);
+  for (StepProgram::Value& value : program.values) {
+    if (value.bytes < least) continue;
+    value.bytes = transferred_bytes(value.bytes);  // All of them, since one may take the place of another.
+    value.may_spill = !value.is_given && !value.is_kept;
+  }
+  bool is_changed = false;
+  for (std::size_t step = 0; step < program.steps.size(); ++step) {
+    is_changed = is_changed || list.changes_variables(list.steps[step]);
+    if (!is_changed) continue;
+    for (const auto* values : {&program.steps[step].reads, &program.steps[step].writes})
+      for (const int number : *values) {
+        StepProgram::Value& value = program.values[static_cast<std::size_t>(number)];
+        value.may_spill = false;
+        value.is_pinned = true;
+      }
+  }
+}
 
 StepProgram step_program_of(const StepList& list, const Passes& passes) { return StepProgramMaker(list, passes).run(); }
 

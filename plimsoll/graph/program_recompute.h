@@ -20,8 +20,14 @@ namespace plimsoll {
 // results) takes none. A variable that changes is a chain of values.
 StepProgram step_program_of(const StepList& list, const Passes& passes);
 
+// Lets the planner store values, large ones only, as long as nothing has changed: what is used by changes of variables,
+// and after the first of them, stays, so that every transfer is over before. Call it with a list whose changes are
+// late.
+void allow_spilling(const StepList& list, StepProgram& program);
+
 // The list with the steps that the schedule repeats. Their outputs are new values, unless the old ones are still there:
-// those are written once more, with the same bytes. Requires step_program_of(list) and a schedule of it.
+// those are written once more, with the same bytes. What is loaded is a new root. Requires step_program_of(list) and a
+// schedule of it.
 StepList with_repeats(const StepList& list, const StepProgram& program, const Schedule& schedule);
 
 }  // namespace plimsoll

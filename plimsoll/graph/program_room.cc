@@ -7,7 +7,6 @@
 #include "plimsoll/device/device.h"
 #include "plimsoll/graph/graph_state.h"
 #include "plimsoll/graph/program.h"
-#include "plimsoll/graph/program_family.h"
 #include "plimsoll/memory/budget_hold.h"
 #include "plimsoll/memory/budget_node.h"
 #include "plimsoll/memory/holders.h"
@@ -57,7 +56,7 @@ void Program::run_charged(const ProgramCall& call) {
     }
   }
   point = std::max(point, choose_point(call, false));
-  const BudgetHold held(*call.own, point == 0 ? block_bytes() : family().points()[point].bytes);
+  const BudgetHold held(*call.own, point == 0 ? block_bytes() : points_for(call)[point].bytes);
   run_point(point, call);
 }
 
@@ -94,7 +93,7 @@ std::size_t Program::choose_point(const ProgramCall& call, bool with_variables) 
   const BudgetNode* refused = refused_by(block_bytes());
   if (!refused) return 0;
   if (call.may_recompute) {
-    const std::vector<BudgetPoint>& points = family().points();
+    const std::vector<BudgetPoint>& points = points_for(call);
     for (std::size_t point = 1; point < points.size() && points[point].slowdown <= call.max_slowdown; ++point) {
       refused = refused_by(points[point].bytes);
       if (!refused) return point;
@@ -107,21 +106,22 @@ std::size_t Program::choose_point(const ProgramCall& call, bool with_variables) 
 void Program::refuse_room(const BudgetNode& budget, std::size_t variables, const ProgramCall& call) const {
   const std::size_t natural = block_bytes() + variables;
   OutOfMemoryDetails details;
-  details.requested = (call.may_recompute ? smallest_block_bytes(call.max_slowdown) : block_bytes()) + variables;
+  const Eviction eviction = call.spill ? Eviction::kSpill : Eviction::kRecompute;
+  details.requested =
+      (call.may_recompute ? smallest_block_bytes(call.max_slowdown, eviction) : block_bytes()) + variables;
   details.limit = budget.limit();
   details.in_use = budget.used();
   details.smallest_sufficient_limit = details.in_use + details.requested;
   std::string why;
   if (call.may_recompute) {
     double slowdown = 1;
-    for (const BudgetPoint& point : family().points())
+    for (const BudgetPoint& point : points_for(call))
       if (point.slowdown <= call.max_slowdown) slowdown = point.slowdown;
     why = fmt::format(
-        "recomputing it needs {} and takes {:.2f} times as long, and no order of these steps needs less than {}, which "
-        "{} takes",
-        format_bytes_exactly(details.requested), slowdown, format_bytes_exactly(floor_bytes() + variables),
-        floor_step());
-    if (family().is_too_long()) why += fmt::format("; a program of {} steps is too long to recompute", num_steps());
+        "{} it needs {} and takes {:.2f} times as long, and no order of these steps needs less than {}, which {} takes",
+        call.spill ? "recomputing and spilling" : "recomputing", format_bytes_exactly(details.requested), slowdown,
+        format_bytes_exactly(floor_bytes(eviction) + variables), floor_step(eviction));
+    if (is_too_long_to_recompute()) why += fmt::format("; a program of {} steps is too long to recompute", num_steps());
   } else {
     const PlannedBuffer* largest = nullptr;
     for (const PlannedBuffer& buffer : memory_plan().buffers)

@@ -11,6 +11,7 @@ bool may_overwrite(StepList& list, const StepList::Step& step, std::size_t input
   const StepList::Root &old = list.roots[from], &made = list.roots[to];
   if (from == to || old.place != StepList::Place::kPlanned || old.last != position || old.device != made.device)
     return false;
+  if (old.is_stored) return false;
   if (list.values[step.in[input]].offset != 0 || old.bytes != made.bytes || made.bytes == 0) return false;
   for (std::size_t i = 0; i < step.in.size(); ++i) {  // Another operand in the same bytes has to be the same elements.
     if (i == input || root_of(step.in[i]) != from) continue;
@@ -33,6 +34,12 @@ void find_lifetimes(StepList& list) {
       StepList::Root& root = list.roots[list.values[input].root];
       root.last = std::max(root.last, position);
     }
+  }
+  for (const StepList::Transfer& transfer : list.transfers) {
+    StepList::Root& root = list.roots[transfer.root];
+    const auto position = static_cast<std::int64_t>(transfer.position);
+    if (transfer.kind == StepList::Transfer::Kind::kLoad) root.first = position;
+    if (transfer.kind == StepList::Transfer::Kind::kStored) root.last = std::max(root.last, position - 1);
   }
   for (StepList::Root& root : list.roots) root.made = root.first;
 }
@@ -60,6 +67,7 @@ std::vector<std::uint32_t> share_bytes(StepList& list) {
       const std::uint32_t to = list.find(list.values[step.out[0]].root);
       list.roots[to].first = list.roots[from].first;  // The result's root takes the operand in.
       list.roots[from].merged = to;
+      list.roots[to].is_transferred |= list.roots[from].is_transferred;
       taken[i] = list.values[step.in[input]].root;
       break;
     }

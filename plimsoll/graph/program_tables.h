@@ -37,6 +37,15 @@ struct ProgramTables {
   struct Extent {
     Device* device;
     std::size_t bytes;
+    std::size_t alignment = 1;  // Of the first byte that is used; what that may cost is part of `bytes`.
+  };
+  // Before a step: bytes of an extent begin to go to a slot of the spill file or to come from there, or must be there.
+  struct Transfer {
+    enum class Kind : std::uint8_t { kStore, kLoad, kWait, kEnd } kind = Kind::kEnd;
+    std::uint32_t slot = 0;
+    std::uint32_t extent = 0;
+    std::size_t offset = 0, bytes = 0;
+    std::size_t position = SIZE_MAX;  // That step.
   };
   struct Result {  // A fetched value.
     enum class Kind : std::uint8_t { kStorage, kFeed, kConstant, kVariable, kNothing } kind = Kind::kNothing;
@@ -80,6 +89,8 @@ struct ProgramTables {
   std::vector<Step> steps;
   std::vector<View> in, out;
   std::vector<Extent> extents;
+  std::vector<Transfer> transfers;      // By position; the last is kEnd.
+  std::vector<std::size_t> slot_bytes;  // Of the spill file's slots that a run needs.
   std::vector<ResultStorage> storages;
   std::vector<std::uint32_t> feed_base;
   std::vector<Storage*> constants;

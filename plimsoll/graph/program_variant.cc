@@ -5,6 +5,7 @@
 
 #include "plimsoll/base/clock.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/rounding.h"
 #include "plimsoll/device/device.h"
 #include "plimsoll/memory/chunk.h"
 #include "plimsoll/memory/thread_memory.h"
@@ -29,6 +30,8 @@ struct ProgramVariant::Context {
   Draws draws;
   KnownPlan traced;                          // What a trace calls the program.
   std::vector<std::uint64_t> extent_blocks;  // For it.
+  std::optional<SpillFile> spill;            // That the slots are of.
+  std::vector<SpillSlot> slots;
 
   ~Context() {
     for (Op* op : drawing_ops) op->~Op();
@@ -82,6 +85,7 @@ class ProgramVariant::Running {
   Running(ProgramVariant& variant, const ProgramCall& call)
       : v_(variant), t_(variant.tables_), call_(call), c_(variant.obtain_context()) {}
   ~Running() {
+    for (SpillSlot& slot : c_->slots) slot.give_up();  // Before their memory goes.
     for (StorageRef& storage : c_->taken) storage = StorageRef();
     for (StorageRef& storage : c_->read) storage = StorageRef();
     for (auto& lock : c_->locks)
@@ -115,6 +119,7 @@ class ProgramVariant::Running {
       take(t_.first_storage + i, *result.device, result.bytes,
            block_label({.op = result.op}, result.spec.shape, result.spec.dtype));
     }
+    if (!t_.slot_bytes.empty()) reserve_slots();
     draw();
   }
 
@@ -136,7 +141,9 @@ class ProgramVariant::Running {
       begin_trace(traced);
     TracePlanRun* const timed = traced && traced->times_steps() ? &*traced : nullptr;
     const bool watched = observer || timed;
+    const ProgramTables::Transfer* transfer = t_.transfers.data();
     for (std::size_t i = 0; i < t_.steps.size(); ++i) {
+      for (; transfer->position == i; ++transfer) begin_or_wait(*transfer);
       const ProgramTables::Step& step = t_.steps[i];
       const OpRun run{{c_->in.data() + step.first_in, step.num_in},
                       {c_->out.data() + step.first_out, step.num_out},
@@ -165,6 +172,8 @@ class ProgramVariant::Running {
   void finish() {
     if (call_.read) (*call_.read)({c_->in.data() + t_.first_fetched, t_.fetches.size()});
     for (const ProgramTables::Effect& effect : t_.effects) effect.effect->commit(effect.times);
+    if (call_.spilled_bytes)
+      for (const std::size_t bytes : t_.slot_bytes) *call_.spilled_bytes += bytes;
     if (call_.given_draws) return;
     for (const ProgramTables::Advance& advance : t_.advances) advance.stream->taken += advance.count;
   }
@@ -187,7 +196,34 @@ class ProgramVariant::Running {
 
   void take(std::uint32_t base, Device& device, std::size_t bytes, const BlockLabel& label) {
     c_->taken[base] = Storage::take(device, bytes, label);
-    set_base(base, c_->taken[base]->resident());
+    const std::size_t alignment = base < t_.extents.size() ? t_.extents[base].alignment : 1;
+    const auto address = reinterpret_cast<std::uintptr_t>(c_->taken[base]->resident());
+    set_base(base, reinterpret_cast<void*>(round_up(address, alignment)));
+  }
+
+  // Those of the run before, when it was with the same file.
+  void reserve_slots() {
+    if (c_->spill && *c_->spill == *call_.spill && !c_->slots.empty()) return;
+    c_->slots.clear();
+    std::vector<SpillSlot> slots;
+    for (const std::size_t bytes : t_.slot_bytes) slots.push_back(call_.spill->reserve(bytes));
+    c_->slots = std::move(slots);
+    c_->spill = *call_.spill;
+  }
+
+  void begin_or_wait(const ProgramTables::Transfer& transfer) {
+    SpillSlot& slot = c_->slots[transfer.slot];
+    const std::span<std::byte> bytes(static_cast<std::byte*>(c_->bases[transfer.extent]) + transfer.offset,
+                                     transfer.bytes);
+    switch (transfer.kind) {
+      case ProgramTables::Transfer::Kind::kStore:
+        return slot.store(bytes);
+      case ProgramTables::Transfer::Kind::kLoad:
+        return slot.load(bytes);
+      case ProgramTables::Transfer::Kind::kWait:
+      case ProgramTables::Transfer::Kind::kEnd:
+        return slot.wait();
+    }
   }
 
   // Those that are written are locked, in the order of their ids, and have their bytes for themselves.

@@ -12,6 +12,7 @@
 #include "plimsoll/graph/growth_watch.h"
 #include "plimsoll/graph/plan_cache.h"
 #include "plimsoll/graph/program.h"
+#include "plimsoll/graph/spill_option.h"
 #include "plimsoll/memory/budget.h"
 #include "plimsoll/memory/trace/trace_recorder.h"
 #include "plimsoll/tensor/make_tensor.h"
@@ -44,7 +45,10 @@ std::uint64_t number_of(ValueId value) { return std::uint64_t{value.node} << 32 
 class Session::State {
  public:
   State(const Graph& graph, const SessionOptions& options)
-      : graph_(graph), passes_(options.passes), plans_(kPlanCacheBytes) {
+      : graph_(graph),
+        passes_(options.passes),
+        spill_(open_spill("session", options.spill, options.budget.has_value())),
+        plans_(kPlanCacheBytes) {
     if (!options.budget) return;
     if (const std::optional<Budget> outer = Budget::current())
       budget_.emplace("session", *options.budget, *outer);
@@ -65,7 +69,8 @@ class Session::State {
                           .results = results,
                           .where = "session",
                           .own = budget_ ? &*budget_ : nullptr,
-                          .may_recompute = budget_.has_value()});
+                          .may_recompute = budget_.has_value(),
+                          .spill = spill_ ? &*spill_ : nullptr});
     if (budget_) recount(*planned);
   }
 
@@ -73,7 +78,7 @@ class Session::State {
     const std::shared_lock use(use_);
     require_open();
     const std::shared_ptr<Planned> planned = plan_for(fetches, feeds);
-    MemoryPlan plan = planned->program.memory_plan_with_front();
+    MemoryPlan plan = planned->program.memory_plan_with_front(eviction());
     recount(*planned);
     return plan;
   }
@@ -222,13 +227,15 @@ class Session::State {
       memory.lower_bound_bytes = plan.lower_bound_bytes;
       largest = planned;
     });
-    if (largest && budget_) memory.front = largest->program.front();
+    if (largest && budget_) memory.front = largest->program.front(eviction());
     memory.plans = plans_.size();
     memory.plan_bytes = plans_.bytes();
     return memory;
   }
 
  private:
+  Eviction eviction() const noexcept { return spill_ ? Eviction::kSpill : Eviction::kRecompute; }
+
   // Keeps a variable's bytes where they are.
   class Pin {
    public:
@@ -381,6 +388,7 @@ class Session::State {
   const Graph graph_;
   const Passes passes_;
   std::optional<Budget> budget_;
+  std::optional<SpillFile> spill_;
   mutable std::shared_mutex use_;  // Shared by runs; alone to close.
   std::atomic<bool> closed_{false};
   PlanCache<Planned> plans_;

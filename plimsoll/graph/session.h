@@ -40,6 +40,9 @@ struct SessionOptions {
   // Runs that do not fit otherwise compute values again (memory_plan(...).smallest_bytes), to the same bits.
   std::optional<std::size_t> budget = {};
   Passes passes = {};
+  // A directory on a disk, in which runs that do not fit otherwise may also keep values for a while, in a file without
+  // a name. Needs a budget; "": nowhere.
+  std::string spill = {};
 };
 
 // Symbolic tensors with the values they get.

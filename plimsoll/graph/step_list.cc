@@ -234,9 +234,10 @@ StepList StepList::without_steps() const {
 
 StepList list_steps(const Rewritten& rewritten, bool keeps_inside) { return Lister(rewritten, keeps_inside).run(); }
 
-StepList list_fused_steps(const Rewritten& rewritten, const Passes& passes, bool keeps_inside) {
+StepList list_fused_steps(const Rewritten& rewritten, const Passes& passes, bool keeps_inside, bool changes_late) {
   StepList list = list_steps(rewritten, keeps_inside);
   choose_order(list, passes);
+  if (changes_late) change_late(list);
   fuse_layers(list, passes);
   if (passes.fuse_elementwise) fuse_chains(list);
   return list;

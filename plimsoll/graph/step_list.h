@@ -35,6 +35,8 @@ struct StepList {
     std::uint32_t node = kNoNode;
     std::size_t offset = 0;        // When planned.
     std::uint32_t merged = kNone;  // Lies in another's bytes: that one.
+    bool is_transferred = false;   // Stored or loaded: aligned as files want it.
+    bool is_stored = false;        // Its bytes stay as they are until the store has completed.
   };
   struct Value {
     std::uint32_t root = kNone;
@@ -49,6 +51,14 @@ struct StepList {
     Device* device = nullptr;
     bool checks = false;
     bool is_again = false;  // It ran before.
+  };
+  // Between steps: the bytes of a root go to a slot of the spill file, or come from there.
+  struct Transfer {
+    enum class Kind : std::uint8_t { kStore, kStored, kLoad };  // kStored: from here the root's bytes are free.
+    Kind kind;
+    std::uint32_t root;
+    std::uint32_t slot;
+    std::size_t position;  // Before that step.
   };
 
   const Root& root_of(std::uint32_t value) const { return roots[find(values[value].root)]; }
@@ -89,6 +99,7 @@ struct StepList {
   std::vector<ProgramVariable> variables;      // In the order of their roots' numbers.
   std::vector<Storage*> constants;             // The same.
   std::vector<std::shared_ptr<const Op>> ops;  // Made for steps that stand for no node or for several.
+  std::vector<Transfer> transfers;             // By position; before one step stores, then kStored, then loads.
 };
 
 }  // namespace plimsoll

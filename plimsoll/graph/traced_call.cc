@@ -111,20 +111,21 @@ Program& TracedCall::program() {
   return *program_;
 }
 
-MemoryPlan TracedCall::memory_plan() { return program().memory_plan_with_front(); }
+MemoryPlan TracedCall::memory_plan(Eviction eviction) { return program().memory_plan_with_front(eviction); }
 std::size_t TracedCall::bytes() { return program().bytes() + graph_->nodes().size() * sizeof(Node); }
 
 void TracedCall::call(std::span<const Tensor* const> feeds, std::span<Tensor> results, const Draws* draws,
-                      std::string_view where, bool may_recompute) {
+                      std::string_view where, bool may_recompute, SpillFile* spill) {
   Program& quick = program();
   if (Interceptor* const interceptor = ThreadContext::current().interceptor)
-    if (call_watched(feeds, results, draws, where, may_recompute, *interceptor)) return;
+    if (call_watched(feeds, results, draws, where, may_recompute, spill, *interceptor)) return;
   quick.run({.feeds = feeds,
              .variables = variables_,
              .results = results,
              .given_draws = draws,
              .where = where,
-             .may_recompute = may_recompute});
+             .may_recompute = may_recompute,
+             .spill = spill});
 }
 
 std::vector<Tensor> TracedCall::call(std::span<const Tensor* const> feeds, const Draws* draws) {
@@ -134,7 +135,7 @@ std::vector<Tensor> TracedCall::call(std::span<const Tensor* const> feeds, const
 }
 
 bool TracedCall::call_watched(std::span<const Tensor* const> feeds, std::span<Tensor> results, const Draws* draws,
-                              std::string_view where, bool may_recompute, Interceptor& interceptor) {
+                              std::string_view where, bool may_recompute, SpillFile* spill, Interceptor& interceptor) {
   std::vector<Tensor> snapshots;
   for (const Variable& variable : variables_) snapshots.push_back(variable.value());
   std::vector<const Tensor*> operands(feeds.begin(), feeds.end());
@@ -154,7 +155,8 @@ bool TracedCall::call_watched(std::span<const Tensor* const> feeds, std::span<Te
                      .given_draws = draws,
                      .drawn = &drawn,
                      .where = where,
-                     .may_recompute = may_recompute});
+                     .may_recompute = may_recompute,
+                     .spill = spill});
   interceptor.executed(CallOp(shared_from_this(), std::move(drawn)), operands, outputs);
   for (std::size_t i = 0; i < results.size(); ++i) results[i] = std::move(outputs[i]);
   return true;

@@ -25,12 +25,12 @@ class TracedCall : public std::enable_shared_from_this<TracedCall> {
                                           std::vector<ValueId> fetches, bool effects, const Passes& passes);
 
   // Throws what Program::run throws; `where` is who runs it, in refusals. `may_recompute`: where the natural plan does
-  // not fit, a leaner one.
+  // not fit, a leaner one; `spill`: which may store values there.
   void call(std::span<const Tensor* const> feeds, std::span<Tensor> results, const Draws* draws = nullptr,
-            std::string_view where = "function", bool may_recompute = false);
+            std::string_view where = "function", bool may_recompute = false, SpillFile* spill = nullptr);
   std::vector<Tensor> call(std::span<const Tensor* const> feeds, const Draws* draws = nullptr);
-  MemoryPlan memory_plan();  // With its front.
-  std::size_t bytes();       // Of its bookkeeping.
+  MemoryPlan memory_plan(Eviction eviction = Eviction::kRecompute);  // With its front.
+  std::size_t bytes();                                               // Of its bookkeeping.
 
   std::size_t num_feeds() const noexcept { return feeds_.size(); }
   std::size_t num_fetches() const noexcept { return fetches_.size(); }
@@ -72,7 +72,7 @@ class TracedCall : public std::enable_shared_from_this<TracedCall> {
   Differentiated& differentiated();
   TracedCall& whole();
   bool call_watched(std::span<const Tensor* const> feeds, std::span<Tensor> results, const Draws* draws,
-                    std::string_view where, bool may_recompute, Interceptor& interceptor);
+                    std::string_view where, bool may_recompute, SpillFile* spill, Interceptor& interceptor);
   std::vector<Feed> feed_specs() const;
   static std::vector<Variable> variables_of(const Program& program);
 

@@ -34,6 +34,7 @@ using Bytes = std::vector<std::vector<std::byte>>;
 struct Outcome {
   Bytes bytes;            // Of results, variables and what the next draw gives.
   double recomputed = 0;  // Of the last step.
+  std::size_t spilled_bytes = 0;
 };
 
 class TrainingStep {
@@ -43,6 +44,7 @@ class TrainingStep {
     bool inside = true;
     bool assigns = true;  // Variables change in between, beside those that the optimizer changes at the end.
     Passes passes = {};
+    double spill_bytes_per_cost = Program::kSpillBytesPerCost;
   };
   explicit TrainingStep(unsigned seed) : TrainingStep(seed, {}) {}
   TrainingStep(unsigned seed, const Options& options) : random_(seed), assigns_(options.assigns) {
@@ -64,8 +66,8 @@ class TrainingStep {
     }
     std::vector<Feed> fed;
     for (const ValueId& feed : feeds) fed.push_back({feed, graph->output(feed).spec});
-    program_ =
-        std::make_unique<Program>(rewrite(*graph, fed, fetches, true, options.passes), options.passes, options.inside);
+    program_ = std::make_unique<Program>(rewrite(*graph, fed, fetches, true, options.passes), options.passes,
+                                         options.inside, options.spill_bytes_per_cost);
     inside_ = options.inside;
     for (const Program::VariableUse& use : program_->variables()) {
       variables_.push_back(*program_->graph().variables()[use.number].eager);
@@ -79,6 +81,7 @@ class TrainingStep {
     double max_slowdown = Program::kMostSlowdown;
     bool may_recompute = true;
     int steps = 2;
+    SpillFile* spill = nullptr;
   };
   Outcome run() { return run(RunOptions()); }
   Outcome run(const RunOptions& options) {
@@ -104,7 +107,9 @@ class TrainingStep {
                    .own = options.budget,
                    .may_recompute = options.may_recompute,
                    .max_slowdown = options.max_slowdown,
-                   .recomputed_cost_fraction = &outcome.recomputed});
+                   .recomputed_cost_fraction = &outcome.recomputed,
+                   .spill = options.spill,
+                   .spilled_bytes = &outcome.spilled_bytes});
     for (const Tensor& result : results) outcome.bytes.push_back(bytes_of(result));
   }
 

@@ -4,11 +4,11 @@
 #include <cerrno>
 
 #include "plimsoll/base/bytes.h"
+#include "plimsoll/base/crc32c.h"
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/system_error.h"
 #include "plimsoll/base/wire.h"
 #include "plimsoll/io/bundle.h"
-#include "plimsoll/io/internal/crc32c.h"
 #include "plimsoll/io/internal/input_file.h"
 #include "plimsoll/io/internal/parallel_read.h"
 #include "plimsoll/io/internal/pieces.h"

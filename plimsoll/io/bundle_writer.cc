@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "plimsoll/base/atomic_file.h"
+#include "plimsoll/base/crc32c.h"
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/make_directories.h"
 #include "plimsoll/io/bundle.h"
-#include "plimsoll/io/internal/crc32c.h"
 #include "plimsoll/io/internal/pieces.h"
 #include "plimsoll/io/internal/pinned_bytes.h"
 #include "plimsoll/io/internal/table.h"

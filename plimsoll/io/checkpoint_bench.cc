@@ -11,9 +11,9 @@
 
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/clock.h"
+#include "plimsoll/base/crc32c.h"
 #include "plimsoll/device/device_memory.h"
 #include "plimsoll/io/checkpoint.h"
-#include "plimsoll/io/internal/crc32c.h"
 #include "plimsoll/io/internal/pieces.h"
 #include "plimsoll/tensor/make_tensor.h"
 

@@ -4,9 +4,9 @@
 
 #include <utility>
 
+#include "plimsoll/base/crc32c.h"
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/wire.h"
-#include "plimsoll/io/internal/crc32c.h"
 #include "plimsoll/io/internal/input_file.h"
 #include "plimsoll/io/internal/tensorflow_types.h"
 

@@ -1,7 +1,7 @@
 #include "plimsoll/io/internal/event_messages.h"
 
+#include "plimsoll/base/crc32c.h"
 #include "plimsoll/base/wire.h"
-#include "plimsoll/io/internal/crc32c.h"
 #include "plimsoll/io/internal/tensorflow_types.h"
 
 namespace plimsoll {

@@ -3,9 +3,9 @@
 #include <mutex>
 #include <vector>
 
+#include "plimsoll/base/crc32c.h"
 #include "plimsoll/base/rounding.h"
 #include "plimsoll/base/thread_pool.h"
-#include "plimsoll/io/internal/crc32c.h"
 #include "plimsoll/io/internal/pieces.h"
 #include "plimsoll/io/internal/staging.h"
 

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "plimsoll/base/crc32c.h"
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/wire.h"
-#include "plimsoll/io/internal/crc32c.h"
 #include "plimsoll/io/internal/snappy.h"
 
 namespace plimsoll {

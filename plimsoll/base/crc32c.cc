@@ -1,4 +1,4 @@
-#include "plimsoll/io/internal/crc32c.h"
+#include "plimsoll/base/crc32c.h"
 
 #include <array>
 #include <cstring>

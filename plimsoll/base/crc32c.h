@@ -1,4 +1,4 @@
-// crc32c: the checksum (Castagnoli) of TensorFlow's files, plain and masked.
+// crc32c: a checksum (Castagnoli) of stored bytes; masked, as TensorFlow's files have it.
 //
 //   std::uint32_t crc = crc32c(first);
 //   crc = crc32c(second, crc);             // of both together

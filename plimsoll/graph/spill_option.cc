@@ -1,0 +1,17 @@
+#include "plimsoll/graph/spill_option.h"
+
+#include <fmt/format.h>
+
+#include "plimsoll/base/error.h"
+
+namespace plimsoll {
+
+std::optional<SpillFile> open_spill(std::string_view where, const std::string& directory, bool has_budget) {
+  if (directory.empty()) return std::nullopt;
+  if (!has_budget)
+    throw InvalidArgument(
+        fmt::format("{}: spills to \"{}\" but has no budget, so it never would; give it a budget", where, directory));
+  return SpillFile({.directory = directory});
+}
+
+}  // namespace plimsoll
