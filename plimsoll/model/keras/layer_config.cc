@@ -406,7 +406,7 @@ Layer layers::from_config(const std::string& class_name, const std::string& json
 }
 
 std::string layers::config_of(const Layer& layer) {
-  return write_layer(layer.base(), layer.name()).at("config").dump();
+  return strict_json_text(write_layer(layer.base(), layer.name()).at("config"));
 }
 
 }  // namespace plimsoll
