@@ -157,6 +157,8 @@ ProgramFamily::ProgramFamily(const Rewritten& rewritten, const Passes& passes, b
     points_.push_back({found.bytes + results, found.schedule.cost_factor()});
     members_.push_back({std::move(found.schedule), std::move(found.places), nullptr});
   }
+  // Values that end early can be overwritten where they could not be naturally: such a plan may be below the floor.
+  floor_bytes_ = std::min(floor_bytes_, points_.back().bytes);
 }
 ProgramFamily::~ProgramFamily() = default;
 

@@ -45,7 +45,12 @@ StepList::Step joined(StepList& list, std::size_t begin, std::size_t end) {
         link.in[k] = ChainOp::kBefore;
         continue;
       }
-      auto known = std::find(chain.in.begin(), chain.in.end(), step.in[k]);
+      // A tensor and a view of all of it are one operand: ChainOp must know that its bytes are still read.
+      const auto is_same = [&](std::uint32_t operand) {
+        const auto &a = list.values[operand], &b = list.values[step.in[k]];
+        return a.root == b.root && a.offset == b.offset && a.spec->shape.size() == b.spec->shape.size();
+      };
+      auto known = std::find_if(chain.in.begin(), chain.in.end(), is_same);
       if (known == chain.in.end()) known = chain.in.insert(chain.in.end(), step.in[k]);
       link.in[k] = static_cast<std::uint8_t>(known - chain.in.begin());
     }

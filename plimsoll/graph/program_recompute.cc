@@ -47,10 +47,24 @@ class StepProgramMaker {
     for (const std::uint32_t fetch : list_.fetches)
       if (fetch != StepList::kNone && number_[list_.values[fetch].root] != StepProgram::kNone)
         program_.values[static_cast<std::size_t>(number_[list_.values[fetch].root])].is_kept = true;
+    keep_costs_small();
     return std::move(program_);
   }
 
  private:
+  // The planner multiplies sums of costs; only their ratios matter.
+  void keep_costs_small() {
+    constexpr std::uint64_t kMost = std::uint64_t{1} << 56;
+    for (int shift = 0;; ++shift) {
+      std::uint64_t sum = 0;
+      for (const StepProgram::Step& step : program_.steps) sum += std::min(step.cost >> shift, kMost);
+      if (sum < kMost || shift == 63) {
+        for (StepProgram::Step& step : program_.steps) step.cost >>= shift;
+        return;
+      }
+    }
+  }
+
   int add_value(std::uint32_t root, bool is_given) {
     const StepList::Root& lies = shared_.roots[shared_.find(root)];
     const std::size_t bytes = lies.place == Place::kPlanned ? buffer_bytes(list_.roots[root].bytes) : 0;

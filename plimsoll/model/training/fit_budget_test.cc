@@ -298,5 +298,27 @@ TEST(FitBudget, TheProgressSaysHowMuchIsRecomputed) {
   EXPECT_THAT(printed, HasSubstr(", recomputing "));
 }
 
+// A callback that shares the weights makes the next step copy them; what earlier steps left is freed meanwhile.
+struct HoldWeights : CallbackBase {
+  void on_epoch_end(Model& model, int, const Logs&) override {
+    held.clear();
+    for (const Variable& weight : model.weights()) held.push_back(weight.value());
+  }
+  std::vector<Tensor> held;
+};
+
+TEST(FitBudget, CountsWhatStepsLeftBehindOnlyWhileItIsThere) {
+  Sequential model({layers::Dense(128, {.input_shape = {128}, .seed = 1}), layers::Dense(1, {.seed = 2})});
+  model.compile({.optimizer = optimizers::SGD({.learning_rate = 0.01f}), .loss = losses::MeanSquaredError()});
+  const Tensor x = random_normal({40, 128}, {.seed = 1}), y = x.mean({1}, {.keep_dims = true});
+  const Dataset data = Dataset::from_tensor_slices(x, y).batch(32);  // Batches of 32 and of 8: two plans.
+  MemoryForecast forecast = model.forecast(data);
+  const std::size_t budget = forecast.peak_bytes + 4 * forecast.by_category["parameters"];
+  const History history = model.fit(
+      data, {.epochs = 12, .verbose = 0, .callbacks = {Callback(std::make_shared<HoldWeights>())}, .budget = budget});
+  EXPECT_EQ(history.num_epochs(), 12);
+  EXPECT_LE(history.peak_bytes(), budget);
+}
+
 }  // namespace
 }  // namespace plimsoll

@@ -88,6 +88,7 @@ StepBudget::StepBudget(Network& network, const char* where, const StepLimits& li
   if (limit()) hard_.emplace("fit within its budget", std::max<std::size_t>(left_of(*limit(), held_), 1), measured_);
   const Budget& above = hard_ ? *hard_ : measured_;
   data_.emplace("batches", above.limit(), above);
+  if (hard_) all_steps_.emplace("all steps", hard_->limit(), *hard_);
 }
 
 const Chunk* StepBudget::charged_chunk(const Tensor& tensor) const noexcept {
@@ -266,9 +267,8 @@ void StepBudget::predict_slowdown(const Need& need) {
 // The step's own blocks may take what is left beside the model, this batch, and what steps before have left.
 void StepBudget::make_room(const Admitted& next) {
   if (!limit() || has_room_ == next.plan.get()) return;
-  if (steps_) left_by_steps_ += steps_->used();
-  const std::size_t room = left_of(*limit(), held_ + next.inputs + left_by_steps_);
-  steps_.emplace("steps", std::max<std::size_t>(room, 1), *hard_);
+  const std::size_t room = left_of(*limit(), held_ + next.inputs + all_steps_->used());
+  steps_.emplace("steps", std::max<std::size_t>(room, 1), *all_steps_);
   has_room_ = next.plan.get();
 }
 
@@ -292,7 +292,10 @@ void StepBudget::admit(const std::shared_ptr<StepPlan>& plan, const Example& bat
     refuse(refused);
   }
   if (admitted_.empty()) predict_slowdown(needs[0]);
-  if (admitted_.size() >= kMostAdmitted) admitted_.clear();
+  if (admitted_.size() >= kMostAdmitted) {
+    admitted_.clear();
+    has_room_ = nullptr;
+  }
   make_room({plan, needs[0].needed.by_category["inputs"]});
   for (Need& need : needs)
     if (need.plan->has_program()) admitted_.push_back({std::move(need.plan), need.needed.by_category["inputs"]});

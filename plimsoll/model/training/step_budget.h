@@ -109,11 +109,11 @@ class StepBudget {
   std::size_t held_at_first_ = 0;
   std::size_t held_ = 0;  // Weights and optimizer state that were there before.
   std::size_t shared_batch_ = 0, peak_before_ = 0;
-  Budget measured_;              // All that is charged.
-  std::optional<Budget> hard_;   // Part of it: the limit that was given.
-  std::optional<Budget> data_;   // Part of that: what passes and batches take,
-  std::optional<Budget> steps_;  // and what steps of one plan take, with what such steps have left.
-  std::size_t left_by_steps_ = 0;
+  Budget measured_;                  // All that is charged.
+  std::optional<Budget> hard_;       // Part of it: the limit that was given.
+  std::optional<Budget> data_;       // Part of that: what passes and batches take,
+  std::optional<Budget> all_steps_;  // and what steps take, or have left behind;
+  std::optional<Budget> steps_;      // of that, the steps of one plan.
   bool begun_ = false, refused_ = false;
   double predicted_slowdown_ = 1, recomputed_ = 0, last_recomputed_ = 0;
   std::size_t trained_ = 0;
