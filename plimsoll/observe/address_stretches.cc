@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint64_t kUnit = 64;
 
-// What each arena ever used, neighbours joined.
+// The addresses that each arena ever used, neighbours merged.
 std::vector<AddressStretch> used(const TraceHistory& history) {
   std::vector<AddressStretch> all;
   for (const TracedBlock& block : history.blocks) all.push_back({block.arena, block.offset, block.size, 0});
@@ -35,7 +35,7 @@ std::vector<AddressStretch> address_stretches(const TraceHistory& history) {
   const std::vector<AddressStretch> pieces = used(history);
   for (const AddressStretch& piece : pieces) total[piece.arena] += piece.size;
   std::vector<AddressStretch> result;
-  std::uint64_t end = 0;  // Of the map so far.
+  std::uint64_t end = 0;  // The end of the map so far.
   for (const AddressStretch& piece : pieces) {
     AddressStretch* last = result.empty() ? nullptr : &result.back();
     const bool same = last && last->arena == piece.arena;

@@ -20,7 +20,7 @@ std::vector<std::uint32_t> budget_parents(const TraceHistory& history) {
 
 std::vector<BudgetPeak> budget_peaks(const TraceHistory& history) {
   std::vector<BudgetPeak> peaks;
-  std::unordered_map<std::string_view, std::uint32_t> number_of;  // Of names that budgets have.
+  std::unordered_map<std::string_view, std::uint32_t> number_of;  // The names of budgets.
   for (std::uint32_t i = 0; i < history.budgets.size(); ++i) {
     peaks.push_back({.budget = i, .limit_bytes = history.budgets[i].limit});
     number_of[history.budgets[i].name] = 0;

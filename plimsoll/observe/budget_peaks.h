@@ -1,6 +1,6 @@
-// BudgetPeaks: how full each budget of a run became, by the blocks that were charged to it or to one inside of it.
+// BudgetPeaks: how full each budget of a run became, from the blocks charged to it or to a budget inside it.
 //
-// Names may be used again: a block belongs to the budget that had its label's name last when the block was made.
+// Names may be reused: a block belongs to the latest budget with its label's name when the block was made.
 #pragma once
 
 #include <cstdint>
@@ -11,24 +11,24 @@
 namespace plimsoll {
 
 struct BudgetPeak {
-  std::uint32_t budget = 0;  // Among the history's.
+  std::uint32_t budget = 0;  // Index in the history's budgets.
   std::uint64_t limit_bytes = 0, peak_bytes = 0;
-  std::uint64_t outside_bytes = 0;  // In use at that moment and not charged to it.
+  std::uint64_t outside_bytes = 0;  // In use at that moment but not charged to it.
   std::uint32_t moment = 0;
-  BytesByCategory by_category{};  // Of the peak.
+  BytesByCategory by_category{};  // At the peak.
 };
 
 // One for each budget of the history.
 std::vector<BudgetPeak> budget_peaks(const TraceHistory& history);
 
-// The budget that came nearest to its limit, of the outermost ones that are tighter than the device; nullptr: none.
+// The outermost budget tighter than the device that came nearest to its limit; nullptr: none.
 const BudgetPeak* nearest_to_limit(const TraceHistory& history, const std::vector<BudgetPeak>& peaks);
 
-// The budget that refused, by its name and limit; nullptr when the trace does not know it.
+// The budget that refused, found by name and limit; nullptr when it is not in the trace.
 const BudgetPeak* budget_that_refused(const TraceHistory& history, const std::vector<BudgetPeak>& peaks,
                                       const TracedMark& refusal);
 
-// The budget around one, when it was made; kNoBudget for none.
+// The parent of a budget when it was made; kNoBudget for none.
 inline constexpr std::uint32_t kNoBudget = UINT32_MAX;
 std::vector<std::uint32_t> budget_parents(const TraceHistory& history);
 

@@ -50,11 +50,11 @@ TEST(BudgetPeaks, PreferABudgetToOneThatOnlyMeasures) {
   EXPECT_EQ(nearest_to_limit(history, peaks)->budget, 1u);
 }
 
-// What fit does: its budget is charged with the step, parameters were there before.
+// As in fit(): its budget is charged with the step; the parameters existed before.
 TEST(Findings, CompareABudgetWithWhatIsChargedToIt) {
   TraceMaker trace;
   trace.allocate(1 << 20, {.op = "variable", .category = Category::kParameters});
-  trace.allocate(4 << 20, {.op = "random_normal", .rows = 60000});  // A dataset that stays: no batch.
+  trace.allocate(4 << 20, {.op = "random_normal", .rows = 60000});  // A dataset that stays: not a batch.
   trace.text(R"(@budget {"name":"fit","limit_bytes":1048576})");
   for (std::uint64_t step = 0; step < 4; ++step) {
     trace.step(step);
@@ -67,13 +67,13 @@ TEST(Findings, CompareABudgetWithWhatIsChargedToIt) {
   const TraceHistory history = make_trace_history(trace.file);
   const RunSummary run = summarize(history);
   EXPECT_EQ(run.limit.peak_bytes, 576u << 10);
-  EXPECT_EQ(run.limit_bytes, (1u << 20) + (5u << 20));  // Where the line is among all bytes.
+  EXPECT_EQ(run.limit_bytes, (1u << 20) + (5u << 20));  // The limit in terms of all bytes in use.
   bool found = false;
   for (const Finding& finding : diagnose(history, run)) {
     if (finding.kind != "room") continue;
     found = true;
     EXPECT_EQ(finding.title, "The peak is 56 % of the budget \"fit\"");
-    EXPECT_EQ(finding.evidence, "576.0 KiB of 1.0 MiB; 5.0 MiB more were in use outside of it");
+    EXPECT_EQ(finding.evidence, "576.0 KiB of 1.0 MiB; 5.0 MiB more were in use outside it");
     EXPECT_NE(finding.remedy.find("a batch of about 56 would still fit"), std::string::npos) << finding.remedy;
     EXPECT_NE(finding.remedy.find("batch of 32"), std::string::npos) << finding.remedy;
   }

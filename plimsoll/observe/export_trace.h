@@ -6,9 +6,9 @@
 //   export_trace("run.trace", "run.heaptrack", {.format = "heaptrack"});   // heaptrack_gui, heaptrack_print
 //
 // Sizes are block bytes, rounding included, as `plimsoll doctor` counts them. Planned blocks are written as the values
-// that lay in them. A stack is the name scopes, outermost first, then the operation; category, budget, shape and name
-// are labels. Blocks that were live when recording (or the first exported step) began are written as allocations.
-// Thread safety: plain functions. Cost: memory is that of a TraceHistory; the file is written as it is made.
+// inside them. A stack is the name scopes, outermost first, then the operation; category, budget, shape and name are
+// labels. Blocks that were live when recording (or the first exported step) began are written as allocations. Thread
+// safety: plain functions. Cost: memory is that of a TraceHistory; the file is written as it is produced.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ namespace plimsoll {
 
 struct ExportOptions {
   std::string format = "pytorch";  // pytorch, perfetto, pprof or heaptrack.
-  // The moment of which pprof and Perfetto's flame graph show the live blocks: "peak" (also when empty), "end",
+  // The moment whose live blocks pprof and Perfetto's flame graph show: "peak" (also when empty), "end",
   // "step:N" (as step N begins) or seconds since recording began ("1.5").
   std::string at = {};
   std::string steps = {};  // "A:B": only from the beginning of step A to the end of step B.
@@ -31,14 +31,14 @@ struct ExportOptions {
 };
 
 struct ExportResult {
-  std::uint64_t peak_bytes = 0;   // Of what was exported, all devices together.
+  std::uint64_t peak_bytes = 0;   // In the exported part, all devices together.
   std::uint64_t allocations = 0;  // Written.
   std::uint64_t file_bytes = 0;
 };
 
 // A name that ends in .gz is compressed. Throws InvalidArgument for an unknown format, a moment or steps that are not
 // in the trace and for `at` with a format that shows no moment; what read_trace_file() throws; Error when the file
-// cannot be written, which then is as it was before.
+// cannot be written; the old file is then unchanged.
 PLIMSOLL_API ExportResult export_trace(const std::filesystem::path& trace, const std::filesystem::path& out,
                                        const ExportOptions& options = {});
 PLIMSOLL_API ExportResult export_trace(const TraceHistory& history, const std::filesystem::path& out,

@@ -44,7 +44,7 @@ TEST(ExportedRun, KnowsTheBytesOfEveryMoment) {
   EXPECT_EQ(live_at(run, "0.000003"), 192u);
 }
 
-TEST(ExportedRun, BearsWhatWasLiveBeforeItsFirstStep) {
+TEST(ExportedRun, StartsWithWhatWasLiveBeforeItsFirstStep) {
   const TraceHistory history = two_steps();
   EXPECT_EQ(ExportedRun(history, "1:1").peak_bytes(), 192u);
   const ExportedRun second(history, "2:2");
@@ -53,7 +53,7 @@ TEST(ExportedRun, BearsWhatWasLiveBeforeItsFirstStep) {
   EXPECT_EQ(births, (std::vector<std::uint64_t>{128, 1024}));
 }
 
-TEST(ExportedRun, RefusesMomentsAndStepsThatAreNotThere) {
+TEST(ExportedRun, RefusesMomentsAndStepsThatDoNotExist) {
   const TraceHistory history = two_steps();
   for (const char* steps : {"x", "3", "2:1", "5:9", "-1:2", "1:"})
     EXPECT_THROW(ExportedRun(history, steps), InvalidArgument);

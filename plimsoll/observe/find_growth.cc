@@ -1,4 +1,4 @@
-// Growth: what is live at the same phase of each step, and becomes more.
+// Growth: what is live at the same phase of each step and increases.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,11 +11,11 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::size_t kLeastSteps = 4;  // Fewer say nothing of growth.
+constexpr std::size_t kLeastSteps = 4;  // Fewer do not show growth.
 
 struct Group {
   std::map<std::size_t, std::pair<std::int64_t, std::int64_t>> changes;  // At a boundary: blocks and bytes.
-  std::uint32_t label = 0;                                               // Of one of them.
+  std::uint32_t label = 0;                                               // The label of one of them.
 };
 
 // The longest stretch of boundaries over which a group never shrank.
@@ -31,7 +31,7 @@ std::vector<std::uint32_t> boundaries_of(const TraceHistory& history, const RunS
   std::vector<std::uint32_t> result;
   for (const StepSummary& step : run.steps) result.push_back(step.first_moment);
   if (!result.empty()) return result;
-  constexpr std::size_t kSlices = 32;  // Without steps: slices of equally many moments.
+  constexpr std::size_t kSlices = 32;  // Without steps: slices with the same number of moments.
   const std::size_t moments = history.times.size();
   for (std::size_t i = 0; moments >= 8 * kSlices && i <= kSlices; ++i)
     result.push_back(static_cast<std::uint32_t>(moments * i / kSlices));
@@ -85,7 +85,7 @@ struct Found {
   Run rise;
 };
 
-// Groups of one scope and site that grow: one finding.
+// Growing groups of one scope and site make one finding.
 struct Culprit {
   std::vector<Found> groups;  // Most bytes first.
   std::int64_t blocks = 0, bytes = 0;
@@ -114,9 +114,9 @@ Finding growth_finding(const TraceHistory& history, const RunSummary& run, const
   const std::string shape = shape_text(label);
   Finding finding{.kind = "growth", .level = FindingLevel::kProblem, .bytes = bytes, .moment = boundaries[rise.last]};
   finding.title = fmt::format("Live memory grows {}: tensors of {}{}",
-                              by_step ? fmt::format("by {} per step", format_bytes(bytes / span)) : "all along",
+                              by_step ? fmt::format("by {} per step", format_bytes(bytes / span)) : "throughout",
                               ops_text(history, culprit), where);
-  finding.evidence = fmt::format("{} more of them ({}) {}, in {} rises over {} {} without one fall; category {}{}",
+  finding.evidence = fmt::format("{} more of them ({}) {}, rising {} times over {} {} and never falling; category {}{}",
                                  culprit.blocks, format_bytes(bytes),
                                  by_step ? fmt::format("at the start of step {} than at that of step {}",
                                                        run.steps[rise.last].number, run.steps[rise.first].number)
@@ -124,9 +124,9 @@ Finding growth_finding(const TraceHistory& history, const RunSummary& run, const
                                  rise.rises, span, by_step ? "steps" : "slices of the trace",
                                  category_name(label.category), shape.empty() ? "" : fmt::format(", shape {}", shape));
   finding.remedy =
-      "something outside the step keeps what each step makes: a list of results, a running sum of losses that is still "
-      "a tensor, a tape that is kept; take numbers out with item() or to_vector(), wrap the step in tidy(), and ask "
-      "who_holds(tensor) who keeps one";
+      "something outside the step keeps what each step creates: a list of results, a running sum of losses that is "
+      "still a tensor, a tape that is kept; take numbers out with item() or to_vector(), wrap the step in tidy(), and "
+      "use who_holds(tensor) to see what keeps one";
   return finding;
 }
 

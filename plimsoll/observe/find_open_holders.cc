@@ -29,7 +29,7 @@ void find_sessions(const TraceHistory& history, const RunSummary& run, std::vect
     ++open;
     if (!first) first = &holder;
   }
-  if (open < 2 && !(open == 1 && opened > 1)) return;  // One that lives as long as the program is as it should be.
+  if (open < 2 && !(open == 1 && opened > 1)) return;  // One that lives as long as the program is normal.
   const std::string where = place_in_run(history, run, first->opened_moment);
   findings.push_back({.kind = "session never closed",
                       .level = open > 1 ? FindingLevel::kProblem : FindingLevel::kWarning,
@@ -55,7 +55,7 @@ void find_growing_graphs(const TraceHistory& history, const RunSummary& run, std
         {.kind = "graph grows",
          .level = FindingLevel::kProblem,
          .title = fmt::format("The {} {} grows while it runs", holder.kind, named(holder)),
-         .evidence = fmt::format("from {} to {} nodes in {} runs that found it larger{}", first.count, last.count,
+         .evidence = fmt::format("from {} to {} nodes in {} runs that each found it larger{}", first.count, last.count,
                                  rises, steps == 0 ? "" : fmt::format(", over {} steps", steps)),
          .remedy =
              "operations are added to it inside the loop: build them once before it, and call graph.finalize() so "
@@ -82,7 +82,7 @@ void find_kept_tapes(const TraceHistory& history, const RunSummary& run, std::ve
        .level = kept > 1 ? FindingLevel::kProblem : FindingLevel::kWarning,
        .title = kept == 1 ? "A persistent tape is kept" : fmt::format("{} persistent tapes are kept", kept),
        .evidence = fmt::format("one opened {:.3f} s into the run {}{}", static_cast<double>(worst->opened_ns) * 1e-9,
-                               worst->closed ? "was kept" : "was never let go",
+                               worst->closed ? "was kept" : "was never released",
                                longest == 0 ? "" : fmt::format(" over {} steps", longest)),
        .remedy =
            "a persistent tape holds every value its gradients need until it is destroyed: make it inside the step, "

@@ -1,4 +1,4 @@
-// The fullest moment: who was there, what was lost to rounding and holes, what caches held; forecast and measurement.
+// The fullest moment: what was live, what was lost to rounding and holes, what caches held; forecast and measurement.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -50,7 +50,7 @@ void find_holders(const TraceHistory& history, const RunSummary& run, std::vecto
   const std::vector<Holding> holdings = holdings_at(history, run.peak_moment);
   for (std::size_t i = 0; i < std::min<std::size_t>(holdings.size(), 4); ++i) {
     TracedLabel label = history.labels[holdings[i].label];
-    if (holdings[i].count > 1) label.name = 0;  // Others have other names.
+    if (holdings[i].count > 1) label.name = 0;  // The others have other names.
     largest += fmt::format("{}{} x {} {}", i == 0 ? "" : ", ", holdings[i].count, label_text(history, label),
                            format_bytes(holdings[i].bytes));
   }
@@ -90,11 +90,11 @@ void find_holes(const TraceHistory& history, const RunSummary& run, std::vector<
        .level = FindingLevel::kNote,
        .title = fmt::format("At the peak {} were reserved for {} in use", format_bytes(run.reserved_at_peak),
                             format_bytes(run.peak_bytes)),
-       .evidence = holes == 0 ? "no holes between blocks: it is free at the ends, or in caches of freed blocks"
+       .evidence = holes == 0 ? "no holes between blocks: the rest is free at the ends, or in caches of freed blocks"
                               : fmt::format("{} in {} holes between blocks, the largest {}; the rest is free at the "
                                             "ends, or in caches of freed blocks",
                                             format_bytes(between), holes, format_bytes(largest)),
-       .remedy = "nothing is refused for it: free pages are moved to where they are needed; turn growth on to reserve "
+       .remedy = "it never causes a refusal: free pages are moved to where they are needed; turn growth on to reserve "
                  "less (config::set_memory_growth), or call trim() when work is over",
        .bytes = idle,
        .moment = run.peak_moment});
@@ -133,8 +133,8 @@ void find_forecast(const TraceHistory& history, const RunSummary& run, std::vect
        .title = fmt::format("The forecast was {}, the measured peak is {} ({:+.1f} %)",
                             format_bytes(history.forecast.peak_bytes), format_bytes(run.peak_bytes), 100 * (ratio - 1)),
        .evidence = above ? "the trace counts everything in the process, the forecast one training step of the model"
-                   : ratio > 1 ? "a step took what was foreseen; the trace counts the process's other tensors too"
-                               : "a step never needed more than was foreseen",
+                   : ratio > 1 ? "a step took what was forecast; the trace counts the process's other tensors too"
+                               : "a step never needed more than was forecast",
        .bytes = above ? run.peak_bytes - history.forecast.peak_bytes : 0,
        .moment = run.peak_moment});
 }

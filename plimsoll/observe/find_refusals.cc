@@ -1,4 +1,4 @@
-// Requests that were refused, and what stood in their way.
+// Requests that were refused, and what held the memory.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,13 +26,13 @@ std::string by_category_text(const TraceHistory& history, const std::vector<std:
   return text;
 }
 
-// All that one budget or device refused.
+// Everything that one budget or device refused.
 struct Group {
   std::size_t count = 0;
   const TracedMark* worst = nullptr;  // The last of the largest.
 };
 
-// The batch that the limit would have served, by the forecast; "" when there is none.
+// The batch that would have fit the limit, by the forecast; "" without a forecast.
 std::string batch_text(const TracedForecast& forecast, std::uint64_t limit) {
   const std::uint64_t moving = growing_with_batch(forecast.by_category);
   const std::uint64_t fixed = forecast.peak_bytes - std::min(moving, forecast.peak_bytes);
@@ -79,7 +79,7 @@ Finding finding_of(const TraceHistory& history, const RunSummary& run, const Gro
     finding.evidence = where.empty() ? worst.text : fmt::format("in {}: {}", where, worst.text);
   if (!live.empty()) finding.evidence += fmt::format("; in the process, {}", by_category_text(history, live));
   finding.remedy = fmt::format(
-      "a limit of {} would have served it{}; or use shorter sequences, or free what is listed at that moment",
+      "a limit of {} would have been enough{}; or use shorter sequences, or free what is listed at that moment",
       worst.sufficient > 0 ? format_bytes_exactly(enough) : "about " + format_bytes(enough),
       batch_text(history.forecast, worst.limit));
   return finding;

@@ -25,8 +25,8 @@ std::uint64_t leading_size(const TraceHistory& history, std::uint32_t moment, Ac
   return best > 1 ? best : 0;
 }
 
-// The batch of the step that holds the moment: the inputs' that come and go with it, else that of what it makes. A
-// whole dataset that stays is neither.
+// The batch of the step around the moment: that of inputs created and freed in it, else that of its results. A whole
+// dataset that stays is neither.
 std::uint64_t batch_at(const TraceHistory& history, const RunSummary& run, std::uint32_t moment) {
   if (history.forecast.batch_size > 0) return history.forecast.batch_size;
   const auto after = std::upper_bound(run.steps.begin(), run.steps.end(), moment,
@@ -51,7 +51,7 @@ void find_room(const TraceHistory& history, const RunSummary& run, std::vector<F
   if (limit.limit_bytes == 0 || limit.peak_bytes == 0) return;
   const double use = static_cast<double>(limit.peak_bytes) / static_cast<double>(limit.limit_bytes);
   const bool tight = run.refusals > 0 || use > 0.9;
-  if (!tight && use < 0.02) return;           // A device's limit that is far away.
+  if (!tight && use < 0.02) return;           // Far below a device's limit.
   if (run.refusals > 0 && use < 0.9) return;  // What was refused matters, not what was used.
   const std::uint64_t moving = growing_with_batch(limit.by_category);
   const std::uint64_t fixed = limit.peak_bytes - moving;
@@ -71,7 +71,7 @@ void find_room(const TraceHistory& history, const RunSummary& run, std::vector<F
   if (!tight && remedy.empty()) return;
   std::string evidence = fmt::format("{} of {}", format_bytes(limit.peak_bytes), format_bytes(limit.limit_bytes));
   if (limit.outside_bytes > 0)
-    evidence += fmt::format("; {} more were in use outside of it", format_bytes(limit.outside_bytes));
+    evidence += fmt::format("; {} more were in use outside it", format_bytes(limit.outside_bytes));
   findings.push_back({.kind = "room",
                       .level = tight ? FindingLevel::kWarning : FindingLevel::kNote,
                       .title = fmt::format("The peak is {:.0f} % of the {}", 100 * use, run.limit_name),

@@ -17,8 +17,8 @@ void find_gaps(const TraceHistory& history, std::vector<Finding>& findings) {
   };
   if (!history.complete)
     add("The recording has no end",
-        "the process ended, or was killed, before the recorder finished; what follows is true up to the last whole "
-        "block of the file",
+        "the process ended, or was killed, before the recorder finished; the findings cover the file up to the last "
+        "whole block",
         "");
   if (history.dropped_events > 0)
     add(fmt::format("{} events are missing", history.dropped_events),

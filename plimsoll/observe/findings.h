@@ -3,8 +3,8 @@
 //   for (const Finding& finding : diagnose(history, summarize(history)))
 //     std::cout << finding.title << '\n' << finding.evidence << '\n' << finding.remedy << '\n';
 //
-// Each rests on what the trace holds and nothing else: a trace without steps says nothing of growth by step. Plain
-// functions of their arguments.
+// Each relies only on the trace: without steps in it, nothing is said about growth per step. Plain functions of their
+// arguments.
 #pragma once
 
 #include <cstdint>
@@ -24,22 +24,22 @@ struct Finding {
   FindingLevel level = FindingLevel::kNote;
   std::string title;         // One sentence.
   std::string evidence;      // With numbers.
-  std::string remedy;        // What to do; "" for notes that need nothing done.
-  std::uint64_t bytes = 0;   // How much it is about; orders findings of one level.
+  std::string remedy;        // What to do; "" for notes that need no action.
+  std::uint64_t bytes = 0;   // How many bytes it concerns; orders findings of one level.
   std::uint32_t moment = 0;  // Where to look.
 };
 
 PLIMSOLL_API std::vector<Finding> diagnose(const TraceHistory& history, const RunSummary& run);
 PLIMSOLL_API const char* finding_level_name(FindingLevel level) noexcept;
 
-// The parts, each in a file of its own; they append.
+// The parts, each in its own file; they append.
 void find_growth(const TraceHistory& history, const RunSummary& run, std::vector<Finding>& findings);
 void find_refusals(const TraceHistory& history, const RunSummary& run, std::vector<Finding>& findings);
 void find_open_holders(const TraceHistory& history, const RunSummary& run, std::vector<Finding>& findings);
 void find_peak(const TraceHistory& history, const RunSummary& run, std::vector<Finding>& findings);
 void find_room(const TraceHistory& history, const RunSummary& run, std::vector<Finding>& findings);
 
-// Of these bytes, those that grow with the batch, by estimate: gradients beyond the parameters' are of activations.
+// An estimate of the bytes that grow with the batch: gradients beyond those of parameters belong to activations.
 std::uint64_t growing_with_batch(const BytesByCategory& bytes);
 
 // "step 12, phase \"backward\"", "" when neither is known.

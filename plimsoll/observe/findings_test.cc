@@ -65,7 +65,7 @@ TEST(Findings, AGrowingListThatIsClearedAtTheEndIsFound) {
   EXPECT_NE(find(findings_of(trace), "growth"), nullptr);
 }
 
-TEST(Findings, ACacheThatFillsAndStopsIsNoGrowth) {
+TEST(Findings, ACacheThatFillsAndStopsIsNotGrowth) {
   TraceMaker trace;
   steps(trace, 100, [&](std::uint64_t step) {
     if (step < 6) trace.allocate(4096, {.op = "plan", .category = Category::kCache});
@@ -102,7 +102,7 @@ TEST(Findings, ARefusalComesFirstWithTheBudgetThatRefused) {
   EXPECT_EQ(findings[0].level, FindingLevel::kProblem);
   EXPECT_EQ(findings[0].title, "Budget \"b7\" refused 2 requests, the largest for 64.0 KiB");
   EXPECT_THAT(findings[0].evidence, HasSubstr("budget \"b7\": cannot allocate 64.0 KiB"));
-  EXPECT_THAT(findings[0].remedy, HasSubstr("a limit of 64.0 KiB (65536 bytes) would have served it"));
+  EXPECT_THAT(findings[0].remedy, HasSubstr("a limit of 64.0 KiB (65536 bytes) would have been enough"));
   EXPECT_EQ(findings[1].title, "\"CPU:0\" refused a request for 2.0 KiB");
   EXPECT_EQ(findings[2].kind, "growth");
   EXPECT_EQ(summarize(make_trace_history(trace.file)).limit_name, "budget \"b7\"");
@@ -208,7 +208,7 @@ TEST(Findings, SayWhatATraceLacks) {
   EXPECT_EQ(findings[0].kind, "incomplete trace");
 }
 
-TEST(Findings, SpeakOfFragmentationCachesAndRounding) {
+TEST(Findings, ReportFragmentationCachesAndRounding) {
   TraceMaker trace;
   trace.commit(64 << 20);
   trace.allocate(1 << 20, {.op = "plan", .category = Category::kCache}, 0);

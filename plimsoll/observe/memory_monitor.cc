@@ -37,7 +37,7 @@ struct MemoryMonitor::State {
     } catch (const std::exception& error) {
       log_message(LogLevel::error, fmt::format("memory monitor: its callback threw: {}", error.what()));
     } catch (...) {
-      log_message(LogLevel::error, "memory monitor: its callback threw something that is no exception");
+      log_message(LogLevel::error, "memory monitor: its callback threw something that is not an exception");
     }
   }
 };
@@ -46,7 +46,7 @@ MemoryMonitor::MemoryMonitor(const MemoryMonitorOptions& options, std::function<
     : state_(std::make_unique<State>()) {
   if (options.every.count() < 1)
     throw InvalidArgument(fmt::format("memory monitor: an interval of {} ms; give 1 or more", options.every.count()));
-  if (!callback) throw InvalidArgument("memory monitor: it has nothing to call; give a function");
+  if (!callback) throw InvalidArgument("memory monitor: the callback is empty; give a function");
   state_->every = options.every;
   state_->callback = std::move(callback);
   state_->thread = std::thread([state = state_.get()] { state->run(); });

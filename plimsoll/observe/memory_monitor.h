@@ -4,9 +4,9 @@
 //     std::cerr << format_bytes(now.process.resident) << " of " << format_bytes(now.system.available) << " left\n";
 //   });
 //
-// The callback runs on the monitor's own thread, one at a time; what it throws goes to the log. A callback that takes
-// longer than the interval delays the next one. The destructor waits for one that runs, then nothing is called any
-// more: it must not be destroyed by its own callback. on_memory_alert() (alerts.h) is for thresholds of the arenas.
+// The callback runs on the monitor's own thread, one at a time; what it throws is logged. A callback that takes
+// longer than the interval delays the next one. The destructor waits for a running callback, and none is called after
+// it: a callback must not destroy its monitor. on_memory_alert() (alerts.h) is for thresholds of the arenas.
 #pragma once
 
 #include <chrono>
@@ -30,7 +30,8 @@ struct MemoryMonitorOptions {
 
 class PLIMSOLL_API MemoryMonitor {
  public:
-  // Throws InvalidArgument for an interval below a millisecond and for no callback. The first call comes at once.
+  // Throws InvalidArgument for an interval below a millisecond and for an empty callback. The first call happens at
+  // once.
   MemoryMonitor(const MemoryMonitorOptions& options, std::function<void(const MemorySample&)> callback);
   ~MemoryMonitor();
   MemoryMonitor(const MemoryMonitor&) = delete;

@@ -1,4 +1,4 @@
-// The page without its data, deflated; made from web/ while building. Empty when that was not possible.
+// The page without its data, deflated; made from web/ while building. Empty when the build could not make it.
 #pragma once
 
 #include <cstddef>

@@ -5,14 +5,14 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::size_t kMostValues = 20'000, kMostPieces = 400'000;  // Of a plan; those with more stay whole.
+constexpr std::size_t kMostValues = 20'000, kMostPieces = 400'000;  // Per plan; larger plans stay whole.
 
 bool is_allocation(const TraceEvent& event) {
   return event.kind == TraceEventKind::kAllocate || event.kind == TraceEventKind::kExisting;
 }
 
-// One of the extents does, if there are several.
-bool tells_phases(const TracePlan& plan, std::uint32_t extent) {
+// Only the first extent that holds values reports phases.
+bool reports_phases(const TracePlan& plan, std::uint32_t extent) {
   if (plan.phases.size() > kMostValues) return false;
   return std::none_of(plan.values.begin(), plan.values.end(),
                       [&](const TracePlan::Value& value) { return value.extent < extent && value.label.size > 0; });
@@ -33,10 +33,10 @@ PlanRuns::PlanRuns(const TraceFile& trace, std::size_t most) : trace_(trace) {
   std::unordered_map<const Cut*, std::size_t> seen;  // Each plan by itself: training and validation take turns.
   for (const std::uint32_t event : order) {
     Run& run = runs_.at(event);
-    run.is_told = seen[run.cut]++ % stride == 0;
-    told_ += run.is_told;
+    run.is_expanded = seen[run.cut]++ % stride == 0;
+    expanded_ += run.is_expanded;
   }
-  tell_all();
+  add_moments();
 }
 
 void PlanRuns::find_runs() {
@@ -51,7 +51,7 @@ void PlanRuns::find_runs() {
       if (found != allocated.end() && found->second == UINT32_MAX) found->second = i;
     } else if (event.kind == TraceEventKind::kPlanSteps) {
       const std::uint32_t begin = allocated.at(event.block);
-      if (begin == UINT32_MAX) continue;  // A ring has dropped it.
+      if (begin == UINT32_MAX) continue;  // The ring dropped it.
       const Cut& cut = cut_of(event.number, event.step, trace_.events[begin].size);
       if (!cut.is_sound) continue;
       Run& run = runs_[begin];
@@ -79,11 +79,11 @@ PlanRuns::Cut PlanRuns::make_cut(const TracePlan& plan, std::uint32_t extent, st
     if (value.extent != extent || value.first == value.end || value.label.size == 0) continue;
     if (++values > kMostValues) return {};
     steps[value.first].first.push_back(&value);
-    if (value.end < plan.steps) steps[value.end].second.push_back(&value);  // The last ones stay until the block goes.
+    if (value.end < plan.steps) steps[value.end].second.push_back(&value);  // Others stay until the block is freed.
   }
   Cut cut;
   std::map<std::uint32_t, std::uint32_t> phases;  // By step.
-  if (tells_phases(plan, extent))
+  if (reports_phases(plan, extent))
     for (const TracePlan::Phase& phase : plan.phases)
       if (phase.first < plan.steps) steps[phase.first], phases.emplace(phase.first, phase.name);
   cut.has_phases = !phases.empty();
@@ -135,7 +135,7 @@ PlanRuns::Cut PlanRuns::make_cut(const TracePlan& plan, std::uint32_t extent, st
 }
 
 // All but its end.
-void PlanRuns::tell_run(std::uint32_t event, const Run& run) {
+void PlanRuns::expand(std::uint32_t event, const Run& run) {
   const std::int64_t allocated = trace_.events[event].time_ns;
   auto change = run.cut->changes.begin();
   const auto tell_until = [&](std::uint64_t step, std::int64_t time) {
@@ -170,7 +170,7 @@ void PlanRuns::tell_run(std::uint32_t event, const Run& run) {
   }
 }
 
-void PlanRuns::tell_all() {
+void PlanRuns::add_moments() {
   moments_.reserve(trace_.events.size());
   for (std::uint32_t i = 0; i < trace_.events.size(); ++i) {
     const TraceEvent& event = trace_.events[i];
@@ -178,13 +178,13 @@ void PlanRuns::tell_all() {
     const auto block =
         event.kind == TraceEventKind::kFree || is_allocation(event) ? blocks_.find(event.block) : blocks_.end();
     const Run* const run = block == blocks_.end() ? nullptr : &runs_.at(block->second);
-    if (!run || !run->is_told) {
+    if (!run || !run->is_expanded) {
       moments_.push_back({.time_ns = event.time_ns, .event = i});
     } else if (i == block->second) {
-      tell_run(i, *run);
+      expand(i, *run);
     } else if (event.kind == TraceEventKind::kFree) {
       for (std::uint32_t piece = 0; piece < run->cut->pieces.size(); ++piece)
-        moments_.push_back({.time_ns = event.time_ns, .event = block->second, .piece = piece});  // If it is live still.
+        moments_.push_back({.time_ns = event.time_ns, .event = block->second, .piece = piece});  // If it is still live.
       if (run->cut->has_phases)
         moments_.push_back({.time_ns = event.time_ns, .event = block->second, .piece = TraceMoment::kPhasesEnd});
     }

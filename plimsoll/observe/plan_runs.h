@@ -1,10 +1,10 @@
-// PlanRuns: the moments of a trace in order, with blocks of plans told as what lies inside of them.
+// PlanRuns: the moments of a trace in order, with the blocks of plans expanded into the values inside them.
 //
-// A block that a plan ran in is cut into pieces, at each time without gaps: one for each value that is live, and the
-// unused rest. Pieces come and go as the steps of the plan do. Between two steps pieces end before others begin; at all
-// other times their sizes add up to the block's.
-// Where a plan says what its steps are for, each phase is a moment too, and the end of the last one.
-// Where that would make more than `most` moments, only every n-th run of a plan is told so; the others stay one block.
+// A block that a plan ran in is cut into pieces that always cover it: one for each live value, and the unused rest.
+// Pieces begin and end with the steps of the plan. Between two steps pieces end before others begin; at all other times
+// their sizes add up to the block's.
+// Where a plan names the phases of its steps, each phase is a moment too, and so is the end of the last one.
+// If this would make more than `most` moments, only every n-th run of a plan is expanded; the others stay one block.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 namespace plimsoll {
 
 struct PlanPiece {
-  const TraceEvent* value = nullptr;   // What it is; nullptr: nothing lies there now.
+  const TraceEvent* value = nullptr;   // The value; nullptr: unused now.
   std::uint64_t offset = 0, size = 0;  // In the extent.
 };
 
@@ -30,7 +30,7 @@ struct TraceMoment {
   std::uint32_t event = 0;
   std::uint32_t piece = kNoPiece;
   bool is_birth = false;
-  std::uint32_t name = 0;  // Of the phase that begins.
+  std::uint32_t name = 0;  // The phase that begins.
 };
 
 class PlanRuns {
@@ -40,13 +40,13 @@ class PlanRuns {
   const std::vector<TraceMoment>& moments() const noexcept { return moments_; }
   const PlanPiece& piece(const TraceMoment& moment) const { return runs_.at(moment.event).cut->pieces[moment.piece]; }
   std::size_t num_pieces(std::uint32_t event) const { return runs_.at(event).cut->pieces.size(); }
-  // Whether an event allocates a block of a plan whose contents are not told.
+  // Whether an event allocates a block of a plan that is not expanded.
   bool is_whole(std::uint32_t event) const {
     const auto run = runs_.find(event);
-    return run != runs_.end() && !run->second.is_told;
+    return run != runs_.end() && !run->second.is_expanded;
   }
   std::uint64_t runs() const noexcept { return runs_.size(); }
-  std::uint64_t told() const noexcept { return told_; }
+  std::uint64_t expanded() const noexcept { return expanded_; }
 
  private:
   // An extent of a plan, cut up.
@@ -54,32 +54,32 @@ class PlanRuns {
     struct Change {
       std::uint32_t step, piece;
       bool is_birth = false;
-      std::uint32_t name = 0;  // Of a phase.
+      std::uint32_t name = 0;  // The phase.
     };
     std::vector<PlanPiece> pieces;
     std::vector<Change> changes;  // By step; ends before births.
-    bool is_sound = false;        // Nothing overlaps, nothing reaches beyond.
+    bool is_sound = false;        // No piece overlaps another or exceeds the block.
     bool has_phases = false;
   };
   struct Run {  // In a block.
     const Cut* cut = nullptr;
-    std::vector<std::uint32_t> steps;  // Events that tell of its steps.
-    std::int64_t freed_ns = -1;        // When its block was; -1: never.
-    bool is_told = false;
+    std::vector<std::uint32_t> steps;  // The events of its steps.
+    std::int64_t freed_ns = -1;        // When its block was freed; -1: never.
+    bool is_expanded = false;
   };
 
   const Cut& cut_of(std::uint64_t plan, std::uint32_t extent, std::uint64_t bytes);
   static Cut make_cut(const TracePlan& plan, std::uint32_t extent, std::uint64_t bytes);
   void find_runs();
-  void tell_run(std::uint32_t event, const Run& run);
-  void tell_all();
+  void expand(std::uint32_t event, const Run& run);
+  void add_moments();
 
   const TraceFile& trace_;
   std::map<std::tuple<std::uint64_t, std::uint32_t, std::uint64_t>, std::unique_ptr<Cut>> cuts_;
   std::unordered_map<std::uint32_t, Run> runs_;              // By the event of the block's allocation.
-  std::unordered_map<std::uint64_t, std::uint32_t> blocks_;  // Ids of such blocks: that event.
+  std::unordered_map<std::uint64_t, std::uint32_t> blocks_;  // From the ids of such blocks to that event.
   std::vector<TraceMoment> moments_;
-  std::uint64_t told_ = 0;
+  std::uint64_t expanded_ = 0;
 };
 
 }  // namespace plimsoll

@@ -60,11 +60,11 @@ class PlanRunsTest : public testing::Test {
   TraceMaker trace_;
 };
 
-TEST_F(PlanRunsTest, CutABlockIntoTheValuesThatLieInItAndTheUnusedRest) {
+TEST_F(PlanRunsTest, CutABlockIntoTheValuesInItAndTheUnusedRest) {
   run({100, 200, 300, 400});
   const TraceHistory history = make_trace_history(trace_.file);
   EXPECT_EQ(history.plan_runs, 1u);
-  EXPECT_EQ(history.told_plan_runs, 1u);
+  EXPECT_EQ(history.expanded_plan_runs, 1u);
   std::map<std::string, const TracedBlock*> named;
   for (const TracedBlock& block : history.blocks) {
     if (!history.labels[block.label].is_unused) named[name_of(history, block)] = &block;
@@ -72,12 +72,12 @@ TEST_F(PlanRunsTest, CutABlockIntoTheValuesThatLieInItAndTheUnusedRest) {
     EXPECT_NE(block.died, TracedBlock::kNever);
   }
   ASSERT_EQ(named.size(), 3u);  // The block itself is not among them: its bytes count once.
-  const std::int64_t told = trace_.file.events[1].time_ns;
+  const std::int64_t reported = trace_.file.events[1].time_ns;
   EXPECT_EQ(history.times[named["matmul"]->born], trace_.file.events[0].time_ns);
-  EXPECT_EQ(history.times[named["matmul"]->died], told - 700);
-  EXPECT_EQ(history.times[named["relu"]->born], told - 900);
-  EXPECT_EQ(history.times[named["relu"]->died], told - 400);
-  EXPECT_EQ(history.times[named["gradient"]->born], told - 700);
+  EXPECT_EQ(history.times[named["matmul"]->died], reported - 700);
+  EXPECT_EQ(history.times[named["relu"]->born], reported - 900);
+  EXPECT_EQ(history.times[named["relu"]->died], reported - 400);
+  EXPECT_EQ(history.times[named["gradient"]->born], reported - 700);
   EXPECT_EQ(history.times[named["gradient"]->died], history.times.back());
   EXPECT_EQ(named["relu"]->offset, 1024u + 256);
   for (const auto& [time, total] : totals(history)) EXPECT_EQ(total, time == history.times.back() ? 0u : 320u) << time;
@@ -122,10 +122,10 @@ TEST_F(PlanRunsTest, MarkThePhasesOfTheirStepsAndWhatComesAfter) {
     wanted.push_back(after);
   }
   ASSERT_EQ(phases, wanted);
-  const std::int64_t allocated = trace_.file.events[1].time_ns, told = trace_.file.events[2].time_ns;
+  const std::int64_t allocated = trace_.file.events[1].time_ns, reported = trace_.file.events[2].time_ns;
   EXPECT_EQ(times[0], allocated);
-  EXPECT_EQ(times[1], told - 900);
-  EXPECT_EQ(times[2], told - 400);
+  EXPECT_EQ(times[1], reported - 900);
+  EXPECT_EQ(times[2], reported - 400);
   EXPECT_EQ(times[3], trace_.file.events[4].time_ns);
   EXPECT_TRUE(std::is_sorted(times.begin(), times.end()));
   EXPECT_EQ(moments[0], 0u);
@@ -159,19 +159,19 @@ TEST_F(PlanRunsTest, ThatFailedKeepWhatTheyHadUntilTheEnd) {
   EXPECT_EQ(totals(history).rbegin()->second, 0u);
 }
 
-TEST_F(PlanRunsTest, BeyondTheMostMomentsAreToldForEveryNth) {
+TEST_F(PlanRunsTest, BeyondTheMostMomentsAreExpandedForEveryNth) {
   for (int i = 0; i < 10; ++i) run();
   const TraceHistory all = make_trace_history(trace_.file), some = make_trace_history(trace_.file, 50);
-  EXPECT_EQ(all.told_plan_runs, 10u);
+  EXPECT_EQ(all.expanded_plan_runs, 10u);
   EXPECT_EQ(some.plan_runs, 10u);
-  EXPECT_LT(some.told_plan_runs, 10u);
-  EXPECT_GT(some.told_plan_runs, 0u);
+  EXPECT_LT(some.expanded_plan_runs, 10u);
+  EXPECT_GT(some.expanded_plan_runs, 0u);
   EXPECT_LT(some.times.size(), all.times.size());
   EXPECT_EQ(summarize(some).peak_bytes, summarize(all).peak_bytes);
   EXPECT_EQ(summarize(some).peak_unused_bytes, summarize(all).peak_unused_bytes);
 }
 
-TEST_F(PlanRunsTest, OfPlansThatCannotBeTrueStayWhole) {
+TEST_F(PlanRunsTest, OfImpossiblePlansStayWhole) {
   TracePlan& plan = trace_.file.plans[0];
   const TracePlan sound = plan;
   plan.values.push_back(value("overlaps", 64, 128, 0, 4));
@@ -188,9 +188,9 @@ TEST_F(PlanRunsTest, OfPlansThatCannotBeTrueStayWhole) {
   EXPECT_EQ(make_trace_history(trace_.file).plan_runs, 1u);
 }
 
-TEST_F(PlanRunsTest, WhoseBlockIsUnknownAreNotTold) {
+TEST_F(PlanRunsTest, WithAnUnknownBlockAreNotExpanded) {
   run();
-  trace_.file.events.erase(trace_.file.events.begin());  // As a ring would.
+  trace_.file.events.erase(trace_.file.events.begin());  // As a ring does.
   const TraceHistory history = make_trace_history(trace_.file);
   EXPECT_EQ(history.plan_runs, 0u);
   EXPECT_EQ(history.blocks.size(), 0u);

@@ -28,12 +28,12 @@ struct Range {
   std::uintptr_t from, to;
 };
 
-// What smaps says of all mappings, added up.
+// The totals of all mappings in smaps.
 struct Mappings {
   std::size_t resident = 0, arenas = 0, files = 0;
 };
 
-// One mapping's head: "7f00-7f10 rw-p 00000000 08:01 123   /usr/lib/x.so". False for lines of another kind.
+// The first line of a mapping: "7f00-7f10 rw-p 00000000 08:01 123   /usr/lib/x.so". False for other lines.
 bool parse_head(std::string_view line, Range& range, bool& of_file) {
   const char* const end = line.data() + line.size();
   const auto from = std::from_chars(line.data(), end, range.from, 16);
@@ -110,7 +110,7 @@ ResidentParts resident_parts() {
   parts.workspaces = take(workspaces, in_arenas);
   parts.caches = take(cached, in_arenas);
   parts.tensors = take(live - workspaces - cached, in_arenas);
-  parts.caches += in_arenas;  // Pages that nothing lives on.
+  parts.caches += in_arenas;  // Pages without blocks.
   parts.libraries = mappings.files;
   std::size_t others = mappings.resident - mappings.arenas - mappings.files;
   parts.metadata = take(metadata, others);

@@ -84,7 +84,7 @@ TEST(ResidentParts, LeaveOutWhatWasNeverWritten) {
   arena.deallocate(untouched);
 }
 
-TEST(MemoryMonitor, CallsBackUntilItGoes) {
+TEST(MemoryMonitor, CallsBackUntilItIsDestroyed) {
   std::atomic<int> calls{0};
   {
     const MemoryMonitor monitor({.every = std::chrono::milliseconds(5)}, [&](const MemorySample& sample) {
@@ -99,7 +99,7 @@ TEST(MemoryMonitor, CallsBackUntilItGoes) {
   EXPECT_EQ(calls, last);
 }
 
-TEST(MemoryMonitor, OutlivesACallbackThatThrows) {
+TEST(MemoryMonitor, SurvivesACallbackThatThrows) {
   std::atomic<int> calls{0};
   const MemoryMonitor monitor({.every = std::chrono::milliseconds(1)}, [&](const MemorySample&) {
     ++calls;
@@ -108,7 +108,7 @@ TEST(MemoryMonitor, OutlivesACallbackThatThrows) {
   while (calls < 2) std::this_thread::yield();
 }
 
-TEST(MemoryMonitor, RefusesIntervalsAndCallbacksThatAreNone) {
+TEST(MemoryMonitor, RefusesInvalidIntervalsAndEmptyCallbacks) {
   EXPECT_THROW(MemoryMonitor({.every = std::chrono::milliseconds(0)}, [](const MemorySample&) {}), InvalidArgument);
   EXPECT_THROW(MemoryMonitor({}, nullptr), InvalidArgument);
 }

@@ -4,6 +4,7 @@
 #include <zlib.h>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/rounding.h"
 
 namespace plimsoll {
 namespace {
@@ -11,7 +12,7 @@ namespace {
 std::string base64(std::string_view bytes) {
   constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::string text;
-  text.reserve((bytes.size() + 2) / 3 * 4);
+  text.reserve(divide_up(bytes.size(), 3) * 4);
   for (std::size_t i = 0; i < bytes.size(); i += 3) {
     std::uint32_t group = 0;
     const std::size_t count = std::min<std::size_t>(3, bytes.size() - i);

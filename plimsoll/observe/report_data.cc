@@ -1,4 +1,4 @@
-// What the page reads: a head in JSON and columns of numbers, each in an element of its own.
+// What the page reads: a head in JSON and columns of numbers, each in its own element.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ std::uint32_t clipped(std::uint64_t value) {
 class Writer {
  public:
   void head(const Json& json) { element("head", 0, 0, pack_bytes(json_text(json))); }
-  // In pieces of at most kPieceBytes, so that no one of them keeps a browser busy.
+  // In pieces of at most kPieceBytes, so that none keeps a browser busy.
   void column(const char* name, const Column& numbers) {
     constexpr std::size_t kNumbers = kPieceBytes / 4;
     for (std::size_t at = 0; at < numbers.size(); at += kNumbers) {
@@ -48,7 +48,7 @@ class Writer {
   std::string text_;
 };
 
-// Numbers for the texts of marks.
+// Numbers the texts of marks.
 class Texts {
  public:
   std::uint32_t number(const std::string& text) {
@@ -129,8 +129,8 @@ void write_marks(const TraceHistory& history, std::int64_t tick, Writer& out, Te
     time.push_back(ticks.next(mark.time_ns));
     number.push_back(clipped(mark.number));
     std::string said = mark.text;
-    if (mark.kind == MarkKind::kRefused && said.empty()) {  // By an older recorder.
-      said = "asked for by " + history.names[mark.op];
+    if (mark.kind == MarkKind::kRefused && said.empty()) {  // From an older recorder.
+      said = "requested by " + history.names[mark.op];
       if (mark.scope != 0) said += " in " + history.names[mark.scope];
     }
     text.push_back(texts.number(said));

@@ -29,7 +29,7 @@ Json devices_of(const TraceHistory& history, const RunSummary& run) {
   return devices;
 }
 
-// The first of them; `refusals` counts all.
+// Only the first ones; `refusals` counts all.
 Json refused_of(const TraceHistory& history) {
   constexpr std::size_t kMost = 100;
   Json result = Json::array();
@@ -94,7 +94,7 @@ Json report_document(const TraceHistory& history, const RunSummary& run, const s
   document["peak_phase"] = run.peak_phase;
   document["peak_by_category"] = by_category(run.peak_by_category);
   document["peak_unused_plan_bytes"] = run.peak_unused_bytes;
-  document["plan_runs"] = {{"all", history.plan_runs}, {"shown", history.told_plan_runs}};
+  document["plan_runs"] = {{"all", history.plan_runs}, {"shown", history.expanded_plan_runs}};
   document["reserved_at_peak_bytes"] = run.reserved_at_peak;
   document["peak_reserved_bytes"] = run.peak_reserved_bytes;
   document["live_at_start_bytes"] = run.live_at_start;

@@ -16,8 +16,8 @@ std::string inflated_template() {
   const PageTemplate page = page_template();
   if (page.bytes == 0)
     throw Unsupported(
-        "report: this library was built without the page, for want of Node or npm; install both (tools/setup page) and "
-        "build again");
+        "report: this library was built without the page because Node or npm was missing; install both (tools/setup "
+        "page) and build again");
   std::string text(page.bytes, '\0');
   uLongf size = page.bytes;
   const int code = uncompress(reinterpret_cast<Bytef*>(text.data()), &size, page.deflated.data(), page.deflated.size());

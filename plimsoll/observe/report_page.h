@@ -1,4 +1,4 @@
-// The report: one HTML file, offline, that shows a run's memory to a person.
+// The report: one offline HTML file that shows a run's memory.
 //
 //   {
 //     TraceRecorder recorder({.path = "run.trace"});
@@ -6,8 +6,8 @@
 //   }
 //   write_report("run.trace", "report.html");     // opens from disk in any browser
 //
-// All events are in it: the page shows less of them where there is no room, and more when one looks closer.
-// Thread safety: plain functions. Cost: for 10^6 events about two seconds and 200 MB, and a file of some 5 MB.
+// It contains all events: the page shows fewer where there is no room, and more when you zoom in. Thread safety: plain
+// functions. Cost: for 10^6 events about two seconds and 200 MB, and a file of some 5 MB.
 #pragma once
 
 #include <filesystem>
@@ -28,7 +28,7 @@ PLIMSOLL_API void write_report(const std::filesystem::path& trace, const std::fi
 PLIMSOLL_API std::string report_page(const TraceHistory& history, const RunSummary& run,
                                      const std::vector<Finding>& findings, const std::string& title);
 
-// What the page reads: elements to be put into it. For report_page() and for tests.
+// The page's data, as elements to insert into it. For report_page() and tests.
 PLIMSOLL_API std::string report_data(const TraceHistory& history, const RunSummary& run,
                                      const std::vector<Finding>& findings, const std::string& title);
 

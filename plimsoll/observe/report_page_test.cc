@@ -43,7 +43,7 @@ std::string unpacked(const std::string& text, std::size_t bytes) {
   return result;
 }
 
-// The numbers of a column in the data; empty when it is not there.
+// The numbers of a column in the data; empty when missing.
 std::vector<std::uint32_t> column(const std::string& data, const std::string& name) {
   std::vector<std::uint32_t> numbers;
   const std::regex element("data-column=\"" + name + "\" data-count=\"([0-9]+)\" data-planes=\"([0-9])\">([^<]*)<");
@@ -98,7 +98,7 @@ TEST(ReportData, HoldsEveryBlock) {
   EXPECT_EQ(column(data, "slack"), (std::vector<std::uint32_t>{28, 0}));
   EXPECT_EQ(column(data, "mark_kind"), (std::vector<std::uint32_t>{0}));
   EXPECT_EQ(column(data, "commit_bytes"), (std::vector<std::uint32_t>{1 << 15}));
-  EXPECT_THAT(column(data, "arena"), testing::IsEmpty());  // There is but one.
+  EXPECT_THAT(column(data, "arena"), testing::IsEmpty());  // There is only one.
 }
 
 TEST(ReportData, CountsLongWaitsInCoarserTicks) {

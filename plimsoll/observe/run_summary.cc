@@ -102,8 +102,8 @@ class Walk {
     run_.peak_phase = phase_ ? phase_->text : "";
   }
 
-  // The line of the picture: that of the budget that refused most; else of the one that came nearest to its limit;
-  // else the devices' limit.
+  // The limit line of the chart: the limit of the budget that refused most; else of the one that came nearest to its
+  // limit; else that of the devices.
   void choose_limit() {
     const std::vector<BudgetPeak> peaks = budget_peaks(history_);
     const BudgetPeak* nearest = refused_ ? budget_that_refused(history_, peaks, *refused_) : nullptr;
@@ -131,9 +131,9 @@ class Walk {
   std::uint64_t unused_ = 0;
   std::uint64_t total_ = 0, requested_ = 0, all_reserved_ = 0;
   BytesByCategory by_category_{};
-  std::vector<std::uint64_t> live_, reserved_;  // Of each arena.
+  std::vector<std::uint64_t> live_, reserved_;  // Per arena.
   const TracedMark* phase_ = nullptr;
-  const TracedMark* refused_ = nullptr;  // The largest request of those.
+  const TracedMark* refused_ = nullptr;  // The largest refused request.
 };
 
 }  // namespace

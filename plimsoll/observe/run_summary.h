@@ -1,4 +1,4 @@
-// RunSummary: a run's memory in numbers: its peak, who was there, each step.
+// RunSummary: a run's memory in numbers: its peak, what was live then, each step.
 //
 //   const RunSummary run = summarize(history);
 //   format_bytes(run.peak_bytes)                       // of all devices together
@@ -31,10 +31,10 @@ struct ArenaSummary {
   std::uint64_t peak_bytes = 0, peak_reserved_bytes = 0, live_at_end = 0;
 };
 
-// How near a limit was. What is held outside of a budget does not count against it.
+// How near a limit was. What is held outside a budget does not count against it.
 struct LimitUse {
   std::uint64_t limit_bytes = 0, peak_bytes = 0, outside_bytes = 0;
-  std::uint32_t moment = 0;  // Of its peak.
+  std::uint32_t moment = 0;  // When it peaked.
   BytesByCategory by_category{};
 };
 
@@ -43,22 +43,22 @@ struct RunSummary {
   std::uint32_t peak_moment = 0;
   std::int64_t peak_ns = 0;
   BytesByCategory peak_by_category{};
-  std::uint64_t peak_unused_bytes = 0;  // Of that: parts of plans' blocks that no value lay in; counted as workspace.
-  std::optional<std::uint64_t> peak_step;  // The step in whose course it was.
+  std::uint64_t peak_unused_bytes = 0;     // The part in plans' blocks that no value used; counted as workspace.
+  std::optional<std::uint64_t> peak_step;  // The step in which it occurred.
   std::string peak_phase;
   std::uint64_t reserved_at_peak = 0, peak_reserved_bytes = 0;
   std::uint64_t live_at_start = 0, live_at_end = 0;
   std::uint64_t refusals = 0;
   std::vector<ArenaSummary> arenas;
   std::vector<StepSummary> steps;
-  std::string limit_name;         // Of the line that must not be passed: a budget's or a device's.
-  std::uint64_t limit_bytes = 0;  // Where that line is among all bytes in use; 0 when none is known.
+  std::string limit_name;         // The limit's name: a budget's or a device's.
+  std::uint64_t limit_bytes = 0;  // The limit in terms of all bytes in use; 0 when none is known.
   LimitUse limit;
 };
 
 PLIMSOLL_API RunSummary summarize(const TraceHistory& history);
 
-// Of moments with equally many bytes the peak is one at which plans leave least of them unused.
+// Among moments with the same bytes, the peak is one at which plans leave the least unused.
 //
 // Live blocks at a moment, largest first.
 std::vector<std::uint32_t> live_blocks(const TraceHistory& history, std::uint32_t moment);

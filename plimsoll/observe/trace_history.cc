@@ -39,7 +39,7 @@ class Builder {
 
   TraceHistory run() && {
     out_.plan_runs = runs_.runs();
-    out_.told_plan_runs = runs_.told();
+    out_.expanded_plan_runs = runs_.expanded();
     for (const TraceMoment& moment : runs_.moments()) {
       if (moment.piece == TraceMoment::kNoPiece)
         add(trace_.events[moment.event], runs_.is_whole(moment.event));
@@ -68,7 +68,7 @@ class Builder {
       case TraceEventKind::kArenaEnded:
         return arena_ended(event);
       case TraceEventKind::kPlanSteps:
-        return;  // Told by the pieces.
+        return;  // Its pieces replace it.
       default:
         mark(event);
     }
@@ -76,7 +76,7 @@ class Builder {
 
   void born(const TraceEvent& event, bool whole_plan) {
     const auto [place, is_new] = live_.try_emplace(event.block, static_cast<std::uint32_t>(out_.blocks.size()));
-    if (!is_new) return;  // It was there and was told again.
+    if (!is_new) return;  // Recorded twice.
     out_.existing += event.kind == TraceEventKind::kExisting;
     TracedLabel label = label_fields(event);
     label.is_unused = whole_plan;
@@ -102,18 +102,18 @@ class Builder {
   }
 
   // Pieces have ids that no block has.
-  void add_piece(const TraceMoment& told) {
-    std::vector<std::uint64_t>& ids = piece_ids_[told.event];
-    if (ids.empty()) ids.resize(runs_.num_pieces(told.event), 0);
-    if (!told.is_birth) {
-      if (const std::uint64_t id = std::exchange(ids[told.piece], 0); live_.count(id) != 0) died(id, told.time_ns);
+  void add_piece(const TraceMoment& change) {
+    std::vector<std::uint64_t>& ids = piece_ids_[change.event];
+    if (ids.empty()) ids.resize(runs_.num_pieces(change.event), 0);
+    if (!change.is_birth) {
+      if (const std::uint64_t id = std::exchange(ids[change.piece], 0); live_.count(id) != 0) died(id, change.time_ns);
       return;
     }
-    const TraceEvent& extent = trace_.events[told.event];
-    const PlanPiece& piece = runs_.piece(told);
-    ids[told.piece] = next_piece_id_--;
-    live_.emplace(ids[told.piece], static_cast<std::uint32_t>(out_.blocks.size()));
-    out_.existing += extent.kind == TraceEventKind::kExisting && told.time_ns == extent.time_ns;
+    const TraceEvent& extent = trace_.events[change.event];
+    const PlanPiece& piece = runs_.piece(change);
+    ids[change.piece] = next_piece_id_--;
+    live_.emplace(ids[change.piece], static_cast<std::uint32_t>(out_.blocks.size()));
+    out_.existing += extent.kind == TraceEventKind::kExisting && change.time_ns == extent.time_ns;
     TracedLabel label = label_fields(piece.value ? *piece.value : extent);
     if (!piece.value) {
       label = {.op = extent.op, .scope = extent.scope, .name = name_number("unused now"), .category = extent.category};
@@ -127,21 +127,22 @@ class Builder {
                            .size = piece.size,
                            .requested = piece.value ? piece.value->requested : piece.size,
                            .offset = extent.offset + piece.offset});
-    moment(told.time_ns, static_cast<std::uint32_t>(out_.blocks.size() - 1));
+    moment(change.time_ns, static_cast<std::uint32_t>(out_.blocks.size() - 1));
   }
 
-  // Of a plan. After its last one, what was before goes on.
-  void add_phase(const TraceMoment& told) {
+  // A phase of a plan. After its last one, the phase before the plan continues.
+  void add_phase(const TraceMoment& change) {
     std::string text;
-    if (told.piece == TraceMoment::kPhase) {
-      phases_before_.try_emplace(told.event, phase_);
-      text = out_.names[told.name];
-    } else if (const auto before = phases_before_.extract(told.event)) {
+    if (change.piece == TraceMoment::kPhase) {
+      phases_before_.try_emplace(change.event, phase_);
+      text = out_.names[change.name];
+    } else if (const auto before = phases_before_.extract(change.event)) {
       text = before.mapped().empty() ? "between steps" : before.mapped();
     }
     if (text.empty() || text == phase_) return;
     phase_ = text;
-    out_.marks.push_back({.kind = MarkKind::kPhase, .moment = now(), .time_ns = told.time_ns, .text = std::move(text)});
+    out_.marks.push_back(
+        {.kind = MarkKind::kPhase, .moment = now(), .time_ns = change.time_ns, .text = std::move(text)});
   }
 
   void arena_ended(const TraceEvent& event) {
@@ -178,14 +179,14 @@ class Builder {
     return place->second;
   }
 
-  // Of a name that records brought.
+  // The number of a name that came from a record.
   std::uint32_t name_number(const std::string& name) {
     const auto [place, is_new] = names_.try_emplace(name, static_cast<std::uint32_t>(out_.names.size()));
     if (is_new) out_.names.push_back(name);
     return place->second;
   }
 
-  // Names that came after their blocks; they count for all of the blocks' lives.
+  // Names given after the blocks were made; they apply to the blocks' whole lives.
   void apply_names() {
     for (const TracedName& named : std::exchange(named_, {})) {
       const auto block = live_.find(named.block);
@@ -201,7 +202,7 @@ class Builder {
     TracedMark mark{.moment = now(), .arena = event.arena, .time_ns = event.time_ns};
     if (event.kind == TraceEventKind::kStep) {
       if (std::exchange(last_step_, event.number) == event.number)
-        return;  // Said twice: by a loop and by what it calls.
+        return;  // Marked twice: by a loop and by what it calls.
       mark.kind = MarkKind::kStep;
       mark.number = event.number;
     } else if (event.kind == TraceEventKind::kRefused) {
@@ -227,15 +228,15 @@ class Builder {
   const TraceFile& trace_;
   const PlanRuns runs_;
   TraceHistory out_;
-  std::unordered_map<std::uint32_t, std::vector<std::uint64_t>> piece_ids_;  // Of runs; 0: not live.
+  std::unordered_map<std::uint32_t, std::vector<std::uint64_t>> piece_ids_;  // By run; 0: not live.
   std::uint64_t next_piece_id_ = UINT64_MAX;
-  std::string phase_;                                             // That was marked last.
+  std::string phase_;                                             // The last one marked.
   std::unordered_map<std::uint32_t, std::string> phases_before_;  // By run: phase_ before its own.
   std::unordered_map<std::uint64_t, std::uint32_t> live_;         // Block ids to blocks.
   std::unordered_map<TracedLabel, std::uint32_t, LabelHash> labels_;
   std::optional<std::uint64_t> last_step_;
   std::vector<TracedName> named_;                         // Not yet applied.
-  std::unordered_map<std::string, std::uint32_t> names_;  // Those that records brought.
+  std::unordered_map<std::string, std::uint32_t> names_;  // Names from records.
 };
 
 }  // namespace

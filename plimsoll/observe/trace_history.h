@@ -1,12 +1,12 @@
-// TraceHistory: a trace told as the lives of its blocks. What reports and findings are made from.
+// TraceHistory: a trace as the lives of its blocks, from which reports and findings are made.
 //
 //   const TraceHistory history = make_trace_history(read_trace_file("run.trace"));
 //   for (const TracedBlock& block : history.blocks)
 //     if (block.died == TracedBlock::kNever) std::cout << history.names[history.labels[block.label].op] << '\n';
 //
 // A moment is the position of an allocation or a free among all of them; what is live "at" it is live after it. A block
-// that a plan ran in is told as the values that lay in it, and the unused rest: as blocks of their own (plan_runs.h).
-// Plain data. Thread safety: that of plain data. Cost: about 30 bytes a moment.
+// that a plan ran in appears as the values inside it and the unused rest, each a block of its own (plan_runs.h).
+// Thread safety: plain data. Cost: about 30 bytes per moment.
 #pragma once
 
 #include <array>
@@ -24,18 +24,18 @@ namespace plimsoll {
 struct TracedBlock {
   static constexpr std::uint32_t kNever = UINT32_MAX;
   std::uint32_t born = 0;       // The moment of its allocation.
-  std::uint32_t died = kNever;  // That of its free.
+  std::uint32_t died = kNever;  // The moment it was freed.
   std::uint32_t label = 0, arena = 0, thread = 0;
   std::uint64_t size = 0, requested = 0, offset = 0;
 };
 
-// What many blocks have in common. Names are indices into the history's names.
+// What many blocks share. Names are indices into the history's names.
 struct TracedLabel {
   std::uint32_t op = 0, scope = 0, name = 0, budget = 0, site = 0;
   Category category = Category::kOther;
   std::uint8_t dtype = 0, rank = 0;
   bool has_shape = false;
-  bool is_unused = false;  // A part of a plan's block that no value is known to lie in.
+  bool is_unused = false;  // A part of a plan's block that no known value uses.
   std::array<std::uint32_t, BlockLabel::kSizes> sizes{};
 
   bool operator==(const TracedLabel&) const = default;
@@ -45,14 +45,14 @@ enum class MarkKind : std::uint8_t { kStep, kPhase, kText, kRefused, kLadder };
 
 struct TracedMark {
   MarkKind kind = MarkKind::kText;
-  std::uint32_t moment = 0;  // The first one after it.
+  std::uint32_t moment = 0;  // The first moment after it.
   std::uint32_t arena = 0;
   std::int64_t time_ns = 0;
   std::uint64_t number = 0;              // A step's number; bytes asked for; bytes a rung freed.
-  std::uint32_t op = 0, scope = 0;       // Of a refused request, as the next two lines.
-  std::uint32_t budget = 0, device = 0;  // Which one refused: the budget, or where it has no name, the device.
+  std::uint32_t op = 0, scope = 0;       // For a refused request, like the next two lines.
+  std::uint32_t budget = 0, device = 0;  // Which one refused: the budget or, if that has no name, the device.
   std::uint64_t limit = 0, in_use = 0, sufficient = 0;  // Bytes; 0 where the trace is too old to know.
-  std::string text;                                     // A phase's name, a rung's, what a refusal said, or any text.
+  std::string text;                                     // A phase's or rung's name, a refusal's message, or any text.
 };
 
 struct TracedCommit {
@@ -63,7 +63,7 @@ struct TracedCommit {
 struct TracedBudget {
   std::string name, parent;
   std::uint64_t limit = 0;
-  std::uint32_t moment = 0;  // The first one after it was made.
+  std::uint32_t moment = 0;  // The first moment after it was made.
 };
 
 struct TracedForecast {
@@ -85,7 +85,7 @@ struct TracedHolder {
   bool opened = false, closed = false;
   std::int64_t opened_ns = 0, closed_ns = 0;
   std::uint32_t opened_moment = 0, closed_moment = 0;
-  std::vector<Size> sizes;  // What it was said to hold, in the order of time.
+  std::vector<Size> sizes;  // Its recorded sizes, in order of time.
 };
 
 struct TraceHistory {
@@ -93,16 +93,16 @@ struct TraceHistory {
   std::vector<TraceArena> arenas;
   std::vector<TracedLabel> labels;
   std::vector<TracedBlock> blocks;    // By birth.
-  std::vector<std::int64_t> times;    // Of each moment, nanoseconds since recording began.
-  std::vector<std::uint32_t> owner;   // Of each moment: its block.
+  std::vector<std::int64_t> times;    // By moment: nanoseconds since recording began.
+  std::vector<std::uint32_t> owner;   // By moment: its block.
   std::vector<TracedCommit> commits;  // By moment.
   std::vector<TracedMark> marks;      // By time.
   std::vector<TracedBudget> budgets;  // In the order they were made.
   std::vector<TracedHolder> holders;
   TracedForecast forecast;
   std::uint64_t events = 0, dropped_events = 0, unknown_frees = 0;
-  std::uint64_t plan_runs = 0, told_plan_runs = 0;  // Blocks of plans; those that are cut into what lies in them.
-  std::size_t existing = 0;                         // Blocks that were there when recording began.
+  std::uint64_t plan_runs = 0, expanded_plan_runs = 0;  // Blocks of plans; those expanded into their values.
+  std::size_t existing = 0;                             // Blocks that existed when recording began.
   std::int64_t duration_ns = 0, start_unix_ns = 0;
   bool ring = false, complete = true;
   std::uint32_t process = 0;
@@ -110,7 +110,7 @@ struct TraceHistory {
   bool is_birth(std::uint32_t moment) const { return blocks[owner[moment]].born == moment; }
 };
 
-// `most_planned`: moments inside of plans that are told; beyond, only every n-th run of a plan is.
+// `most_planned`: the most moments inside plans; beyond that, only every n-th run of a plan is expanded.
 PLIMSOLL_API TraceHistory make_trace_history(const TraceFile& trace, std::size_t most_planned = 600'000);
 
 }  // namespace plimsoll

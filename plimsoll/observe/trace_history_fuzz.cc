@@ -1,4 +1,4 @@
-// Whatever a trace file holds, if it can be read it can be told: history, summary and findings.
+// Any trace file that can be read yields a history, a summary and findings.
 #include "plimsoll/base/error.h"
 #include "plimsoll/observe/findings.h"
 #include "plimsoll/observe/run_summary.h"
@@ -8,7 +8,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   limits.max_events = 10'000;
   limits.max_names = 10'000;
   limits.max_arenas = 1000;
-  limits.verify_checksums = false;  // Else nothing behind them would be reached.
+  limits.verify_checksums = false;  // Otherwise nothing behind them would be reached.
   try {
     const plimsoll::TraceFile file = plimsoll::parse_trace(std::as_bytes(std::span(data, size)), limits);
     const plimsoll::TraceHistory history = plimsoll::make_trace_history(file, 10'000);

@@ -9,7 +9,7 @@
 namespace plimsoll {
 namespace {
 
-TEST(TraceHistory, TellsTheLivesOfBlocks) {
+TEST(TraceHistory, FollowsBlocksFromBirthToDeath) {
   TraceMaker trace;
   const auto a = trace.allocate(100), b = trace.allocate(64);
   trace.free(a);
@@ -24,7 +24,7 @@ TEST(TraceHistory, TellsTheLivesOfBlocks) {
   EXPECT_EQ(history.times, (std::vector<std::int64_t>{1000, 2000, 3000}));
 }
 
-TEST(TraceHistory, ForgivesWhatRingsAndRacesLeave) {
+TEST(TraceHistory, ToleratesWhatRingsAndRacesLeave) {
   TraceMaker trace;
   trace.free(99);  // Its allocation fell out of the ring.
   const auto a = trace.allocate(64);
@@ -73,7 +73,7 @@ TEST(TraceHistory, ReadsRecordsAndLeavesOtherTextsAlone) {
   EXPECT_EQ(history.marks[6].text, "hello {}");
 }
 
-TEST(TraceHistory, GivesBlocksTheNamesThatCameLater) {
+TEST(TraceHistory, AppliesNamesThatCameLater) {
   TraceMaker trace;
   const auto a = trace.allocate(64, {.op = "random_uniform"}), b = trace.allocate(64, {.op = "random_uniform"});
   trace.text(R"(@named {"block":)" + std::to_string(a) + R"(,"category":"parameters","name":"lstm/kernel"})");
@@ -87,7 +87,7 @@ TEST(TraceHistory, GivesBlocksTheNamesThatCameLater) {
   EXPECT_TRUE(history.marks.empty());
 }
 
-TEST(TraceHistory, TakesAStepThatIsSaidTwiceAsOne) {
+TEST(TraceHistory, CountsAStepThatIsMarkedTwiceOnce) {
   TraceMaker trace;
   for (const int number : {0, 0, 1, 1, 1, 0}) trace.step(static_cast<std::uint64_t>(number));
   EXPECT_EQ(make_trace_history(trace.file).marks.size(), 3u);
@@ -133,12 +133,12 @@ TEST(RunSummary, DrawsItsLineAtTheTightestBudgetThatWasCharged) {
   EXPECT_EQ(run.limit_bytes, 5000u);
   EXPECT_EQ(run.limit_name, "budget \"fit\"");
   trace.text(R"(@budget {"name":"step","parent":"fit","limit_bytes":100})");
-  trace.allocate(64, {.budget = "step"});  // Within "fit", which is what counts for all.
+  trace.allocate(64, {.budget = "step"});  // Within "fit", which covers everything.
   const RunSummary within = summarize(make_trace_history(trace.file));
   EXPECT_EQ(within.limit.limit_bytes, 5000u);
   EXPECT_EQ(within.limit.peak_bytes, 128u);
   EXPECT_EQ(within.limit.outside_bytes, 64u);
-  EXPECT_EQ(within.limit_bytes, 5064u);  // Where the line is among all bytes in use.
+  EXPECT_EQ(within.limit_bytes, 5064u);  // The limit in terms of all bytes in use.
   TraceMaker without;
   without.allocate(64);
   EXPECT_EQ(summarize(make_trace_history(without.file)).limit_bytes, 1u << 30);

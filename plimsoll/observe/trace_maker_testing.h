@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "plimsoll/base/rounding.h"
 #include "plimsoll/memory/trace/trace_file.h"
 
 namespace plimsoll {
@@ -25,7 +26,7 @@ class TraceMaker {
   std::uint64_t allocate(std::uint64_t size, const MadeLabel& label = {}, std::uint64_t offset = 0) {
     TraceEvent& event = add(TraceEventKind::kAllocate);
     event.block = ++blocks_;
-    event.size = (size + 63) / 64 * 64;
+    event.size = round_up(size, 64);
     event.requested = size;
     event.offset = offset;
     event.op = name(label.op);

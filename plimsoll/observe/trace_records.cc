@@ -34,7 +34,7 @@ void read_forecast(const Json& record, TraceHistory& history) {
     forecast.by_category[i] = number(*shares, category_name(static_cast<Category>(i)));
 }
 
-// The holder that is open under this kind and number; a new one when there is none.
+// The open holder of this kind and number; a new one if there is none.
 TracedHolder& holder_of(const Json& record, TraceHistory& history, bool fresh) {
   const std::string kind = text(record, "kind");
   const std::uint64_t id = number(record, "id");

@@ -80,7 +80,7 @@ TEST_F(RecordedTraining, NamesWhatLiesInsideOfAPlannedStep) {
   }
   const TraceHistory history = make_trace_history(read());
   EXPECT_GE(history.plan_runs, 16u);
-  EXPECT_EQ(history.told_plan_runs, history.plan_runs);
+  EXPECT_EQ(history.expanded_plan_runs, history.plan_runs);
   std::map<Category, std::set<std::string>> scopes;
   for (const TracedBlock& block : history.blocks) {
     const TracedLabel& label = history.labels[block.label];

@@ -1,4 +1,4 @@
-// ExportFile: where an exporter writes: a file that appears whole or not at all, compressed when its name ends in .gz.
+// ExportFile: an exporter's output, a file that appears whole or not at all, compressed when its name ends in .gz.
 //
 //   ExportFile file("run.pb.gz");
 //   file.write(bytes);

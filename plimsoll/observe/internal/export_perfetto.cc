@@ -11,8 +11,8 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::int64_t kBootTime = 6, kMonotonicCoarse = 4;  // Clocks; heap profiles are timed by the second.
-constexpr std::int64_t kStartNs = 1'000'000'000;             // Time 0 of ours: clocks do not start at 0.
+constexpr std::int64_t kBootTime = 6, kMonotonicCoarse = 4;  // Clocks; heap profiles use the second one.
+constexpr std::int64_t kStartNs = 1'000'000'000;             // Our time 0: clocks do not start at 0.
 constexpr std::int64_t kUnitBytes = 3;
 constexpr std::int64_t kProcessTrack = 1, kStepsTrack = 2, kPhasesTrack = 3, kFirstCounter = 16;
 
@@ -82,7 +82,7 @@ class Perfetto {
     describe(track);
   }
 
-  // The track of a counter; made when first asked for.
+  // The track of a counter; made at first use.
   std::int64_t counter_track(const std::string& name) {
     const auto [place, is_new] =
         counters_.try_emplace(name, kFirstCounter + static_cast<std::int64_t>(counters_.size()));
@@ -104,7 +104,7 @@ class Perfetto {
     event.integer(9, kCounter);
     event.integer(11, track);
     std::string bytes = event.bytes();
-    append_varint(bytes, 30u << 3);  // Written also when it is 0.
+    append_varint(bytes, 30u << 3);  // Written even when it is 0.
     append_varint(bytes, value);
     content.item(11, bytes);
     packet(content, at(time_ns));

@@ -1,4 +1,4 @@
-// pprof's profile.proto: one sample for each label, with what it allocated and what of it is live at the moment.
+// pprof's profile.proto: one sample for each label, with what it allocated and what is still live at the moment.
 #include <unordered_map>
 
 #include "plimsoll/base/wire.h"
@@ -62,7 +62,7 @@ class Profile {
     return value;
   }
 
-  // A location for each function: the names of scopes and operations are all there is.
+  // A location for each function: only names of scopes and operations are known.
   std::uint64_t location(const std::string& frame, const ExportedRun::Site& site) {
     const auto [place, is_new] = locations_.try_emplace(frame, locations_.size() + 1);
     if (!is_new) return place->second;

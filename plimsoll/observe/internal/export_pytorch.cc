@@ -14,9 +14,9 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::uint64_t kJoinedGap = 1 << 20;                    // Used addresses that are closer are one segment.
-constexpr std::uint64_t kArenaSpacing = std::uint64_t{1} << 44;  // Addresses of arenas; the page wants less than 2^53.
-constexpr std::size_t kFlushItems = 1000;                        // The page spreads what is appended at once.
+constexpr std::uint64_t kJoinedGap = 1 << 20;                    // Used addresses closer than this share a segment.
+constexpr std::uint64_t kArenaSpacing = std::uint64_t{1} << 44;  // Addresses of arenas; the page needs less than 2^53.
+constexpr std::size_t kFlushItems = 1000;                        // The page spreads each appended batch as arguments.
 
 // Writes a pickle of protocol 4; strings are written once.
 class Pickle {
@@ -70,7 +70,7 @@ class Pickle {
     number(value);
   }
 
-  // What is on top of the stack can be written again by this number.
+  // Returns a number by which recall() repeats the top of the stack.
   std::uint32_t remember() {
     std::string bytes = "r";
     append_number(bytes, next_memo_);
@@ -92,6 +92,12 @@ class Pickle {
 struct Stretch {
   std::uint32_t arena = 0;
   std::uint64_t begin = 0, end = 0;
+};
+
+struct ArenaEvent {
+  std::int64_t time_ns = 0;
+  std::uint32_t block = 0;  // Its index in the history.
+  bool is_birth = false;
 };
 
 class Snapshot {
@@ -123,11 +129,14 @@ class Snapshot {
     return (arena + 1) * kArenaSpacing + offset;
   }
 
-  // All blocks that are exported, the live ones at the end apart; and the addresses they use.
+  // Finds the events of each arena, the blocks live at the end and the addresses that all blocks use.
   void find_blocks() {
     std::vector<const TracedBlock*> used;
     std::vector<bool> is_live(run_.history().blocks.size(), false);
+    events_.resize(run_.history().arenas.size());
     run_.for_each([&](const BlockEvent& event) {
+      ++num_events_;
+      events_[event.block->arena].push_back({event.time_ns, event.number, event.is_birth});
       is_live[event.number] = event.is_birth;
       if (event.is_birth) used.push_back(event.block);
     });
@@ -147,7 +156,7 @@ class Snapshot {
     }
   }
 
-  // A list is written once for each label and repeated by its number. Innermost first.
+  // Each label's list is written once, innermost first, then repeated by number.
   void write_frames(std::uint32_t label_number) {
     if (frames_[label_number] != kNotWritten) return pickle_.recall(frames_[label_number]);
     const TracedLabel& label = run_.history().labels[label_number];
@@ -181,14 +190,13 @@ class Snapshot {
     if (++entries_ % kFlushItems == 0) pickle_.flush_list();
   }
 
-  void write_event(const char* action, const BlockEvent& event) {
-    const TracedLabel& label = run_.history().labels[event.block->label];
-    begin_entry(action, address(event.block->arena, event.block->offset), event.block->size, event.time_ns);
+  void write_event(const char* action, const ArenaEvent& event) {
+    const TracedBlock& block = run_.history().blocks[event.block];
+    begin_entry(action, address(block.arena, block.offset), block.size, event.time_ns);
     pickle_.text("frames");
-    write_frames(event.block->label);
-    pickle_.entry("category", category_name(label.category));
-    if (const std::string& details = details_[event.block->label]; !details.empty())
-      pickle_.entry("user_metadata", details);
+    write_frames(block.label);
+    pickle_.entry("category", category_name(run_.history().labels[block.label].category));
+    if (const std::string& details = details_[block.label]; !details.empty()) pickle_.entry("user_metadata", details);
     end_entry();
   }
 
@@ -221,17 +229,23 @@ class Snapshot {
     }
     std::uint64_t births = 0;
     auto mark = run_.history().marks.begin();
-    run_.for_each([&](const BlockEvent& event) {
-      for (; mark != run_.history().marks.end() && mark->time_ns <= event.time_ns; ++mark)
+    const auto write_refusals_until = [&](std::int64_t time_ns) {
+      for (; mark != run_.history().marks.end() && mark->time_ns <= time_ns; ++mark)
         if (mark->kind == MarkKind::kRefused && mark->arena == arena && run_.is_exported(*mark)) write_refusal(*mark);
-      if (event.block->arena != arena) return;
+    };
+    for (const ArenaEvent& event : events_[arena]) {
+      write_refusals_until(event.time_ns);
       births += event.is_birth;
-      if (event.is_birth) return write_event("alloc", event);
-      write_event("free_requested", event);
-      write_event("free_completed", event);
-    });
-    for (; mark != run_.history().marks.end(); ++mark)
-      if (mark->kind == MarkKind::kRefused && mark->arena == arena && run_.is_exported(*mark)) write_refusal(*mark);
+      if (event.is_birth) {
+        write_event("alloc", event);
+      } else {
+        write_event("free_requested", event);
+        write_event("free_completed", event);
+      }
+      if (num_written_++ % 8192 == 0)
+        run_.report_progress(static_cast<double>(num_written_) / static_cast<double>(num_events_));
+    }
+    write_refusals_until(INT64_MAX);
     pickle_.close_list();
     return births;
   }
@@ -252,7 +266,7 @@ class Snapshot {
     pickle_.close_map();
   }
 
-  // Its blocks, live or not, lie without gaps.
+  // Its blocks, live or not, have no gaps between them.
   void write_segment(const Stretch& stretch) {
     const auto inside = [&](const TracedBlock* block) {
       return block->arena == stretch.arena && block->offset >= stretch.begin && block->offset < stretch.end;
@@ -296,12 +310,14 @@ class Snapshot {
 
   const ExportedRun& run_;
   Pickle pickle_;
-  std::vector<std::uint32_t> frames_;  // By label.
-  std::vector<std::string> details_;   // By label; known once its frames are written.
-  std::vector<const TracedBlock*> live_;
+  std::vector<std::uint32_t> frames_;            // By label.
+  std::vector<std::string> details_;             // By label; known once its frames are written.
+  std::vector<std::vector<ArenaEvent>> events_;  // By arena.
+  std::vector<const TracedBlock*> live_;         // At the end, by address.
   std::vector<Stretch> stretches_;
-  std::size_t next_live_ = 0;  // Of live_: the first that no segment has had.
+  std::size_t next_live_ = 0;  // The first of live_ that is in no segment yet.
   std::size_t entries_ = 0;
+  std::size_t num_events_ = 0, num_written_ = 0;
 };
 
 }  // namespace

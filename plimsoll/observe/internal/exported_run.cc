@@ -87,14 +87,14 @@ std::uint32_t ExportedRun::end_at(const std::string& at) const {
     if (step != steps_.end()) return step->first_moment;
     const std::string there =
         steps_.empty() ? "there are none" : fmt::format("it has {} to {}", steps_.front().number, steps_.back().number);
-    throw InvalidArgument(fmt::format("export: \"{}\" is not a step of what is exported; {}", at, there));
+    throw InvalidArgument(fmt::format("export: \"{}\" is not an exported step; {}", at, there));
   }
   const auto seconds = number_in<double>(at);
   if (!seconds)
     throw InvalidArgument(fmt::format("export: \"{}\" is not a moment; use peak, end, step:N or seconds", at));
   const double time_ns = *seconds * 1e9;
   if (!(time_ns >= static_cast<double>(begin_ns_) && time_ns <= static_cast<double>(end_ns_)))
-    throw InvalidArgument(fmt::format("export: {} s is outside of what is exported, {:.3f} to {:.3f} s", at,
+    throw InvalidArgument(fmt::format("export: {} s is outside the exported part, {:.3f} to {:.3f} s", at,
                                       static_cast<double>(begin_ns_) / 1e9, static_cast<double>(end_ns_) / 1e9));
   const auto begin = history_.times.begin();
   return static_cast<std::uint32_t>(std::upper_bound(begin + first_, begin + end_, static_cast<std::int64_t>(time_ns)) -

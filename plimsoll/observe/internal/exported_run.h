@@ -1,5 +1,4 @@
-// ExportedRun: the part of a history that is exported, as births and deaths of blocks in order; what all exporters
-// read.
+// ExportedRun: the exported part of a history, as births and deaths of blocks in order; the input of all exporters.
 //
 //   run.for_each([&](const BlockEvent& event) { live += event.is_birth ? event.block->size : -event.block->size; });
 //
@@ -19,7 +18,7 @@ namespace plimsoll {
 
 struct BlockEvent {
   const TracedBlock* block = nullptr;
-  std::uint32_t number = 0;  // Of the block in the history.
+  std::uint32_t number = 0;  // The block's index in the history.
   std::int64_t time_ns = 0;
   bool is_birth = false;
   std::uint32_t end = 0;  // The moment after it.
@@ -27,14 +26,17 @@ struct BlockEvent {
 
 class ExportedRun {
  public:
-  // `steps` as in ExportOptions. Throws InvalidArgument for text that is not "A:B" and for steps that are not there.
+  // `steps` as in ExportOptions. Throws InvalidArgument for text that is not "A:B" and for steps that do not exist.
   ExportedRun(const TraceHistory& history, const std::string& steps);
 
   void for_each(FunctionRef<void(const BlockEvent&)> f) const;
   // The same for the moments before `end`.
   void for_each_before(std::uint32_t end, FunctionRef<void(const BlockEvent&)> f) const;
-  // Called with what part of the run is done, now and then.
+  // Called now and then with the share of the run that is done.
   void on_progress(std::function<void(double)> f) { progress_ = std::move(f); }
+  void report_progress(double share) const {  // For exporters that walk the events themselves.
+    if (progress_) progress_(share);
+  }
 
   // The moment that ExportOptions::at names, as the first one after it. Throws InvalidArgument when it is not exported.
   std::uint32_t end_at(const std::string& at) const;
@@ -49,7 +51,7 @@ class ExportedRun {
   std::string name(std::uint32_t number) const;  // Valid UTF-8 on one line.
   // Scopes, outermost first, then the operation.
   std::vector<std::string> frames(const TracedLabel& label) const;
-  // "name w, shape [4, 3] float32, budget fit": what has no place of its own in a viewer; "" when there is nothing.
+  // "name w, shape [4, 3] float32, budget fit": what a viewer has no field for; "" when there is nothing.
   std::string details(const TracedLabel& label) const;
   // The source line that opened the scope; 0 and "" when it was not recorded.
   struct Site {

@@ -10,7 +10,7 @@
 
 namespace plimsoll {
 
-// `end`: the moment after the one whose live blocks are shown, for formats that show one. They give how many
+// `end`: the moment after the one whose live blocks are shown, for formats that show one. They return how many
 // allocations they wrote.
 std::uint64_t export_pytorch(const ExportedRun& run, std::uint32_t end, ExportFile& file);
 std::uint64_t export_perfetto(const ExportedRun& run, std::uint32_t end, ExportFile& file);
