@@ -1,7 +1,7 @@
 // A subcommand of the program: it adds its options to the command line and runs when it was chosen.
 //
 // To add one: write `xyz_command.cc` with `void add_xyz_command(CommandLine& line)` and name it in `program.cc`.
-// A command prints its answer on standard output and throws what goes wrong; the program prints that, as text and with
+// A command prints its result on standard output and throws on failure; the program prints the error, as text and with
 // --json as a document too (program_failure.h). Exit codes: 0 done, 1 failed (any Error; output that cannot be
 // written), 2 wrong usage (what the command line itself says: checks of CLI11), 3 does not fit (OutOfMemory, or Exit{3}
 // after an answer that says so), 130 interrupted by Ctrl-C.
@@ -11,7 +11,7 @@
 
 namespace plimsoll {
 
-// Thrown by a command that has said all it has to say and ends with `code`.
+// Thrown by a command that has printed everything and ends with `code`.
 struct Exit {
   int code;
 };

@@ -62,7 +62,7 @@ std::vector<CommandInfo> list_commands(const CommandLine& app) {
   std::vector<CommandInfo> list;
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
     CommandInfo info{command->get_name(), command->get_description(), command->get_footer(), {}};
-    if (info.notes == app.get_footer()) info.notes.clear();  // Without one of their own they have the program's.
+    if (info.notes == app.get_footer()) info.notes.clear();  // Commands without notes inherit the program's.
     for (const CLI::Option* option : command->get_options()) info.options.push_back(info_of(*option));
     list.push_back(std::move(info));
   }

@@ -1,4 +1,4 @@
-// The commands of the program and their options as plain data: what --help shows, for those who print it otherwise.
+// The commands of the program and their options as plain data: what --help shows, for other formats.
 //
 //   for (const CommandInfo& command : list_commands(line)) std::cout << command.name << '\n';
 #pragma once
@@ -14,9 +14,9 @@ namespace plimsoll {
 enum class ValueKind { kNone, kFile, kFolder, kChoice, kOther };  // kNone: a flag.
 
 struct OptionInfo {
-  std::vector<std::string> names;  // "--out", "-o"; of a positional its one name: "TRACE".
+  std::vector<std::string> names;  // "--out", "-o"; for a positional only its name: "TRACE".
   ValueKind kind = ValueKind::kNone;
-  std::string value;  // What stands for it: "FILE", "SIZE"; "" for flags.
+  std::string value;  // Its placeholder: "FILE", "SIZE"; "" for flags.
   std::vector<std::string> choices;
   std::string about, default_value;
   bool is_positional = false, is_required = false, repeats = false;
@@ -29,7 +29,7 @@ struct CommandInfo {
 
 std::vector<CommandInfo> list_commands(const CommandLine& line);
 
-// The program's commands as shells complete them, and as a page for man(1).
+// Completions of the program's commands for shells, and a page for man(1).
 std::string bash_completions(const std::vector<CommandInfo>& commands);
 std::string zsh_completions(const std::vector<CommandInfo>& commands);
 std::string fish_completions(const std::vector<CommandInfo>& commands);

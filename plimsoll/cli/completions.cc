@@ -52,7 +52,7 @@ std::string in_quotes(std::string_view text) {
   return result + "'";
 }
 
-// A message inside of one of zsh's specifications.
+// A message inside a zsh specification.
 std::string zsh_message(std::string_view text) {
   std::string result;
   for (const char c : text) {

@@ -24,7 +24,7 @@ std::size_t max_map_count() {
   return count;
 }
 
-// The limit is found before the devices start: their addresses count against RLIMIT_AS.
+// Finds the limit before the devices start: their addresses count against RLIMIT_AS.
 struct Report {
   SystemMemory system = read_system_memory();
   DefaultLimit limit = default_memory_limit(system);
@@ -34,11 +34,11 @@ struct Report {
 };
 
 std::string group_note(const MemoryGroup& group) {
-  return fmt::format("limit {}, used {} of which {} can be reclaimed", format_bytes(group.limit),
-                     format_bytes(group.used), format_bytes(group.reclaimable));
+  return fmt::format("limit {}, used {} ({} reclaimable)", format_bytes(group.limit), format_bytes(group.used),
+                     format_bytes(group.reclaimable));
 }
 
-// What stands behind the candidate of this number; they are in the order of default_memory_limit().
+// Explains the candidate of this number; they are in the order of default_memory_limit().
 std::string note_of(const SystemMemory& system, std::size_t number) {
   if (number == 0) return fmt::format("of {} in the machine", format_bytes(system.total));
   if (number <= system.groups.size()) return group_note(system.groups[number - 1]);
@@ -85,7 +85,7 @@ void print_text(const Report& report) {
   for (const auto& device : report.logical)
     logical.add({device->name(), format_bytes(device->properties().memory_limit), device->growth() ? "on" : "off",
                  format_bytes(device->arena().range_bytes()), device->arena().mover()});
-  Table limits({"what may be taken", "left", "less a margin", ""});
+  Table limits({"limited by", "left", "less a margin", ""});
   for (std::size_t i = 0; i < report.limit.candidates.size(); ++i) {
     const LimitCandidate& candidate = report.limit.candidates[i];
     limits.add(

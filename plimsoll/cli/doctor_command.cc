@@ -17,7 +17,7 @@ struct Arguments {
   bool json = false;
 };
 
-// `text`, in lines of at most 100 characters that begin with `indent` spaces; `first` stands at the start of the first.
+// `text`, in lines of at most 100 characters that begin with `indent` spaces; the first one begins with `first`.
 std::string wrapped(const std::string& text, const std::string& first, std::size_t indent) {
   constexpr std::size_t kWidth = 100;
   std::string result = first + std::string(indent - std::min(indent, first.size()), ' ');
@@ -74,7 +74,7 @@ void run(const Arguments& arguments) {
       std::printf("Nothing grows from step to step and nothing was refused.\n");
     else
       std::printf(
-          "Nothing was refused. Growth by step was not judged: the trace marks %zu steps (trace_step(n) does).\n",
+          "Nothing was refused. Growth per step is unknown: the trace has %zu steps (mark them with trace_step(n)).\n",
           summary.steps.size());
   }
   std::fflush(stdout);
@@ -84,10 +84,10 @@ void run(const Arguments& arguments) {
 
 void add_doctor_command(CommandLine& line) {
   auto arguments = std::make_shared<Arguments>();
-  Command command(line, "doctor", "Say in words what a recorded trace shows: refusals, growth, leaks, the peak");
-  command.option("TRACE", arguments->trace, "File that a TraceRecorder wrote").required().value("");
+  Command command(line, "doctor", "Explain what a recorded trace shows: refusals, growth, leaks, the peak");
+  command.option("TRACE", arguments->trace, "Trace file written by a TraceRecorder").required().value("");
   command.flag("--json", arguments->json, "Print one JSON document and nothing else");
-  command.notes("The same findings stand at the top of the page that plimsoll report makes.");
+  command.notes("The same findings are at the top of the page that plimsoll report writes.");
   command.run([arguments] { run(*arguments); });
 }
 

@@ -6,7 +6,7 @@
 
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/cli/command.h"
-#include "plimsoll/cli/replay/replay_progress.h"
+#include "plimsoll/cli/share_progress.h"
 #include "plimsoll/observe/export_trace.h"
 
 namespace plimsoll {
@@ -20,13 +20,13 @@ struct Arguments {
 const char* viewer_of(const std::string& format) {
   if (format == "pytorch") return "open it at pytorch.org/memory_viz";
   if (format == "perfetto") return "open it at ui.perfetto.dev";
-  if (format == "pprof") return "look at it with: go tool pprof -http=: FILE, or speedscope";
-  return "look at it with: heaptrack_gui FILE, or heaptrack_print FILE";
+  if (format == "pprof") return "view it with: go tool pprof -http=: FILE, or speedscope";
+  return "view it with: heaptrack_gui FILE, or heaptrack_print FILE";
 }
 
 void run(Arguments& arguments) {
-  ReplayProgress progress;
-  arguments.options.progress = [&](double fraction) { progress.show(static_cast<int>(fraction * 100), 100); };
+  ShareProgress progress("export");
+  arguments.options.progress = [&](double share) { progress.show(share); };
   const ExportResult result = export_trace(arguments.trace, arguments.out, arguments.options);
   std::printf("%s: %s, %zu allocations, peak %s (%zu bytes); %s\n", arguments.out.c_str(),
               format_bytes(result.file_bytes).c_str(), static_cast<std::size_t>(result.allocations),
@@ -42,7 +42,7 @@ void add_export_command(CommandLine& line) {
   ExportOptions& options = arguments->options;
   options.format.clear();
   Command command(line, "export", "Write a recorded trace for PyTorch's viewer, Perfetto, pprof or heaptrack");
-  command.option("TRACE", arguments->trace, "File that a TraceRecorder wrote").required().value("");
+  command.option("TRACE", arguments->trace, "Trace file written by a TraceRecorder").required().value("");
   command.option("--format", options.format, "The viewer's format")
       .required()
       .one_of({"pytorch", "perfetto", "pprof", "heaptrack"});
@@ -64,7 +64,7 @@ void add_export_command(CommandLine& line) {
   command.run([arguments] {
     const std::string& format = arguments->options.format;
     if (!arguments->options.at.empty() && format != "pprof" && format != "perfetto")
-      refuse_usage("--at", "goes with pprof and perfetto only; " + format + " shows the whole run");
+      refuse_usage("--at", "works only with pprof and perfetto; " + format + " shows the whole run");
     run(*arguments);
   });
 }

@@ -1,4 +1,4 @@
-// read_gzip_text(): a text file, plain or gzip (known by its content), in pieces.
+// read_gzip_text(): reads a text file, plain or gzip (detected by content), in pieces.
 //
 //   read_gzip_text("trace", path, [&](std::string_view piece) { parser.feed(piece); }, [&] { return parser.lines(); });
 #pragma once

@@ -31,13 +31,13 @@ std::string verdict(F&& verify) {
   }
 }
 
-// The prefix of the checkpoint that `path` is, names or belongs to.
+// The prefix of the checkpoint that `path` is or belongs to.
 std::optional<fs::path> checkpoint_prefix(const fs::path& path) {
   if (fs::is_directory(path)) {
     const std::string latest = latest_checkpoint(path);
     if (latest.empty())
       throw NotFound(
-          fmt::format("inspect: the folder \"{}\" has no checkpoint that its file \"checkpoint\" names; give "
+          fmt::format("inspect: the folder \"{}\" has no checkpoint named by its file \"checkpoint\"; give "
                       "a file",
                       path.native()));
     return latest;
@@ -54,7 +54,7 @@ Inspection inspect_checkpoint(const fs::path& prefix) {
   const BundleReader reader(prefix);
   Inspection result{.file = prefix.native(), .kind = "checkpoint"};
   for (const BundleEntry& entry : reader.entries()) {
-    if (entry.is_slice()) continue;  // Part of a tensor that is listed.
+    if (entry.is_slice()) continue;  // Part of a tensor listed elsewhere.
     const std::uint64_t bytes =
         entry.is_partitioned() && entry.dtype ? entry.shape.size() * size_of(*entry.dtype) : entry.size;
     result.tensors.push_back(
@@ -142,7 +142,7 @@ Inspection inspect(const fs::path& path) {
   if (head.starts_with("PK\3\4") || head.starts_with("PK\5\6") || path.extension() == ".npz") return inspect_npz(path);
   if (head.starts_with("\x93NUMPY")) return inspect_npy(path);
   try {
-    BundleReader version_1(path);  // Says so, when it is one.
+    BundleReader version_1(path);  // Throws an explanation if it is one.
   } catch (const NotFound&) {
   }
   throw InvalidArgument(

@@ -1,4 +1,4 @@
-// What is in a file of tensors or events, found out by reading all of it: the work behind `plimsoll inspect`.
+// What a file of tensors or events contains, found by reading all of it: the work behind `plimsoll inspect`.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct InspectedTag {
   std::string kind;  // "scalar", "histogram", ...
   std::uint64_t count = 0;
   std::int64_t first_step = 0, last_step = 0;
-  float last_value = 0;  // Of a scalar.
+  float last_value = 0;  // For scalars.
 };
 
 struct Inspection {
@@ -32,18 +32,18 @@ struct Inspection {
   std::string kind;  // "checkpoint", "events", "safetensors", "npz", "npy".
   std::vector<InspectedTensor> tensors;
   std::vector<std::pair<std::string, std::string>> metadata;
-  // Of an event file.
+  // For event files.
   std::uint64_t records = 0;
   std::uint64_t graph_nodes = 0;
   bool truncated = false;
   std::vector<InspectedTag> tags;
 
-  std::uint64_t bytes() const;     // Of all tensors.
+  std::uint64_t bytes() const;     // All tensors together.
   std::uint64_t problems() const;  // Tensors whose bytes are missing or damaged.
 };
 
-// A checkpoint is given by its prefix, any of its files, or its folder. Throws NotFound, Corruption (of what everything
-// else hangs on; a damaged tensor is noted in its row), InvalidArgument for a file of another kind.
+// A checkpoint is given by its prefix, any of its files, or its folder. Throws NotFound, Corruption (of the index or
+// header; a damaged tensor is noted in its row), InvalidArgument for a file of another kind.
 Inspection inspect(const std::filesystem::path& path);
 
 }  // namespace plimsoll

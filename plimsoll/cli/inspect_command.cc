@@ -45,7 +45,7 @@ void print_json(const Inspection& found) {
   print_document(document);
 }
 
-// Names come from the file: nothing of them reaches the terminal as a command.
+// Names come from the file and must not reach the terminal as control sequences.
 std::string printable(std::string text) {
   for (char& c : text)
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
@@ -60,7 +60,7 @@ void print_events(const Inspection& found) {
                printable(tag.kind)});
   std::printf("%s\n%s: %s%s%s.\n", table.text().c_str(), found.file.c_str(), plural(found.records, "record").c_str(),
               found.graph_nodes ? (", a graph of " + plural(found.graph_nodes, "node")).c_str() : "",
-              found.truncated ? ", the last one not whole" : "");
+              found.truncated ? ", the last one incomplete" : "");
 }
 
 void print_tensors(const Inspection& found) {
@@ -87,11 +87,11 @@ void add_inspect_command(CommandLine& line) {
   auto options = std::make_shared<Options>();
   Command command(line, "inspect",
                   "Show what is in a checkpoint, event file, safetensors, npz or npy, and verify its checksums");
-  command.option("FILE", options->path, "The file; of a checkpoint its prefix, one of its files or its folder")
+  command.option("FILE", options->path, "The file; for a checkpoint its prefix, one of its files or its folder")
       .required()
       .value("");
   command.flag("--json", options->json, "Print one JSON document");
-  command.notes("Exit code 1 when something in it is damaged, missing or cut off.");
+  command.notes("Exit code 1 when something in it is damaged, missing or truncated.");
   command.run([options] {
     const Inspection found = inspect(options->path);
     if (options->json)

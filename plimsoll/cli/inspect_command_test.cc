@@ -88,7 +88,7 @@ TEST_F(InspectCommand, ShowsEvents) {
   EXPECT_EQ(json["tags"][0]["last_step"], 3);
   EXPECT_THAT(run(writer.path(), false), ContainsRegex("loss +3 +1 +3 +0.333333"));
   fs::resize_file(writer.path(), fs::file_size(writer.path()) - 3);
-  EXPECT_THAT(run(writer.path(), false, 1), HasSubstr("4 records, the last one not whole"));
+  EXPECT_THAT(run(writer.path(), false, 1), HasSubstr("4 records, the last one incomplete"));
   EXPECT_EQ(parse_json(run(writer.path(), true, 1))["truncated"], true);
 }
 

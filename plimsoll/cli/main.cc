@@ -4,7 +4,7 @@
 #include "plimsoll/cli/command.h"
 
 int main(int argc, char** argv) {
-  // A stream that is closed stays so: else the next file that is opened would get its number, and what is printed.
+  // A closed stream must stay closed: otherwise the next opened file would get its number, and the program's output.
   for (int stream = 0; stream <= 2; ++stream)
     if (fcntl(stream, F_GETFD) < 0) static_cast<void>(open("/dev/null", stream == 0 ? O_WRONLY : O_RDONLY));
   return plimsoll::run_program(argc, argv);

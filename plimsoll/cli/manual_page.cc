@@ -6,7 +6,7 @@
 namespace plimsoll {
 namespace {
 
-// Text that roff takes as it is.
+// Text that roff prints unchanged.
 std::string plain(std::string_view text) {
   std::string result;
   bool starts_line = true;
@@ -65,7 +65,7 @@ std::string manual_page(const std::vector<CommandInfo>& commands, std::string_vi
   text += ".SH NAME\nplimsoll \\- train and run models inside a memory budget\n";
   text += ".SH SYNOPSIS\n.B plimsoll\n\\fIcommand\\fR [\\fIoptions\\fR]\n.br\n.B plimsoll help\n[\\fIcommand\\fR]\n";
   text +=
-      ".SH DESCRIPTION\nPlimsoll trains and runs models inside a memory budget you set: it says beforehand what a "
+      ".SH DESCRIPTION\nPlimsoll trains and runs models inside a memory budget you set: it says in advance what a "
       "training takes, never passes the budget, and shows afterwards where the memory was.\n";
   text += ".SH COMMANDS\n";
   for (const CommandInfo& command : commands) text += command_section(command);
@@ -79,7 +79,7 @@ std::string manual_page(const std::vector<CommandInfo>& commands, std::string_vi
       ".PP\nWith \\fB\\-\\-json\\fR a failure also prints a document on standard output, "
       "{\"error\": {\"kind\", \"message\", \"smallest_sufficient_bytes\"}}, with the same exit status.\n";
   text += ".SH ENVIRONMENT\n.TP\nNO_COLOR\nWhen set and not empty, nothing is printed in color.\n";
-  text += ".TP\nTERM\nOn a \\fIdumb\\fR terminal nothing is in color and no line is written over.\n";
+  text += ".TP\nTERM\nOn a \\fIdumb\\fR terminal nothing is in color and no line is overwritten.\n";
   return text;
 }
 

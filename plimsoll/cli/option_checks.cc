@@ -34,7 +34,7 @@ OptionCheck at_least(long long least) {
   return [least](const std::string& text) {
     long long value = 0;
     if (read(text, value) && value >= least) return std::string();
-    return fmt::format("\"{}\" is given; give a whole number, {} or more", text, least);
+    return fmt::format("\"{}\" is not valid; give a whole number, {} or more", text, least);
   };
 }
 
@@ -42,7 +42,7 @@ OptionCheck between(long long least, long long most) {
   return [least, most](const std::string& text) {
     long long value = 0;
     if (read(text, value) && value >= least && value <= most) return std::string();
-    return fmt::format("\"{}\" is given; give a whole number from {} to {}", text, least, most);
+    return fmt::format("\"{}\" is not valid; give a whole number from {} to {}", text, least, most);
   };
 }
 
@@ -50,7 +50,7 @@ OptionCheck positive_number() {
   return [](const std::string& text) {
     double value = 0;
     if (read(text, value) && value > 0 && std::isfinite(value)) return std::string();
-    return fmt::format("\"{}\" is given; give a number above 0", text);
+    return fmt::format("\"{}\" is not valid; give a number above 0", text);
   };
 }
 
@@ -66,7 +66,7 @@ OptionCheck fraction() {
   return [](const std::string& text) {
     double value = 0;
     if (read(text, value) && value > 0 && value < 1) return std::string();
-    return fmt::format("\"{}\" is given; give a number between 0 and 1", text);
+    return fmt::format("\"{}\" is not valid; give a number between 0 and 1", text);
   };
 }
 

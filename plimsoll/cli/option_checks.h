@@ -1,6 +1,6 @@
-// Checks of options: what is wrong with a value, in words, before anything is read (exit code 2).
+// Checks of options: they say what is wrong with a value before anything is read (exit code 2).
 //
-//   command.option("--budget", budget, "Bytes there are").check(size_check()).value("SIZE");
+//   command.option("--budget", budget, "Most bytes to use").check(size_check()).value("SIZE");
 //   command.option("--batch", batch, "Examples in a step").check(at_least(1));
 #pragma once
 

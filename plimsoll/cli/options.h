@@ -1,4 +1,4 @@
-// The options of a command: what the command line may say, and which variable it goes to.
+// The options of a command: what the command line accepts, and which variables it sets.
 //
 //   void add_sum_command(CommandLine& line) {
 //     auto arguments = std::make_shared<Arguments>();
@@ -9,7 +9,7 @@
 //     command.run([arguments] { sum(*arguments); });
 //   }
 //
-// Targets must live as long as the command line: `run` keeps what holds them. Only options.cc knows the library that
+// Targets must live as long as the command line: `run` keeps their owner alive. Only options.cc knows the library that
 // parses (CLI11), which takes seconds to compile.
 #pragma once
 
@@ -29,17 +29,17 @@ namespace plimsoll {
 using CommandLine = CLI::App;
 using OptionCheck = std::function<std::string(const std::string&)>;  // What is wrong with a value; "" when nothing is.
 
-// For what only the command itself can know to be wrong: ends with 2, as a bad option does.
+// For errors that only the command itself can detect: exits with 2, like a bad option.
 [[noreturn]] void refuse_usage(const std::string& option, const std::string& why);
 
 class Option {
  public:
   explicit Option(CLI::Option& option) noexcept : option_(option) {}
   Option& required();
-  Option& value(const std::string& name);  // What stands for the value in the help: FILE, DIR, SIZE.
+  Option& value(const std::string& name);  // The value's placeholder in the help: FILE, DIR, SIZE.
   Option& check(const OptionCheck& check);
   Option& one_of(const std::vector<std::string>& choices);
-  Option& show_default();           // The help shows what the target has now.
+  Option& show_default();           // The help shows the target's current value.
   Option& delimiter(char between);  // Several values in one word: 20,3.
   Option& excludes(const Option& other);
 
@@ -51,7 +51,7 @@ class Command {
  public:
   Command(CommandLine& line, const std::string& name, const std::string& about);
 
-  // `name`: "--batch", "-o,--out"; without dashes it is an argument that has its place: "TRACE".
+  // `name`: "--batch", "-o,--out"; without dashes it is a positional argument: "TRACE".
   Option option(const std::string& name, std::string& target, const std::string& about);
   Option option(const std::string& name, std::vector<std::string>& target, const std::string& about);
   Option option(const std::string& name, std::vector<std::int64_t>& target, const std::string& about);
@@ -61,10 +61,9 @@ class Command {
   Option option(const std::string& name, std::optional<std::uint64_t>& target, const std::string& about);
   Option option(const std::string& name, double& target, const std::string& about);
   void flag(const std::string& name, bool& target, const std::string& about);
-  void exactly_one_of(
-      const std::vector<std::string>& names);  // Of its options, "--budget" and "--slack"; else wrong usage.
-  void notes(const std::string& text);         // Below the options of its help.
-  void run(const std::function<void()>& run);  // When it was chosen.
+  void exactly_one_of(const std::vector<std::string>& names);  // Some of its options, such as "--budget" and "--slack".
+  void notes(const std::string& text);                         // Shown below the options in its help.
+  void run(const std::function<void()>& run);                  // Called when the command was chosen.
 
  private:
   CLI::App& command_;

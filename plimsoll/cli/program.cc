@@ -81,7 +81,7 @@ Failure wrong_usage(const CLI::App& app, const CLI::ParseError& error, Words wor
 void add_help_command(CommandLine& app) {
   auto name = std::make_shared<std::string>();
   Command command(app, "help", "Explain a command, as plimsoll COMMAND --help does");
-  command.option("COMMAND", *name, "One of those that plimsoll --help lists").value("");
+  command.option("COMMAND", *name, "One of the commands in plimsoll --help").value("");
   command.run([name] {});
 }
 
@@ -97,9 +97,9 @@ std::vector<const char*> with_help(const CLI::App& app, int argc, const char* co
 
 void add_completions_command(CommandLine& app) {
   auto shell = std::make_shared<std::string>();
-  Command command(app, "completions", "Print what makes a shell complete commands and options");
+  Command command(app, "completions", "Print a script that lets a shell complete commands and options");
   command.option("SHELL", *shell, "The shell").required().one_of({"bash", "zsh", "fish"}).value("");
-  command.notes("bash: source <(plimsoll completions bash), in ~/.bashrc. Installed packages bring the files along.");
+  command.notes("bash: source <(plimsoll completions bash), in ~/.bashrc. Installed packages include these files.");
   command.run([&app, shell] {
     const std::vector<CommandInfo> commands = list_commands(app);
     std::printf("%s", (*shell == "bash"  ? bash_completions(commands)
@@ -164,8 +164,8 @@ int run_program(int argc, const char* const* argv) {
   const int code = run(app, argc, argv, json);
   errno = 0;
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
-  std::fprintf(stderr, "plimsoll: cannot write standard output%s%s; what it printed is not whole\n",
-               errno == 0 ? "" : ": ", errno == 0 ? "" : std::strerror(errno));
+  std::fprintf(stderr, "plimsoll: cannot write standard output%s%s; the output is incomplete\n", errno == 0 ? "" : ": ",
+               errno == 0 ? "" : std::strerror(errno));
   return code == 0 ? 1 : code;
 }
 

@@ -12,7 +12,7 @@
 namespace plimsoll {
 namespace {
 
-// Letters to put in, take out or change to make one of the other.
+// Letters to insert, remove or change to turn one into the other.
 std::size_t distance(const std::string& a, const std::string& b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});

@@ -12,11 +12,11 @@
 namespace plimsoll {
 
 struct Failure {
-  int code = 1;      // What the program ends with.
+  int code = 1;      // The exit code.
   std::string kind;  // "usage", "out_of_memory", "not_found", "corruption", ...
   std::string message;
-  std::string who = "plimsoll";                // In front of the line: "plimsoll train".
-  std::optional<std::size_t> sufficient = {};  // A limit that would have served.
+  std::string who = "plimsoll";                // Begins the line: "plimsoll train".
+  std::optional<std::size_t> sufficient = {};  // A limit that would have been enough.
 };
 
 Failure failure_of(const std::exception& error);
@@ -24,7 +24,7 @@ Failure failure_of(const std::exception& error);
 // Prints it and returns its code.
 int fail(const Failure& failure, bool json);
 
-// What a person who wrote `word` may have meant: the nearest of `words`, "" when none is near.
+// What the user may have meant by `word`: the nearest of `words`, "" when none is near.
 std::string nearest_to(const std::string& word, const std::vector<std::string>& words);
 
 }  // namespace plimsoll

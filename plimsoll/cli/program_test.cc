@@ -18,7 +18,7 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-TEST(Program, HelpOfACommandIsThatOfTheCommand) {
+TEST(Program, HelpOfACommandIsTheCommandsOwn) {
   EXPECT_EQ(run_cli({"help", "replay"}).out, run_cli({"replay", "--help"}).out);
   EXPECT_EQ(run_cli({"help"}).out, run_cli({"--help"}).out);
   const CliResult unknown = run_cli({"help", "repaly"});
@@ -143,7 +143,7 @@ TEST(CommandList, KnowsWhatAnOptionTakes) {
   EXPECT_EQ(options[6].kind, ValueKind::kNone);
 }
 
-TEST(NearestTo, FindsTyposAndNothingFar) {
+TEST(NearestTo, FindsTyposButNothingFar) {
   const std::vector<std::string> words = {"--epochs", "--batch", "--budget"};
   EXPECT_EQ(nearest_to("--epoch", words), "--epochs");
   EXPECT_EQ(nearest_to("--bugdet", words), "--budget");

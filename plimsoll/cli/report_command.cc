@@ -44,11 +44,11 @@ void run(const Arguments& arguments) {
 void add_report_command(CommandLine& line) {
   auto arguments = std::make_shared<Arguments>();
   Command command(line, "report", "Turn a recorded trace into one offline HTML page");
-  command.option("TRACE", arguments->trace, "File that a TraceRecorder wrote").required().value("");
-  command.option("-o,--out", arguments->out, "The page to write; left out: TRACE with .html (none with --json)")
+  command.option("TRACE", arguments->trace, "Trace file written by a TraceRecorder").required().value("");
+  command.option("-o,--out", arguments->out, "The page to write; by default TRACE with .html (none with --json)")
       .value("FILE");
   command.flag("--json", arguments->json, "Print the page's numbers as one JSON document and nothing else");
-  command.notes("Record one: pl::TraceRecorder recorder({.path = \"run.trace\"}); or see it done: plimsoll demo");
+  command.notes("Record a trace: pl::TraceRecorder recorder({.path = \"run.trace\"}); or try it: plimsoll demo");
   command.run([arguments] { run(*arguments); });
 }
 

@@ -23,7 +23,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-// Runs the program over traces of little programs.
+// Runs the program on traces of small programs.
 class ReportCommand : public testing::Test {
  protected:
   ReportCommand() { std::filesystem::create_directories(folder_); }

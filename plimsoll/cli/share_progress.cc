@@ -5,9 +5,11 @@
 #include <cstdio>
 #include <utility>
 
+#include "plimsoll/base/terminal.h"
+
 namespace plimsoll {
 
-ShareProgress::ShareProgress(std::string name) : name_(std::move(name)), terminal_(isatty(STDERR_FILENO) != 0) {}
+ShareProgress::ShareProgress(std::string name) : name_(std::move(name)), terminal_(rewrites_lines(STDERR_FILENO)) {}
 
 void ShareProgress::show(double share) {
   const int percent = static_cast<int>(share * 100);

@@ -1,9 +1,9 @@
-// ShareProgress: one line on standard error that says how much of some work is done, once it has taken a second.
+// ShareProgress: one line on standard error that shows how much of some work is done, once it has taken a second.
 //
 //   ShareProgress progress("budget");
 //   work([&](double share) { progress.show(share); });
 //
-// Silent when standard error is not a terminal. The line is gone after clear(), or when the object is.
+// Silent when standard error is not a terminal. clear() and the destructor erase the line.
 #pragma once
 
 #include <chrono>

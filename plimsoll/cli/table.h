@@ -4,7 +4,7 @@
 //   table.add({"resnet18", "21.5"});
 //   std::cout << table.text();       // or table.markdown()
 //
-// The first column and those without a header are aligned left, the others right. Widths count characters, not bytes
+// The first column and columns without a header are aligned left, the others right. Widths count characters, not bytes
 // (UTF-8).
 #pragma once
 

@@ -2,7 +2,7 @@
 //
 //   budget_bench runs LOG...       training runs, at a slack of .5 and .3
 //   budget_bench public LOG...     the same at .5 and .3 of the natural peak
-//   budget_bench steps LOG...      single training steps, at .7, .5 and .3 of what is above the values given; the gate
+//   budget_bench steps LOG...      single training steps, at .7, .5 and .3 of what is above the given values; the gate
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
@@ -30,7 +30,7 @@ std::string median_and_worst(std::vector<double> values) {
   return decimals(median, 3) + " / " + decimals(values.back(), 3);
 }
 
-// The bytes of what exists before the first training step.
+// The bytes that exist before the first training step.
 std::size_t given_bytes(const OperatorLog& log) {
   std::size_t sum = 0;
   for (std::size_t step = 0; step < log.program.steps.size() && log.round[step] == 0; ++step)
@@ -63,7 +63,7 @@ class Report {
                                     decimals(static_cast<double>(floors.recompute.bytes) / 1e6, 1)};
     double milliseconds = 0;
     for (std::size_t k = 0; k < shares_.size(); ++k) {
-      const std::clock_t begin = std::clock();  // Of the processor: other work does not count.
+      const std::clock_t begin = std::clock();  // Processor time: other work does not count.
       const BudgetRun run = run_budget(log, {.limit = limit(log, floors.recompute.bytes, shares_[k])});
       milliseconds = std::max(milliseconds, 1e3 * static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC);
       if (run.completed) slowdowns_[k].push_back(run.slowdown());

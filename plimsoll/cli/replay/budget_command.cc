@@ -27,7 +27,7 @@ std::string not_a_share(const std::string& text) {
   double share = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), share);
   if (error == std::errc() && end == text.data() + text.size() && share >= 0 && share <= 1) return "";
-  return fmt::format("\"{}\" is given; give a number from 0 to 1", text);
+  return fmt::format("\"{}\" is not valid; give a number from 0 to 1", text);
 }
 
 std::string seconds(std::uint64_t nanoseconds) {
@@ -51,12 +51,11 @@ std::string table(const Question& question, const BudgetRun& run) {
                       at.empty() ? "" : " (" + at + ")");
   text += fmt::format("budget         {}\n", format_bytes_exactly(budget));
   if (!run.completed) {
-    text +=
-        budget < floor.bytes
-            ? fmt::format("does not fit   the floor is {} above the budget; no schedule in this order goes lower\n",
-                          format_bytes(floor.bytes - budget))
-            : fmt::format("does not fit   policy {} found no schedule; a budget nearer to the natural peak may do{}\n",
-                          arguments.policy, arguments.spill.empty() ? ", or --spill" : "");
+    text += budget < floor.bytes
+                ? fmt::format("does not fit   the floor is {} above the budget; no schedule in this order needs less\n",
+                              format_bytes(floor.bytes - budget))
+                : fmt::format("does not fit   policy {} found no schedule; try a budget nearer to the natural peak{}\n",
+                              arguments.policy, arguments.spill.empty() ? ", or --spill" : "");
     return text;
   }
   text += fmt::format("peak           {}\n", format_bytes_exactly(run.peak_bytes));
@@ -133,10 +132,11 @@ void add_budget_command(CommandLine& line) {
       .check(not_a_share)
       .value("F");
   command.exactly_one_of({"--budget", "--slack"});
-  command.option("--spill", arguments->spill, "May also store values elsewhere, at this speed, e.g. 150MB")
+  command.option("--spill", arguments->spill, "Also allow storing values elsewhere, at this speed, e.g. 150MB")
       .check(size_check())
       .value("BYTES_PER_S");
-  command.option("--policy", arguments->policy, "static: plans each training step; online, dtr, lru: know the past")
+  command
+      .option("--policy", arguments->policy, "static: plans each training step; online, dtr, lru: know only the past")
       .one_of({"static", "online", "dtr", "lru"})
       .show_default();
   command.flag("--json", arguments->json, "Print one JSON document and nothing else");
@@ -145,7 +145,7 @@ void add_budget_command(CommandLine& line) {
       "  # op aten.relu_ in=7 out=7 us=12.5\n"
       "Values may be dropped and computed again by repeating operators of forward and backward; parameters, optimizer\n"
       "state, batches and gradients stay, unless --spill lets them be stored.\n"
-      "floor      what no schedule in this order goes below: what must stay, and one operator's own values\n"
+      "floor      the least that a schedule in this order needs: what must stay, and one operator's own values\n"
       "slowdown   (time by itself + recomputing + waiting) / time by itself, over the whole log\n"
       "at least   no schedule in this order recomputes less\n\n"
       "How slow is training in half of the memory between floor and peak?\n"

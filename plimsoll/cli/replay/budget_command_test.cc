@@ -64,7 +64,7 @@ TEST(BudgetCommand, EndsWithThreeBelowTheFloor) {
   EXPECT_TRUE(json["slowdown"].is_null());
   const CliResult result = run_cli({"budget", kResnet, "--budget", "100MiB"});
   EXPECT_EQ(result.code, 3);
-  EXPECT_THAT(result.out, HasSubstr("no schedule in this order goes lower"));
+  EXPECT_THAT(result.out, HasSubstr("no schedule in this order needs less"));
 }
 
 TEST(BudgetCommand, SpillsBelowTheRecomputeFloor) {

@@ -21,7 +21,7 @@ struct Lives {
         if (value != kNone) last_held[value] = step;
     }
     for (std::size_t value = 0; value < program.values.size(); ++value) {
-      if (last_held[value] != kNone) continue;  // Until it is taken over.
+      if (last_held[value] != kNone) continue;  // Its storage is reused by a later version.
       const StepProgram::Value& v = program.values[value];
       last_held[value] = v.is_kept ? steps : std::max({maker[value], last_read[value], v.last_held});
     }
@@ -30,11 +30,11 @@ struct Lives {
   std::vector<int> maker, last_read, last_held;
 };
 
-// Small inputs that the run releases early stay as long as something may have to be made from them again.
+// Small inputs that the run releases early stay as long as something may be recomputed from them.
 void hold_small_inputs(StepProgram& program) {
   constexpr std::size_t kSmall = 1 << 20;
   const Lives lives(program);
-  std::vector<int> wanted(lives.last_read);  // By itself, or by what is made from it.
+  std::vector<int> wanted(lives.last_read);  // By itself, or to recompute something.
   for (int step = static_cast<int>(program.steps.size()) - 1; step >= 0; --step) {
     const StepProgram::Step& s = program.steps[step];
     int last = kNone;
@@ -51,8 +51,7 @@ void hold_small_inputs(StepProgram& program) {
   }
 }
 
-// The steps [begin, end) of a program by themselves. What exists before them is given, what is wanted after them is
-// kept.
+// The steps [begin, end) of a program as a program. Earlier values are given, values needed later are kept.
 class Slice {
  public:
   Slice(const StepProgram& whole, const Lives& lives, int begin, int end, const std::vector<char>& stored)
@@ -81,7 +80,7 @@ class Slice {
     }
   }
 
-  // Which values of the whole are stored, and not there, after the slice.
+  // Which values of the whole are only in storage after the slice.
   void update(const Schedule& schedule, std::vector<char>& stored) const {
     for (const auto [action, number] : schedule.entries) {
       if (action == Action::kDrop || action == Action::kLoad) stored[original_[number]] = action == Action::kDrop;
@@ -91,8 +90,8 @@ class Slice {
   StepProgram program;
 
  private:
-  std::vector<int> number_;    // In the slice, of a value of the whole.
-  std::vector<int> original_;  // The other way round.
+  std::vector<int> number_;    // From values of the whole to those of the slice.
+  std::vector<int> original_;  // And back.
 };
 
 void add(BudgetRun& run, const Schedule& schedule) {
@@ -106,7 +105,7 @@ void add(BudgetRun& run, const Schedule& schedule) {
 
 void check(const StepProgram& program, const Schedule& schedule, std::size_t limit) {
   const std::string fault = validate_schedule(program, schedule, limit);
-  if (!fault.empty()) throw Error("budget: the planner made a schedule that does not hold: " + fault);
+  if (!fault.empty()) throw Error("budget: the planner made an invalid schedule: " + fault);
 }
 
 void run_planned(const OperatorLog& log, const BudgetRunOptions& options, RecomputeOptions recompute_options,
@@ -117,7 +116,7 @@ void run_planned(const OperatorLog& log, const BudgetRunOptions& options, Recomp
   std::vector<char> stored(whole.values.size(), 0);
   const int steps = static_cast<int>(whole.steps.size());
   for (int begin = 0, end = 0; begin < steps; begin = end) {
-    std::uint64_t cost = 0;  // What takes no time belongs to what follows.
+    std::uint64_t cost = 0;  // Steps without cost belong to the next one.
     while (end < steps && (cost == 0 || log.round[end] == log.round[end - 1])) cost += whole.steps[end++].cost;
     if (options.progress)
       recompute_options.progress = [&](double share) {

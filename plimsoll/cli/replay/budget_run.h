@@ -1,4 +1,5 @@
-// run_budget(): an operator log under a byte limit, by a planner that knows the future or by a policy that does not.
+// run_budget(): runs an operator log under a byte limit, with a planner that knows the future or a policy that does
+// not.
 //
 //   OperatorLog log = read_operator_log("unet_train.csv.gz");
 //   BudgetRun run = run_budget(log, {.limit = 350'000'000});
@@ -18,7 +19,7 @@ namespace plimsoll {
 
 struct BudgetRunOptions {
   std::size_t limit = 0;
-  std::optional<OnlinePolicy> policy;         // None: the planner.
+  std::optional<OnlinePolicy> policy;         // Empty: the planner.
   double spill_bytes_per_second = 0;          // 0: recompute only.
   std::function<void(double)> progress = {};  // The share that is done.
 };

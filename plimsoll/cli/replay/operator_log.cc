@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <utility>
 
-#include "plimsoll/base/error.h"
 #include "plimsoll/cli/gzip_text.h"
 
 namespace plimsoll {
@@ -17,13 +16,6 @@ namespace {
 constexpr int kNone = StepProgram::kNone;
 constexpr std::uint64_t kMost = std::uint64_t{1} << 56;  // Bytes or nanoseconds in all: programs multiply them.
 constexpr std::size_t kMostValues = 1u << 30;
-
-// `text` fit to be shown: short, and without control characters.
-std::string shown(std::string_view text) {
-  std::string result;
-  for (const char c : text.substr(0, 40)) result += c >= ' ' && c <= '~' ? c : '?';
-  return text.size() > 40 ? result + "..." : result;
-}
 
 // "aten.relu_.default" works in place; "aten.relu.default" does not.
 bool works_in_place(std::string_view name) {
@@ -37,54 +29,31 @@ bool contains(const std::vector<std::uint64_t>& ids, std::uint64_t id) {
 
 }  // namespace
 
-OperatorLogParser::OperatorLogParser(std::string name) { log_.name = std::move(name); }
-
-void OperatorLogParser::fail(const std::string& reason) const {
-  throw Corruption(fmt::format("operator log \"{}\": line {}: {}", log_.name, line_number_, reason));
+OperatorLogParser::OperatorLogParser(std::string name) : lines_("operator log", name, kMaxLineBytes) {
+  log_.name = std::move(name);
 }
 
+void OperatorLogParser::fail(const std::string& reason) const { lines_.fail(reason); }
+
 void OperatorLogParser::feed(std::string_view text) {
-  while (!text.empty()) {
-    const std::size_t end = text.find('\n');
-    const std::string_view piece = text.substr(0, end);
-    if (partial_.size() + piece.size() > kMaxLineBytes) {
-      ++line_number_;
-      fail(fmt::format("longer than {} bytes; this is not an operator log", kMaxLineBytes));
-    }
-    partial_ += piece;
-    if (end == std::string_view::npos) return;
-    line(partial_);
-    partial_.clear();
-    text.remove_prefix(end + 1);
-  }
+  lines_.feed(text, [&](std::string_view each) { line(each); });
 }
 
 void OperatorLogParser::line(std::string_view text) {
-  ++line_number_;
-  if (text.ends_with('\r')) text.remove_suffix(1);
   if (text.empty()) return;
   if (text.front() == '#') return comment(text);
   if (!text.starts_with("a,") && !text.starts_with("f,"))
     fail(fmt::format("\"{}\" is neither \"a,<id>,<bytes>\" nor \"f,<id>\" nor a comment", shown(text)));
   const std::string_view fields = text.substr(2);
   const std::size_t comma = fields.find(',');
-  const std::uint64_t id = number(fields.substr(0, comma), "id");
+  const std::uint64_t id = lines_.number(fields.substr(0, comma), "id");
   if (text.front() == 'a') {
     if (comma == std::string_view::npos) fail(fmt::format("no size after id {}", id));
-    allocate(id, number(fields.substr(comma + 1), "size"));
+    allocate(id, lines_.number(fields.substr(comma + 1), "size"));
   } else {
     if (comma != std::string_view::npos) fail(fmt::format("more than an id in \"{}\"", shown(text)));
     free(id);
   }
-}
-
-std::uint64_t OperatorLogParser::number(std::string_view text, const char* what) const {
-  std::uint64_t value = 0;
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (read.ec == std::errc::result_out_of_range) fail(fmt::format("{} \"{}\" does not fit 64 bits", what, shown(text)));
-  if (text.empty() || read.ec != std::errc() || read.ptr != text.data() + text.size())
-    fail(fmt::format("{} \"{}\" is not a whole number", what, shown(text)));
-  return value;
 }
 
 void OperatorLogParser::allocate(std::uint64_t id, std::uint64_t bytes) {
@@ -118,7 +87,7 @@ void OperatorLogParser::comment(std::string_view text) {
              : name == "data"     ? Phase::kData
                                   : Phase::kOther;
   } else if (text.starts_with("# step ")) {
-    const std::uint64_t step = number(text.substr(7), "step");
+    const std::uint64_t step = lines_.number(text.substr(7), "step");
     if (step < static_cast<std::uint64_t>(round_) || step > INT32_MAX)
       fail(fmt::format("step {} comes after step {}", step, round_));
     round_ = static_cast<int>(step);
@@ -131,10 +100,10 @@ std::vector<std::uint64_t> OperatorLogParser::ids(std::string_view text) const {
   std::vector<std::uint64_t> result;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find(' '), text.size());
-    if (end > 0) result.push_back(number(text.substr(0, end), "id"));
+    if (end > 0) result.push_back(lines_.number(text.substr(0, end), "id"));
     text.remove_prefix(std::min(end + 1, text.size()));
   }
-  std::vector<std::uint64_t> once;  // In their order.
+  std::vector<std::uint64_t> once;  // In order, without repeats.
   for (const std::uint64_t id : result)
     if (!contains(once, id)) once.push_back(id);
   return once;
@@ -183,9 +152,8 @@ void OperatorLogParser::add_step(StepProgram::Step step, std::string name) {
   phases_.push_back(phase_);
 }
 
-// Memory that was allocated since the last operator and that this one did not make: a step of its own that never
-// repeats.
-void OperatorLogParser::add_unmade(const Operator& op, bool is_view) {
+// Memory allocated since the last operator but not by this one becomes a separate step that never repeats.
+void OperatorLogParser::add_allocated_elsewhere(const Operator& op, bool is_view) {
   StepProgram::Step step{.may_repeat = false};
   for (const std::uint64_t id : window_) {
     const auto place = storages_.find(id);
@@ -218,11 +186,11 @@ void OperatorLogParser::write(const Operator& op, StepProgram::Step& step) {
 void OperatorLogParser::run(const Operator& op) {
   for (const std::uint64_t id : op.in) storage(id);
   for (const std::uint64_t id : op.out)
-    if (!freed_.contains(id)) storages_.try_emplace(id);  // One that no line allocates has no bytes.
+    if (!freed_.contains(id)) storages_.try_emplace(id);  // Outputs that no line allocates have no bytes.
   const bool in_place = works_in_place(op.name);
   const bool is_view = !in_place && !op.out.empty() &&
                        std::all_of(op.out.begin(), op.out.end(), [&](std::uint64_t id) { return contains(op.in, id); });
-  add_unmade(op, is_view);
+  add_allocated_elsewhere(op, is_view);
   StepProgram::Step step{.scratch_bytes = window_peak_ - window_bytes_,
                          .cost = op.nanoseconds,
                          .may_repeat = phase_ == Phase::kForward || phase_ == Phase::kBackward,
@@ -240,7 +208,7 @@ void OperatorLogParser::run(const Operator& op) {
   window_bytes_ = window_peak_ = 0;
 }
 
-// Values that are read outside of forward and backward, or held beyond their step, with the versions before them.
+// Pins values that are read outside forward and backward, or held beyond their step, with their earlier versions.
 void OperatorLogParser::pin() {
   StepProgram& program = log_.program;
   const int steps = static_cast<int>(program.steps.size());
@@ -266,8 +234,7 @@ void OperatorLogParser::pin() {
 }
 
 OperatorLog OperatorLogParser::finish() {
-  if (!partial_.empty()) line(partial_);
-  partial_.clear();
+  lines_.finish([&](std::string_view each) { line(each); });
   if (log_.program.steps.empty()) fail("there is no \"# op\" line; this is not an operator log");
   pin();
   return std::move(log_);

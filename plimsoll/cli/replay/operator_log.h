@@ -21,6 +21,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "plimsoll/cli/replay/text_lines.h"
 #include "plimsoll/plan/recompute.h"
 
 namespace plimsoll {
@@ -29,14 +30,14 @@ struct OperatorLog {
   std::string name;                    // The file's name, without folders.
   StepProgram program;                 // The whole run. Costs are nanoseconds; every value may spill.
   std::vector<int> round;              // Per step of the program: the training step it belongs to.
-  std::vector<std::string> operators;  // Per step of the program: its operator, or "" for memory that none made.
+  std::vector<std::string> operators;  // Per step of the program: its operator, or "" when there is none.
   std::size_t peak_bytes = 0;          // Most bytes live at once.
 };
 
 // Throws NotFound when it cannot be opened, Corruption when it is not an operator log.
 OperatorLog read_operator_log(const std::string& path);
 
-// The reader itself: takes text in pieces of any size. After an exception it must not be used further.
+// The parser: takes text in pieces of any size. It must not be used after an exception.
 class OperatorLogParser {
  public:
   static constexpr std::size_t kMaxLineBytes = 1 << 16;
@@ -44,13 +45,13 @@ class OperatorLogParser {
   explicit OperatorLogParser(std::string name);
   void feed(std::string_view text);
   OperatorLog finish();
-  std::size_t lines() const noexcept { return line_number_; }  // Complete lines read so far.
+  std::size_t lines() const noexcept { return lines_.count(); }  // Complete lines read so far.
 
  private:
   enum class Phase : std::uint8_t { kForward, kBackward, kData, kOther };
   struct Storage {
     std::size_t bytes = 0;
-    int value = StepProgram::kNone;  // Its version now.
+    int value = StepProgram::kNone;  // Its current version.
     bool is_new = false;             // Allocated since the last operator.
   };
   struct Operator {
@@ -65,28 +66,27 @@ class OperatorLogParser {
   void comment(std::string_view text);
   Operator parse_operator(std::string_view text) const;
   void run(const Operator& op);
-  void add_unmade(const Operator& op, bool is_view);
+  void add_allocated_elsewhere(const Operator& op, bool is_view);
   int add_value(std::size_t bytes, bool is_pinned);
   void add_step(StepProgram::Step step, std::string name);
   void write(const Operator& op, StepProgram::Step& step);
   void pin();
   std::vector<std::uint64_t> ids(std::string_view text) const;
-  std::uint64_t number(std::string_view text, const char* what) const;
   const Storage& storage(std::uint64_t id) const;
   [[noreturn]] void fail(const std::string& reason) const;
 
+  TextLines lines_;
   OperatorLog log_;
-  std::string partial_;
-  std::size_t line_number_ = 0, live_bytes_ = 0, window_bytes_ = 0, window_peak_ = 0;
+  std::size_t live_bytes_ = 0, window_bytes_ = 0, window_peak_ = 0;
   std::uint64_t nanoseconds_ = 0;
-  std::uint64_t total_bytes_ = 0;  // Of all values: what programs add up.
+  std::uint64_t total_bytes_ = 0;  // The sum over all values, which programs add up.
   Phase phase_ = Phase::kOther;
   int round_ = 0;
   std::unordered_map<std::uint64_t, Storage> storages_;
   std::vector<std::uint64_t> window_;                 // Ids allocated since the last operator, in order.
-  std::unordered_map<std::uint64_t, Storage> freed_;  // Since the last operator: it may still name them.
+  std::unordered_map<std::uint64_t, Storage> freed_;  // Since the last operator, which may still name them.
   std::vector<Phase> phases_;                         // Per step.
-  std::vector<int> before_;                           // Per value: the one it takes over.
+  std::vector<int> before_;                           // Per value: the one whose storage it reuses.
   std::vector<int> freed_before_;                     // Per value: the step before which its storage was freed.
 };
 

@@ -38,10 +38,10 @@ void write_file(const std::string& path, const std::string& text) {
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   file << text;
   file.close();
-  if (!file) throw Error("plan: cannot write \"" + path + "\"; is the folder there and writable?");
+  if (!file) throw Error("plan: cannot write \"" + path + "\"; check that the folder exists and is writable");
 }
 
-// One line on the terminal that is written over; nothing when there is no terminal or no need.
+// One progress line that is overwritten; nothing without a terminal or when it is fast.
 class ProgressLine {
  public:
   ~ProgressLine() {
@@ -103,7 +103,7 @@ void add_plan_command(CommandLine& line) {
   const auto options = std::make_shared<Options>();
   Command command(line, "plan", "Place buffers with known lifetimes in one arena, as low as possible");
   command.option("lifetimes", options->lifetimes, "CSV with the columns id,lower,upper,size").required();
-  const auto not_a_time = [](const std::string& text) -> std::string {  // Wrong usage is told before anything is read.
+  const auto not_a_time = [](const std::string& text) -> std::string {  // Reports wrong usage before anything is read.
     try {
       parse_seconds(text);
       return "";
@@ -126,13 +126,13 @@ void add_plan_command(CommandLine& line) {
   command.option("--threads", options->threads, "Threads to search with").check(between(1, 1024)).show_default();
   command.option("--out", options->out, "Write the plan: the CSV with an offset column").value("FILE");
   command.option("--svg", options->svg, "Draw the plan: time across, address up").value("FILE");
-  command.option("--compare", options->compare, "Say what changed against an older plan, as written by --out")
+  command.option("--compare", options->compare, "Show what changed since an older plan, as written by --out")
       .value("FILE");
   command.flag("--json", options->json, "Print one JSON document");
   command.notes(
       "The CSV has the columns id,lower,upper,size: a buffer lives from lower up to, not including, upper. Optional\n"
       "columns: alignment, gaps (\"2-5 7-9@0:256\"), alias_set, alias_offset.\n"
-      "With --capacity it stops at the first plan that fits; without, it makes the peak small until the time is up or\n"
+      "With --capacity it stops at the first plan that fits; without it, it reduces the peak until the time is up or\n"
       "the plan is proved optimal. Exit 3: nothing within the capacity was found (proof: infeasible or unknown).\n"
       "Example: plimsoll plan lifetimes.csv --capacity 1MiB --svg plan.svg --out plan.csv");
   command.run([options] { run(*options); });

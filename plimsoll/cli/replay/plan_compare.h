@@ -1,4 +1,4 @@
-// What changed between two plans, for people and for gates in a build.
+// What changed between two plans, for people and for checks in a build.
 //
 //   PlanDifference difference = compare_plans(old_lifetimes, new_lifetimes);
 //   difference.new_peak > difference.old_peak ...
@@ -20,7 +20,7 @@ struct PlanDifference {
   std::vector<std::string> removed;  // Ids, in the order of the older plan.
   std::vector<std::string> resized;
   std::vector<std::string> retimed;  // Lifetime or gaps differ.
-  std::vector<std::string> moved;    // Same size and lifetime, other offset.
+  std::vector<std::string> moved;    // Same size and lifetime, different offset.
   bool same_instance = false;
 };
 

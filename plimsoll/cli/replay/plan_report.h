@@ -1,4 +1,4 @@
-// How `plimsoll plan` tells what it found: a table for people, JSON for programs.
+// How `plimsoll plan` reports its result: a table for people, JSON for programs.
 //
 //   fmt::print("{}", plan_table(lifetimes, constraints, plan));
 #pragma once

@@ -13,7 +13,7 @@
 namespace plimsoll {
 namespace {
 
-// Address space enough for any policy to run the trace.
+// Enough address space for any policy to run the trace.
 std::size_t ample(const Trace& trace) {
   const std::size_t most = kMostLimit;
   return trace.peak_live >= most / 8 ? most : std::max(8_GiB, std::bit_ceil(trace.peak_live * 4));
@@ -141,8 +141,7 @@ ReplayResult replay(const Trace& trace, const ReplayOptions& options) {
 std::size_t smallest_bfc_pool(const Trace& trace) {
   std::size_t too_small = trace.peak_live;
   std::size_t enough = std::max<std::size_t>(too_small, 256);
-  const std::size_t most =
-      enough > SIZE_MAX / 16 ? SIZE_MAX : enough * 16;  // Beyond that it is the system that refuses.
+  const std::size_t most = enough > SIZE_MAX / 16 ? SIZE_MAX : enough * 16;  // Beyond that the system refuses.
   while (!runs_in_bfc_pool(trace, enough)) {
     if (enough >= most / 2) return 0;
     too_small = enough;

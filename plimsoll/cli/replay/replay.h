@@ -25,7 +25,7 @@ const char* policy_name(ReplayPolicy policy) noexcept;
 struct ReplayOptions {
   ReplayPolicy policy = ReplayPolicy::kArena;
   std::size_t limit = 0;  // 0: none.
-  bool growth = false;    // With kBfc always on when there is no limit: a fixed pool takes the whole limit at once.
+  bool growth = false;    // With kBfc always on without a limit: a fixed pool takes the whole limit at once.
   int repeat = 5;         // Timed passes; 0 measures bytes only.
   bool touch = false;
   std::function<void(int pass, int of)> progress;  // Called before each pass.
@@ -37,9 +37,9 @@ struct ReplayResult {
   std::size_t peak_in_use = 0;           // Most bytes handed out, rounding included.
   std::size_t peak_reserved = 0;         // Most bytes taken from the system.
   std::size_t refusals = 0;              // In one pass.
-  std::size_t limit = 0;                 // In force; the policy's own when none was asked for.
+  std::size_t limit = 0;                 // In force; the policy's own when none was given.
   std::size_t pages_moved = 0;           // By the untimed pass.
-  std::vector<OccupancyExtent> at_peak;  // How memory lay when most bytes were live.
+  std::vector<OccupancyExtent> at_peak;  // The layout when most bytes were live.
 };
 
 ReplayResult replay(const Trace& trace, const ReplayOptions& options);

@@ -58,7 +58,7 @@ INSTANTIATE_TEST_SUITE_P(Traces, ArenaFigures,
                                          "mobilenetv2_train", "bert_infer", "gpt2_decode"),
                          [](const auto& info) { return std::string(info.param); });
 
-TEST(Replay, GoesOnAfterARefusalAndSkipsItsFree) {
+TEST(Replay, ContinuesAfterARefusalAndSkipsItsFree) {
   TraceParser parser("t");
   parser.feed("a,1,1000\na,2,90000000\nf,2\na,3,1000\nf,1\nf,3\n");
   const Trace trace = parser.finish();

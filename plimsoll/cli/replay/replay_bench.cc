@@ -1,4 +1,5 @@
-// Every trace over every allocator, in turns, in one run: time per operation and bytes, as Markdown, and the targets.
+// Every trace over every allocator, alternating, in one run: time per operation and bytes, as Markdown, and the
+// targets.
 //
 //   replay_bench [--milliseconds N] [--rounds N] TRACE.csv.gz...
 //

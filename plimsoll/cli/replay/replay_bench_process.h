@@ -1,4 +1,4 @@
-// WorkerProcess: this program once more, as a ReplayWorker with another malloc, at the other end of two pipes.
+// WorkerProcess: this program started again, as a ReplayWorker with another malloc, at the other end of two pipes.
 //
 //   WorkerProcess tcmalloc("malloc", "libtcmalloc_minimal.so.4", paths);
 //   if (tcmalloc.name() == "tcmalloc") WorkerResult result = tcmalloc.run(0, "plain", 5);

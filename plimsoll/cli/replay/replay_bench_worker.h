@@ -1,10 +1,10 @@
-// ReplayWorker: one allocator in a process of its own, told by lines which trace to replay and how often.
+// ReplayWorker: one allocator in a separate process, which reads from lines which trace to replay and how often.
 //
-// The benchmark starts one process per allocator (peers by LD_PRELOAD) and gives them turns, so that all are measured
-// in the same minute of a machine whose speed changes:
+// The benchmark starts one process per allocator (peers by LD_PRELOAD) and alternates between them, so that all are
+// measured in the same minute of a machine whose speed changes:
 //   in   <trace number> <mode> <passes>      mode: plain, touch, growth, tight
 //   out  <best ns> <mean ns> <peak reserved> <refusals>
-// A resource lives as long as trace and mode stay in use: passes after the first find it warm. "drop" ends all.
+// A resource lives as long as trace and mode stay in use: passes after the first find it warm. "drop" frees all.
 #pragma once
 
 #include <dlfcn.h>
@@ -52,7 +52,7 @@ class MallocMemory {
   }
   void deallocate(Handle handle) noexcept { std::free(handle.data()); }
 
-  // Whose malloc this is, told by a symbol only it has.
+  // Whose malloc this is, recognized by a symbol that only it has.
   static const char* name() {
     if (dlsym(RTLD_DEFAULT, "tc_version") != nullptr) return "tcmalloc";
     if (dlsym(RTLD_DEFAULT, "mi_version") != nullptr) return "mimalloc";

@@ -55,7 +55,7 @@ void add_replay_command(CommandLine& line) {
   command.option("trace", arguments->trace, "Lines a,<id>,<bytes> (allocate), f,<id> (free), # comment; may be gzipped")
       .required()
       .value("TRACE.csv[.gz]");
-  command.option("--limit", arguments->limit, "Most bytes that may be reserved, e.g. 24MiB; none when left out")
+  command.option("--limit", arguments->limit, "Most bytes that may be reserved, e.g. 24MiB; no limit by default")
       .check(size_check(4096))
       .value("SIZE");
   command.flag("--growth", arguments->growth, "Take memory little by little instead of one pool of the limit's size");
@@ -71,7 +71,7 @@ void add_replay_command(CommandLine& line) {
   command.notes(
       "peak live      most bytes asked for and not yet freed: no policy can need less\n"
       "peak reserved  most bytes taken from the system: what the policy really needs\n"
-      "refusals       requests that did not fit; the replay goes on without them and ends with exit code 3\n\n"
+      "refusals       requests that did not fit; the replay continues without them and ends with exit code 3\n\n"
       "Will my training step fit 300 MiB, and would it under TensorFlow?\n"
       "  plimsoll replay resnet18_train.csv.gz --limit 300MiB\n"
       "  plimsoll replay resnet18_train.csv.gz --limit 300MiB --policy bfc");

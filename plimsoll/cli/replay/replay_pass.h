@@ -24,7 +24,7 @@ struct PassOptions {
   bool stop_at_refusal = false;  // End at the first refusal.
 };
 
-// CPU time of this thread, in nanoseconds: a busy machine does not spoil it.
+// CPU time of this thread in nanoseconds, which a busy machine does not distort.
 inline double thread_cpu_ns() noexcept {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -42,7 +42,7 @@ struct NoHook {
   void operator()(std::size_t) const noexcept {}
 };
 
-// Memory: allocate(bytes) gives a handle with data() and operator bool, or throws OutOfMemory; deallocate(handle).
+// Memory: allocate(bytes) returns a handle with data() and operator bool, or throws OutOfMemory; deallocate(handle).
 // `blocks` has a handle per slot, all empty before. `after(i)` runs after operation i. Returns the number of refusals.
 template <class Memory, class Handle, class Hook = NoHook>
 std::size_t replay_pass(const Trace& trace, Memory& memory, std::vector<Handle>& blocks, PassOptions options = {},

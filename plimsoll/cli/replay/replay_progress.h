@@ -1,9 +1,9 @@
-// ReplayProgress: one line on standard error that says which pass runs, once a replay has taken a second.
+// ReplayProgress: one line on standard error that shows the current pass, once a replay has taken a second.
 //
 //   ReplayProgress progress;
 //   replay(trace, {.progress = [&](int pass, int of) { progress.show(pass, of); }});
 //
-// Silent when standard error is not a terminal. The line is gone when the object is.
+// Silent when standard error is not a terminal. The destructor erases the line.
 #pragma once
 
 #include <chrono>

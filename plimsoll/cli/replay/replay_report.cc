@@ -14,7 +14,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::size_t kMostOperationsSearched = 1'000'000;  // Beyond, the search for the smallest pool takes too long.
+constexpr std::size_t kMostOperationsSearched = 1'000'000;  // For more, searching the smallest pool takes too long.
 
 std::string share(std::size_t bytes, std::size_t of) {
   return of == 0 ? "" : fmt::format("{:.3f} x live", static_cast<double>(bytes) / static_cast<double>(of));

@@ -1,4 +1,4 @@
-// What `plimsoll replay` says about a result: a table, a picture of memory at its fullest, a comparison; or JSON.
+// What `plimsoll replay` prints about a result: a table, a picture of memory at its fullest, a comparison; or JSON.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace plimsoll {
 
-// What TensorFlow's policy makes of the same trace.
+// The same trace under TensorFlow's policy.
 struct BfcComparison {
   std::size_t grown = 0;          // Bytes it reserves when it may grow without a limit.
   std::size_t smallest_pool = 0;  // Bytes of the smallest fixed pool that serves every request; 0 when not searched.

@@ -3,7 +3,7 @@
 //   std::cout << occupancy_strip(extents, {.rows = 3, .columns = 100});
 //   ################x###########cc####....####
 //
-// A cell shows what most of its bytes are. Space that has no pages is shortened: it says where, not how much.
+// A cell shows what most of its bytes are. Space without pages is shortened: it shows where, not how much.
 #pragma once
 
 #include <cstddef>

@@ -2,64 +2,28 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <filesystem>
 #include <utility>
 
-#include "plimsoll/base/error.h"
 #include "plimsoll/cli/gzip_text.h"
 
 namespace plimsoll {
-namespace {
 
-// `text` fit to be shown: short, and without control characters.
-std::string shown(std::string_view text) {
-  std::string result;
-  for (const char c : text.substr(0, 40)) result += c >= ' ' && c <= '~' ? c : '?';
-  return text.size() > 40 ? result + "..." : result;
-}
+TraceParser::TraceParser(std::string name) : lines_("trace", name, kMaxLineBytes) { trace_.name = std::move(name); }
 
-}  // namespace
-
-TraceParser::TraceParser(std::string name) { trace_.name = std::move(name); }
-
-void TraceParser::fail(const std::string& reason) const {
-  throw Corruption(fmt::format("trace \"{}\": line {}: {}", trace_.name, line_number_, reason));
-}
+void TraceParser::fail(const std::string& reason) const { lines_.fail(reason); }
 
 void TraceParser::feed(std::string_view text) {
-  while (!text.empty()) {
-    const std::size_t end = text.find('\n');
-    const std::string_view piece = text.substr(0, end);
-    if (partial_.size() + piece.size() > kMaxLineBytes) {
-      ++line_number_;
-      fail(fmt::format("longer than {} bytes; this is not a trace", kMaxLineBytes));
-    }
-    if (end == std::string_view::npos) {
-      partial_ += piece;
-      return;
-    }
-    if (partial_.empty()) {
-      line(piece);
-    } else {
-      partial_ += piece;
-      line(partial_);
-      partial_.clear();
-    }
-    text.remove_prefix(end + 1);
-  }
+  lines_.feed(text, [&](std::string_view each) { line(each); });
 }
 
 Trace TraceParser::finish() {
-  if (!partial_.empty()) line(partial_);
-  partial_.clear();
+  lines_.finish([&](std::string_view each) { line(each); });
   trace_.never_freed = live_.size();
   return std::move(trace_);
 }
 
 void TraceParser::line(std::string_view text) {
-  ++line_number_;
-  if (text.ends_with('\r')) text.remove_suffix(1);
   if (text.empty() || text.front() == '#') return;
   const std::size_t comma = text.find(',');
   const std::string_view kind = text.substr(0, comma);
@@ -68,24 +32,14 @@ void TraceParser::line(std::string_view text) {
   if (comma == std::string_view::npos) fail(fmt::format("no id after \"{}\"", kind));
   const std::string_view fields = text.substr(comma + 1);
   const std::size_t second = fields.find(',');
-  const std::uint64_t id = number(fields.substr(0, second), "id");
+  const std::uint64_t id = lines_.number(fields.substr(0, second), "id");
   if (kind == "f") {
     if (second != std::string_view::npos) fail(fmt::format("more than an id in \"{}\"", shown(text)));
     free(id);
   } else {
     if (second == std::string_view::npos) fail(fmt::format("no size after id {}", id));
-    allocate(id, number(fields.substr(second + 1), "size"));
+    allocate(id, lines_.number(fields.substr(second + 1), "size"));
   }
-}
-
-std::uint64_t TraceParser::number(std::string_view text, const char* what) const {
-  if (text.empty()) fail(fmt::format("the {} is missing", what));
-  std::uint64_t value = 0;
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (read.ec == std::errc::result_out_of_range) fail(fmt::format("{} \"{}\" does not fit 64 bits", what, shown(text)));
-  if (read.ec != std::errc() || read.ptr != text.data() + text.size())
-    fail(fmt::format("{} \"{}\" is not a whole number", what, shown(text)));
-  return value;
 }
 
 void TraceParser::allocate(std::uint64_t id, std::uint64_t bytes) {

@@ -4,10 +4,10 @@
 //   f,1              free them
 //   # step 2         a comment
 //
-//   Trace trace = read_trace("resnet18_train.csv.gz");   // plain or gzip, told by content
+//   Trace trace = read_trace("resnet18_train.csv.gz");   // plain or gzip, detected by content
 //   trace.operations.size(); trace.peak_live;
 //
-// Ids are numbers; one that was freed may be used again. Blocks not freed at the end are allowed and counted.
+// Ids are numbers; a freed one may be reused. Blocks not freed at the end are allowed and counted.
 // Anything else is Corruption with file, line and reason. Blank lines and a carriage return at a line's end are
 // ignored.
 #pragma once
@@ -19,9 +19,11 @@
 #include <unordered_map>
 #include <vector>
 
+#include "plimsoll/cli/replay/text_lines.h"
+
 namespace plimsoll {
 
-// One line. Slots are dense: a freed one is used again, so a replay keeps its blocks in an array of `Trace::slots`.
+// One line. Slots are dense: a freed one is reused, so a replay keeps its blocks in an array of `Trace::slots`.
 struct TraceOperation {
   std::size_t bytes = 0;
   std::uint32_t slot = 0;
@@ -41,7 +43,7 @@ struct Trace {
 // Reads a whole file. Throws NotFound when it cannot be opened, Corruption when it is not a trace.
 Trace read_trace(const std::string& path);
 
-// The reader itself: takes text in pieces of any size. After an exception it must not be used further.
+// The parser: takes text in pieces of any size. It must not be used after an exception.
 class TraceParser {
  public:
   static constexpr std::size_t kMaxLineBytes = 4096;
@@ -49,22 +51,20 @@ class TraceParser {
   explicit TraceParser(std::string name);
   void feed(std::string_view text);
   Trace finish();
-  std::size_t lines() const noexcept { return line_number_; }  // Complete lines read so far.
+  std::size_t lines() const noexcept { return lines_.count(); }  // Complete lines read so far.
 
  private:
   void line(std::string_view text);
   void allocate(std::uint64_t id, std::uint64_t bytes);
   void free(std::uint64_t id);
-  std::uint64_t number(std::string_view text, const char* what) const;
   [[noreturn]] void fail(const std::string& reason) const;
 
   struct Live {
     std::uint32_t slot;
     std::size_t bytes;
   };
+  TextLines lines_;
   Trace trace_;
-  std::string partial_;  // The beginning of a line whose end has not been fed yet.
-  std::size_t line_number_ = 0;
   std::size_t live_bytes_ = 0;
   std::unordered_map<std::uint64_t, Live> live_;
   std::vector<std::uint32_t> spare_slots_;

@@ -95,7 +95,7 @@ TEST(TraceParser, NamesTheLineAndTheReason) {
   EXPECT_THAT(complaint(" a,1,5"), HasSubstr("neither"));
 }
 
-TEST(TraceParser, RefusesWhatIsNoNumber) {
+TEST(TraceParser, RefusesWhatIsNotANumber) {
   for (const char* size : {"-1", "+1", " 1", "1 ", "0x10", "1.5", "1e3", "five"})
     EXPECT_THAT(complaint(std::string("a,1,") + size), HasSubstr("is not a whole number")) << size;
   EXPECT_THAT(complaint("a,1,18446744073709551616"), HasSubstr("does not fit 64 bits"));
