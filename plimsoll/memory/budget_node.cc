@@ -1,6 +1,7 @@
 #include "plimsoll/memory/budget_node.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "plimsoll/base/names.h"
@@ -34,6 +35,7 @@ BudgetNode::BudgetNode(std::string name, std::size_t limit, std::shared_ptr<Budg
       interned_name_(intern(name_)),
       parent_(std::move(parent)),
       evicts_(options.evict),
+      least_evicting_limit_(std::min(evicts_ ? limit : SIZE_MAX, parent_ ? parent_->least_evicting_limit_ : SIZE_MAX)),
       evictor_(parent_ && parent_->evictor_ ? parent_->evictor_
                : evicts_                    ? make_evictor({.limit = limit, .spill = options.spill})
                                             : nullptr) {}

@@ -23,8 +23,10 @@ class BudgetNode final : public MeterCenter, public std::enable_shared_from_this
   BudgetNode* parent() const noexcept { return parent_.get(); }
   bool evicts() const noexcept { return evicts_; }              // It was asked to.
   Evictor* evictor() const noexcept { return evictor_.get(); }  // That of the outermost above it, or it, that evicts.
-  bool is_below(const BudgetNode& other) const noexcept;        // Or the same.
-  std::size_t number() const noexcept { return number_; }       // Small; reused after the node is gone.
+  // Of it and those above it that evict; SIZE_MAX when none does.
+  std::size_t least_evicting_limit() const noexcept { return least_evicting_limit_; }
+  bool is_below(const BudgetNode& other) const noexcept;   // Or the same.
+  std::size_t number() const noexcept { return number_; }  // Small; reused after the node is gone.
   std::vector<std::shared_ptr<BudgetNode>> children() const;
 
   // A record (trace_words.h) of each one there is.
@@ -43,6 +45,7 @@ class BudgetNode final : public MeterCenter, public std::enable_shared_from_this
   const char* const interned_name_;
   const std::shared_ptr<BudgetNode> parent_;
   const bool evicts_;
+  const std::size_t least_evicting_limit_;
   const std::shared_ptr<Evictor> evictor_;
   static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
   std::size_t number_ = kNone;           // Until make() has given it one.

@@ -40,6 +40,11 @@ TEST(Budget, RequiresALimitAndSpillsOnlyWhereItEvicts) {
   EXPECT_THAT(parent.report(), testing::Not(HasSubstr("tight")));
 }
 
+TEST(Budget, EvictsOnlyWhereTheTensorLayerMakesEvictors) {
+  set_evictor_factory(nullptr);  // Nothing else here evicts.
+  EXPECT_THROW(Budget("tight", 1_MiB, {.evict = true}), FailedPrecondition);
+}
+
 TEST_F(BudgetTest, CountsBlocksWithTheirRoundingUntilTheyAreFreed) {
   const Budget budget("model", 1_MiB);
   EXPECT_EQ(budget.name(), "model");

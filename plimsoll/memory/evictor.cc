@@ -2,6 +2,8 @@
 
 #include <atomic>
 
+#include "plimsoll/base/error.h"
+
 namespace plimsoll {
 namespace {
 
@@ -15,7 +17,11 @@ void set_evictor_factory(EvictorFactory factory) noexcept { the_factory.store(fa
 
 std::shared_ptr<Evictor> make_evictor(const EvictorOptions& options) {
   const EvictorFactory make = the_factory.load(std::memory_order_acquire);
-  return make ? make(options) : nullptr;
+  if (!make)
+    throw FailedPrecondition(
+        "Budget: .evict needs the tensor layer, which is not part of this program or has not begun; link the whole "
+        "library, or leave .evict out");
+  return make(options);
 }
 
 }  // namespace plimsoll

@@ -3,8 +3,8 @@
 //   const Budget tight("train", 32_MiB, {.evict = true});
 //   const BudgetScope use(tight);     // what does not fit now makes the evictor drop what it can compute again
 //
-// The layer that knows how to get bytes back makes evictors; without it a budget that evicts refuses as others do. A
-// budget and those below it share the evictor of the outermost one that evicts. Evictors are asked when the pressure
+// The layer that knows how to get bytes back makes evictors; without it no budget that evicts can be made. A budget
+// and those below it share the evictor of the outermost one that evicts. Evictors are asked when the pressure
 // ladder has nothing left, with no lock of the memory layer held; they free what was charged to the budget that refused
 // or below it, and nobody else's.
 // Thread safety: every method may be called from any thread.
@@ -37,6 +37,6 @@ struct EvictorOptions {
 };
 using EvictorFactory = std::shared_ptr<Evictor> (*)(const EvictorOptions& options);
 PLIMSOLL_API void set_evictor_factory(EvictorFactory factory) noexcept;
-std::shared_ptr<Evictor> make_evictor(const EvictorOptions& options);  // nullptr when nobody makes them.
+std::shared_ptr<Evictor> make_evictor(const EvictorOptions& options);  // FailedPrecondition when nobody makes them.
 
 }  // namespace plimsoll

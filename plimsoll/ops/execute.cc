@@ -104,15 +104,15 @@ void run_kernel(const Op& op, std::span<const Tensor* const> inputs, std::span<c
     *many = std::move(outputs);
 }
 
-// Whether output 0 may take the memory of this operand.
+// Whether output 0 may take the memory of this operand. Where recipes know of it they have to give it up first.
 bool may_take_over(const Op& op, std::span<const Tensor* const> inputs, const Tensor& over, std::size_t bytes,
-                   const ThreadContext& context) noexcept {
+                   const ThreadContext& context, bool even_of_recipes = false) noexcept {
   constexpr std::uint8_t kOthers = TensorRecord::kKept | TensorRecord::kReturned | TensorRecord::kVariable;
   const TensorRecord& record = *over.record();
   const Storage& storage = *record.storage.load(std::memory_order_relaxed);
   if ((record.references.load(std::memory_order_acquire) & TensorRecord::kStrongMask) != 1 ||
-      storage.references() != 1 || !storage.chunk() || storage.is_pinned() || record.offset != 0 ||
-      storage.bytes() != bytes || (record.flags.load(std::memory_order_relaxed) & kOthers) != 0)
+      !(even_of_recipes ? storage.references() == 1 : storage.is_sole()) || !storage.chunk() || storage.is_pinned() ||
+      record.offset != 0 || storage.bytes() != bytes || (record.flags.load(std::memory_order_relaxed) & kOthers) != 0)
     return false;
   SlotMask places = 0;
   for (std::size_t i = 0; i < inputs.size(); ++i)
@@ -135,13 +135,13 @@ Tensor take_over(const Op& op, const Tensor& over, const Shape& shape, DType dty
   evict::Domain* const domain = evict::current_domain();
   const evict::OperandLocks locks(inputs);
   const Origin origin{.op = op.name(), .category = context.category};
-  const bool takes_over = over && may_take_over(op, inputs, *over, out[0].bytes(), context);
+  const bool takes_over = over && may_take_over(op, inputs, *over, out[0].bytes(), context, true);
   for (std::size_t i = takes_over ? 1 : 0; i < outputs.size(); ++i)
     outputs[i] = make_tensor(origin, out[i].shape, out[i].dtype, device);
   const Scratch scratch(op, device, op.workspace_bytes(specs, out));
   evict::OldValue old;
   if (takes_over) outputs[0] = take_over(op, *over, out[0].shape, out[0].dtype, context.category);
-  if (takes_over && !book.give_up(*over->record()->storage.load(std::memory_order_relaxed), old.value))
+  if (takes_over && !book.give_up(*over->record()->storage.load(std::memory_order_relaxed), locks.values(), old.value))
     outputs[0] = make_tensor(origin, out[0].shape, out[0].dtype, device);
   if (context.observer)
     run_observed(op, inputs, outputs, scratch.bytes());

@@ -137,7 +137,9 @@ void set_name(const Tensor& tensor, std::string_view name) {
 
 TensorView writable(const Tensor& tensor) {
   const TensorRecord& record = *tensor.record();
-  return {record.storage.load(std::memory_order_acquire)->resident(), record.offset, record.dtype, record.shape};
+  Storage& storage = *record.storage.load(std::memory_order_acquire);
+  storage.note_write();  // Its recipe, if it has one, does not make what will be there.
+  return {storage.resident(), record.offset, record.dtype, record.shape};
 }
 
 Device& current_device() { return Runtime::instance().device(""); }

@@ -112,6 +112,8 @@ class PLIMSOLL_API Storage {
     return base_ && !chunk_ && !is_watched() && external_;
   }
   std::uint32_t references() const noexcept { return references_.load(std::memory_order_acquire) & ~kWatched; }
+  // One reference, and no recipe reads or makes what is in it.
+  bool is_sole() const noexcept { return references_.load(std::memory_order_acquire) == 1; }
 
   // Written in place so many times. Call note_write() before the bytes change: dropped results that were computed from
   // them are computed again first, which may throw OutOfMemory; then nothing has changed.
@@ -158,7 +160,7 @@ class PLIMSOLL_API Storage {
 
   // In references_: recipes read or make what is in it; value_ then stands for external_.
   static constexpr std::uint32_t kWatched = std::uint32_t{1} << 31;
-  bool is_watched() const noexcept { return (references_.load(std::memory_order_relaxed) & kWatched) != 0; }
+  bool is_watched() const noexcept { return (references_.load(std::memory_order_acquire) & kWatched) != 0; }
 
   static Storage* make(Device& device, std::size_t bytes, State state) noexcept(false);
   void make_resident();

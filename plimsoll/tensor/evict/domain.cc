@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "plimsoll/base/bytes.h"
+#include "plimsoll/base/error.h"
 #include "plimsoll/device/device.h"
 #include "plimsoll/memory/budget_node.h"
 #include "plimsoll/memory/chunk.h"
@@ -20,7 +21,11 @@ constexpr std::uint32_t kMostLooked = 64;      // Recipes that are looked at to 
 constexpr std::uint64_t kMostRepeated = 64;    // Operations repeated for each of the program's, before it gives up.
 constexpr std::uint64_t kFewRepeated = 10000;  // So many are always allowed.
 
-[[maybe_unused]] const bool is_known = (set_evictor_factory(&Domain::make), true);
+// Before the program's own static objects: a budget may be one.
+struct Registration {
+  Registration() noexcept { set_evictor_factory(&Domain::make); }
+};
+[[gnu::init_priority(101)]] const Registration registration;
 
 bool is_charged_below(const Chunk& chunk, const BudgetNode& budget) noexcept {
   return chunk.budget && chunk.budget->is_below(budget);
@@ -36,9 +41,26 @@ void Domain::abandon(Domain* domain) noexcept {
   {
     const std::lock_guard lock(RecipeBook::instance().mutex());
     domain->is_abandoned_ = true;
-    if (domain->num_recipes_ > 0) return;
+    if (!domain->is_ended()) return;
   }
   delete domain;
+}
+
+void Domain::begin_turn(std::uint32_t generation) {
+  if (is_stuck(generation))
+    throw FailedPrecondition(
+        "reading a dropped tensor in a child of fork(): another thread was recomputing under the same budget when the "
+        "process forked; read it before fork(), or fork while no other thread works under the budget");
+  if (num_turns_++ == 0) generation_ = generation;
+}
+
+bool Domain::end_turn() noexcept {
+  --num_turns_;
+  return is_ended();
+}
+
+bool Domain::is_worth_dropping(const Chunk& chunk, std::size_t bytes) const noexcept {
+  return bytes >= std::min(limit_, chunk.budget ? chunk.budget->least_evicting_limit() : limit_) / 1000;
 }
 
 void Domain::add(const Recipe& recipe) noexcept {
@@ -48,7 +70,8 @@ void Domain::add(const Recipe& recipe) noexcept {
 
 bool Domain::remove(const Recipe& recipe) noexcept {
   total_cost_ = num_recipes_ == 1 ? 0 : total_cost_ - recipe.cost;
-  return --num_recipes_ == 0 && is_abandoned_;
+  --num_recipes_;
+  return is_ended();
 }
 
 void Domain::add(Value& value) noexcept {
@@ -158,7 +181,7 @@ std::size_t Domain::evict(const BudgetNode& budget, const Arena* arena, std::siz
   const std::lock_guard lock(book.mutex());
   std::size_t freed = book.end_orphans(trash);
   has_given_up_ = num_again_ > kFewRepeated + kMostRepeated * num_work_;
-  while (freed < bytes && !has_given_up_) {
+  while (freed < bytes && !has_given_up_ && !is_stuck(book.generation_)) {
     Value* const value = choose(budget, arena);
     if (!value) break;
     trash.make_room(1);

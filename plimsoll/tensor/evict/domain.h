@@ -3,8 +3,9 @@
 // What is dropped is what costs least to get back per byte and per work done since it was used last. Its cost is that
 // of its own recipe, of those of the dead and dropped values behind it, and of the dropped ones that are computed from
 // it. What costs more than a share of all there is to recompute is dropped only when there is nothing else. Storages
-// below a thousandth of the limit stay. Work is counted, not measured (Op::cost), so that one thread drops the same
-// whenever it runs. Thread safety: evict() and explain() as Evictor; all else under the mutex of the RecipeBook.
+// below a thousandth of the smallest limit that evicts and that they are charged to stay. Work is counted, not measured
+// (Op::cost), so that one thread drops the same whenever it runs. Thread safety: evict() and explain() as Evictor; all
+// else under the mutex of the RecipeBook.
 #pragma once
 
 #include <cstddef>
@@ -32,10 +33,14 @@ class Domain final : public Evictor {
 
   // Held, before the book's, by who recomputes. Again by the same thread when that makes it evict.
   std::recursive_mutex& recomputing() noexcept { return recomputing_; }
+  // Around waiting for it and having it, with the book locked. begin_turn() throws FailedPrecondition where a thread
+  // had one that this process, a child of fork(), does not have. end_turn() is true when the domain ends with it.
+  void begin_turn(std::uint32_t generation);
+  bool end_turn() noexcept;
 
   void add(const Recipe& recipe) noexcept;
   bool remove(const Recipe& recipe) noexcept;  // True when the domain ends with it.
-  bool is_worth_dropping(std::size_t bytes) const noexcept { return bytes >= limit_ / 1000; }
+  bool is_worth_dropping(const Chunk& chunk, std::size_t bytes) const noexcept;
   void make_room(std::size_t more);
   void add(Value& value) noexcept;  // A droppable one, after make_room(). It counts as used just now.
   void forget(Value& value) noexcept;
@@ -67,6 +72,8 @@ class Domain final : public Evictor {
   };
 
   static void abandon(Domain* domain) noexcept;  // Its budget is gone.
+  bool is_ended() const noexcept { return is_abandoned_ && num_recipes_ == 0 && num_turns_ == 0; }
+  bool is_stuck(std::uint32_t generation) const noexcept { return num_turns_ > 0 && generation_ != generation; }
   Value* choose(const BudgetNode& budget, const Arena* arena) noexcept;
   float cost_of(const Value& value) noexcept;
   void mark(const Value& value) noexcept;
@@ -76,8 +83,10 @@ class Domain final : public Evictor {
   std::vector<Candidate> candidates_;
   std::size_t num_recipes_ = 0;
   bool is_abandoned_ = false;
-  double clock_ = 0;       // Work done.
-  double total_cost_ = 0;  // Of the recipes there are.
+  std::uint32_t num_turns_ = 0;   // Threads that recompute or wait for it.
+  std::uint32_t generation_ = 0;  // Of the process in which the first of them began.
+  double clock_ = 0;              // Work done.
+  double total_cost_ = 0;         // Of the recipes there are.
   std::uint64_t num_work_ = 0, num_again_ = 0;
   bool has_given_up_ = false;
 };

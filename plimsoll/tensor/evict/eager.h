@@ -36,13 +36,14 @@ class OperandLocks {
   ~OperandLocks() {
     if (count_ > 0) RecipeBook::instance().unlock_all({list(), count_});
   }
+  std::span<Value* const> values() const noexcept { return {far_ ? far_.get() : near_.data(), count_}; }
   OperandLocks(const OperandLocks&) = delete;
   OperandLocks& operator=(const OperandLocks&) = delete;
 
  private:
   static constexpr std::size_t kFew = 8;
   Value** list() noexcept { return far_ ? far_.get() : near_.data(); }
-  std::array<Value*, kFew> near_;
+  std::array<Value*, kFew> near_{};
   std::unique_ptr<Value*[]> far_;
   std::size_t count_ = 0;
 };

@@ -22,7 +22,10 @@ void count_beside(std::int64_t change) noexcept {
 
 }  // namespace
 
-const void* Value::base() const noexcept { return storage ? storage->base() : device->arena().address(chunk); }
+const void* Value::base() const noexcept {
+  if (storage) return storage->base();
+  return chunk ? device->arena().address(chunk) : nullptr;
+}
 
 Value* Value::make() {
   auto* const value = new Value;
@@ -88,14 +91,14 @@ void StorageAccess::attach(Storage& storage, Value& value) noexcept {
   value.external = storage.external_;
   value.version = storage.version();
   storage.value_ = &value;
-  storage.references_.fetch_or(Storage::kWatched, std::memory_order_relaxed);
+  storage.references_.fetch_or(Storage::kWatched, std::memory_order_release);
 }
 
 void StorageAccess::detach(Storage& storage) noexcept {
   const EnterThread inside(ThreadMemory::current());
   Value& value = *storage.value_;
   storage.external_ = static_cast<Storage::External*>(value.external);
-  storage.references_.fetch_and(~Storage::kWatched, std::memory_order_relaxed);
+  storage.references_.fetch_and(~Storage::kWatched, std::memory_order_release);
   value.storage = nullptr;
 }
 

@@ -64,7 +64,7 @@ struct Value {
   std::uint32_t holds = 0;          // A recomputation knows it.
   std::uint32_t pending = 0;        // Recipes of a recomputation that are still to read it.
   std::uint32_t candidate = kNone;  // Its number in the list of its domain.
-  std::uint32_t depth = 0;          // Of a dead one: recipes that it took to compute it when it died.
+  std::uint32_t depth = 0;          // Of a dead one: recipes that it took to compute it when it died, up to many.
   std::uint32_t version = 0;
   bool is_orphan = false;  // A leaf whose storage nobody refers to, kept because dropped values need it.
   bool is_queued = false;  // In a list of work.
@@ -75,10 +75,10 @@ struct Value {
 
   static Value* make();  // Throws std::bad_alloc.
   void destroy() noexcept;
-  bool has_bytes() const noexcept { return storage ? storage->is_resident() : chunk != nullptr; }
+  bool has_bytes() const noexcept { return storage ? storage->is_resident() : chunk || bytes == 0; }
   bool is_dropped() const noexcept { return storage && storage->is_dropped(); }
   bool is_in_use() const noexcept { return locks > 0 || holds > 0; }
-  const void* base() const noexcept;  // Of one that has bytes.
+  const void* base() const noexcept;  // Of one that has bytes; nullptr when those are none.
 };
 
 // One block of memory: the recipe, its inputs, its outputs, the op.
@@ -90,7 +90,7 @@ struct Recipe {
   float cost = 0;  // Op::cost.
   std::uint32_t num_inputs = 0, num_outputs = 0;
   std::uint32_t live_outputs = 0;  // That have a value.
-  std::uint32_t walk = 0;          // Mark of a walk.
+  std::uint64_t walk = 0;          // Mark of a walk.
   Recipe* next = nullptr;          // In a list of work.
 
   // Room for so many inputs and outputs, which are not linked yet, and a copy of the op. Throws std::bad_alloc.
@@ -113,7 +113,7 @@ void unlink(Input& input) noexcept;
 //   while (Recipe* recipe = walk.pop()) ...
 class RecipeWalk {
  public:
-  explicit RecipeWalk(std::uint32_t mark) noexcept : mark_(mark) {}
+  explicit RecipeWalk(std::uint64_t mark) noexcept : mark_(mark) {}
   bool push(Recipe* recipe) noexcept {  // False for nullptr and for one that was pushed before.
     if (!recipe || std::exchange(recipe->walk, mark_) == mark_) return false;
     recipe->next = std::exchange(work_, recipe);
@@ -125,7 +125,7 @@ class RecipeWalk {
   Recipe* pop() noexcept { return work_ ? std::exchange(work_, work_->next) : nullptr; }
 
  private:
-  const std::uint32_t mark_;
+  const std::uint64_t mark_;
   Recipe* work_ = nullptr;
 };
 
@@ -142,7 +142,6 @@ class StorageAccess {
   static void give_bytes(Storage& storage, Chunk* chunk) noexcept;
   static Chunk* leave_bytes(Storage& storage) noexcept;  // The same for one that is about to end.
   static void end(Storage& storage) noexcept;            // One without references. Outside of all locks.
-  static bool is_unreferenced(const Storage& storage) noexcept { return storage.references() == 0; }
 };
 
 }  // namespace evict

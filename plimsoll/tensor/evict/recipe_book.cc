@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -27,30 +28,55 @@ RecipeBook& RecipeBook::instance() {
 
 RecipeBook::RecipeBook() {  // A child of fork() finds it whole.
   pthread_atfork([] { instance().mutex_.lock(); }, [] { instance().mutex_.unlock(); },
-                 [] { instance().mutex_.unlock(); });
+                 [] {
+                   ++instance().generation_;
+                   instance().mutex_.unlock();
+                 });
 }
+
+// A turn to recompute for a domain. Begins and ends with the book locked, so that a child of fork() can tell whether
+// another thread had one. Throws FailedPrecondition there.
+class RecipeBook::Turn {
+ public:
+  Turn(RecipeBook& book, Domain& domain, Lock& lock) : domain_(domain) {
+    domain.begin_turn(book.generation_);
+    lock.unlock();
+    std::this_thread::yield();  // Who asks again and again lets others have the book.
+    domain.recomputing().lock();
+    lock.lock();
+  }
+  ~Turn() {
+    domain_.recomputing().unlock();
+    if (domain_.end_turn()) delete &domain_;
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  Domain& domain_;
+};
 
 void RecipeBook::bring_back(Value& value, Lock& lock) {
   Domain& domain = *value.maker->domain;
-  ++value.holds;
-  struct Release {
+  struct Hold {
     Value& value;
-    ~Release() { --value.holds; }
+    explicit Hold(Value& held) : value(held) { ++value.holds; }
+    ~Hold() { --value.holds; }
   };
-  lock.unlock();
-  const std::lock_guard alone(domain.recomputing());
-  lock.lock();
-  const Release release{value};
+  const Hold hold(value);
+  const Turn turn(*this, domain, lock);
   if (value.is_dropped()) Recomputation(*this, domain, lock).run(value);
 }
 
 void RecipeBook::settle(Storage& storage) {
+  Trash trash;
   Lock lock(mutex_);
   Value* const value = StorageAccess::value_of(storage);
   if (!value || storage.is_fixed()) return;
   if (value->is_dropped()) bring_back(*value, lock);
   if (value->maker) value->maker->domain->forget(*value);
   StorageAccess::set_droppable(storage, false);
+  end_if_unneeded(*value, trash);
 }
 
 Value* RecipeBook::lock(Storage& storage) {
@@ -84,7 +110,7 @@ void RecipeBook::unlock_all(std::span<Value* const> values) noexcept {
   const std::lock_guard lock(mutex_);
   for (Value* const value : values) {
     --value->locks;
-    if (!value->storage) queue(*value);
+    if (!value->storage || !value->maker) queue(*value);
   }
   end_queued(trash);
 }
@@ -110,7 +136,7 @@ std::size_t RecipeBook::lock_all(std::span<const Tensor* const> tensors, Value**
       } catch (...) {
         for (std::size_t i = 0; i < count; ++i) {
           --locked[i]->locks;
-          if (!locked[i]->storage) queue(*locked[i]);
+          if (!locked[i]->storage || !locked[i]->maker) queue(*locked[i]);
         }
         end_queued(trash);
         throw;
@@ -144,8 +170,7 @@ void RecipeBook::become_dead(Value& value, Trash& trash) noexcept {
   if (value.is_in_use() || storage.is_dropped()) value.chunk = StorageAccess::leave_bytes(storage);
   leave_storage(value);
   ++value.holds;  // Else the end of its last reader would be its own.
-  if (value.readers && (value.depth > kMostDead || is_long_above(value)) && !find_needing(value))
-    end_readers(value, trash);
+  end_long_readers(value, trash);
   --value.holds;
   end_if_unneeded(value, trash);
 }
@@ -160,7 +185,13 @@ void RecipeBook::leave_storage(Value& value) noexcept {
   value.maker->domain->forget(value);
   value.depth = 1;
   for (const Input& input : value.maker->inputs())
-    if (!input.value->storage) value.depth += input.value->depth;
+    if (!input.value->storage) value.depth = std::min(value.depth + input.value->depth, kMostDead + 1);
+}
+
+// Of a dead value that is held: no more than so many stay between living ones, unless what is dropped needs them.
+void RecipeBook::end_long_readers(Value& value, Trash& trash) noexcept {
+  if (value.readers && (value.depth > kMostDead || is_long_above(value)) && !find_needing(value))
+    end_readers(value, trash);
 }
 
 // Whether more than kMostDead recipes are between a dead value and the living ones that are computed from it.
@@ -174,6 +205,17 @@ bool RecipeBook::is_long_above(Value& value) noexcept {
         if (++count > kMostDead) return true;
         walk.push_readers(*output.value);
       }
+  return false;
+}
+
+// Whether computing a living value again takes more than kMostDead recipes of dead ones.
+bool RecipeBook::is_long_below(const Value& value) noexcept {
+  RecipeWalk walk(new_walk());
+  std::uint32_t count = 0;
+  walk.push(value.maker);
+  while (Recipe* const recipe = walk.pop())
+    for (const Input& input : recipe->inputs())
+      if (!input.value->storage && walk.push(input.value->maker) && ++count > kMostDead) return true;
   return false;
 }
 
@@ -249,18 +291,23 @@ void RecipeBook::end_queued(Trash& trash) noexcept {
       StorageAccess::detach(storage);
       value.storage = &storage;  // For the trash.
     }
-    if (Recipe* const maker = std::exchange(value.maker, nullptr)) {
-      maker->outputs()[value.output].value = nullptr;
-      if (--maker->live_outputs == 0) {
-        for (Input& input : maker->inputs()) {
-          unlink(input);
-          queue(*input.value);
-        }
-        remove_from_domain(*maker, trash);
-      }
-    }
+    leave_maker(value, trash);
     trash.add_value(value);
   }
+}
+
+// It is a leaf from now on; its recipe ends with the last of its outputs. What that read is queued.
+void RecipeBook::leave_maker(Value& value, Trash& trash) noexcept {
+  Recipe* const maker = std::exchange(value.maker, nullptr);
+  if (!maker) return;
+  maker->domain->forget(value);
+  maker->outputs()[value.output].value = nullptr;
+  if (--maker->live_outputs > 0) return;
+  for (Input& input : maker->inputs()) {
+    unlink(input);
+    queue(*input.value);
+  }
+  remove_from_domain(*maker, trash);
 }
 
 void RecipeBook::remove_from_domain(Recipe& recipe, Trash& trash) noexcept {
@@ -286,16 +333,20 @@ std::size_t RecipeBook::end_orphans(Trash& trash) noexcept {
   std::size_t bytes = 0;
   for (Value* value = orphans_; value;) {
     Value* const next = value->next_orphan;
-    if (value->is_orphan && !value->is_in_use() && !find_needing(*value)) {
-      bytes += value->bytes;
-      ++value->holds;  // Else the end of its last reader would be its own.
-      end_readers(*value, trash);
-      --value->holds;
-      end_if_unneeded(*value, trash);
-    }
+    bytes += end_orphan(*value, trash);
     value = next;
   }
   return bytes;
+}
+
+// The same for one; 0 when it is needed, or is none.
+std::size_t RecipeBook::end_orphan(Value& value, Trash& trash) noexcept {
+  if (!value.is_orphan || value.is_in_use() || find_needing(value)) return 0;
+  ++value.holds;  // Else the end of its last reader would be its own.
+  end_readers(value, trash);
+  --value.holds;
+  end_if_unneeded(value, trash);
+  return value.bytes;
 }
 
 void RecipeBook::about_to_write(Storage& storage) {
@@ -318,15 +369,7 @@ void RecipeBook::about_to_write(Storage& storage) {
     while (Value* const needing = find_needing(*value)) {
       returned.reserve(returned.size() + 1);
       if (!needing->is_dropped()) {  // Another thread computes it, or what needs it.
-        Domain& domain = *needing->maker->domain;
-        ++needing->holds;
-        lock.unlock();
-        domain.recomputing().lock();
-        lock.lock();
-        domain.recomputing().unlock();
-        --needing->holds;
-        queue(*needing);
-        end_queued(trash);
+        const Turn turn(*this, *needing->maker->domain, lock);
         continue;
       }
       ++needing->locks;
@@ -344,11 +387,12 @@ void RecipeBook::about_to_write(Storage& storage) {
   end_queued(trash);
 }
 
-bool RecipeBook::give_up(Storage& storage, Value*& old) noexcept {
+bool RecipeBook::give_up(Storage& storage, std::span<Value* const> own, Value*& old) noexcept {
   Trash trash;
   const std::lock_guard lock(mutex_);
   Value* const value = StorageAccess::value_of(storage);
   if (!value) return true;
+  if (value->locks > (std::find(own.begin(), own.end(), value) != own.end() ? 1u : 0u)) return false;
   if (!value->maker) {
     if (find_needing(*value)) return false;
     ++value->holds;
@@ -360,6 +404,7 @@ bool RecipeBook::give_up(Storage& storage, Value*& old) noexcept {
   }
   ++value->holds;
   leave_storage(*value);
+  end_long_readers(*value, trash);
   old = value;
   return true;
 }
@@ -372,7 +417,8 @@ bool RecipeBook::can_record(const Domain& domain, const Op& op, std::span<const 
   for (const Tensor* const input : inputs) {
     const Storage& storage = storage_of(*input);
     if (&storage == &storage_of(outputs[0])) {
-      if (!old) return false;  // It is overwritten, and cannot be computed again.
+      // It is overwritten, and cannot be computed again, or not here.
+      if (!old || !old->maker || old->maker->domain != &domain) return false;
       continue;
     }
     if (storage.is_wrapped() || storage.is_written_outside()) return false;
@@ -400,7 +446,7 @@ void RecipeBook::add_output(Domain& domain, Recipe& recipe, std::uint32_t index,
   value->output = index;
   StorageAccess::attach(storage, *value);
   ++recipe.live_outputs;
-  if (storage.chunk() && domain.is_worth_dropping(value->bytes)) {
+  if (storage.chunk() && domain.is_worth_dropping(*storage.chunk(), value->bytes)) {
     StorageAccess::set_droppable(storage, true);
     domain.add(*value);
   }
@@ -467,32 +513,6 @@ void RecipeBook::record(Domain& domain, const Op& op, std::span<const Tensor* co
     for (std::uint32_t i = 0; i < outputs.size(); ++i) add_output(domain, *recipe, i, outputs[i], made[i]);
   }
   end_queued(trash);
-}
-
-void Trash::clear() noexcept {
-  for (const auto& [device, chunk] : chunks_) device->arena().give(chunk);
-  chunks_.clear();
-  while (values_) {
-    Value* const value = std::exchange(values_, values_->next);
-    if (value->storage) StorageAccess::end(*value->storage);
-    if (value->chunk) value->device->arena().give(value->chunk);
-    value->destroy();
-  }
-  while (recipes_) std::exchange(recipes_, recipes_->next)->destroy();
-  while (domains_) delete std::exchange(domains_, domains_->next_ended);
-}
-
-void Trash::add(Recipe& recipe) noexcept { recipe.next = std::exchange(recipes_, &recipe); }
-void Trash::add(Domain& domain) noexcept { domain.next_ended = std::exchange(domains_, &domain); }
-void Trash::add_value(Value& value) noexcept { value.next = std::exchange(values_, &value); }
-
-bool Trash::add(Device& device, Chunk* chunk) noexcept {
-  try {
-    chunks_.emplace_back(&device, chunk);
-    return true;
-  } catch (const std::bad_alloc&) {
-    return false;
-  }
 }
 
 }  // namespace plimsoll::evict

@@ -12,38 +12,15 @@
 #include <cstdint>
 #include <mutex>
 #include <span>
-#include <utility>
-#include <vector>
 
 #include "plimsoll/tensor/evict/recipe.h"
+#include "plimsoll/tensor/evict/trash.h"
 
 namespace plimsoll {
 
 class Tensor;
 
 namespace evict {
-
-// What is to be given back when no lock is held any more. Make it before the lock.
-class Trash {
- public:
-  Trash() = default;
-  Trash(const Trash&) = delete;
-  Trash& operator=(const Trash&) = delete;
-  ~Trash() { clear(); }
-  void clear() noexcept;
-  bool is_empty() const noexcept { return chunks_.empty() && !recipes_ && !values_ && !domains_; }
-  void add(Recipe& recipe) noexcept;
-  void add_value(Value& value) noexcept;  // With its chunk, and its storage when it is an orphan; they are its own now.
-  bool add(Device& device, Chunk* chunk) noexcept;  // False: it could not be noted.
-  void make_room(std::size_t chunks) { chunks_.reserve(chunks_.size() + chunks); }
-  void add(Domain& domain) noexcept;  // One that no budget has any more, without recipes.
-
- private:
-  std::vector<std::pair<Device*, Chunk*>> chunks_;
-  Recipe* recipes_ = nullptr;
-  Value* values_ = nullptr;
-  Domain* domains_ = nullptr;
-};
 
 class RecipeBook {
  public:
@@ -67,9 +44,10 @@ class RecipeBook {
   std::size_t lock_all(std::span<const Tensor* const> tensors, Value** locked);
   void unlock_all(std::span<Value* const> values) noexcept;
 
-  // An operand is about to be overwritten by the result. False: dropped values need it, it may not be. `old` is what
-  // it held, if that can be computed again: held for record() until let_go().
-  bool give_up(Storage& storage, Value*& old) noexcept;
+  // An operand is about to be overwritten by the result. False: dropped values need it, or somebody reads it beside
+  // who has locked `own`; it may not be. `old` is what it held, if that can be computed again: held for record() until
+  // let_go().
+  bool give_up(Storage& storage, std::span<Value* const> own, Value*& old) noexcept;
   void let_go(Value& old) noexcept;
   // The op has run, which is that much work (Op::cost). When it cannot be repeated nothing is recorded.
   void record(Domain& domain, const Op& op, std::span<const Tensor* const> inputs, std::span<const Tensor> outputs,
@@ -78,17 +56,22 @@ class RecipeBook {
   bool drop(Storage& storage);
 
   std::mutex& mutex() noexcept { return mutex_; }
-  std::uint32_t new_walk() noexcept { return ++walk_; }  // A mark that no recipe has. Under the mutex.
+  std::uint64_t new_walk() noexcept { return ++walk_; }  // A mark that no recipe has. Under the mutex.
 
  private:
   friend class Domain;
   friend class Recomputation;
   using Lock = std::unique_lock<std::mutex>;
 
+  class Turn;
+
   RecipeBook();
   void bring_back(Value& value, Lock& lock);
   Value* find_needing(Value& leaf) noexcept;
   bool is_long_above(Value& value) noexcept;
+  bool is_long_below(const Value& value) noexcept;
+  void end_long_readers(Value& value, Trash& trash) noexcept;
+  void leave_maker(Value& value, Trash& trash) noexcept;
   void end_readers(Value& leaf, Trash& trash) noexcept;
   void end_if_unneeded(Value& value, Trash& trash) noexcept;
   void end_queued(Trash& trash) noexcept;
@@ -98,6 +81,7 @@ class RecipeBook {
   void become_orphan(Value& value) noexcept;
   void no_orphan(Value& value) noexcept;
   std::size_t end_orphans(Trash& trash) noexcept;
+  std::size_t end_orphan(Value& value, Trash& trash) noexcept;
   void remove_from_domain(Recipe& recipe, Trash& trash) noexcept;
   bool can_record(const Domain& domain, const Op& op, std::span<const Tensor* const> inputs,
                   std::span<const Tensor> outputs, const Value* old) noexcept;
@@ -105,7 +89,8 @@ class RecipeBook {
   void add_output(Domain& domain, Recipe& recipe, std::uint32_t index, const Tensor& tensor, Value* value) noexcept;
 
   std::mutex mutex_;
-  std::uint32_t walk_ = 0;
+  std::uint64_t walk_ = 0;
+  std::uint32_t generation_ = 0;  // Forks between the first process and this one.
   Value* queued_ = nullptr;
   Value* orphans_ = nullptr;
 };

@@ -15,6 +15,14 @@ namespace {
 
 constexpr std::size_t kRunsEach = 16, kRunsMore = 1000;  // Repeats for what was planned before it gives up.
 
+[[noreturn]] void refuse_repeating(std::size_t runs, std::size_t planned) {
+  OutOfMemoryDetails details;
+  details.what = fmt::format(
+      "eviction gave up: {} operations ran to bring one dropped result back, {} were foreseen; give the budget more",
+      runs, planned);
+  throw OutOfMemory(std::move(details));
+}
+
 [[noreturn]] void refuse(const OutOfMemory& why, const Recipe& recipe, const std::string& for_op, std::size_t planned) {
   OutOfMemoryDetails details;
   details.what = fmt::format(
@@ -98,6 +106,7 @@ void Recomputation::run(Value& target) {
     plan(target);
     frames_.push_back({target.maker, 0});
     while (!frames_.empty()) step();
+    keep_long_ones(target);
   } catch (const OutOfMemory& why) {
     try {
       refuse(why, *frames_.back().recipe, made_by, num_planned_);
@@ -121,12 +130,16 @@ void Recomputation::plan(Value& target) {
     for (const Input& input : recipe->inputs()) {
       Value& value = *input.value;
       if (value.has_bytes()) continue;
-      held_.push_back(&value);
-      ++value.holds;
+      hold(value);
       ++value.pending;
       walk.push(value.maker);
     }
   }
+}
+
+void Recomputation::hold(Value& value) {
+  held_.push_back(&value);
+  ++value.holds;
 }
 
 void Recomputation::step() {
@@ -135,22 +148,24 @@ void Recomputation::step() {
   while (frame.locked < recipe.num_inputs) {
     Value& value = *recipe.inputs()[frame.locked].value;
     if (!value.has_bytes()) {
-      held_.push_back(&value);
-      ++value.holds;
+      hold(value);
       frames_.push_back({value.maker, 0});  // `frame` is not valid any more.
       return;
     }
     ++value.locks;
     ++frame.locked;
   }
+  if (num_runs_ > kRunsMore + kRunsEach * num_planned_) refuse_repeating(num_runs_, num_planned_);
   try {
     execute(recipe);
   } catch (const OutOfMemory&) {
-    if (num_runs_ > kRunsMore + kRunsEach * num_planned_ || !unlock_waiting()) throw;
+    if (!unlock_waiting()) throw;
     return;  // Once more.
   }
-  for (const Input& input : recipe.inputs())
+  for (const Input& input : recipe.inputs()) {
     if (input.value->pending > 0) --input.value->pending;
+    if (input.value->is_orphan) hold(*input.value);
+  }
   unlock(frames_.back(), false);
   frames_.pop_back();
   clear_trash();
@@ -187,6 +202,7 @@ void Recomputation::clear_trash() noexcept {
 
 void Recomputation::execute(Recipe& recipe) {
   ++num_runs_;
+  PLIMSOLL_CHECK(recipe.domain == &domain_);
   Work work(recipe, *recipe.device);
   lock_.unlock();
   try {
@@ -218,6 +234,17 @@ void Recomputation::publish(Recipe& recipe, Work& work) noexcept {
     if (block && trash_.add(work.device, block)) block = nullptr;
 }
 
+// What came back through many dead values stays: each that dies after it would make the next one take longer.
+void Recomputation::keep_long_ones(Value& target) noexcept {
+  const auto keep = [&](Value& value) {
+    if (!value.storage || !value.maker || !value.has_bytes() || !book_.is_long_below(value)) return;
+    book_.leave_maker(value, trash_);
+    StorageAccess::set_droppable(*value.storage, false);
+  };
+  for (Value* const value : held_) keep(*value);
+  keep(target);
+}
+
 void Recomputation::finish(Value& target) noexcept {
   for (Frame& frame : frames_) unlock(frame, true);
   frames_.clear();
@@ -228,6 +255,9 @@ void Recomputation::finish(Value& target) noexcept {
   }
   book_.queue(target);
   book_.end_queued(trash_);
+  --target.holds;  // The caller's: it needs no orphan any more when it is back. It is locked.
+  for (Value* const value : held_) book_.end_orphan(*value, trash_);
+  ++target.holds;
 }
 
 }  // namespace plimsoll::evict

@@ -2,7 +2,8 @@
 //
 // A list of work, not a recursion: chains may be thousands of recipes long. While a recipe waits for an operand, those
 // that are there already stay; when that leaves too little room they are given up and found again later. Dead values
-// have bytes only until the recipe that needs them has run. Nothing else happens: no tape, scope or profile sees it.
+// have bytes only until the recipe that needs them has run. What took more than RecipeBook::kMostDead of them becomes a
+// leaf, and inputs that nobody holds end once nothing dropped needs them. No tape, scope or profile sees any of it.
 // When it throws, all is as before but for values that came back on the way.
 // Thread safety: one thread, that holds Domain::recomputing() and the book's lock, which is released while ops run.
 #pragma once
@@ -38,6 +39,8 @@ class Recomputation {
   bool unlock_waiting() noexcept;
   void execute(Recipe& recipe);
   void publish(Recipe& recipe, Work& work) noexcept;
+  void hold(Value& value);
+  void keep_long_ones(Value& target) noexcept;
   void finish(Value& target) noexcept;
   void clear_trash() noexcept;
 
@@ -46,7 +49,7 @@ class Recomputation {
   std::unique_lock<std::mutex>& lock_;
   Trash trash_;
   std::vector<Frame> frames_;
-  std::vector<Value*> held_;  // Values that the plan knows.
+  std::vector<Value*> held_;  // Values that the plan knows, and orphans that were read.
   std::size_t num_planned_ = 0, num_runs_ = 0;
 };
 
