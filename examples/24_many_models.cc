@@ -17,7 +17,7 @@ struct Tenant {
     model.add(pl::layers::Dense(1, {.seed = 2}));
     model.compile({.optimizer = "adam", .loss = "mse"});
   }
-  float train(const pl::Tensor& x, const pl::Tensor& y) const {
+  float train(const pl::Tensor& x, const pl::Tensor& y) {
     const pl::BudgetScope use(budget);
     return model.train_on_batch(x, y)["loss"];
   }
@@ -39,7 +39,7 @@ int main() {
   const auto weights_before = tenants[2].model.weights()[0].value().to_vector<float>();
   int refused = 0;
   for (int step = 0; step < 50; ++step) {
-    for (const Tenant& tenant : tenants) {
+    for (Tenant& tenant : tenants) {
       try {
         tenant.train(x, y);
       } catch (const pl::OutOfMemory& error) {

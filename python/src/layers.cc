@@ -314,7 +314,7 @@ void bind_layer_facts(nb::class_<pl::Layer>& type) {
           nb::sig("def trainable_variables(self) -> list[Variable]"))
       .def_prop_rw(
           "trainable", [](const pl::Layer& layer) { return layer.trainable(); },
-          [](const pl::Layer& layer, bool value) { layer.set_trainable(value); })
+          [](pl::Layer& layer, bool value) { layer.set_trainable(value); })
       .def("count_params", &pl::Layer::num_parameters)
       .def_prop_ro("built", [](const pl::Layer& layer) { return layer.base().is_built(); })
       .def(

@@ -88,7 +88,7 @@ nb::dict wrap_history(const pl::History& history) {
 nb::dict fit(nb::handle self, nb::handle x, nb::handle y, std::size_t batch_size, int epochs, int verbose,
              nb::handle callbacks, double validation_split, nb::handle validation_data, bool shuffle,
              nb::handle class_weight, nb::handle sample_weight, int initial_epoch, nb::handle budget) {
-  const pl::Model& model = nb::cast<pl::Model&>(self);
+  pl::Model& model = nb::cast<pl::Model&>(self);
   pl::FitOptions options{.epochs = epochs,
                          .batch_size = batch_size,
                          .validation_data = validation_of(model, validation_data, batch_size),
@@ -150,7 +150,7 @@ nb::dict evaluate(const pl::Model& model, nb::handle x, nb::handle y, std::size_
   return wrap_logs(unlocked([&] { return model.evaluate(data); }));
 }
 
-void compile(const pl::Model& model, nb::handle optimizer, nb::handle loss, nb::handle metrics, nb::handle loss_weights,
+void compile(pl::Model& model, nb::handle optimizer, nb::handle loss, nb::handle metrics, nb::handle loss_weights,
              double clip_norm, double clip_value, double global_clip_norm, bool run_eagerly) {
   pl::CompileOptions options{.clip_norm = clip_norm,
                              .clip_value = clip_value,
@@ -202,7 +202,7 @@ void bind_running(nb::class_<pl::Model, pl::Layer>& type) {
       .def("native_predict", &predict, nb::arg("x"), nb::arg("batch_size"))
       .def(
           "native_train_on_batch",
-          [](const pl::Model& model, nb::handle x, nb::handle y, nb::handle weights) {
+          [](pl::Model& model, nb::handle x, nb::handle y, nb::handle weights) {
             const pl::Example batch{input_tensors(model, x), target_tensors(model, y),
                                     weights.is_none() ? pl::Tensor() : borrow_tensor(weights)};
             return wrap_logs(unlocked([&] { return model.train_on_batch(batch); }));
@@ -210,7 +210,7 @@ void bind_running(nb::class_<pl::Model, pl::Layer>& type) {
           nb::arg("x"), nb::arg("y"), nb::arg("weights").none())
       .def(
           "native_test_on_batch",
-          [](const pl::Model& model, nb::handle x, nb::handle y, nb::handle weights) {
+          [](pl::Model& model, nb::handle x, nb::handle y, nb::handle weights) {
             const pl::Example batch{input_tensors(model, x), target_tensors(model, y),
                                     weights.is_none() ? pl::Tensor() : borrow_tensor(weights)};
             return wrap_logs(unlocked([&] { return model.test_on_batch(batch); }));
@@ -325,7 +325,7 @@ void bind_models(nb::module_& m) {
           },
           nb::arg("layers").none() = nb::none(), nb::arg("name") = "")
       .def(
-          "add", [](const pl::Sequential& model, const pl::Layer& layer) { model.add(layer); }, nb::arg("layer"));
+          "add", [](pl::Sequential& model, const pl::Layer& layer) { model.add(layer); }, nb::arg("layer"));
 }
 
 }  // namespace binding
