@@ -5,7 +5,7 @@ find_package(GTest REQUIRED)
 find_path(RAPIDCHECK_INCLUDE rapidcheck.h REQUIRED)
 find_library(RAPIDCHECK_LIBRARY rapidcheck REQUIRED)
 include(GoogleTest)
-# What tests spend their time in is the library; they compile in half the time at -O0. One precompiled header serves all.
+# What tests spend their time in is the library; they compile up to a third faster at -O0 than at -O1. One precompiled header serves all.
 function(use_test_precompiled target)
   target_include_directories(${target} PRIVATE ${RAPIDCHECK_INCLUDE})
   target_link_libraries(${target} PRIVATE plimsoll_flags fmt::fmt spdlog::spdlog GTest::gmock_main)
