@@ -253,19 +253,25 @@ void bind_running(nb::class_<pl::Model, pl::Layer>& type) {
           "native_forecast",
           [](const pl::Model& model, nb::handle data, std::size_t batch_size, nb::handle spill) {
             const pl::ForecastOptions options{.batch_size = batch_size, .spill = to_path(spill)};
-            if (const pl::Dataset given = to_dataset(data); given.is_set())
+            if (const pl::Dataset given = to_dataset(data); given.is_set()) {
+              if (!spill.is_none()) throw nb::type_error("forecast: spill goes with batch_size, not with a Dataset");
               return unlocked([&] { return model.forecast(given); });
+            }
+            if (!data.is_none()) throw nb::type_error("forecast: data is a Dataset; else give batch_size");
             return unlocked([&] { return model.forecast(options); });
           },
           nb::arg("data").none(), nb::arg("batch_size"), nb::arg("spill").none())
       .def(
           "max_batch_size",
-          [](const pl::Model& model, nb::handle size, double max_slowdown) {
+          [](const pl::Model& model, nb::handle size, double max_slowdown, nb::handle spill) {
             const std::size_t bytes = to_bytes(size);
-            return unlocked([&] { return model.max_batch_size(bytes, max_slowdown); });
+            const std::string directory = to_path(spill);
+            return unlocked([&] { return model.max_batch_size(bytes, max_slowdown, directory); });
           },
-          nb::arg("size"), nb::arg("max_slowdown") = 8.0,
-          nb::sig("def max_batch_size(self, size: str | int, max_slowdown: float = 8.0) -> int"),
+          nb::arg("size"), nb::arg("max_slowdown") = 8.0, nb::arg("spill").none() = nb::none(),
+          nb::sig(
+              "def max_batch_size(self, size: str | int, max_slowdown: float = 8.0, spill: str | os.PathLike[str] | "
+              "None = None) -> int"),
           "The largest batch whose training fits, at most so many times slower; 0 when none does. With 1: without "
           "recomputing.");
 }

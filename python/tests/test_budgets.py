@@ -1,5 +1,6 @@
 """Budgets below what work would like: eviction, recomputing, spilling, and what a forecast says of them."""
 import math
+import pathlib
 
 import pytest
 
@@ -90,6 +91,40 @@ def test_fit_recomputes_inside_of_a_budget():
         deep()[0].fit(x, y, batch_size=128, verbose=0, budget=forecast.smallest_budget, max_slowdown=1)
     assert model.max_batch_size(forecast.peak_bytes, 1) >= 128 and model.max_batch_size(forecast.smallest_budget) >= 128
     assert model.max_batch_size(forecast.smallest_budget, max_slowdown=1) < 128
+
+
+def test_fit_spills_to_a_directory(tmp_path):
+    scratch = pathlib.Path(__file__).parent if not can_spill(tmp_path) else tmp_path
+    if not can_spill(scratch):
+        pytest.skip("no directory on a disk to spill to")
+    model, x, y = deep(192, 8, 1024)  # Products take longer than storing what they give.
+    forecast = model.forecast(batch_size=1024, spill=scratch)
+    assert forecast.smallest_budget <= model.forecast(batch_size=1024).smallest_budget
+    budget, runs = forecast.front[1].bytes, []
+    for how in ({}, {"budget": budget, "spill": scratch}):
+        model, x, y = deep(192, 8, 1024)
+        history = model.fit(x, y, batch_size=1024, verbose=0, shuffle=False, **how)
+        runs.append(history["loss"])
+    assert runs[0] == runs[1] and history.peak_bytes <= budget and history.spilled_bytes > 0
+    assert model.max_batch_size(budget, spill=scratch) >= 1024
+    assert model.predict(x, budget="8MiB", spill=scratch).shape == (2048, 192)
+    assert model.evaluate(x, y, budget="8MiB", spill=str(scratch)) > 0
+    with pytest.raises(pl.InvalidArgument):
+        model.fit(x, y, verbose=0, spill=scratch)  # Without a budget.
+    with pytest.raises((pl.NotFound, pl.InvalidArgument)):
+        model.fit(x, y, verbose=0, budget="1MiB", spill=tmp_path / "none")
+    with pytest.raises(TypeError):
+        model.forecast(pl.Dataset.from_tensor_slices((x, y)).batch(8), spill=scratch)
+    with pytest.raises(TypeError):
+        model.forecast(x)
+
+
+def can_spill(directory):
+    try:
+        pl.Session(pl.Graph(), budget="1MiB", spill=directory).close()
+        return True
+    except pl.Error:
+        return False
 
 
 def test_evaluate_and_predict_take_budgets():

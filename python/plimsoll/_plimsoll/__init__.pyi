@@ -2223,7 +2223,7 @@ class Model(Layer):
 
     def native_forecast(self, data: object | None, batch_size: int, spill: object | None) -> MemoryForecast: ...
 
-    def max_batch_size(self, size: str | int, max_slowdown: float = 8.0) -> int:
+    def max_batch_size(self, size: str | int, max_slowdown: float = 8.0, spill: str | os.PathLike[str] | None = None) -> int:
         """
         The largest batch whose training fits, at most so many times slower; 0 when none does. With 1: without recomputing.
         """
