@@ -11,6 +11,7 @@ without a copy, read-only (`numpy.asarray(x)`), and arrays are tensors (`pl.asar
 """
 import functools as _functools
 import os as _os
+import types as _types
 
 from . import _plimsoll
 from ._plimsoll import *  # noqa: F401,F403
@@ -166,6 +167,9 @@ def _swapaxes(self, axis1, axis2, /):
     order[axis1], order[axis2] = order[axis2], order[axis1]
     return self.transpose(order)
 
+
+# @pl.function on a method of a class.
+setattr(_plimsoll.Function, "__get__", lambda self, instance, owner=None: self if instance is None else _types.MethodType(self, instance))
 
 # Methods that arrays of NumPy have.
 setattr(Tensor, "ravel", lambda self: self.reshape(-1))

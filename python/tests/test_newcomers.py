@@ -160,6 +160,23 @@ def test_arguments_of_training_that_are_wrong_are_named():
         pl.nn
 
 
+class Counter:
+    def __init__(self, step):
+        self.step, self.total = step, pl.Variable(0.0)
+
+    @pl.function
+    def advance(self, by=1.0):
+        self.total.assign_add(self.step * by)
+        return self.total + 0
+
+
+def test_functions_may_be_methods_and_keep_objects_apart():
+    first, second = Counter(1.0), Counter(10.0)
+    assert first.advance().item() == 1 and second.advance().item() == 10 and first.advance(by=2.0).item() == 3
+    for step in range(20):  # An object that goes and one that comes where it was are two.
+        assert Counter(float(step)).advance().item() == step
+
+
 def test_models_are_saved_and_loaded_by_folder(tmp_path):
     x, _ = data()
     model = small()
