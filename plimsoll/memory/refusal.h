@@ -7,8 +7,11 @@
 // memory layer with it: the recorder's comes first. Thread safety: plain functions.
 #pragma once
 
+#include <string>
+
 #include "plimsoll/base/api.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/memory/label.h"
 
 namespace plimsoll {
 
@@ -19,6 +22,9 @@ struct RefusedBy {
   const char* op = "";
   const char* scope = "";
 };
+
+// `who: cannot allocate ... for op "..."; used ... of ...; held by ...; tried ...; it takes a limit of at least ...`
+std::string describe_refusal(const std::string& who, const BlockLabel& label, const OutOfMemoryDetails& details);
 
 [[noreturn]] PLIMSOLL_API void throw_refusal(OutOfMemoryDetails details, const RefusedBy& by);
 
