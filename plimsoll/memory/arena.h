@@ -36,7 +36,10 @@
 
 namespace plimsoll {
 
+namespace internal {
 class ArenaCore;
+class ArenaList;
+}  // namespace internal
 
 inline constexpr std::size_t kMostLimit = (std::size_t{1} << 44) - 4096;  // 2^32 - 1 pages of 4 KiB: see heap.h.
 
@@ -109,7 +112,7 @@ class PLIMSOLL_API Arena final : public MemoryResource {
   void validate() const;  // Checks every invariant; for tests.
 
  private:
-  friend class ArenaList;
+  friend class internal::ArenaList;
   friend class AlertList;
   friend class TraceHooks;
 

@@ -7,7 +7,7 @@
 #include "plimsoll/memory/alerts.h"
 #include "plimsoll/memory/internal/arena_core.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 ArenaList& ArenaList::instance() {
   static auto* list = new ArenaList;
@@ -65,4 +65,4 @@ void ArenaList::after_fork(bool child) {
   instance().mutex_.unlock();
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -5,7 +5,7 @@
 
 #include "plimsoll/base/error.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 namespace {
 
@@ -416,4 +416,4 @@ std::size_t Heap::release_holes(std::size_t least_pages) noexcept {
   return total;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

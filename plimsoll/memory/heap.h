@@ -17,13 +17,14 @@
 #include <cstdint>
 #include <memory>
 
+#include "plimsoll/base/api.h"
 #include "plimsoll/memory/chunk_table.h"
 #include "plimsoll/memory/free_bins.h"
 #include "plimsoll/memory/heap_counters.h"
 #include "plimsoll/memory/pages/page_map.h"
 #include "plimsoll/memory/pages/page_source.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class Heap {
  public:
@@ -140,4 +141,4 @@ void Heap::for_each(F&& f) const {
       f(*c, c->state == ChunkState::kFree ? c->size - (std::size_t{c->free.missing_pages} << page_shift_) : c->size);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

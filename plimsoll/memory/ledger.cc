@@ -12,7 +12,7 @@
 #include "plimsoll/memory/arena_list.h"
 #include "plimsoll/memory/budget_node.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 struct Group {
@@ -61,4 +61,4 @@ std::vector<MemoryHolder> find_holders(const Arena& arena, const BudgetNode* bud
   return holders;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

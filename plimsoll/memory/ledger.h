@@ -10,16 +10,20 @@
 #include <string>
 #include <vector>
 
+#include "plimsoll/base/api.h"
 #include "plimsoll/base/error.h"
 #include "plimsoll/memory/label.h"
 
 namespace plimsoll {
-
 class Arena;
+}  // namespace plimsoll
+
+namespace plimsoll::internal {
+
 class BudgetNode;
 
 // Live blocks by operation, scope and category, most bytes first, the ten largest groups. With a budget, what is
 // charged to it or below it, on every device.
 std::vector<MemoryHolder> find_holders(const Arena& arena, const BudgetNode* budget);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -25,7 +25,9 @@
 namespace plimsoll {
 
 class Arena;
+namespace internal {
 class BlockMap;
+}  // namespace internal
 
 // A container did not get its memory: what() and refusal() say what OutOfMemory says.
 // It is not an OutOfMemory itself: an exception that is both that and a std::bad_alloc is a std::exception twice, which

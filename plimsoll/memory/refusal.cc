@@ -8,7 +8,7 @@
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/memory/trace/trace_recording.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 std::string describe_refusal(const std::string& who, const BlockLabel& label, const OutOfMemoryDetails& details) {
   std::string text =
@@ -50,4 +50,4 @@ void throw_refusal(OutOfMemoryDetails details, const RefusedBy& by) {
   throw OutOfMemory(std::move(details));
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

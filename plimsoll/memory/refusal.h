@@ -13,7 +13,7 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/memory/label.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // Who refused what; "" where it is not known. A budget refuses when it is named, else the device.
 struct RefusedBy {
@@ -31,4 +31,4 @@ std::string describe_refusal(const std::string& who, const BlockLabel& label, co
 // Only the first half: for requests that are refused without an exception.
 PLIMSOLL_API void trace_refusal(const OutOfMemoryDetails& details, const RefusedBy& by) noexcept;
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

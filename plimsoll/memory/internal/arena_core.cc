@@ -15,7 +15,7 @@
 #include "plimsoll/memory/refusal.h"
 #include "plimsoll/memory/trace/trace_recorder.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 std::atomic<std::uint64_t> next_block_id{1};
@@ -469,4 +469,4 @@ void ArenaCore::reset_peaks() {
   center.reset_peak();
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

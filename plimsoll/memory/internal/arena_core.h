@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "plimsoll/base/api.h"
 #include "plimsoll/base/error.h"
 #include "plimsoll/memory/arena.h"
 #include "plimsoll/memory/arena_cache.h"
@@ -22,7 +23,7 @@
 #include "plimsoll/memory/meter_center.h"
 #include "plimsoll/memory/thread_memory.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class ArenaCore {
  public:
@@ -152,4 +153,4 @@ inline void ArenaCore::publish(ArenaCache& cache, Chunk* chunk, std::size_t byte
   return true;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

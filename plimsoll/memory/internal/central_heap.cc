@@ -9,7 +9,7 @@
 #include "plimsoll/memory/internal/arena_core.h"
 #include "plimsoll/memory/thread_memory.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 std::unique_ptr<PageRange> reserve(PageSource& source, std::size_t limit, const std::string& name) {
@@ -308,4 +308,4 @@ void CentralHeap::validate() const {
   PLIMSOLL_CHECK(heap_->committed_pages() <= page_limit_);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

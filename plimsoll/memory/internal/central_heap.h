@@ -20,13 +20,14 @@
 #include <mutex>
 #include <vector>
 
+#include "plimsoll/base/api.h"
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/memory/arena.h"
 #include "plimsoll/memory/cache_shadow.h"
 #include "plimsoll/memory/heap.h"
 #include "plimsoll/memory/meter_center.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // What freeing a block has to mind: nothing; pages were moved, so large blocks are not cached; frees wait for a safe
 // point; a trace is being recorded.
@@ -136,4 +137,4 @@ class CentralHeap {
   std::atomic<std::size_t> committed_pages_{0};
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -7,7 +7,7 @@
 #include "plimsoll/base/json.h"
 #include "plimsoll/memory/trace/trace_recorder.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 // As a JSON string, quotes included; bytes that are no UTF-8 are replaced. Short, so that a record fits a text.
@@ -59,4 +59,4 @@ void trace_ladder(std::string_view rung, std::size_t freed_bytes) noexcept {
   record([&] { return fmt::format(R"(@ladder {{"rung":{},"freed_bytes":{}}})", quoted(rung), freed_bytes); });
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal
