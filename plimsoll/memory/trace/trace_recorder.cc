@@ -85,7 +85,8 @@ void OwnTraceBuffer::attach(Recording& recording, std::uint32_t thread) {
   number = recording.number;
 }
 
-void record_with_lock(FunctionRef<void(TraceSession& session, TraceBuffer& buffer, std::int64_t time)> add) noexcept {
+void internal::record_with_lock(
+    FunctionRef<void(TraceSession& session, TraceBuffer& buffer, std::int64_t time)> add) noexcept {
   record_event([](TraceBuffer&, std::int64_t) { return false; }, add);
 }
 

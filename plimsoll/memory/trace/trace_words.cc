@@ -7,7 +7,7 @@
 #include "plimsoll/base/json.h"
 #include "plimsoll/memory/trace/trace_recorder.h"
 
-namespace plimsoll::internal {
+namespace plimsoll {
 namespace {
 
 // As a JSON string, quotes included; bytes that are no UTF-8 are replaced. Short, so that a record fits a text.
@@ -27,7 +27,7 @@ std::uintptr_t number(const void* id) { return reinterpret_cast<std::uintptr_t>(
 
 }  // namespace
 
-std::string budget_record(std::string_view name, std::string_view parent, std::size_t limit) {
+std::string internal::budget_record(std::string_view name, std::string_view parent, std::size_t limit) {
   return fmt::format(R"(@budget {{"name":{},"parent":{},"limit_bytes":{}}})", quoted(name), quoted(parent), limit);
 }
 
@@ -59,4 +59,4 @@ void trace_ladder(std::string_view rung, std::size_t freed_bytes) noexcept {
   record([&] { return fmt::format(R"(@ladder {{"rung":{},"freed_bytes":{}}})", quoted(rung), freed_bytes); });
 }
 
-}  // namespace plimsoll::internal
+}  // namespace plimsoll
