@@ -10,6 +10,7 @@
 #include "plimsoll/device/device_name.h"
 #include "plimsoll/device/device_scope.h"
 #include "plimsoll/device/environment.h"
+#include "plimsoll/memory/thread_memory.h"
 
 namespace plimsoll {
 namespace {

@@ -314,7 +314,7 @@ class ProgramVariant::Running {
       case ProgramTables::Result::Kind::kFeed: {
         const TensorRecord& record = *call_.feeds[result.number]->record();
         return on(StorageRef::share(record.storage.load(std::memory_order_acquire)), record.offset + result.offset,
-                  record.op, TensorRecord::kView);
+                  record.op(), TensorRecord::kView);
       }
       case ProgramTables::Result::Kind::kConstant:
         return on(StorageRef::share(t_.constants[result.number]), result.offset, "constant", TensorRecord::kView);

@@ -10,7 +10,7 @@
 #include "plimsoll/memory/trace/trace_recorder.h"
 #include "plimsoll/memory/trace/trace_words.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 // Numbers in use and nodes whose handles are gone. Guarded by its own lock, taken before all others.
@@ -126,4 +126,4 @@ std::vector<std::shared_ptr<BudgetNode>> BudgetNode::children() const {
   return alive;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

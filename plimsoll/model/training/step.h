@@ -19,7 +19,9 @@
 namespace plimsoll {
 
 class Network;
+namespace internal {
 class SpillFile;
+}  // namespace internal
 
 enum class StepKind : std::uint8_t { kTrain, kTest, kPredict };
 

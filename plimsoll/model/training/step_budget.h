@@ -27,7 +27,9 @@
 namespace plimsoll {
 
 struct Chunk;
+namespace internal {
 class BudgetNode;
+}  // namespace internal
 
 struct StepLimits {
   std::optional<std::size_t> bytes = {};

@@ -1,9 +1,10 @@
-#include "plimsoll/memory/holders.h"
+#include "plimsoll/memory/ledger.h"
 
 #include <optional>
 
 #include "plimsoll/memory/arena_testing.h"
 #include "plimsoll/memory/budget.h"
+#include "plimsoll/memory/refusal.h"
 
 namespace plimsoll {
 namespace {
@@ -16,7 +17,7 @@ BlockLabel labelled(const char* op, const char* scope, Category category) {
   return label;
 }
 
-TEST(Holders, AreGroupedByOperationScopeAndCategoryMostBytesFirst) {
+TEST(Ledger, GroupsHoldersByOperationScopeAndCategoryMostBytesFirst) {
   HostArena host({.limit = 16_MiB});
   const auto add = [&](std::size_t bytes, const char* op, const char* scope, Category category) {
     static_cast<void>(host->allocate(bytes, 64, labelled(op, scope, category)));
@@ -39,7 +40,7 @@ TEST(Holders, AreGroupedByOperationScopeAndCategoryMostBytesFirst) {
   EXPECT_EQ(sum, host->stats().bytes_in_use);
 }
 
-TEST(Holders, TellTheShapeOfTheLargestBlock) {
+TEST(Ledger, TellsTheShapeOfTheLargestBlock) {
   HostArena host({.limit = 16_MiB});
   BlockLabel label = labelled("matmul", "", Category::kActivations);
   label.has_shape = 1;
@@ -58,7 +59,7 @@ TEST(Holders, TellTheShapeOfTheLargestBlock) {
   EXPECT_EQ(find_holders(*host, nullptr)[0].shape, "[]") << "a scalar has a shape";
 }
 
-TEST(Holders, AreTheTenLargestGroups) {
+TEST(Ledger, TellsTheTenLargestGroups) {
   static constexpr const char* kOps[] = {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"};
   HostArena host({.limit = 16_MiB});
   for (std::size_t i = 0; i < 12; ++i)
@@ -69,7 +70,7 @@ TEST(Holders, AreTheTenLargestGroups) {
   EXPECT_EQ(holders.back().op, "c");
 }
 
-TEST(Holders, OfABudgetAreWhatIsChargedToItOrBelowIt) {
+TEST(Ledger, HoldersOfABudgetAreWhatIsChargedToItOrBelowIt) {
   HostArena host({.limit = 16_MiB});
   const Budget process("process", 8_MiB), model("model", 4_MiB, process), other("other", 4_MiB, process);
   const auto add = [&](const Budget* budget, const char* op) {
@@ -86,7 +87,7 @@ TEST(Holders, OfABudgetAreWhatIsChargedToItOrBelowIt) {
   EXPECT_EQ(find_holders(*host, model.node().get())[0].op, "model");
 }
 
-TEST(Holders, InABudgetsRefusalComeFromEveryDevice) {
+TEST(Ledger, HoldersInABudgetsRefusalComeFromEveryDevice) {
   HostArena first({.name = "CPU:0", .limit = 16_MiB}), second({.name = "CPU:1", .limit = 16_MiB});
   const Budget budget("both", 4_MiB);
   const BudgetScope scope(budget);
@@ -98,7 +99,7 @@ TEST(Holders, InABudgetsRefusalComeFromEveryDevice) {
   first->deallocate(there);
 }
 
-TEST(Holders, AreNamedInTheWordsOfARefusal) {
+TEST(Ledger, HoldersAreNamedInTheWordsOfARefusal) {
   OutOfMemoryDetails details;
   details.requested = 64_MiB;
   details.in_use = 480_MiB;

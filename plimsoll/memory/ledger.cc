@@ -1,4 +1,4 @@
-#include "plimsoll/memory/holders.h"
+#include "plimsoll/memory/ledger.h"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@
 #include "plimsoll/memory/arena_list.h"
 #include "plimsoll/memory/budget_node.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 struct Group {
@@ -61,24 +61,4 @@ std::vector<MemoryHolder> find_holders(const Arena& arena, const BudgetNode* bud
   return holders;
 }
 
-std::string describe_refusal(const std::string& who, const BlockLabel& label, const OutOfMemoryDetails& details) {
-  std::string text =
-      fmt::format("{}: cannot allocate {} for \"{}\"", who, format_bytes_exactly(details.requested), label.op);
-  if (*label.scope) text += fmt::format(" in scope \"{}\"", label.scope);
-  text += fmt::format("; used {} of {}", format_bytes(details.in_use), format_bytes_exactly(details.limit));
-  for (std::size_t i = 0; i < std::min<std::size_t>(details.holders.size(), 3); ++i) {
-    const MemoryHolder& holder = details.holders[i];
-    text +=
-        fmt::format("{} {} x \"{}\"{} {}", i ? "," : "; held by", holder.count, holder.op,
-                    holder.scope.empty() ? "" : fmt::format(" in \"{}\"", holder.scope), format_bytes(holder.bytes));
-  }
-  text += "; tried to";
-  for (std::size_t i = 0; i < details.tried.size(); ++i)
-    text += fmt::format("{} {} ({})", i ? "," : "", details.tried[i].name, format_bytes(details.tried[i].bytes_freed));
-  text += fmt::format("; it takes a limit of at least {}", format_bytes_exactly(details.smallest_sufficient_limit));
-  constexpr std::size_t kSuspicious = 64_KiB;  // Who writes so small a number may have meant another unit.
-  if (details.limit <= kSuspicious) text += fmt::format("; limits are in bytes: did you mean {}_MiB?", details.limit);
-  return text;
-}
-
-}  // namespace plimsoll
+}  // namespace plimsoll::internal
