@@ -10,9 +10,6 @@
 #include "plimsoll/device/far/far_kind.h"
 #include "plimsoll/device/host_backend.h"
 #include "plimsoll/memory/system_memory.h"
-#if PLIMSOLL_HAS_OPENCL
-#include "plimsoll/device/opencl/opencl_kind.h"
-#endif
 
 namespace plimsoll {
 namespace {
@@ -48,11 +45,8 @@ void put_test_devices_first(std::vector<DeviceKind>& all) {
 // All kinds: one line each.
 std::vector<DeviceKind>& kinds() {
   static std::vector<DeviceKind>& all = *new std::vector<DeviceKind>([] {
-    std::vector<DeviceKind> made {
-      host_kind(),
-#if PLIMSOLL_HAS_OPENCL
-          opencl_kind(),
-#endif
+    std::vector<DeviceKind> made{
+        host_kind(),
     };
     put_test_devices_first(made);
     return made;
