@@ -118,7 +118,9 @@ DeviceEnvironment read_device_environment(const std::vector<PhysicalDevice>& mac
 }
 
 ProcessEnvironment read_process_environment() {
-  return {.threads = read(kThreads, parse_threads), .log_level = read(kLogLevel, parse_level), .live = read(kLive, parse_live)};
+  return {.threads = read(kThreads, parse_threads),
+          .log_level = read(kLogLevel, parse_level),
+          .live = read(kLive, parse_live)};
 }
 
 std::vector<EnvironmentVariable> environment_variables() {

@@ -38,7 +38,8 @@ class Pages {
 
   HttpResponse answer(const HttpRequest& request) {
     if (request.path == "/")
-      return {.type = "text/html; charset=utf-8", .body = page_, .headers = {{"Content-Security-Policy", kContentPolicy}}};
+      return {
+          .type = "text/html; charset=utf-8", .body = page_, .headers = {{"Content-Security-Policy", kContentPolicy}}};
     if (request.path != "/data" && request.path != "/metrics") return text(404, "there is no such page\n");
     if (!has_token(request, token_)) {
       HttpResponse response = text(401, "send the token that plimsoll serve printed: Authorization: Bearer TOKEN\n");
@@ -74,7 +75,8 @@ void run(const Arguments& arguments) {
   HttpServer server({.port = static_cast<std::uint16_t>(arguments.port)},
                     [&](const HttpRequest& request) { return pages.answer(request); });
   running = &server;
-  struct sigaction action {}, interrupted {}, ended {};
+  struct sigaction action {
+  }, interrupted{}, ended{};
   action.sa_handler = [](int) {
     if (running) running->stop();
   };
@@ -102,7 +104,9 @@ void add_serve_command(CommandLine& line) {
               "A trace file, also while it is being recorded, or the number of a process that publishes its memory; by "
               "default the only one")
       .value("");
-  command.option("--port", arguments->port, "Port of 127.0.0.1; any free one by default").check(between(0, 65535)).value("N");
+  command.option("--port", arguments->port, "Port of 127.0.0.1; any free one by default")
+      .check(between(0, 65535))
+      .value("N");
   command
       .option("--token-file", arguments->token_file,
               "Keep the token in this file, for programs such as Prometheus; made when it is missing")

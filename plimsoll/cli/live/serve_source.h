@@ -40,7 +40,7 @@ class ServeSource {
   void read();
 
   std::string title_, version_;
-  int process_ = 0;  // 0: a file.
+  int process_ = 0;                              // 0: a file.
   std::filesystem::path folder_, trace_, file_;  // Our own folder; the complete trace; what there is of it.
   std::unique_ptr<FollowedProcess> followed_;
   std::uintmax_t size_ = 0;

@@ -35,7 +35,8 @@ std::string serve_token(const std::string& path) {
   const std::size_t end = std::min(text.find_first_not_of(kAllowed), text.size());
   if (end < 16 || text.find_first_not_of("\r\n ", end) != std::string::npos)
     throw InvalidArgument(fmt::format(
-        "serve: \"{}\" has no token of 16 or more letters and digits; remove the file, and a new one is written", path));
+        "serve: \"{}\" has no token of 16 or more letters and digits; remove the file, and a new one is written",
+        path));
   return text.substr(0, end);
 }
 

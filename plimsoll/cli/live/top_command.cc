@@ -47,8 +47,7 @@ std::vector<LiveCounters> read(int process) {
 
 void print_json(const std::vector<LiveCounters>& processes) {
   nlohmann::ordered_json document{{"processes", nlohmann::ordered_json::array()}};
-  for (const LiveCounters& process : processes)
-    document["processes"].push_back(parse_ordered_json(live_json(process)));
+  for (const LiveCounters& process : processes) document["processes"].push_back(parse_ordered_json(live_json(process)));
   print_document(document);
 }
 
@@ -104,10 +103,9 @@ class Watch {
   }
 
   std::size_t place() const {
-    return static_cast<std::size_t>(
-        std::find_if(processes_.begin(), processes_.end(),
-                     [&](const LiveCounters& one) { return one.process == view_.chosen; }) -
-        processes_.begin());
+    return static_cast<std::size_t>(std::find_if(processes_.begin(), processes_.end(),
+                                                 [&](const LiveCounters& one) { return one.process == view_.chosen; }) -
+                                    processes_.begin());
   }
   void keep_choice() {
     if (!processes_.empty() && place() == processes_.size()) view_.chosen = processes_.front().process;
@@ -176,7 +174,8 @@ void run(const Arguments& arguments) {
 void add_top_command(CommandLine& line) {
   auto arguments = std::make_shared<Arguments>();
   Command command(line, "top", "Watch the memory of running processes");
-  command.option("PID", arguments->process, "One process, with its budgets, holders and devices; all by default").value("");
+  command.option("PID", arguments->process, "One process, with its budgets, holders and devices; all by default")
+      .value("");
   command.flag("--all", arguments->all, "Every process of yours that publishes its memory (the default)");
   command.flag("--once", arguments->once, "Print one table and end; the default where the output is no terminal");
   command.flag("--json", arguments->json, "Print one JSON document instead of a table");

@@ -32,9 +32,8 @@ class Lines {
   void add_with_bar(const std::string& before, const std::string& bar, const std::string& after, const char* color,
                     bool chosen) {
     if (!view_.color || chosen) return add(before + bar + after, chosen ? kReverse : "");
-    const std::string cut_after = letters(before + bar) >= view_.width
-                                      ? ""
-                                      : cut(after, view_.width - letters(before + bar));
+    const std::string cut_after =
+        letters(before + bar) >= view_.width ? "" : cut(after, view_.width - letters(before + bar));
     if (letters(before) + letters(bar) > view_.width) return add(before);
     lines_.push_back(before + color + bar + kPlain + cut_after);
   }
@@ -112,15 +111,15 @@ bool is_late(const LiveCounters& process, std::int64_t now) {
 
 void add_process(const LiveCounters& process, std::size_t names, const TopView& view, Lines& lines) {
   const NearestLimit nearest = nearest_limit(process);
-  const std::string before =
-      fmt::format("{:>7} {} {} {} {} {}  ", process.process, padded(text_of(process.name), names),
-                  right(process.has_step ? std::to_string(process.step) : "-", 8), right(format_bytes(process.used()), 10),
-                  right(format_bytes(process.peak()), 10), right(format_bytes(process.reserved()), 10));
+  const std::string before = fmt::format(
+      "{:>7} {} {} {} {} {}  ", process.process, padded(text_of(process.name), names),
+      right(process.has_step ? std::to_string(process.step) : "-", 8), right(format_bytes(process.used()), 10),
+      right(format_bytes(process.peak()), 10), right(format_bytes(process.reserved()), 10));
   const std::string bar = bar_of(nearest.share(), view.unicode);
   const int top = process.top_category();
-  std::string after = fmt::format(
-      " {} of {}  {}  {}", percent(nearest.share()), right(format_bytes(nearest.limit), 9), padded(nearest.name, 16),
-      top < 0 ? "-" : padded(category_name(static_cast<Category>(top)), 11));
+  std::string after =
+      fmt::format(" {} of {}  {}  {}", percent(nearest.share()), right(format_bytes(nearest.limit), 9),
+                  padded(nearest.name, 16), top < 0 ? "-" : padded(category_name(static_cast<Category>(top)), 11));
   if (process.refusals() > 0) after += fmt::format("  {} refused", process.refusals());
   if (process.is_recording) after += "  recording";
   if (is_late(process, view.now)) after += "  (not updating)";
@@ -134,10 +133,10 @@ void add_budgets(const LiveCounters& process, const TopView& view, Lines& lines)
     for (std::size_t i = 0; i < process.num_budgets; ++i) {
       const LiveBudget& budget = process.budgets[i];
       if (budget.parent != parent) continue;
-      const double share =
-          budget.limit == 0 ? 0 : static_cast<double>(budget.used) / static_cast<double>(budget.limit);
+      const double share = budget.limit == 0 ? 0 : static_cast<double>(budget.used) / static_cast<double>(budget.limit);
       lines.add_with_bar(
-          fmt::format("{}{}{}{}  ", padded(std::string(2 * std::min<std::size_t>(depth, 8) + 2, ' ') + text_of(budget.name), 34),
+          fmt::format("{}{}{}{}  ",
+                      padded(std::string(2 * std::min<std::size_t>(depth, 8) + 2, ' ') + text_of(budget.name), 34),
                       right(format_bytes(budget.used), 11), right(format_bytes(budget.peak), 11),
                       right(format_bytes(budget.limit), 11)),
           bar_of(share, view.unicode), " " + percent(share), color_of(share), false);
@@ -178,9 +177,9 @@ void add_devices(const LiveCounters& process, const TopView& view, Lines& lines)
   std::string resident = fmt::format("  process: {} resident, at most {}", format_bytes(process.resident),
                                      format_bytes(process.peak_resident));
   if (process.process_cpu_ns > 0)
-    resident += fmt::format("; publishing took {:.3f} % of its processor time",
-                            100.0 * static_cast<double>(process.publisher_cpu_ns) /
-                                static_cast<double>(process.process_cpu_ns));
+    resident += fmt::format(
+        "; publishing took {:.3f} % of its processor time",
+        100.0 * static_cast<double>(process.publisher_cpu_ns) / static_cast<double>(process.process_cpu_ns));
   lines.add(resident, kDim);
 }
 
@@ -199,8 +198,8 @@ void add_section(const LiveCounters& process, TopSection section, const TopView&
 
 void add_list(const std::vector<LiveCounters>& processes, const TopView& view, Lines& lines) {
   const std::size_t names = name_width(processes);
-  lines.add(fmt::format("{:>7} {} {:>8} {:>10} {:>10} {:>10}  {} {}", "PID", padded("NAME", names), "STEP", "USED", "PEAK",
-                        "RESERVED", padded("NEAREST LIMIT", kBar + (view.unicode ? 0 : 2)),
+  lines.add(fmt::format("{:>7} {} {:>8} {:>10} {:>10} {:>10}  {} {}", "PID", padded("NAME", names), "STEP", "USED",
+                        "PEAK", "RESERVED", padded("NEAREST LIMIT", kBar + (view.unicode ? 0 : 2)),
                         padded("", 18) + padded("OF", 18) + "MOSTLY"),
             kBold);
   for (const LiveCounters& process : processes) add_process(process, names, view, lines);
@@ -216,7 +215,10 @@ std::string top_screen(const std::vector<LiveCounters>& processes, const TopView
     std::uint64_t used = 0;
     for (const LiveCounters& process : processes) used += process.used();
     if (view.keys)
-      lines.add(fmt::format("plimsoll top: {}, {} in use", fmt::format("{} process{}", processes.size(), processes.size() == 1 ? "" : "es"), format_bytes(used)), kBold);
+      lines.add(fmt::format("plimsoll top: {}, {} in use",
+                            fmt::format("{} process{}", processes.size(), processes.size() == 1 ? "" : "es"),
+                            format_bytes(used)),
+                kBold);
     add_list(processes, view, lines);
     for (const LiveCounters& process : processes) {
       if (process.process != view.chosen || view.section == TopSection::kProcesses) continue;
@@ -227,9 +229,9 @@ std::string top_screen(const std::vector<LiveCounters>& processes, const TopView
   if (view.keys) {
     if (view.height > 0)
       while (lines.count() + 1 < view.height) lines.add("");
-    lines.add(!view.note.empty() ? view.note
-                                 : "up/down choose  b budgets  h holders  d devices  p processes  t trim  q quit",
-              kDim);
+    lines.add(
+        !view.note.empty() ? view.note : "up/down choose  b budgets  h holders  d devices  p processes  t trim  q quit",
+        kDim);
   }
   return lines.text();
 }

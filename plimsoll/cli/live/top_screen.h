@@ -19,9 +19,10 @@ struct TopView {
   std::size_t width = 120;                      // Lines are cut there.
   std::size_t height = 0;                       // Most lines; 0 for no limit.
   bool color = false, unicode = false;
-  bool keys = false;    // Whether the last line says which keys there are.
-  std::string note;     // Replaces that line: an answer, an error.
-  std::int64_t now = 0; // Unix time in nanoseconds; counters much older than their interval are marked. 0: not looked at.
+  bool keys = false;  // Whether the last line says which keys there are.
+  std::string note;   // Replaces that line: an answer, an error.
+  std::int64_t now =
+      0;  // Unix time in nanoseconds; counters much older than their interval are marked. 0: not looked at.
 };
 
 std::string top_screen(const std::vector<LiveCounters>& processes, const TopView& view);

@@ -86,8 +86,8 @@ HttpParse parse_http_request(std::string_view bytes, const HttpLimits& limits) {
     const std::string_view line = bytes.substr(at, length - 1);
     at = end + 1;
     if (line.empty() && number > 0) break;
-    const int status = number == 0 ? read_request_line(line, parsed.request, needs_host)
-                                   : read_header(line, parsed.request, has_host);
+    const int status =
+        number == 0 ? read_request_line(line, parsed.request, needs_host) : read_header(line, parsed.request, has_host);
     if (status != 200) return {.status = status};
   }
   if (needs_host && !has_host) return {.status = 400};

@@ -95,8 +95,9 @@ TEST(HttpServer, RefusesOtherMethodsHostsAndPaths) {
   for (const char* method : {"POST", "PUT", "DELETE", "OPTIONS", "HEAD", "TRACE", "CONNECT"})
     EXPECT_THAT(server.ask("/", method), StartsWith("HTTP/1.1 405 ")) << method;
   const std::string port = std::to_string(server.port());
-  for (const std::string& host : std::vector<std::string>{"evil.example", "evil.example:" + port, "127.0.0.1", "localhost.evil.example:" + port,
-                                 "127.0.0.1:1", "[::1]:" + port})
+  for (const std::string& host :
+       std::vector<std::string>{"evil.example", "evil.example:" + port, "127.0.0.1", "localhost.evil.example:" + port,
+                                "127.0.0.1:1", "[::1]:" + port})
     EXPECT_THAT(server.ask("/", "GET", host), StartsWith("HTTP/1.1 403 ")) << host;
   EXPECT_THAT(server.ask("/", "GET", "localhost:" + port), StartsWith("HTTP/1.1 200 "));
   for (const char* path : {"/../etc/passwd", "/%2e%2e/etc/passwd", "//etc/passwd", "/..\\..\\x", "/./"})

@@ -51,8 +51,8 @@ bool is_sound(const LiveCounters& counters) noexcept {
   for (std::size_t i = 0; sound && i < counters.num_budgets; ++i)
     sound = ends(counters.budgets[i].name) && counters.budgets[i].parent < static_cast<std::int32_t>(i);
   for (std::size_t i = 0; sound && i < counters.num_holders; ++i)
-    sound = ends(counters.holders[i].op) && ends(counters.holders[i].scope) &&
-            counters.holders[i].category < kCategories;
+    sound =
+        ends(counters.holders[i].op) && ends(counters.holders[i].scope) && counters.holders[i].category < kCategories;
   return sound;
 }
 

@@ -3,8 +3,8 @@
 //   for (const LiveCounters& process : read_live_processes())                    // live_file.h
 //     std::cout << text_of(process.name) << ' ' << format_bytes(process.used()) << '\n';
 //
-// Names are cut to the room there is and end with a zero. Sizes are bytes of blocks, rounding included. Nothing in a file
-// is trusted: is_sound() says whether counts are in range and names end.
+// Names are cut to the room there is and end with a zero. Sizes are bytes of blocks, rounding included. Nothing in a
+// file is trusted: is_sound() says whether counts are in range and names end.
 #pragma once
 
 #include <cstddef>

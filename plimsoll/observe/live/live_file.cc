@@ -39,17 +39,16 @@ struct Whole {
 };
 static_assert(sizeof(Whole) == sizeof(Header) + sizeof(LiveCounters));
 
-std::uint32_t checksum_of(const LiveCounters& counters) {
-  return crc32c(std::as_bytes(std::span(&counters, 1)));
-}
+std::uint32_t checksum_of(const LiveCounters& counters) { return crc32c(std::as_bytes(std::span(&counters, 1))); }
 
 void require_own(int folder, const std::filesystem::path& path) {
   struct stat status {};
   if (fstat(folder, &status) != 0) throw_system_error("live", path.string(), "look at", errno);
   if (status.st_uid != geteuid() || !S_ISDIR(status.st_mode))
-    throw FailedPrecondition(fmt::format(
-        "live \"{}\": the folder belongs to user {}, this process runs as {}; set XDG_RUNTIME_DIR to a folder of its own",
-        path.string(), status.st_uid, geteuid()));
+    throw FailedPrecondition(
+        fmt::format("live \"{}\": the folder belongs to user {}, this process runs as {}; set XDG_RUNTIME_DIR to a "
+                    "folder of its own",
+                    path.string(), status.st_uid, geteuid()));
 }
 
 // A file that a living process holds: the lock is taken.
@@ -153,9 +152,10 @@ LiveFile::LiveFile() : folder_(true), process_(getpid()), name_(std::to_string(p
   {
     const OpenFile before(folder_.file(), name_);
     if (before.file() >= 0 && is_held(before.file()))
-      throw FailedPrecondition(fmt::format("live \"{}\": a living process publishes under this number; end its LiveView, "
-                                           "or give each container an XDG_RUNTIME_DIR of its own",
-                                           path().string()));
+      throw FailedPrecondition(
+          fmt::format("live \"{}\": a living process publishes under this number; end its LiveView, "
+                      "or give each container an XDG_RUNTIME_DIR of its own",
+                      path().string()));
   }
   const std::string fresh = name_ + ".new";
   unlinkat(folder_.file(), fresh.c_str(), 0);

@@ -5,10 +5,11 @@
 //
 //   for (const LiveCounters& process : read_live_processes()) ...                 // another program, same user
 //
-// The folder is 0700, files are 0600, links are not followed, and both must belong to the user. A process holds a lock on
-// its file as long as it lives: a file that nobody has locked is of a dead process, and reading removes it. Publishing is
-// two small writes with an odd and an even sequence number around the counters; readers try again when they meet an odd
-// number, a changed one or a wrong checksum. Thread safety: one writer; reading from any thread and process.
+// The folder is 0700, files are 0600, links are not followed, and both must belong to the user. A process holds a lock
+// on its file as long as it lives: a file that nobody has locked is of a dead process, and reading removes it.
+// Publishing is two small writes with an odd and an even sequence number around the counters; readers try again when
+// they meet an odd number, a changed one or a wrong checksum. Thread safety: one writer; reading from any thread and
+// process.
 //
 // Layout, little endian: "PLIMLIVE", u32 version, u32 process, u32 bytes of counters, u32 their CRC-32C, u64 sequence,
 // LiveCounters.
@@ -43,8 +44,8 @@ class PLIMSOLL_API LiveFolder {
 
 class PLIMSOLL_API LiveFile {
  public:
-  // Throws as LiveFolder does, and FailedPrecondition when a living process has a file of this number: in containers that
-  // share the folder, or this process itself.
+  // Throws as LiveFolder does, and FailedPrecondition when a living process has a file of this number: in containers
+  // that share the folder, or this process itself.
   LiveFile();
   ~LiveFile();  // Removes it, unless this process is a fork of the one that made it.
   LiveFile(const LiveFile&) = delete;

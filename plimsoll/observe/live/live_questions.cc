@@ -144,7 +144,8 @@ struct LiveQuestions::State {
     listener = Socket(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     const sockaddr_un address = address_in(place.file(), name);
     // Nobody else can enter the folder, so that the mode before it is changed does not matter.
-    if (listener.file() < 0 || bind(listener.file(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
+    if (listener.file() < 0 ||
+        bind(listener.file(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
         fchmodat(place.file(), name.c_str(), 0600, 0) != 0 || listen(listener.file(), 16) != 0)
       throw_system_error("live", (folder.path() / name).string(), "listen on", errno);
     wake = Socket(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -207,7 +208,8 @@ struct LiveQuestions::State {
         return "";
       }
     }
-    return error_text(fmt::format("unknown question \"{}\"; ask holders N, trim, record PATH SECONDS or follow PATH", line));
+    return error_text(
+        fmt::format("unknown question \"{}\"; ask holders N, trim, record PATH SECONDS or follow PATH", line));
   }
 
   void begin_recording(const std::string& path) {
@@ -261,7 +263,8 @@ struct LiveQuestions::State {
   Socket follower;
 };
 
-LiveQuestions::LiveQuestions(const LiveFolder& folder, int process) : state_(std::make_unique<State>(folder, process)) {}
+LiveQuestions::LiveQuestions(const LiveFolder& folder, int process)
+    : state_(std::make_unique<State>(folder, process)) {}
 
 LiveQuestions::~LiveQuestions() {
   if (getpid() != state_->process) {
@@ -292,8 +295,8 @@ Socket connect_to(int process) {
   const sockaddr_un address = address_in(folder.file(), name);
   if (folder.file() < 0 || made.file() < 0 ||
       connect(made.file(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0)
-    throw NotFound(fmt::format("live: process {} answers no questions; it has no LiveView (PLIMSOLL_LIVE=1) or has ended",
-                               process));
+    throw NotFound(fmt::format(
+        "live: process {} answers no questions; it has no LiveView (PLIMSOLL_LIVE=1) or has ended", process));
   return made;
 }
 

@@ -137,9 +137,8 @@ std::string live_json(const LiveCounters& now, int indent) {
                 {"is_recording", now.is_recording != 0}};
   const NearestLimit nearest = nearest_limit(now);
   document["nearest_limit"] =
-      nearest.limit == 0
-          ? Json(nullptr)
-          : Json{{"name", nearest.name}, {"used_bytes", nearest.used}, {"limit_bytes", nearest.limit}};
+      nearest.limit == 0 ? Json(nullptr)
+                         : Json{{"name", nearest.name}, {"used_bytes", nearest.used}, {"limit_bytes", nearest.limit}};
   document["top_category"] =
       now.top_category() < 0 ? Json(nullptr) : Json(category_name(static_cast<Category>(now.top_category())));
   for (std::size_t i = 0; i < kCategories; ++i)

@@ -127,13 +127,13 @@ LiveView::LiveView(const LiveOptions& options) {
   replaced.reset();
   const std::lock_guard lock(current.mutex);
   if (current.file)
-    throw FailedPrecondition(
-        fmt::format("live: this process publishes in \"{}\" already; keep one LiveView", current.file->path().string()));
+    throw FailedPrecondition(fmt::format("live: this process publishes in \"{}\" already; keep one LiveView",
+                                         current.file->path().string()));
   state_ = std::make_unique<State>(options);
   const BlockSignals blocked;
   state_->questions = std::make_unique<LiveQuestions>(state_->file.folder(), state_->process);
   state_->monitor = std::make_unique<MemoryMonitor>(
-      MemoryMonitorOptions{.every = options.every},
+      MemoryMonitorOptions{.every = options.every, .reads_system = false},
       [state = state_.get()](const MemorySample& sample) { state->publish(sample.process, true); });
   current.file = &state_->file;
   current.questions = state_->questions.get();

@@ -2,14 +2,15 @@
 //
 //   LiveView live({.name = "trainer"});         // then, in another terminal: plimsoll top
 //
-// It publishes what the arenas and budgets hold in $XDG_RUNTIME_DIR/plimsoll/PID, a file that only the user can read, and
-// answers questions on a socket beside it: who holds, trim, record a trace (live_questions.h). Nothing is published
+// It publishes what the arenas and budgets hold in $XDG_RUNTIME_DIR/plimsoll/PID, a file that only the user can read,
+// and answers questions on a socket beside it: who holds, trim, record a trace (live_questions.h). Nothing is published
 // without it; PLIMSOLL_LIVE=1 in the environment makes one when the runtime starts. Another LiveView of the process
 // replaces the one from the environment.
 //
-// Cost: a MemoryMonitor's thread writes some 10 KiB per interval and a second thread waits for questions; allocations do
-// not know of them. Blocks are counted by category at most so often that it takes a thousandth of the time: a millisecond
-// for some 30,000 live blocks, in which threads that allocate wait. Thread safety: make and destroy it on any thread.
+// Cost: a MemoryMonitor's thread writes some 10 KiB per interval and a second thread waits for questions; allocations
+// do not know of them. Blocks are counted by category at most so often that it takes a thousandth of the time: a
+// millisecond for some 30,000 live blocks, in which threads that allocate wait. Thread safety: make and destroy it on
+// any thread.
 #pragma once
 
 #include <chrono>

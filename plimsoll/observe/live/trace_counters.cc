@@ -72,7 +72,8 @@ void add_holders(const TraceHistory& history, LiveCounters& counters) {
     bytes += block.size;
     ++blocks;
   }
-  std::vector<std::pair<std::uint32_t, std::pair<std::uint64_t, std::uint64_t>>> order(by_label.begin(), by_label.end());
+  std::vector<std::pair<std::uint32_t, std::pair<std::uint64_t, std::uint64_t>>> order(by_label.begin(),
+                                                                                       by_label.end());
   std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
     return a.second.first != b.second.first ? a.second.first > b.second.first : a.first < b.first;
   });
