@@ -65,6 +65,7 @@
 #include "plimsoll/model/training/schedules.h"
 #include "plimsoll/observe/export_trace.h"
 #include "plimsoll/observe/findings.h"
+#include "plimsoll/observe/live/live_view.h"
 #include "plimsoll/observe/memory_monitor.h"
 #include "plimsoll/observe/process_memory.h"
 #include "plimsoll/observe/report_json.h"

@@ -7,7 +7,9 @@
 
 #include "plimsoll/base/error.h"
 #include "plimsoll/device/runtime.h"
+#include "plimsoll/device/start_hook.h"
 #include "plimsoll/memory/trace/trace_recorder.h"
+#include "plimsoll/observe/live/live_view.h"
 #include "plimsoll/tensor/scope_list.h"
 #include "plimsoll/tensor/tensor_thread.h"
 #include "plimsoll/tensor/trace_names.h"
@@ -17,6 +19,7 @@ namespace plimsoll {
 namespace {
 
 [[maybe_unused]] const bool names_are_told = (set_trace_begin_hook(tell_trace_all_names), true);
+[[maybe_unused]] const bool live_is_offered = (set_runtime_start_hook(start_live_view_from_environment), true);
 
 inline BlockLabel label_of(const ThreadContext& context, const Origin& origin, const Shape& shape, DType dtype) {
   BlockLabel label;

@@ -31,6 +31,9 @@ thread_local AtThreadEnd at_thread_end;
 using BeginHook = void (*)();
 constinit BeginHook begin_hook = nullptr;
 
+constexpr std::uint64_t kNoStep = UINT64_MAX;
+constinit std::atomic<std::uint64_t> last_step{kNoStep};
+
 const char* budget_name(const Chunk& chunk) { return chunk.budget ? chunk.budget->interned_name() : ""; }
 
 TracePlace place_of(std::uint32_t arena, const Chunk& chunk) {
@@ -233,6 +236,20 @@ void TraceRecorder::save(const std::filesystem::path& path) {
   session_->save(path);
 }
 
+void TraceRecorder::flush() {
+  Recording& recording = Recording::instance();
+  const std::lock_guard lock(recording.mutex);
+  if (session_->options().mode != TraceMode::kStream)
+    throw FailedPrecondition(fmt::format("trace \"{}\": a ring has no file that grows; save() writes what it holds",
+                                         session_->options().path.string()));
+  if (recording.session != session_.get()) return;  // It is complete.
+  {
+    const StopThreads stopped;
+    session_->flush_all();
+  }
+  session_->require_written();
+}
+
 TraceCounters TraceRecorder::counters() const {
   const std::lock_guard lock(Recording::instance().mutex);
   const StopThreads stopped;
@@ -240,6 +257,7 @@ TraceCounters TraceRecorder::counters() const {
 }
 
 void trace_step(std::uint64_t number) noexcept {
+  last_step.store(number, std::memory_order_relaxed);
   if (Recording::instance().number.load(std::memory_order_relaxed) == 0) return;
   record_event([&](TraceBuffer& buffer, std::int64_t time) { buffer.add_step(time, number); });
 }
@@ -252,6 +270,11 @@ void trace_phase(std::string_view name) noexcept {
 void trace_text(std::string_view text) noexcept {
   if (Recording::instance().number.load(std::memory_order_relaxed) == 0) return;
   record_event([&](TraceBuffer& buffer, std::int64_t time) { buffer.add_text(TraceEventKind::kText, time, text); });
+}
+
+std::optional<std::uint64_t> last_marked_step() noexcept {
+  const std::uint64_t step = last_step.load(std::memory_order_relaxed);
+  return step == kNoStep ? std::nullopt : std::optional(step);
 }
 
 bool trace_is_recording() noexcept { return Recording::instance().number.load(std::memory_order_relaxed) != 0; }

@@ -44,6 +44,7 @@ class TraceSession {
   void flush(ThreadBuffer& buffer);
   void flush_all();  // The threads stand still or record no more.
 
+  void require_written() const;                  // Throws what went wrong so far.
   void complete();                               // Ends the file. Throws what went wrong.
   void save(const std::filesystem::path& path);  // Of a ring.
   TraceCounters counters() const;
