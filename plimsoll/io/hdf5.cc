@@ -6,7 +6,7 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/io/internal/file_mapping.h"
 #include "plimsoll/io/internal/hdf5_data.h"
-#include "plimsoll/io/internal/hdf5_writer.h"
+#include "plimsoll/io/hdf5_writer.h"
 #include "plimsoll/io/tree_names.h"
 #include "plimsoll/tensor/make_tensor.h"
 

@@ -1,7 +1,7 @@
 #include "plimsoll/io/hdf5.h"
 
 #include "plimsoll/base/wire.h"
-#include "plimsoll/io/internal/hdf5_writer.h"
+#include "plimsoll/io/hdf5_writer.h"
 #include "plimsoll/io/io_testing.h"
 
 namespace plimsoll {

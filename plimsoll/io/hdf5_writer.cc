@@ -1,14 +1,16 @@
-#include "plimsoll/io/internal/hdf5_writer.h"
+#include "plimsoll/io/hdf5_writer.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/rounding.h"
 #include "plimsoll/base/wire.h"
 #include "plimsoll/io/internal/hdf5_bytes.h"
+#include "plimsoll/io/internal/pinned_bytes.h"
 
 namespace plimsoll {
 namespace {
@@ -93,8 +95,19 @@ std::string text_attribute(const std::string& name, const std::string& value) {
 
 }  // namespace
 
+struct Hdf5Writer::Node {
+  std::map<std::string, std::unique_ptr<Node>> children;
+  std::map<std::string, std::string> texts;
+  std::unique_ptr<PinnedBytes> tensor;  // Else it is a group.
+  std::uint64_t data = 0;               // Where its bytes are.
+};
+
+Hdf5Writer::Hdf5Writer(const char* where) : where_(where), root_(std::make_unique<Node>()) {}
+Hdf5Writer::Hdf5Writer(Hdf5Writer&&) noexcept = default;
+Hdf5Writer::~Hdf5Writer() = default;
+
 Hdf5Writer::Node& Hdf5Writer::at(const std::string& name) {
-  Node* node = &root_;
+  Node* node = root_.get();
   if (name.empty()) return *node;
   std::size_t parts = 0;
   for (std::size_t from = 0; from <= name.size();) {
@@ -115,7 +128,7 @@ Hdf5Writer::Node& Hdf5Writer::at(const std::string& name) {
 
 void Hdf5Writer::add(const std::string& name, const Tensor& tensor) {
   Node& node = at(name);
-  if (&node == &root_ || node.tensor || !node.children.empty())
+  if (&node == root_.get() || node.tensor || !node.children.empty())
     throw InvalidArgument(fmt::format("{}: the name \"{}\" is taken", where_, name));
   node.tensor = std::make_unique<PinnedBytes>(tensor);
   tensors_.push_back(&node);
@@ -211,7 +224,7 @@ std::uint64_t Hdf5Writer::write_node(Node& node) {
                 layout_message(node)};
   } else {
     const GroupPlaces places = write_links(node);
-    if (&node == &root_) root_places_ = places;
+    if (&node == root_.get()) root_places_ = places;
     std::string table;
     for (const std::uint64_t number : {places.tree, places.heap}) append_number(table, number);
     messages = {message(kSymbolTable, table)};
@@ -223,7 +236,7 @@ std::uint64_t Hdf5Writer::write_node(Node& node) {
 // The head has the same size whatever the addresses are: laid out once to learn it, once with the right ones.
 void Hdf5Writer::lay_out() {
   std::size_t most = 0;
-  std::vector<const Node*> groups = {&root_};
+  std::vector<const Node*> groups = {root_.get()};
   while (!groups.empty()) {
     const Node* const group = groups.back();
     groups.pop_back();
@@ -241,7 +254,7 @@ void Hdf5Writer::lay_out() {
       end = round_up(end + each->tensor->bytes().size(), kAlignment);
     }
     head_.assign(kSuperblockBytes, '\0');
-    root = write_node(root_);
+    root = write_node(*root_);
   }
   pad(head_, kAlignment);
   end = std::max<std::uint64_t>(end, head_.size());

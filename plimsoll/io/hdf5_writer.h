@@ -12,14 +12,14 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "plimsoll/base/function_ref.h"
-#include "plimsoll/io/internal/pinned_bytes.h"
+#include "plimsoll/tensor/tensor.h"
 
 namespace plimsoll {
 
@@ -27,37 +27,35 @@ class Hdf5Writer {
  public:
   static constexpr std::uint64_t kAlignment = 64;  // Of tensors' bytes, counted from the file's begin.
 
-  explicit Hdf5Writer(const char* where) : where_(where) {}  // Named in errors.
+  explicit Hdf5Writer(const char* where);  // Named in errors.
+  Hdf5Writer(Hdf5Writer&&) noexcept;
+  ~Hdf5Writer();
 
   // Groups are made as needed. The tensor's bytes stay pinned until the writer ends. Throws InvalidArgument for a name
   // that is taken, that has empty parts, zero bytes or more than 64 parts.
   void add(const std::string& name, const Tensor& tensor);
   void add_group(const std::string& name);
+  // Throws InvalidArgument for more than 60,000 bytes.
   void set_text(const std::string& group, const std::string& attribute, const std::string& value);
 
-  // All bytes, in order.
+  // All bytes, in order. Nothing may be added afterwards.
   void for_each_part(FunctionRef<void(std::span<const std::byte>)> f);
 
  private:
-  struct Node {
-    std::map<std::string, std::unique_ptr<Node>> children;
-    std::map<std::string, std::string> texts;
-    std::unique_ptr<PinnedBytes> tensor;  // Else it is a group.
-    std::uint64_t data = 0;  // Where its bytes are.
-  };
+  struct Node;
   struct GroupPlaces {
     std::uint64_t tree = 0, heap = 0;
   };
   Node& at(const std::string& name);
   void lay_out();
-  std::uint64_t append(std::string_view block);     // To the head; gives where it is.
-  std::uint64_t write_node(Node& node);             // Its header, after all it refers to; gives where it is.
-  GroupPlaces write_links(Node& group);             // Names, lists and tree.
+  std::uint64_t append(std::string_view block);  // To the head; gives where it is.
+  std::uint64_t write_node(Node& node);          // Its header, after all it refers to; gives where it is.
+  GroupPlaces write_links(Node& group);          // Names, lists and tree.
   std::string layout_message(const Node& node) const;
   std::uint64_t write_header(const std::vector<std::string>& messages);
 
   const char* where_;
-  Node root_;
+  std::unique_ptr<Node> root_;
   GroupPlaces root_places_;
   std::vector<Node*> tensors_;  // In the order of their bytes.
   std::string head_;            // Up to the first tensor's bytes.
