@@ -10,6 +10,7 @@
 #include "plimsoll/device/start_hook.h"
 #include "plimsoll/memory/trace/trace_recorder.h"
 #include "plimsoll/observe/live/live_view.h"
+#include "plimsoll/tensor/map_storage.h"
 #include "plimsoll/tensor/scope_list.h"
 #include "plimsoll/tensor/tensor_thread.h"
 #include "plimsoll/tensor/trace_names.h"
@@ -114,7 +115,16 @@ class TensorMaker {
     if (context.scope) context.scope->track(record);
     return Tensor::adopt(record);
   }
+  static void make_unchanging(Storage& storage) noexcept {
+    storage.written_outside_.store(false, std::memory_order_relaxed);
+  }
 };
+
+StorageRef wrap_unchanging(Device& device, void* memory, std::size_t bytes, std::function<void(void*)> deleter) {
+  StorageRef storage = Storage::wrap(device, memory, bytes, std::move(deleter));
+  TensorMaker::make_unchanging(*storage);
+  return storage;
+}
 
 Tensor make_tensor(const Origin& origin, const Shape& shape, DType dtype, Device& device) {
   return TensorMaker::make(origin, shape, dtype, device);
