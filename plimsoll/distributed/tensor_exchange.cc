@@ -25,14 +25,14 @@ std::size_t most_buckets(const SliceTree& tree) {
 
 }  // namespace
 
-FlatSpace::FlatSpace(std::vector<Part> parts, int ranks)
-    : parts_(std::move(parts)), starts_(1, 0), ranks_(static_cast<std::size_t>(ranks)) {
+FlatSpace::FlatSpace(std::vector<Part> parts, int ranks, std::size_t grain)
+    : parts_(std::move(parts)), starts_(1, 0), ranks_(static_cast<std::size_t>(ranks)), grain_(grain) {
   for (std::size_t i = 0; i < parts_.size(); ++i) starts_.push_back(round_up(starts_.back() + bytes_of(i), kAlignment));
 }
 
 std::size_t FlatSpace::cut(int rank) const noexcept {
   const auto number = static_cast<std::size_t>(rank);
-  return number == ranks_ ? end() : end() / kAlignment * number / ranks_ * kAlignment;
+  return number == ranks_ ? end() : end() / grain_ * number / ranks_ * grain_;
 }
 
 std::size_t FlatSpace::longest_stretch() const noexcept {
@@ -60,6 +60,10 @@ void add_parts(const FlatSpace& space, const PartAddresses& left, const PartAddr
 std::size_t TensorExchange::room_bytes(const FlatSpace& space, const SliceTree& tree) {
   if (tree.ranks() == 1) return 0;
   return std::min(kMostRoom, most_buckets(tree) * space.longest_stretch());
+}
+
+std::size_t TensorExchange::least_room_bytes(const SliceTree& tree) {
+  return tree.ranks() == 1 ? 0 : most_buckets(tree) * kAlignment;
 }
 
 std::size_t TensorExchange::pack(std::size_t begin, std::size_t end, const PartAddresses& from, std::byte* to) const {

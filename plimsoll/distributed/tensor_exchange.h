@@ -23,14 +23,15 @@
 namespace plimsoll::distributed {
 
 // Tensors after one another, each from a multiple of 64 bytes on, and the stretches of the ranks: about equal, cut at
-// multiples of 64.
+// multiples of 64 bytes or more.
 class PLIMSOLL_API FlatSpace {
  public:
   struct Part {
     DType dtype;
     std::size_t count;  // Of elements.
   };
-  FlatSpace(std::vector<Part> parts, int ranks);
+  // `grain`: stretches are cut at its multiples; it is one of 64 itself.
+  FlatSpace(std::vector<Part> parts, int ranks, std::size_t grain = 64);
 
   const std::vector<Part>& parts() const noexcept { return parts_; }
   std::size_t bytes_of(std::size_t part) const noexcept { return parts_[part].count * size_of(parts_[part].dtype); }
@@ -53,7 +54,7 @@ class PLIMSOLL_API FlatSpace {
 
   std::vector<Part> parts_;
   std::vector<std::size_t> starts_;  // Of each part, then the end.
-  std::size_t ranks_;
+  std::size_t ranks_, grain_;
 };
 
 // Where the bytes of each part are.
@@ -67,6 +68,7 @@ class PLIMSOLL_API TensorExchange {
   static constexpr std::size_t kMostRoom = std::size_t{4} << 20;
   // What buckets take for this tree: enough for everything at once, at most kMostRoom, and nothing for one rank.
   static std::size_t room_bytes(const FlatSpace& space, const SliceTree& tree);
+  static std::size_t least_room_bytes(const SliceTree& tree);  // With less it cannot work.
 
   // Borrows `room`, which is aligned to 64 bytes.
   TensorExchange(Job& job, const FlatSpace& space, std::span<std::byte> room) : job_(job), space_(space), room_(room) {}

@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "plimsoll/base/api.h"
+#include "plimsoll/distributed/job.h"
 #include "plimsoll/model/data/dataset.h"
 #include "plimsoll/model/layers/layer.h"
 #include "plimsoll/model/training/callback.h"
@@ -61,7 +62,8 @@ struct FitOptions {
   // Refused (OutOfMemory) before the first step when that does not suffice either.
   std::optional<std::size_t> budget = {};
   std::map<std::int64_t, double> class_weights = {};  // By label; others count 1.
-  std::string spill = {};   // A directory for values that a budget has no room for. Unsupported: leave it empty.
+  std::string spill = {};  // A directory for values that a budget has no room for. Unsupported: leave it empty.
+  distributed::TrainingOptions distributed = {};  // The processes that train together (docs/distributed.md).
   double max_slowdown = 8;  // A budget in which steps are predicted to take longer, by this factor, is refused.
   int initial_epoch = 0;    // Continues a training: epochs count from here, and `epochs` is the last one's number.
 };

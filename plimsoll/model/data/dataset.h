@@ -82,6 +82,8 @@ class PLIMSOLL_API DatasetNode {
   // The same with every pass in the order of one; nullptr where it is so already. `draws`: an order is drawn for it if
   // need be; else any will do, for one who only looks, and no later pass is another for it.
   virtual std::shared_ptr<const DatasetNode> frozen(bool /*draws*/) const { return nullptr; }
+  // The same with shuffles that have no seed mixed by this one, so that processes agree; nullptr where there are none.
+  virtual std::shared_ptr<const DatasetNode> seeded(std::uint64_t /*seed*/) const { return nullptr; }
 };
 
 struct ShuffleOptions {

@@ -28,6 +28,10 @@ class BetweenNode : public DatasetNode {
     NodePointer frozen_from = from_->frozen(draws);
     return frozen_from ? with(std::move(frozen_from)) : nullptr;
   }
+  NodePointer seeded(std::uint64_t seed) const final {
+    NodePointer seeded_from = from_->seeded(seed);
+    return seeded_from ? with(std::move(seeded_from)) : nullptr;
+  }
 
  protected:
   virtual NodePointer with(NodePointer from) const = 0;  // The same over another node.

@@ -20,7 +20,12 @@ namespace plimsoll {
 
 class Network;
 
-enum class StepKind : std::uint8_t { kTrain, kTest, kPredict };
+enum class StepKind : std::uint8_t {
+  kTrain,
+  kTest,
+  kPredict,
+  kGradients,  // Training without the update: what it would change stays, gradients are results.
+};
 
 // Whether a step that does not fit the budgets around it may recompute values, and how slow that may make it.
 constexpr double kMostSlowdown = 8;  // Slower plans are not looked for.

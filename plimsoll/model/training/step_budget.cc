@@ -302,14 +302,16 @@ void StepBudget::admit(const std::shared_ptr<StepPlan>& plan, const Example& bat
 }
 
 StepResult StepBudget::run(StepPlan& plan, const Example& batch) {
-  const BudgetScope scope(steps_ ? *steps_ : *data_);
-  StepResult result = plan.run(batch, {.is_allowed = limit().has_value(), .max_slowdown = limits_.max_slowdown});
-  if (plan.kind() == StepKind::kTrain) {
-    last_recomputed_ = result.recomputed;
-    recomputed_ += result.recomputed;
-    ++trained_;
-  }
+  const BudgetScope scope(stepping());
+  StepResult result = plan.run(batch, recomputing());
+  if (plan.kind() == StepKind::kTrain) note_trained(result);
   return result;
+}
+
+void StepBudget::note_trained(const StepResult& result) noexcept {
+  last_recomputed_ = result.recomputed;
+  recomputed_ += result.recomputed;
+  ++trained_;
 }
 
 }  // namespace plimsoll

@@ -47,6 +47,10 @@ class StepBudget {
   void expect(const std::shared_ptr<StepPlan>& plan, const Example& batch, const DatasetNode& data);
   // Requires that admit() returned for this plan and batch. Throws what StepPlan::run() throws.
   StepResult run(StepPlan& plan, const Example& batch);
+  // The same in parts, for steps that are several runs: where they are charged, what they may do, what came of one.
+  const Budget& stepping() const noexcept { return steps_ ? *steps_ : *data_; }
+  Recomputing recomputing() const { return {.is_allowed = limit().has_value(), .max_slowdown = limits_.max_slowdown}; }
+  void note_trained(const StepResult& result) noexcept;
   // Throws what admit() would for the steps that `unlimited` expects; returns when no limit is too small for them.
   void refuse_expected(const StepBudget& unlimited) const;
   // Adds what the pass holds beside the batch; gives what is needed while it loads one.

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "plimsoll/distributed/job.h"
 #include "plimsoll/model/training/losses.h"
 #include "plimsoll/model/training/metrics.h"
 #include "plimsoll/model/training/step_plan.h"
@@ -23,6 +24,7 @@ struct Training {
   GradientClipping clipping;
   bool run_eagerly = false;
   std::atomic<bool> stop{false};
+  distributed::Job* job = nullptr;  // That trains the model now, or has the optimizer's state.
   StepPlans plans;
 
   bool is_compiled() const noexcept { return optimizer.has_value(); }
