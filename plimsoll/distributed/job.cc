@@ -18,8 +18,6 @@
 namespace plimsoll::distributed {
 namespace {
 
-constexpr int kGoodbyeTag = Communicator::kMaxTag;
-
 std::shared_ptr<Communicator> communicator_of(const std::string& engine) {
   if (engine == "none") return make_local_communicators(1)[0];
   if (engine == "mpi") return load_engine(engine);
@@ -74,18 +72,22 @@ void Job::greet() {
 }
 
 Job::~Job() {
-  if (!open_) return;
-  if (size() > 1 && std::uncaught_exceptions() > exceptions_) {
+  if (size() > 1 && std::uncaught_exceptions() > exceptions_)
     communicator_->close();
-    return;
-  }
+  else
+    leave();
+}
+
+void Job::leave() noexcept {
+  if (!open_) return;
   try {
     set_activity("its end");
-    tag_ = kGoodbyeTag - 1;  // Whatever was said before.
+    tag_ = 0;  // Whatever was said before.
     barrier(*this);
     communicator_->finish();
   } catch (const std::exception&) {  // The others are gone, and so is what could be told of them.
   }
+  open_ = false;
 }
 
 int Job::rank() const noexcept { return communicator_->rank(); }
@@ -100,7 +102,7 @@ void Job::abort(int exit_code) noexcept {
 }
 
 int Job::next_tag() noexcept {
-  tag_ = (tag_ + 1) % kGoodbyeTag;
+  tag_ = (tag_ + 1) % kGatherTag;
   return tag_;
 }
 

@@ -58,9 +58,12 @@ class PLIMSOLL_API Job {
   bool is_open() const noexcept { return open_; }
   // Ends all processes of the job with this exit code, where the engine can.
   void abort(int exit_code) noexcept;
+  // What the destructor does where there is no exception: an orderly end, when all ranks leave.
+  void leave() noexcept;
 
   // For what is made of messages (collectives.h). Tags count calls, alike in all processes.
   int next_tag() noexcept;
+  static constexpr int kGatherTag = 32766;  // Of what comes to the first rank, one message after the other.
   struct Message {
     std::uint64_t transfer = 0;
     int peer = 0;

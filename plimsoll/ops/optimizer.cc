@@ -496,6 +496,8 @@ bool Optimizer::is_spread() const noexcept {
   return !state_->spread.empty();
 }
 
+std::size_t Optimizer::num_slots() const noexcept { return OptimizerUpdate::num_slots(state_->options); }
+
 std::vector<Optimizer::Slot> Optimizer::blank_slots(const Variable& like) const {
   const std::lock_guard lock(state_->mutex);
   return copies_of(make_entry(state_->options, state_->op(1).name(), like, device_of(like.value())), state_->options);

@@ -121,6 +121,7 @@ class PLIMSOLL_API Optimizer {
   };
   std::optional<StretchSlots> stretch_slots(const Variable& parameter) const;
   bool is_spread() const noexcept;                            // Whether any parameter has state of a part only.
+  std::size_t num_slots() const noexcept;                     // Of each parameter.
   std::vector<Slot> blank_slots(const Variable& like) const;  // What restore() takes, with the values at first.
 
  private:

@@ -28,8 +28,7 @@ struct Trained {
 
 Trained result_of(const Model& model, const History& history) {
   Trained result;
-  for (const Variable& variable : model.weights())
-    result.weights.push_back(variable.value().to_vector<float>());
+  for (const Variable& variable : model.weights()) result.weights.push_back(variable.value().to_vector<float>());
   result.losses = history["loss"];
   for (const std::string& name : history.names())
     for (const float value : history[name]) result.values.push_back(value);

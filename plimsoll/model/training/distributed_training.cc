@@ -156,6 +156,7 @@ void DistributedTraining::begin(const Example& batch) {
   const Optimizer& optimizer = *network_.training.optimizer;
   try {
     require_batch(network_, StepKind::kGradients, batch, "fit");
+    if (shards_) network_.training.plans.clear();  // They may hold state that is about to be elsewhere.
     std::uint32_t crc = 0;
     const auto add = [&](const void* bytes, std::size_t size) {
       crc = crc32c({static_cast<const std::byte*>(bytes), size}, crc);
@@ -288,6 +289,9 @@ void DistributedTraining::obtain(const SliceTree& tree) {
                            {static_cast<std::int64_t>(std::max(wanted, usual))}, u8, device);
   }
   network_.training.optimizer->prepare({changed_.data(), num_parameters_}, stretches_);
+  if (shards_ && !network_.training.spread)
+    network_.training.spread = std::make_shared<OptimizerSpread>(OptimizerSpread{
+        job_, *space_, {changed_.begin(), changed_.begin() + static_cast<std::ptrdiff_t>(num_parameters_)}});
   for (const Variable& variable : changed_) variable.writable_value();
 }
 

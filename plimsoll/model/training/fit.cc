@@ -178,7 +178,7 @@ class TrainingTogether {
     network_.training.job = &job;
   }
   ~TrainingTogether() {
-    if (!network_.training.optimizer->is_spread()) network_.training.job = nullptr;
+    if (!network_.training.spread) network_.training.job = nullptr;
   }
   TrainingTogether(const TrainingTogether&) = delete;
   TrainingTogether& operator=(const TrainingTogether&) = delete;
@@ -317,7 +317,11 @@ class Fit {
     return together_ ? together_->load(load, batch) : load();
   }
   StepResult step(const Example& batch) {
-    if (together_) return together_->step(batch, *data_.node());
+    if (together_) {
+      const StepResult result = together_->step(batch, *data_.node());
+      progress_.set_ranks(job_->size(), together_->bytes_used());
+      return result;
+    }
     const auto plan = network_.training.plans.get(StepKind::kTrain, batch, "fit");
     memory_.admit(plan, batch, *data_.node());
     if (!has_stepped_) progress_.show_slowdown(memory_.predicted_slowdown());
