@@ -144,6 +144,11 @@ MemoryPlan Program::memory_plan_with_front(Eviction eviction) const {
   return plan;
 }
 
+void Program::release_slots() const noexcept {
+  for (const std::atomic<const Front*>& made : fronts_)
+    if (const Front* const front = made.load(std::memory_order_acquire)) front->family->release_slots();
+}
+
 std::size_t Program::bytes() const noexcept {
   std::size_t total = sizeof(Program) + tables().bytes() + graph().nodes().size() * sizeof(Node);
   for (const Storage* constant : tables().constants) total += constant->bytes();

@@ -116,6 +116,9 @@ class Program {
   std::size_t num_fetches() const noexcept { return tables().fetches.size(); }
   const TensorSpec& fetch_spec(std::size_t fetch) const noexcept { return tables().fetch_spec(fetch); }
   std::size_t bytes() const noexcept;  // Of its own bookkeeping and the constants it holds, for caches.
+  // What runs have reserved in spill files is kept for the next one; this gives it back, and closes files that nobody
+  // else has.
+  void release_slots() const noexcept;
 
  private:
   const ProgramTables& tables() const noexcept;    // Of the natural plan.

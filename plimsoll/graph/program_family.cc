@@ -186,6 +186,12 @@ double ProgramFamily::repeated_fraction(std::size_t point) const noexcept {
   return again > 0 ? again / (static_cast<double>(schedule.base_cost) + again) : 0;
 }
 
+void ProgramFamily::release_slots() noexcept {
+  const std::lock_guard lock(mutex_);
+  for (const Member& member : members_)
+    if (member.variant) member.variant->release_slots();
+}
+
 std::size_t ProgramFamily::bytes() const noexcept {
   std::size_t total = sizeof(*this) + list_.values.size() * sizeof(StepList::Value) +
                       list_.roots.size() * sizeof(StepList::Root) +

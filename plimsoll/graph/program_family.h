@@ -34,6 +34,7 @@ class ProgramFamily {
   std::size_t floor_bytes() const noexcept { return floor_bytes_; }
   const std::string& floor_step() const noexcept { return floor_step_; }
   std::size_t bytes() const noexcept;  // Of its bookkeeping.
+  void release_slots() noexcept;
 
  private:
   struct Member {

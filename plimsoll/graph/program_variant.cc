@@ -79,6 +79,14 @@ void ProgramVariant::give_back(std::unique_ptr<Context> context) noexcept {
   spare_.push_back(std::move(context));
 }
 
+void ProgramVariant::release_slots() noexcept {
+  const std::lock_guard lock(mutex_);
+  for (const std::unique_ptr<Context>& context : spare_) {
+    context->slots.clear();
+    context->spill.reset();
+  }
+}
+
 // A call under way; gives everything back when it ends, however it ends.
 class ProgramVariant::Running {
  public:

@@ -23,6 +23,7 @@ class ProgramVariant {
   void run(const ProgramCall& call);
   void run_inside(std::span<const ConstTensorView> feeds, std::span<const TensorView> results, std::byte* extent);
   const ProgramTables& tables() const noexcept { return tables_; }
+  void release_slots() noexcept;  // Those that are kept for the next run.
 
  private:
   struct Context;

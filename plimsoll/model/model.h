@@ -62,7 +62,9 @@ struct FitOptions {
   // Refused (OutOfMemory) before the first step when that does not suffice either.
   std::optional<std::size_t> budget = {};
   std::map<std::int64_t, double> class_weights = {};  // By label; others count 1.
-  std::string spill = {};  // A directory for values that a budget has no room for. Unsupported: leave it empty.
+  // A directory on a disk, not in memory. Values that the budget has no room for may be stored there; without a budget
+  // it is an error. What the steps store is reserved before the first one, and nothing is left there.
+  std::string spill = {};
   distributed::TrainingOptions distributed = {};  // The processes that train together (docs/distributed.md).
   double max_slowdown = 8;  // A budget in which steps are predicted to take longer, by this factor, is refused.
   int initial_epoch = 0;    // Continues a training: epochs count from here, and `epochs` is the last one's number.
@@ -111,7 +113,7 @@ class PLIMSOLL_API Model : public Layer {
   MemoryForecast forecast(const Dataset& batches) const;
   // The largest batch with which training fits, at most 2^30; 0 when none does. With 1 as `max_slowdown`: without
   // recomputing.
-  std::size_t max_batch_size(std::size_t bytes, double max_slowdown = 8) const;
+  std::size_t max_batch_size(std::size_t bytes, double max_slowdown = 8, const std::string& spill = {}) const;
 
   // Layers, shapes, parameters and the bytes they take. Throws FailedPrecondition before shapes are known.
   void summary() const;  // To standard output.

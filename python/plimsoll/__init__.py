@@ -64,8 +64,10 @@ def tidied(function):
     return tidy_function
 
 
-def function(python_function=None, *, budget=None, name=""):
+def function(python_function=None, *, budget=None, name="", spill=None):
     """A decorator: the function is traced once for each kind of arguments, and from then on runs planned.
+
+    Calls that do not fit a budget compute values again, to the same bits; spill is a directory to keep them in besides.
 
     >>> @pl.function
     ... def step(x):
@@ -76,8 +78,8 @@ def function(python_function=None, *, budget=None, name=""):
     1
     """
     if python_function is None:
-        return lambda f: function(f, budget=budget, name=name)
-    made = _plimsoll.new_function(python_function, budget, name or getattr(python_function, "__name__", ""))
+        return lambda f: function(f, budget=budget, name=name, spill=spill)
+    made = _plimsoll.new_function(python_function, budget, name or getattr(python_function, "__name__", ""), spill)
     return _functools.update_wrapper(made, python_function, updated=())
 
 

@@ -437,6 +437,11 @@ class Softmax(_OfLibrary):
         super().__init__(locals())
 
 
-__all__ = ["Input", "Layer", "register_layer"] + [
-    name for name, value in list(globals().items())
-    if isinstance(value, type) and issubclass(value, _OfLibrary) and not name.startswith("_")]
+__all__ = ["Activation", "Add", "AlphaDropout", "Average", "AveragePooling1D", "AveragePooling2D", "BatchNormalization", "Bidirectional",
+           "Concatenate", "Conv1D", "Conv2D", "Conv2DTranspose", "Cropping2D", "Dense", "DepthwiseConv2D", "Dot", "Dropout",
+           "ELU", "Embedding", "Flatten", "GRU", "GaussianDropout", "GaussianNoise", "GlobalAveragePooling1D",
+           "GlobalAveragePooling2D", "GlobalMaxPooling1D", "GlobalMaxPooling2D", "Input", "LSTM", "Layer",
+           "LayerNormalization", "LeakyReLU", "Masking", "MaxPooling1D", "MaxPooling2D", "Maximum", "Minimum",
+           "MultiHeadAttention", "Multiply", "PReLU", "Permute", "ReLU", "RepeatVector", "Reshape", "SeparableConv2D",
+           "SimpleRNN", "Softmax", "SpatialDropout1D", "SpatialDropout2D", "Subtract", "ThresholdedReLU", "TimeDistributed",
+           "UpSampling1D", "UpSampling2D", "ZeroPadding2D", "register_layer"]

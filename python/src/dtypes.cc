@@ -125,7 +125,23 @@ pl::CallSite python_site() {
   return {pl::intern(nb::cast<std::string_view>(file)), static_cast<std::uint32_t>(PyFrame_GetLineNumber(frame))};
 }
 
+std::string to_path(nb::handle path) {
+  if (path.is_none()) return "";
+  const nb::object text = nb::steal(PyOS_FSPath(path.ptr()));
+  if (!text.is_valid()) throw nb::python_error();
+  if (!PyUnicode_Check(text.ptr())) throw nb::type_error("a path is text or a pathlib.Path");
+  return nb::cast<std::string>(text);
+}
+
+nb::list wrap_front(const std::vector<pl::BudgetPoint>& front) {
+  nb::list list;
+  for (const pl::BudgetPoint& each : front) list.append(nb::cast(each));
+  return list;
+}
+
 pl::TensorTree to_tree(nb::handle object) {
+  const Nesting nesting;
+  if (nb::isinstance<pl::TensorTree>(object)) return nb::cast<pl::TensorTree>(object);
   pl::TensorTree tree;
   if (PyDict_Check(object.ptr())) {
     for (auto [key, value] : nb::borrow<nb::dict>(object)) tree.insert(nb::cast<std::string>(key), to_tree(value));

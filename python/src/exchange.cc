@@ -49,11 +49,6 @@ std::optional<pl::DType> dtype_of_format(const char* format, Py_ssize_t size) {
   return std::nullopt;
 }
 
-const char* format_of(pl::DType dtype) {
-  constexpr const char* kFormats[pl::kNumDTypes] = {"?", "B", "b", "h", "i", "q", "e", nullptr, "f", "d"};
-  return kFormats[static_cast<std::size_t>(dtype)];
-}
-
 template <class T>
 void copy_row(std::byte*& to, const std::byte* from, std::int64_t count, std::int64_t stride) {
   for (std::int64_t i = 0; i < count; ++i, from += stride, to += sizeof(T)) std::memcpy(to, from, sizeof(T));
@@ -152,6 +147,7 @@ struct Nested {
 bool is_list(nb::handle object) { return PyList_Check(object.ptr()) || PyTuple_Check(object.ptr()); }
 
 void scan(nb::handle object, std::size_t depth, Nested& found) {
+  const Nesting nesting;
   if (!is_list(object)) {
     if (PyBool_Check(object.ptr()))
       found.has_bool = true;
@@ -336,6 +332,24 @@ std::vector<pl::Tensor> to_tensors(nb::handle list) {
   return result;
 }
 
+const char* format_of(pl::DType dtype) {
+  constexpr const char* kFormats[pl::kNumDTypes] = {"?", "B", "b", "h", "i", "q", "e", nullptr, "f", "d"};
+  return kFormats[static_cast<std::size_t>(dtype)];
+}
+
+void fill_buffer(PyObject* self, Py_buffer* view, int flags, const pl::Tensor& x, const char* format, Pinned& pinned) {
+  *view = Py_buffer{};
+  view->obj = Py_NewRef(self);
+  view->buf = const_cast<void*>(pinned.data);
+  view->len = static_cast<Py_ssize_t>(x.nbytes());
+  view->readonly = 1;
+  view->itemsize = static_cast<Py_ssize_t>(pl::size_of(x.dtype()));
+  view->format = (flags & PyBUF_FORMAT) ? const_cast<char*>(format) : nullptr;
+  view->ndim = static_cast<int>(x.rank());
+  view->shape = (flags & PyBUF_ND) ? pinned.shape.data() : nullptr;
+  view->strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? pinned.byte_strides.data() : nullptr;
+}
+
 // The buffer protocol.
 int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   try {
@@ -345,16 +359,7 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
     const char* format = format_of(x.dtype());
     if (format == nullptr) throw nb::buffer_error("bfloat16 has no format in buffers; x.numpy() gives ml_dtypes' type");
     auto pinned = std::make_unique<Pinned>(x);
-    view->obj = Py_NewRef(self);
-    view->buf = const_cast<void*>(pinned->data);
-    view->len = static_cast<Py_ssize_t>(x.nbytes());
-    view->readonly = 1;
-    view->itemsize = static_cast<Py_ssize_t>(pl::size_of(x.dtype()));
-    view->format = (flags & PyBUF_FORMAT) ? const_cast<char*>(format) : nullptr;
-    view->ndim = static_cast<int>(x.rank());
-    view->shape = (flags & PyBUF_ND) ? pinned->shape.data() : nullptr;
-    view->strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? pinned->byte_strides.data() : nullptr;
-    view->suboffsets = nullptr;
+    fill_buffer(self, view, flags, x, format, *pinned);
     view->internal = pinned.release();
     return 0;
   } catch (...) {
@@ -371,7 +376,7 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
 void release_buffer(PyObject*, Py_buffer* view) { delete static_cast<Pinned*>(view->internal); }
 
 Pinned::Pinned(const pl::Tensor& x) {
-  data = x.view().bytes();  // Takes the memory of a lazy one.
+  data = x.view(lock).bytes();  // Takes the memory of a lazy one, computes a dropped one again.
   storage = pl::StorageRef::share(x.record()->storage);
   storage->pin();
   const auto item = static_cast<Py_ssize_t>(pl::size_of(x.dtype()));

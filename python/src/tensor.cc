@@ -49,7 +49,10 @@ nb::object one_or_all(const nb::args& arguments) {
 }
 
 nb::object to_numpy(const pl::Tensor& x, nb::handle self) {
-  x.view();  // Refuses what has no elements, by its own error.
+  {
+    pl::BytesLock lock;
+    x.view(lock);  // Refuses what has no elements, by its own error.
+  }
   const nb::module_ numpy = nb::module_::import_("numpy");
   if (x.dtype() != pl::bf16) return numpy.attr("asarray")(nb::steal(PyMemoryView_FromObject(self.ptr())));
   // A buffer of the bits, and the type that ml_dtypes has for them.
@@ -63,16 +66,7 @@ int get_half_bits(PyObject* self, Py_buffer* view, int flags) {
     if ((flags & PyBUF_WRITABLE) == PyBUF_WRITABLE) throw nb::buffer_error("a tensor does not change");
     const pl::Tensor& x = nb::inst_ptr<HalfBits>(self)->tensor;
     auto pinned = std::make_unique<Pinned>(x);
-    *view = Py_buffer{};
-    view->obj = Py_NewRef(self);
-    view->buf = const_cast<void*>(pinned->data);
-    view->len = static_cast<Py_ssize_t>(x.nbytes());
-    view->readonly = 1;
-    view->itemsize = 2;
-    view->format = const_cast<char*>("H");
-    view->ndim = static_cast<int>(x.rank());
-    view->shape = pinned->shape.data();
-    view->strides = pinned->byte_strides.data();
+    fill_buffer(self, view, flags, x, "H", *pinned);
     view->internal = pinned.release();
     return 0;
   } catch (...) {

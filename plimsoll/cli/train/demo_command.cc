@@ -12,6 +12,7 @@
 #include "plimsoll/cli/print_document.h"
 #include "plimsoll/cli/table.h"
 #include "plimsoll/cli/train/demo_training.h"
+#include "plimsoll/cli/train/training_choice.h"
 #include "plimsoll/device/config.h"
 #include "plimsoll/device/runtime.h"
 
@@ -19,7 +20,7 @@ namespace plimsoll {
 namespace {
 
 struct Arguments {
-  std::string budget = "24MiB", out = "plimsoll_demo";
+  std::string budget = "24MiB", out = "plimsoll_demo", spill;
   int epochs = 10;
   double max_slowdown = 8;
   bool json = false;
@@ -52,6 +53,7 @@ void print_story(const DemoResult& result, std::size_t budget) {
                          100.0 * static_cast<double>(result.peak_bytes) / static_cast<double>(budget))});
   if (result.recomputed > 0)
     table.add({"recomputed", fmt::format("{:.1f} %", 100 * result.recomputed), "of the work of steps"});
+  if (result.spilled_bytes > 0) table.add({"spilled", format_bytes(result.spilled_bytes), "by all steps"});
   std::printf("\n%s", table.text().c_str());
   std::printf(
       "\n%.2f s per epoch. Foreseeing the next hour of a part it never saw, it errs by %.1f cm on average;\n"
@@ -87,7 +89,8 @@ void run(const Arguments& arguments) {
                                       .out = arguments.out,
                                       .epochs = arguments.epochs,
                                       .verbose = arguments.json ? 0 : 1,
-                                      .max_slowdown = arguments.max_slowdown});
+                                      .max_slowdown = arguments.max_slowdown,
+                                      .spill = arguments.spill});
   arguments.json ? print_json(result, budget) : print_story(result, budget);
   std::fflush(stdout);
 }
@@ -109,6 +112,7 @@ void add_demo_command(CommandLine& line) {
       .check(positive_number())
       .value("F")
       .show_default();
+  add_spill_option(command, arguments->spill);
   command.flag("--json", arguments->json, "Print one JSON document and nothing else");
   command.notes(
       "Needs no files: the series is made by a formula. Ends with 3 when the training does not fit the budget.");

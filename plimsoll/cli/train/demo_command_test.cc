@@ -64,8 +64,11 @@ TEST_F(DemoCommand, TellsItsStoryWithoutColoursWhereNobodyLooks) {
 }
 
 TEST_F(DemoCommand, ARefusalIsTheFirstThatDoctorAndReportSay) {
-  ASSERT_EQ(run({"--budget", "300KiB"}), 3);  // By the arena, when weights are made.
+  ASSERT_EQ(run({"--budget", "300KiB"}), 3);  // Not even the weights fit.
   const CliResult early = run_cli({"doctor", folder_ + "/run.trace"});
+  std::smatch advice;  // The doctor advises what the program did.
+  ASSERT_TRUE(std::regex_search(error_, advice, std::regex("give that budget ([0-9]+) bytes"))) << error_;
+  EXPECT_THAT(early.out, HasSubstr("(" + advice[1].str() + " bytes)"));
   EXPECT_THAT(early.out, HasSubstr("\n\nproblem: Budget \"demo\" refused a request for "));
   EXPECT_THAT(early.out, Not(HasSubstr("still fit")));
   ASSERT_EQ(run({"--budget", "1MiB"}), 3);  // By the plan of a step.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <optional>
 
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
@@ -13,6 +14,7 @@
 #include "plimsoll/cli/train/demo_series.h"
 #include "plimsoll/io/checkpoint_state.h"
 #include "plimsoll/memory/budget.h"
+#include "plimsoll/memory/refusal.h"
 #include "plimsoll/memory/trace/trace_recorder.h"
 #include "plimsoll/model/layers/core_layers.h"
 #include "plimsoll/model/layers/recurrent_layers.h"
@@ -38,8 +40,8 @@ Sequential make_model() {
 }
 
 // What a step will take, known before it runs; the trace gets it too, for the report.
-std::size_t foresee(const Model& model) {
-  const MemoryForecast forecast = model.forecast({.batch_size = static_cast<std::size_t>(kBatch)});
+std::size_t foresee(const Model& model, const std::string& spill) {
+  const MemoryForecast forecast = model.forecast({.batch_size = static_cast<std::size_t>(kBatch), .spill = spill});
   const nlohmann::json record{{"peak_bytes", forecast.peak_bytes},
                               {"smallest_budget_bytes", forecast.smallest_budget},
                               {"batch_size", kBatch},
@@ -74,8 +76,22 @@ History fit(Prepared& prepared, const FitOptions& options) {
                             with_validation);
 }
 
-// When not even the network could be made: throws the budget that would do for everything.
-void refuse_early(const std::vector<float>& levels, std::size_t limit) {
+bool can_prepare(const std::vector<float>& levels, std::size_t limit) {
+  try {
+    const Budget budget("demo", limit);
+    const BudgetScope inside(budget);
+    const TidyScope scope;
+    prepare(levels);
+    return true;
+  } catch (const OutOfMemory&) {
+    return false;
+  }
+}
+
+// When not even the network fits: the budget that would do for everything.
+OutOfMemoryDetails whole_need(const std::vector<float>& levels, const DemoOptions& options) {
+  OutOfMemoryDetails details;
+  details.limit = options.budget;
   const Budget all("demo", SIZE_MAX / 2);
   const BudgetScope inside(all);
   const TidyScope scope;
@@ -83,19 +99,17 @@ void refuse_early(const std::vector<float>& levels, std::size_t limit) {
   try {
     const Budget nothing("fit", 1, all);
     const BudgetScope tight(nothing);
-    fit(prepared, {.verbose = 0, .budget = SIZE_MAX / 4});  // So that it may recompute.
+    fit(prepared, {.verbose = 0, .budget = SIZE_MAX / 4, .spill = options.spill});  // So that it may recompute.
   } catch (const OutOfMemory& error) {
-    OutOfMemoryDetails details;
-    details.limit = limit;
     details.in_use = all.used();
     details.requested = error.smallest_sufficient_limit();
     details.smallest_sufficient_limit = std::max(all.peak(), details.in_use + details.requested);
     details.what = fmt::format(
         "the network and its series take {}, training {} more, budget \"demo\" is {}; give that budget {} bytes",
-        format_bytes(details.in_use), format_bytes(details.requested), format_bytes_exactly(limit),
+        format_bytes(details.in_use), format_bytes(details.requested), format_bytes_exactly(options.budget),
         details.smallest_sufficient_limit);
-    throw OutOfMemory(std::move(details));
   }
+  return details;
 }
 
 }  // namespace
@@ -115,14 +129,16 @@ DemoResult run_demo(const DemoOptions& options) {
     result.report = (options.out / "report.html").string();
     write_report(result.trace, result.report);
   };
-  bool is_prepared = false;
+  // Tried before anything is recorded: the trace of a budget far too small then holds the one refusal that helps.
+  std::optional<OutOfMemoryDetails> refusal;
+  if (!can_prepare(levels, options.budget)) refusal = whole_need(levels, options);
   try {
     TraceRecorder recorder({.path = result.trace});
+    if (refusal) throw_refusal(std::move(*refusal), {.budget = "demo", .op = "fit", .scope = "tides"});
     const BudgetScope inside(budget);
     const TidyScope scope;
     Prepared prepared = prepare(levels);
-    is_prepared = true;
-    result.forecast_bytes = foresee(prepared.model);
+    result.forecast_bytes = foresee(prepared.model, options.spill);
     const auto start = std::chrono::steady_clock::now();
     const History history =
         fit(prepared, {.epochs = options.epochs,
@@ -131,6 +147,7 @@ DemoResult run_demo(const DemoOptions& options) {
                                                                 {.save_best_only = true, .save_weights_only = true}),
                                      callbacks::TensorBoard(result.logs)},
                        .budget = options.budget,
+                       .spill = options.spill,
                        .max_slowdown = options.max_slowdown});
     result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     result.epochs = static_cast<int>(history.num_epochs());
@@ -144,7 +161,6 @@ DemoResult run_demo(const DemoOptions& options) {
     recorder.finish();
   } catch (const OutOfMemory&) {
     write_page();  // It says what was refused.
-    if (!is_prepared) refuse_early(levels, options.budget);
     throw;
   }
   result.simple_error_metres = simple_error(levels, static_cast<std::size_t>(kHours * 0.85));

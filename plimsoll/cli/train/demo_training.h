@@ -13,6 +13,7 @@ struct DemoOptions {
   int epochs = 10;
   int verbose = 1;          // As of fit.
   double max_slowdown = 8;  // As of fit.
+  std::string spill = {};   // As of fit.
 };
 
 struct DemoResult {

@@ -22,7 +22,7 @@ struct Options {
   std::string model;
   std::size_t batch = 32;
   TrainingChoice choice;
-  std::string budget, svg;
+  std::string budget, spill, svg;
   bool json = false;
 };
 
@@ -83,22 +83,24 @@ void print_text(const MemoryForecast& forecast, const Options& options, bool fit
   std::printf("The largest buffer is that of %s: %s. The floor is that of %s.\n", forecast.largest_op.c_str(),
               format_bytes(forecast.largest_op_bytes).c_str(), forecast.floor_step.c_str());
   if (forecast.front.size() > 1)
-    std::printf("\nBelow the peak values are recomputed; results are the same.\n%s\n", front_table(forecast).c_str());
+    std::printf("\nBelow the peak values are recomputed%s; results are the same.\n%s\n",
+                options.spill.empty() ? "" : " or spilled", front_table(forecast).c_str());
   std::printf("Batches of %zu %s %s; the largest batch that fits is %zu", options.batch, fits ? "fit" : "do not fit",
               options.budget.empty() ? "the device" : options.budget.c_str(), largest.any);
   if (largest.any > largest.natural)
-    std::printf(", %zu without recomputing, %zu at 1.5 times the time", largest.natural, largest.half_slower);
+    std::printf(", %zu without %s, %zu at 1.5 times the time", largest.natural,
+                options.spill.empty() ? "recomputing" : "recomputing and spilling", largest.half_slower);
   std::printf(".\n");
 }
 
 void run(const Options& options) {
   Model model = load_layers_model(options.model, {.weights = false});
   compile(model, options.model, options.choice);
-  const MemoryForecast forecast = model.forecast({.batch_size = options.batch});
+  const MemoryForecast forecast = model.forecast({.batch_size = options.batch, .spill = options.spill});
   const std::size_t budget = options.budget.empty() ? memory_stats().bytes_limit : parse_bytes(options.budget);
   const bool fits = forecast.fits(budget);
-  const LargestBatches largest{model.max_batch_size(budget, 1), model.max_batch_size(budget, 1.5),
-                               model.max_batch_size(budget)};
+  const LargestBatches largest{model.max_batch_size(budget, 1), model.max_batch_size(budget, 1.5, options.spill),
+                               model.max_batch_size(budget, 8, options.spill)};
   if (!options.svg.empty()) {
     ForecastPicture picture{.title = fmt::format("{}, batches of {}", model.name(), options.batch)};
     if (!options.budget.empty()) picture.budget = budget;
@@ -123,6 +125,7 @@ void add_forecast_command(CommandLine& app) {
   command.option("--budget", options->budget, "Bytes there are, as 24MiB; left out: the device's")
       .check(size_check())
       .value("SIZE");
+  add_spill_option(command, options->spill);
   command.option("--svg", options->svg, "Draw budgets against the time of a step").value("FILE");
   command.flag("--json", options->json, "Print one JSON document");
   command.notes(

@@ -14,6 +14,7 @@
 #include "plimsoll/cli/option_checks.h"
 #include "plimsoll/cli/train/table_columns.h"
 #include "plimsoll/cli/train/train_command_data.h"
+#include "plimsoll/cli/train/training_choice.h"
 #include "plimsoll/device/device_memory.h"
 #include "plimsoll/memory/budget.h"
 #include "plimsoll/model/data/plural.h"
@@ -27,13 +28,13 @@ namespace plimsoll {
 namespace {
 
 struct Arguments {
-  std::string model, input, budget, weights, out, columns_file;
+  std::string model, input, budget, spill, weights, out, columns_file;
   DataOptions columns;
   std::size_t batch = 32;
   bool json = false, initialize = false;
 
   BatchSizeOptions batches() const {
-    BatchSizeOptions options{.batch_size = batch};
+    BatchSizeOptions options{.batch_size = batch, .spill = spill};
     if (!budget.empty()) options.budget = parse_bytes(budget);
     return options;
   }
@@ -154,6 +155,7 @@ void print_json(const Model& model, const std::vector<Tensor>& outputs, const Ar
 }
 
 void predict(const Arguments& arguments) {
+  require_budget_to_spill(arguments.spill, arguments.budget);
   std::optional<Budget> budget;
   std::optional<BudgetScope> scope;
   if (!arguments.budget.empty()) {
@@ -211,6 +213,7 @@ void add_predict_command(CommandLine& app) {
   add_header_option(command, arguments->columns);
   command.option("--batch", arguments->batch, "Examples at a time").check(at_least(1)).show_default();
   command.option("--budget", arguments->budget, "Bytes that it may take: 64MiB").check(size_check()).value("SIZE");
+  add_spill_option(command, arguments->spill);
   command.flag("--json", arguments->json, "Print one JSON document and nothing else");
   command.flag("--initialize", arguments->initialize, "Take random weights for a model that has none");
   command.notes(

@@ -64,6 +64,9 @@ void print_text(const TrainArguments& arguments, const TrainOutcome& outcome) {
   if (outcome.history.recomputed_fraction() > 0)
     std::printf("To stay inside the budget, %.1f %% of the work was recomputing.\n",
                 100 * outcome.history.recomputed_fraction());
+  if (outcome.history.spilled_bytes() > 0)
+    std::printf("To stay inside the budget, %s were spilled to %s.\n",
+                format_bytes(outcome.history.spilled_bytes()).c_str(), arguments.spill.c_str());
   if (!outcome.checkpoint.empty()) std::printf("The weights are in %s.\n", outcome.checkpoint.c_str());
   std::printf("The model is in %s. Ask it: plimsoll predict %s/model.json --input FILE\n", outcome.out.c_str(),
               outcome.out.c_str());
@@ -74,6 +77,7 @@ void print_text(const TrainArguments& arguments, const TrainOutcome& outcome) {
 void run(const TrainArguments& arguments) {
   if (!arguments.distributed && arguments.slices > 0) refuse_usage("--slices", "it needs --distributed");
   if (!arguments.distributed && arguments.shard_optimizer) refuse_usage("--shard-optimizer", "it needs --distributed");
+  require_budget_to_spill(arguments.spill, arguments.budget);
   const TrainOutcome outcome = train(arguments);
   if (outcome.rank != 0) throw Exit{outcome.signal == 0 ? 0 : 128 + outcome.signal};  // The first one speaks.
   arguments.json ? print_json(arguments, outcome) : print_text(arguments, outcome);
@@ -113,6 +117,7 @@ void add_training_options(Command& command, TrainArguments& arguments) {
               "does not fit recomputes")
       .check(size_check())
       .value("SIZE");
+  add_spill_option(command, arguments.spill);
   command
       .option("--max-slowdown", arguments.max_slowdown,
               "Refuse a budget in which steps are predicted to take longer than this many times")

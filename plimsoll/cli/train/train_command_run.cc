@@ -294,6 +294,7 @@ class TrainRun {
                                                    .verbose = arguments_.json ? 0 : 1,
                                                    .callbacks = callbacks(),
                                                    .budget = budget_,
+                                                   .spill = arguments_.spill,
                                                    .distributed = distributed_options(),
                                                    .max_slowdown = arguments_.max_slowdown,
                                                    .initial_epoch = first_epoch_});

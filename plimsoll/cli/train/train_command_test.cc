@@ -246,6 +246,19 @@ TEST_F(TrainCommand, RecomputesInsideABudgetBelowThePeak) {
   run(with("train", tight), 2);
 }
 
+TEST_F(TrainCommand, SpillsToTheFolderThatIsNamed) {
+  const std::vector<std::string> train = {"train", model(), "--data", path("train.csv"), "--epochs", "1"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), train.begin(), train.end());
+    return more;
+  };
+  run(with({"--spill", "."}), 2);
+  EXPECT_THAT(errors_, HasSubstr("--budget"));
+  run(with({"--budget", "64MiB", "--spill", path("not/there")}), 1);
+  EXPECT_THAT(errors_, HasSubstr("not/there"));
+  run({"predict", model(), "--input", path("train.csv"), "--spill", "."}, 2);
+}
+
 TEST_F(TrainCommand, SavesACheckpointWhenInterrupted) {
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);

@@ -75,4 +75,15 @@ std::string compile(Model& model, const std::string& path, const TrainingChoice&
   return loss;
 }
 
+void add_spill_option(Command& command, std::string& directory) {
+  command
+      .option("--spill", directory,
+              "A folder on a disk: values that the budget has no room for may be stored there; nothing is left in it")
+      .value("DIR");
+}
+
+void require_budget_to_spill(const std::string& directory, const std::string& budget) {
+  if (!directory.empty() && budget.empty()) refuse_usage("--spill", "needs --budget, without which nothing is stored");
+}
+
 }  // namespace plimsoll

@@ -24,4 +24,8 @@ void add_training_choice(Command& command, TrainingChoice& choice);
 // The name of the loss, "" when the file has one of its own.
 std::string compile(Model& model, const std::string& path, const TrainingChoice& choice, bool one_hot = false);
 
+// --spill DIR, for what may store values that its budget has no room for.
+void add_spill_option(Command& command, std::string& directory);
+void require_budget_to_spill(const std::string& directory, const std::string& budget);  // Else exits with 2.
+
 }  // namespace plimsoll

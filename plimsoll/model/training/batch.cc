@@ -151,10 +151,4 @@ void require_batch(Network& network, StepKind kind, const Example& batch, const 
   if (kind != StepKind::kPredict) check_targets(network, batch, where);
 }
 
-void require_no_spill(const char* where, const std::string& directory) {
-  if (directory.empty()) return;
-  throw Unsupported(fmt::format(
-      "{}: values cannot be spilled to \"{}\" yet; leave spill empty, a budget then recomputes", where, directory));
-}
-
 }  // namespace plimsoll

@@ -46,7 +46,4 @@ DType input_dtype_for(const Network& network, std::size_t input, DType given);
 // Casts inputs of other dtypes, on the caller's budget; those that fit stay as they are.
 void cast_inputs(const Network& network, std::vector<Tensor>& inputs);
 
-// Throws Unsupported when a directory is named.
-void require_no_spill(const char* where, const std::string& directory);
-
 }  // namespace plimsoll

@@ -369,6 +369,7 @@ StepResult DistributedTraining::combine(std::size_t examples, const SliceTree& t
       const double share = static_cast<double>(one.examples) / static_cast<double>(examples);
       total.loss += one.loss * share;
       total.recomputed += one.recomputed * share;
+      if (rank == job_.rank()) total.spilled_bytes += one.spilled_bytes;
       for (std::size_t l = 0; l < total.losses.size(); ++l) {
         total.losses[l] += one.losses[l] * share;
         for (std::size_t m = 0; m < total.metrics[l].size(); ++m)

@@ -197,7 +197,8 @@ class Fit {
         options_(options),
         job_(options.distributed.job),
         device_(device_of_new_tensors()),
-        memory_(network_, "fit", {.bytes = options.budget, .max_slowdown = options.max_slowdown}),
+        memory_(network_, "fit",
+                {.bytes = options.budget, .max_slowdown = options.max_slowdown, .spill = options.spill}),
         validation_(options.validation_data),
         progress_({.verbose = job_ && job_->rank() != 0 ? 0 : options.verbose,
                    .epochs = options.epochs,
@@ -246,6 +247,7 @@ class Fit {
     call_back([&](CallbackBase& callback) { callback.on_train_end(model_); });
     history_.set_peak_bytes(memory_.peak_bytes());
     history_.set_recomputed_fraction(memory_.recomputed_fraction());
+    history_.set_spilled_bytes(memory_.spilled_bytes());
     return history_;
   }
 
@@ -390,7 +392,6 @@ History Model::fit(const Dataset& data, const FitOptions& options) {
   if (options.epochs < 0 || options.initial_epoch < 0)
     throw InvalidArgument(
         fmt::format("fit: {} epochs, the first of number {}; give 0 or more", options.epochs, options.initial_epoch));
-  require_no_spill("fit", options.spill);
   if (!(options.max_slowdown >= 1))
     throw InvalidArgument(
         fmt::format("fit: max_slowdown is {:g}; give 1 (no recomputing) or more", options.max_slowdown));
@@ -421,8 +422,7 @@ History Model::fit(const Tensor& x, const Tensor& y, const FitOptions& options) 
 
 Logs Model::evaluate(const Dataset& data, const BatchSizeOptions& options) const {
   require_compiled(*network_, "evaluate");
-  require_no_spill("evaluate", options.spill);
-  StepBudget memory(*network_, "evaluate", {.bytes = options.budget});
+  StepBudget memory(*network_, "evaluate", {.bytes = options.budget, .spill = options.spill});
   try {
     return run_test(*network_, data, memory, {});
   } catch (const OutOfMemory&) {

@@ -222,14 +222,13 @@ TEST(FitBudget, EvaluatesAndPredictsInsideABudget) {
   }
 }
 
-TEST(FitBudget, SaysThatItCannotSpillYet) {
+TEST(FitBudget, ADirectoryWithoutABudgetIsRefused) {
   const BudgetModel which = budget_mlp(2, 4, 8);
   const Dataset data = which.batches(1);
   Model model = which.make();
-  EXPECT_THROW(model.fit(data, {.verbose = 0, .budget = 1_MiB, .spill = "scratch"}), Unsupported);
-  EXPECT_THROW(model.evaluate(data, {.spill = "scratch"}), Unsupported);
-  EXPECT_THROW(model.predict(zeros({1, 4}), {.spill = "scratch"}), Unsupported);
-  EXPECT_THROW(model.forecast({.spill = "scratch"}), Unsupported);
+  EXPECT_THROW(model.fit(data, {.verbose = 0, .spill = "scratch"}), InvalidArgument);
+  EXPECT_THROW(model.evaluate(data, {.spill = "scratch"}), InvalidArgument);
+  EXPECT_THROW(model.predict(zeros({1, 4}), {.spill = "scratch"}), InvalidArgument);
 }
 
 // A heap that refuses each allocation of a step in turn, of one that recomputes.

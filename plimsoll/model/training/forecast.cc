@@ -10,6 +10,7 @@
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
 #include "plimsoll/graph/graph_state.h"
+#include "plimsoll/graph/spill_option.h"
 #include "plimsoll/model/data/row_source.h"
 #include "plimsoll/model/internal/network.h"
 #include "plimsoll/model/layers/recurrent_states.h"
@@ -25,6 +26,11 @@ constexpr std::size_t kMostBatch = std::size_t{1} << 30;
 void require_compiled(const Network& network) {
   if (!network.training.is_compiled())
     throw FailedPrecondition(fmt::format("forecast: model \"{}\" is not compiled; call compile first", network.name()));
+}
+
+// Throws what a training that spills there would throw before its first step.
+Eviction eviction_to(const char* where, const std::string& directory) {
+  return open_spill(where, directory, true) ? Eviction::kSpill : Eviction::kRecompute;
 }
 
 // Takes back the states that tracing gave to recurrent layers.
@@ -60,18 +66,22 @@ Others others_of(const Network& network, const StepPlan& plan) {
 
 // Traces the step with an optimizer of the same kind, and forgets it. What recomputing needs is added where the step
 // would not fit `enough` without.
-MemoryForecast forecast_training(Network& network, const BatchSpec& batch, std::size_t enough = 0) {
+struct Wanted {
+  Eviction eviction = Eviction::kRecompute;
+  std::size_t enough = 0;
+};
+MemoryForecast forecast_training(Network& network, const BatchSpec& batch, const Wanted& wanted = {}) {
   const ForgetNewStates states(network);
   const Optimizer fresh(network.training.optimizer->options());
   const StepPlan plan(network, StepKind::kTrain, batch, &fresh);
   MemoryForecast forecast = plan.forecast(batch);
-  if (forecast.peak_bytes > enough) plan.add_front(forecast);
+  if (forecast.peak_bytes > wanted.enough) plan.add_front(forecast, wanted.eviction);
   return forecast;
 }
 
 // Sums of sizes that a file named could pass the end of numbers.
 constexpr std::size_t kMostBytes = std::size_t{1} << 50;
-MemoryForecast forecast_batch(Network& network, std::size_t batch_size, std::size_t enough = 0) {
+MemoryForecast forecast_batch(Network& network, std::size_t batch_size, const Wanted& wanted) {
   const BatchSpec batch = assumed_batch(network, batch_size);
   Shapes inputs;
   for (const auto& input : batch.inputs) inputs.push_back(input.shape);
@@ -79,7 +89,7 @@ MemoryForecast forecast_batch(Network& network, std::size_t batch_size, std::siz
     throw InvalidArgument(fmt::format(
         "forecast: model \"{}\" passes more than {} between its layers for a batch of {}; give smaller batches",
         network.name(), format_bytes(kMostBytes), batch_size));
-  return forecast_training(network, batch, enough);
+  return forecast_training(network, batch, wanted);
 }
 
 }  // namespace
@@ -111,23 +121,22 @@ MemoryForecast StepPlan::forecast(const BatchSpec& batch) const {
 }
 
 // Whatever lies beside the step's own blocks stays as it is.
-void StepPlan::add_front(MemoryForecast& forecast) const {
+void StepPlan::add_front(MemoryForecast& forecast, Eviction eviction) const {
   const std::size_t beside = forecast.peak_bytes - program_->block_bytes();
-  forecast.front = program_->front();
+  forecast.front = program_->front(eviction);
   for (BudgetPoint& point : forecast.front) point.bytes += beside;
-  forecast.floor_bytes = beside + program_->floor_bytes();
-  forecast.floor_step = program_->floor_step();
+  forecast.floor_bytes = beside + program_->floor_bytes(eviction);
+  forecast.floor_step = program_->floor_step(eviction);
   forecast.smallest_budget = forecast.front.back().bytes;
 }
 
-std::size_t StepPlan::most_saved_bytes(double max_slowdown) const {
-  return program_->block_bytes() - program_->smallest_block_bytes(max_slowdown);
+std::size_t StepPlan::most_saved_bytes(double max_slowdown, Eviction eviction) const {
+  return program_->block_bytes() - program_->smallest_block_bytes(max_slowdown, eviction);
 }
 
 MemoryForecast Model::forecast(const ForecastOptions& options) const {
   require_compiled(*network_);
-  require_no_spill("forecast", options.spill);
-  return forecast_batch(*network_, options.batch_size);
+  return forecast_batch(*network_, options.batch_size, {.eviction = eviction_to("forecast", options.spill)});
 }
 
 MemoryForecast Model::forecast(const Example& batch) const {
@@ -165,13 +174,15 @@ double MemoryForecast::predicted_slowdown(std::size_t bytes) const noexcept {
 
 // The need grows about linearly: doubling until it is too much, then guesses between the two ends. It is not certain to
 // grow with every example; the answer fits and the next larger batch does not.
-std::size_t Model::max_batch_size(std::size_t bytes, double max_slowdown) const {
+std::size_t Model::max_batch_size(std::size_t bytes, double max_slowdown, const std::string& spill) const {
   require_compiled(*network_);
   if (!(max_slowdown >= 1))
     throw InvalidArgument(fmt::format("max_batch_size: max_slowdown is {:g}; give 1 or more", max_slowdown));
+  const Eviction eviction = eviction_to("max_batch_size", spill);
   const auto need = [&](std::size_t batch) {
     try {
-      const MemoryForecast forecast = forecast_batch(*network_, batch, max_slowdown > 1 ? bytes : SIZE_MAX);
+      const MemoryForecast forecast =
+          forecast_batch(*network_, batch, {.eviction = eviction, .enough = max_slowdown > 1 ? bytes : SIZE_MAX});
       std::size_t least = forecast.peak_bytes;
       for (const BudgetPoint& point : forecast.front)
         if (point.slowdown <= max_slowdown) least = point.bytes;

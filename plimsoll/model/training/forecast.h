@@ -5,6 +5,7 @@
 //   f.predicted_slowdown(32_MiB);                                // 1.2: within 32 MiB a step takes a fifth longer.
 //   model.fit(data, {.budget = f.smallest_budget});              // Runs; with one byte less it is refused.
 //   model.max_batch_size(256_MiB);                               // The largest batch that fits.
+//   model.forecast({.batch_size = 64, .spill = "scratch"});      // When values may be stored there, too.
 //
 // Counted are the model's parameters, gradients, optimizer state, activations, workspaces and one batch (whether or not
 // it shares bytes with the tensors it was cut from), in blocks of the allocator: multiples of 64 bytes. Of a dataset,
@@ -27,7 +28,7 @@ namespace plimsoll {
 
 struct ForecastOptions {
   std::size_t batch_size = 32;
-  std::string spill = {};  // As that of FitOptions.
+  std::string spill = {};  // As that of FitOptions: the directory must be there, and nothing is written to it.
 };
 
 struct PLIMSOLL_API MemoryForecast {

@@ -38,7 +38,7 @@ class PLIMSOLL_API History {
   std::size_t peak_bytes() const noexcept { return peak_bytes_; }  // Of the fit, counted as a forecast counts.
   // How much of the training steps' work was recomputing, to stay inside the budget: 0.12 for 12 %.
   double recomputed_fraction() const noexcept { return recomputed_fraction_; }
-  std::size_t spilled_bytes() const noexcept { return spilled_bytes_; }  // Written to the spill directory.
+  std::size_t spilled_bytes() const noexcept { return spilled_bytes_; }  // Written to the spill directory by all steps.
 
   // When live memory rose from step to step or from epoch to epoch: how much, and what made it. Else "".
   const std::string& growth() const noexcept { return growth_; }
@@ -47,6 +47,7 @@ class PLIMSOLL_API History {
   void set_growth(std::string text) { growth_ = std::move(text); }
   void set_peak_bytes(std::size_t bytes) noexcept { peak_bytes_ = bytes; }
   void set_recomputed_fraction(double fraction) noexcept { recomputed_fraction_ = fraction; }
+  void set_spilled_bytes(std::size_t bytes) noexcept { spilled_bytes_ = bytes; }
 
  private:
   std::vector<std::pair<std::string, std::vector<float>>> rows_;

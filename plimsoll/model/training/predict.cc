@@ -4,6 +4,7 @@
 
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/graph/spill_option.h"
 #include "plimsoll/kernels/elementwise.h"
 #include "plimsoll/memory/budget.h"
 #include "plimsoll/memory/budget_node.h"
@@ -90,33 +91,56 @@ struct PredictNeed {
     }
   }
   // Of one step, when it may recompute.
-  std::size_t leanest() const {
+  std::size_t leanest(Eviction eviction) const {
     std::size_t bytes = 0;
     for (const auto& plan : plans)
-      bytes = std::max(bytes, plan->program().block_bytes() - plan->most_saved_bytes(kMostSlowdown));
+      bytes = std::max(bytes, plan->program().block_bytes() - plan->most_saved_bytes(kMostSlowdown, eviction));
     return bytes;
   }
+};
+
+// The file of one call, and the plans that have reserved room in it, which they give back at the end.
+class Spilling {
+ public:
+  explicit Spilling(std::optional<SpillFile> file) : file_(std::move(file)) {}
+  ~Spilling() {
+    for (const auto& plan : plans_) plan->program().release_slots();
+  }
+  Spilling(const Spilling&) = delete;
+  Spilling& operator=(const Spilling&) = delete;
+
+  SpillFile* file() noexcept { return file_ ? &*file_ : nullptr; }
+  Eviction eviction() const noexcept { return file_ ? Eviction::kSpill : Eviction::kRecompute; }
+  const std::shared_ptr<StepPlan>& note(const std::shared_ptr<StepPlan>& plan) {
+    const bool is_new = std::find(plans_.begin(), plans_.end(), plan) == plans_.end();
+    if (file_ && is_new && plan->has_program()) plans_.push_back(plan);
+    return plan;
+  }
+
+ private:
+  std::optional<SpillFile> file_;
+  std::vector<std::shared_ptr<StepPlan>> plans_;
 };
 
 // Before anything is computed: throws OutOfMemory when the budget that was given, or one around, has no room for it,
 // and names the limit that suffices.
 void require_room_to_predict(const Network& network, const PredictNeed& need, std::int64_t count,
-                             const std::optional<std::size_t>& budget) {
+                             const std::optional<std::size_t>& budget, Eviction eviction) {
   if (!need.is_known) return;
   const auto within = [&](std::size_t limit, std::size_t held) {
     const std::size_t natural = held + need.results + need.most;
-    return natural <= limit || !budget ? natural : held + need.results + need.leanest();
+    return natural <= limit || !budget ? natural : held + need.results + need.leanest(eviction);
   };
   const std::string what = fmt::format("with {} for the results of {} examples", format_bytes(need.results), count);
   if (const std::size_t needed = budget ? within(*budget, need.beside) : 0; budget && needed > *budget) {
     MemoryForecast forecast;
     forecast.peak_bytes = need.beside + need.results + need.most;
-    need.largest->add_front(forecast);
+    need.largest->add_front(forecast, eviction);
     OutOfMemoryDetails details{.requested = needed, .limit = *budget, .smallest_sufficient_limit = needed};
     details.what = fmt::format(
         "predict: model \"{}\" needs {}, {}, its budget is {}; {}; give it {} bytes, or predict smaller batches",
         network.name(), format_bytes_exactly(needed), what, format_bytes_exactly(*budget),
-        describe_recomputing(forecast, needed, kMostSlowdown), needed);
+        describe_recomputing(forecast, {needed, kMostSlowdown, eviction}), needed);
     throw_refusal(std::move(details), {.budget = "predict", .op = "predict", .scope = network.name().c_str()});
   }
   const std::optional<Budget> innermost = Budget::current();
@@ -149,8 +173,8 @@ Budget own_budget(std::size_t bytes, const PredictNeed& need) {
 
 std::vector<Tensor> Model::predict_all(const std::vector<Tensor>& inputs, const BatchSizeOptions& options) const {
   require_inputs(*network_, inputs, "predict");
-  require_no_spill("predict", options.spill);
   if (options.batch_size == 0) throw InvalidArgument("predict: batch_size is 0; give 1 or more");
+  Spilling spilling(open_spill("predict", options.spill, options.budget.has_value()));
   const std::int64_t count = inputs[0].shape()[0], size = static_cast<std::int64_t>(options.batch_size);
   for (const Tensor& input : inputs)
     if (input.shape()[0] != count)
@@ -169,13 +193,14 @@ std::vector<Tensor> Model::predict_all(const std::vector<Tensor>& inputs, const 
     std::optional<Budget> budget;  // For results and steps, inside of those around.
     if (options.budget || Budget::current()) {
       const PredictNeed need(*network_, kinds, count);
-      require_room_to_predict(*network_, need, count, options.budget);
+      require_room_to_predict(*network_, need, count, options.budget, spilling.eviction());
       if (options.budget) budget = own_budget(*options.budget, need);
     }
     const auto predicted = [&](const std::vector<Tensor>& batch) {
       std::optional<BudgetScope> scope;
       if (budget) scope.emplace(*budget);
-      return plan_for(*network_, batch)->predict(batch, {.is_allowed = budget.has_value()});
+      const std::shared_ptr<StepPlan> plan = spilling.note(plan_for(*network_, batch));
+      return plan->predict(batch, {.is_allowed = budget.has_value(), .spill = spilling.file()});
     };
     if (last == 0) {
       std::vector<Tensor> results = predicted(kinds[0]);

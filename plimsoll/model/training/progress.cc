@@ -93,6 +93,10 @@ std::string Progress::recomputing(double fraction) {
   return percent < 1 ? ", recomputing less than 1 %" : fmt::format(", recomputing {:.0f} %", percent);
 }
 
+std::string Progress::spilled(std::size_t step_bytes) {
+  return step_bytes == 0 ? "" : fmt::format(", spilled {}", format_bytes(step_bytes));
+}
+
 void Progress::show_slowdown(double predicted) {
   if (options_.verbose == 0 || !(predicted > 1) || !options_.budget) return;
   write(options_.to, fmt::format("Within {} a step is predicted to take {:.2f} times as long as without a budget.\n",
@@ -107,7 +111,7 @@ std::string Progress::memory() const {
     return gauge(around->center->used(), around->center->limit(), around->center->peak());
   if (options_.budget)
     return gauge(options_.budget->used_bytes(), options_.budget->limit().value_or(0), options_.budget->peak_bytes()) +
-           recomputing(options_.budget->last_recomputed()) +
+           recomputing(options_.budget->last_recomputed()) + spilled(options_.budget->last_spilled()) +
            (ranks_ > 1 ? fmt::format(", {} ranks {}", ranks_, format_bytes(used_by_ranks_)) : "");
   const MemoryStats stats = memory_stats(options_.device);
   return gauge(stats.bytes_in_use, 0, stats.peak_bytes_in_use);

@@ -43,7 +43,8 @@ class Progress {
                           std::size_t columns);
   static std::string numbers(const Logs& logs);
   static std::string gauge(std::size_t used, std::size_t limit, std::size_t peak);
-  static std::string recomputing(double fraction);  // ", recomputing 12 %", or "" when there is nothing to say.
+  static std::string recomputing(double fraction);     // ", recomputing 12 %", or "" when there is nothing to say.
+  static std::string spilled(std::size_t step_bytes);  // ", spilled 1.5 MiB": of the last step; the same.
 
  private:
   std::string memory() const;

@@ -19,6 +19,7 @@
 namespace plimsoll {
 
 class Network;
+class SpillFile;
 
 enum class StepKind : std::uint8_t {
   kTrain,
@@ -27,11 +28,13 @@ enum class StepKind : std::uint8_t {
   kGradients,  // Training without the update: what it would change stays, gradients are results.
 };
 
-// Whether a step that does not fit the budgets around it may recompute values, and how slow that may make it.
+// Whether a step that does not fit the budgets around it may recompute values, how slow that may make it, and where it
+// may store values instead.
 constexpr double kMostSlowdown = 8;  // Slower plans are not looked for.
 struct Recomputing {
   bool is_allowed = false;
   double max_slowdown = kMostSlowdown;  // Predicted.
+  SpillFile* spill = nullptr;
 };
 
 struct GradientClipping {
@@ -56,7 +59,8 @@ struct StepResult {
   std::vector<double> losses;                      // Of each output.
   std::vector<std::vector<Metric::Sums>> metrics;  // Of each output.
   std::size_t examples = 0;
-  double recomputed = 0;  // How much of its work was recomputing.
+  double recomputed = 0;          // How much of its work was recomputing.
+  std::size_t spilled_bytes = 0;  // That it stored in the spill file.
 };
 
 StepResult measure(const Network& network, const Example& batch, const Forward& forward);

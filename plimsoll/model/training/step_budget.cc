@@ -7,6 +7,7 @@
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/device/device.h"
 #include "plimsoll/device/runtime.h"
+#include "plimsoll/graph/spill_option.h"
 #include "plimsoll/memory/budget_node.h"
 #include "plimsoll/memory/chunk.h"
 #include "plimsoll/memory/refusal.h"
@@ -56,14 +57,18 @@ std::string most_of(const MemoryForecast& needed, const CategoryBytes& categorie
 
 }  // namespace
 
-std::string describe_recomputing(const MemoryForecast& needed, std::size_t sufficient, double max_slowdown) {
+std::string describe_recomputing(const MemoryForecast& needed, const RecomputingWords& words) {
   const std::string floor = format_bytes_exactly(needed.floor_bytes);
+  const bool spills = words.eviction == Eviction::kSpill;
   if (needed.front.size() < 2)
-    return fmt::format("recomputing does not help, since {} needs {} by itself", needed.floor_step, floor);
+    return fmt::format("{}, since {} needs {} by itself",
+                       spills ? "recomputing and spilling do not help" : "recomputing does not help", needed.floor_step,
+                       floor);
   return fmt::format(
-      "at {} a step takes {:.2f} times as long as at {}{}, and recomputing never needs less than {}, for {}",
-      format_bytes(sufficient), needed.predicted_slowdown(sufficient), format_bytes_exactly(needed.peak_bytes),
-      max_slowdown < kMostSlowdown ? fmt::format(" (max_slowdown {:g})", max_slowdown) : "", floor, needed.floor_step);
+      "at {} a step takes {:.2f} times as long as at {}{}, and {} less than {}, for {}", format_bytes(words.sufficient),
+      needed.predicted_slowdown(words.sufficient), format_bytes_exactly(needed.peak_bytes),
+      words.max_slowdown < kMostSlowdown ? fmt::format(" (max_slowdown {:g})", words.max_slowdown) : "",
+      spills ? "recomputing and spilling never need" : "recomputing never needs", floor, needed.floor_step);
 }
 
 void add_held_bytes(MemoryForecast& forecast, std::size_t bytes, std::size_t least) {
@@ -79,7 +84,11 @@ void add_held_bytes(MemoryForecast& forecast, std::size_t bytes, std::size_t lea
 }
 
 StepBudget::StepBudget(Network& network, const char* where, const StepLimits& limits)
-    : network_(network), where_(where), limits_(limits), measured_(measuring()) {
+    : network_(network),
+      where_(where),
+      limits_(limits),
+      spill_(open_spill(where, limits.spill, limits.bytes.has_value())),
+      measured_(measuring()) {
   for (const BudgetNode* node = measured_.node()->parent(); node; node = node->parent())
     around_.push_back({const_cast<BudgetNode*>(node)->shared_from_this(), node->used()});
   if (network_.is_built()) held_ = network_.parameter_bytes() + network_.training.optimizer->state_bytes();
@@ -89,6 +98,11 @@ StepBudget::StepBudget(Network& network, const char* where, const StepLimits& li
   const Budget& above = hard_ ? *hard_ : measured_;
   data_.emplace("batches", above.limit(), above);
   if (hard_) all_steps_.emplace("all steps", hard_->limit(), *hard_);
+}
+
+StepBudget::~StepBudget() {
+  if (!spill_) return;
+  for (const Admitted& each : admitted_) each.plan->program().release_slots();
 }
 
 const Chunk* StepBudget::charged_chunk(const Tensor& tensor) const noexcept {
@@ -173,7 +187,7 @@ void StepBudget::add_optimizer(Needs& needs) const {
 }
 
 std::size_t StepBudget::saved_bytes(const Need& need) const {
-  return limit() && need.plan->has_program() ? need.plan->most_saved_bytes(limits_.max_slowdown) : 0;
+  return limit() && need.plan->has_program() ? need.plan->most_saved_bytes(limits_.max_slowdown, eviction()) : 0;
 }
 
 // At least a byte is left for the steps' own budget. What recomputing saves is looked for only where it is needed.
@@ -212,9 +226,9 @@ void StepBudget::refuse(const Refused& refused) const {
   const std::string batch = fmt::format("a step with a batch of {}", refused.need->batch.inputs.at(0).shape[0]);
   std::string why = most_of(needed, categories);
   if (limit() && refused.need->plan->has_program()) {
-    refused.need->plan->add_front(needed);
+    refused.need->plan->add_front(needed, eviction());
     const std::size_t at = refused.by ? needed.smallest_budget : refused.sufficient;
-    why = describe_recomputing(needed, at, limits_.max_slowdown) + "; " + why;
+    why = describe_recomputing(needed, {at, limits_.max_slowdown, eviction()}) + "; " + why;
   }
   OutOfMemoryDetails details;
   details.smallest_sufficient_limit = refused.sufficient;
@@ -260,7 +274,7 @@ void StepBudget::predict_slowdown(const Need& need) {
   for (const Around& around : around_) room = std::min(room, around.node->limit() - around.used + elsewhere);
   if (need.needed.peak_bytes <= room) return;
   MemoryForecast needed = need.needed;
-  need.plan->add_front(needed);
+  need.plan->add_front(needed, eviction());
   predicted_slowdown_ = needed.predicted_slowdown(room);
 }
 
@@ -293,6 +307,7 @@ void StepBudget::admit(const std::shared_ptr<StepPlan>& plan, const Example& bat
   }
   if (admitted_.empty()) predict_slowdown(needs[0]);
   if (admitted_.size() >= kMostAdmitted) {
+    for (const Admitted& each : admitted_) each.plan->program().release_slots();
     admitted_.clear();
     has_room_ = nullptr;
   }
@@ -304,11 +319,16 @@ void StepBudget::admit(const std::shared_ptr<StepPlan>& plan, const Example& bat
 StepResult StepBudget::run(StepPlan& plan, const Example& batch) {
   const BudgetScope scope(stepping());
   StepResult result = plan.run(batch, recomputing());
-  if (plan.kind() == StepKind::kTrain) note_trained(result);
+  if (plan.kind() == StepKind::kTrain)
+    note_trained(result);
+  else
+    spilled_bytes_ += result.spilled_bytes;
   return result;
 }
 
 void StepBudget::note_trained(const StepResult& result) noexcept {
+  spilled_bytes_ += result.spilled_bytes;
+  last_spilled_ = result.spilled_bytes;
   last_recomputed_ = result.recomputed;
   recomputed_ += result.recomputed;
   ++trained_;

@@ -32,11 +32,14 @@ class BudgetNode;
 struct StepLimits {
   std::optional<std::size_t> bytes = {};
   double max_slowdown = kMostSlowdown;  // Predicted; where `bytes` is given.
+  std::string spill = {};               // A directory to store values in; requires `bytes`.
 };
 
 class StepBudget {
  public:
+  // Throws InvalidArgument for a directory without bytes, and what SpillFile throws.
   StepBudget(Network& network, const char* where, const StepLimits& limits);
+  ~StepBudget();  // Gives back what steps have reserved on a disk.
 
   const Budget& loading() const noexcept { return *data_; }  // For passes and batches.
 
@@ -49,7 +52,10 @@ class StepBudget {
   StepResult run(StepPlan& plan, const Example& batch);
   // The same in parts, for steps that are several runs: where they are charged, what they may do, what came of one.
   const Budget& stepping() const noexcept { return steps_ ? *steps_ : *data_; }
-  Recomputing recomputing() const { return {.is_allowed = limit().has_value(), .max_slowdown = limits_.max_slowdown}; }
+  Recomputing recomputing() noexcept {
+    return {
+        .is_allowed = limit().has_value(), .max_slowdown = limits_.max_slowdown, .spill = spill_ ? &*spill_ : nullptr};
+  }
   void note_trained(const StepResult& result) noexcept;
   // Throws what admit() would for the steps that `unlimited` expects; returns when no limit is too small for them.
   void refuse_expected(const StepBudget& unlimited) const;
@@ -65,6 +71,8 @@ class StepBudget {
   // admitted; and how much of the work of those that ran was recomputing, of the last one and of all.
   double predicted_slowdown() const noexcept { return predicted_slowdown_; }
   double last_recomputed() const noexcept { return last_recomputed_; }
+  std::size_t last_spilled() const noexcept { return last_spilled_; }    // What the last training step stored.
+  std::size_t spilled_bytes() const noexcept { return spilled_bytes_; }  // By all steps.
   double recomputed_fraction() const noexcept { return trained_ > 0 ? recomputed_ / static_cast<double>(trained_) : 0; }
 
  private:
@@ -94,7 +102,8 @@ class StepBudget {
   void begin(const Example& batch);
   Need need_of(const std::shared_ptr<StepPlan>& plan, const Example& batch, const DatasetNode& data) const;
   void add_optimizer(Needs& needs) const;
-  std::size_t saved_bytes(const Need& need) const;  // By recomputing, at most.
+  Eviction eviction() const noexcept { return spill_ ? Eviction::kSpill : Eviction::kRecompute; }
+  std::size_t saved_bytes(const Need& need) const;  // By recomputing and spilling, at most.
   std::size_t smallest_limit(const Need& need) const;
   std::size_t smallest_limit(const Need& need, const Around& around) const;
   Refused find_refused(const Needs& needs) const;
@@ -109,6 +118,7 @@ class StepBudget {
   Network& network_;
   const char* const where_;
   const StepLimits limits_;
+  std::optional<SpillFile> spill_;
   std::vector<Around> around_;  // Innermost first.
   std::size_t held_at_first_ = 0;
   std::size_t held_ = 0;  // Weights and optimizer state that were there before.
@@ -120,14 +130,19 @@ class StepBudget {
   std::optional<Budget> steps_;      // of that, the steps of one plan.
   bool begun_ = false, refused_ = false;
   double predicted_slowdown_ = 1, recomputed_ = 0, last_recomputed_ = 0;
-  std::size_t trained_ = 0;
+  std::size_t trained_ = 0, last_spilled_ = 0, spilled_bytes_ = 0;
   std::vector<Admitted> admitted_;
   const StepPlan* has_room_ = nullptr;  // The plan that steps_ is for.
   Needs expected_;
 };
 
 // For refusals: what recomputing could do about it, with a forecast that has its front.
-std::string describe_recomputing(const MemoryForecast& needed, std::size_t sufficient, double max_slowdown);
+struct RecomputingWords {
+  std::size_t sufficient = 0;
+  double max_slowdown = kMostSlowdown;
+  Eviction eviction = Eviction::kRecompute;
+};
+std::string describe_recomputing(const MemoryForecast& needed, const RecomputingWords& words);
 
 // Adds bytes that are held beside the step to all of it, and raises what is below `least`, a need of its own.
 void add_held_bytes(MemoryForecast& forecast, std::size_t bytes, std::size_t least = 0);

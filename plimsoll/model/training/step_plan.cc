@@ -305,7 +305,8 @@ std::vector<Tensor> StepPlan::predict(const std::vector<Tensor>& inputs, const R
                    .variables = variables_,
                    .results = results,
                    .may_recompute = recomputing.is_allowed,
-                   .max_slowdown = recomputing.max_slowdown});
+                   .max_slowdown = recomputing.max_slowdown,
+                   .spill = recomputing.spill});
     return results;
   });
 }
@@ -320,7 +321,9 @@ StepResult StepPlan::run_program(const Example& batch, const Recomputing& recomp
                  .read = &reader,
                  .may_recompute = recomputing.is_allowed,
                  .max_slowdown = recomputing.max_slowdown,
-                 .recomputed_cost_fraction = &result.recomputed});
+                 .recomputed_cost_fraction = &result.recomputed,
+                 .spill = recomputing.spill,
+                 .spilled_bytes = &result.spilled_bytes});
   // They work in place, on values that the program has made the variables' own.
   for (const auto& [variable, constraint] : constrained_) constraint.apply(variable.writable_value());
   if (counted_at_.exchange(result.recomputed, std::memory_order_relaxed) != result.recomputed)
@@ -379,7 +382,9 @@ StepResult StepPlan::gradients(const Example& slice, const Tensor& scale, std::v
                    .results = results,
                    .may_recompute = recomputing.is_allowed,
                    .max_slowdown = recomputing.max_slowdown,
-                   .recomputed_cost_fraction = &result.recomputed});
+                   .recomputed_cost_fraction = &result.recomputed,
+                   .spill = recomputing.spill,
+                   .spilled_bytes = &result.spilled_bytes});
     std::vector<ConstTensorView> measured;
     for (const Tensor& each : results) measured.push_back(each.view());
     measure(measured, result);

@@ -59,9 +59,9 @@ class StepPlan {
   // They require a program. What the step takes with its model and such a batch; without recomputing, until
   // add_front() adds the rest, which takes longer to find.
   MemoryForecast forecast(const BatchSpec& batch) const;
-  void add_front(MemoryForecast& forecast) const;
-  // What a run takes less of a budget, at most, when it may recompute.
-  std::size_t most_saved_bytes(double max_slowdown) const;
+  void add_front(MemoryForecast& forecast, Eviction eviction) const;
+  // What a run takes less of a budget, at most, when it may recompute, or spill too.
+  std::size_t most_saved_bytes(double max_slowdown, Eviction eviction) const;
 
  private:
   struct Measured {  // A metric, and where its parts begin among the fetches.

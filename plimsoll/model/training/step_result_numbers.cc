@@ -16,14 +16,15 @@ void visit_numbers(Result& result, F&& f) {
 }  // namespace
 
 std::vector<double> numbers_of(const StepResult& result) {
-  std::vector<double> numbers = {static_cast<double>(result.examples)};
+  std::vector<double> numbers = {static_cast<double>(result.examples), static_cast<double>(result.spilled_bytes)};
   visit_numbers(result, [&](double number) { numbers.push_back(number); });
   return numbers;
 }
 
 void set_numbers(StepResult& result, std::span<const double> numbers) {
   result.examples = static_cast<std::size_t>(numbers[0]);
-  std::size_t i = 1;
+  result.spilled_bytes = static_cast<std::size_t>(numbers[1]);
+  std::size_t i = 2;
   visit_numbers(result, [&](double& number) { number = numbers[i++]; });
 }
 
