@@ -58,8 +58,11 @@ void add_parts(const FlatSpace& space, const PartAddresses& left, const PartAddr
 }
 
 std::size_t TensorExchange::room_bytes(const FlatSpace& space, const SliceTree& tree) {
+  constexpr std::size_t kLeastBucket = 1024, kLeastShare = 8;
   if (tree.ranks() == 1) return 0;
-  return std::min(kMostRoom, most_buckets(tree) * space.longest_stretch());
+  const std::size_t buckets = most_buckets(tree);
+  const std::size_t wanted = std::max(round_up(space.end() / kLeastShare, kAlignment), buckets * kLeastBucket);
+  return std::min({kMostRoom, wanted, buckets * space.longest_stretch()});
 }
 
 std::size_t TensorExchange::least_room_bytes(const SliceTree& tree) {

@@ -66,7 +66,8 @@ PLIMSOLL_API void add_parts(const FlatSpace& space, const PartAddresses& left, c
 class PLIMSOLL_API TensorExchange {
  public:
   static constexpr std::size_t kMostRoom = std::size_t{4} << 20;
-  // What buckets take for this tree: enough for everything at once, at most kMostRoom, and nothing for one rank.
+  // What buckets take for this tree: an eighth of all bytes, at most kMostRoom and what is sent at once; nothing for
+  // one rank.
   static std::size_t room_bytes(const FlatSpace& space, const SliceTree& tree);
   static std::size_t least_room_bytes(const SliceTree& tree);  // With less it cannot work.
 

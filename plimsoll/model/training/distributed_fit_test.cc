@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <filesystem>
+#include <fstream>
 
 #include "plimsoll/base/error.h"
 #include "plimsoll/distributed/distributed_testing.h"
@@ -116,8 +118,6 @@ TEST(DistributedFit, RanksAgreeOnWhatIsRandom) {
 }
 
 TEST(DistributedFit, LearnsWhatOneProcessLearns) {
-  const BudgetModel which = budget_mlp(2, 8, 16);
-  Model plain = which.make();
   // Without dropout both are the same function of the data, up to the order of sums.
   const auto make = [] {
     Sequential model(
@@ -174,6 +174,138 @@ TEST(DistributedFit, ShardsTheOptimizersState) {
     EXPECT_LT(model.optimizer().state_bytes(), all / 4 + 1024);
     EXPECT_THROW(model.fit(which.batches(1), {.verbose = 0}), FailedPrecondition);  // Without the job.
   });
+}
+
+// The optimizer's state comes together for files: the same bytes as those of one process.
+TEST(DistributedFit, ShardedStateIsSavedAsThatOfOneProcess) {
+  const BudgetModel which = budget_mlp(2, 20, 16);
+  const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) / "sharded_state";
+  const auto file_of = [&](int ranks, bool shard) {
+    const std::string path = (folder / std::to_string(ranks) / "weights").string();
+    run_ranks(ranks, [&](Job& job) {
+      Model model = which.make();
+      model.fit(which.batches(2), {.verbose = 0,
+                                   .callbacks = {callbacks::ModelCheckpoint(path, {.save_weights_only = true})},
+                                   .distributed = {.job = &job, .slices = 4, .shard_optimizer = shard}});
+    });
+    std::ifstream file(path + ".data-00000-of-00001", std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  const std::string alone = file_of(1, false);
+  EXPECT_GT(alone.size(), 3u * 20 * 20 * 4);  // Weights and both slots.
+  EXPECT_EQ(file_of(2, true), alone);
+  EXPECT_EQ(file_of(3, true), alone);
+  EXPECT_EQ(file_of(4, false), alone);
+  // Any number of ranks goes on from it.
+  run_ranks(2, [&](Job& job) {
+    Model model = which.make();
+    model.load_weights((folder / "3" / "weights").string());
+    EXPECT_EQ(model.optimizer().step(), 2);
+    model.fit(which.batches(1), {.verbose = 0, .distributed = {.job = &job, .slices = 4, .shard_optimizer = true}});
+    EXPECT_EQ(model.optimizer().step(), 3);
+  });
+  std::filesystem::remove_all(folder);
+}
+
+// Rows that are skipped and batches that are cut give the same.
+TEST(DistributedFit, RanksLoadTheirOwnRows) {
+  const Tensor x = random_normal({50, 4}, {.seed = 1}), y = random_normal({50, 1}, {.seed = 2});
+  for (const std::size_t buffer : {1, 7, 50}) {
+    std::vector<std::vector<float>> found;
+    for (const bool whole : {false, true})
+      for (const int ranks : {1, 3}) {
+        std::vector<float> losses;
+        run_ranks(ranks, [&](Job& job) {
+          Sequential model({layers::Dense(1, {.input_shape = {4}, .seed = 1})});
+          model.compile({.optimizer = "sgd", .loss = "mse"});
+          Dataset data = Dataset::from_tensors(x, y).shuffle(buffer, {.seed = 3}).batch(16);
+          if (whole) data = data.map([](const Example& batch) { return batch; });
+          const History history =
+              model.fit(data.prefetch(2), {.epochs = 2, .verbose = 0, .distributed = {.job = &job, .slices = 6}});
+          if (job.rank() == 0) losses = history["loss"];
+        });
+        found.push_back(losses);
+      }
+    for (const std::vector<float>& losses : found) EXPECT_EQ(losses, found[0]) << buffer;
+  }
+}
+
+TEST(DistributedFit, TakesWhatIsForecastToTheByte) {
+  for (const BudgetModel& which : {budget_mlp(3, 32, 32), budget_resnet(1, 4, 8, 32), budget_transformer(1, 8, 6, 32)})
+    for (const bool shard : {false, true})
+      for (const int ranks : {1, 2, 4}) {
+        const Model model = which.make();
+        const MemoryForecast forecast =
+            model.forecast({.batch_size = 32, .ranks = ranks, .slices = 8, .shard_optimizer = shard});
+        std::atomic<std::size_t> most = 0;
+        run_ranks(ranks, [&](Job& job) {
+          Model own = which.make();
+          const History history = own.fit(
+              which.batches(3), {.verbose = 0, .distributed = {.job = &job, .slices = 8, .shard_optimizer = shard}});
+          for (std::size_t seen = most;
+               seen < history.peak_bytes() && !most.compare_exchange_weak(seen, history.peak_bytes());) {
+          }
+        });
+        EXPECT_EQ(most.load(), forecast.peak_bytes) << which.name << ", " << ranks << " ranks, sharded " << shard;
+      }
+}
+
+TEST(DistributedFit, RunsAtTheSmallestBudgetAndIsRefusedBelowByAll) {
+  const BudgetModel which = budget_mlp(6, 32, 64);
+  const MemoryForecast forecast =
+      which.make().forecast({.batch_size = 64, .ranks = 2, .slices = 4, .shard_optimizer = true});
+  EXPECT_LT(forecast.smallest_budget, forecast.peak_bytes);
+  run_ranks(2, [&](Job& job) {
+    const auto fit = [&](std::size_t budget) {
+      Model model = which.make();
+      return model.fit(
+          which.batches(2),
+          {.verbose = 0, .budget = budget, .distributed = {.job = &job, .slices = 4, .shard_optimizer = true}});
+    };
+    EXPECT_LE(fit(forecast.smallest_budget).peak_bytes(), forecast.smallest_budget);
+    EXPECT_THROW(fit(forecast.smallest_budget - 4096), OutOfMemory);
+    EXPECT_LE(fit(forecast.peak_bytes).peak_bytes(), forecast.peak_bytes);
+  });
+}
+
+// A model that has no room in one process has it in four with as much each.
+TEST(DistributedFit, FourRanksTrainWhatOneCannot) {
+  const BudgetModel which = budget_mlp(4, 96, 64);
+  const Model model = which.make();
+  const std::size_t alone = model.forecast({.batch_size = 64}).smallest_budget;
+  const std::size_t four =
+      model.forecast({.batch_size = 64, .ranks = 4, .slices = 4, .shard_optimizer = true}).smallest_budget;
+  EXPECT_LT(four, alone);
+  EXPECT_THROW(which.make().fit(which.batches(1), {.verbose = 0, .budget = four}), OutOfMemory);
+  run_ranks(4, [&](Job& job) {
+    Model own = which.make();
+    own.fit(which.batches(2),
+            {.verbose = 0, .budget = four, .distributed = {.job = &job, .slices = 4, .shard_optimizer = true}});
+  });
+}
+
+TEST(DistributedFit, SendsWhatIsDerived) {
+  const BudgetModel which = budget_mlp(2, 64, 16);
+  std::uint64_t parameters = 0;
+  for (const Variable& variable : which.make().weights()) parameters += variable.nbytes();
+  for (const int ranks : {2, 4}) {
+    std::atomic<std::uint64_t> sent = 0;
+    run_ranks(ranks, [&](Job& job) {
+      Model model = which.make();
+      const auto fit = [&] {
+        const std::uint64_t before = job.traffic().sent_bytes;
+        model.fit(which.batches(4), {.verbose = 0, .distributed = {.job = &job, .slices = 4}});
+        return job.traffic().sent_bytes - before;
+      };
+      fit();
+      sent += fit();
+    });
+    // Four steps, the weights at the beginning, and a little to agree.
+    const auto n = static_cast<std::uint64_t>(ranks);
+    const std::uint64_t derived = 4 * 2 * (n - 1) * parameters + (n - 1) * parameters;
+    EXPECT_GE(sent, derived);
+    EXPECT_LE(sent, derived + 12000 * n);
+  }
 }
 
 TEST(DistributedFit, AnErrorInOneRankIsThrownInAllAndNothingHasChanged) {

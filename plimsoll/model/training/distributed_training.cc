@@ -37,7 +37,10 @@ std::size_t slices_of(const distributed::TrainingOptions& options) {
   return options.slices > 0 ? options.slices : ranks;
 }
 
-std::size_t examples_in(const Example& batch) { return static_cast<std::size_t>(batch.x().shape()[0]); }
+// Of the whole batch.
+std::size_t examples_in(const Example& batch) {
+  return batch.whole_examples > 0 ? batch.whole_examples : static_cast<std::size_t>(batch.x().shape()[0]);
+}
 
 // Where a slice begins: about equal ones, whatever the batch.
 std::size_t slice_begin(std::size_t examples, std::size_t slices, std::size_t slice) {
@@ -79,10 +82,11 @@ class Making {
 std::uint64_t hash_of(const Example& batch) {
   std::uint32_t crc = 1;
   const auto add = [&](std::int64_t number) { crc = crc32c(std::as_bytes(std::span(&number, 1)), crc); };
+  add(static_cast<std::int64_t>(examples_in(batch)));
   visit_tensors(batch, [&](const Tensor& tensor) {
     if (tensor.is_empty_handle()) return add(-1);
     add(static_cast<std::int64_t>(tensor.dtype()));
-    for (const std::int64_t size : tensor.shape()) add(size);
+    for (std::size_t axis = 1; axis < tensor.rank(); ++axis) add(tensor.shape()[axis]);
   });
   return crc;
 }
@@ -124,7 +128,7 @@ void DistributedTraining::tell(std::exception_ptr error) noexcept {
   }
 }
 
-Dataset DistributedTraining::agreed(const Dataset& data) {
+Dataset DistributedTraining::agreed(const Dataset& data, bool parts) {
   if (!data.is_set()) return data;
   std::uint64_t seed = 0;
   if (job_.rank() == 0) {
@@ -133,7 +137,16 @@ Dataset DistributedTraining::agreed(const Dataset& data) {
   }
   distributed::broadcast(job_, std::as_writable_bytes(std::span(&seed, 1)), 0, "the order of examples");
   const auto seeded = data.node()->seeded(seed);
-  return seeded ? Dataset(seeded) : data;
+  const auto& node = seeded ? seeded : data.node();
+  // A process without slices still gets an example, to know what one is.
+  const auto own_rows = [slices = slices_, ranks = job_.size(), rank = job_.rank()](std::size_t examples) {
+    const SliceTree tree(std::min(slices, examples), ranks);
+    const std::size_t first = slice_begin(examples, tree.slices(), tree.begin(rank));
+    const std::size_t last = slice_begin(examples, tree.slices(), tree.end(rank));
+    return first < last ? std::pair(first, last) : std::pair(std::size_t{0}, std::size_t{1});
+  };
+  const auto part = parts ? node->part_of_batches(own_rows) : nullptr;
+  return Dataset(part ? part : node);
 }
 
 bool DistributedTraining::load(FunctionRef<bool()> next, const Example& batch) {
@@ -205,42 +218,24 @@ void DistributedTraining::set_draws(std::uint64_t number) {
 }
 
 void DistributedTraining::set_layout(const StepPlan& plan) {
-  changed_ = plan.changed();
-  num_parameters_ = plan.num_parameters();
+  if (layout_) return;
   constrained_ = plan.constrained();
-  std::vector<FlatSpace::Part> parts;
-  for (const Variable& variable : changed_) parts.push_back({variable.dtype(), variable.size()});
-  const GradientClipping& clipping = network_.training.clipping;
-  const bool has_norms = clipping.norm > 0 || clipping.global_norm > 0;
-  space_ = std::make_unique<FlatSpace>(parts, job_.size());
-  if (has_norms) space_ = std::make_unique<FlatSpace>(parts, job_.size(), GradientClipper::grain(*space_));
-  const std::size_t begin = shards_ ? space_->cut(job_.rank()) : 0;
-  const std::size_t end = shards_ ? space_->cut(job_.rank() + 1) : space_->end();
-  stretches_.clear();
-  stretch_parts_.clear();
-  space_->visit(begin, end, [&](std::size_t part, std::size_t first, std::size_t bytes) {
-    if (part >= num_parameters_) return;
-    const std::size_t size = size_of(changed_[part].dtype());
-    stretches_.push_back(
-        {changed_[part], static_cast<std::int64_t>(first / size), static_cast<std::int64_t>((first + bytes) / size)});
-    stretch_parts_.push_back(part);
-  });
+  layout_ = std::make_unique<DistributedLayout>(
+      plan, network_.training.clipping, RankOfJob{.ranks = job_.size(), .rank = job_.rank(), .shards = shards_});
 }
 
-void DistributedTraining::compute_slice(const Example& batch, std::size_t slice, const DatasetNode& data,
-                                        const SliceTree& tree, std::vector<Tensor>& out) {
-  const std::size_t examples = examples_in(batch);
-  const std::size_t begin = slice_begin(examples, tree.slices(), slice);
-  const std::size_t end = slice_begin(examples, tree.slices(), slice + 1);
-  const Example rows = rows_of(batch, begin, end);
+void DistributedTraining::compute_slice(const Example& batch, const Rows& range, const DatasetNode& data,
+                                        std::vector<Tensor>& out) {
+  const Example rows = rows_of(batch, range.begin, range.end);
   const auto plan = network_.training.plans.get(StepKind::kGradients, rows, "fit");
   if (plan->has_program()) {
-    if (!space_) set_layout(*plan);
-    memory_.admit(plan, batch, data);
+    set_layout(*plan);
+    memory_.admit(plan, batch, data,
+                  layout_->beside(*plan, SliceTree(slices_, job_.size()), *network_.training.optimizer));
   }
   const BudgetScope charged(memory_.stepping());
   const Making making(Category::kGradients);
-  const double scale = static_cast<double>(end - begin) / static_cast<double>(examples);
+  const double scale = static_cast<double>(range.end - range.begin) / static_cast<double>(examples_in(batch));
   if (scale_.is_empty_handle() || scale_value_ != scale) {
     scale_ = Tensor();
     scale_ = make_tensor({.op = "scale", .category = Category::kInputs}, Shape(std::vector<std::int64_t>()), f32,
@@ -248,27 +243,31 @@ void DistributedTraining::compute_slice(const Example& batch, std::size_t slice,
     *writable(scale_).data<float>() = static_cast<float>(scale);
     scale_value_ = scale;
   }
-  set_draws(steps_ * slices_ + slice);
   results_.push_back(plan->gradients(rows, scale_, out, memory_.recomputing()));
-  if (!space_) set_layout(*plan);
+  set_layout(*plan);
 }
 
 void DistributedTraining::compute(const Example& batch, const DatasetNode& data, const SliceTree& tree) {
   trace_step(static_cast<std::uint64_t>(network_.training.optimizer->step()));
   const int rank = job_.rank();
+  const std::size_t examples = examples_in(batch);
   sums_ = std::make_unique<distributed::SliceSums<Values>>(tree);
   results_.clear();
   for (std::size_t slice = tree.begin(rank); slice < tree.end(rank); ++slice) {
     Values values;
-    compute_slice(batch, slice, data, tree, values);
+    set_draws(steps_ * slices_ + slice);
+    compute_slice(batch,
+                  {slice_begin(examples, tree.slices(), slice) - batch.first_example,
+                   slice_begin(examples, tree.slices(), slice + 1) - batch.first_example},
+                  data, values);
     sums_->add({slice, slice + 1, rank}, std::move(values), [&](Values& left, Values& right) {
-      add_parts(*space_, addresses_of(left), addresses_of(right));
+      add_parts(layout_->space(), addresses_of(left), addresses_of(right));
       right.clear();
     });
   }
   if (tree.begin(rank) < tree.end(rank)) return;
   Values unused;  // Without slices: to know what changes.
-  if (!space_) compute_slice(batch, 0, data, tree, unused);
+  if (!layout_) compute_slice(batch, {0, 1}, data, unused);
   results_.clear();
 }
 
@@ -276,23 +275,26 @@ void DistributedTraining::compute(const Example& batch, const DatasetNode& data,
 void DistributedTraining::obtain(const SliceTree& tree) {
   const BudgetScope charged(memory_.stepping());
   const Making making(Category::kGradients);
-  Device& device = device_of(changed_[0].value());
+  Device& device = device_of(layout_->changed()[0].value());
   blank_.clear();
   if (sums_->values().empty())
-    for (const Variable& variable : changed_)
+    for (const Variable& variable : layout_->changed())
       blank_.push_back(make_tensor({.op = "sum"}, variable.shape(), variable.dtype(), device));
-  const std::size_t wanted = TensorExchange::room_bytes(*space_, tree);
+  const std::size_t wanted = TensorExchange::room_bytes(layout_->space(), tree);
   if (wanted > 0 && (buckets_.is_empty_handle() || buckets_.nbytes() < TensorExchange::least_room_bytes(tree))) {
-    const std::size_t usual = TensorExchange::room_bytes(*space_, SliceTree(slices_, job_.size()));
+    const std::size_t usual = TensorExchange::room_bytes(layout_->space(), SliceTree(slices_, job_.size()));
     buckets_ = Tensor();
     buckets_ = make_tensor({.op = "buckets", .category = Category::kWorkspace},
                            {static_cast<std::int64_t>(std::max(wanted, usual))}, u8, device);
   }
-  network_.training.optimizer->prepare({changed_.data(), num_parameters_}, stretches_);
+  const std::vector<Variable>& changed = layout_->changed();
+  network_.training.optimizer->prepare({changed.data(), layout_->num_parameters()}, layout_->stretches());
   if (shards_ && !network_.training.spread)
-    network_.training.spread = std::make_shared<OptimizerSpread>(OptimizerSpread{
-        job_, *space_, {changed_.begin(), changed_.begin() + static_cast<std::ptrdiff_t>(num_parameters_)}});
-  for (const Variable& variable : changed_) variable.writable_value();
+    network_.training.spread = std::make_shared<OptimizerSpread>(
+        OptimizerSpread{job_,
+                        layout_->space(),
+                        {changed.begin(), changed.begin() + static_cast<std::ptrdiff_t>(layout_->num_parameters())}});
+  for (const Variable& variable : layout_->changed()) variable.writable_value();
 }
 
 StepResult DistributedTraining::step(const Example& batch, const DatasetNode& data) {
@@ -304,7 +306,7 @@ StepResult DistributedTraining::step(const Example& batch, const DatasetNode& da
   try {
     compute(batch, data, tree);
     obtain(tree);
-    layout = space_->end() + changed_.size();
+    layout = layout_->space().end() + layout_->changed().size();
   } catch (...) {
     error = std::current_exception();
     results_.clear();
@@ -382,23 +384,24 @@ StepResult DistributedTraining::combine(std::size_t examples, const SliceTree& t
 
 PartAddresses DistributedTraining::variable_addresses() const {
   PartAddresses addresses;
-  for (const Variable& variable : changed_) addresses.push_back(variable.writable_value().bytes());
+  for (const Variable& variable : layout_->changed()) addresses.push_back(variable.writable_value().bytes());
   return addresses;
 }
 
 // Parameters by their gradients, statistics by their new values, in [from, to) of the space.
 void DistributedTraining::change_variables(const PartAddresses& sum, std::size_t from, std::size_t to) {
   std::vector<ConstTensorView> gradients;
-  for (std::size_t i = 0; i < stretches_.size(); ++i) {
-    const Optimizer::Stretch& stretch = stretches_[i];
+  const std::vector<Optimizer::Stretch>& stretches = layout_->stretches();
+  for (std::size_t i = 0; i < stretches.size(); ++i) {
+    const Optimizer::Stretch& stretch = stretches[i];
     const DType dtype = stretch.parameter.dtype();
-    gradients.emplace_back(sum[stretch_parts_[i]], static_cast<std::size_t>(stretch.begin) * size_of(dtype), dtype,
+    gradients.emplace_back(sum[layout_->part_of(i)], static_cast<std::size_t>(stretch.begin) * size_of(dtype), dtype,
                            Shape({stretch.end - stretch.begin}));
   }
-  network_.training.optimizer->apply_prepared(stretches_, gradients);
+  network_.training.optimizer->apply_prepared(stretches, gradients);
   const PartAddresses values = variable_addresses();
-  space_->visit(from, to, [&](std::size_t part, std::size_t first, std::size_t bytes) {
-    if (part >= num_parameters_) std::memcpy(values[part] + first, sum[part] + first, bytes);
+  layout_->space().visit(from, to, [&](std::size_t part, std::size_t first, std::size_t bytes) {
+    if (part >= layout_->num_parameters()) std::memcpy(values[part] + first, sum[part] + first, bytes);
   });
 }
 
@@ -409,15 +412,15 @@ void DistributedTraining::update(const SliceTree& tree) {
   const PartAddresses sum = pieces.empty() ? addresses_of(blank_) : pieces[0];
   const std::span<std::byte> room =
       buckets_.is_empty_handle() ? std::span<std::byte>() : std::span(writable(buckets_).bytes(), buckets_.nbytes());
-  TensorExchange exchange(job_, *space_, room);
+  TensorExchange exchange(job_, layout_->space(), room);
   exchange.reduce_scatter(tree, pieces, sum);
-  GradientClipper(job_, *space_, num_parameters_).clip(network_.training.clipping, sum);
+  GradientClipper(job_, layout_->space(), layout_->num_parameters()).clip(network_.training.clipping, sum);
   if (shards_) {
-    change_variables(sum, space_->cut(job_.rank()), space_->cut(job_.rank() + 1));
+    change_variables(sum, layout_->space().cut(job_.rank()), layout_->space().cut(job_.rank() + 1));
     exchange.all_gather(variable_addresses());
   } else {
     exchange.all_gather(sum);
-    change_variables(sum, 0, space_->end());
+    change_variables(sum, 0, layout_->space().end());
   }
   for (const auto& [variable, constraint] : constrained_) constraint.apply(variable.writable_value());
   sums_.reset();

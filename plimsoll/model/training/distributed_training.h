@@ -23,6 +23,7 @@
 #include "plimsoll/distributed/slice_tree.h"
 #include "plimsoll/distributed/tensor_exchange.h"
 #include "plimsoll/model/data/dataset.h"
+#include "plimsoll/model/training/distributed_layout.h"
 #include "plimsoll/model/training/step.h"
 #include "plimsoll/ops/optimizer.h"
 
@@ -41,7 +42,8 @@ class DistributedTraining {
   DistributedTraining(const DistributedTraining&) = delete;
   DistributedTraining& operator=(const DistributedTraining&) = delete;
 
-  Dataset agreed(const Dataset& data);
+  // With `parts`: of each batch only the rows of this process, where that is possible.
+  Dataset agreed(const Dataset& data, bool parts);
   // Whether `next` gave a batch, here as elsewhere. Throws InvalidArgument when processes have different ones.
   bool load(FunctionRef<bool()> next, const Example& batch);
   StepResult step(const Example& batch, const DatasetNode& data);
@@ -60,17 +62,17 @@ class DistributedTraining {
 
  private:
   using Values = std::vector<Tensor>;  // Of all that changes.
-  struct Update;
 
   void begin(const Example& batch);
   void broadcast_weights();
   void compute(const Example& batch, const DatasetNode& data, const distributed::SliceTree& tree);
-  void compute_slice(const Example& batch, std::size_t slice, const DatasetNode& data,
-                     const distributed::SliceTree& tree, std::vector<Tensor>& out);
+  struct Rows {  // Of the batch that is here.
+    std::size_t begin, end;
+  };
+  void compute_slice(const Example& batch, const Rows& rows, const DatasetNode& data, std::vector<Tensor>& out);
   void set_layout(const StepPlan& plan);
   void obtain(const distributed::SliceTree& tree);
   void update(const distributed::SliceTree& tree);
-  void clip(const distributed::PartAddresses& sum);
   void change_variables(const distributed::PartAddresses& sum, std::size_t from, std::size_t to);
   StepResult combine(std::size_t examples, const distributed::SliceTree& tree);
   void agree(std::exception_ptr error, std::uint64_t signature, const char* what);
@@ -89,13 +91,8 @@ class DistributedTraining {
   std::uint64_t steps_ = 0;
   std::vector<std::pair<LayerBase*, std::uint64_t>> draws_;  // Of each layer, when the fit began.
 
-  // What changes: parameters that have a gradient, then statistics.
-  std::vector<Variable> changed_;
-  std::size_t num_parameters_ = 0;
+  std::unique_ptr<DistributedLayout> layout_;  // Known after the first plan.
   std::vector<std::pair<Variable, Constraint>> constrained_;
-  std::unique_ptr<distributed::FlatSpace> space_;
-  std::vector<Optimizer::Stretch> stretches_;  // That this process updates,
-  std::vector<std::size_t> stretch_parts_;     // and the part of the space each one is of.
   Tensor buckets_;
   Tensor scale_;
   double scale_value_ = 0;

@@ -230,8 +230,8 @@ class Fit {
     together_ = std::make_unique<DistributedTraining>(network_, options_.distributed, memory_);
     const TrainingTogether here(network_, *job_);
     try {
-      data_ = together_->agreed(data_);
-      validation_ = together_->agreed(validation_);
+      data_ = together_->agreed(data_, true);
+      validation_ = together_->agreed(validation_, false);
       call_back([&](CallbackBase& callback) { callback.on_train_begin(model_); });
       run_epochs();
       History history = end();
