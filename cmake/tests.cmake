@@ -60,6 +60,10 @@ add_test(NAME use_in_a_shell COMMAND ${PROJECT_SOURCE_DIR}/tools/check_shell $<T
 set_tests_properties(use_in_a_shell PROPERTIES LABELS tools TIMEOUT 300)
 add_test(NAME exported_traces COMMAND ${PROJECT_SOURCE_DIR}/tools/check_export $<TARGET_FILE:plimsoll_program>)
 set_tests_properties(exported_traces PROPERTIES LABELS tools TIMEOUT 300)
+if(TARGET plimsoll_mpi)  # Under mpirun; skips where there is none.
+  add_test(NAME training_under_mpirun COMMAND ${PROJECT_SOURCE_DIR}/tools/check_mpi $<TARGET_FILE:plimsoll_program>)
+  set_tests_properties(training_under_mpirun PROPERTIES LABELS tools TIMEOUT 300 SKIP_RETURN_CODE 77 RUN_SERIAL ON)
+endif()
 if(NOT PLIMSOLL_SANITIZER)
   # Interpreters load the library while they run: what it has of static thread-local memory must fit into the rest.
   enable_language(C)
@@ -80,6 +84,8 @@ set_tests_properties(killed_saves PROPERTIES LABELS tools TIMEOUT 300)
 # Traces for the tests of reports in a browser (tools/check_report).
 add_executable(make_traces EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tools/make_traces.cc)
 target_link_libraries(make_traces PRIVATE plimsoll)
+add_executable(distributed_rate EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tools/distributed_rate.cc)
+target_link_libraries(distributed_rate PRIVATE plimsoll)
 add_executable(trace_cost EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tools/trace_cost.cc)
 target_link_libraries(trace_cost PRIVATE plimsoll)
 

@@ -3,10 +3,12 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "plimsoll/base/atomic_file.h"
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/cli/command.h"
+#include "plimsoll/observe/ranks_page.h"
 #include "plimsoll/observe/report_json.h"
 #include "plimsoll/observe/report_page.h"
 
@@ -14,19 +16,46 @@ namespace plimsoll {
 namespace {
 
 struct Arguments {
-  std::string trace, out;
+  std::vector<std::string> traces;
+  std::string out;
   bool json = false;
 };
 
+// A table of ranks, and the page of each.
+void run_ranks(const Arguments& arguments) {
+  std::vector<RankTrace> ranks;
+  for (const std::string& trace : arguments.traces) ranks.push_back(read_rank_trace(trace));
+  std::string out = arguments.out;
+  if (out.empty() && !arguments.json)
+    out = std::filesystem::path(arguments.traces[0]).replace_extension(".html").string();
+  if (!out.empty()) {
+    const std::string page = ranks_page(ranks);
+    AtomicFile file(out);
+    file.write(page);
+    file.commit();
+    if (!arguments.json)
+      std::printf("%s: %s of %zu ranks. Open it in a browser.\n", out.c_str(), format_bytes(page.size()).c_str(),
+                  ranks.size());
+  }
+  if (arguments.json) {
+    std::string text;
+    for (const RankTrace& rank : ranks)
+      text += (text.empty() ? "" : ",\n") + report_json(rank.history, rank.summary, rank.findings);
+    std::printf("{\"ranks\": [%s]}\n", text.c_str());
+  }
+  std::fflush(stdout);
+}
+
 void run(const Arguments& arguments) {
-  const TraceHistory history = make_trace_history(read_trace_file(arguments.trace));
+  if (arguments.traces.size() > 1) return run_ranks(arguments);
+  const std::string& trace = arguments.traces.at(0);
+  const TraceHistory history = make_trace_history(read_trace_file(trace));
   const RunSummary summary = summarize(history);
   const std::vector<Finding> findings = diagnose(history, summary);
   std::string out = arguments.out;
-  if (out.empty() && !arguments.json) out = std::filesystem::path(arguments.trace).replace_extension(".html").string();
+  if (out.empty() && !arguments.json) out = std::filesystem::path(trace).replace_extension(".html").string();
   if (!out.empty()) {
-    const std::string page =
-        report_page(history, summary, findings, std::filesystem::path(arguments.trace).filename().string());
+    const std::string page = report_page(history, summary, findings, std::filesystem::path(trace).filename().string());
     AtomicFile file(out);
     file.write(page);
     file.commit();
@@ -44,7 +73,10 @@ void run(const Arguments& arguments) {
 void add_report_command(CommandLine& line) {
   auto arguments = std::make_shared<Arguments>();
   Command command(line, "report", "Turn a recorded trace into one offline HTML page");
-  command.option("TRACE", arguments->trace, "Trace file written by a TraceRecorder").required().value("");
+  command
+      .option("TRACE", arguments->traces, "Trace file written by a TraceRecorder; of a job, those of all its processes")
+      .required()
+      .value("");
   command.option("-o,--out", arguments->out, "The page to write; by default TRACE with .html (none with --json)")
       .value("FILE");
   command.flag("--json", arguments->json, "Print the page's numbers as one JSON document and nothing else");

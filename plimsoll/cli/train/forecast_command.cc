@@ -24,6 +24,9 @@ struct Options {
   TrainingChoice choice;
   std::string budget, spill, svg;
   bool json = false;
+  int ranks = 1;
+  std::size_t slices = 0;
+  bool shard_optimizer = false;
 };
 
 // The largest batches that fit: at the speed of a step without a budget, half as slow again, and at any price.
@@ -96,7 +99,11 @@ void print_text(const MemoryForecast& forecast, const Options& options, bool fit
 void run(const Options& options) {
   Model model = load_layers_model(options.model, {.weights = false});
   compile(model, options.model, options.choice);
-  const MemoryForecast forecast = model.forecast({.batch_size = options.batch, .spill = options.spill});
+  const MemoryForecast forecast = model.forecast({.batch_size = options.batch,
+                                                  .spill = options.spill,
+                                                  .ranks = options.ranks,
+                                                  .slices = options.slices,
+                                                  .shard_optimizer = options.shard_optimizer});
   const std::size_t budget = options.budget.empty() ? memory_stats().bytes_limit : parse_bytes(options.budget);
   const bool fits = forecast.fits(budget);
   const LargestBatches largest{model.max_batch_size(budget, 1), model.max_batch_size(budget, 1.5, options.spill),
@@ -126,6 +133,11 @@ void add_forecast_command(CommandLine& app) {
       .check(size_check())
       .value("SIZE");
   add_spill_option(command, options->spill);
+  command
+      .option("--ranks", options->ranks, "Of a process of a job of so many; largest batches are those of one process")
+      .check(at_least(1));
+  command.option("--slices", options->slices, "As that of `plimsoll train`").check(at_least(1)).value("N");
+  command.flag("--shard-optimizer", options->shard_optimizer, "As that of `plimsoll train`");
   command.option("--svg", options->svg, "Draw budgets against the time of a step").value("FILE");
   command.flag("--json", options->json, "Print one JSON document");
   command.notes(

@@ -5,12 +5,16 @@
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
+#include <thread>
 
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/cli/program_failure.h"
 #include "plimsoll/cli/train/train_command_data.h"
 #include "plimsoll/cli/train/train_command_outputs.h"
 #include "plimsoll/device/config.h"
+#include "plimsoll/distributed/collectives.h"
+#include "plimsoll/distributed/unavailable.h"
 #include "plimsoll/memory/trace/trace_recorder.h"
 #include "plimsoll/model/data/plural.h"
 #include "plimsoll/model/keras/layers_model.h"
@@ -61,24 +65,76 @@ class TrainRun {
   explicit TrainRun(const TrainArguments& arguments) : arguments_(arguments), choice_(arguments.choice) {}
 
   TrainOutcome run() {
+    if (!arguments_.distributed) {
+      prepare();
+      fit();
+      finish();
+      return std::move(outcome_);
+    }
+    join();
+    try {
+      together([&] { prepare(); });
+      fit();
+      together([&] { finish(); });
+      outcome_.sent_bytes = job_->traffic().sent_bytes;
+      outcome_.waited_seconds = job_->traffic().waited_seconds;
+      job_->leave();
+    } catch (const Unavailable& error) {
+      end_job(error);
+      throw;
+    } catch (...) {  // All ranks have it.
+      job_->leave();
+      throw;
+    }
+    return std::move(outcome_);
+  }
+
+ private:
+  void join() {
+    const auto timeout = std::chrono::milliseconds(static_cast<std::int64_t>(arguments_.timeout * 1000));
+    job_.emplace(distributed::JobOptions{.engine = "mpi", .timeout = timeout});
+    outcome_.rank = job_->rank();
+    outcome_.ranks = job_->size();
+    outcome_.slices = arguments_.slices > 0 ? arguments_.slices : static_cast<std::size_t>(job_->size());
+    job_->set_activity("the preparation");
+  }
+  // What fails in one rank ends all of them.
+  template <class F>
+  void together(F&& f) {
+    std::exception_ptr error;
+    try {
+      f();
+    } catch (const Unavailable&) {
+      throw;
+    } catch (...) {
+      error = std::current_exception();
+    }
+    distributed::agree(*job_, {.error = error});
+  }
+  // Ends all processes, also those that stand still; first everybody who can has said why.
+  void end_job(const Unavailable& error) {
+    const int code = fail(failure_of(error), arguments_.json && is_first());
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    job_->abort(code);
+  }
+  bool is_first() const { return outcome_.rank == 0; }
+
+  void prepare() {
     require_form(arguments_.data, {".csv", ".npz"});
     if (arguments_.seed) config::set_seed(*arguments_.seed);
     if (!arguments_.budget.empty()) budget_ = outcome_.budget = parse_bytes(arguments_.budget);
     find_places();
-    check_outputs();
+    if (is_first()) check_outputs();
     if (!arguments_.report.empty()) {
-      outcome_.trace = fs::path(arguments_.report).replace_extension(".trace").string();
+      const std::string extension = is_first() ? ".trace" : fmt::format(".rank{}.trace", outcome_.rank);
+      outcome_.trace = fs::path(arguments_.report).replace_extension(extension).string();
       recorder_.emplace(TraceOptions{.path = outcome_.trace});
     }
     if (!model_path_.empty()) model_.emplace(load_layers_model(model_path_));
     is_csv(arguments_.data) ? open_table() : open_arrays();
     if (columns_.is_set()) static_cast<void>(columns_.to_json());  // What cannot be kept is refused before training.
-    fit();
-    finish();
-    return std::move(outcome_);
   }
 
- private:
   // Where it begins, and where it leaves what it makes.
   void find_places() {
     model_path_ = arguments_.model;
@@ -112,7 +168,7 @@ class TrainRun {
   }
 
   void say(const std::string& line) const {
-    if (arguments_.json) return;
+    if (arguments_.json || !is_first()) return;
     std::printf("%s\n", line.c_str());
     std::fflush(stdout);
   }
@@ -130,7 +186,7 @@ class TrainRun {
     const TableColumns known = known_columns();
     DataOptions options = arguments_.columns;
     options.seed = arguments_.seed.value_or(0);
-    options.quiet = arguments_.json;
+    options.quiet = arguments_.json || !is_first();
     std::optional<ModelEnds> ends;
     if (model_) ends.emplace(*model_);
     TrainingTable table(arguments_.data, options, known, ends ? &*ends : nullptr);
@@ -218,7 +274,7 @@ class TrainRun {
 
   void checkpoint(int epoch) {
     const std::string model = (fs::path(checkpoints_.folder()) / "model.json").string();
-    if (epoch == first_epoch_) {
+    if (epoch == first_epoch_ && is_first()) {
       if (columns_.is_set()) columns_.save(checkpoints_.folder());
       if (!fs::exists(model)) write_topology(*model_, model, true);
     }
@@ -239,23 +295,33 @@ class TrainRun {
                                                    .callbacks = callbacks(),
                                                    .budget = budget_,
                                                    .spill = arguments_.spill,
+                                                   .distributed = distributed_options(),
                                                    .max_slowdown = arguments_.max_slowdown,
                                                    .initial_epoch = first_epoch_});
+    } catch (const Unavailable&) {  // Weights may be half changed: the last checkpoint is what there is.
+      throw;
     } catch (...) {
       if (stepped_) save_after_error();
       throw;
     }
     outcome_.signal = caught_signal;
   }
+  distributed::TrainingOptions distributed_options() {
+    if (!job_) return {};
+    return {.job = &*job_, .slices = arguments_.slices, .shard_optimizer = arguments_.shard_optimizer};
+  }
 
+  // The first rank writes; where the optimizer's state is spread, the others send theirs.
   void save() {
-    outcome_.out = arguments_.out.empty() ? usual_out() : arguments_.out;
+    if (!is_first() && !arguments_.shard_optimizer) return;
+    outcome_.out = !arguments_.out.empty() ? arguments_.out : is_first() ? usual_out() : "";
     save_layers_model(*model_, outcome_.out, {.include_optimizer = true});
-    if (columns_.is_set()) columns_.save(outcome_.out);
+    if (columns_.is_set() && is_first()) columns_.save(outcome_.out);
   }
   void save_after_error() {
     try {
       save();
+      if (!is_first()) return;
       std::fprintf(stderr, "plimsoll: training failed after %s; the model is in %s\n",
                    plural(epochs_done_, "epoch").c_str(), outcome_.out.c_str());
     } catch (const std::exception& error) {
@@ -268,7 +334,7 @@ class TrainRun {
     outcome_.signal = caught_signal;
     if (!recorder_) return;
     recorder_->finish();
-    if (!has_report_page()) return;
+    if (!has_report_page() || !is_first()) return;
     write_report(outcome_.trace, arguments_.report);
     outcome_.report = arguments_.report;
   }
@@ -287,6 +353,7 @@ class TrainRun {
   bool stepped_ = false;
   std::size_t epochs_done_ = 0;
   std::optional<WatchSignals> watch_;
+  std::optional<distributed::Job> job_;
 };
 
 }  // namespace
