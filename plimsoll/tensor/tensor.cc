@@ -36,7 +36,7 @@ ConstTensorView Tensor::view(BytesLock& lock) const {
 ConstTensorView Tensor::host_view(HostBytes& bytes) const {
   Storage* storage = record_ ? record_->storage.load(std::memory_order_acquire) : nullptr;
   if (!storage) refuse_disposed(*this, "reading a tensor", "it");
-  return {bytes.hold(*storage, record_->offset, nbytes()), 0, record_->dtype, record_->shape};
+  return {bytes.hold(*storage, record_->offset, nbytes()), 0, record_->dtype, record_->shape()};
 }
 
 ConstTensorView Tensor::element_view(const std::int64_t* index, std::size_t count, HostBytes& bytes) const {
