@@ -59,8 +59,8 @@ class Builder {
     for (const TraceMoment& moment : runs_.moments()) {
       const bool is_piece = moment.piece != TraceMoment::kNoPiece;
       const TraceEventKind kind = trace_.events[moment.event].kind;
-      const bool is_birth = is_piece ? moment.is_birth
-                                     : kind == TraceEventKind::kAllocate || kind == TraceEventKind::kExisting;
+      const bool is_birth =
+          is_piece ? moment.is_birth : kind == TraceEventKind::kAllocate || kind == TraceEventKind::kExisting;
       births += is_birth;
       changes += is_birth || is_piece || kind == TraceEventKind::kFree;
     }

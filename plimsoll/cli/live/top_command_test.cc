@@ -43,7 +43,7 @@ LiveCounters process_of(std::uint32_t number, const std::string& name) {
 }
 
 TEST(TopScreen, ShowsTheNearestLimitOfEachProcess) {
-  const std::string text = top_screen({process_of(17, "trainer"), process_of(9999999, "server")}, {});
+  const std::string text = top_screen({process_of(17, "trainer"), process_of(9999999, "server")}, {.width = 200});
   EXPECT_THAT(text, HasSubstr("     17 trainer"));
   EXPECT_THAT(text, HasSubstr("9999999 server "));
   EXPECT_THAT(text, HasSubstr("[###########.]  94% of  64.0 MiB  budget fit"));
@@ -90,8 +90,8 @@ TEST(TopScreen, MarksAProcessThatDoesNotUpdate) {
   LiveCounters process = process_of(17, "stuck");
   process.updated_unix_ns = 1'000'000'000;
   process.interval_ms = 1000;
-  EXPECT_THAT(top_screen({process}, {.now = 60'000'000'000}), HasSubstr("(not updating)"));
-  EXPECT_THAT(top_screen({process}, {.now = 2'000'000'000}), Not(HasSubstr("(not updating)")));
+  EXPECT_THAT(top_screen({process}, {.width = 200, .now = 60'000'000'000}), HasSubstr("(not updating)"));
+  EXPECT_THAT(top_screen({process}, {.width = 200, .now = 2'000'000'000}), Not(HasSubstr("(not updating)")));
 }
 
 TEST(TopCommand, PrintsOnceInAPipe) {
