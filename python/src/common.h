@@ -50,6 +50,14 @@ auto computed(const pl::Tensor& x, F&& f) {
   return unlocked(std::forward<F>(f));
 }
 
+// While it lives one level of nested lists is gone through; Python's RecursionError for a list that holds itself.
+struct Nesting {
+  Nesting() {
+    if (Py_EnterRecursiveCall(" while nested lists are gone through") != 0) throw nb::python_error();
+  }
+  ~Nesting() { Py_LeaveRecursiveCall(); }
+};
+
 // Turns the exception that is being handled into a Python error, which is then set.
 void set_python_error() noexcept;
 
@@ -84,7 +92,9 @@ constexpr pl::DType kDefaultFloat = pl::f32, kDefaultInteger = pl::i64;
 // Sizes: "64MiB" or a number of bytes; shapes: a number or several, None for one that is not known; axes.
 std::size_t to_bytes(nb::handle size);
 std::optional<std::size_t> optional_bytes(nb::handle size);
+std::string to_path(nb::handle path);  // None: "".
 pl::Shape to_shape(nb::handle shape);
+pl::Shape to_sizes(nb::handle shape, const char* what);  // Every size known.
 nb::tuple wrap_shape(const pl::Shape& shape);
 std::vector<std::int64_t> to_integers(nb::handle numbers);  // One, or several.
 pl::Axes to_axes(nb::handle axes);                          // None: all.
@@ -107,12 +117,16 @@ auto with_python(F&& f) {
   return f();
 }
 
+// Budgets worth choosing: pairs of bytes and how many times as long it takes there.
+nb::list wrap_front(const std::vector<pl::BudgetPoint>& front);
+
 void bind_errors(nb::module_& m);
 void bind_dtypes(nb::module_& m);
 void bind_tensor(nb::module_& m);
 void bind_exchange(nb::module_& m);
 void bind_functions(nb::module_& m);
 void bind_more_functions(nb::module_& m);
+void bind_collections(nb::module_& m);
 void bind_scopes(nb::module_& m);
 void bind_memory(nb::module_& m);
 void bind_config(nb::module_& m);

@@ -49,11 +49,6 @@ std::optional<pl::DType> dtype_of_format(const char* format, Py_ssize_t size) {
   return std::nullopt;
 }
 
-const char* format_of(pl::DType dtype) {
-  constexpr const char* kFormats[pl::kNumDTypes] = {"?", "B", "b", "h", "i", "q", "e", nullptr, "f", "d"};
-  return kFormats[static_cast<std::size_t>(dtype)];
-}
-
 template <class T>
 void copy_row(std::byte*& to, const std::byte* from, std::int64_t count, std::int64_t stride) {
   for (std::int64_t i = 0; i < count; ++i, from += stride, to += sizeof(T)) std::memcpy(to, from, sizeof(T));
@@ -152,6 +147,7 @@ struct Nested {
 bool is_list(nb::handle object) { return PyList_Check(object.ptr()) || PyTuple_Check(object.ptr()); }
 
 void scan(nb::handle object, std::size_t depth, Nested& found) {
+  const Nesting nesting;
   if (!is_list(object)) {
     if (PyBool_Check(object.ptr()))
       found.has_bool = true;
@@ -309,10 +305,20 @@ pl::Tensor import_object(nb::handle object, std::optional<pl::DType> dtype, std:
   if (is_list(object)) return from_list(object, dtype);
   if (PyRange_Check(object.ptr())) return from_list(nb::list(object), dtype);
   if (auto memory = memory_of(object)) return from_memory(std::move(*memory), dtype, copy);
+  // An array of NumPy without a buffer: dates, texts.
+  if (nb::hasattr(object, "__array_interface__") && nb::hasattr(object, "dtype")) refuse_format(object, nullptr);
   if (nb::hasattr(object, "__dlpack__")) return from_memory(dlpack_of(object, copy), dtype, copy);
   if (nb::hasattr(object, "__array__")) return import_object(object.attr("__array__")(), dtype, copy);
+  if (nb::isinstance<pl::LayerOutput>(object))
+    throw nb::type_error(
+        "asarray: a place in a model has no elements; there layers do it, such as pl.layers.Activation(\"relu\") and "
+        "pl.layers.Lambda(pl.square)");
   throw nb::type_error(
-      fmt::format("asarray: {} is no array, list or number", nb::type_name(object.type()).c_str()).c_str());
+      fmt::format("asarray: {} is no array, list or number{}", nb::type_name(object.type()).c_str(),
+                  nb::hasattr(object, "__iter__") && !PyUnicode_Check(object.ptr()) && !PyDict_Check(object.ptr())
+                      ? "; make a list of it: list(...)"
+                      : "")
+          .c_str());
 }
 
 pl::Tensor to_tensor(nb::handle object, std::optional<pl::DType> dtype) {
@@ -336,6 +342,24 @@ std::vector<pl::Tensor> to_tensors(nb::handle list) {
   return result;
 }
 
+const char* format_of(pl::DType dtype) {
+  constexpr const char* kFormats[pl::kNumDTypes] = {"?", "B", "b", "h", "i", "q", "e", nullptr, "f", "d"};
+  return kFormats[static_cast<std::size_t>(dtype)];
+}
+
+void fill_buffer(PyObject* self, Py_buffer* view, int flags, const pl::Tensor& x, const char* format, Pinned& pinned) {
+  *view = Py_buffer{};
+  view->obj = Py_NewRef(self);
+  view->buf = const_cast<void*>(pinned.data);
+  view->len = static_cast<Py_ssize_t>(x.nbytes());
+  view->readonly = 1;
+  view->itemsize = static_cast<Py_ssize_t>(pl::size_of(x.dtype()));
+  view->format = (flags & PyBUF_FORMAT) ? const_cast<char*>(format) : nullptr;
+  view->ndim = static_cast<int>(x.rank());
+  view->shape = (flags & PyBUF_ND) ? pinned.shape.data() : nullptr;
+  view->strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? pinned.byte_strides.data() : nullptr;
+}
+
 // The buffer protocol.
 int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   try {
@@ -345,16 +369,7 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
     const char* format = format_of(x.dtype());
     if (format == nullptr) throw nb::buffer_error("bfloat16 has no format in buffers; x.numpy() gives ml_dtypes' type");
     auto pinned = std::make_unique<Pinned>(x);
-    view->obj = Py_NewRef(self);
-    view->buf = const_cast<void*>(pinned->data);
-    view->len = static_cast<Py_ssize_t>(x.nbytes());
-    view->readonly = 1;
-    view->itemsize = static_cast<Py_ssize_t>(pl::size_of(x.dtype()));
-    view->format = (flags & PyBUF_FORMAT) ? const_cast<char*>(format) : nullptr;
-    view->ndim = static_cast<int>(x.rank());
-    view->shape = (flags & PyBUF_ND) ? pinned->shape.data() : nullptr;
-    view->strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? pinned->byte_strides.data() : nullptr;
-    view->suboffsets = nullptr;
+    fill_buffer(self, view, flags, x, format, *pinned);
     view->internal = pinned.release();
     return 0;
   } catch (...) {
@@ -371,7 +386,7 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
 void release_buffer(PyObject*, Py_buffer* view) { delete static_cast<Pinned*>(view->internal); }
 
 Pinned::Pinned(const pl::Tensor& x) {
-  data = x.view().bytes();  // Takes the memory of a lazy one.
+  data = x.view(lock).bytes();  // Takes the memory of a lazy one, computes a dropped one again.
   storage = pl::StorageRef::share(x.record()->storage);
   storage->pin();
   const auto item = static_cast<Py_ssize_t>(pl::size_of(x.dtype()));

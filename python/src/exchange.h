@@ -27,9 +27,15 @@ struct Pinned {
   Pinned& operator=(const Pinned&) = delete;
 
   const void* data = nullptr;
+  pl::BytesLock lock;  // Bytes that a budget could drop stay.
   pl::StorageRef storage;
   std::vector<Py_ssize_t> shape, byte_strides;
 };
+
+// The letter of a dtype in buffers; nullptr for bfloat16, which has none.
+const char* format_of(pl::DType dtype);
+// A read-only buffer on pinned bytes; the caller hands `pinned` over as view->internal.
+void fill_buffer(PyObject* self, Py_buffer* view, int flags, const pl::Tensor& x, const char* format, Pinned& pinned);
 
 // A bfloat16 tensor whose buffer is of 16-bit integers.
 struct HalfBits {

@@ -32,6 +32,7 @@ struct SessionObject {
 
 // The tensors of a structure, in order; and the structure with others in their places.
 void collect(nb::handle value, std::vector<pl::Tensor>& tensors) {
+  const Nesting nesting;
   if (PyDict_Check(value.ptr())) {
     for (nb::handle each : nb::borrow<nb::dict>(value).values()) collect(each, tensors);
   } else if (PyList_Check(value.ptr()) || PyTuple_Check(value.ptr())) {
@@ -94,6 +95,10 @@ nb::dict plan_row(const pl::MemoryPlan& plan) {
   row["lower_bound_bytes"] = plan.lower_bound_bytes;
   row["extent_bytes"] = plan.extent_bytes;
   row["result_bytes"] = plan.result_bytes;
+  row["smallest_bytes"] = plan.smallest_bytes;
+  row["floor_bytes"] = plan.floor_bytes;
+  row["floor_step"] = plan.floor_step;
+  row["front"] = wrap_front(plan.front);
   row["csv"] = plan.to_csv();
   return row;
 }
@@ -172,13 +177,15 @@ void bind_session(nb::module_& m) {
                             "with pl.Session(g) as session:\n...     session.run(y, {x: [1, 2]}).tolist()\n[2.0, 4.0]")
       .def(
           "__init__",
-          [](SessionObject* self, nb::handle graph, nb::handle budget) {
-            const pl::SessionOptions options{.budget = optional_bytes(budget)};
+          [](SessionObject* self, nb::handle graph, nb::handle budget, nb::handle spill) {
+            const pl::SessionOptions options{.budget = optional_bytes(budget), .spill = to_path(spill)};
             const pl::Graph of = graph.is_none() ? pl::default_graph() : nb::cast<GraphObject&>(graph).graph;
             new (self) SessionObject(std::make_unique<pl::Session>(of, options));
           },
           nb::arg("graph").none() = nb::none(), nb::arg("budget").none() = nb::none(),
-          nb::sig("def __init__(self, graph: Graph | None = None, budget: str | int | None = None) -> None"))
+          nb::arg("spill").none() = nb::none(),
+          nb::sig("def __init__(self, graph: Graph | None = None, budget: str | int | None = None, spill: str | "
+                  "os.PathLike[str] | None = None) -> None"))
       .def("run", &run, nb::arg("fetches"), nb::arg("feed_dict").none() = nb::none(),
            nb::sig("def run(self, fetches: object, feed_dict: dict[Tensor, TensorLike] | None = None) -> object"),
            "Values of the fetches, in the same structure; None for what has none, such as a training step.")
@@ -325,7 +332,7 @@ class PythonFunction {
       return 0;
     });
     std::size_t next = 0;
-    return replaced(static_cast<const SharedObject*>(pl::FunctionCore::kept(*trace))->get(), results, next);
+    return replaced(static_cast<const Kept*>(pl::FunctionCore::kept(*trace))->result.get(), results, next);
   }
 
   nb::dict memory_plan(const nb::args& arguments, const nb::kwargs& named) const {
@@ -337,6 +344,10 @@ class PythonFunction {
   nb::object function() const { return nb::borrow(function_.get()); }
 
  private:
+  // What a trace keeps: the function's result, and the objects that it tells from others by where they are.
+  struct Kept {
+    SharedObject result, objects;
+  };
   // Arguments with tensors in the place of arrays, and what tells this call from others.
   struct Call {
     Call(const nb::args& arguments, const nb::kwargs& named)
@@ -348,6 +359,7 @@ class PythonFunction {
       for (const pl::Tensor& each : tensors) signature.add(each);
     }
     static nb::object converted(nb::handle value) {
+      const Nesting nesting;
       if (PyDict_Check(value.ptr())) {
         nb::dict result;
         for (auto [key, each] : nb::borrow<nb::dict>(value)) result[key] = converted(each);
@@ -361,7 +373,7 @@ class PythonFunction {
       const bool is_array = !PyType_Check(value.ptr()) && !tensor_of(value) && nb::hasattr(value, "__array__");
       return is_array ? wrap_tensor(to_tensor(value)) : nb::borrow(value);
     }
-    static void describe(nb::handle value, std::string& out) {
+    void describe(nb::handle value, std::string& out) {
       if (PyDict_Check(value.ptr())) {
         for (auto [key, each] : nb::borrow<nb::dict>(value)) {
           out += nb::repr(key).c_str();
@@ -382,9 +394,11 @@ class PythonFunction {
         out += nb::repr(value).c_str();
       } else {  // Variables, models, whatever else: the object itself.
         out += fmt::format("@{}", static_cast<const void*>(value.ptr()));
+        objects.append(value);
       }
     }
     nb::object all;
+    nb::list objects;
     std::vector<pl::Tensor> tensors;
     pl::CallSignature signature;
   };
@@ -399,7 +413,7 @@ class PythonFunction {
         nb::object result = function_.get()(*nb::borrow<nb::args>(given[0]), **nb::borrow<nb::kwargs>(given[1]));
         pl::FunctionCore::Traced traced;
         collect(result, traced.results);
-        traced.kept = std::make_shared<SharedObject>(std::move(result));
+        traced.kept = std::make_shared<Kept>(Kept{SharedObject(std::move(result)), SharedObject(call.objects)});
         return traced;
       });
     });
@@ -418,10 +432,12 @@ void bind_function(nb::module_& m) {
       .def_prop_ro("python_function", &PythonFunction::function);
   m.def(
       "new_function",
-      [](nb::object function, nb::handle budget, const std::string& name) {
-        return PythonFunction(std::move(function), {.budget = optional_bytes(budget), .name = name});
+      [](nb::object function, nb::handle budget, const std::string& name, nb::handle spill) {
+        return PythonFunction(std::move(function),
+                              {.budget = optional_bytes(budget), .name = name, .spill = to_path(spill)});
       },
-      nb::arg("function"), nb::arg("budget").none() = nb::none(), nb::arg("name") = "");
+      nb::arg("function"), nb::arg("budget").none() = nb::none(), nb::arg("name") = "",
+      nb::arg("spill").none() = nb::none());
   m.def(
       "cond",
       [](nb::handle predicate, nb::object then, nb::object otherwise) -> nb::object {

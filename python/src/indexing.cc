@@ -1,6 +1,8 @@
 // x[...]: integers, slices with steps, None, Ellipsis, masks and tensors of positions, by the library's slices.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "common.h"
 
 namespace binding {
@@ -77,34 +79,56 @@ std::vector<Part> parse_all(const pl::Tensor& x, nb::handle key) {
       whole.push_back(std::move(part));
       continue;
     }
+    if (rests == 1) whole.push_back({Part::Kind::rest});  // Of no axis, but tensors beside it are not side by side.
     for (std::size_t i = covered; i < x.rank(); ++i) whole.push_back({Part::Kind::slice, pl::kOpen, pl::kOpen, 1});
   }
   return whole;
 }
 
+void require_inside(std::int64_t position, std::size_t axis, std::int64_t size) {
+  if (size != pl::kUnknownSize && (position < -size || position >= size))
+    throw nb::index_error(fmt::format("index: {} is outside of axis {} of size {}", position, axis, size).c_str());
+}
+
+// Taken together with others a position outside of its axis would be one inside of another row.
+void require_all_inside(const pl::Tensor& positions, std::size_t axis, std::int64_t size) {
+  if (pl::is_symbolic(positions) || positions.size() == 0 || size == pl::kUnknownSize) return;
+  const pl::Tensor wide = positions.cast(pl::i64);
+  require_inside(pl::min(wide).item<std::int64_t>(), axis, size);
+  require_inside(pl::max(wide).item<std::int64_t>(), axis, size);
+}
+
 // Positions below 0 count from the end; the library wants them from 0 on.
 pl::Tensor from_zero(const pl::Tensor& positions, std::int64_t size) {
   const pl::Tensor wide = positions.cast(pl::i64);
-  return pl::where(wide < 0, wide + size, wide);
+  return size == pl::kUnknownSize ? wide : pl::where(wide < 0, wide + size, wide);
 }
 
-// Integers and slices, each axis still there.
-pl::Tensor sliced(const pl::Tensor& x, const std::vector<Part>& parts) {
+void require_fit(const pl::Tensor& mask, const pl::Shape& shape, std::size_t axis) {
+  for (std::size_t i = 0; i < mask.rank(); ++i) {
+    const std::int64_t has = mask.shape()[i], needs = shape[axis + i];
+    if (has == 0) return;  // Of nothing, as NumPy has it.
+    if (has != needs && has != pl::kUnknownSize && needs != pl::kUnknownSize)
+      throw nb::index_error(fmt::format("index: a mask of shape {} does not fit shape {} from axis {} on",
+                                        mask.shape().to_tuple_string(), shape.to_tuple_string(), axis)
+                                .c_str());
+  }
+}
+
+// Slices, and integers unless they stand beside tensors; each axis is still there.
+pl::Tensor sliced(const pl::Tensor& x, const std::vector<Part>& parts, bool with_integers) {
   std::vector<std::int64_t> begin, end, step;
   bool is_whole = true;
   for (const Part& part : parts) {
-    if (part.is_array())
+    if (part.is_array() || (part.kind == Part::Kind::integer && !with_integers))
       for (std::size_t i = 0; i < part.axes(); ++i)
         begin.push_back(pl::kOpen), end.push_back(pl::kOpen), step.push_back(1);
     if (part.kind == Part::Kind::slice) {
       begin.push_back(part.begin), end.push_back(part.end), step.push_back(part.step);
       is_whole = is_whole && part.begin == pl::kOpen && part.end == pl::kOpen && part.step == 1;
     }
-    if (part.kind != Part::Kind::integer) continue;
-    const std::int64_t size = x.shape()[begin.size()];
-    if (size != pl::kUnknownSize && (part.begin < -size || part.begin >= size))
-      throw nb::index_error(
-          fmt::format("index: {} is outside of axis {} of size {}", part.begin, begin.size(), size).c_str());
+    if (part.kind != Part::Kind::integer || !with_integers) continue;
+    require_inside(part.begin, begin.size(), x.shape()[begin.size()]);
     begin.push_back(part.begin);
     end.push_back(part.begin == -1 ? pl::kOpen : part.begin + 1);
     step.push_back(1);
@@ -113,59 +137,101 @@ pl::Tensor sliced(const pl::Tensor& x, const std::vector<Part>& parts) {
   return is_whole ? x : pl::strided_slice(x, begin, end, step);
 }
 
-// Several tensors of positions side by side: one position in the axes they cover, taken as one.
-pl::Tensor taken(pl::Tensor x, const std::vector<Part>& parts, std::size_t first, std::size_t count, std::size_t axis) {
-  if (count == 1 && parts[first].kind == Part::Kind::mask && axis == 0) return pl::boolean_mask(x, parts[first].tensor);
-  std::vector<std::int64_t> sizes(x.shape().begin(), x.shape().end());
-  std::int64_t merged = 1;
-  std::size_t covered = 0;
+// Where a part that is no slice stands: of the axes it covers, taken as one of this size, the positions.
+pl::Tensor positions_of(const Part& part, const pl::Shape& shape, std::size_t axis, std::int64_t size) {
+  if (part.kind == Part::Kind::integer) {
+    require_inside(part.begin, axis, size);
+    return pl::full(pl::Shape::scalar(), pl::Number(part.begin < 0 ? part.begin + size : part.begin), pl::i64);
+  }
+  if (part.kind == Part::Kind::positions) return from_zero(part.tensor, size);
+  require_fit(part.tensor, shape, axis);
+  return pl::where_true(part.tensor.flatten()).flatten();
+}
+
+// How tensors of positions and masks are taken: integers stand beside them as tensors do. What they give comes in their
+// place when they stand side by side, else in front, as in NumPy.
+struct Advanced {
+  bool is_adjacent = true;
+  std::size_t first = 0;           // Of the parts.
+  std::vector<std::int64_t> axes;  // Covered.
+  std::size_t num_results = 0;     // Axes in their place.
+};
+
+pl::Tensor taken(pl::Tensor x, const std::vector<Part>& parts, Advanced& advanced) {
+  const pl::Shape shape = x.shape();
+  const auto is_advanced = [](const Part& p) { return p.is_array() || p.kind == Part::Kind::integer; };
+  const bool several = std::count_if(parts.begin(), parts.end(), is_advanced) > 1;
   pl::Tensor place;
-  for (std::size_t i = first; i < first + count; ++i) {
-    const Part& part = parts[i];
+  std::int64_t merged = 1;
+  std::size_t at = 0, last = 0;
+  for (std::size_t i = 0; i < parts.size(); at += parts[i].axes(), ++i) {
+    if (!is_advanced(parts[i])) continue;
+    if (advanced.axes.empty()) advanced.first = i;
+    advanced.is_adjacent = advanced.is_adjacent && (advanced.axes.empty() || i == last + 1);
+    last = i;
     std::int64_t size = 1;
-    for (std::size_t k = 0; k < part.axes(); ++k) size *= sizes[axis + covered + k];
-    pl::Tensor positions =
-        part.kind == Part::Kind::mask ? pl::where_true(part.tensor.flatten()).flatten() : from_zero(part.tensor, size);
+    for (std::size_t k = 0; k < parts[i].axes(); ++k) {
+      advanced.axes.push_back(static_cast<std::int64_t>(at + k));
+      size = shape[at + k] == pl::kUnknownSize ? pl::kUnknownSize : size * shape[at + k];
+    }
+    if (several && parts[i].kind == Part::Kind::positions) require_all_inside(parts[i].tensor, at, size);
+    const pl::Tensor positions = positions_of(parts[i], shape, at, size);
     place = place.is_empty_handle() ? positions : place * size + positions;
     merged *= size;
-    covered += part.axes();
   }
-  if (covered != 1) {
-    sizes.erase(sizes.begin() + static_cast<std::ptrdiff_t>(axis),
-                sizes.begin() + static_cast<std::ptrdiff_t>(axis + covered));
-    sizes.insert(sizes.begin() + static_cast<std::ptrdiff_t>(axis), merged);
+  advanced.num_results = place.rank();
+  std::size_t axis = static_cast<std::size_t>(advanced.axes[0]);
+  if (!advanced.is_adjacent) {  // The covered axes to the front.
+    std::vector<std::int64_t> order = advanced.axes;
+    for (std::int64_t k = 0; k < static_cast<std::int64_t>(shape.rank()); ++k)
+      if (std::find(advanced.axes.begin(), advanced.axes.end(), k) == advanced.axes.end()) order.push_back(k);
+    x = x.transpose(order);
+    axis = 0;
+  }
+  if (advanced.axes.size() > 1) {
+    std::vector<std::int64_t> sizes(x.shape().begin(), x.shape().end());
+    const auto begin = sizes.begin() + static_cast<std::ptrdiff_t>(axis);
+    sizes.insert(sizes.erase(begin, begin + static_cast<std::ptrdiff_t>(advanced.axes.size())), merged);
     x = x.reshape(pl::Shape(std::span<const std::int64_t>(sizes)));
   }
-  return pl::gather(x, place, static_cast<std::int64_t>(axis));
+  try {
+    return pl::gather(x, place, static_cast<std::int64_t>(axis));
+  } catch (const pl::InvalidArgument& outside) {
+    throw nb::index_error(outside.what());
+  }
+}
+
+pl::Tensor with_tensors(const pl::Tensor& x, const std::vector<Part>& parts) {
+  Advanced advanced;
+  pl::Tensor y = taken(sliced(x, parts, false), parts, advanced);
+  std::size_t result = advanced.is_adjacent ? 0 : advanced.num_results;
+  std::vector<std::int64_t> added;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i].kind == Part::Kind::slice) ++result;
+    if (parts[i].kind == Part::Kind::new_axis) added.push_back(static_cast<std::int64_t>(result++));
+    if (i == advanced.first && advanced.is_adjacent) result += advanced.num_results;
+  }
+  for (const std::int64_t each : added) y = y.expand_dims(each);
+  return y;
 }
 
 pl::Tensor indexed(const pl::Tensor& x, const std::vector<Part>& parts) {
-  pl::Tensor y = sliced(x, parts);
-  std::size_t first = 0, count = 0, axis = 0, at = 0, extra = 0;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    if (parts[i].is_array()) {
-      if (count > 0 && i != first + count)
-        throw pl::Unsupported("index: tensors of positions with something between them are not offered; index twice");
-      if (count == 0) first = i, axis = at;
-      ++count;
-    }
-    at += parts[i].axes();
-  }
-  if (count > 0) {
-    const std::size_t before = y.rank();
-    std::size_t covered = 0;
-    for (std::size_t i = first; i < first + count; ++i) covered += parts[i].axes();
-    y = taken(std::move(y), parts, first, count, axis);
-    extra = y.rank() + covered - before;  // Axes in place of those that were covered.
-  }
+  const bool has_mask_first = !parts.empty() && parts[0].kind == Part::Kind::mask &&
+                              std::all_of(parts.begin() + 1, parts.end(), [](const Part& p) {
+                                return p.kind == Part::Kind::slice || p.kind == Part::Kind::rest;
+                              });
+  if (has_mask_first) require_fit(parts[0].tensor, x.shape(), 0);
+  if (has_mask_first && !(parts[0].tensor.shape().is_known() && parts[0].tensor.size() == 0))
+    return pl::boolean_mask(sliced(x, parts, false), parts[0].tensor);
+  for (const Part& part : parts)
+    if (part.is_array()) return with_tensors(x, parts);
+  pl::Tensor y = sliced(x, parts, true);
   std::vector<std::int64_t> dropped, added;
-  std::size_t place = 0, result = 0;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    const Part& part = parts[i];
-    if (part.kind == Part::Kind::integer) dropped.push_back(static_cast<std::int64_t>(place++));
+  std::int64_t place = 0, result = 0;
+  for (const Part& part : parts) {
+    if (part.kind == Part::Kind::integer) dropped.push_back(place++);
     if (part.kind == Part::Kind::slice) ++place, ++result;
-    if (part.kind == Part::Kind::new_axis) added.push_back(static_cast<std::int64_t>(result++));
-    if (part.is_array() && i == first) place += extra, result += extra;
+    if (part.kind == Part::Kind::new_axis) added.push_back(result++);
   }
   if (!dropped.empty()) y = y.squeeze(pl::Axes(dropped));
   for (const std::int64_t each : added) y = y.expand_dims(each);

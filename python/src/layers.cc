@@ -18,6 +18,34 @@ nb::object wrap_shapes(const pl::Shapes& shapes) {
   return list;
 }
 
+std::string snake_case(std::string_view class_name) {  // "MyScale", "LSTM", "Conv2D": "my_scale", "lstm", "conv2d".
+  std::string name;
+  bool after_lower = false;
+  for (const char letter : class_name) {
+    const bool is_upper = std::isupper(static_cast<unsigned char>(letter)) != 0;
+    if (is_upper && after_lower) name += '_';
+    after_lower = std::islower(static_cast<unsigned char>(letter)) != 0;
+    name += static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  }
+  return name;
+}
+
+// The layers that are attributes of an object, or in lists, tuples and dicts that are.
+std::vector<nb::object> attribute_layers(nb::handle object) {
+  std::vector<nb::object> found;
+  const auto add = [&](nb::handle value) {
+    if (nb::isinstance<pl::Layer>(value) && !value.is(object)) found.push_back(nb::borrow(value));
+  };
+  for (nb::handle value : nb::borrow<nb::dict>(object.attr("__dict__")).values()) {
+    add(value);
+    if (PyList_Check(value.ptr()) || PyTuple_Check(value.ptr()))
+      for (nb::handle each : nb::borrow<nb::sequence>(value)) add(each);
+    if (PyDict_Check(value.ptr()))
+      for (nb::handle each : nb::borrow<nb::dict>(value).values()) add(each);
+  }
+  return found;
+}
+
 // A layer whose methods are Python's. It refers to its object, which holds it: the collector of cycles sees both, as
 // long as no model holds the layer too (traverse).
 class PythonLayer final : public pl::LayerBase {
@@ -59,9 +87,10 @@ class PythonLayer final : public pl::LayerBase {
   void build(const pl::Shapes& inputs) override {
     if (is_built()) return;  // While its output's shape was found.
     with_python([&] {
-      object().attr("build")(wrap_shapes(inputs));
+      if (has_own("build")) object().attr("build")(wrap_shapes(inputs));
       return 0;
     });
+    name_inner_layers();
   }
 
   std::vector<pl::Tensor> call_all(const std::vector<pl::Tensor>& inputs, pl::CallContext& context) override {
@@ -98,14 +127,7 @@ class PythonLayer final : public pl::LayerBase {
   std::vector<pl::LayerBase*> inner_layers() const override {
     return with_python([&] {
       std::vector<pl::LayerBase*> found;
-      const auto add = [&](nb::handle value) {
-        if (nb::isinstance<pl::Layer>(value)) found.push_back(&nb::cast<pl::Layer&>(value).base());
-      };
-      for (auto [key, value] : nb::borrow<nb::dict>(object().attr("__dict__"))) {
-        add(value);
-        if (PyList_Check(value.ptr()))
-          for (nb::handle each : nb::borrow<nb::list>(value)) add(each);
-      }
+      for (nb::handle each : attribute_layers(object())) found.push_back(&nb::cast<pl::Layer&>(each).base());
       return found;
     });
   }
@@ -121,7 +143,18 @@ class PythonLayer final : public pl::LayerBase {
     return self_;
   }
   bool has_own(const char* method) const {
-    return !nb::handle(nb::getattr(object().type(), method)).is(nb::getattr(nb::type<pl::Layer>(), method));
+    const nb::handle base = nb::isinstance<pl::Model>(object()) ? nb::type<pl::Model>() : nb::type<pl::Layer>();
+    return !nb::handle(nb::getattr(object().type(), method)).is(nb::getattr(base, method));
+  }
+  // "encoder/dense", "encoder/dense_1": layers that no model has named, since they were made after this one was added.
+  void name_inner_layers() const {
+    std::map<std::string, int> counts;
+    for (pl::LayerBase* each : inner_layers()) {
+      if (!each->name().empty() || each->is_built()) continue;
+      const std::string plain = snake_case(each->class_name());
+      const int count = counts[plain]++;
+      each->set_name(count == 0 ? fmt::format("{}/{}", name(), plain) : fmt::format("{}/{}_{}", name(), plain, count));
+    }
   }
   static pl::Shapes to_shapes(nb::handle given) {
     const bool several = PyList_Check(given.ptr()) && nb::len(given) > 0 &&
@@ -145,11 +178,7 @@ class PythonLayer final : public pl::LayerBase {
   }
   static std::string default_name(const std::string& class_name) {  // "MyScale": "my_scale", "my_scale_1", ...
     static std::map<std::string, int> counts;
-    std::string name;
-    for (const char letter : class_name) {
-      if (std::isupper(static_cast<unsigned char>(letter)) && !name.empty()) name += '_';
-      name += static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
-    }
+    const std::string name = snake_case(class_name);
     const int count = counts[name]++;
     return count == 0 ? name : fmt::format("{}_{}", name, count);
   }
@@ -163,8 +192,28 @@ thread_local pl::CallContext* PythonLayer::current_context = nullptr;
 
 PythonLayer* python_layer(const pl::Layer& layer) { return dynamic_cast<PythonLayer*>(&layer.base()); }
 
+// Of a model that is written in Python: the one layer of its network, whose object is the model itself.
+PythonLayer* python_layer_of_model(const pl::Model& model, nb::handle self) {
+  const std::vector<pl::Layer> layers = model.layers();
+  PythonLayer* found = layers.size() == 1 ? python_layer(layers[0]) : nullptr;
+  return found != nullptr && found->self() == self.ptr() ? found : nullptr;
+}
+
+// How an object with attributes shows the collector of cycles what it holds.
+struct Attributes {};
+traverseproc traverse_attributes = nullptr;
+inquiry clear_attributes = nullptr;
+
+void find_collector_slots(nb::module_& m) {
+  const nb::class_<Attributes> type(m, "Attributes", nb::dynamic_attr());
+  auto* plain = reinterpret_cast<PyTypeObject*>(type.ptr());
+  traverse_attributes = reinterpret_cast<traverseproc>(PyType_GetSlot(plain, Py_tp_traverse));
+  clear_attributes = reinterpret_cast<inquiry>(PyType_GetSlot(plain, Py_tp_clear));
+  nb::delattr(m, "Attributes");
+}
+
 int traverse_layer(PyObject* self, visitproc visit, void* arg) {
-  Py_VISIT(Py_TYPE(self));
+  if (const int stopped = traverse_attributes(self, visit, arg); stopped != 0) return stopped;
   if (!nb::inst_ready(self)) return 0;
   const pl::Layer& layer = *nb::inst_ptr<pl::Layer>(self);
   if (layer.shared_base().use_count() != 1) return 0;  // Somebody else holds it too.
@@ -173,9 +222,24 @@ int traverse_layer(PyObject* self, visitproc visit, void* arg) {
 }
 
 int clear_layer(PyObject* self) {
+  if (nb::inst_ready(self))
+    if (PythonLayer* python = python_layer(*nb::inst_ptr<pl::Layer>(self))) python->forget_self();
+  return clear_attributes(self);
+}
+
+int traverse_model(PyObject* self, visitproc visit, void* arg) {
+  if (const int stopped = traverse_attributes(self, visit, arg); stopped != 0) return stopped;
   if (!nb::inst_ready(self)) return 0;
-  if (PythonLayer* python = python_layer(*nb::inst_ptr<pl::Layer>(self))) python->forget_self();
+  const pl::Model& model = *nb::inst_ptr<pl::Model>(self);
+  if (model.shared_base().use_count() != 2) return 0;  // A handle has two references; somebody else has one too.
+  if (const PythonLayer* python = python_layer_of_model(model, self)) Py_VISIT(python->self());
   return 0;
+}
+
+int clear_model(PyObject* self) {
+  if (nb::inst_ready(self))
+    if (PythonLayer* python = python_layer_of_model(*nb::inst_ptr<pl::Model>(self), self)) python->forget_self();
+  return clear_attributes(self);
 }
 
 PyType_Slot layer_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(&traverse_layer)},
@@ -351,6 +415,23 @@ void bind_layer_facts(nb::class_<pl::Layer>& type) {
 
 }  // namespace
 
+PyType_Slot model_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(&traverse_model)},
+                             {Py_tp_clear, reinterpret_cast<void*>(&clear_model)},
+                             {0, nullptr}};
+
+pl::Model python_model(nb::handle self, const std::string& name) {
+  pl::Sequential network({.name = name.empty() ? snake_case(nb::type_name(self.type()).c_str()) : name});
+  network.add(pl::Layer(std::make_shared<PythonLayer>(self, name)));
+  return network;
+}
+
+std::optional<nb::list> python_model_layers(nb::handle model) {
+  if (python_layer_of_model(nb::cast<pl::Model&>(model), model) == nullptr) return std::nullopt;
+  nb::list list;
+  for (const nb::object& each : attribute_layers(model)) list.append(each);
+  return list;
+}
+
 nb::object wrap_layer(const pl::Layer& layer) {
   if (const PythonLayer* python = python_layer(layer)) return nb::borrow(python->self());
   return nb::cast(layer);
@@ -367,6 +448,7 @@ void bind_layers(nb::module_& m) {
           "shape", [](const pl::LayerOutput& o) { return wrap_shape(o.shape()); },
           nb::sig("def shape(self) -> tuple[int | None, ...]"))
       .def_prop_ro("dtype", [](const pl::LayerOutput& o) { return wrap_dtype(o.dtype()); });
+  find_collector_slots(m);
   bind_layer(m);
   m.def(
       "Input",

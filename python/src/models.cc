@@ -81,13 +81,16 @@ nb::dict wrap_history(const pl::History& history) {
   result["history"] = rows;
   result["peak_bytes"] = history.peak_bytes();
   result["growth"] = history.growth();
+  result["recomputed_fraction"] = history.recomputed_fraction();
+  result["spilled_bytes"] = history.spilled_bytes();
   result["num_epochs"] = history.num_epochs();
   return result;
 }
 
 nb::dict fit(nb::handle self, nb::handle x, nb::handle y, std::size_t batch_size, int epochs, int verbose,
              nb::handle callbacks, double validation_split, nb::handle validation_data, bool shuffle,
-             nb::handle class_weight, nb::handle sample_weight, int initial_epoch, nb::handle budget) {
+             nb::handle class_weight, nb::handle sample_weight, int initial_epoch, nb::handle budget, nb::handle spill,
+             double max_slowdown) {
   pl::Model& model = nb::cast<pl::Model&>(self);
   pl::FitOptions options{.epochs = epochs,
                          .batch_size = batch_size,
@@ -96,6 +99,8 @@ nb::dict fit(nb::handle self, nb::handle x, nb::handle y, std::size_t batch_size
                          .verbose = verbose,
                          .shuffle = shuffle,
                          .budget = optional_bytes(budget),
+                         .spill = to_path(spill),
+                         .max_slowdown = max_slowdown,
                          .initial_epoch = initial_epoch};
   if (!class_weight.is_none()) options.class_weights = nb::cast<std::map<std::int64_t, double>>(class_weight);
   if (!callbacks.is_none()) {
@@ -126,11 +131,13 @@ nb::dict fit(nb::handle self, nb::handle x, nb::handle y, std::size_t batch_size
   return wrap_history(unlocked([&] { return model.fit(data, options); }));
 }
 
-nb::object predict(const pl::Model& model, nb::handle x, std::size_t batch_size) {
+nb::object predict(const pl::Model& model, nb::handle x, std::size_t batch_size, nb::handle budget, nb::handle spill) {
+  const pl::BatchSizeOptions options{
+      .batch_size = batch_size, .budget = optional_bytes(budget), .spill = to_path(spill)};
   if (const pl::Dataset given = to_dataset(x); given.is_set()) {
     std::vector<pl::Tensor> parts;
     unlocked([&] {
-      for (const pl::Example& batch : given) parts.push_back(model.predict(batch.x(), {batch_size}));
+      for (const pl::Example& batch : given) parts.push_back(model.predict(batch.x(), options));
       return 0;
     });
     return wrap_tensor(unlocked([&] { return pl::concat(parts); }));
@@ -138,16 +145,19 @@ nb::object predict(const pl::Model& model, nb::handle x, std::size_t batch_size)
   const std::vector<pl::Tensor> inputs = input_tensors(model, x);
   const auto outputs = unlocked([&] {
     return inputs.size() == 1 && (!model.is_built() || model.output_names().size() == 1)
-               ? std::vector{model.predict(inputs[0], {batch_size})}
-               : model.predict_all(inputs, {batch_size});
+               ? std::vector{model.predict(inputs[0], options)}
+               : model.predict_all(inputs, options);
   });
   return outputs.size() == 1 ? wrap_tensor(outputs[0]) : nb::object(wrap_tensors(outputs));
 }
 
-nb::dict evaluate(const pl::Model& model, nb::handle x, nb::handle y, std::size_t batch_size, nb::handle weights) {
+nb::dict evaluate(const pl::Model& model, nb::handle x, nb::handle y, std::size_t batch_size, nb::handle weights,
+                  nb::handle budget, nb::handle spill) {
+  const pl::BatchSizeOptions options{
+      .batch_size = batch_size, .budget = optional_bytes(budget), .spill = to_path(spill)};
   pl::Dataset data = data_of(model, x, y, weights);
   if (!to_dataset(x).is_set()) data = data.batch(batch_size);
-  return wrap_logs(unlocked([&] { return model.evaluate(data); }));
+  return wrap_logs(unlocked([&] { return model.evaluate(data, options); }));
 }
 
 void compile(pl::Model& model, nb::handle optimizer, nb::handle loss, nb::handle metrics, nb::handle loss_weights,
@@ -173,7 +183,26 @@ void compile(pl::Model& model, nb::handle optimizer, nb::handle loss, nb::handle
   model.compile(options);
 }
 
+// The first layer of a chain that begins with Input(): what goes in is of that shape.
+const pl::Layer& begun(const pl::Layer& layer, const nb::object& input) {
+  if (!input.is_valid() || input.is_none()) return layer;
+  const pl::LayerOutput& place = nb::cast<pl::LayerOutput&>(input);
+  layer.base().set_batch_shape(place.shape());
+  layer.base().set_input_dtype(place.dtype());
+  return layer;
+}
+
 void bind_forecast(nb::module_& m) {
+  nb::class_<pl::BudgetPoint>(m, "BudgetPoint",
+                              "A budget that a run fits in, and how many times as long it takes there.")
+      .def_ro("bytes", &pl::BudgetPoint::bytes)
+      .def_ro("slowdown", &pl::BudgetPoint::slowdown)
+      .def(
+          "__iter__", [](const pl::BudgetPoint& p) { return nb::iter(nb::make_tuple(p.bytes, p.slowdown)); },
+          nb::sig("def __iter__(self) -> typing.Iterator[float]"))
+      .def("__repr__", [](const pl::BudgetPoint& p) {
+        return fmt::format("BudgetPoint(bytes={}, slowdown={:.3f})", p.bytes, p.slowdown);
+      });
   nb::class_<pl::MemoryForecast>(m, "MemoryForecast", "What training a model takes, known before it runs, to the byte.")
       .def_ro("peak_bytes", &pl::MemoryForecast::peak_bytes)
       .def_ro("smallest_budget", &pl::MemoryForecast::smallest_budget,
@@ -182,6 +211,17 @@ void bind_forecast(nb::module_& m) {
       .def_ro("by_category", &pl::MemoryForecast::by_category)
       .def_ro("largest_op", &pl::MemoryForecast::largest_op)
       .def_ro("largest_op_bytes", &pl::MemoryForecast::largest_op_bytes)
+      .def_ro("floor_bytes", &pl::MemoryForecast::floor_bytes, "No recomputing of the step, in its order, needs less.")
+      .def_ro("floor_step", &pl::MemoryForecast::floor_step, "The operation that makes it so.")
+      .def_prop_ro(
+          "front", [](const pl::MemoryForecast& f) { return wrap_front(f.front); },
+          nb::sig("def front(self) -> list[BudgetPoint]"),
+          "Budgets worth choosing, from the peak to the smallest, each leaner and slower: (bytes, slowdown).")
+      .def(
+          "predicted_slowdown",
+          [](const pl::MemoryForecast& f, nb::handle size) { return f.predicted_slowdown(to_bytes(size)); },
+          nb::arg("size"), nb::sig("def predicted_slowdown(self, size: str | int) -> float"),
+          "How many times as long a step takes within so many bytes; infinity below smallest_budget.")
       .def(
           "fits", [](const pl::MemoryForecast& f, nb::handle size) { return f.fits(to_bytes(size)); }, nb::arg("size"),
           nb::sig("def fits(self, size: str | int) -> bool"))
@@ -196,10 +236,12 @@ void bind_running(nb::class_<pl::Model, pl::Layer>& type) {
       .def("native_fit", &fit, nb::arg("x"), nb::arg("y").none(), nb::arg("batch_size"), nb::arg("epochs"),
            nb::arg("verbose"), nb::arg("callbacks").none(), nb::arg("validation_split"),
            nb::arg("validation_data").none(), nb::arg("shuffle"), nb::arg("class_weight").none(),
-           nb::arg("sample_weight").none(), nb::arg("initial_epoch"), nb::arg("budget").none())
+           nb::arg("sample_weight").none(), nb::arg("initial_epoch"), nb::arg("budget").none(), nb::arg("spill").none(),
+           nb::arg("max_slowdown"))
       .def("native_evaluate", &evaluate, nb::arg("x"), nb::arg("y").none(), nb::arg("batch_size"),
-           nb::arg("weights").none())
-      .def("native_predict", &predict, nb::arg("x"), nb::arg("batch_size"))
+           nb::arg("weights").none(), nb::arg("budget").none(), nb::arg("spill").none())
+      .def("native_predict", &predict, nb::arg("x"), nb::arg("batch_size"), nb::arg("budget").none(),
+           nb::arg("spill").none())
       .def(
           "native_train_on_batch",
           [](pl::Model& model, nb::handle x, nb::handle y, nb::handle weights) {
@@ -218,20 +260,29 @@ void bind_running(nb::class_<pl::Model, pl::Layer>& type) {
           nb::arg("x"), nb::arg("y"), nb::arg("weights").none())
       .def(
           "native_forecast",
-          [](const pl::Model& model, nb::handle data, std::size_t batch_size) {
-            if (const pl::Dataset given = to_dataset(data); given.is_set())
+          [](const pl::Model& model, nb::handle data, std::size_t batch_size, nb::handle spill) {
+            const pl::ForecastOptions options{.batch_size = batch_size, .spill = to_path(spill)};
+            if (const pl::Dataset given = to_dataset(data); given.is_set()) {
+              if (!spill.is_none()) throw nb::type_error("forecast: spill goes with batch_size, not with a Dataset");
               return unlocked([&] { return model.forecast(given); });
-            return unlocked([&] { return model.forecast(pl::ForecastOptions{.batch_size = batch_size}); });
+            }
+            if (!data.is_none()) throw nb::type_error("forecast: data is a Dataset; else give batch_size");
+            return unlocked([&] { return model.forecast(options); });
           },
-          nb::arg("data").none(), nb::arg("batch_size"))
+          nb::arg("data").none(), nb::arg("batch_size"), nb::arg("spill").none())
       .def(
           "max_batch_size",
-          [](const pl::Model& model, nb::handle size) {
+          [](const pl::Model& model, nb::handle size, double max_slowdown, nb::handle spill) {
             const std::size_t bytes = to_bytes(size);
-            return unlocked([&] { return model.max_batch_size(bytes); });
+            const std::string directory = to_path(spill);
+            return unlocked([&] { return model.max_batch_size(bytes, max_slowdown, directory); });
           },
-          nb::arg("size"), nb::sig("def max_batch_size(self, size: str | int) -> int"),
-          "The largest batch whose training fits; 0 when none does.");
+          nb::arg("size"), nb::arg("max_slowdown") = 8.0, nb::arg("spill").none() = nb::none(),
+          nb::sig(
+              "def max_batch_size(self, size: str | int, max_slowdown: float = 8.0, spill: str | os.PathLike[str] | "
+              "None = None) -> int"),
+          "The largest batch whose training fits, at most so many times slower; 0 when none does. With 1: without "
+          "recomputing.");
 }
 
 void bind_looking(nb::class_<pl::Model, pl::Layer>& type) {
@@ -263,9 +314,10 @@ void bind_looking(nb::class_<pl::Model, pl::Layer>& type) {
           nb::arg("path"))
       .def_prop_ro(
           "layers",
-          [](const pl::Model& model) {
+          [](nb::handle self) {
+            if (auto own = python_model_layers(self)) return *own;
             nb::list list;
-            for (const pl::Layer& each : model.layers()) list.append(wrap_layer(each));
+            for (const pl::Layer& each : nb::cast<pl::Model&>(self).layers()) list.append(wrap_layer(each));
             return list;
           },
           nb::sig("def layers(self) -> list[Layer]"))
@@ -292,12 +344,24 @@ void bind_looking(nb::class_<pl::Model, pl::Layer>& type) {
 void bind_models(nb::module_& m) {
   bind_forecast(m);
   nb::class_<pl::Model, pl::Layer> type(
-      m, "Model", nb::dynamic_attr(),
+      m, "Model", nb::type_slots(model_slots), nb::dynamic_attr(),
       "Layers that are trained and asked together, described by their ends.\n\n>>> x = pl.Input((4,))\n>>> model = "
-      "pl.Model(x, pl.layers.Dense(2)(x))\n>>> model.predict(pl.ones((3, 4))).shape\n(3, 2)");
+      "pl.Model(x, pl.layers.Dense(2)(x))\n>>> model.predict(pl.ones((3, 4))).shape\n(3, 2)\n\nOr derive from it: "
+      "layers are attributes, call(x) uses them.\n\n>>> class Twice(pl.Model):\n...     def __init__(self):\n...       "
+      " "
+      " super().__init__()\n...         self.dense = pl.layers.Dense(4)\n...     def call(self, x, "
+      "training=False):\n... "
+      "        return self.dense(self.dense(x))\n>>> Twice().predict(pl.ones((3, 4))).shape\n(3, 4)");
   type.def(
       "__init__",
-      [](pl::Model* self, nb::handle inputs, nb::handle outputs, const std::string& name) {
+      [](nb::pointer_and_handle<pl::Model> made, nb::handle inputs, nb::handle outputs, const std::string& name) {
+        pl::Model* self = made.p;
+        if (inputs.is_none() && outputs.is_none()) {
+          if (made.h.type().is(nb::type<pl::Model>()))
+            throw nb::type_error("Model: give inputs and outputs, or derive from it and write call()");
+          new (self) pl::Model(python_model(made.h, name));
+          return;
+        }
         const auto places = [](nb::handle given) {
           std::vector<pl::LayerOutput> list;
           if (nb::isinstance<pl::LayerOutput>(given)) return std::vector{nb::cast<pl::LayerOutput>(given)};
@@ -306,7 +370,7 @@ void bind_models(nb::module_& m) {
         };
         new (self) pl::Model(places(inputs), places(outputs), {.name = name});
       },
-      nb::arg("inputs"), nb::arg("outputs"), nb::arg("name") = "");
+      nb::arg("inputs").none() = nb::none(), nb::arg("outputs").none() = nb::none(), nb::arg("name") = "");
   bind_running(type);
   bind_looking(type);
   nb::class_<pl::Sequential, pl::Model>(m, "Sequential", nb::dynamic_attr(),
@@ -316,16 +380,31 @@ void bind_models(nb::module_& m) {
           "__init__",
           [](pl::Sequential* self, nb::handle layers, const std::string& name) {
             std::vector<pl::Layer> list;
+            nb::object begins;
             if (!layers.is_none())
               for (nb::handle each : nb::borrow<nb::sequence>(layers)) {
+                if (list.empty() && nb::isinstance<pl::LayerOutput>(each)) {
+                  begins = nb::borrow(each);
+                  continue;
+                }
                 if (!nb::isinstance<pl::Layer>(each)) throw nb::type_error("Sequential: a list of layers");
-                list.push_back(nb::cast<pl::Layer&>(each));
+                list.push_back(begun(nb::cast<pl::Layer&>(each), begins));
+                begins.reset();
               }
             new (self) pl::Sequential(list, {.name = name});
           },
           nb::arg("layers").none() = nb::none(), nb::arg("name") = "")
       .def(
-          "add", [](pl::Sequential& model, const pl::Layer& layer) { model.add(layer); }, nb::arg("layer"));
+          "add",
+          [](nb::handle self, nb::handle layer) {
+            pl::Sequential& model = nb::cast<pl::Sequential&>(self);
+            if (nb::isinstance<pl::LayerOutput>(layer) && model.layers().empty())
+              return nb::setattr(self, "_begins", layer);
+            if (!nb::isinstance<pl::Layer>(layer)) throw nb::type_error("add: a layer");
+            model.add(begun(nb::cast<pl::Layer&>(layer),
+                            model.layers().empty() ? nb::getattr(self, "_begins", nb::none()) : nb::none()));
+          },
+          nb::arg("layer"), nb::sig("def add(self, layer: Layer | LayerOutput) -> None"));
 }
 
 }  // namespace binding

@@ -14,6 +14,7 @@ NB_MODULE(_plimsoll, m) {
   bind_exchange(m);
   bind_functions(m);
   bind_more_functions(m);
+  bind_collections(m);
   bind_scopes(m);
   bind_memory(m);
   bind_config(m);

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "collections.h"
+
 namespace binding {
 namespace {
 
@@ -74,6 +76,7 @@ struct LiveTidy : LiveScope {
 // Every tensor in a value of Python: lists, tuples, dicts, and attributes of dataclasses.
 template <class F>
 void for_each_tensor(nb::handle value, F&& f) {
+  const Nesting nesting;
   if (auto tensor = PyObject_TypeCheck(value.ptr(), tensor_type) ? tensor_of(value) : std::nullopt) return f(*tensor);
   if (PyDict_Check(value.ptr())) {
     for (auto [key, each] : nb::borrow<nb::dict>(value)) for_each_tensor(each, f);
@@ -81,6 +84,8 @@ void for_each_tensor(nb::handle value, F&& f) {
     for (nb::handle each : nb::borrow<nb::iterable>(value)) for_each_tensor(each, f);
   } else if (nb::hasattr(value, "__dataclass_fields__") && nb::hasattr(value, "__dict__")) {
     for_each_tensor(value.attr("__dict__"), f);
+  } else {
+    visit_collection(value, f);
   }
 }
 
@@ -103,11 +108,12 @@ struct NameObject : ScopeObject {
   std::string name;
 };
 
-BudgetObject make_budget(const std::string& name, nb::handle size, nb::handle parent) {
+BudgetObject make_budget(const std::string& name, nb::handle size, nb::handle parent, bool evict, nb::handle spill) {
   const std::size_t limit = to_bytes(size);
-  if (!parent.is_none()) return BudgetObject(pl::Budget(name, limit, nb::cast<BudgetObject&>(parent).budget));
-  if (auto current = pl::Budget::current()) return BudgetObject(pl::Budget(name, limit, *current));
-  return BudgetObject(pl::Budget(name, limit));
+  const pl::BudgetOptions options{.evict = evict, .spill = to_path(spill)};
+  if (!parent.is_none()) return BudgetObject(pl::Budget(name, limit, nb::cast<BudgetObject&>(parent).budget, options));
+  if (auto current = pl::Budget::current()) return BudgetObject(pl::Budget(name, limit, *current, options));
+  return BudgetObject(pl::Budget(name, limit, options));
 }
 
 void bind_tidy(nb::module_& m) {
@@ -208,12 +214,18 @@ void bind_budget(nb::module_& m) {
         return fmt::format("<Budget \"{}\": {} of {} used>", b.budget.name(), pl::format_bytes(b.budget.used()),
                            pl::format_bytes(b.budget.limit()));
       });
-  m.def("budget", &make_budget, nb::arg("name"), nb::arg("size"), nb::arg("parent").none() = nb::none(),
-        nb::sig("def budget(name: str, size: str | int, parent: Budget | None = None) -> Budget"),
-        "A budget, for `with`: what is made inside is charged to it and to those it is part of.\n\nA request beyond it "
-        "raises OutOfMemory, a MemoryError, having changed nothing.\n\n>>> with pl.budget(\"step\", \"1MiB\") as "
-        "b:\n...     x "
-        "= pl.zeros(1000)\n>>> b.used >= 4000\nTrue");
+  m.def(
+      "budget", &make_budget, nb::arg("name"), nb::arg("size"), nb::arg("parent").none() = nb::none(),
+      nb::arg("evict") = false, nb::arg("spill").none() = nb::none(),
+      nb::sig("def budget(name: str, size: str | int, parent: Budget | None = None, evict: bool = False, spill: str | "
+              "os.PathLike[str] | None = None) -> Budget"),
+      "A budget, for `with`: what is made inside is charged to it and to those it is part of.\n\nA request beyond it "
+      "raises OutOfMemory, a MemoryError, having changed nothing. With evict=True results\nof operations are dropped "
+      "first and computed again when they are read, to the same bits; spill is a\ndirectory to keep them in instead, "
+      "where that is cheaper.\n\n>>> with pl.budget(\"step\", \"1MiB\") as b:\n...     x = pl.zeros(1000)\n>>> b.used "
+      ">= 4000\nTrue\n>>> with pl.budget(\"tight\", \"12KiB\", evict=True) as b:\n...     x = pl.ones(1000)\n...     "
+      "several = [x * i for i in range(8)]      # 4000 bytes each\n...     [each[0].item() for each in several]\n[0.0, "
+      "1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]\n>>> b.peak <= 12 << 10\nTrue");
 }
 
 void bind_places(nb::module_& m) {

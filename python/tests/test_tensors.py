@@ -1,6 +1,7 @@
 """Tensors: values, dtypes, operators, indexing, functions."""
 import math
 import pickle
+import random
 
 import pytest
 
@@ -178,6 +179,58 @@ def test_dtypes_are_equal_to_their_names_and_to_numpys():
     assert pl.float32 == np.dtype("float32") and pl.int64 == np.int64
     assert pl.float32 != pl.float64 and pl.float32 != None  # noqa: E711
     assert pl.dtype(float) is pl.float64 and pl.dtype(bool) is pl.bool and len({pl.int8, pl.dtype("i8")}) == 1
+
+
+def drawn_key(draw, shape):
+    """A key of integers, slices, None, Ellipsis, positions and masks, as NumPy takes them (or refuses)."""
+    index_shape = draw.choice([(), (2,), (1,), (3, 2), (1, 2)])
+    key, axis = [], 0
+    while axis < len(shape):
+        kind = draw.choice(["integer", "slice", "slice", "none", "positions", "mask", "rest", "stop"])
+        size = shape[axis]
+        if kind == "integer":
+            key.append(draw.randint(-size, size - 1))
+        elif kind == "slice":
+            key.append(slice(draw.choice([None, -2, 0, 1, 9]), draw.choice([None, -1, 2, 5]), draw.choice([None, 1, 2, -1])))
+        elif kind == "positions":
+            key.append(np.array([draw.randint(-size, size - 1) for _ in range(int(np.prod(index_shape)))], "int64").reshape(index_shape))
+        elif kind == "mask" and index_shape in ((), (1,)):
+            key.append(np.arange(size) == draw.randrange(size))
+        elif kind == "none":
+            key.append(None)
+            continue
+        elif kind == "rest" and Ellipsis not in [type(k) if isinstance(k, np.ndarray) else k for k in key]:
+            key.append(Ellipsis)
+            axis += draw.randint(0, len(shape) - axis)
+            continue
+        else:
+            break
+        axis += 1
+    return tuple(key)
+
+
+def test_any_key_gives_what_it_gives_in_numpy():
+    draw = random.Random(7)
+    for _ in range(600):
+        shape = tuple(draw.randint(1, 4) for _ in range(draw.randint(1, 4)))
+        a = np.arange(np.prod(shape)).reshape(shape)
+        key = drawn_key(draw, shape)
+        try:
+            expected = a[key]
+        except IndexError:
+            with pytest.raises(IndexError):
+                pl.asarray(a)[key]
+            continue
+        found = pl.asarray(a)[tuple(pl.asarray(k) if isinstance(k, np.ndarray) and draw.random() < 0.5 else k for k in key)]
+        assert found.shape == expected.shape and found.tolist() == expected.tolist(), (shape, key)
+
+
+def test_positions_outside_are_index_errors():
+    x = pl.ones((3, 2))
+    for key in [3, (0, 5), [0, 7], ([0, 1], [0, 2]), (slice(None), [2]), np.ones(4, bool), (0, 0, 0)]:
+        with pytest.raises(IndexError):
+            x[key]
+    assert x[np.zeros(0, bool)].shape == (0, 2)
 
 
 REDUCTIONS = ["sum", "mean", "prod", "max", "min", "var", "std", "argmax", "argmin"]

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import os
 import pathlib
 import typing
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, overload
 
 import numpy
 
@@ -134,6 +134,9 @@ class HalfBits:
 class Tensor:
     def __array_namespace__(self, api_version: str | None = None) -> Any: ...
     def to_device(self, device: str, /, *, stream: object = None) -> Tensor: ...
+    def ravel(self) -> Tensor: ...
+    def dot(self, other: TensorLike, /) -> Tensor: ...
+    def swapaxes(self, axis1: int, axis2: int, /) -> Tensor: ...
     """
     Elements of one dtype under a shape, on a device; they never change.
 
@@ -163,6 +166,9 @@ class Tensor:
     def __ge__(self, value, /):
         """Return self>=value."""
 
+    def __init__(self, obj: TensorLike, dtype: DTypeLike | None = None) -> None:
+        """As asarray()."""
+
     def __add__(self, value, /):
         """Return self+value."""
 
@@ -186,6 +192,12 @@ class Tensor:
 
     def __rmod__(self, value, /):
         """Return value%self."""
+
+    def __divmod__(self, value, /):
+        """Return divmod(self, value)."""
+
+    def __rdivmod__(self, value, /):
+        """Return divmod(value, self)."""
 
     def __pow__(self, value, mod=None, /):
         """Return pow(self, value, mod)."""
@@ -266,6 +278,9 @@ class Tensor:
 
     def __delitem__(self, key, /):
         """Delete self[key]."""
+
+    def __contains__(self, key, /):
+        """Return key in self."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -397,6 +412,10 @@ class Tensor:
         """Gives its bytes back now; a second time does nothing."""
 
     def __iter__(self) -> Iterator[Tensor]: ...
+
+    def __reversed__(self) -> Iterator[Tensor]: ...
+
+    def __round__(self, digits: int | None = None) -> Tensor: ...
 
     def __complex__(self) -> object: ...
 
@@ -829,6 +848,350 @@ def sparse_softmax_cross_entropy_with_logits(labels: TensorLike, logits: TensorL
 def sigmoid_cross_entropy_with_logits(labels: TensorLike, logits: TensorLike) -> Tensor:
     """A number for each example."""
 
+class SparseTensor:
+    """
+    A tensor of which only some elements are stored, the entries; all others are zero.
+
+    >>> s = pl.SparseTensor([[0, 1], [2, 0]], [5.0, 7.0], (3, 2))
+    >>> (s @ pl.asarray([[1.0], [2.0]])).tolist()
+    [[10.0], [0.0], [7.0]]
+    >>> (s * 2).to_dense().tolist()
+    [[0.0, 10.0], [0.0, 0.0], [14.0, 0.0]]
+    """
+
+    def __init__(self, indices: TensorLike, values: TensorLike, shape: ShapeLike, duplicates: str = 'refuse') -> None: ...
+
+    @staticmethod
+    def from_csr(row_splits: TensorLike, columns: TensorLike, values: TensorLike, shape: ShapeLike, duplicates: str = 'refuse') -> SparseTensor: ...
+
+    @staticmethod
+    def from_dense(x: TensorLike) -> SparseTensor:
+        """The elements that are not zero."""
+
+    @staticmethod
+    def from_scipy(matrix: object) -> SparseTensor:
+        """Of a sparse matrix of SciPy, copied."""
+
+    def to_scipy(self) -> Any:
+        """A csr_matrix of SciPy, copied."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    @property
+    def ndim(self) -> int: ...
+
+    @property
+    def dtype(self) -> DType: ...
+
+    @property
+    def num_entries(self) -> int: ...
+
+    @property
+    def nbytes(self) -> int: ...
+
+    @property
+    def device(self) -> str: ...
+
+    @property
+    def format(self) -> str: ...
+
+    @property
+    def values(self) -> Tensor: ...
+
+    @property
+    def indices(self) -> Tensor: ...
+
+    @property
+    def row_splits(self) -> Tensor: ...
+
+    @property
+    def columns(self) -> Tensor: ...
+
+    def dispose(self) -> None: ...
+
+    @property
+    def is_disposed(self) -> builtins.bool: ...
+
+    def __repr__(self) -> str: ...
+
+    def to_coo(self) -> SparseTensor: ...
+
+    def to_csr(self) -> SparseTensor:
+        """Once before many products."""
+
+    def to_dense(self) -> Tensor: ...
+
+    def with_values(self, values: TensorLike) -> SparseTensor:
+        """The same places with other values."""
+
+    def astype(self, dtype: DTypeLike) -> SparseTensor: ...
+
+    def slice_rows(self, begin: int, count: int = -1) -> SparseTensor: ...
+
+    def transpose(self, axes: Sequence[int] | None = None) -> SparseTensor: ...
+
+    @property
+    def T(self) -> SparseTensor: ...
+
+    def sum(self, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
+        """Dense: the zeros that are not stored count."""
+
+    def mean(self, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
+        """Dense: the zeros that are not stored count."""
+
+    def max(self, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
+        """Dense: the zeros that are not stored count."""
+
+    __array_ufunc__: None = None
+
+    def __add__(self, other: object, /) -> SparseTensor: ...
+
+    def __sub__(self, other: object, /) -> SparseTensor: ...
+
+    def __neg__(self) -> SparseTensor: ...
+
+    def __mul__(self, other: object, /) -> SparseTensor: ...
+
+    def __rmul__(self, other: object, /) -> SparseTensor: ...
+
+    def __truediv__(self, other: object, /) -> SparseTensor: ...
+
+    def __matmul__(self, other: object, /) -> Any: ...
+
+    def __rmatmul__(self, other: object, /) -> Any: ...
+
+def sparse_matmul(a: object, b: object, transpose_a: builtins.bool = False, transpose_b: builtins.bool = False) -> Any:
+    """A product of two sparse tensors, or of a sparse and a dense one."""
+
+def sparse_softmax(x: SparseTensor) -> SparseTensor:
+    """Over the entries of each row; those that are not stored take no part."""
+
+class RaggedTensor:
+    """
+    Rows of different lengths, one after the other: a batch of sequences without padding.
+
+    >>> r = pl.RaggedTensor.from_rows([[1, 2, 3], [], [4]])
+    >>> r.to_padded().tolist(), r.row_lengths.tolist()
+    ([[1, 2, 3], [0, 0, 0], [4, 0, 0]], [3, 0, 1])
+    """
+
+    def __init__(self, values: TensorLike, row_splits: TensorLike) -> None: ...
+
+    @staticmethod
+    def from_row_lengths(values: TensorLike, lengths: TensorLike) -> RaggedTensor: ...
+
+    @staticmethod
+    def from_rows(rows: Iterable[TensorLike]) -> RaggedTensor: ...
+
+    @staticmethod
+    def from_padded(padded: TensorLike, lengths: TensorLike) -> RaggedTensor: ...
+
+    @property
+    def values(self) -> Tensor: ...
+
+    @property
+    def row_splits(self) -> Tensor: ...
+
+    @property
+    def row_lengths(self) -> Tensor: ...
+
+    @property
+    def shape(self) -> tuple[int | None, ...]: ...
+
+    @property
+    def dtype(self) -> DType: ...
+
+    @property
+    def num_rows(self) -> int: ...
+
+    @property
+    def nbytes(self) -> int: ...
+
+    @property
+    def max_length(self) -> int: ...
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, index: int) -> Tensor: ...
+
+    def with_values(self, values: TensorLike) -> RaggedTensor:
+        """The same rows with other values."""
+
+    def to_padded(self, value: float = 0, max_length: int = -1) -> Tensor:
+        """
+        [rows, width, ...], with the value after the ends; longer rows are cut.
+        """
+
+    def mask(self, max_length: int = -1) -> Tensor:
+        """bool [rows, width]: true before the ends."""
+
+    def tolist(self) -> list[list[object]]: ...
+
+    def dispose(self) -> None: ...
+
+    @property
+    def is_disposed(self) -> builtins.bool: ...
+
+    def __repr__(self) -> str: ...
+
+class TensorArray:
+    """
+    A list of tensors of one dtype, written and read one by one: what loops collect their results in.
+
+    >>> states = pl.TensorArray("float32", dynamic_size=True)
+    >>> for t in range(3):
+    ...     states = states.write(t, pl.full(2, t))
+    >>> states.stack().tolist()
+    [[0.0, 0.0], [1.0, 1.0], [2.0, 2.0]]
+    """
+
+    def __init__(self, dtype: DTypeLike, size: int = 0, dynamic_size: builtins.bool = False, clear_after_read: builtins.bool = True, element_shape: ShapeLike | None = None, infer_shape: builtins.bool = True) -> None: ...
+
+    def write(self, index: int, value: TensorLike) -> TensorArray:
+        """Writes an element, once."""
+
+    def read(self, index: int) -> Tensor:
+        """Takes an element out, unless clear_after_read is off."""
+
+    def stack(self) -> Tensor: ...
+
+    def concat(self) -> Tensor: ...
+
+    def gather(self, indices: Sequence[int]) -> Tensor: ...
+
+    def unstack(self, value: TensorLike) -> TensorArray: ...
+
+    def scatter(self, indices: Sequence[int], value: TensorLike) -> TensorArray: ...
+
+    def split(self, value: TensorLike, lengths: Sequence[int]) -> TensorArray: ...
+
+    def size(self) -> int: ...
+
+    def __len__(self) -> int: ...
+
+    @property
+    def dtype(self) -> DType: ...
+
+    @property
+    def element_shape(self) -> tuple[int | None, ...] | None: ...
+
+    def dispose(self) -> None: ...
+
+    def close(self) -> None: ...
+
+    def __repr__(self) -> str: ...
+
+class TensorTree:
+    """
+    Tensors in nested lists and dicts: the parameters of a model, the state of a loop, what is in a file.
+
+    >>> tree = pl.TensorTree({"w": [1.0, 2.0], "layers": [pl.zeros(3), pl.ones(3)]})
+    >>> tree.num_tensors, tree.nbytes
+    (4, 32)
+    >>> tree.map(lambda x: x + 1)["layers"][1].tolist()
+    [2.0, 2.0, 2.0]
+    """
+
+    def __init__(self, value: object) -> None: ...
+
+    @property
+    def is_list(self) -> builtins.bool: ...
+
+    @property
+    def is_map(self) -> builtins.bool: ...
+
+    @property
+    def is_tensor(self) -> builtins.bool: ...
+
+    def keys(self) -> list[str]: ...
+
+    def __len__(self) -> int: ...
+
+    def __contains__(self, arg: str, /) -> builtins.bool: ...
+
+    @overload
+    def __getitem__(self, arg: str, /) -> object: ...
+
+    @overload
+    def __getitem__(self, arg: int, /) -> object: ...
+
+    def flatten(self) -> list[Tensor]:
+        """All tensors, depth first, dicts in the order of their keys."""
+
+    def with_leaves(self, leaves: Sequence[TensorLike]) -> TensorTree:
+        """The same structure with these in the places of its tensors."""
+
+    def map(self, f: Callable[[Tensor], TensorLike]) -> TensorTree:
+        """The same structure, with what the function gives for each tensor."""
+
+    def same_structure(self, other: object) -> builtins.bool: ...
+
+    def to_python(self) -> Any:
+        """Python's own lists and dicts."""
+
+    @property
+    def num_tensors(self) -> int: ...
+
+    @property
+    def nbytes(self) -> int: ...
+
+    def __repr__(self) -> str: ...
+
+class Lease:
+    """One tensor of a pool, until it ends; a buffer that can be written."""
+
+    @property
+    def tensor(self) -> Tensor:
+        """What is there; disposed when the lease ends."""
+
+    def numpy(self) -> numpy.ndarray:
+        """An array of NumPy to write to, on the same memory."""
+
+    def release(self) -> None:
+        """Ends it now."""
+
+    def __enter__(self) -> Lease: ...
+
+    def __exit__(self, *args: object) -> None: ...
+
+class TensorPool:
+    """
+    Tensors of one shape that are taken once and lent out, so that steady work allocates nothing.
+
+    >>> pool = pl.TensorPool((2, 3), capacity=2)
+    >>> with pool.acquire() as lease:
+    ...     memoryview(lease)[0, 0] = 5.0
+    ...     (lease.tensor * 2)[0, 0].item()
+    10.0
+    >>> pool.used, pool.peak
+    (0, 1)
+    """
+
+    def __init__(self, shape: ShapeLike, dtype: DTypeLike | None = None, capacity: int = 1, device: str | None = None) -> None: ...
+
+    def acquire(self, timeout: float | None = None) -> Lease:
+        """
+        Waits until one is free; None when none became free within that many seconds.
+        """
+
+    def try_acquire(self) -> Lease | None:
+        """None when none is free."""
+
+    @property
+    def capacity(self) -> int: ...
+
+    @property
+    def used(self) -> int:
+        """How many are lent, or held by views."""
+
+    @property
+    def peak(self) -> int: ...
+
+    def report(self) -> str: ...
+
+    def __repr__(self) -> str: ...
+
 class Tidy:
     """
     A scope: tensors made inside are disposed at its end, but for those that are kept.
@@ -890,15 +1253,24 @@ class Budget:
 
     def __repr__(self) -> str: ...
 
-def budget(name: str, size: str | int, parent: Budget | None = None) -> Budget:
+def budget(name: str, size: str | int, parent: Budget | None = None, evict: builtins.bool = False, spill: str | os.PathLike[str] | None = None) -> Budget:
     """
     A budget, for `with`: what is made inside is charged to it and to those it is part of.
 
-    A request beyond it raises OutOfMemory, a MemoryError, having changed nothing.
+    A request beyond it raises OutOfMemory, a MemoryError, having changed nothing. With evict=True results
+    of operations are dropped first and computed again when they are read, to the same bits; spill is a
+    directory to keep them in instead, where that is cheaper.
 
     >>> with pl.budget("step", "1MiB") as b:
     ...     x = pl.zeros(1000)
     >>> b.used >= 4000
+    True
+    >>> with pl.budget("tight", "12KiB", evict=True) as b:
+    ...     x = pl.ones(1000)
+    ...     several = [x * i for i in range(8)]      # 4000 bytes each
+    ...     [each[0].item() for each in several]
+    [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
+    >>> b.peak <= 12 << 10
     True
     """
 
@@ -1232,6 +1604,12 @@ class Variable:
     def __rmod__(self, value, /):
         """Return value%self."""
 
+    def __divmod__(self, value, /):
+        """Return divmod(self, value)."""
+
+    def __rdivmod__(self, value, /):
+        """Return divmod(value, self)."""
+
     def __pow__(self, value, mod=None, /):
         """Return pow(self, value, mod)."""
 
@@ -1312,6 +1690,9 @@ class Variable:
     def __delitem__(self, key, /):
         """Delete self[key]."""
 
+    def __contains__(self, key, /):
+        """Return key in self."""
+
     __array_priority__: float = 100.0
 
     def value(self) -> Tensor:
@@ -1353,6 +1734,10 @@ class Variable:
     def dispose(self) -> None: ...
 
     def __repr__(self) -> str: ...
+
+    def __reduce__(self) -> tuple: ...
+
+    def __iter__(self) -> Iterator[Tensor]: ...
 
     def item(self, *args, **kwargs) -> object: ...
 
@@ -1505,7 +1890,7 @@ class Session:
     [2.0, 4.0]
     """
 
-    def __init__(self, graph: Graph | None = None, budget: str | int | None = None) -> None: ...
+    def __init__(self, graph: Graph | None = None, budget: str | int | None = None, spill: str | os.PathLike[str] | None = None) -> None: ...
 
     def run(self, fetches: object, feed_dict: dict[Tensor, TensorLike] | None = None) -> object:
         """
@@ -1571,7 +1956,7 @@ class Function:
     @property
     def python_function(self) -> object: ...
 
-def new_function(function: object, budget: object | None = None, name: str = '') -> Function: ...
+def new_function(function: object, budget: object | None = None, name: str = '', spill: object | None = None) -> Function: ...
 
 def cond(pred: object, true_fn: object, false_fn: object) -> object:
     """One of the two branches, on a value that a graph computes."""
@@ -1644,6 +2029,14 @@ class Dataset:
 def timeseries_windows(series: TensorLike, look_back: int, horizon: int = 1, stride: int = 1) -> Dataset: ...
 
 class LayerOutput:
+    def __add__(self, other: LayerOutput | float) -> LayerOutput: ...
+    def __radd__(self, other: LayerOutput | float) -> LayerOutput: ...
+    def __sub__(self, other: LayerOutput | float) -> LayerOutput: ...
+    def __rsub__(self, other: LayerOutput | float) -> LayerOutput: ...
+    def __mul__(self, other: LayerOutput | float) -> LayerOutput: ...
+    def __rmul__(self, other: LayerOutput | float) -> LayerOutput: ...
+    def __truediv__(self, other: LayerOutput | float) -> LayerOutput: ...
+    def __neg__(self) -> LayerOutput: ...
     """A place in a model that is being described: what a layer will give."""
 
     @property
@@ -1653,6 +2046,7 @@ class LayerOutput:
     def dtype(self) -> object: ...
 
 class Layer:
+    def __getattr__(self, name: str) -> Any: ...
     """
     A piece of a model: weights, and a function of tensors that uses them. Derive from it to write one of your own:
     build(input_shape) makes the weights with add_weight(), call(x) uses them.
@@ -1676,6 +2070,8 @@ class Layer:
 
     def add_loss(self, loss: object) -> None:
         """Adds a scalar to the step's loss; in call()."""
+
+    supports_masking: builtins.bool = False
 
     @property
     def name(self) -> str: ...
@@ -1705,8 +2101,6 @@ class Layer:
     def set_weights(self, values: Sequence[TensorLike]) -> None: ...
 
     def __repr__(self) -> str: ...
-
-    supports_masking: builtins.bool = False
 
 def Input(shape: ShapeLike, dtype: DTypeLike | None = None, name: str = '') -> LayerOutput:
     """Where a described model begins; the shape is without the batch."""
@@ -1759,6 +2153,21 @@ class Metric:
 class NativeCallback:
     """A ready-made callback."""
 
+class BudgetPoint:
+    """
+    A budget that a run fits in, and how many times as long it takes there.
+    """
+
+    @property
+    def bytes(self) -> int: ...
+
+    @property
+    def slowdown(self) -> float: ...
+
+    def __iter__(self) -> Iterator[float]: ...
+
+    def __repr__(self) -> str: ...
+
 class MemoryForecast:
     """What training a model takes, known before it runs, to the byte."""
 
@@ -1781,6 +2190,25 @@ class MemoryForecast:
     @property
     def largest_op_bytes(self) -> int: ...
 
+    @property
+    def floor_bytes(self) -> int:
+        """No recomputing of the step, in its order, needs less."""
+
+    @property
+    def floor_step(self) -> str:
+        """The operation that makes it so."""
+
+    @property
+    def front(self) -> list[BudgetPoint]:
+        """
+        Budgets worth choosing, from the peak to the smallest, each leaner and slower: (bytes, slowdown).
+        """
+
+    def predicted_slowdown(self, size: str | int) -> float:
+        """
+        How many times as long a step takes within so many bytes; infinity below smallest_budget.
+        """
+
     def fits(self, size: str | int) -> builtins.bool: ...
 
     def __str__(self) -> str: ...
@@ -1789,12 +2217,13 @@ class MemoryForecast:
 
 class Model(Layer):
     def compile(self, optimizer='rmsprop', loss=None, metrics=None, *, loss_weights=None, clipnorm=0.0, clipvalue=0.0, global_clipnorm=0.0, run_eagerly=False) -> None: ...
-    def fit(self, x, y=None, batch_size=32, epochs=1, verbose=1, callbacks=None, validation_split=0.0, validation_data=None, shuffle=True, class_weight=None, sample_weight=None, initial_epoch=0, budget=None) -> History: ...
-    def evaluate(self, x, y=None, batch_size=32, verbose=0, sample_weight=None, return_dict=False) -> Any: ...
-    def predict(self, x, batch_size=32, verbose=0) -> Any: ...
+    def fit(self, x, y=None, batch_size=32, epochs=1, verbose=1, callbacks=None, validation_split=0.0, validation_data=None, shuffle=True, class_weight=None, sample_weight=None, initial_epoch=0, budget=None, spill=None, max_slowdown=8.0, steps_per_epoch=None) -> History: ...
+    def evaluate(self, x, y=None, batch_size=32, verbose=0, sample_weight=None, return_dict=False, budget=None, spill=None) -> Any: ...
+    def predict(self, x, batch_size=32, verbose=0, budget=None, spill=None) -> Any: ...
+    def build(self, input_shape) -> Any: ...
     def train_on_batch(self, x, y, sample_weight=None) -> Any: ...
     def test_on_batch(self, x, y, sample_weight=None) -> Any: ...
-    def forecast(self, data=None, batch_size=32) -> MemoryForecast: ...
+    def forecast(self, data=None, batch_size=32, spill=None) -> MemoryForecast: ...
     def summary(self, print_fn=None) -> None: ...
     def save(self, directory, include_optimizer=True) -> None: ...
     stop_training: builtins.bool
@@ -1806,26 +2235,39 @@ class Model(Layer):
     >>> model = pl.Model(x, pl.layers.Dense(2)(x))
     >>> model.predict(pl.ones((3, 4))).shape
     (3, 2)
+
+    Or derive from it: layers are attributes, call(x) uses them.
+
+    >>> class Twice(pl.Model):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.dense = pl.layers.Dense(4)
+    ...     def call(self, x, training=False):
+    ...         return self.dense(self.dense(x))
+    >>> Twice().predict(pl.ones((3, 4))).shape
+    (3, 4)
     """
 
-    def __init__(self, inputs: object, outputs: object, name: str = '') -> None: ...
+    def __init__(self, inputs: object | None = None, outputs: object | None = None, name: str = '') -> None: ...
 
     def native_compile(self, optimizer: object, loss: object | None, metrics: object | None, loss_weights: object | None, clip_norm: float, clip_value: float, global_clip_norm: float, run_eagerly: builtins.bool) -> None: ...
 
-    def native_fit(self, x: object, y: object | None, batch_size: int, epochs: int, verbose: int, callbacks: object | None, validation_split: float, validation_data: object | None, shuffle: builtins.bool, class_weight: object | None, sample_weight: object | None, initial_epoch: int, budget: object | None) -> dict: ...
+    def native_fit(self, x: object, y: object | None, batch_size: int, epochs: int, verbose: int, callbacks: object | None, validation_split: float, validation_data: object | None, shuffle: builtins.bool, class_weight: object | None, sample_weight: object | None, initial_epoch: int, budget: object | None, spill: object | None, max_slowdown: float) -> dict: ...
 
-    def native_evaluate(self, x: object, y: object | None, batch_size: int, weights: object | None) -> dict: ...
+    def native_evaluate(self, x: object, y: object | None, batch_size: int, weights: object | None, budget: object | None, spill: object | None) -> dict: ...
 
-    def native_predict(self, x: object, batch_size: int) -> object: ...
+    def native_predict(self, x: object, batch_size: int, budget: object | None, spill: object | None) -> object: ...
 
     def native_train_on_batch(self, x: object, y: object, weights: object | None) -> dict: ...
 
     def native_test_on_batch(self, x: object, y: object, weights: object | None) -> dict: ...
 
-    def native_forecast(self, data: object | None, batch_size: int) -> MemoryForecast: ...
+    def native_forecast(self, data: object | None, batch_size: int, spill: object | None) -> MemoryForecast: ...
 
-    def max_batch_size(self, size: str | int) -> int:
-        """The largest batch whose training fits; 0 when none does."""
+    def max_batch_size(self, size: str | int, max_slowdown: float = 8.0, spill: str | os.PathLike[str] | None = None) -> int:
+        """
+        The largest batch whose training fits, at most so many times slower; 0 when none does. With 1: without recomputing.
+        """
 
     def summary_text(self) -> str:
         """Layers, shapes, parameters and the bytes they take."""
@@ -1877,7 +2319,7 @@ class Sequential(Model):
 
     def __init__(self, layers: object | None = None, name: str = '') -> None: ...
 
-    def add(self, layer: Layer) -> None: ...
+    def add(self, layer: Layer | LayerOutput) -> None: ...
 
 def save_safetensors(path: str | os.PathLike[str], tree: object, metadata: dict[str, str] = {}) -> None:
     """A dict or list of tensors, nested as it may be."""

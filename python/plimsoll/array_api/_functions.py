@@ -405,4 +405,13 @@ def tensordot(x1, x2, /, *, axes=2):
     return product.reshape(shape).astype(dtype, copy=False)
 
 
-__all__ = [name for name, value in list(globals().items()) if callable(value) and not name.startswith("_") and name != "min_of"]
+__all__ = ["abs", "acos", "acosh", "add", "all", "any", "argmax", "argmin", "argsort", "asin", "asinh", "atan", "atan2", "atanh",
+           "bitwise_and", "bitwise_invert", "bitwise_or", "bitwise_xor", "broadcast_to", "ceil", "clip", "concat", "conj",
+           "copysign", "cos", "cosh", "count_nonzero", "cumulative_sum", "diff", "divide", "equal", "exp", "expand_dims",
+           "expm1", "flip", "floor", "floor_divide", "greater", "greater_equal", "hypot", "isfinite", "isinf", "isnan",
+           "less", "less_equal", "log", "log10", "log1p", "log2", "logaddexp", "logical_and", "logical_not", "logical_or",
+           "logical_xor", "matmul", "matrix_transpose", "max", "maximum", "mean", "min", "minimum", "moveaxis", "multiply",
+           "negative", "nonzero", "not_equal", "permute_dims", "positive", "pow", "prod", "real", "reciprocal", "remainder",
+           "repeat", "reshape", "roll", "round", "searchsorted", "sign", "signbit", "sin", "sinh", "sort", "sqrt", "square",
+           "squeeze", "stack", "std", "subtract", "sum", "take", "take_along_axis", "tan", "tanh", "tensordot", "tile",
+           "trunc", "unique_all", "unique_counts", "unique_inverse", "unique_values", "unstack", "var", "vecdot", "where"]
