@@ -82,10 +82,17 @@ add_test(NAME killed_saves COMMAND ${PROJECT_SOURCE_DIR}/tools/check_kills --kil
 set_tests_properties(killed_saves PROPERTIES LABELS tools TIMEOUT 300)
 
 # Traces for the tests of reports in a browser (tools/check_report).
-add_executable(make_traces EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tools/make_traces.cc)
+add_executable(make_traces ${PROJECT_SOURCE_DIR}/tools/make_traces.cc)
 target_link_libraries(make_traces PRIVATE plimsoll)
 add_executable(distributed_rate EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tools/distributed_rate.cc)
 target_link_libraries(distributed_rate PRIVATE plimsoll)
+if(NOT PLIMSOLL_SANITIZER)
+  add_test(NAME exported_million COMMAND ${PROJECT_SOURCE_DIR}/tools/check_export $<TARGET_FILE:plimsoll_program> --million
+           $<TARGET_FILE:make_traces>)
+  set_tests_properties(exported_million PROPERTIES LABELS tools TIMEOUT 300)
+  add_test(NAME live_processes COMMAND ${PROJECT_SOURCE_DIR}/tools/check_live $<TARGET_FILE:plimsoll_program>)
+  set_tests_properties(live_processes PROPERTIES LABELS tools TIMEOUT 300)
+endif()
 add_executable(trace_cost EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tools/trace_cost.cc)
 target_link_libraries(trace_cost PRIVATE plimsoll)
 

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/cli/inspect_run.h"
 #include "plimsoll/io/bundle.h"
 #include "plimsoll/io/checkpoint_state.h"
 #include "plimsoll/io/event_reader.h"
@@ -138,6 +139,8 @@ Inspection inspect(const fs::path& path) {
   std::ifstream(path, std::ios::binary).read(first, sizeof(first));
   const std::string_view head(first, sizeof(first));
   if (path.filename().native().find("tfevents") != std::string::npos) return inspect_events(path);
+  if (head == std::string_view("PLMTRACE", 8) || path.extension() == ".trace") return inspect_trace(path);
+  if (path.extension() == ".json") return inspect_layers_model(path);
   if (path.extension() == ".safetensors") return inspect_safetensors(path);
   if (head.starts_with("PK\3\4") || head.starts_with("PK\5\6") || path.extension() == ".npz") return inspect_npz(path);
   if (head.starts_with("\x93NUMPY")) return inspect_npy(path);

@@ -92,6 +92,39 @@ TEST_F(InspectCommand, ShowsEvents) {
   EXPECT_EQ(parse_json(run(writer.path(), true, 1))["truncated"], true);
 }
 
+TEST_F(InspectCommand, ShowsAModel) {
+  const fs::path model = directory_ / "model.json";
+  const auto write = [&](const std::string& manifest) {
+    std::ofstream(model) << R"({"format": "layers-model", "modelTopology": {"class_name": "Sequential", "config":
+        {"name": "net", "layers": [{"class_name": "Dense"}, {"class_name": "Dropout"}]}}, "weightsManifest": )"
+                         << manifest << "}";
+  };
+  const std::string weights =
+      R"([{"paths": ["w.bin"], "weights": [{"name": "dense/kernel", "shape": [2, 3], "dtype": "float32"},
+          {"name": "dense/bias", "shape": [3], "dtype": "float32", "quantization": {"dtype": "uint8"}}]}])";
+  write(weights);
+  EXPECT_THAT(run(model, false, 1), HasSubstr("\"w.bin\" is missing"));
+  std::ofstream(directory_ / "w.bin") << std::string(27, 'x');
+  const auto json = parse_json(run(model, true));
+  EXPECT_EQ(json["kind"], "layers model");
+  EXPECT_EQ(json["bytes"], 27);
+  EXPECT_EQ(json["metadata"]["layers"], "2: Dense, Dropout");
+  EXPECT_EQ(json["tensors"][1]["dtype"], "float32 (uint8)");
+  fs::resize_file(directory_ / "w.bin", 26);
+  EXPECT_THAT(run(model, false, 1), HasSubstr("its files have 26 bytes, the manifest says 27"));
+  for (const char* wrong :
+       {"3", "[3]", "[{}]", R"([{"weights": [3]}])", R"([{"weights": []}])", R"([{"paths": [3], "weights": []}])",
+        R"([{"paths": [], "weights": [{"name": "x", "shape": [-1]}]}])",
+        R"([{"paths": [], "weights": [{"name": "x", "shape": [4294967296, 4294967296]}]}])"}) {
+    write(wrong);
+    run(model, false, 1);
+    EXPECT_THAT(errors_, HasSubstr("model \"")) << wrong;
+  }
+  std::ofstream(model) << "{}";
+  run(model, false, 1);
+  EXPECT_THAT(errors_, HasSubstr("no modelTopology"));
+}
+
 TEST_F(InspectCommand, RefusesOtherFiles) {
   std::ofstream(directory_ / "text") << "hello";
   run(directory_ / "text", false, 1);

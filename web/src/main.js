@@ -278,12 +278,14 @@ class Page {
   }
 }
 
+let page = null;
+
 // The first history makes the page, later ones of the same run replace what it shows.
 function show(history) {
-  if (window.report) return window.report.update(history);
+  if (page) return page.update(history);
   $('report').hidden = false;
   $('loading').remove();
-  window.report = new Page(history);  // For tests and debugging.
+  window.report = page = new Page(history);  // For tests and debugging.
   document.documentElement.dataset.ready = 'yes';
 }
 

@@ -4,8 +4,10 @@
 #include <stdlib.h>
 
 #include <charconv>
+#include <cstdlib>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/json.h"
 #include "plimsoll/base/system_error.h"
 #include "plimsoll/observe/live/live_file.h"
 #include "plimsoll/observe/live/trace_counters.h"
@@ -66,6 +68,11 @@ void ServeSource::follow(int process) {
     throw NotFound(fmt::format(
         "serve: process {} publishes nothing; start it with PLIMSOLL_LIVE=1, or make a pl::LiveView in it", process));
   title_ = fmt::format("{} ({})", text_of(counters->name), process);
+  const nlohmann::json answer = parse_json(ask_live_process(process, "flush"));
+  if (const auto own = answer.find("recording"); own != answer.end() && own->is_string()) {
+    trace_ = own->get<std::string>();  // It records already.
+    return;
+  }
   std::string made = (fs::temp_directory_path() / "plimsoll-serve-XXXXXX").string();
   if (!mkdtemp(made.data())) throw_system_error("serve", made, "make", errno);
   folder_ = made;
@@ -76,6 +83,14 @@ void ServeSource::follow(int process) {
     fs::remove_all(folder_);
     throw;
   }
+}
+
+// A recorder writes what threads have collected when that pays; we want it now.
+void ServeSource::ask_for_the_rest() noexcept try {
+  if (followed_ || !is_growing_ || counters_.process == 0) return;
+  const int process = static_cast<int>(counters_.process);
+  if (std::getenv("XDG_RUNTIME_DIR") && read_live_process(process)) ask_live_process(process, "flush", 1);
+} catch (const std::exception&) {  // Then it comes later.
 }
 
 bool ServeSource::has_changed() {
@@ -96,6 +111,7 @@ bool ServeSource::has_changed() {
 void ServeSource::refresh() {
   const auto begin = Clock::now();
   if (begin < next_) return;
+  ask_for_the_rest();
   if (has_changed()) read();
   next_ = Clock::now() + std::max<Clock::duration>(std::chrono::milliseconds(500), 4 * (Clock::now() - begin));
 }

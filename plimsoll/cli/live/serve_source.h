@@ -4,7 +4,8 @@
 //   source.refresh();                          // reads the file again when it has changed, at most every half second
 //   source.data();                             // what the page shows, nullptr while there is nothing yet
 //
-// A process is asked to record into a folder of our own, which is removed at the end with the recording.
+// A process that records already is followed in its file; else it is asked to record into a folder of our own, which is
+// removed at the end with the recording.
 #pragma once
 
 #include <chrono>
@@ -36,6 +37,7 @@ class ServeSource {
 
  private:
   void follow(int process);
+  void ask_for_the_rest() noexcept;
   bool has_changed();
   void read();
 

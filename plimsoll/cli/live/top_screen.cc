@@ -198,9 +198,9 @@ void add_section(const LiveCounters& process, TopSection section, const TopView&
 
 void add_list(const std::vector<LiveCounters>& processes, const TopView& view, Lines& lines) {
   const std::size_t names = name_width(processes);
-  lines.add(fmt::format("{:>7} {} {:>8} {:>10} {:>10} {:>10}  {} {}", "PID", padded("NAME", names), "STEP", "USED",
-                        "PEAK", "RESERVED", padded("NEAREST LIMIT", kBar + (view.unicode ? 0 : 2)),
-                        padded("", 18) + padded("OF", 18) + "MOSTLY"),
+  const std::size_t limit = kBar + (view.unicode ? 0 : 2) + 18;  // The bar, and the text after it.
+  lines.add(fmt::format("{:>7} {} {:>8} {:>10} {:>10} {:>10}  {}  {}  MOSTLY", "PID", padded("NAME", names), "STEP",
+                        "USED", "PEAK", "RESERVED", padded("NEAREST LIMIT", limit), padded("OF", 16)),
             kBold);
   for (const LiveCounters& process : processes) add_process(process, names, view, lines);
 }

@@ -250,6 +250,17 @@ void TraceRecorder::flush() {
   session_->require_written();
 }
 
+std::filesystem::path flush_recorded_stream() {
+  Recording& recording = Recording::instance();
+  const std::lock_guard lock(recording.mutex);
+  if (recording.number == 0 || recording.session->options().mode != TraceMode::kStream) return {};
+  {
+    const StopThreads stopped;
+    recording.session->flush_all();
+  }
+  return std::filesystem::absolute(recording.session->options().path);
+}
+
 TraceCounters TraceRecorder::counters() const {
   const std::lock_guard lock(Recording::instance().mutex);
   const StopThreads stopped;

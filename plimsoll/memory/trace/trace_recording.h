@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <filesystem>
 #include <mutex>
 
 #include "plimsoll/base/api.h"
@@ -82,5 +83,8 @@ void record_event(Add&& add) noexcept {
 
 // For rare events whose names may be new: always with the lock.
 void record_with_lock(FunctionRef<void(TraceSession& session, TraceBuffer& buffer, std::int64_t time)> add) noexcept;
+
+// The file of the stream that is being recorded, with every event up to now in its partial file; "" when there is none.
+std::filesystem::path flush_recorded_stream();
 
 }  // namespace plimsoll::internal

@@ -324,7 +324,9 @@ TEST(DistributedFit, AnErrorInOneRankIsThrownInAllAndNothingHasChanged) {
       text = error.what();
     }
     EXPECT_THAT(text, HasSubstr("file x: damaged"));
-    if (job.rank() != 1) EXPECT_THAT(text, HasSubstr("rank 1 (host "));
+    if (job.rank() != 1) {
+      EXPECT_THAT(text, HasSubstr("rank 1 (host "));
+    }
     EXPECT_EQ(model.optimizer().step(), 1);
     loaded = 10;
     model.fit(data, {.verbose = 0, .distributed = {.job = &job, .slices = 4}});  // And it can go on.
@@ -379,8 +381,12 @@ TEST(DistributedFit, ARankThatStandsStillIsUnavailable) {
           text = error.what();
         }
         ++gave_up;
-        if (job.rank() == 0) EXPECT_THAT(text, HasSubstr("rank 1 (host "));
-        if (job.rank() == 0) EXPECT_THAT(text, HasSubstr("did not answer for 0.3 s in step 2"));
+        if (job.rank() == 0) {
+          EXPECT_THAT(text, HasSubstr("rank 1 (host "));
+        }
+        if (job.rank() == 0) {
+          EXPECT_THAT(text, HasSubstr("did not answer for 0.3 s in step 2"));
+        }
       },
       std::chrono::milliseconds(300));
 }

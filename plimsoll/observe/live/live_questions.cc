@@ -25,6 +25,7 @@
 #include "plimsoll/memory/arena.h"
 #include "plimsoll/memory/arena_list.h"
 #include "plimsoll/memory/trace/trace_recorder.h"
+#include "plimsoll/memory/trace/trace_recording.h"
 
 namespace plimsoll {
 namespace {
@@ -188,6 +189,10 @@ struct LiveQuestions::State {
     const std::size_t space = std::min(line.find(' '), line.size());
     const std::string word = line.substr(0, space), rest = line.substr(std::min(space + 1, line.size()));
     if (word == "trim" && rest.empty()) return answer_trim();
+    if (word == "flush" && rest.empty()) {
+      const std::string path = flush_recorded_stream().string();
+      return json_text(Json{{"recording", path.empty() ? Json(nullptr) : Json(path)}});
+    }
     if (word == "holders") {
       const auto most = rest.empty() ? std::optional<std::size_t>(10) : number_in<std::size_t>(rest);
       if (most) return answer_holders(*most);

@@ -2,6 +2,7 @@
 //
 //   holders 10            who holds: the largest groups of live blocks by operation, scope and category
 //   trim                  gives free pages back to the system; answers how many bytes
+//   flush                 which trace is being recorded, and brings its partial file up to date
 //   record PATH SECONDS   records a trace into the new file PATH for so long, then answers
 //   follow PATH           records until the asker closes the connection; PATH.partial grows meanwhile
 //

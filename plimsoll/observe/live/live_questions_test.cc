@@ -113,6 +113,15 @@ TEST_F(LiveQuestionsTest, AFollowedTraceGrowsWhileItIsRecorded) {
   EXPECT_TRUE(read_trace_file(path).complete);
 }
 
+TEST_F(LiveQuestionsTest, FlushWhatIsBeingRecorded) {
+  EXPECT_EQ(ask_live_process(getpid(), "flush"), "{\"recording\":null}");
+  const std::string path = folder.path() / "own.trace";
+  const TraceRecorder recorder({.path = path});
+  for (int i = 0; i < 10; ++i) arena.give(arena.take(64_KiB, {}));
+  EXPECT_EQ(parse_json(ask_live_process(getpid(), "flush"))["recording"], path);
+  EXPECT_GE(read_trace_file(path + ".partial").events.size(), 20u);
+}
+
 TEST_F(LiveQuestionsTest, RefuseWhatTheyDoNotUnderstand) {
   EXPECT_THAT(refused("dance"), HasSubstr("unknown question"));
   EXPECT_THAT(refused(""), HasSubstr("unknown question"));

@@ -130,6 +130,7 @@ LiveView::LiveView(const LiveOptions& options) {
     throw FailedPrecondition(fmt::format("live: this process publishes in \"{}\" already; keep one LiveView",
                                          current.file->path().string()));
   state_ = std::make_unique<State>(options);
+  state_->publish(process_memory(), false);
   const BlockSignals blocked;
   state_->questions = std::make_unique<LiveQuestions>(state_->file.folder(), state_->process);
   state_->monitor = std::make_unique<MemoryMonitor>(
