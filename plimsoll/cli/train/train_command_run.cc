@@ -9,6 +9,7 @@
 
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/cli/command.h"
 #include "plimsoll/cli/program_failure.h"
 #include "plimsoll/cli/train/train_command_data.h"
 #include "plimsoll/cli/train/train_command_outputs.h"
@@ -82,8 +83,9 @@ class TrainRun {
     } catch (const Unavailable& error) {
       end_job(error);
       throw;
-    } catch (...) {  // All ranks have it.
+    } catch (const std::exception& error) {  // All ranks have it; the first one prints a document.
       job_->leave();
+      if (!is_first()) throw Exit{fail(failure_of(error), false)};
       throw;
     }
     return std::move(outcome_);
