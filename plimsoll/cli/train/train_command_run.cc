@@ -9,6 +9,7 @@
 
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/cli/command.h"
 #include "plimsoll/cli/program_failure.h"
 #include "plimsoll/cli/train/train_command_data.h"
 #include "plimsoll/cli/train/train_command_outputs.h"
@@ -82,8 +83,9 @@ class TrainRun {
     } catch (const Unavailable& error) {
       end_job(error);
       throw;
-    } catch (...) {  // All ranks have it.
+    } catch (const std::exception& error) {  // All ranks have it; the first one prints a document.
       job_->leave();
+      if (!is_first()) throw Exit{fail(failure_of(error), false)};
       throw;
     }
     return std::move(outcome_);
@@ -133,6 +135,7 @@ class TrainRun {
     if (!model_path_.empty()) model_.emplace(load_layers_model(model_path_));
     is_csv(arguments_.data) ? open_table() : open_arrays();
     if (columns_.is_set()) static_cast<void>(columns_.to_json());  // What cannot be kept is refused before training.
+    if (job_ && is_first() && checkpoints_.is_set()) describe_checkpoints();  // Before state is spread.
   }
 
   // Where it begins, and where it leaves what it makes.
@@ -272,12 +275,15 @@ class TrainRun {
     return list;
   }
 
-  void checkpoint(int epoch) {
+  // What --resume needs beside the weights.
+  void describe_checkpoints() {
     const std::string model = (fs::path(checkpoints_.folder()) / "model.json").string();
-    if (epoch == first_epoch_ && is_first()) {
-      if (columns_.is_set()) columns_.save(checkpoints_.folder());
-      if (!fs::exists(model)) write_topology(*model_, model, true);
-    }
+    if (columns_.is_set()) columns_.save(checkpoints_.folder());
+    if (!fs::exists(model)) write_topology(*model_, model, true);
+  }
+
+  void checkpoint(int epoch) {
+    if (epoch == first_epoch_ && !job_) describe_checkpoints();
     const std::string path = checkpoints_.path(epoch + 1 - first_epoch_ + std::max(first_epoch_, checkpoints_.last()));
     model_->save_weights(path);
     outcome_.checkpoint = path;
