@@ -78,6 +78,7 @@ golden:
 	@tools/golden
 
 full: lint test asan tsan clang
+	@PLIMSOLL_MORE_PROGRAMS=20 build/graph_test --gtest_brief=1 --gtest_filter='*.GivesTheSameBytesWithinEveryBudget'
 	@tools/check_headers
 	@tools/check_kills
 	@tools/check_tidy

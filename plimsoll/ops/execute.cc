@@ -151,7 +151,7 @@ Tensor take_over(const Op& op, const Tensor& over, const Shape& shape, DType dty
   if (domain && context.category != Category::kGradients)
     book.record(*domain, op, inputs, outputs, old.value, op.cost(specs, out));
   else if (domain)
-    evict::note_work(*domain, op.cost(specs, out));
+    book.offer(*domain, outputs, op.cost(specs, out));
   if (context.interceptor) context.interceptor->executed(op, inputs, outputs);
 }
 

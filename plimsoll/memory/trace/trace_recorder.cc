@@ -250,7 +250,7 @@ void TraceRecorder::flush() {
   session_->require_written();
 }
 
-std::filesystem::path flush_recorded_stream() {
+std::filesystem::path internal::flush_recorded_stream() {
   Recording& recording = Recording::instance();
   const std::lock_guard lock(recording.mutex);
   if (recording.number == 0 || recording.session->options().mode != TraceMode::kStream) return {};
