@@ -15,6 +15,7 @@
 #include "plimsoll/io/event_reader.h"
 #include "plimsoll/io/npz.h"
 #include "plimsoll/io/safetensors.h"
+#include "plimsoll/model/onnx/onnx_inspect.h"
 
 namespace plimsoll {
 namespace {
@@ -92,6 +93,15 @@ Inspection inspect_npz(const fs::path& path) {
   return result;
 }
 
+Inspection inspect_onnx(const fs::path& path) {
+  const OnnxDescription found = describe_onnx(path);
+  Inspection result{.file = path.native(), .kind = "ONNX model"};
+  for (const OnnxDescription::Tensor& tensor : found.tensors)
+    result.tensors.push_back({tensor.name, tensor.dtype, tensor.shape, tensor.bytes, "none"});
+  result.metadata = found.facts;
+  return result;
+}
+
 Inspection inspect_npy(const fs::path& path) {
   const NpyEntry entry = npy_entry(path);
   Inspection result{.file = path.native(), .kind = "npy"};
@@ -141,6 +151,7 @@ Inspection inspect(const fs::path& path) {
   if (path.filename().native().find("tfevents") != std::string::npos) return inspect_events(path);
   if (head == std::string_view("PLMTRACE", 8) || path.extension() == ".trace") return inspect_trace(path);
   if (path.extension() == ".json") return inspect_layers_model(path);
+  if (path.extension() == ".onnx") return inspect_onnx(path);
   if (path.extension() == ".safetensors") return inspect_safetensors(path);
   if (head.starts_with("PK\3\4") || head.starts_with("PK\5\6") || path.extension() == ".npz") return inspect_npz(path);
   if (head.starts_with("\x93NUMPY")) return inspect_npy(path);
@@ -149,7 +160,8 @@ Inspection inspect(const fs::path& path) {
   } catch (const NotFound&) {
   }
   throw InvalidArgument(
-      fmt::format("inspect: \"{}\" is neither a checkpoint, an event file, safetensors, npz nor npy", path.native()));
+      fmt::format("inspect: \"{}\" is neither a checkpoint, an event file, safetensors, npz, npy nor an ONNX model",
+                  path.native()));
 }
 
 }  // namespace plimsoll

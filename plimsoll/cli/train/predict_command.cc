@@ -12,6 +12,7 @@
 #include "plimsoll/base/json.h"
 #include "plimsoll/cli/command.h"
 #include "plimsoll/cli/option_checks.h"
+#include "plimsoll/cli/train/onnx_files.h"
 #include "plimsoll/cli/train/table_columns.h"
 #include "plimsoll/cli/train/train_command_data.h"
 #include "plimsoll/cli/train/training_choice.h"
@@ -155,6 +156,11 @@ void print_json(const Model& model, const std::vector<Tensor>& outputs, const Ar
 }
 
 void predict(const Arguments& arguments) {
+  if (is_onnx(arguments.model)) {
+    if (!arguments.weights.empty() || !arguments.spill.empty() || !arguments.columns_file.empty())
+      throw InvalidArgument("predict: an ONNX file takes neither --weights, --columns nor --spill; leave them out");
+    return predict_onnx({arguments.model, arguments.input, arguments.out, arguments.budget, arguments.json});
+  }
   require_budget_to_spill(arguments.spill, arguments.budget);
   std::optional<Budget> budget;
   std::optional<BudgetScope> scope;
@@ -198,8 +204,8 @@ void predict(const Arguments& arguments) {
 
 void add_predict_command(CommandLine& app) {
   auto arguments = std::make_shared<Arguments>();
-  Command command(app, "predict", "Ask a Layers model; its answers go to standard output as CSV");
-  command.option("MODEL", arguments->model, "model.json").required().value("FILE");
+  Command command(app, "predict", "Ask a Layers model, whose answers go to standard output as CSV, or an ONNX model");
+  command.option("MODEL", arguments->model, "model.json, or a file .onnx").required().value("FILE");
   command.option("--input", arguments->input, "A CSV, npy, npz or JSON file; columns beyond the inputs are ignored")
       .required()
       .value("FILE");
@@ -218,7 +224,8 @@ void add_predict_command(CommandLine& app) {
   command.flag("--initialize", arguments->initialize, "Take random weights for a model that has none");
   command.notes(
       "Ends with 3 when it does not fit the budget. A model that was trained with --look-back N answers each N rows "
-      "after one another; the last answer is about what follows the file.\n"
+      "after one another; the last answer is about what follows the file. An ONNX model is run once on whole inputs: "
+      "--input is an npz with its inputs by name, --out another with its outputs.\n"
       "Example:\n"
       "  plimsoll predict prices-trained/model.json --input prices.csv --out answers.csv");
   command.run([arguments] { predict(*arguments); });

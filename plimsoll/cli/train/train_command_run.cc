@@ -9,8 +9,10 @@
 
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/make_directories.h"
 #include "plimsoll/cli/command.h"
 #include "plimsoll/cli/program_failure.h"
+#include "plimsoll/cli/train/onnx_files.h"
 #include "plimsoll/cli/train/train_command_data.h"
 #include "plimsoll/cli/train/train_command_outputs.h"
 #include "plimsoll/device/config.h"
@@ -20,6 +22,7 @@
 #include "plimsoll/model/data/plural.h"
 #include "plimsoll/model/keras/layers_model.h"
 #include "plimsoll/model/model.h"
+#include "plimsoll/model/onnx/save_onnx.h"
 #include "plimsoll/model/training/callbacks.h"
 #include "plimsoll/observe/report_page.h"
 
@@ -132,7 +135,8 @@ class TrainRun {
       outcome_.trace = fs::path(arguments_.report).replace_extension(extension).string();
       recorder_.emplace(TraceOptions{.path = outcome_.trace});
     }
-    if (!model_path_.empty()) model_.emplace(load_layers_model(model_path_));
+    if (!model_path_.empty())
+      model_.emplace(is_onnx(model_path_) ? load_onnx(model_path_) : load_layers_model(model_path_));
     is_csv(arguments_.data) ? open_table() : open_arrays();
     if (columns_.is_set()) static_cast<void>(columns_.to_json());  // What cannot be kept is refused before training.
     if (job_ && is_first() && checkpoints_.is_set()) describe_checkpoints();  // Before state is spread.
@@ -279,7 +283,7 @@ class TrainRun {
   void describe_checkpoints() {
     const std::string model = (fs::path(checkpoints_.folder()) / "model.json").string();
     if (columns_.is_set()) columns_.save(checkpoints_.folder());
-    if (!fs::exists(model)) write_topology(*model_, model, true);
+    if (!fs::exists(model) && !is_onnx(model_path_)) write_topology(*model_, model, true);
   }
 
   void checkpoint(int epoch) {
@@ -321,7 +325,13 @@ class TrainRun {
   void save() {
     if (!is_first() && !arguments_.shard_optimizer) return;
     outcome_.out = !arguments_.out.empty() ? arguments_.out : is_first() ? usual_out() : "";
-    save_layers_model(*model_, outcome_.out, {.include_optimizer = true});
+    if (is_onnx(model_path_)) {
+      if (!is_first()) return;
+      make_directories(outcome_.out);
+      save_onnx(*model_, fs::path(outcome_.out) / "model.onnx");
+    } else {
+      save_layers_model(*model_, outcome_.out, {.include_optimizer = true});
+    }
     if (columns_.is_set() && is_first()) columns_.save(outcome_.out);
   }
   void save_after_error() {

@@ -6,12 +6,19 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/json.h"
 #include "plimsoll/cli/option_checks.h"
+#include "plimsoll/model/onnx/onnx_inspect.h"
 
 namespace plimsoll {
 namespace {
 
 // What the last layer does tells what its outputs are. The document was read as a model before.
 std::string usual_loss(const std::string& path) {
+  if (path.ends_with(".onnx")) {
+    const std::string last = describe_onnx(path).last_operator;
+    return last == "Softmax"   ? "sparse_categorical_crossentropy"
+           : last == "Sigmoid" ? "binary_crossentropy"
+                               : "mean_squared_error";
+  }
   const auto document = parse_json(read_file(path, std::size_t{1} << 30));
   const auto& topology = document.contains("modelTopology") ? document["modelTopology"] : document;
   const auto& model = topology.contains("model_config") ? topology["model_config"] : topology;
