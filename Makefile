@@ -17,6 +17,7 @@ help:
 build:
 	@tools/setup build test
 	@tools/setup page || echo "make: building without the page of reports"
+	@tools/setup opencl || echo "make: building without OpenCL devices, or without one for this processor"
 	@cmake --preset default >/dev/null
 	@$(BUILD) build -j$(JOBS)
 
@@ -32,6 +33,7 @@ python wheel: build
 demo:
 	@tools/setup build test
 	@tools/setup page || echo "make: building without the page of reports"
+	@tools/setup opencl || echo "make: building without OpenCL devices, or without one for this processor"
 	@cmake --preset default >/dev/null
 	@$(BUILD) build -j$(JOBS) --target plimsoll_program
 	@build/plimsoll demo --out build/demo

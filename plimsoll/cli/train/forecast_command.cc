@@ -22,7 +22,7 @@ struct Options {
   std::string model;
   std::size_t batch = 32;
   TrainingChoice choice;
-  std::string budget, spill, svg;
+  std::string budget, device, spill, svg;
   bool json = false;
 };
 
@@ -94,6 +94,7 @@ void print_text(const MemoryForecast& forecast, const Options& options, bool fit
 }
 
 void run(const Options& options) {
+  const auto there = work_on(options.device);
   Model model = load_layers_model(options.model, {.weights = false});
   compile(model, options.model, options.choice);
   const MemoryForecast forecast = model.forecast({.batch_size = options.batch, .spill = options.spill});
@@ -125,6 +126,7 @@ void add_forecast_command(CommandLine& app) {
   command.option("--budget", options->budget, "Bytes there are, as 24MiB; left out: the device's")
       .check(size_check())
       .value("SIZE");
+  add_device_option(command, options->device);
   add_spill_option(command, options->spill);
   command.option("--svg", options->svg, "Draw budgets against the time of a step").value("FILE");
   command.flag("--json", options->json, "Print one JSON document");

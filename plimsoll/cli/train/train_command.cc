@@ -72,6 +72,7 @@ void print_text(const TrainArguments& arguments, const TrainOutcome& outcome) {
 
 void run(const TrainArguments& arguments) {
   require_budget_to_spill(arguments.spill, arguments.budget);
+  const auto there = work_on(arguments.device);
   const TrainOutcome outcome = train(arguments);
   arguments.json ? print_json(arguments, outcome) : print_text(arguments, outcome);
   std::fflush(stdout);
@@ -110,6 +111,7 @@ void add_training_options(Command& command, TrainArguments& arguments) {
               "does not fit recomputes")
       .check(size_check())
       .value("SIZE");
+  add_device_option(command, arguments.device);
   add_spill_option(command, arguments.spill);
   command
       .option("--max-slowdown", arguments.max_slowdown,
