@@ -18,6 +18,7 @@ build:
 	@tools/setup build test
 	@tools/setup page || echo "make: building without the page of reports"
 	@tools/setup mpi || echo "make: building without the adapter for MPI"
+	@tools/setup opencl || echo "make: building without OpenCL devices, or without one for this processor"
 	@cmake --preset default >/dev/null
 	@$(BUILD) build -j$(JOBS)
 
@@ -34,6 +35,7 @@ demo:
 	@tools/setup build test
 	@tools/setup page || echo "make: building without the page of reports"
 	@tools/setup mpi || echo "make: building without the adapter for MPI"
+	@tools/setup opencl || echo "make: building without OpenCL devices, or without one for this processor"
 	@cmake --preset default >/dev/null
 	@$(BUILD) build -j$(JOBS) --target plimsoll_program
 	@build/plimsoll demo --out build/demo

@@ -25,7 +25,7 @@ struct Options {
   std::vector<std::string> shapes;
   std::size_t batch = 32;
   TrainingChoice choice;
-  std::string budget, spill, svg;
+  std::string budget, device, spill, svg;
   bool json = false, predict = false;
   int ranks = 1;
   std::size_t slices = 0;
@@ -130,6 +130,7 @@ void run_prediction(const Options& options) {
 }
 
 void run(const Options& options) {
+  const auto there = work_on(options.device);
   if (options.predict) return run_prediction(options);
   Model model = is_onnx(options.model) ? load_onnx(options.model, {.weights = false})
                                        : load_layers_model(options.model, {.weights = false});
@@ -175,6 +176,7 @@ void add_forecast_command(CommandLine& app) {
   command.option("--budget", options->budget, "Bytes there are, as 24MiB; left out: the device's")
       .check(size_check())
       .value("SIZE");
+  add_device_option(command, options->device);
   add_spill_option(command, options->spill);
   command
       .option("--ranks", options->ranks, "Of a process of a job of so many; largest batches are those of one process")

@@ -29,7 +29,7 @@ namespace plimsoll {
 namespace {
 
 struct Arguments {
-  std::string model, input, budget, spill, weights, out, columns_file;
+  std::string model, input, budget, device, spill, weights, out, columns_file;
   DataOptions columns;
   std::size_t batch = 32;
   bool json = false, initialize = false;
@@ -162,6 +162,7 @@ void predict(const Arguments& arguments) {
     return predict_onnx({arguments.model, arguments.input, arguments.out, arguments.budget, arguments.json});
   }
   require_budget_to_spill(arguments.spill, arguments.budget);
+  const auto there = work_on(arguments.device);
   std::optional<Budget> budget;
   std::optional<BudgetScope> scope;
   if (!arguments.budget.empty()) {
@@ -219,6 +220,7 @@ void add_predict_command(CommandLine& app) {
   add_header_option(command, arguments->columns);
   command.option("--batch", arguments->batch, "Examples at a time").check(at_least(1)).show_default();
   command.option("--budget", arguments->budget, "Bytes that it may take: 64MiB").check(size_check()).value("SIZE");
+  add_device_option(command, arguments->device);
   add_spill_option(command, arguments->spill);
   command.flag("--json", arguments->json, "Print one JSON document and nothing else");
   command.flag("--initialize", arguments->initialize, "Take random weights for a model that has none");

@@ -78,6 +78,7 @@ void run(const TrainArguments& arguments) {
   if (!arguments.distributed && arguments.slices > 0) refuse_usage("--slices", "it needs --distributed");
   if (!arguments.distributed && arguments.shard_optimizer) refuse_usage("--shard-optimizer", "it needs --distributed");
   require_budget_to_spill(arguments.spill, arguments.budget);
+  const auto there = work_on(arguments.device);
   const TrainOutcome outcome = train(arguments);
   if (outcome.rank != 0) throw Exit{outcome.signal == 0 ? 0 : 128 + outcome.signal};  // The first one speaks.
   arguments.json ? print_json(arguments, outcome) : print_text(arguments, outcome);
@@ -117,6 +118,7 @@ void add_training_options(Command& command, TrainArguments& arguments) {
               "does not fit recomputes")
       .check(size_check())
       .value("SIZE");
+  add_device_option(command, arguments.device);
   add_spill_option(command, arguments.spill);
   command
       .option("--max-slowdown", arguments.max_slowdown,

@@ -16,7 +16,7 @@
 namespace plimsoll {
 
 struct TrainArguments {
-  std::string model, data, validation, budget, spill, checkpoint, logdir, report, out, weights, resume;
+  std::string model, data, validation, budget, device, spill, checkpoint, logdir, report, out, weights, resume;
   TrainingChoice choice;
   DataOptions columns;
   int epochs = 10;

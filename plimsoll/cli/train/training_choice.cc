@@ -82,6 +82,17 @@ std::string compile(Model& model, const std::string& path, const TrainingChoice&
   return loss;
 }
 
+void add_device_option(Command& command, std::string& device) {
+  command.option("--device", device, "Where the model is and works: a name of `plimsoll devices`, as OPENCL:0")
+      .value("NAME");
+}
+
+std::optional<DeviceScope> work_on(const std::string& device) {
+  std::optional<DeviceScope> scope;
+  if (!device.empty()) scope.emplace(device);
+  return scope;
+}
+
 void add_spill_option(Command& command, std::string& directory) {
   command
       .option("--spill", directory,
