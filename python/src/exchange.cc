@@ -133,6 +133,13 @@ std::optional<Strided> memory_of(nb::handle object) {
   return buffer_of(object);
 }
 
+// What an object says that its elements are, as an array of NumPy. A frame of pandas has columns of different dtypes.
+nb::object array_of(nb::handle object) {
+  if (nb::hasattr(object, "dtypes") && nb::hasattr(object, "to_numpy"))
+    return nb::module_::import_("plimsoll._support").attr("array_of_frame")(object);
+  return object.attr("__array__")();
+}
+
 pl::Tensor in_dtype(const pl::Tensor& x, const std::optional<pl::DType>& dtype) {
   if (!dtype || *dtype == x.dtype()) return x;
   return computed(x, [&] { return x.cast(*dtype); });
@@ -308,7 +315,7 @@ pl::Tensor import_object(nb::handle object, std::optional<pl::DType> dtype, std:
   // An array of NumPy without a buffer: dates, texts.
   if (nb::hasattr(object, "__array_interface__") && nb::hasattr(object, "dtype")) refuse_format(object, nullptr);
   if (nb::hasattr(object, "__dlpack__")) return from_memory(dlpack_of(object, copy), dtype, copy);
-  if (nb::hasattr(object, "__array__")) return import_object(object.attr("__array__")(), dtype, copy);
+  if (nb::hasattr(object, "__array__")) return import_object(array_of(object), dtype, copy);
   if (nb::isinstance<pl::LayerOutput>(object))
     throw nb::type_error(
         "asarray: a place in a model has no elements; there layers do it, such as pl.layers.Activation(\"relu\") and "
@@ -331,7 +338,7 @@ pl::Tensor borrow_tensor(nb::handle object) {
   if (!is_list(object)) {
     if (auto memory = memory_of(object)) return memory->is_contiguous() ? wrapped(std::move(*memory)) : copied(*memory);
   }
-  if (nb::hasattr(object, "__array__")) return borrow_tensor(object.attr("__array__")());
+  if (nb::hasattr(object, "__array__")) return borrow_tensor(array_of(object));
   return to_tensor(object);
 }
 

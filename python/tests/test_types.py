@@ -69,6 +69,6 @@ def test_mypy_finds_what_is_wrong_and_nothing_else(tmp_path):
     pytest.importorskip("mypy")
     (tmp_path / "program.py").write_text(PROGRAM)
     done = subprocess.run([sys.executable, "-m", "mypy", "program.py"], cwd=tmp_path, capture_output=True, text=True,
-                          env={"MYPYPATH": str(PACKAGE.parent), "PATH": ""})
+                          env={"PATH": "", **({} if PACKAGE.parent.name == "site-packages" else {"MYPYPATH": str(PACKAGE.parent)})})
     errors = [line for line in done.stdout.splitlines() if "error:" in line]
     assert len(errors) == 1 and "program.py:18" in errors[0], done.stdout + done.stderr
