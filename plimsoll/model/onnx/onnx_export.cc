@@ -6,6 +6,7 @@
 
 #include "plimsoll/base/error.h"
 #include "plimsoll/model/keras/config.h"
+#include "plimsoll/model/onnx/onnx_proto.h"
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/movement.h"
 
