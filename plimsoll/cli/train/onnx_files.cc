@@ -7,6 +7,7 @@
 
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/json.h"
 #include "plimsoll/cli/print_document.h"
 #include "plimsoll/cli/train/train_command_data.h"
 #include "plimsoll/device/device_memory.h"

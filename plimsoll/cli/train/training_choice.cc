@@ -88,9 +88,7 @@ void add_device_option(Command& command, std::string& device) {
 }
 
 std::optional<DeviceScope> work_on(const std::string& device) {
-  std::optional<DeviceScope> scope;
-  if (!device.empty()) scope.emplace(device);
-  return scope;
+  return device.empty() ? std::optional<DeviceScope>() : std::optional<DeviceScope>(std::in_place, device);
 }
 
 void add_spill_option(Command& command, std::string& directory) {
