@@ -19,6 +19,7 @@
 #include "plimsoll/io/internal/pinned_bytes.h"
 #include "plimsoll/io/internal/safetensors_header.h"
 #include "plimsoll/io/tree_names.h"
+#include "plimsoll/tensor/host_access.h"
 #include "plimsoll/tensor/make_tensor.h"
 
 namespace plimsoll {
@@ -108,7 +109,8 @@ Tensor SafetensorsFile::read(std::string_view name) const {
   Tensor tensor = make_tensor({.op = "LoadSafetensors", .category = Category::kParameters}, found.shape, *found.dtype,
                               current_device());
   if (found.size == 0) return tensor;
-  const std::span<std::byte> bytes(writable(tensor).bytes(), static_cast<std::size_t>(found.size));
+  const HostWrite written(tensor);
+  const std::span<std::byte> bytes(written.bytes(), static_cast<std::size_t>(found.size));
   file_->read(found.offset, bytes);
   if (found.dtype == boolean) make_bools(bytes);
   return tensor;
@@ -126,7 +128,7 @@ Tensor SafetensorsFile::map(std::string_view name) const {
                           static_cast<off_t>(found.offset - before));
   if (base == MAP_FAILED) throw_system_error("file", file_->name(), "map", errno);
   StorageRef storage =
-      Storage::wrap(current_device(), static_cast<std::byte*>(base) + before, static_cast<std::size_t>(found.size),
+      Storage::wrap(current_host_device(), static_cast<std::byte*>(base) + before, static_cast<std::size_t>(found.size),
                     [base, bytes](void*) { munmap(base, bytes); });
   return make_tensor_on(std::move(storage), 0, found.shape, *found.dtype,
                         {.op = "MapSafetensors", .category = Category::kParameters});
