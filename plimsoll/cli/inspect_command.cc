@@ -85,8 +85,9 @@ void add_inspect_command(CommandLine& line) {
     bool json = false;
   };
   auto options = std::make_shared<Options>();
-  Command command(line, "inspect",
-                  "Show what is in a checkpoint, event file, safetensors, npz or npy, and verify its checksums");
+  Command command(
+      line, "inspect",
+      "Show what is in a checkpoint, event file, safetensors, .keras, .h5, npz or npy, and verify its checksums");
   command.option("FILE", options->path, "The file; for a checkpoint its prefix, one of its files or its folder")
       .required()
       .value("");

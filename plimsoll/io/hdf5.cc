@@ -4,9 +4,9 @@
 
 #include "plimsoll/base/atomic_file.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/io/hdf5_writer.h"
 #include "plimsoll/io/internal/file_mapping.h"
 #include "plimsoll/io/internal/hdf5_data.h"
-#include "plimsoll/io/hdf5_writer.h"
 #include "plimsoll/io/tree_names.h"
 #include "plimsoll/tensor/make_tensor.h"
 
@@ -85,8 +85,8 @@ bool Hdf5File::has_text(std::string_view object, std::string_view attribute) con
 }
 const std::vector<std::string>& Hdf5File::texts(std::string_view object, std::string_view attribute) const {
   if (!has_text(object, attribute))
-    throw NotFound(fmt::format("file \"{}\": \"{}\" has no attribute \"{}\" with text", file_->name(), object,
-                               attribute));
+    throw NotFound(
+        fmt::format("file \"{}\": \"{}\" has no attribute \"{}\" with text", file_->name(), object, attribute));
   return find(object)->attributes.at(std::string(attribute));
 }
 const std::string& Hdf5File::text(std::string_view object, std::string_view attribute) const {

@@ -12,7 +12,7 @@
 #include "plimsoll/cli/train/forecast_picture.h"
 #include "plimsoll/cli/train/training_choice.h"
 #include "plimsoll/device/device_memory.h"
-#include "plimsoll/model/keras/layers_model.h"
+#include "plimsoll/model/keras/keras_file.h"
 #include "plimsoll/model/model.h"
 
 namespace plimsoll {
@@ -94,7 +94,7 @@ void print_text(const MemoryForecast& forecast, const Options& options, bool fit
 }
 
 void run(const Options& options) {
-  Model model = load_layers_model(options.model, {.weights = false});
+  Model model = load_model(options.model, {.weights = false, .compile = options.choice.loss.empty()});
   compile(model, options.model, options.choice);
   const MemoryForecast forecast = model.forecast({.batch_size = options.batch, .spill = options.spill});
   const std::size_t budget = options.budget.empty() ? memory_stats().bytes_limit : parse_bytes(options.budget);
@@ -119,7 +119,9 @@ void add_forecast_command(CommandLine& app) {
   auto options = std::make_shared<Options>();
   Command command(app, "forecast",
                   "Say what training a Layers model takes, without running it; exit 3 when it does not fit the budget");
-  command.option("MODEL", options->model, "model.json, as TensorFlow.js saves it").required().value("FILE");
+  command.option("MODEL", options->model, "model.json as TensorFlow.js saves it, .keras or .h5")
+      .required()
+      .value("FILE");
   command.option("--batch", options->batch, "Examples in a batch").required().check(at_least(1));
   add_training_choice(command, options->choice);
   command.option("--budget", options->budget, "Bytes there are, as 24MiB; left out: the device's")

@@ -13,6 +13,7 @@
 #include "plimsoll/device/config.h"
 #include "plimsoll/memory/trace/trace_recorder.h"
 #include "plimsoll/model/data/plural.h"
+#include "plimsoll/model/keras/keras_file.h"
 #include "plimsoll/model/keras/layers_model.h"
 #include "plimsoll/model/model.h"
 #include "plimsoll/model/training/callbacks.h"
@@ -70,7 +71,7 @@ class TrainRun {
       outcome_.trace = fs::path(arguments_.report).replace_extension(".trace").string();
       recorder_.emplace(TraceOptions{.path = outcome_.trace});
     }
-    if (!model_path_.empty()) model_.emplace(load_layers_model(model_path_));
+    if (!model_path_.empty()) model_.emplace(load_model(model_path_, {.compile = choice_.loss.empty()}));
     is_csv(arguments_.data) ? open_table() : open_arrays();
     if (columns_.is_set()) static_cast<void>(columns_.to_json());  // What cannot be kept is refused before training.
     fit();
@@ -98,6 +99,8 @@ class TrainRun {
     outcome_.first_epoch = first_epoch_ + 1;
   }
 
+  static bool is_keras_name(const std::string& name) { return fs::path(name).extension() == ".keras"; }
+
   std::string usual_out() const {
     const std::string& from = !arguments_.model.empty() ? arguments_.model : arguments_.data;
     return free_folder(trained_name(from));
@@ -105,7 +108,10 @@ class TrainRun {
 
   void check_outputs() const {
     const std::string out = arguments_.out.empty() ? usual_out() : arguments_.out;
-    require_writable_folder("--out", out);
+    if (is_keras_name(out))
+      require_writable_file("--out", out);
+    else
+      require_writable_folder("--out", out);
     if (checkpoints_.is_set()) require_writable_folder("--checkpoint", checkpoints_.folder());
     if (!arguments_.logdir.empty()) require_writable_folder("--logdir", arguments_.logdir);
     if (!arguments_.report.empty()) require_writable_file("--report", arguments_.report);
@@ -250,6 +256,11 @@ class TrainRun {
 
   void save() {
     outcome_.out = arguments_.out.empty() ? usual_out() : arguments_.out;
+    if (is_keras_name(outcome_.out)) {
+      save_keras(*model_, outcome_.out);
+      if (columns_.is_set()) columns_.save(fs::absolute(outcome_.out).parent_path().string());
+      return;
+    }
     save_layers_model(*model_, outcome_.out, {.include_optimizer = true});
     if (columns_.is_set()) columns_.save(outcome_.out);
   }
