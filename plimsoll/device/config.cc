@@ -8,6 +8,7 @@
 
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/device/device_kind.h"
 #include "plimsoll/device/device_name.h"
 #include "plimsoll/device/runtime.h"
 
@@ -26,7 +27,9 @@ bool is_of_type(const std::string& type, std::string_view wanted) {
 PhysicalDevice known(std::string_view function, const PhysicalDevice& device) {
   std::string name = device.name, names;
   try {
-    name = parse_device_name(device.name).text();
+    const DeviceName parsed = parse_device_name(device.name);
+    name = parsed.text();
+    if (!runtime().started()) want_devices(parsed.type);
   } catch (const InvalidArgument&) {  // Then it is unknown, too.
   }
   for (PhysicalDevice& physical : find_physical_devices()) {
@@ -94,6 +97,7 @@ void change_device(std::string_view function, const PhysicalDevice& device, F&& 
 }  // namespace
 
 std::vector<PhysicalDevice> list_physical_devices(std::string_view type) {
+  want_devices(type.empty() ? "" : device_type(type));
   std::vector<PhysicalDevice> devices = find_physical_devices();
   std::erase_if(devices, [&](const PhysicalDevice& device) { return !is_of_type(device.type, type); });
   return devices;
@@ -176,6 +180,7 @@ std::vector<LogicalDeviceConfiguration> get_logical_device_configuration(const P
 }
 
 std::vector<LogicalDevice> list_logical_devices(std::string_view type) {
+  if (!runtime().started()) want_devices(type.empty() ? "" : device_type(type));
   std::vector<LogicalDevice> devices;
   for (const auto& device : runtime().devices())
     if (is_of_type(device->properties().type, type)) devices.push_back(device->properties());

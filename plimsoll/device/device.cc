@@ -2,18 +2,19 @@
 
 #include <utility>
 
-#include "plimsoll/memory/pages/host_page_source.h"
+#include "plimsoll/device/host_backend.h"
 
 namespace plimsoll {
 
-Device::Device(LogicalDevice properties, bool growth, bool charge_overhead)
+Device::Device(LogicalDevice properties, bool growth, bool charge_overhead, std::unique_ptr<DeviceBackend> backend)
     : properties_(std::move(properties)),
       growth_(growth),
-      pages_(std::make_unique<HostPageSource>()),
-      arena_(*pages_, {.name = properties_.name,
-                       .limit = properties_.memory_limit,
-                       .growth = growth,
-                       .charge_overhead = charge_overhead}) {}
+      is_host_(!backend || dynamic_cast<HostBackend*>(backend.get()) != nullptr),
+      backend_(backend ? std::move(backend) : std::make_unique<HostBackend>()),
+      arena_(backend_->pages(), {.name = properties_.name,
+                                 .limit = properties_.memory_limit,
+                                 .growth = growth,
+                                 .charge_overhead = charge_overhead}) {}
 
 PmrResource& Device::pmr_resource() {
   if (PmrResource* const made = pmr_.load(std::memory_order_acquire)) return *made;

@@ -9,6 +9,7 @@
 
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/device/device_kind.h"
 #include "plimsoll/device/device_name.h"
 #include "plimsoll/device/runtime.h"
 
@@ -105,6 +106,14 @@ bool limit_counts(const Settings& settings) {
 }
 
 }  // namespace
+
+void want_visible_devices() {
+  const char* const value = std::getenv(kVisibleDevices);
+  const std::string_view text = value ? value : "";
+  for (const DeviceKind& kind : device_kinds())
+    for (const std::string& type : kind.types)
+      if (device_type(text).find(type + ":") != std::string::npos) want_devices(type);
+}
 
 DeviceEnvironment read_device_environment(const std::vector<PhysicalDevice>& machine) {
   return {.memory_limit = read(kMemoryLimit, parse_limit),

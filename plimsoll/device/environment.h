@@ -30,6 +30,7 @@ struct DeviceEnvironment {
   std::optional<std::size_t> memory_limit;
   std::optional<std::vector<std::string>> visible;  // Names of physical devices, CPU:0 among them.
 };
+void want_visible_devices();  // Devices that PLIMSOLL_VISIBLE_DEVICES names are looked for; see want_devices().
 DeviceEnvironment read_device_environment(const std::vector<PhysicalDevice>& machine);
 
 struct ProcessEnvironment {

@@ -7,6 +7,7 @@
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/log.h"
+#include "plimsoll/device/device_kind.h"
 #include "plimsoll/device/device_name.h"
 #include "plimsoll/device/device_scope.h"
 #include "plimsoll/device/environment.h"
@@ -20,6 +21,16 @@ std::string names_of(const Runtime::Devices& devices) {
   return names.empty() ? "none is visible; see config::set_visible_devices" : names;
 }
 
+// Of a device that the machine has, but that nobody had asked for when the runtime started.
+std::string late_note(const std::string& name) {
+  for (const DeviceKind& kind : device_kinds())
+    if (kind.waits_to_be_asked)
+      for (const std::string& type : kind.types)
+        if (name.starts_with(type + ":") && !is_looked_for(kind))
+          return " (it was not looked for: name it, or list the devices, before the first tensor)";
+  return "";
+}
+
 std::atomic<const TensorHooks*> tensor_hooks{nullptr};
 
 // What a hook returns, 0 when it is not set.
@@ -30,7 +41,7 @@ std::size_t ask(std::size_t (*TensorHooks::*hook)()) {
 
 Device* host_of(const Runtime::Devices& devices) noexcept {
   for (const auto& device : devices)
-    if (device->properties().type == "CPU") return device.get();
+    if (device->is_host()) return device.get();
   return devices.empty() ? nullptr : devices.front().get();
 }
 
@@ -77,10 +88,13 @@ const Runtime::Devices& Runtime::start() {
 std::unique_ptr<Runtime::Devices> Runtime::make_devices(std::vector<std::string>& warnings) const {
   auto devices = std::make_unique<Devices>();
   const DefaultLimit left = default_memory_limit();
+  want_visible_devices();
   const std::vector<PhysicalDevice> machine = find_physical_devices();
   const DeviceEnvironment environment = read_device_environment(machine);
   for (LogicalDevicePlan& plan : plan_logical_devices(settings_, machine, left, warnings, environment)) {
-    devices->push_back(std::make_unique<Device>(std::move(plan.device), plan.growth, settings_.charge_overhead));
+    auto backend = make_backend(plan.device.physical_device);
+    devices->push_back(
+        std::make_unique<Device>(std::move(plan.device), plan.growth, settings_.charge_overhead, std::move(backend)));
     const Device& made = *devices->back();
     devices->back()->arena().set_deferred_release(settings_.deferred_release);
     devices->back()->arena().set_overhead_trimmer(&Runtime::trim_tensors);
@@ -95,6 +109,7 @@ std::unique_ptr<Runtime::Devices> Runtime::make_devices(std::vector<std::string>
 }
 
 Device& Runtime::device(std::string_view name) {
+  if (!name.empty() && !started()) want_devices(parse_device_name(name).type);
   const Devices& all = devices();
   if (name.empty()) {
     if (all.empty()) throw NotFound("device: none is visible; see config::set_visible_devices");
@@ -106,7 +121,14 @@ Device& Runtime::device(std::string_view name) {
   const std::string wanted = parse_device_name(name).text();
   for (const auto& device : all)
     if (device->name() == wanted) return *device;
-  throw NotFound(fmt::format("device \"{}\": there is no such device; these exist: {}", name, names_of(all)));
+  throw NotFound(
+      fmt::format("device \"{}\": there is no such device{}; these exist: {}", name, late_note(wanted), names_of(all)));
+}
+
+Device& Runtime::host_device() {
+  for (const auto& device : devices())
+    if (device->is_host()) return *device;
+  throw NotFound("device: no CPU device is visible, and others need one; see config::set_visible_devices");
 }
 
 Settings Runtime::settings() const {
@@ -161,6 +183,7 @@ void Runtime::reset() {
   devices_.store(nullptr, std::memory_order_release);
   delete devices;
   settings_ = {};
+  forget_wanted_devices();
 }
 
 }  // namespace plimsoll

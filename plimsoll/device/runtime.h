@@ -42,6 +42,8 @@ class PLIMSOLL_API Runtime {
   // text that is not a device name, NotFound for a device that does not exist, listing those that do.
   Device& device(std::string_view name);
 
+  Device& host_device();  // Starts. The first CPU device. Throws NotFound when none is visible.
+
   Settings settings() const;
 
   // Changes settings through `edit`, which may throw to refuse. Does nothing when they stay as they were; throws

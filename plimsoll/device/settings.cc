@@ -75,11 +75,12 @@ std::vector<LogicalDevicePlan> plan_logical_devices(const Settings& settings,
       warnings.push_back(
           fmt::format("device \"{}\": the environment turns memory growth {}", device.name, *forced ? "on" : "off"));
     const auto share = static_cast<std::size_t>(set.fraction * static_cast<double>(device.memory_bytes));
-    const std::size_t pool = set.fraction > 0 ? share : environment.memory_limit.value_or(left.bytes);
+    const std::size_t all = device.type == "CPU" ? left.bytes : device.memory_bytes;
+    const std::size_t pool = set.fraction > 0 ? share : environment.memory_limit.value_or(all);
     for (const std::size_t limit : limits_of(set.logical, pool)) {
       const std::string name = fmt::format("{}:{}", device.type, next_index[device.type]++);
       plans.push_back({{name, device.type, limit, device.name}, growth_of(set, forced)});
-      sum += std::min(limit, SIZE_MAX - sum);
+      if (device.type == "CPU") sum += std::min(limit, SIZE_MAX - sum);
     }
   }
   if (sum > left.bytes)

@@ -10,8 +10,11 @@
 #include "plimsoll/memory/chunk.h"
 #include "plimsoll/memory/thread_memory.h"
 #include "plimsoll/memory/trace/trace_recorder.h"
+#include "plimsoll/tensor/host_access.h"
 #include "plimsoll/tensor/interceptor.h"
 #include "plimsoll/tensor/make_tensor.h"
+#include "plimsoll/tensor/run_on.h"
+#include "plimsoll/tensor/staging.h"
 
 namespace plimsoll {
 
@@ -20,6 +23,7 @@ struct ProgramVariant::Context {
   std::vector<ConstTensorView> in;
   std::vector<TensorView> out;
   std::vector<void*> bases;
+  std::vector<Device*> devices;  // Of each base.
   std::vector<const Op*> ops;
   std::vector<std::unique_ptr<std::byte[]>> drawing;  // Where the copies lie.
   std::vector<Op*> drawing_ops;                       // One for each random step, then for each seeded one.
@@ -32,6 +36,10 @@ struct ProgramVariant::Context {
   std::vector<std::uint64_t> extent_blocks;  // For it.
   std::optional<SpillFile> spill;            // That the slots are of.
   std::vector<SpillSlot> slots;
+  HostRun there;                         // For steps on devices that the host cannot reach.
+  bool is_prepared = false;              // All of them are.
+  std::vector<ConstTensorView> fetched;  // Copies of what is read inside, on the host.
+  StorageRef fetched_bytes;
 
   ~Context() {
     for (Op* op : drawing_ops) op->~Op();
@@ -57,6 +65,7 @@ std::unique_ptr<ProgramVariant::Context> ProgramVariant::obtain_context() {
   for (const ProgramTables::View& view : tables_.out)
     context->out.emplace_back(nullptr, view.offset, view.spec.dtype, view.spec.shape);
   context->bases.assign(tables_.num_bases, nullptr);
+  context->devices.assign(tables_.num_bases, nullptr);
   for (const ProgramTables::Step& step : tables_.steps) context->ops.push_back(step.op);
   const auto copy_op = [&](std::uint32_t step) {
     const Op& op = *tables_.steps[step].op;
@@ -96,6 +105,8 @@ class ProgramVariant::Running {
     for (SpillSlot& slot : c_->slots) slot.give_up();  // Before their memory goes.
     for (StorageRef& storage : c_->taken) storage = StorageRef();
     for (StorageRef& storage : c_->read) storage = StorageRef();
+    c_->there.give_back();
+    c_->fetched_bytes = StorageRef();
     for (auto& lock : c_->locks)
       if (lock.owns_lock()) lock.unlock();
     while (begun_ > 0) t_.effects[--begun_].effect->end();
@@ -113,7 +124,7 @@ class ProgramVariant::Running {
       if (t_.feed_base[i] != ProgramTables::kNoBase) {
         const TensorRecord& record = *call_.feeds[i]->record();
         Storage* const storage = record.storage.load(std::memory_order_acquire);
-        set_base(t_.feed_base[i], static_cast<std::byte*>(storage->resident()) + record.offset);
+        set_base(t_.feed_base[i], storage->device(), static_cast<std::byte*>(storage->resident()) + record.offset);
       }
     const Category category = Category::kWorkspace;
     for (std::uint32_t i = 0; i < t_.extents.size(); ++i) {
@@ -127,18 +138,22 @@ class ProgramVariant::Running {
       take(t_.first_storage + i, *result.device, result.bytes,
            block_label({.op = result.op}, result.spec.shape, result.spec.dtype));
     }
+    if (is_elsewhere_) [[unlikely]]
+      obtain_elsewhere();
     if (!t_.slot_bytes.empty()) reserve_slots();
     draw();
   }
 
   void obtain_inside(std::span<const ConstTensorView> feeds, std::span<const TensorView> results, std::byte* extent) {
     obtain_variables();
+    if (is_elsewhere_) [[unlikely]]
+      stage_constants();
     for (std::uint32_t i = 0; i < t_.feed_base.size(); ++i)
       if (t_.feed_base[i] != ProgramTables::kNoBase)
-        set_base(t_.feed_base[i], const_cast<std::byte*>(feeds[i].bytes()));
-    set_base(0, extent);
+        set_here(t_.feed_base[i], const_cast<std::byte*>(feeds[i].bytes()));
+    set_here(0, extent);
     for (std::size_t i = 0; i < t_.fetches.size(); ++i)
-      set_base(t_.first_storage + t_.fetches[i].number, results[i].bytes());
+      set_here(t_.first_storage + t_.fetches[i].number, results[i].bytes());
     draw();
   }
 
@@ -157,9 +172,11 @@ class ProgramVariant::Running {
                       {c_->out.data() + step.first_out, step.num_out},
                       {static_cast<std::byte*>(c_->bases[step.extent]) + step.scratch_offset, step.scratch_bytes}};
       if (step.checks) [[unlikely]]
-        step.op->check(run.in);
+        check(step, run);
       if (watched) [[unlikely]]
-        run_watched(*c_->ops[i], run, observer, timed);
+        run_watched(i, run, observer, timed);
+      else if (is_elsewhere_) [[unlikely]]
+        run_elsewhere(i, run);
       else
         c_->ops[i]->run(run);
       if (step.checks && pending_error()) [[unlikely]]
@@ -178,7 +195,7 @@ class ProgramVariant::Running {
   }
 
   void finish() {
-    if (call_.read) (*call_.read)({c_->in.data() + t_.first_fetched, t_.fetches.size()});
+    if (call_.read) (*call_.read)(fetched());
     for (const ProgramTables::Effect& effect : t_.effects) effect.effect->commit(effect.times);
     if (call_.spilled_bytes)
       for (const std::size_t bytes : t_.slot_bytes) *call_.spilled_bytes += bytes;
@@ -187,7 +204,19 @@ class ProgramVariant::Running {
   }
 
  private:
-  void set_base(std::uint32_t base, void* address) {
+  // Where kernels of the host reach it, if they do at all.
+  void set_base(std::uint32_t base, Device& device, void* address) {
+    c_->devices[base] = &device;
+    if (!device.is_host()) [[unlikely]] {
+      if (!device.backend().is_reachable())
+        is_elsewhere_ = true;
+      else if (address)
+        address = device.backend().host_address(address);
+    }
+    set_here(base, address);
+  }
+
+  void set_here(std::uint32_t base, void* address) {
     if (c_->bases[base] == address) return;
     c_->bases[base] = address;
     for (std::uint32_t i = t_.base_views_begin[base]; i < t_.base_views_begin[base + 1]; ++i) {
@@ -206,7 +235,82 @@ class ProgramVariant::Running {
     c_->taken[base] = Storage::take(device, bytes, label);
     const std::size_t alignment = base < t_.extents.size() ? t_.extents[base].alignment : 1;
     const auto address = reinterpret_cast<std::uintptr_t>(c_->taken[base]->resident());
-    set_base(base, reinterpret_cast<void*>(round_up(address, alignment)));
+    set_base(base, device, reinterpret_cast<void*>(round_up(address, alignment)));
+  }
+
+  // A step's device is that of its results, which for a move is another than that of its operand.
+  Device& device_of_step(const ProgramTables::Step& step) const {
+    Device* const device = step.num_out > 0 ? c_->devices[t_.out[step.first_out].base] : nullptr;
+    return device ? *device : *t_.extents[step.extent].device;
+  }
+  Device* moved_from(const ProgramTables::Step& step) const {
+    Device* const from = step.num_in == 1 ? c_->devices[t_.in[step.first_in].base] : nullptr;
+    return from && from != &device_of_step(step) ? from : nullptr;
+  }
+
+  // What steps that run on the host, on copies, and a reader inside take there.
+  void obtain_elsewhere() {
+    if (!t_.slot_bytes.empty())
+      throw Unsupported("run: values of a device that the host cannot reach are not spilled; run without a spill file");
+    if (!c_->is_prepared)
+      for (std::size_t i = 0; i < t_.steps.size(); ++i) {
+        const ProgramTables::Step& step = t_.steps[i];
+        if (!moved_from(step)) c_->there.prepare(device_of_step(step), *c_->ops[i], run_of(step));
+      }
+    c_->is_prepared = true;
+    c_->there.take();
+    if (!call_.read) return;
+    std::size_t bytes = 0;
+    for (std::size_t i = 0; i < t_.fetches.size(); ++i) bytes += round_up(fetched_view(i).nbytes(), 64);
+    if (bytes > 0) c_->fetched_bytes = take_staging(bytes);
+  }
+
+  OpRun run_of(const ProgramTables::Step& step) const {
+    return {{c_->in.data() + step.first_in, step.num_in},
+            {c_->out.data() + step.first_out, step.num_out},
+            {static_cast<std::byte*>(c_->bases[step.extent]) + step.scratch_offset, step.scratch_bytes}};
+  }
+
+  void run_elsewhere(std::size_t i, const OpRun& run) {
+    const ProgramTables::Step& step = t_.steps[i];
+    if (Device* const from = moved_from(step))
+      copy_between(*from, run.in[0], device_of_step(step), run.out[0]);
+    else
+      c_->there.run(device_of_step(step), *c_->ops[i], run);
+  }
+
+  void check(const ProgramTables::Step& step, const OpRun& run) {
+    if (is_elsewhere_)
+      c_->there.check(device_of_step(step), *step.op, run);
+    else
+      step.op->check(run.in);
+  }
+
+  const ConstTensorView& fetched_view(std::size_t fetch) const { return c_->in[t_.first_fetched + fetch]; }
+
+  // What a reader inside is given.
+  std::span<const ConstTensorView> fetched() {
+    if (!is_elsewhere_) return {c_->in.data() + t_.first_fetched, t_.fetches.size()};
+    c_->fetched.clear();
+    auto* to = c_->fetched_bytes ? static_cast<std::byte*>(c_->fetched_bytes->base()) : nullptr;
+    for (std::size_t i = 0; i < t_.fetches.size(); ++i) {
+      const ConstTensorView& from = fetched_view(i);
+      if (from.nbytes() > 0)
+        c_->devices[t_.in[t_.first_fetched + i].base]->backend().copy_out(to, from.bytes(), from.nbytes());
+      c_->fetched.emplace_back(to, std::size_t{0}, from.dtype(), from.shape());
+      to += round_up(from.nbytes(), 64);
+    }
+    return c_->fetched;
+  }
+
+  // Of a run inside of an op, which is on the host: constants may not be.
+  void stage_constants() {
+    here_.resize(t_.constants.size());
+    for (std::uint32_t i = 0; i < t_.constants.size(); ++i) {
+      const std::byte* const bytes = here_[i].hold(*t_.constants[i], 0, t_.constants[i]->bytes());
+      set_here(t_.first_constant + i, const_cast<std::byte*>(bytes));
+    }
+    is_elsewhere_ = false;
   }
 
   // Those of the run before, when it was with the same file.
@@ -237,19 +341,19 @@ class ProgramVariant::Running {
   // Those that are written are locked, in the order of their ids, and have their bytes for themselves.
   void obtain_variables() {
     for (std::uint32_t i = 0; i < t_.constants.size(); ++i)
-      set_base(t_.first_constant + i, t_.constants[i]->resident());
+      set_base(t_.first_constant + i, t_.constants[i]->device(), t_.constants[i]->resident());
     // What is read is locked for a moment only, and before what is written, which is locked in one order: so runs that
     // each write what the other reads do not wait for each other for ever.
     for (std::uint32_t i = 0; i < t_.variables.size(); ++i) {
       if (t_.variables[i].writes) continue;
       c_->read[i] = call_.variables[i].share_bytes();
-      set_base(t_.first_variable + i, c_->read[i]->resident());
+      set_base(t_.first_variable + i, c_->read[i]->device(), c_->read[i]->resident());
     }
     for (std::size_t i = 0; i < t_.write_order.size(); ++i) c_->locks[i] = call_.variables[t_.write_order[i]].lock();
     for (std::uint32_t i = 0; i < t_.variables.size(); ++i) {
       if (!t_.variables[i].writes) continue;
       c_->written[i] = &call_.variables[i].own_bytes();
-      set_base(t_.first_variable + i, c_->written[i]->resident());
+      set_base(t_.first_variable + i, c_->written[i]->device(), c_->written[i]->resident());
     }
   }
 
@@ -281,10 +385,13 @@ class ProgramVariant::Running {
     if (call_.drawn) call_.drawn->insert(call_.drawn->end(), draws.begin(), draws.end());
   }
 
-  static void run_watched(const Op& op, const OpRun& run, OpObserver* observer, TracePlanRun* timed) {
+  void run_watched(std::size_t i, const OpRun& run, OpObserver* observer, TracePlanRun* timed) {
     const std::int64_t start = observer ? monotonic_ns() : 0;
-    op.run(run);
-    if (observer) observer->ran(op, {}, {}, monotonic_ns() - start);
+    if (is_elsewhere_)
+      run_elsewhere(i, run);
+    else
+      c_->ops[i]->run(run);
+    if (observer) observer->ran(*c_->ops[i], {}, {}, monotonic_ns() - start);
     if (timed) timed->step_done();
   }
 
@@ -333,7 +440,9 @@ class ProgramVariant::Running {
   const ProgramTables& t_;
   const ProgramCall call_;
   std::unique_ptr<Context> c_;
-  std::size_t begun_ = 0;  // Of the effects.
+  std::size_t begun_ = 0;      // Of the effects.
+  bool is_elsewhere_ = false;  // Some of it is on a device that the host cannot reach.
+  std::vector<HostBytes> here_;
 };
 
 void ProgramVariant::run(const ProgramCall& call) {

@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/device/device.h"
 #include "plimsoll/graph/gradient_nodes.h"
 #include "plimsoll/tensor/make_tensor.h"
 
@@ -44,6 +45,13 @@ StorageRef take_small(Device& device, std::size_t bytes) {
   StorageRef storage = Storage::wrap(device, memory.get(), bytes, give_back);
   static_cast<void>(memory.release());
   return storage;
+}
+
+// The same on a device that the host cannot reach.
+StorageRef move_constant(const Storage& value, Device& device) {
+  StorageRef moved = Storage::take(device, value.bytes(), {.op = "constant"});
+  device.backend().copy_in(moved->base(), value.base(), value.bytes());
+  return moved;
 }
 
 class Rewriter {
@@ -277,19 +285,22 @@ class Rewriter {
       return kNoNode;
     std::vector<SpecRef> refs;
     std::vector<ConstTensorView> operands;
+    std::vector<HostBytes> here(inputs.size());
     for (const ValueId& input : inputs) {
       const Node& constant = to_->node(input.node);
       const TensorSpec& spec = constant.outputs[0].spec;
       refs.push_back({&spec.shape, spec.dtype});
-      operands.emplace_back(constant.constant->resident(), constant.offset, spec.dtype, spec.shape);
+      operands.emplace_back(here[operands.size()].hold(*constant.constant, constant.offset, spec.bytes()),
+                            std::size_t{0}, spec.dtype, spec.shape);
     }
     SpecList specs;
     node.op->infer(Specs(refs), specs);
-    const StorageRef value = take_small(*node.device, specs[0].bytes());
+    StorageRef value = take_small(*node.device, specs[0].bytes());
     const TensorView out(value->resident(), 0, specs[0].dtype, specs[0].shape);
     const std::size_t scratch_bytes = node.op->workspace_bytes(Specs(refs), specs);
     const StorageRef scratch = take_small(*node.device, scratch_bytes);
     node.op->run({operands, {&out, 1}, {static_cast<std::byte*>(scratch->resident()), scratch_bytes}});
+    if (!node.device->is_host()) value = move_constant(*value, *node.device);
     Node folded;
     folded.kind = NodeKind::kConstant;
     folded.constant = value.get();

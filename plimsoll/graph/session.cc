@@ -194,7 +194,7 @@ class Session::State {
                      VariableOptions{.name = variable.name, .trainable = variable.trainable});
         fresh.emplace_back(i, *held);
       }
-      targets.push_back({variable.name, held->writable_value(), has_value});
+      targets.push_back({variable.name, held->writable_value(), has_value, variable.device});
       pins.push_back(std::make_unique<Pin>(*held));
     }
     fill(targets);

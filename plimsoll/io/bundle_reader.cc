@@ -12,6 +12,7 @@
 #include "plimsoll/io/internal/input_file.h"
 #include "plimsoll/io/internal/parallel_read.h"
 #include "plimsoll/io/internal/pieces.h"
+#include "plimsoll/tensor/host_access.h"
 #include "plimsoll/tensor/make_tensor.h"
 
 namespace plimsoll {
@@ -96,7 +97,7 @@ Tensor BundleReader::read(std::string_view key) const {
   Tensor tensor = make_tensor({.op = "LoadCheckpoint", .category = Category::kParameters}, found.shape, *found.dtype,
                               current_device());
   if (tensor.nbytes() > 0)
-    read_into(key, writable(tensor));
+    read_into(key, HostWrite(tensor));
   else if (!found.is_partitioned())
     check_crc(found, 0);
   return tensor;

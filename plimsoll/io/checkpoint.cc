@@ -8,7 +8,9 @@
 #include "plimsoll/base/atomic_file.h"
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/log.h"
+#include "plimsoll/device/device.h"
 #include "plimsoll/io/checkpoint_state.h"
+#include "plimsoll/tensor/host_access.h"
 
 namespace plimsoll {
 namespace {
@@ -153,15 +155,24 @@ std::vector<std::string> check_checkpoint_fits(const BundleReader& reader, std::
   throw NotFound(text);
 }
 
+namespace {
+
+void read_target(const BundleReader& reader, const RestoreTarget& target) {
+  if (!target.device || target.device->is_host()) return reader.read_into(target.name, target.destination);
+  reader.read_into(target.name, HostWrite(*target.device, target.destination));
+}
+
+}  // namespace
+
 void restore_checkpoint(const BundleReader& reader, std::span<const RestoreTarget> targets) {
   std::vector<CheckpointSpec> wanted;
   for (const RestoreTarget& target : targets)
     wanted.push_back({target.name, target.destination.dtype(), target.destination.shape()});
   check_checkpoint_fits(reader, wanted);
   for (const RestoreTarget& target : targets)
-    target.has_value ? reader.verify(target.name) : reader.read_into(target.name, target.destination);
+    target.has_value ? reader.verify(target.name) : read_target(reader, target);
   for (const RestoreTarget& target : targets)
-    if (target.has_value) reader.read_into(target.name, target.destination);
+    if (target.has_value) read_target(reader, target);
 }
 
 void restore_checkpoint(const fs::path& prefix, std::span<const RestoreTarget> targets) {

@@ -67,7 +67,8 @@ class PLIMSOLL_API CheckpointKeeper {
 struct RestoreTarget {
   std::string name;
   TensorView destination;
-  bool has_value = true;  // False: its content is not needed, so it may be left half written.
+  bool has_value = true;     // False: its content is not needed, so it may be left half written.
+  Device* device = nullptr;  // Where the destination is; nullptr: on the host.
 };
 
 // Fills all targets or none: first it checks that every name exists with its dtype and shape, and throws NotFound

@@ -15,6 +15,7 @@
 #include "plimsoll/io/internal/staging.h"
 #include "plimsoll/io/internal/zip.h"
 #include "plimsoll/io/tree_names.h"
+#include "plimsoll/tensor/host_access.h"
 #include "plimsoll/tensor/make_tensor.h"
 
 namespace plimsoll {
@@ -91,7 +92,8 @@ Tensor read_array(const NpySource& source) {
   Tensor tensor =
       make_tensor({.op = "LoadNpy", .category = Category::kInputs}, header.shape, *header.dtype, current_device());
   if (tensor.nbytes() == 0) return tensor;
-  const TensorView view = writable(tensor);
+  const HostWrite written(tensor);
+  const TensorView& view = written.view();
   const std::span<std::byte> bytes(view.bytes(), view.nbytes());
   if (header.fortran_order && view.rank() > 1)
     read_fortran(source, view);

@@ -16,6 +16,7 @@
 #include "plimsoll/io/internal/pinned_bytes.h"
 #include "plimsoll/io/internal/safetensors_header.h"
 #include "plimsoll/io/tree_names.h"
+#include "plimsoll/tensor/host_access.h"
 #include "plimsoll/tensor/make_tensor.h"
 
 namespace plimsoll {
@@ -105,7 +106,8 @@ Tensor SafetensorsFile::read(std::string_view name) const {
   Tensor tensor = make_tensor({.op = "LoadSafetensors", .category = Category::kParameters}, found.shape, *found.dtype,
                               current_device());
   if (found.size == 0) return tensor;
-  const std::span<std::byte> bytes(writable(tensor).bytes(), static_cast<std::size_t>(found.size));
+  const HostWrite written(tensor);
+  const std::span<std::byte> bytes(written.bytes(), static_cast<std::size_t>(found.size));
   file_->read(found.offset, bytes);
   if (found.dtype == boolean) make_bools(bytes);
   return tensor;

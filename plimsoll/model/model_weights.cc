@@ -7,6 +7,7 @@
 
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/log.h"
+#include "plimsoll/device/runtime.h"
 #include "plimsoll/io/bundle.h"
 #include "plimsoll/io/checkpoint.h"
 #include "plimsoll/io/checkpoint_state.h"
@@ -17,6 +18,7 @@
 #include "plimsoll/model/keras/optimizer_keys.h"
 #include "plimsoll/model/model.h"
 #include "plimsoll/ops/creation.h"
+#include "plimsoll/tensor/host_access.h"
 #include "plimsoll/tensor/tidy.h"
 
 namespace plimsoll {
@@ -208,7 +210,9 @@ void Model::load_weights(const std::string& path) const {
   for (const ModelVariable& each : variables) destinations.push_back(each.variable.writable_value());
   if (network_->training.is_compiled())
     OptimizerState(reader, *network_->training.optimizer, parameters_of(*network_, variables)).put_in_force();
-  for (std::size_t i = 0; i < variables.size(); ++i) reader.read_into(wanted[i].name, destinations[i]);
+  for (std::size_t i = 0; i < variables.size(); ++i)
+    reader.read_into(wanted[i].name,
+                     HostWrite(Runtime::instance().device(variables[i].variable.device()), destinations[i]));
 }
 
 }  // namespace plimsoll

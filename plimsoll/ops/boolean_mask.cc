@@ -7,17 +7,18 @@
 #include "plimsoll/device/device.h"
 #include "plimsoll/ops/check_indices.h"
 #include "plimsoll/ops/movement.h"
+#include "plimsoll/tensor/host_access.h"
 #include "plimsoll/tensor/make_tensor.h"
 
 namespace plimsoll {
 namespace {
 
-std::span<const bool> mask_elements(const Tensor& mask, const char* where) {
+TensorData<bool> mask_elements(const Tensor& mask, const char* where) {
   if (mask.is_empty_handle() || mask.is_disposed()) refuse_disposed(mask, where, "mask");
   if (mask.dtype() != boolean)
     throw InvalidArgument(fmt::format("{}: the mask is {}; compare it with something to have a boolean", where,
                                       dtype_name(mask.dtype())));
-  return mask.view().span<bool>();
+  return mask.data<bool>();
 }
 
 // The positions of true elements, in order, as i64 [how many, width]; `write` puts one into `width` places.
@@ -25,7 +26,8 @@ template <class Write>
 Tensor positions(const char* where, const Tensor& mask, const Shape& shape, std::span<const bool> elements,
                  const Write& write) {
   const Tensor result = make_tensor({.op = where}, shape, i64, device_of(mask));
-  std::int64_t* to = writable(result).data<std::int64_t>();
+  const HostWrite filled(result);
+  std::int64_t* to = filled.data<std::int64_t>();
   for (std::size_t i = 0; i < elements.size(); ++i)
     if (elements[i]) to = write(static_cast<std::int64_t>(i), to);
   return result;
@@ -35,7 +37,7 @@ Tensor positions(const char* where, const Tensor& mask, const Shape& shape, std:
 
 Tensor boolean_mask(const Tensor& x, const Tensor& mask) {
   require_tensor(x, "boolean_mask");
-  const std::span<const bool> elements = mask_elements(mask, "boolean_mask");
+  const TensorData<bool> elements = mask_elements(mask, "boolean_mask");
   const Shape &shape = x.shape(), &leading = mask.shape();
   if (leading.rank() == 0 || leading.rank() > shape.rank() ||
       !std::equal(leading.begin(), leading.end(), shape.begin()))
@@ -52,7 +54,7 @@ Tensor boolean_mask(const Tensor& x, const Tensor& mask) {
 }
 
 Tensor where_true(const Tensor& mask) {
-  const std::span<const bool> elements = mask_elements(mask, "where_true");
+  const TensorData<bool> elements = mask_elements(mask, "where_true");
   const Shape& shape = mask.shape();
   const std::int64_t count = std::count(elements.begin(), elements.end(), true);
   return positions("where_true", mask, {count, shape.rank()}, elements, [&](std::int64_t position, std::int64_t* to) {

@@ -4,6 +4,7 @@
 
 #include "plimsoll/base/error.h"
 #include "plimsoll/kernels/movement.h"
+#include "plimsoll/tensor/host_access.h"
 #include "plimsoll/tensor/make_tensor.h"
 #include "plimsoll/tensor/tracer.h"
 
@@ -35,7 +36,7 @@ std::int64_t find_bad_index(const Tensor& indices, std::int64_t size, const char
   if (indices.is_empty_handle() || indices.is_disposed()) refuse_disposed(indices, where, argument);
   require_index_dtype(indices.dtype(), where, argument);
   if (is_symbolic(indices)) return -1;  // Looked at when the graph runs.
-  return first_bad_index(indices.view(), size);
+  return first_bad_index(HostRead(indices), size);
 }
 
 namespace {
@@ -54,7 +55,7 @@ namespace {
 
 void refuse_index(const Tensor& indices, std::int64_t position, std::int64_t size, const char* where,
                   const std::string& range) {
-  refuse_index(indices.view(), position, size, where, range);
+  refuse_index(HostRead(indices), position, size, where, range);
 }
 
 void check_indices(const Tensor& indices, const Shape& of, std::size_t axis, const char* where) {

@@ -7,7 +7,9 @@
 
 #include "plimsoll/base/error.h"
 #include "plimsoll/device/config.h"
+#include "plimsoll/device/device.h"
 #include "plimsoll/kernels/elementwise.h"
+#include "plimsoll/tensor/host_access.h"
 #include "plimsoll/tensor/make_tensor.h"
 #include "plimsoll/tensor/tracer.h"
 
@@ -35,7 +37,9 @@ Tensor filled(const char* op, const Shape& given, const Number& value, DType dty
   Tensor result = make_tensor(origin, shape, dtype, current_device());
   const TensorView out = writable(result);
   if (out.size() == 0) return result;
-  if (element == 0)
+  if (!device_of(result).is_host())
+    device_of(result).backend().fill(out.bytes(), element, size_of(dtype), out.nbytes());
+  else if (element == 0)
     std::memset(out.bytes(), 0, out.nbytes());
   else
     copy(ConstTensorView(&element, 0, dtype, Shape::scalar()), out);
@@ -68,7 +72,7 @@ Tensor from_elements(const void* elements, std::size_t count, DType dtype, const
   Tensor result = make_tensor({.op = "constant", .category = Category::kInputs}, shape, options.dtype.value_or(dtype),
                               current_device());
   const ConstTensorView from(elements, 0, dtype, shape.size() == count ? shape : Shape::scalar());
-  if (count > 0 && shape.size() > 0) copy(from, writable(result));
+  if (count > 0 && shape.size() > 0) copy(from, HostWrite(result));
   return made(std::move(result), options.name);
 }
 
@@ -87,7 +91,7 @@ Tensor wrap(void* memory, const Shape& shape, DType dtype, std::function<void(vo
   if (reinterpret_cast<std::uintptr_t>(memory) % size_of(dtype) != 0)
     throw InvalidArgument(
         fmt::format("wrap: the pointer is not aligned to the {} bytes of {}", size_of(dtype), dtype_name(dtype)));
-  return make_tensor_on(Storage::wrap(current_device(), memory, bytes, std::move(deleter)), 0, checked, dtype,
+  return make_tensor_on(Storage::wrap(current_host_device(), memory, bytes, std::move(deleter)), 0, checked, dtype,
                         {.op = "wrap", .category = Category::kInputs});
 }
 
@@ -108,26 +112,28 @@ Tensor arange(const Number& begin, const Number& end, const Number& step) {
         fmt::format("arange: from {} to {} by {} does not end", begin.as_double(), end.as_double(), step.as_double()));
   Tensor result = make_tensor({.op = "arange", .category = Category::kInputs},
                               {static_cast<std::int64_t>(std::max(count, 0.0))}, dtype, current_device());
-  const TensorView out = writable(result);
+  HostWrite out(result);
   const auto first = static_cast<std::int64_t>(begin.to(i64)), by = static_cast<std::int64_t>(step.to(i64));
-  for (std::size_t i = 0; i < out.size(); ++i) {
+  for (std::size_t i = 0; i < out.view().size(); ++i) {
     const std::uint64_t element = dtype == i64
                                       ? static_cast<std::uint64_t>(first + static_cast<std::int64_t>(i) * by)
                                       : Number(begin.as_double() + static_cast<double>(i) * step.as_double()).to(dtype);
     std::memcpy(out.bytes() + i * size_of(dtype), &element, size_of(dtype));
   }
+  out.finish();
   return made(std::move(result));
 }
 
 Tensor linspace(double begin, double end, std::int64_t count, DType dtype) {
   if (count < 0) throw InvalidArgument(fmt::format("linspace: {} elements; give 0 or more", count));
   Tensor result = make_tensor({.op = "linspace", .category = Category::kInputs}, {count}, dtype, current_device());
-  const TensorView out = writable(result);
+  HostWrite out(result);
   for (std::int64_t i = 0; i < count; ++i) {
     const double share = count == 1 ? 0 : static_cast<double>(i) / static_cast<double>(count - 1);
     const std::uint64_t element = Number(begin + (end - begin) * share).to(dtype);
     std::memcpy(out.bytes() + static_cast<std::size_t>(i) * size_of(dtype), &element, size_of(dtype));
   }
+  out.finish();
   return made(std::move(result));
 }
 
@@ -136,11 +142,12 @@ Tensor eye(std::int64_t rows, std::int64_t columns, DType dtype) {
   if (rows < 0 || columns < 0)
     throw InvalidArgument(fmt::format("eye: {} rows, {} columns; give 0 or more", rows, columns));
   Tensor result = make_tensor({.op = "eye", .category = Category::kInputs}, {rows, columns}, dtype, current_device());
-  const TensorView out = writable(result);
-  if (out.size() > 0) std::memset(out.bytes(), 0, out.nbytes());
+  HostWrite out(result);
+  if (out.view().size() > 0) std::memset(out.bytes(), 0, out.view().nbytes());
   const std::uint64_t one = Number(1).to(dtype);
   for (std::int64_t i = 0; i < std::min(rows, columns); ++i)
     std::memcpy(out.bytes() + static_cast<std::size_t>(i * columns + i) * size_of(dtype), &one, size_of(dtype));
+  out.finish();
   return made(std::move(result));
 }
 

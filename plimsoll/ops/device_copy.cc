@@ -8,6 +8,7 @@
 #include "plimsoll/kernels/elementwise.h"
 #include "plimsoll/ops/execute.h"
 #include "plimsoll/ops/graph_variables.h"
+#include "plimsoll/tensor/host_access.h"
 #include "plimsoll/tensor/interceptor.h"
 #include "plimsoll/tensor/make_tensor.h"
 #include "plimsoll/tensor/tracer.h"
@@ -56,7 +57,10 @@ Tensor Tensor::to(std::string_view device) const {
   Tensor result = make_tensor({.op = op.name(), .category = context.category}, shape(), dtype(), target);
   const TensorView out = writable(result);
   const std::int64_t start = context.observer ? monotonic_ns() : 0;
-  op.run({{&in, 1}, {&out, 1}, {}});
+  if (from.is_host() && target.is_host())
+    op.run({{&in, 1}, {&out, 1}, {}});
+  else
+    copy_between(from, in, target, out);
   if (context.observer) context.observer->ran(op, inputs, {&result, 1}, monotonic_ns() - start);
   if (context.interceptor) context.interceptor->executed(op, inputs, {&result, 1});
   return result;

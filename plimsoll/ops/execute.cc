@@ -10,6 +10,7 @@
 #include "plimsoll/tensor/evict/eager.h"
 #include "plimsoll/tensor/interceptor.h"
 #include "plimsoll/tensor/make_tensor.h"
+#include "plimsoll/tensor/run_on.h"
 #include "plimsoll/tensor/tracer.h"
 
 namespace plimsoll {
@@ -65,7 +66,7 @@ class Scratch {
   std::span<std::byte> bytes_;
 };
 
-void run_kernel(const Op& op, std::span<const Tensor* const> inputs, std::span<const Tensor> outputs,
+void run_kernel(const Op& op, Device& device, std::span<const Tensor* const> inputs, std::span<const Tensor> outputs,
                 std::span<std::byte> scratch) {
   InlineArray<ConstTensorView, kFew> in(inputs.size());
   for (const Tensor* input : inputs) {
@@ -77,13 +78,13 @@ void run_kernel(const Op& op, std::span<const Tensor* const> inputs, std::span<c
     const TensorRecord& record = *output.record();
     out.add(record.storage.load(std::memory_order_relaxed)->base(), record.offset, record.dtype, record.shape);
   }
-  op.run({in.span(), out.span(), scratch});
+  run_on(device, op, {in.span(), out.span(), scratch});
 }
 
-[[gnu::noinline]] void run_observed(const Op& op, std::span<const Tensor* const> inputs,
+[[gnu::noinline]] void run_observed(const Op& op, Device& device, std::span<const Tensor* const> inputs,
                                     std::span<const Tensor> outputs, std::span<std::byte> scratch) {
   const std::int64_t start = monotonic_ns();
-  run_kernel(op, inputs, outputs, scratch);
+  run_kernel(op, device, inputs, outputs, scratch);
   ThreadContext::current().observer->ran(op, inputs, outputs, monotonic_ns() - start);
 }
 
@@ -144,9 +145,9 @@ Tensor take_over(const Op& op, const Tensor& over, const Shape& shape, DType dty
   if (takes_over && !book.give_up(*over->record()->storage.load(std::memory_order_relaxed), locks.values(), old.value))
     outputs[0] = make_tensor(origin, out[0].shape, out[0].dtype, device);
   if (context.observer)
-    run_observed(op, inputs, outputs, scratch.bytes());
+    run_observed(op, device, inputs, outputs, scratch.bytes());
   else
-    run_kernel(op, inputs, outputs, scratch.bytes());
+    run_kernel(op, device, inputs, outputs, scratch.bytes());
   if (domain && context.category != Category::kGradients)
     book.record(*domain, op, inputs, outputs, old.value, op.cost(specs, out));
   else if (domain)
@@ -184,9 +185,9 @@ void execute_into(const Op& op, std::span<const Tensor* const> inputs, Tensor* o
   const Scratch scratch(op, device, op.workspace_bytes(specs, out));
   if (takes_over) outputs[0] = take_over(op, *over, out[0].shape, out[0].dtype, context.category);
   if (context.observer) [[unlikely]]
-    run_observed(op, inputs, outputs, scratch.bytes());
+    run_observed(op, device, inputs, outputs, scratch.bytes());
   else
-    run_kernel(op, inputs, outputs, scratch.bytes());
+    run_kernel(op, device, inputs, outputs, scratch.bytes());
   if (context.interceptor) context.interceptor->executed(op, inputs, outputs);
 }
 
@@ -227,7 +228,7 @@ Tensor execute_alike(const Op& op, const Tensor& a, const Tensor* b, DType resul
   Storage* const left = x->storage.load(std::memory_order_acquire);
   Storage* const right = y->storage.load(std::memory_order_acquire);
   if (!left || !right || !left->is_fixed() || !right->is_fixed() || &left->device() != &right->device() ||
-      x->dtype != y->dtype || !(x->shape == y->shape)) [[unlikely]]
+      !left->device().is_host() || x->dtype != y->dtype || !(x->shape == y->shape)) [[unlikely]]
     return {};
   const Tensor* const inputs[2] = {&a, b};
   const std::span<const Tensor* const> operands(inputs, b ? std::size_t{2} : std::size_t{1});

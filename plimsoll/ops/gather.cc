@@ -9,6 +9,7 @@
 #include "plimsoll/ops/execute.h"
 #include "plimsoll/ops/movement.h"
 #include "plimsoll/ops/take_along.h"
+#include "plimsoll/tensor/host_access.h"
 #include "plimsoll/tensor/make_tensor.h"
 #include "plimsoll/tensor/tracer.h"
 
@@ -61,8 +62,10 @@ class Gather final : public OpOf<Gather> {
 // For each of `indices`, the place of its element in all of x.
 Tensor places_along(const Shape& shape, const Tensor& indices, std::size_t along) {
   const Tensor places = make_tensor({.op = "take_along_axis"}, indices.shape(), i64, device_of(indices));
-  const ConstTensorView from = indices.view();
-  std::int64_t* const to = writable(places).data<std::int64_t>();
+  const HostRead read(indices);
+  const HostWrite written(places);
+  const ConstTensorView& from = read.view();
+  std::int64_t* const to = written.data<std::int64_t>();
   std::int64_t inner = 1;
   for (std::size_t axis = along + 1; axis < shape.rank(); ++axis) inner *= shape[axis];
   const std::int64_t size = shape[along], chosen = indices.shape()[along];

@@ -4,6 +4,7 @@
 
 #include "plimsoll/base/error.h"
 #include "plimsoll/kernels/movement.h"
+#include "plimsoll/tensor/host_access.h"
 #include "plimsoll/tensor/tracer.h"
 
 namespace plimsoll {
@@ -23,7 +24,7 @@ std::string position_text(const Shape& shape, std::int64_t position) {
 void require_labels(const char* where, const char* what, const Tensor& labels, std::int64_t classes) {
   if (labels.is_empty_handle() || labels.is_disposed() || (labels.dtype() != i32 && labels.dtype() != i64)) return;
   if (is_symbolic(labels)) return;  // Looked at when the graph runs.
-  require_labels(where, what, labels.view(), classes);
+  require_labels(where, what, HostRead(labels), classes);
 }
 
 void require_labels(const char* where, const char* what, const ConstTensorView& labels, std::int64_t classes) {

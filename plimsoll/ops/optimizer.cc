@@ -3,17 +3,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <mutex>
 #include <set>
 
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/log.h"
-#include "plimsoll/kernels/elementwise.h"
 #include "plimsoll/memory/chunk.h"
+#include "plimsoll/ops/copy_on.h"
 #include "plimsoll/ops/inline_array.h"
 #include "plimsoll/ops/optimizer_update.h"
+#include "plimsoll/tensor/host_access.h"
 #include "plimsoll/tensor/make_tensor.h"
+#include "plimsoll/tensor/run_on.h"
 #include "plimsoll/tensor/tracer.h"
 
 namespace plimsoll {
@@ -191,10 +194,20 @@ void Optimizer::State::apply(std::span<const Variable> parameters, std::span<con
     ConstTensorView gradient;
     TensorView out[1 + kMaxOptimizerSlots];
     std::size_t slots;
+    Device* device;
+
+    using Operands = std::array<ConstTensorView, 2 + kMaxOptimizerSlots>;
+    Operands operands() const {
+      Operands in = {out[0], gradient};
+      for (std::size_t s = 0; s < slots; ++s) in[2 + s] = out[1 + s];
+      return in;
+    }
+    OpRun run(const Operands& in) const { return {{in.data(), 2 + slots}, {out, 1 + slots}, {}}; }
   };
   require_gradients(op(1).name(), parameters, gradients);
   InlineArray<Place, 16> places(parameters.size());
   std::vector<Entry> fresh;
+  HostRun there;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     if (gradients[i].is_empty_handle()) continue;
     Entry* entry = find(parameters[i].id(), i);
@@ -205,19 +218,20 @@ void Optimizer::State::apply(std::span<const Variable> parameters, std::span<con
       fresh.reserve(parameters.size());  // So that entries stay where they are.
       entry = &fresh.emplace_back(known_or_new(parameters[i], i, device_of(gradients[i])));
     }
-    Place place{.gradient = gradients[i].view(), .out = {}, .slots = entry->slots.size()};
+    Place place{.gradient = gradients[i].view(), .out = {}, .slots = entry->slots.size(), .device = entry->device};
     place.out[0] = parameters[i].writable_value();
     for (std::size_t s = 0; s < place.slots; ++s) place.out[1 + s] = entry->slots[s].writable_value();
     places.add(place);
+    if (!place.device->is_host()) there.prepare(*place.device, op(1), place.run(place.operands()));
   }
+  there.take();
   if (!fresh.empty()) entries.reserve(entries.size() + fresh.size());
 
   // Nothing fails from here on.
   ++step;
   for (const Place& place : places.span()) {
-    ConstTensorView in[2 + kMaxOptimizerSlots] = {place.out[0], place.gradient};
-    for (std::size_t s = 0; s < place.slots; ++s) in[2 + s] = place.out[1 + s];
-    op(step).run({{in, 2 + place.slots}, {place.out, 1 + place.slots}, {}});
+    const Place::Operands in = place.operands();
+    there.run(*place.device, op(step), place.run(in));
   }
   for (Entry& entry : fresh) entries.push_back(std::move(entry));
 }
@@ -318,7 +332,7 @@ std::vector<Optimizer::Slot> Optimizer::slots(const Variable& parameter) const {
     const Tensor slot = entry->slots[i].value();
     Tensor value = make_tensor({.op = "optimizer_slot", .category = Category::kOther}, slot.shape(), slot.dtype(),
                                device_of(slot));
-    copy(slot.view(), writable(value));
+    copy_on(device_of(slot), slot.view(), writable(value));
     slots.push_back({OptimizerUpdate::slot_spec(state_->options, i).name, std::move(value)});
   }
   return slots;
@@ -348,7 +362,7 @@ void Optimizer::restore(const Variable& parameter, std::span<const Slot> slots) 
                                         slot.name, dtype_name(slot.value.dtype()), slot.value.shape().to_string(),
                                         parameter.name(), dtype_name(parameter.dtype()),
                                         parameter.shape().to_string()));
-    copy(slot.value.view(), made.slots[at].writable_value());
+    copy_between(device_of(slot.value), slot.value.view(), *made.device, made.slots[at].writable_value());
   }
   // Functions that have the slots keep them: they get the values.
   const Entry kept = state_->known_or_new(parameter, 0, *made.device);

@@ -70,7 +70,10 @@ void PadRows::gradient(GradientContext& c) const {
   if (c.wants(0)) c.give(0, execute(UnpadRows(c.input_shape(0)[0]), c.grad(), c.input(1)));
 }
 
-const std::int64_t* elements(const Tensor& tensor) { return tensor.view().data<std::int64_t>(); }
+const std::int64_t* elements(const Tensor& tensor) {
+  require_host(tensor, kWhere);
+  return tensor.view().data<std::int64_t>();
+}
 
 // A vector of i64, on the same buffer if it is of that already.
 Tensor as_vector(const Tensor& x, const char* name) {
@@ -89,8 +92,8 @@ void require_values(const Tensor& values, const char* name) {
 // The splits of rows of these lengths, each of which is at most `most`.
 Tensor splits_of(const Tensor& lengths, std::int64_t most) {
   const Tensor splits = make_tensor({.op = kWhere}, {lengths.size() + 1}, i64, device_of(lengths));
-  std::int64_t* const to = writable(splits).data<std::int64_t>();
   const std::int64_t* const length = elements(lengths);
+  std::int64_t* const to = writable(splits).data<std::int64_t>();
   to[0] = 0;
   for (std::size_t r = 0; r < lengths.size(); ++r) {
     if (length[r] < 0 || length[r] > most)
@@ -127,6 +130,7 @@ RaggedTensor RaggedTensor::from_rows(const std::vector<Tensor>& rows) {
   const Tensor values = plimsoll::concat(rows);
   RaggedTensor result;
   result.splits_ = make_tensor({.op = kWhere}, {rows.size() + 1}, i64, device_of(values));
+  require_host(values, kWhere);
   std::int64_t* const to = writable(result.splits_).data<std::int64_t>();
   to[0] = 0;
   for (std::size_t r = 0; r < rows.size(); ++r) to[r + 1] = to[r] + rows[r].shape()[0];

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/device/device.h"
 #include "plimsoll/kernels/elementwise.h"
 #include "plimsoll/kernels/movement.h"
 #include "plimsoll/ops/axis_list.h"
@@ -13,6 +14,7 @@
 #include "plimsoll/ops/elementwise.h"
 #include "plimsoll/ops/execute.h"
 #include "plimsoll/ops/movement.h"
+#include "plimsoll/tensor/host_access.h"
 #include "plimsoll/tensor/make_tensor.h"
 
 namespace plimsoll {
@@ -108,10 +110,13 @@ class ScatterInto final : public OpOf<ScatterInto> {
 // Whether each index is the last of its equals: only that one's update stays.
 Tensor is_last(const Tensor& indices, std::int64_t rows) {
   const Tensor order = make_tensor({.op = "scatter_update"}, indices.shape(), i64, device_of(indices));
-  const std::span<std::int64_t> positions = writable(order).span<std::int64_t>();
-  for (std::size_t i = 0; i < positions.size(); ++i) positions[i] = static_cast<std::int64_t>(i);
+  {
+    const HostWrite written(order);
+    const std::span<std::int64_t> positions = written.span<std::int64_t>();
+    for (std::size_t i = 0; i < positions.size(); ++i) positions[i] = static_cast<std::int64_t>(i);
+  }
   const Tensor none = make_tensor({.op = "scatter_update"}, {rows}, i64, device_of(indices));
-  if (rows > 0) std::memset(writable(none).bytes(), 0, none.nbytes());
+  if (rows > 0) device_of(none).backend().fill(writable(none).bytes(), 0, 1, none.nbytes());
   return gather(execute(ScatterInto(false), indices, none, order), indices) == order;
 }
 

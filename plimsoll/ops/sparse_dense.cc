@@ -129,6 +129,7 @@ Tensor sum_at(const Tensor& values, const Tensor& positions, std::int64_t count)
 SparseTensor sparse_from_dense(const Tensor& x) {
   require_tensor(x, "sparse_from_dense");
   if (x.rank() == 0) throw InvalidArgument("sparse_from_dense: x is a scalar; give a tensor of rank 1 or more");
+  require_host(x, "sparse_from_dense");
   const std::int64_t entries = count_nonzero(x.view());
   const Tensor indices = new_indices({entries, x.rank()}, x, "sparse_from_dense");
   nonzero_coordinates(x.view(), filling(indices));

@@ -9,15 +9,17 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/names.h"
 #include "plimsoll/device/device.h"
-#include "plimsoll/kernels/elementwise.h"
 #include "plimsoll/memory/chunk.h"
 #include "plimsoll/memory/thread_memory.h"
 #include "plimsoll/memory/trace/trace_recorder.h"
+#include "plimsoll/ops/copy_on.h"
 #include "plimsoll/ops/elementwise.h"
 #include "plimsoll/ops/graph_variables.h"
+#include "plimsoll/ops/internal/elementwise_ops.h"
 #include "plimsoll/tensor/holder.h"
 #include "plimsoll/tensor/interceptor.h"
 #include "plimsoll/tensor/make_tensor.h"
+#include "plimsoll/tensor/run_on.h"
 
 namespace plimsoll {
 namespace {
@@ -65,7 +67,7 @@ StorageRef shareable(const Tensor& value, const char* where) {
   if (record->offset == 0 && storage->bytes() == value.nbytes() && !is_programs) return StorageRef::share(storage);
   const Origin origin{.op = "variable", .category = Category::kParameters};
   StorageRef own = Storage::take(storage->device(), value.nbytes(), block_label(origin, value.shape(), value.dtype()));
-  copy(value.view(), TensorView(own->resident(), 0, value.dtype(), value.shape()));
+  copy_on(storage->device(), value.view(), TensorView(own->resident(), 0, value.dtype(), value.shape()));
   return own;
 }
 
@@ -195,7 +197,7 @@ void Variable::State::own_bytes(const char* where) {
   }
   const Origin origin{.op = "variable", .category = category};
   StorageRef own = Storage::take(held.device(), tensor.nbytes(), block_label(origin, tensor.shape(), tensor.dtype()));
-  copy(tensor.view(), TensorView(own->resident(), 0, tensor.dtype(), tensor.shape()));
+  copy_on(held.device(), tensor.view(), TensorView(own->resident(), 0, tensor.dtype(), tensor.shape()));
   replace(std::move(own));
 }
 
@@ -206,7 +208,9 @@ void Variable::State::update(const Tensor& value, BinaryOp op, const char* where
   const ConstTensorView change = value.view();
   own_bytes(where);
   storage(where).note_write();
-  binary(op, tensor.view(), change, writable(tensor));
+  const TensorView out = writable(tensor);
+  const ConstTensorView in[] = {out, change};
+  run_on(storage(where).device(), Binary(op), {in, {&out, 1}, {}});
 }
 
 Variable::Variable(const Tensor& initial, const VariableOptions& options) {

@@ -154,11 +154,24 @@ TensorView writable(const Tensor& tensor) {
 
 Device& current_device() { return Runtime::instance().device(""); }
 
+Device& current_host_device() {
+  Device& device = current_device();
+  return device.is_host() ? device : Runtime::instance().host_device();
+}
+
 Device& device_of(const Tensor& tensor) {
   const TensorRecord* record = tensor.record();
   Storage* storage = record ? record->storage.load(std::memory_order_acquire) : nullptr;
   if (!storage) refuse_disposed(tensor, "device", "x");
   return storage->device();
+}
+
+void require_host(const Tensor& tensor, std::string_view where) {
+  const Device& device = device_of(tensor);
+  if (device.is_host()) return;
+  const std::string host = Runtime::instance().host_device().name();
+  throw Unsupported(
+      fmt::format("{}: is not offered on {}; move the operands with .to(\"{}\")", where, device.name(), host));
 }
 
 void refuse_disposed(const Tensor& tensor, std::string_view where, std::string_view argument) {

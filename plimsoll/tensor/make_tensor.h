@@ -40,7 +40,13 @@ PLIMSOLL_API TensorView writable(const Tensor& tensor);
 
 // The device new tensors go to: that of the DeviceScope, or the first.
 PLIMSOLL_API Device& current_device();
+// The same, but the first CPU device instead of one that the host cannot reach: for tensors that are filled piece by
+// piece.
+PLIMSOLL_API Device& current_host_device();
 PLIMSOLL_API Device& device_of(const Tensor& tensor);
+
+// Throws Unsupported, naming a move, when the tensor is on a device whose bytes the host cannot reach.
+PLIMSOLL_API void require_host(const Tensor& tensor, std::string_view where);
 
 [[noreturn]] PLIMSOLL_API void refuse_disposed(const Tensor& tensor, std::string_view where, std::string_view argument);
 

@@ -17,6 +17,7 @@ std::uint64_t Op::cost(const Specs& in, const SpecList& out) const {
   return bytes;
 }
 
+bool Op::launch(KernelQueue&, const OpRun&) const noexcept { return false; }
 void Op::check(std::span<const ConstTensorView>) const {}
 RandomDraw* Op::draw() noexcept { return nullptr; }
 std::size_t Op::view_offset(const Specs&) const { return 0; }

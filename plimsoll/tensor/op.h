@@ -34,6 +34,7 @@
 
 namespace plimsoll {
 
+class KernelQueue;  // device/kernel_queue.h
 struct RandomDraw;  // ops/random.h
 
 struct SpecRef {
@@ -142,6 +143,10 @@ class PLIMSOLL_API Op {
   virtual std::uint64_t cost(const Specs& in, const SpecList& out) const;
   // Requires the specs that infer() gave, and workspace_bytes() of scratch.
   virtual void run(const OpRun& run) const noexcept = 0;
+  // The same on a device with kernels of its own: gives its work to the queue, and true; false, having done nothing,
+  // when it has no kernel for these operands there. Then run() does it on the host, on copies (run_on.h). The operands'
+  // bytes may not be looked at. Asked with a queue that only says what it has, too.
+  virtual bool launch(KernelQueue& queue, const OpRun& run) const noexcept;
   // What infer() cannot see: elements that run() may not be given. Throws InvalidArgument. Graphs call it before run();
   // where an op is run at once, the function that makes it has looked before.
   virtual void check(std::span<const ConstTensorView> in) const;

@@ -90,7 +90,7 @@ std::string values_of(const ConstTensorView& view) {
 
 std::string to_string(const Tensor& tensor) {
   if (tensor.is_empty_handle()) return "<Tensor: none>";
-  BytesLock lock;
+  HostBytes bytes;
   std::string out =
       fmt::format("<Tensor: shape={}, dtype={}, ", tensor.shape().to_tuple_string(), dtype_name(tensor.dtype()));
   if (tensor.is_disposed())
@@ -98,7 +98,7 @@ std::string to_string(const Tensor& tensor) {
   else if (is_symbolic(tensor))
     out += fmt::format("device={}, symbolic, name=\"{}\"", device_of(tensor).name(), tensor.name());
   else
-    out += fmt::format("device={}, values={}", device_of(tensor).name(), values_of(tensor.view(lock)));
+    out += fmt::format("device={}, values={}", device_of(tensor).name(), values_of(tensor.host_view(bytes)));
   return out + '>';
 }
 

@@ -1,11 +1,11 @@
 #include "plimsoll/tensor/storage.h"
 
-#include <cstring>
 #include <mutex>
 
 #include "plimsoll/base/error.h"
 #include "plimsoll/device/device.h"
 #include "plimsoll/tensor/evict/recipe_book.h"
+#include "plimsoll/tensor/staging.h"
 #include "plimsoll/tensor/tensor_thread.h"
 #include "plimsoll/tensor/tracer.h"
 
@@ -23,16 +23,6 @@ struct Storage::External {
 namespace {
 
 std::mutex becoming_resident;  // Rare: two threads at the first use of one lazy storage.
-
-void fill(std::byte* bytes, std::size_t size, Storage::Fill fill) {
-  if (fill.pattern == 0) {
-    std::memset(bytes, 0, size);
-    return;
-  }
-  std::size_t done = fill.element_bytes;
-  std::memcpy(bytes, &fill.pattern, done);
-  for (; done < size; done *= 2) std::memcpy(bytes + done, bytes, std::min(done, size - done));
-}
 
 }  // namespace
 
@@ -108,7 +98,7 @@ void Storage::make_resident() {
   if (is_resident()) return;
   Chunk* const chunk = bytes_ == 0 ? nullptr : device_->arena().take(bytes_, external_->label);
   void* const base = chunk ? device_->arena().address(chunk) : nullptr;
-  if (base) fill(static_cast<std::byte*>(base), bytes_, external_->fill);
+  if (base) device_->backend().fill(base, external_->fill.pattern, external_->fill.element_bytes, bytes_);
   ThreadMemory& thread = ThreadMemory::current();
   TensorThread& counts = TensorThread::of(thread);
   const EnterThread inside(thread);
@@ -134,6 +124,16 @@ void Storage::end_recipes() { evict::RecipeBook::instance().about_to_write(*this
 void BytesLock::hold_slowly(Storage& storage) { held_ = evict::RecipeBook::instance().lock(storage); }
 void BytesLock::hold_again() noexcept { evict::RecipeBook::instance().lock_again(*held_); }
 void BytesLock::release() noexcept { evict::RecipeBook::instance().unlock(*held_); }
+
+bool Storage::is_on_host() const noexcept { return device_->is_host(); }
+
+const std::byte* HostBytes::stage(Storage& storage, std::size_t offset, std::size_t bytes) {
+  if (bytes == 0) return nullptr;
+  staged_ = take_staging(bytes);
+  void* const here = staged_->base();
+  storage.device().backend().copy_out(here, static_cast<const std::byte*>(storage.base()) + offset, bytes);
+  return static_cast<const std::byte*>(here);
+}
 
 void Storage::drop() noexcept {
   if (is_watched() && !evict::RecipeBook::instance().release(*this)) return;

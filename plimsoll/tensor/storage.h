@@ -106,6 +106,7 @@ class PLIMSOLL_API Storage {
   const SymbolicValue& symbolic() const noexcept;  // Requires a symbolic one.
 
   Device& device() const noexcept { return *device_; }
+  bool is_on_host() const noexcept;  // The bytes are where this process can read them.
   std::size_t bytes() const noexcept { return bytes_; }
   const Chunk* chunk() const noexcept { return chunk_; }  // nullptr when lazy, empty, dropped or wrapped.
   bool is_wrapped() const noexcept {                      // Lazy ones have an external_ too.
@@ -232,6 +233,25 @@ class PLIMSOLL_API BytesLock {
   void hold_again() noexcept;
   void release() noexcept;
   evict::Value* held_ = nullptr;
+};
+
+// The same, where this process can read them: on another device, a copy in the host's memory, charged as any other.
+//   HostBytes here;
+//   const void* bytes = here.hold(storage, offset, size);
+// Throws as resident(), OutOfMemory when the copy does not fit and Error when the device fails.
+class PLIMSOLL_API HostBytes {
+ public:
+  const std::byte* hold(Storage& storage, std::size_t offset, std::size_t bytes) {  // Once.
+    lock_.hold(storage);
+    if (!storage.is_on_host()) [[unlikely]]
+      return stage(storage, offset, bytes);
+    return static_cast<const std::byte*>(storage.base()) + offset;
+  }
+
+ private:
+  const std::byte* stage(Storage& storage, std::size_t offset, std::size_t bytes);
+  BytesLock lock_;
+  StorageRef staged_;
 };
 
 }  // namespace plimsoll

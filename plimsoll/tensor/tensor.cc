@@ -33,11 +33,19 @@ ConstTensorView Tensor::view(BytesLock& lock) const {
   return {storage->base(), record_->offset, record_->dtype, record_->shape};
 }
 
-ConstTensorView Tensor::element_view(const std::int64_t* index, std::size_t count, BytesLock& lock) const {
-  const ConstTensorView all = view(lock);
-  if (!index && all.size() != 1)
+ConstTensorView Tensor::host_view(HostBytes& bytes) const {
+  Storage* storage = record_ ? record_->storage.load(std::memory_order_acquire) : nullptr;
+  if (!storage) refuse_disposed(*this, "reading a tensor", "it");
+  return {bytes.hold(*storage, record_->offset, nbytes()), 0, record_->dtype, record_->shape};
+}
+
+ConstTensorView Tensor::element_view(const std::int64_t* index, std::size_t count, HostBytes& bytes) const {
+  Storage* storage = record_ ? record_->storage.load(std::memory_order_acquire) : nullptr;
+  if (!storage) refuse_disposed(*this, "reading a tensor", "it");
+  if (storage->is_symbolic()) storage->resident();  // Says so.
+  if (!index && size() != 1)
     throw InvalidArgument(fmt::format("item: a tensor of shape {} has {} elements, not one; use at() or to_vector()",
-                                      shape().to_string(), all.size()));
+                                      shape().to_string(), size()));
   if (index && count != rank())
     throw InvalidArgument(fmt::format("at: {} positions for a tensor of shape {}; give one for each of the {} axes",
                                       count, shape().to_string(), rank()));
@@ -49,7 +57,8 @@ ConstTensorView Tensor::element_view(const std::int64_t* index, std::size_t coun
           fmt::format("at: position {} is outside of axis {} of shape {}", index[axis], axis, shape().to_string()));
     element = element * static_cast<std::size_t>(size) + static_cast<std::size_t>(position);
   }
-  return {all.base(), all.offset() + element * size_of(dtype()), dtype(), Shape::scalar()};
+  const std::size_t offset = record_->offset + element * size_of(dtype());
+  return {bytes.hold(*storage, offset, size_of(dtype())), 0, dtype(), Shape::scalar()};
 }
 
 Tensor::operator bool() const {

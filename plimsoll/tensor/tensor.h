@@ -82,18 +82,18 @@ class PLIMSOLL_API Tensor {
   // between numbers as cast() does), and Disposed.
   template <Element T>
   T item() const {  // Of a tensor of one element.
-    BytesLock lock;
-    return convert<T>(element_view(nullptr, 0, lock));
+    HostBytes bytes;
+    return convert<T>(element_view(nullptr, 0, bytes));
   }
   template <Element T>
   T at(std::initializer_list<std::int64_t> index) const {  // Negative positions count from the end.
-    BytesLock lock;
-    return convert<T>(element_view(index.begin(), index.size(), lock));
+    HostBytes bytes;
+    return convert<T>(element_view(index.begin(), index.size(), bytes));
   }
   template <Element T>
   std::vector<T> to_vector() const {
-    BytesLock lock;
-    const auto elements = view(lock).template span<T>();
+    HostBytes bytes;
+    const auto elements = host_view(bytes).template span<T>();
     return {elements.begin(), elements.end()};
   }
   template <Element T>
@@ -125,6 +125,8 @@ class PLIMSOLL_API Tensor {
   // budget from dropping them from then on, the second until the lock ends.
   ConstTensorView view() const;
   ConstTensorView view(BytesLock& lock) const;
+  // Where the host can read them, which view() is on the host's devices only.
+  ConstTensorView host_view(HostBytes& bytes) const;
   TensorRecord* record() const noexcept { return record_; }
   static Tensor adopt(TensorRecord* record) noexcept {
     Tensor result;
@@ -133,7 +135,7 @@ class PLIMSOLL_API Tensor {
   }
 
  private:
-  ConstTensorView element_view(const std::int64_t* index, std::size_t count, BytesLock& lock) const;
+  ConstTensorView element_view(const std::int64_t* index, std::size_t count, HostBytes& bytes) const;
   template <Element T>
   static T convert(const ConstTensorView& element) {
     return visit_dtype(element.dtype(), [&]<class S>(TypeTag<S>) {
@@ -159,10 +161,10 @@ template <Element T>
 class TensorData {
  public:
   explicit TensorData(const Tensor& tensor)
-      : elements_(tensor.view(lock_).span<T>()), storage_(StorageRef::share(tensor.record()->storage)) {
+      : elements_(tensor.host_view(bytes_).template span<T>()), storage_(StorageRef::share(tensor.record()->storage)) {
     storage_->pin();
   }
-  TensorData(const TensorData& other) : lock_(other.lock_), elements_(other.elements_), storage_(other.storage_) {
+  TensorData(const TensorData& other) : bytes_(other.bytes_), elements_(other.elements_), storage_(other.storage_) {
     storage_->pin();
   }
   TensorData& operator=(const TensorData&) = delete;
@@ -177,7 +179,7 @@ class TensorData {
   operator std::span<const T>() const noexcept { return elements_; }
 
  private:
-  BytesLock lock_;
+  HostBytes bytes_;
   std::span<const T> elements_;
   StorageRef storage_;
 };

@@ -230,6 +230,11 @@ Tensor TensorPool::Lease::tensor() const {
 
 TensorView TensorPool::Lease::writable_view() const {
   if (!state_) refuse_ended();
+  if (!state_->device.is_host())
+    throw Unsupported(
+        fmt::format("lease: the pool is on {}, whose memory cannot be written in place; lease a tensor of a "
+                    "CPU device and move it with .to(\"{}\")",
+                    state_->device.name(), state_->device.name()));
   Storage& buffer = *state_->buffers[buffer_];
   buffer.note_writer_outside();
   return {buffer.resident(), 0, state_->dtype, state_->shape};

@@ -11,12 +11,13 @@ without a copy, read-only (`numpy.asarray(x)`), and arrays are tensors (`pl.asar
 """
 import functools as _functools
 import os as _os
+import types as _types
 
 from . import _plimsoll
 from ._plimsoll import *  # noqa: F401,F403
 from ._plimsoll import Budget, DType, Tensor, Tidy, Variable, bool, config, losses, metrics, optimizers, train
 from . import callbacks, layers, summary
-from .models import History, Model, Sequential
+from .models import History, Model, Sequential, load_model
 from .report import Report, max_memory_allocated, memory_allocated, memory_summary
 
 __version__ = "0.1.0"
@@ -24,6 +25,7 @@ newaxis = None
 e, inf, nan, pi = 2.718281828459045, float("inf"), float("nan"), 3.141592653589793
 
 # What NumPy, the array API standard and TensorFlow call them.
+array = tensor = convert_to_tensor = asarray
 permute_dims = transpose
 concatenate = concat
 pow = power
@@ -138,7 +140,14 @@ def __getattr__(name):
         import importlib
 
         return importlib.import_module(f"plimsoll.{name}")
-    raise AttributeError(f"module 'plimsoll' has no attribute {name!r}")
+    hint = f"; what is there is in plimsoll itself ({_ELSEWHERE[name]})" if name in _ELSEWHERE else ""
+    raise AttributeError(f"module 'plimsoll' has no attribute {name!r}{hint}")
+
+
+# Where others keep names that are here without a module of their own.
+_ELSEWHERE = {"nn": "pl.relu, pl.softmax, pl.layers.Dense", "keras": "pl.Sequential, pl.layers, pl.callbacks", "math": "pl.log, pl.exp",
+              "random": "pl.random_normal, pl.random_uniform", "data": "pl.Dataset",
+              "optim": "pl.optimizers", "sparse": "pl.SparseTensor", "ragged": "pl.RaggedTensor", "compat": "pl.placeholder, pl.Session"}
 
 
 def _array_namespace(self, api_version=None):
@@ -153,5 +162,18 @@ def _to_device(self, device, /, *, stream=None):
     return self.to(device)
 
 
+def _swapaxes(self, axis1, axis2, /):
+    order = list(range(self.ndim))
+    order[axis1], order[axis2] = order[axis2], order[axis1]
+    return self.transpose(order)
+
+
+# @pl.function on a method of a class.
+setattr(_plimsoll.Function, "__get__", lambda self, instance, owner=None: self if instance is None else _types.MethodType(self, instance))
+
+# Methods that arrays of NumPy have.
+setattr(Tensor, "ravel", lambda self: self.reshape(-1))
+setattr(Tensor, "dot", lambda self, other: matmul(self, other))
+setattr(Tensor, "swapaxes", _swapaxes)
 setattr(Tensor, "__array_namespace__", _array_namespace)
 setattr(Tensor, "to_device", _to_device)

@@ -17,6 +17,41 @@ def tensor_of_bytes(data, dtype, shape):
     return from_bytes(data, dtype, shape)
 
 
+def variable_of(value, name, trainable):
+    """What a pickled variable becomes again."""
+    from ._plimsoll import Variable
+
+    return Variable(value.copy(), name=name, trainable=trainable)
+
+
+def files_of_model(model):
+    """A model as the files that save() would write, by name: how it is pickled."""
+    import os
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        model.save(folder)
+        files = {}
+        for name in os.listdir(folder):
+            with open(os.path.join(folder, name), "rb") as file:
+                files[name] = file.read()
+    return files
+
+
+def model_of_files(files):
+    """What a pickled model becomes again."""
+    import os
+    import tempfile
+
+    from .models import load_model
+
+    with tempfile.TemporaryDirectory() as folder:
+        for name, content in files.items():
+            with open(os.path.join(folder, name), "wb") as file:
+                file.write(content)
+        return load_model(folder)
+
+
 def dtype_of_name(name):
     """What a pickled dtype becomes again."""
     from ._plimsoll import dtype

@@ -13,8 +13,9 @@ Initializers, regularizers and constraints are names ("he_normal", "l2", "max_no
 {"class_name": "L2", "config": {"l2": 1e-4}}.
 """
 import json as _json
+import operator as _op
 
-from ._plimsoll import Input, Layer, register_layer
+from ._plimsoll import Input, Layer, LayerOutput, register_layer
 
 _DETERMINISTIC = ("zeros", "ones", "constant", "identity", "Zeros", "Ones")
 
@@ -52,12 +53,41 @@ def _seeded(settings, seed):
     return settings
 
 
+def _activation(value):
+    """pl.relu for "relu"."""
+    name = getattr(value, "__name__", None)
+    if callable(value) and (name is None or name == "<lambda>"):
+        raise TypeError("activation: a name such as \"relu\", or pl.relu; for a function of your own add pl.layers.Lambda(function)")
+    return name if callable(value) else value
+
+
 class _OfLibrary(Layer):
     """A layer of the library, by the name of its class and its settings."""
 
     def __init__(self, arguments, **others):
-        arguments = {key: value for key, value in arguments.items() if key not in ("self", "__class__")}
+        arguments = {key: _activation(value) if key.endswith("activation") else value
+                     for key, value in arguments.items() if key not in ("self", "__class__")}
         super().__init__(class_name=type(self).__name__, config=_json.dumps(_settings({**arguments, **others})))
+
+
+class Lambda(Layer):
+    """A function of tensors as a layer, which has no weights of its own.
+
+    >>> pl.layers.Lambda(lambda x: x * 2)(pl.ones(2)).tolist()
+    [2.0, 2.0]
+    """
+
+    def __init__(self, function, name=None):
+        super().__init__(name or "")
+        self.function = function
+
+    def call(self, x):
+        return self.function(x)
+
+
+def InputLayer(input_shape=None, shape=None, dtype=None, name=None):
+    """Input(), as Keras' Sequential models are begun."""
+    return Input(shape if input_shape is None else input_shape, dtype, name or "")
 
 
 class Dense(_OfLibrary):
@@ -437,10 +467,33 @@ class Softmax(_OfLibrary):
         super().__init__(locals())
 
 
+def _operator(name, function, merge=None):
+    """An operator of places in a model: residual = x + y."""
+
+    def of_places(self, other):
+        if isinstance(other, LayerOutput):
+            return merge()([self, other]) if merge else Lambda(lambda both: function(both[0], both[1]))([self, other])
+        if isinstance(other, (int, float)):
+            return Lambda(lambda x: function(x, other))(self)
+        return NotImplemented
+
+    of_places.__name__ = name
+    setattr(LayerOutput, name, of_places)
+
+
+_operator("__add__", _op.add, lambda: Add())
+_operator("__radd__", lambda a, b: b + a)
+_operator("__sub__", _op.sub, lambda: Subtract())
+_operator("__rsub__", lambda a, b: b - a)
+_operator("__mul__", _op.mul, lambda: Multiply())
+_operator("__rmul__", lambda a, b: b * a)
+_operator("__truediv__", _op.truediv)
+setattr(LayerOutput, "__neg__", lambda self: Lambda(lambda x: -x)(self))
+
 __all__ = ["Activation", "Add", "AlphaDropout", "Average", "AveragePooling1D", "AveragePooling2D", "BatchNormalization", "Bidirectional",
            "Concatenate", "Conv1D", "Conv2D", "Conv2DTranspose", "Cropping2D", "Dense", "DepthwiseConv2D", "Dot", "Dropout",
            "ELU", "Embedding", "Flatten", "GRU", "GaussianDropout", "GaussianNoise", "GlobalAveragePooling1D",
-           "GlobalAveragePooling2D", "GlobalMaxPooling1D", "GlobalMaxPooling2D", "Input", "LSTM", "Layer",
+           "GlobalAveragePooling2D", "GlobalMaxPooling1D", "GlobalMaxPooling2D", "Input", "InputLayer", "Lambda", "LSTM", "Layer",
            "LayerNormalization", "LeakyReLU", "Masking", "MaxPooling1D", "MaxPooling2D", "Maximum", "Minimum",
            "MultiHeadAttention", "Multiply", "PReLU", "Permute", "ReLU", "RepeatVector", "Reshape", "SeparableConv2D",
            "SimpleRNN", "Softmax", "SpatialDropout1D", "SpatialDropout2D", "Subtract", "ThresholdedReLU", "TimeDistributed",

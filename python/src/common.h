@@ -94,6 +94,7 @@ std::size_t to_bytes(nb::handle size);
 std::optional<std::size_t> optional_bytes(nb::handle size);
 std::string to_path(nb::handle path);  // None: "".
 pl::Shape to_shape(nb::handle shape);
+pl::Shape to_sizes(nb::handle shape, const char* what);  // Every size known.
 nb::tuple wrap_shape(const pl::Shape& shape);
 std::vector<std::int64_t> to_integers(nb::handle numbers);  // One, or several.
 pl::Axes to_axes(nb::handle axes);                          // None: all.

@@ -187,7 +187,7 @@ void bind_exchange(nb::module_& m) {
         if (!device.is_none()) scope.emplace(nb::cast<std::string>(nb::str(device)));
         return wrap_tensor(import_object(object, optional_dtype(dtype), copy));
       },
-      nb::arg("obj"), nb::arg("dtype").none() = nb::none(), nb::kw_only(), nb::arg("copy").none() = nb::none(),
+      nb::arg("obj").none(), nb::arg("dtype").none() = nb::none(), nb::kw_only(), nb::arg("copy").none() = nb::none(),
       nb::arg("device").none() = nb::none(),
       nb::sig("def asarray(obj: TensorLike, dtype: DTypeLike | None = None, *, copy: bool | None = None, device: str | "
               "None = None) -> Tensor"),

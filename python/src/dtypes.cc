@@ -1,6 +1,8 @@
 // dtypes, sizes, shapes, axes, trees: what Python writes where the library has types of its own.
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "common.h"
 #include "plimsoll/base/names.h"
 
@@ -38,7 +40,12 @@ nb::object wrap_dtype(pl::DType dtype) { return nb::borrow(dtype_objects[static_
 
 pl::DType to_dtype(nb::handle object) {
   if (Py_TYPE(object.ptr()) == dtype_type) return nb::inst_ptr<DTypeObject>(object)->dtype;
-  if (PyUnicode_Check(object.ptr())) return pl::parse_dtype(nb::cast<std::string_view>(object));
+  if (PyUnicode_Check(object.ptr())) {
+    const auto text = nb::cast<std::string_view>(object);
+    if (text == "int") return pl::i64;  // As the types of that name.
+    if (text == "float") return pl::f64;
+    return pl::parse_dtype(text);
+  }
   if (object.ptr() == reinterpret_cast<PyObject*>(&PyBool_Type)) return pl::boolean;
   if (object.ptr() == reinterpret_cast<PyObject*>(&PyLong_Type)) return pl::i64;
   if (object.ptr() == reinterpret_cast<PyObject*>(&PyFloat_Type)) return pl::f64;
@@ -72,7 +79,9 @@ std::optional<pl::DType> promoted(pl::DType a, pl::DType b) {
 
 std::size_t to_bytes(nb::handle size) {
   if (PyUnicode_Check(size.ptr())) return pl::parse_bytes(nb::cast<std::string_view>(size));
-  const std::int64_t bytes = to_integer(size, "size");
+  const double number = PyFloat_Check(size.ptr()) ? PyFloat_AsDouble(size.ptr()) : 0.5;  // 64e6 is a number of bytes.
+  const bool is_whole = number == std::floor(number) && std::abs(number) < 9e18;
+  const std::int64_t bytes = is_whole ? static_cast<std::int64_t>(number) : to_integer(size, "size");
   if (bytes < 0)
     throw pl::InvalidArgument(fmt::format("size: {} bytes are below 0; give \"64MiB\" or a number", bytes));
   return static_cast<std::size_t>(bytes);
@@ -92,14 +101,24 @@ std::vector<std::int64_t> to_integers(nb::handle numbers) {
 
 pl::Shape to_shape(nb::handle shape) {
   if (shape.is_none()) return {};
-  if (!is_sequence(shape) && !PyIndex_Check(shape.ptr())) {  // An iterable, such as a generator.
-    return to_shape(nb::list(shape));
+  if (!is_sequence(shape) && !PyUnicode_Check(shape.ptr()) &&
+      nb::hasattr(shape, "__iter__")) {  // An array, an iterator.
+    const nb::object list =
+        nb::hasattr(shape, "tolist") ? nb::object(shape.attr("tolist")()) : nb::object(nb::list(shape));
+    return to_shape(list);
   }
   if (!is_sequence(shape)) return pl::Shape{to_integer(shape, "shape")};
   std::vector<std::int64_t> sizes;
   for (nb::handle each : nb::borrow<nb::sequence>(shape))
     sizes.push_back(each.is_none() ? pl::kUnknownSize : to_integer(each, "shape"));
   return pl::Shape(std::span<const std::int64_t>(sizes));
+}
+
+pl::Shape to_sizes(nb::handle shape, const char* what) {
+  const pl::Shape sizes = to_shape(shape).or_scalar();
+  if (!sizes.is_known())
+    throw pl::InvalidArgument(fmt::format("{}: shape {}: sizes are 0 or more", what, nb::repr(shape).c_str()));
+  return sizes;
 }
 
 nb::tuple wrap_shape(const pl::Shape& shape) {

@@ -305,10 +305,20 @@ pl::Tensor import_object(nb::handle object, std::optional<pl::DType> dtype, std:
   if (is_list(object)) return from_list(object, dtype);
   if (PyRange_Check(object.ptr())) return from_list(nb::list(object), dtype);
   if (auto memory = memory_of(object)) return from_memory(std::move(*memory), dtype, copy);
+  // An array of NumPy without a buffer: dates, texts.
+  if (nb::hasattr(object, "__array_interface__") && nb::hasattr(object, "dtype")) refuse_format(object, nullptr);
   if (nb::hasattr(object, "__dlpack__")) return from_memory(dlpack_of(object, copy), dtype, copy);
   if (nb::hasattr(object, "__array__")) return import_object(object.attr("__array__")(), dtype, copy);
+  if (nb::isinstance<pl::LayerOutput>(object))
+    throw nb::type_error(
+        "asarray: a place in a model has no elements; there layers do it, such as pl.layers.Activation(\"relu\") and "
+        "pl.layers.Lambda(pl.square)");
   throw nb::type_error(
-      fmt::format("asarray: {} is no array, list or number", nb::type_name(object.type()).c_str()).c_str());
+      fmt::format("asarray: {} is no array, list or number{}", nb::type_name(object.type()).c_str(),
+                  nb::hasattr(object, "__iter__") && !PyUnicode_Check(object.ptr()) && !PyDict_Check(object.ptr())
+                      ? "; make a list of it: list(...)"
+                      : "")
+          .c_str());
 }
 
 pl::Tensor to_tensor(nb::handle object, std::optional<pl::DType> dtype) {

@@ -158,7 +158,7 @@ void bind_fills(nb::module_& m) {
   m.def(
       "zeros",
       [](nb::handle shape, nb::handle dtype, nb::handle device) {
-        const pl::Shape sizes = to_shape(shape).or_scalar();
+        const pl::Shape sizes = to_sizes(shape, "zeros");
         const pl::DType type = optional_dtype(dtype).value_or(kDefaultFloat);
         return made(device, [&] { return pl::zeros(sizes, type); });
       },
@@ -168,7 +168,7 @@ void bind_fills(nb::module_& m) {
   m.def(
       "ones",
       [](nb::handle shape, nb::handle dtype, nb::handle device) {
-        const pl::Shape sizes = to_shape(shape).or_scalar();
+        const pl::Shape sizes = to_sizes(shape, "ones");
         const pl::DType type = optional_dtype(dtype).value_or(kDefaultFloat);
         return made(device, [&] { return pl::ones(sizes, type); });
       },
@@ -178,7 +178,7 @@ void bind_fills(nb::module_& m) {
   m.def(
       "full",
       [](nb::handle shape, nb::handle value, nb::handle dtype, nb::handle device) {
-        const pl::Shape sizes = to_shape(shape).or_scalar();
+        const pl::Shape sizes = to_sizes(shape, "full");
         const pl::Number number = number_of(value);
         const pl::DType natural = !number.is_integer()            ? kDefaultFloat
                                   : number.dtype() == pl::boolean ? pl::boolean
@@ -262,7 +262,7 @@ void bind_random(nb::module_& m) {
   m.def(
       "random_uniform",
       [](nb::handle shape, nb::handle low, nb::handle high, std::optional<std::uint64_t> seed, nb::handle dtype) {
-        const pl::Shape sizes = to_shape(shape).or_scalar();
+        const pl::Shape sizes = to_sizes(shape, "random_uniform");
         const pl::Number from = number_of(low), to = number_of(high);
         const pl::RandomOptions options{.seed = seed, .dtype = optional_dtype(dtype).value_or(kDefaultFloat)};
         return wrap_tensor(unlocked([&] { return pl::random_uniform(sizes, from, to, options); }));
@@ -275,7 +275,7 @@ void bind_random(nb::module_& m) {
   m.def(
       "random_normal",
       [](nb::handle shape, double mean, double stddev, std::optional<std::uint64_t> seed, nb::handle dtype) {
-        const pl::Shape sizes = to_shape(shape).or_scalar();
+        const pl::Shape sizes = to_sizes(shape, "random_normal");
         const pl::RandomOptions options{.seed = seed, .dtype = optional_dtype(dtype).value_or(kDefaultFloat)};
         return wrap_tensor(unlocked([&] { return pl::random_normal(sizes, mean, stddev, options); }));
       },
@@ -286,7 +286,7 @@ void bind_random(nb::module_& m) {
   m.def(
       "truncated_normal",
       [](nb::handle shape, double mean, double stddev, std::optional<std::uint64_t> seed, nb::handle dtype) {
-        const pl::Shape sizes = to_shape(shape).or_scalar();
+        const pl::Shape sizes = to_sizes(shape, "truncated_normal");
         const pl::RandomOptions options{.seed = seed, .dtype = optional_dtype(dtype).value_or(kDefaultFloat)};
         return wrap_tensor(unlocked([&] { return pl::truncated_normal(sizes, mean, stddev, options); }));
       },
@@ -297,7 +297,7 @@ void bind_random(nb::module_& m) {
   m.def(
       "random_bernoulli",
       [](nb::handle shape, double probability, std::optional<std::uint64_t> seed, nb::handle dtype) {
-        const pl::Shape sizes = to_shape(shape).or_scalar();
+        const pl::Shape sizes = to_sizes(shape, "random_bernoulli");
         const pl::RandomOptions options{.seed = seed, .dtype = optional_dtype(dtype).value_or(kDefaultFloat)};
         return wrap_tensor(unlocked([&] { return pl::random_bernoulli(sizes, probability, options); }));
       },

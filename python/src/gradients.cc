@@ -147,6 +147,15 @@ void bind_variable(nb::module_& m) {
         return fmt::format("<Variable \"{}\": shape={}, dtype={}>", v.name(), v.shape().to_tuple_string(),
                            dtype_name(v.dtype()));
       });
+  type.def("__reduce__",
+           [](nb::handle self) {
+             const pl::Variable& v = *nb::inst_ptr<pl::Variable>(self);
+             return nb::make_tuple(nb::module_::import_("plimsoll._support").attr("variable_of"),
+                                   nb::make_tuple(wrap_tensor(v.value()), v.name(), v.trainable()));
+           })
+      .def(
+          "__iter__", [](nb::handle self) { return nb::iter(wrap_tensor(*tensor_of(self))); },
+          nb::sig("def __iter__(self) -> typing.Iterator[Tensor]"));
   // What a tensor does, the variable's value does.
   for (const char* name :
        {"item", "tolist", "numpy", "tobytes", "sum", "mean", "max", "min", "reshape", "transpose", "astype", "flatten"})

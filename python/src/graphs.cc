@@ -332,7 +332,7 @@ class PythonFunction {
       return 0;
     });
     std::size_t next = 0;
-    return replaced(static_cast<const SharedObject*>(pl::FunctionCore::kept(*trace))->get(), results, next);
+    return replaced(static_cast<const Kept*>(pl::FunctionCore::kept(*trace))->result.get(), results, next);
   }
 
   nb::dict memory_plan(const nb::args& arguments, const nb::kwargs& named) const {
@@ -344,6 +344,10 @@ class PythonFunction {
   nb::object function() const { return nb::borrow(function_.get()); }
 
  private:
+  // What a trace keeps: the function's result, and the objects that it tells from others by where they are.
+  struct Kept {
+    SharedObject result, objects;
+  };
   // Arguments with tensors in the place of arrays, and what tells this call from others.
   struct Call {
     Call(const nb::args& arguments, const nb::kwargs& named)
@@ -369,7 +373,7 @@ class PythonFunction {
       const bool is_array = !PyType_Check(value.ptr()) && !tensor_of(value) && nb::hasattr(value, "__array__");
       return is_array ? wrap_tensor(to_tensor(value)) : nb::borrow(value);
     }
-    static void describe(nb::handle value, std::string& out) {
+    void describe(nb::handle value, std::string& out) {
       if (PyDict_Check(value.ptr())) {
         for (auto [key, each] : nb::borrow<nb::dict>(value)) {
           out += nb::repr(key).c_str();
@@ -390,9 +394,11 @@ class PythonFunction {
         out += nb::repr(value).c_str();
       } else {  // Variables, models, whatever else: the object itself.
         out += fmt::format("@{}", static_cast<const void*>(value.ptr()));
+        objects.append(value);
       }
     }
     nb::object all;
+    nb::list objects;
     std::vector<pl::Tensor> tensors;
     pl::CallSignature signature;
   };
@@ -407,7 +413,7 @@ class PythonFunction {
         nb::object result = function_.get()(*nb::borrow<nb::args>(given[0]), **nb::borrow<nb::kwargs>(given[1]));
         pl::FunctionCore::Traced traced;
         collect(result, traced.results);
-        traced.kept = std::make_shared<SharedObject>(std::move(result));
+        traced.kept = std::make_shared<Kept>(Kept{SharedObject(std::move(result)), SharedObject(call.objects)});
         return traced;
       });
     });

@@ -183,6 +183,15 @@ void compile(pl::Model& model, nb::handle optimizer, nb::handle loss, nb::handle
   model.compile(options);
 }
 
+// The first layer of a chain that begins with Input(): what goes in is of that shape.
+const pl::Layer& begun(const pl::Layer& layer, const nb::object& input) {
+  if (!input.is_valid() || input.is_none()) return layer;
+  const pl::LayerOutput& place = nb::cast<pl::LayerOutput&>(input);
+  layer.base().set_batch_shape(place.shape());
+  layer.base().set_input_dtype(place.dtype());
+  return layer;
+}
+
 void bind_forecast(nb::module_& m) {
   nb::class_<pl::BudgetPoint>(m, "BudgetPoint",
                               "A budget that a run fits in, and how many times as long it takes there.")
@@ -371,16 +380,31 @@ void bind_models(nb::module_& m) {
           "__init__",
           [](pl::Sequential* self, nb::handle layers, const std::string& name) {
             std::vector<pl::Layer> list;
+            nb::object begins;
             if (!layers.is_none())
               for (nb::handle each : nb::borrow<nb::sequence>(layers)) {
+                if (list.empty() && nb::isinstance<pl::LayerOutput>(each)) {
+                  begins = nb::borrow(each);
+                  continue;
+                }
                 if (!nb::isinstance<pl::Layer>(each)) throw nb::type_error("Sequential: a list of layers");
-                list.push_back(nb::cast<pl::Layer&>(each));
+                list.push_back(begun(nb::cast<pl::Layer&>(each), begins));
+                begins.reset();
               }
             new (self) pl::Sequential(list, {.name = name});
           },
           nb::arg("layers").none() = nb::none(), nb::arg("name") = "")
       .def(
-          "add", [](pl::Sequential& model, const pl::Layer& layer) { model.add(layer); }, nb::arg("layer"));
+          "add",
+          [](nb::handle self, nb::handle layer) {
+            pl::Sequential& model = nb::cast<pl::Sequential&>(self);
+            if (nb::isinstance<pl::LayerOutput>(layer) && model.layers().empty())
+              return nb::setattr(self, "_begins", layer);
+            if (!nb::isinstance<pl::Layer>(layer)) throw nb::type_error("add: a layer");
+            model.add(begun(nb::cast<pl::Layer&>(layer),
+                            model.layers().empty() ? nb::getattr(self, "_begins", nb::none()) : nb::none()));
+          },
+          nb::arg("layer"), nb::sig("def add(self, layer: Layer | LayerOutput) -> None"));
 }
 
 }  // namespace binding

@@ -124,6 +124,16 @@ PyObject* power_slot(PyObject* left, PyObject* right, PyObject* modulo) noexcept
   return binary_slot<Binary::power>(left, right);
 }
 
+PyObject* divmod_slot(PyObject* left, PyObject* right) noexcept {
+  PyObject* quotient = binary_slot<Binary::floor_divide>(left, right);
+  if (quotient == nullptr || quotient == Py_NotImplemented) return quotient;
+  PyObject* rest = binary_slot<Binary::modulo>(left, right);
+  PyObject* both = rest == nullptr ? nullptr : PyTuple_Pack(2, quotient, rest);
+  Py_DECREF(quotient);
+  Py_XDECREF(rest);
+  return both;
+}
+
 template <class A, class B>
 pl::Tensor compare(const A& a, const B& b, int operation) {
   switch (operation) {
@@ -250,6 +260,21 @@ int assign_slot(PyObject*, PyObject*, PyObject*) noexcept {
   return -1;
 }
 
+// Whether an element is equal to it.
+int contains_slot(PyObject* self, PyObject* value) noexcept {
+  PyObject* equal = PyObject_RichCompare(self, value, Py_EQ);
+  if (equal == nullptr) return -1;
+  const nb::object held = nb::steal(equal);
+  if (!is_tensor(equal)) return PyObject_IsTrue(equal);
+  try {
+    const pl::Tensor& x = tensor_in(equal);
+    return x.size() > 0 && computed(x, [&] { return pl::any(x.flatten()); }).item<bool>();
+  } catch (...) {
+    set_python_error();
+    return -1;
+  }
+}
+
 // By the object: equal tensors are equal element by element.
 Py_hash_t hash_slot(PyObject* self) noexcept {
   const auto value = static_cast<Py_hash_t>(reinterpret_cast<std::uintptr_t>(self) >> 4);
@@ -270,6 +295,7 @@ PyType_Slot number_slots[] = {
     {Py_nb_true_divide, slot(binary_slot<Binary::divide>)},
     {Py_nb_floor_divide, slot(binary_slot<Binary::floor_divide>)},
     {Py_nb_remainder, slot(binary_slot<Binary::modulo>)},
+    {Py_nb_divmod, slot(divmod_slot)},
     {Py_nb_power, slot(power_slot)},
     {Py_nb_matrix_multiply, slot(binary_slot<Binary::matmul>)},
     {Py_nb_and, slot(binary_slot<Binary::bit_and>)},
@@ -285,6 +311,7 @@ PyType_Slot number_slots[] = {
     {Py_nb_bool, slot(bool_slot)},
     {Py_tp_richcompare, slot(compare_slot)},
     {Py_tp_hash, slot(hash_slot)},
+    {Py_sq_contains, slot(contains_slot)},
     {Py_mp_length, slot(length_slot)},
     {Py_mp_subscript, slot(subscript_slot)},
     {Py_mp_ass_subscript, slot(assign_slot)},

@@ -2,6 +2,8 @@
 // exchange.cc.
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "exchange.h"
 
 namespace binding {
@@ -130,6 +132,15 @@ void bind_facts(Class& type, Get get) {
           nb::arg("dtype").none() = nb::none(), nb::arg("copy").none() = nb::none());
 }
 
+// numpy.sum(x) and its like call x.sum(axis=None, dtype=None, out=None), numpy.std(x) with ddof.
+void as_numpy_asks(nb::kwargs& named) {
+  for (const char* unused : {"out", "dtype"})
+    if (named.contains(unused) && nb::object(named[unused]).is_none()) nb::del(named[unused]);
+  if (!named.contains("ddof")) return;
+  named["correction"] = named["ddof"];
+  nb::del(named["ddof"]);
+}
+
 void bind_reductions(nb::class_<pl::Tensor>& type) {
   // x.sum(axis=0, keepdims=True) is plimsoll.sum(x, axis=0, keepdims=True): one way to do it, found when it is asked
   // for.
@@ -137,7 +148,8 @@ void bind_reductions(nb::class_<pl::Tensor>& type) {
                            "cumsum", "sort", "argsort", "squeeze", "clip", "round", "repeat", "take"})
     type.def(
         name,
-        [name](nb::handle self, const nb::args& arguments, const nb::kwargs& named) {
+        [name](nb::handle self, const nb::args& arguments, nb::kwargs named) {
+          as_numpy_asks(named);
           return nb::module_::import_("plimsoll").attr(name)(self, *arguments, **named);
         },
         nb::sig((std::string("def ") + name + "(self, *args: object, **kwargs: object) -> Tensor").c_str()));
@@ -244,6 +256,13 @@ void bind_tensor(nb::module_& m) {
                               "pl.asarray([[1.0, 2.0], [3.0, 4.0]])\n>>> (x + 1).sum(axis=1).tolist()\n[5.0, 9.0]");
   tensor_type = reinterpret_cast<PyTypeObject*>(type.ptr());
   const auto get = [](nb::handle self) { return *nb::inst_ptr<pl::Tensor>(self); };
+  type.def(
+      "__init__",
+      [](pl::Tensor* self, nb::handle object, nb::handle dtype) {
+        new (self) pl::Tensor(to_tensor(object, optional_dtype(dtype)));
+      },
+      nb::arg("obj").none(), nb::arg("dtype").none() = nb::none(),
+      nb::sig("def __init__(self, obj: TensorLike, dtype: DTypeLike | None = None) -> None"), "As asarray().");
   bind_facts(type, get);
   bind_reductions(type);
   bind_shaping(type);
@@ -264,6 +283,22 @@ void bind_tensor(nb::module_& m) {
                 wrap_tensors(computed(x, [&] { return x.size() == 0 ? std::vector<pl::Tensor>{} : pl::unstack(x); })));
           },
           nb::sig("def __iter__(self) -> typing.Iterator[Tensor]"))
+      .def(
+          "__reversed__",
+          [](nb::handle self) {
+            nb::list rows(self);
+            rows.attr("reverse")();
+            return nb::iter(rows);
+          },
+          nb::sig("def __reversed__(self) -> typing.Iterator[Tensor]"))
+      .def(
+          "__round__",
+          [](const pl::Tensor& x, std::optional<int> digits) {
+            if (!pl::is_floating(x.dtype())) return wrap_tensor(x);
+            const double scale = std::pow(10.0, digits.value_or(0));
+            return wrap_tensor(computed(x, [&] { return scale == 1 ? pl::round(x) : pl::round(x * scale) / scale; }));
+          },
+          nb::arg("digits").none() = nb::none(), nb::sig("def __round__(self, digits: int | None = None) -> Tensor"))
       .def("__format__",
            [](const pl::Tensor& x, const std::string& how) -> nb::object {
              const nb::object value =

@@ -329,6 +329,16 @@ pl::Metric to_metric(nb::handle object) {
 
 pl::Callback to_callback(nb::handle object, nb::handle model) {
   if (nb::isinstance<pl::Callback>(object)) return nb::cast<pl::Callback>(object);
+  bool is_told = false;
+  for (const char* method :
+       {"on_train_begin", "on_train_end", "on_epoch_begin", "on_epoch_end", "on_batch_end", "on_train_batch_end"})
+    is_told = is_told || nb::hasattr(object, method);
+  if (!is_told)
+    throw nb::type_error(
+        fmt::format("callbacks: {} has no method such as on_epoch_end(); derive from pl.callbacks.Callback, or use "
+                    "pl.callbacks.LambdaCallback",
+                    nb::repr(object).c_str())
+            .c_str());
   return pl::make_callback<PythonCallback>(nb::borrow(object), nb::borrow(model));
 }
 

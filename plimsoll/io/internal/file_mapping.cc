@@ -18,7 +18,7 @@ StorageRef map_file(const InputFile& file, std::uint64_t offset, std::uint64_t b
   void* const base = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, file.handle(),
                           static_cast<off_t>(offset - before));
   if (base == MAP_FAILED) throw_system_error("file", file.name(), "map", errno);
-  return wrap_unchanging(current_device(), static_cast<std::byte*>(base) + before, static_cast<std::size_t>(bytes),
+  return wrap_unchanging(current_host_device(), static_cast<std::byte*>(base) + before, static_cast<std::size_t>(bytes),
                          [base, mapped](void*) { munmap(base, mapped); });
 }
 

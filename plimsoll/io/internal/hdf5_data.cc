@@ -28,7 +28,7 @@ class Scratch {
  public:
   explicit Scratch(std::uint64_t bytes)
       : tensor_(make_tensor({.op = "hdf5 chunk", .category = Category::kWorkspace},
-                            Shape({static_cast<std::int64_t>(bytes)}), u8, current_device())) {}
+                            Shape({static_cast<std::int64_t>(bytes)}), u8, current_host_device())) {}
   std::span<std::byte> bytes() { return {writable(tensor_).bytes(), tensor_.nbytes()}; }
 
  private:

@@ -1,4 +1,4 @@
-// PinnedBytes: a tensor's bytes, which stay in place while this lives, whatever happens to the tensor.
+// PinnedBytes: a tensor's bytes, on the host, which stay in place while this lives, whatever happens to the tensor.
 #pragma once
 
 #include <span>
@@ -11,7 +11,7 @@ class PinnedBytes {
  public:
   // Throws Disposed, InvalidArgument for an empty handle, FailedPrecondition for a symbolic one.
   explicit PinnedBytes(const Tensor& tensor)
-      : view_(tensor.view()), storage_(StorageRef::share(tensor.record()->storage)) {
+      : view_(tensor.host_view(bytes_)), storage_(StorageRef::share(tensor.record()->storage)) {
     storage_->pin();
   }
   PinnedBytes(const PinnedBytes&) = delete;
@@ -22,6 +22,7 @@ class PinnedBytes {
   std::span<const std::byte> bytes() const { return {view_.bytes(), view_.nbytes()}; }
 
  private:
+  HostBytes bytes_;
   ConstTensorView view_;
   StorageRef storage_;
 };

@@ -11,7 +11,7 @@
 namespace plimsoll {
 
 std::size_t staging_bytes(std::size_t wanted) {
-  std::size_t limit = current_device().arena().limit();
+  std::size_t limit = current_host_device().arena().limit();
   for (const Meter* meter = ThreadMemory::current().budget; meter; meter = meter->parent)
     limit = std::min(limit, meter->center->limit());
   return std::min({wanted, 16_MiB, std::max(limit / 16, 1_KiB)});
@@ -22,7 +22,7 @@ Staging::Staging(std::size_t wanted) {
   BlockLabel label;
   label.op = "file staging";
   label.category = Category::kWorkspace;
-  storage_ = Storage::take(current_device(), size, label);
+  storage_ = Storage::take(current_host_device(), size, label);
   bytes_ = {static_cast<std::byte*>(storage_->resident()), size};
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 Tensor matrix(std::size_t rows, std::size_t columns) {
   return make_tensor({.op = "csv", .category = Category::kInputs},
-                     {static_cast<std::int64_t>(rows), static_cast<std::int64_t>(columns)}, f32, current_device());
+                     {static_cast<std::int64_t>(rows), static_cast<std::int64_t>(columns)}, f32, current_host_device());
 }
 
 // The numbers of some rows, of a file that is read from its beginning.
@@ -83,7 +83,7 @@ class CsvWindowStream final : public RowStream {
     const Tensor x =
         make_tensor({.op = "csv", .category = Category::kInputs},
                     {static_cast<std::int64_t>(count), columns_->look_back(), static_cast<std::int64_t>(features)}, f32,
-                    current_device());
+                    current_host_device());
     const Tensor y = matrix(count, ahead_ * targets);
     std::size_t windows = 0;
     for (; windows < count && step(); ++windows) {

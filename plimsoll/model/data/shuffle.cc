@@ -17,7 +17,7 @@ using NodePointer = std::shared_ptr<const DatasetNode>;
 
 Tensor make_numbers(std::size_t count, DType dtype) {
   return make_tensor({.op = "shuffle", .category = Category::kInputs}, {static_cast<std::int64_t>(count)}, dtype,
-                     current_device());
+                     current_host_device());
 }
 
 template <class F>
@@ -145,7 +145,7 @@ class PooledStream final : public RowStream {
       std::vector<std::int64_t> sizes(tensor.shape().begin(), tensor.shape().end());
       sizes[0] = static_cast<std::int64_t>(rows);
       return make_tensor({.op = "shuffle", .category = Category::kInputs}, Shape(sizes), tensor.dtype(),
-                         current_device());
+                         current_host_device());
     };
     Example result;
     for (const Tensor& tensor : batch.inputs) result.inputs.push_back(with_rows(tensor));

@@ -71,7 +71,8 @@ Tensor value_for(const Hdf5File& file, const std::string& name, const Variable& 
     throw Corruption(fmt::format("{}: weight \"{}\" is {} {}, the layer's \"{}\" {} {}", path, name, entry.type_name,
                                  entry.shape.to_string(), variable.name(), dtype_name(variable.dtype()),
                                  variable.shape().to_string()));
-  const Tensor value = file.map(name);
+  Tensor value = file.map(name);
+  if (value.device() != variable.device()) value = value.to(variable.device());
   return value.dtype() == variable.dtype() ? value : cast(value, variable.dtype());
 }
 

@@ -21,6 +21,7 @@
 #include "plimsoll/model/keras/training_json.h"
 #include "plimsoll/model/keras/weights_manifest.h"
 #include "plimsoll/model/layers/lazy_zero_weights.h"
+#include "plimsoll/tensor/host_access.h"
 #include "plimsoll/tensor/tidy.h"
 
 namespace plimsoll {
@@ -172,7 +173,8 @@ void write_files(const fs::path& directory, OrderedJson& document, Manifest& man
       OrderedJson::array({{{"paths", OrderedJson::array({file})}, {"weights", std::move(manifest.entries)}}});
   AtomicFile weights(directory / file);
   for (const Tensor& value : manifest.values) {
-    const ConstTensorView view = value.view();
+    const HostRead read(value);
+    const ConstTensorView& view = read.view();
     weights.write(std::span<const std::byte>(view.bytes(), view.nbytes()));
   }
   AtomicFile json(json_path);

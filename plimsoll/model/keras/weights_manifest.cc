@@ -13,6 +13,7 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/half.h"
 #include "plimsoll/model/keras/config.h"
+#include "plimsoll/tensor/host_access.h"
 #include "plimsoll/tensor/make_tensor.h"
 
 namespace plimsoll {
@@ -96,7 +97,8 @@ Tensor read_stream(const std::vector<fs::path>& files, std::size_t expected) {
   if (total != expected)
     throw Corruption(fmt::format("{}: the weights' files have {} bytes, the manifest says {}",
                                  files.empty() ? "model.json" : files.back().string(), total, expected));
-  const Tensor stream = make_tensor({.op = "weights", .category = Category::kOther}, {total}, u8, current_device());
+  const Tensor stream =
+      make_tensor({.op = "weights", .category = Category::kOther}, {total}, u8, current_host_device());
   char* to = reinterpret_cast<char*>(writable(stream).data<std::uint8_t>());
   for (std::size_t i = 0; i < files.size(); ++i) {
     std::ifstream in(files[i], std::ios::binary);
@@ -129,7 +131,8 @@ void dequantize(const WeightSpec& spec, const std::uint8_t* from, const TensorVi
 Tensor decode(const WeightSpec& spec, const std::uint8_t* from) {
   const Tensor result =
       make_tensor({.op = "weight", .category = Category::kParameters}, spec.shape, spec.dtype, current_device());
-  const TensorView to = writable(result);
+  const HostWrite written(result);
+  const TensorView& to = written.view();
   if (spec.quantized == "uint8")
     dequantize<std::uint8_t>(spec, from, to);
   else if (spec.quantized == "uint16")

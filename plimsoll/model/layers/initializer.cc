@@ -7,6 +7,7 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/random.h"
+#include "plimsoll/tensor/host_access.h"
 #include "plimsoll/tensor/make_tensor.h"
 #include "plimsoll/tensor/tidy.h"
 
@@ -54,7 +55,7 @@ Tensor make_orthogonal(const Shape& shape, double gain, const std::optional<std:
   const std::int64_t count = std::min(rows, columns), size = std::max(rows, columns);
   return tidy([&] {
     const Tensor drawn = plimsoll::random_normal({count, size}, {.seed = seed, .dtype = f64});
-    orthonormalize(writable(drawn).data<double>(), count, size);
+    orthonormalize(HostWrite(drawn, HostWrite::Elements::kKept).data<double>(), count, size);
     const Tensor matrix = rows < columns ? drawn : drawn.transpose();
     return (matrix * gain).cast(f32).reshape(shape);
   });

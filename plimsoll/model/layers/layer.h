@@ -135,6 +135,8 @@ class PLIMSOLL_API LayerBase {
  protected:
   // Throws InvalidArgument for a name the layer has already.
   Variable add_weight(std::string_view name, const Shape& shape, const WeightOptions& options = {});
+  // A variable that was made elsewhere, as a weight under its own name; any dtype.
+  void adopt_weight(const Variable& variable, bool trainable) { weights_.push_back({variable, trainable, {}, {}}); }
   std::uint64_t next_seed(const std::optional<std::uint64_t>& seed);  // For one random operation.
   void set_input_shape(const Shape& without_batch);                   // An unset one is ignored.
   Tensor activity_loss(const Regularizer& regularizer, const Tensor& output) const;

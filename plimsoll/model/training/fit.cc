@@ -16,6 +16,7 @@
 #include "plimsoll/model/training/progress.h"
 #include "plimsoll/model/training/step_budget.h"
 #include "plimsoll/model/training/targets.h"
+#include "plimsoll/tensor/host_access.h"
 #include "plimsoll/tensor/make_tensor.h"
 #include "plimsoll/tensor/tidy.h"
 
@@ -40,12 +41,14 @@ Tensor class_weights_of(const Example& batch, const std::map<std::int64_t, doubl
                                         y.shape().to_string()));
     const Tensor weights =
         make_tensor({.op = "class_weights", .category = Category::kInputs}, {labels.shape()[0]}, f32, device_of(y));
-    float* const to = writable(weights).data<float>();
+    HostWrite written(weights);
+    float* const to = written.data<float>();
     const auto from = labels.data<std::int64_t>();
     for (std::size_t i = 0; i < from.size(); ++i) {
       const auto found = classes.find(from[i]);
       to[i] = found == classes.end() ? 1.f : static_cast<float>(found->second);
     }
+    written.finish();
     if (batch.weights.is_empty_handle()) return weights;
     return batch.weights.cast(f32) * fit_weights(weights, batch.weights.shape(), "fit");
   });

@@ -210,7 +210,8 @@ Metric::Sums Metric::measure(const Tensor& targets, const Tensor& predictions, c
   return tidy([&] {
     const Parts made = parts(targets, predictions, weights);
     std::vector<ConstTensorView> views;
-    for (const Tensor& tensor : made.tensors) views.push_back(tensor.view());
+    std::vector<HostBytes> here(made.tensors.size());
+    for (const Tensor& tensor : made.tensors) views.push_back(tensor.host_view(here[views.size()]));
     Sums result = zero_sums();
     sum(views, made.count, result);
     return result;

@@ -5,7 +5,6 @@
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
 #include "plimsoll/graph/spill_option.h"
-#include "plimsoll/kernels/elementwise.h"
 #include "plimsoll/memory/budget.h"
 #include "plimsoll/memory/budget_node.h"
 #include "plimsoll/memory/refusal.h"
@@ -14,6 +13,7 @@
 #include "plimsoll/model/model.h"
 #include "plimsoll/model/training/step_budget.h"
 #include "plimsoll/model/training/step_plan.h"
+#include "plimsoll/ops/copy_on.h"
 #include "plimsoll/ops/movement.h"
 #include "plimsoll/tensor/make_tensor.h"
 #include "plimsoll/tensor/tidy.h"
@@ -48,7 +48,7 @@ struct Collected {
       whole = make_tensor({.op = "predict"}, Shape(sizes), part.dtype(), device_of(part));
     }
     const std::size_t offset = part.nbytes() / static_cast<std::size_t>(rows) * static_cast<std::size_t>(begin);
-    copy(part.view(), TensorView(writable(whole).bytes(), offset, part.dtype(), part.shape()));
+    copy_on(device_of(whole), part.view(), TensorView(writable(whole).bytes(), offset, part.dtype(), part.shape()));
     part.dispose();
   }
   Tensor all() const { return parts.empty() ? whole : concat(parts, 0); }

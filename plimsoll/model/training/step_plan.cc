@@ -8,11 +8,13 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/log.h"
 #include "plimsoll/device/device.h"
+#include "plimsoll/device/runtime.h"
 #include "plimsoll/graph/call_signature.h"
 #include "plimsoll/graph/graph_state.h"
 #include "plimsoll/memory/trace/trace_recorder.h"
 #include "plimsoll/model/internal/network.h"
 #include "plimsoll/model/layers/recurrent_states.h"
+#include "plimsoll/tensor/host_access.h"
 #include "plimsoll/tensor/make_tensor.h"
 #include "plimsoll/tensor/on_device_of.h"
 #include "plimsoll/tensor/thread_context.h"
@@ -41,6 +43,11 @@ class Tracing {
   const ThreadContext before_;
   const TraceWith trace_;
 };
+
+void constrain(const Constraint& constraint, const Variable& variable) {
+  const TensorView weight = variable.writable_value();
+  constraint.apply(HostWrite(Runtime::instance().device(variable.device()), weight, HostWrite::Elements::kKept));
+}
 
 double number_in(const ConstTensorView& scalar) {
   return visit_dtype(scalar.dtype(), [&]<class T>(TypeTag<T>) {
@@ -265,7 +272,7 @@ StepResult StepPlan::run_program(const Example& batch, const Recomputing& recomp
                  .spill = recomputing.spill,
                  .spilled_bytes = &result.spilled_bytes});
   // They work in place, on values that the program has made the variables' own.
-  for (const auto& [variable, constraint] : constrained_) constraint.apply(variable.writable_value());
+  for (const auto& [variable, constraint] : constrained_) constrain(constraint, variable);
   if (counted_at_.exchange(result.recomputed, std::memory_order_relaxed) != result.recomputed)
     network_.training.plans.recount(*this);
   return result;
@@ -292,7 +299,7 @@ StepResult StepPlan::train_directly(const Example& batch) {
   trace_phase("between steps");
   // From here on nothing fails: values are shared, constraints work in place.
   context.commit();
-  for (const auto& [variable, constraint] : trained.constrained) constraint.apply(variable.writable_value());
+  for (const auto& [variable, constraint] : trained.constrained) constrain(constraint, variable);
   draws.keep();
   return result;
 }

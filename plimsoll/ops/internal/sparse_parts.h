@@ -34,14 +34,22 @@ class SparseParts {
 inline Tensor new_indices(const Shape& shape, const Tensor& like, const char* op) {
   return make_tensor({.op = op}, shape, i64, device_of(like));
 }
-inline std::int64_t* filling(const Tensor& tensor) { return writable(tensor).data<std::int64_t>(); }
-inline const std::int64_t* reading(const Tensor& tensor) { return tensor.view().data<std::int64_t>(); }
+// Both throw Unsupported on devices that the host cannot reach.
+inline std::int64_t* filling(const Tensor& tensor) {
+  require_host(tensor, "sparse");
+  return writable(tensor).data<std::int64_t>();
+}
+inline const std::int64_t* reading(const Tensor& tensor) {
+  require_host(tensor, "sparse");
+  return tensor.view().data<std::int64_t>();
+}
 
 // Requires views of i64.
 inline SparseRows sparse_rows(const ConstTensorView& splits, const ConstTensorView& columns, std::int64_t width) {
   return {splits.data<std::int64_t>(), columns.data<std::int64_t>(), splits.shape()[0] - 1, width};
 }
 inline SparseRows sparse_rows(const Tensor& splits, const Tensor& columns, std::int64_t width) {
+  require_host(splits, "sparse");
   return sparse_rows(splits.view(), columns.view(), width);
 }
 

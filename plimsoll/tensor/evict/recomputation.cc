@@ -9,6 +9,7 @@
 #include "plimsoll/memory/chunk.h"
 #include "plimsoll/tensor/evict/domain.h"
 #include "plimsoll/tensor/op.h"
+#include "plimsoll/tensor/run_on.h"
 
 namespace plimsoll::evict {
 namespace {
@@ -81,7 +82,7 @@ struct Recomputation::Work {
     label.category = Category::kWorkspace;
     Chunk* const scratch = bytes == 0 ? nullptr : arena.take(bytes, label);
     blocks.push_back(scratch);
-    recipe.op->run({in, out, {scratch ? static_cast<std::byte*>(arena.address(scratch)) : nullptr, bytes}});
+    run_on(device, *recipe.op, {in, out, {scratch ? static_cast<std::byte*>(arena.address(scratch)) : nullptr, bytes}});
     if (scratch) arena.give(std::exchange(blocks.back(), nullptr));
   }
 

@@ -134,6 +134,9 @@ class HalfBits:
 class Tensor:
     def __array_namespace__(self, api_version: str | None = None) -> Any: ...
     def to_device(self, device: str, /, *, stream: object = None) -> Tensor: ...
+    def ravel(self) -> Tensor: ...
+    def dot(self, other: TensorLike, /) -> Tensor: ...
+    def swapaxes(self, axis1: int, axis2: int, /) -> Tensor: ...
     """
     Elements of one dtype under a shape, on a device; they never change.
 
@@ -163,6 +166,9 @@ class Tensor:
     def __ge__(self, value, /):
         """Return self>=value."""
 
+    def __init__(self, obj: TensorLike, dtype: DTypeLike | None = None) -> None:
+        """As asarray()."""
+
     def __add__(self, value, /):
         """Return self+value."""
 
@@ -186,6 +192,12 @@ class Tensor:
 
     def __rmod__(self, value, /):
         """Return value%self."""
+
+    def __divmod__(self, value, /):
+        """Return divmod(self, value)."""
+
+    def __rdivmod__(self, value, /):
+        """Return divmod(value, self)."""
 
     def __pow__(self, value, mod=None, /):
         """Return pow(self, value, mod)."""
@@ -266,6 +278,9 @@ class Tensor:
 
     def __delitem__(self, key, /):
         """Delete self[key]."""
+
+    def __contains__(self, key, /):
+        """Return key in self."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -397,6 +412,10 @@ class Tensor:
         """Gives its bytes back now; a second time does nothing."""
 
     def __iter__(self) -> Iterator[Tensor]: ...
+
+    def __reversed__(self) -> Iterator[Tensor]: ...
+
+    def __round__(self, digits: int | None = None) -> Tensor: ...
 
     def __complex__(self) -> object: ...
 
@@ -1585,6 +1604,12 @@ class Variable:
     def __rmod__(self, value, /):
         """Return value%self."""
 
+    def __divmod__(self, value, /):
+        """Return divmod(self, value)."""
+
+    def __rdivmod__(self, value, /):
+        """Return divmod(value, self)."""
+
     def __pow__(self, value, mod=None, /):
         """Return pow(self, value, mod)."""
 
@@ -1665,6 +1690,9 @@ class Variable:
     def __delitem__(self, key, /):
         """Delete self[key]."""
 
+    def __contains__(self, key, /):
+        """Return key in self."""
+
     __array_priority__: float = 100.0
 
     def value(self) -> Tensor:
@@ -1706,6 +1734,10 @@ class Variable:
     def dispose(self) -> None: ...
 
     def __repr__(self) -> str: ...
+
+    def __reduce__(self) -> tuple: ...
+
+    def __iter__(self) -> Iterator[Tensor]: ...
 
     def item(self, *args, **kwargs) -> object: ...
 
@@ -1997,6 +2029,14 @@ class Dataset:
 def timeseries_windows(series: TensorLike, look_back: int, horizon: int = 1, stride: int = 1) -> Dataset: ...
 
 class LayerOutput:
+    def __add__(self, other: LayerOutput | float) -> LayerOutput: ...
+    def __radd__(self, other: LayerOutput | float) -> LayerOutput: ...
+    def __sub__(self, other: LayerOutput | float) -> LayerOutput: ...
+    def __rsub__(self, other: LayerOutput | float) -> LayerOutput: ...
+    def __mul__(self, other: LayerOutput | float) -> LayerOutput: ...
+    def __rmul__(self, other: LayerOutput | float) -> LayerOutput: ...
+    def __truediv__(self, other: LayerOutput | float) -> LayerOutput: ...
+    def __neg__(self) -> LayerOutput: ...
     """A place in a model that is being described: what a layer will give."""
 
     @property
@@ -2006,6 +2046,7 @@ class LayerOutput:
     def dtype(self) -> object: ...
 
 class Layer:
+    def __getattr__(self, name: str) -> Any: ...
     """
     A piece of a model: weights, and a function of tensors that uses them. Derive from it to write one of your own:
     build(input_shape) makes the weights with add_weight(), call(x) uses them.
@@ -2176,7 +2217,7 @@ class MemoryForecast:
 
 class Model(Layer):
     def compile(self, optimizer='rmsprop', loss=None, metrics=None, *, loss_weights=None, clipnorm=0.0, clipvalue=0.0, global_clipnorm=0.0, run_eagerly=False) -> None: ...
-    def fit(self, x, y=None, batch_size=32, epochs=1, verbose=1, callbacks=None, validation_split=0.0, validation_data=None, shuffle=True, class_weight=None, sample_weight=None, initial_epoch=0, budget=None, spill=None, max_slowdown=8.0) -> History: ...
+    def fit(self, x, y=None, batch_size=32, epochs=1, verbose=1, callbacks=None, validation_split=0.0, validation_data=None, shuffle=True, class_weight=None, sample_weight=None, initial_epoch=0, budget=None, spill=None, max_slowdown=8.0, steps_per_epoch=None) -> History: ...
     def evaluate(self, x, y=None, batch_size=32, verbose=0, sample_weight=None, return_dict=False, budget=None, spill=None) -> Any: ...
     def predict(self, x, batch_size=32, verbose=0, budget=None, spill=None) -> Any: ...
     def build(self, input_shape) -> Any: ...
@@ -2278,7 +2319,7 @@ class Sequential(Model):
 
     def __init__(self, layers: object | None = None, name: str = '') -> None: ...
 
-    def add(self, layer: Layer) -> None: ...
+    def add(self, layer: Layer | LayerOutput) -> None: ...
 
 def save_safetensors(path: str | os.PathLike[str], tree: object, metadata: dict[str, str] = {}) -> None:
     """A dict or list of tensors, nested as it may be."""

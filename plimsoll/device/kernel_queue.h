@@ -1,0 +1,89 @@
+// KernelQueue: what ops give their work to on a device that has kernels of its own. One queue, in order.
+//
+//   bool Scale::launch(KernelQueue& queue, const OpRun& run) const noexcept {
+//     return
+//     queue.run(KernelCall("scale").out(run.out[0].bytes()).in(run.in[0].bytes()).number(by_).items(run.out[0].size()));
+//   }
+//
+// A call names a kernel and says its arguments and how many work items there are. run() returns before the kernel has
+// run, and false when the device has no kernel of that name: the caller then does the work on the host. What goes wrong
+// later is remembered and thrown by the next call that waits (backend.h).
+// Thread safety: any thread; the calls of one thread keep their order.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "plimsoll/base/api.h"
+
+namespace plimsoll {
+
+struct KernelArgument {
+  enum class Kind : std::uint8_t { kAddress, kInteger, kNumber } kind = Kind::kAddress;
+  const void* address = nullptr;  // Of the device.
+  std::int32_t integer = 0;
+  float number = 0;
+};
+
+// Built by its methods; holds no memory of its own.
+class KernelCall {
+ public:
+  static constexpr std::size_t kMostArguments = 32;
+
+  explicit KernelCall(std::string_view kernel) noexcept : kernel_(kernel) {}
+
+  KernelCall& in(const void* address) noexcept { return add({.address = address}); }
+  KernelCall& out(void* address) noexcept { return add({.address = address}); }
+  KernelCall& integer(std::int64_t value) noexcept {
+    fits_ = fits_ && value >= INT32_MIN && value <= INT32_MAX;
+    return add({.kind = KernelArgument::Kind::kInteger, .integer = static_cast<std::int32_t>(value)});
+  }
+  KernelCall& bits(std::uint32_t value) noexcept {
+    return add({.kind = KernelArgument::Kind::kInteger, .integer = static_cast<std::int32_t>(value)});
+  }
+  KernelCall& number(double value) noexcept {
+    return add({.kind = KernelArgument::Kind::kNumber, .number = static_cast<float>(value)});
+  }
+  KernelCall& items(std::size_t x, std::size_t y = 1, std::size_t z = 1) noexcept {
+    items_ = {x, y, z};
+    return *this;
+  }
+  KernelCall& group(std::size_t x, std::size_t y = 1, std::size_t z = 1) noexcept {
+    group_ = {x, y, z};
+    return *this;
+  }
+
+  std::string_view kernel() const noexcept { return kernel_; }
+  std::size_t num_arguments() const noexcept { return count_; }
+  const KernelArgument& argument(std::size_t i) const noexcept { return arguments_[i]; }
+  const std::array<std::size_t, 3>& items() const noexcept { return items_; }
+  const std::array<std::size_t, 3>& group() const noexcept { return group_; }  // First 0: the device chooses.
+  bool fits() const noexcept { return fits_; }  // False: an integer is too large, or there are too many arguments.
+
+ private:
+  KernelCall& add(const KernelArgument& argument) noexcept {
+    if (count_ == kMostArguments)
+      fits_ = false;
+    else
+      arguments_[count_++] = argument;
+    return *this;
+  }
+
+  std::string_view kernel_;
+  std::array<KernelArgument, kMostArguments> arguments_;
+  std::size_t count_ = 0;
+  std::array<std::size_t, 3> items_{1, 1, 1}, group_{0, 1, 1};
+  bool fits_ = true;
+};
+
+class PLIMSOLL_API KernelQueue {
+ public:
+  virtual ~KernelQueue();
+  // False, having done nothing, without a kernel of that name or for a call that does not fit. No items: nothing to do.
+  virtual bool run(const KernelCall& call) noexcept = 0;
+  virtual bool has(std::string_view kernel) const noexcept = 0;
+};
+
+}  // namespace plimsoll

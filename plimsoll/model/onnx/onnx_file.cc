@@ -1,0 +1,251 @@
+#include "plimsoll/model/onnx/onnx_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <cstring>
+
+#include "plimsoll/base/error.h"
+#include "plimsoll/base/system_error.h"
+#include "plimsoll/base/wire.h"
+#include "plimsoll/ops/creation.h"
+#include "plimsoll/ops/movement.h"
+#include "plimsoll/tensor/make_tensor.h"
+
+namespace plimsoll {
+namespace {
+
+struct Mapping {
+  void* address = nullptr;
+  std::size_t size = 0;
+};
+
+// All of a file, private and read only.
+Mapping map_file(const std::filesystem::path& path) {
+  const int handle = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (handle < 0) throw_system_error("file", path.native(), "open", errno);
+  struct stat info = {};
+  const bool is_file = ::fstat(handle, &info) == 0 && S_ISREG(info.st_mode);
+  Mapping mapping{nullptr, is_file ? static_cast<std::size_t>(info.st_size) : 0};
+  if (mapping.size > 0) mapping.address = ::mmap(nullptr, mapping.size, PROT_READ, MAP_PRIVATE, handle, 0);
+  ::close(handle);
+  if (!is_file) throw Error(fmt::format("\"{}\": is no file", path.native()));
+  if (mapping.address == MAP_FAILED) throw Error(fmt::format("\"{}\": cannot be mapped", path.native()));
+  return mapping;
+}
+
+// Of an element type that int32_data holds.
+template <class T>
+T narrowed(std::uint64_t number) {
+  if constexpr (std::is_same_v<T, float16> || std::is_same_v<T, bfloat16>)
+    return std::bit_cast<T>(static_cast<std::uint16_t>(number));
+  else
+    return static_cast<T>(static_cast<std::int64_t>(number));
+}
+
+// Writes numbers as they come and counts them; more than there is room for are only counted.
+template <class T>
+class Filler {
+ public:
+  explicit Filler(const TensorView& out) : out_(reinterpret_cast<T*>(out.bytes())), room_(out.shape().size()) {}
+  void add(T value) noexcept {
+    if (count_ < room_) out_[count_] = value;
+    ++count_;
+  }
+  std::size_t count() const noexcept { return count_; }
+
+ private:
+  T* const out_;
+  const std::size_t room_;
+  std::size_t count_ = 0;
+};
+
+bool add_varints(std::string_view packed, auto&& add) {
+  for (std::uint64_t number = 0; !packed.empty(); add(number))
+    if (!take_varint(packed, number)) return false;
+  return true;
+}
+
+}  // namespace
+
+std::shared_ptr<const OnnxFile> OnnxFile::open(const std::filesystem::path& path) {
+  const Mapping mapping = map_file(path);
+  std::shared_ptr<OnnxFile> file(new OnnxFile);
+  file->name_ = path.native();
+  file->folder_ = path.parent_path();
+  file->bytes_ = {static_cast<const char*>(mapping.address), mapping.size};
+  file->mapped_ = mapping.address;
+  return file;
+}
+
+OnnxFile::~OnnxFile() {
+  if (mapped_) ::munmap(mapped_, bytes_.size());
+}
+
+void OnnxFile::corrupt(const onnx::TensorProto& proto, std::string_view what) const {
+  throw Corruption(fmt::format("\"{}\": tensor \"{}\" {} (offset {})", name_, proto.name, what, proto.offset));
+}
+
+Tensor OnnxFile::tensor(const onnx::TensorProto& proto) const {
+  const std::optional<DType> dtype = onnx::dtype_of(proto.type);
+  if (!dtype)
+    throw Unsupported(fmt::format("\"{}\": tensor \"{}\" has the unsupported element type {}", name_, proto.name,
+                                  onnx::element_type_name(proto.type)));
+  Shape shape;
+  try {
+    shape = Shape(std::span<const std::int64_t>(proto.dims));
+  } catch (const InvalidArgument& error) {
+    corrupt(proto, error.what());
+  }
+  if (proto.is_external) return external_tensor(proto, shape, *dtype);
+  const std::size_t count = shape.size(), bytes = count * size_of(*dtype);
+  if (!proto.raw.empty() ? proto.raw.size() != bytes : bytes > 64 * bytes_.size() + 64)
+    corrupt(proto, fmt::format("has {} bytes for its {}", proto.raw.size(), shape.to_string()));
+  Tensor result = make_tensor({.op = "onnx"}, shape, *dtype, current_device());
+  fill(proto, writable(result));
+  return result;
+}
+
+Tensor OnnxFile::tensor(const onnx::TensorProto& proto, const std::vector<std::int64_t>& order) const {
+  if (order.empty() || order.size() != proto.dims.size()) return tensor(proto);
+  const std::optional<DType> dtype = onnx::dtype_of(proto.type);
+  if (!dtype || proto.raw.empty() || proto.is_external) return transpose(tensor(proto), order);
+  const Shape shape(std::span<const std::int64_t>(proto.dims));
+  const std::size_t width = size_of(*dtype), rank = order.size();
+  if (proto.raw.size() != shape.size() * width)
+    corrupt(proto, fmt::format("has {} bytes for its {}", proto.raw.size(), shape.to_string()));
+  std::vector<std::int64_t> sizes, strides, at(rank, 0);
+  const Strides of_file = row_major_strides(shape);
+  for (const std::int64_t axis : order) {
+    sizes.push_back(shape[static_cast<std::size_t>(axis)]);
+    strides.push_back(of_file[static_cast<std::size_t>(axis)]);
+  }
+  Tensor result = make_tensor({.op = "onnx"}, Shape(sizes), *dtype, current_device());
+  std::byte* out = writable(result).bytes();
+  std::int64_t from = 0;
+  for (std::size_t i = 0; i < shape.size(); ++i, out += width) {
+    std::memcpy(out, proto.raw.data() + static_cast<std::size_t>(from) * width, width);
+    for (std::size_t axis = rank; axis-- > 0;) {
+      from += strides[axis];
+      if (++at[axis] < sizes[axis]) break;
+      from -= strides[axis] * sizes[axis];
+      at[axis] = 0;
+    }
+  }
+  return result;
+}
+
+void OnnxFile::fill(const onnx::TensorProto& proto, const TensorView& out) const {
+  if (!proto.raw.empty()) {
+    std::memcpy(out.bytes(), proto.raw.data(), proto.raw.size());
+    return;
+  }
+  visit_dtype(out.dtype(), [&]<class T>(TypeTag<T>) {
+    Filler<T> filler(out);
+    bool whole = true;
+    const auto add = [&](std::uint64_t number) { filler.add(narrowed<T>(number)); };
+    if constexpr (std::is_same_v<T, float>) {
+      for (const std::string_view packed : proto.floats) {
+        for (std::size_t i = 0; i + 4 <= packed.size(); i += 4) filler.add(load_number<float>(packed.data() + i));
+        whole = whole && packed.size() % 4 == 0;
+      }
+      for (const std::uint64_t bits : proto.numbers) filler.add(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
+    } else if constexpr (std::is_same_v<T, double>) {
+      for (const std::string_view packed : proto.doubles) {
+        for (std::size_t i = 0; i + 8 <= packed.size(); i += 8) filler.add(load_number<double>(packed.data() + i));
+        whole = whole && packed.size() % 8 == 0;
+      }
+      for (const std::uint64_t bits : proto.numbers) filler.add(std::bit_cast<double>(bits));
+    } else {
+      for (const std::string_view packed : std::is_same_v<T, std::int64_t> ? proto.int64s : proto.int32s)
+        whole = add_varints(packed, add) && whole;
+      for (const std::uint64_t number : proto.numbers) add(number);
+    }
+    if (!whole || filler.count() != out.shape().size())
+      corrupt(proto, fmt::format("has {} elements for its {}", filler.count(), out.shape().to_string()));
+  });
+}
+
+Tensor OnnxFile::external_tensor(const onnx::TensorProto& proto, const Shape& shape, DType dtype) const {
+  const auto entry = [&](const char* key) {
+    const auto found = proto.external.find(key);
+    return found == proto.external.end() ? std::string() : found->second;
+  };
+  const auto number = [&](const char* key, std::uint64_t missing) {
+    const std::string text = entry(key);
+    if (text.empty()) return missing;
+    std::uint64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size())
+      corrupt(proto, fmt::format("has the {} \"{}\" in its external data", key, text));
+    return value;
+  };
+  const std::filesystem::path location = std::filesystem::path(entry("location")).lexically_normal();
+  if (mapped_ == nullptr || location.empty() || location.is_absolute() || *location.begin() == "..")
+    corrupt(proto, fmt::format("has its data at \"{}\", which is not in the file's folder", location.native()));
+  const std::size_t bytes = shape.size() * size_of(dtype);
+  const std::uint64_t offset = number("offset", 0), length = number("length", bytes);
+  const Mapping mapping = map_file(folder_ / location);
+  const auto unmap = [mapping](void*) {
+    if (mapping.address) ::munmap(mapping.address, mapping.size);
+  };
+  if (length != bytes || offset > mapping.size || length > mapping.size - offset) {
+    unmap(nullptr);
+    corrupt(proto, fmt::format("has {} bytes from {} on in \"{}\", which has {}; its {} takes {}", length, offset,
+                               location.native(), mapping.size, shape.to_string(), bytes));
+  }
+  char* const first = static_cast<char*>(mapping.address) + offset;
+  if (bytes > 0 && reinterpret_cast<std::uintptr_t>(first) % size_of(dtype) == 0) {
+    try {
+      return wrap(first, shape, dtype, unmap);
+    } catch (...) {
+      unmap(nullptr);
+      throw;
+    }
+  }
+  const std::shared_ptr<void> ended(nullptr, unmap);
+  Tensor copied = make_tensor({.op = "onnx"}, shape, dtype, current_device());
+  if (bytes > 0) std::memcpy(writable(copied).bytes(), first, bytes);
+  return copied;
+}
+
+Tensor OnnxFile::tensor(const onnx::SparseTensorProto& proto) const {
+  const Tensor values = tensor(proto.values), indices = tensor(proto.indices);
+  Shape shape;
+  try {
+    shape = Shape(std::span<const std::int64_t>(proto.dims));
+  } catch (const InvalidArgument& error) {
+    corrupt(proto.values, error.what());
+  }
+  const std::size_t rank = shape.rank(), count = values.size();
+  const bool linear = indices.rank() == 1;
+  if (indices.dtype() != i64 || values.rank() != 1 || indices.size() != count * (linear ? 1 : rank))
+    corrupt(proto.values, fmt::format("has indices {} for {} sparse values", indices.shape().to_string(), count));
+  if (shape.size() * size_of(values.dtype()) > (std::size_t{1} << 30))
+    throw Unsupported(
+        fmt::format("\"{}\": the sparse tensor \"{}\" of {} is unsupported: dense, it takes more than 1 GiB", name_,
+                    proto.values.name, shape.to_string()));
+  Tensor dense = zeros(shape, values.dtype()).clone();
+  const std::vector<std::int64_t> places = indices.to_vector<std::int64_t>();
+  const Strides strides = row_major_strides(shape);
+  const std::size_t width = size_of(values.dtype());
+  for (std::size_t i = 0; i < count; ++i) {
+    std::int64_t place = linear ? places[i] : 0;
+    for (std::size_t axis = 0; !linear && axis < rank; ++axis) {
+      const std::int64_t index = places[i * rank + axis];
+      if (index < 0 || index >= shape[axis]) corrupt(proto.values, fmt::format("has the sparse index {}", index));
+      place += index * strides[axis];
+    }
+    if (place < 0 || static_cast<std::size_t>(place) >= shape.size())
+      corrupt(proto.values, fmt::format("has the sparse index {}", place));
+    std::memcpy(writable(dense).bytes() + static_cast<std::size_t>(place) * width, values.view().bytes() + i * width,
+                width);
+  }
+  return dense;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,50 @@
+// OnnxLayer: the graph of an ONNX file as a layer of a model: its weights are the file's, its call computes the graph.
+//
+// In training, tensors of floats are trained, but for the statistics of BatchNormalization, which stay what they are,
+// as does the graph itself: it is the one that predicts. Thread safety: as a layer.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plimsoll/model/layers/layer.h"
+#include "plimsoll/model/onnx/onnx_graph.h"
+
+namespace plimsoll {
+
+class OnnxLayer final : public LayerBase {
+ public:
+  // `with_values` false: weights are zeros that take memory when they are used.
+  OnnxLayer(std::shared_ptr<const OnnxGraph> graph, bool with_values);
+
+  const char* class_name() const override { return "Onnx"; }
+  Shapes output_shapes(const Shapes& inputs) const override;
+  std::vector<Tensor> call_all(const std::vector<Tensor>& inputs, CallContext& context) override;
+
+  const OnnxGraph& graph() const noexcept { return *graph_; }
+  // The same, where elements of some inputs are known (not empty handles) although the inputs are not.
+  std::vector<Tensor> run(const std::vector<Tensor>& inputs, const std::vector<Tensor>& known, bool training) const;
+  std::size_t held_bytes() const;  // Of weights and constants, in blocks of a budget.
+  // What the file's tensor i is now, in the file's order of axes.
+  Tensor weight_value(std::size_t i) const;
+
+ private:
+  void make_weights(bool with_values);
+
+  const std::shared_ptr<const OnnxGraph> graph_;
+  std::vector<std::optional<Variable>> variables_;  // One for each weight of the graph, or
+  std::vector<Tensor> constants_;                   // a tensor.
+};
+
+// Gives an output of the graph its name.
+class OnnxOutput final : public LayerBase {
+ public:
+  explicit OnnxOutput(const std::string& name) { set_name(name); }
+  const char* class_name() const override { return "OnnxOutput"; }
+  Shapes output_shapes(const Shapes& inputs) const override { return inputs; }
+  Tensor call(const Tensor& x, CallContext&) override { return x; }
+};
+
+}  // namespace plimsoll

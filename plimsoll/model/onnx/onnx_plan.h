@@ -1,0 +1,32 @@
+// OnnxPlan: one run of an ONNX graph on inputs of known shapes, planned: what it takes is known before it runs.
+//
+//   OnnxPlan plan(layer, {{{1, 3, 224, 224}, f32}}, known);
+//   plan.smallest_bytes();  plan.run(inputs);
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "plimsoll/graph/program.h"
+#include "plimsoll/model/onnx/onnx_layer.h"
+#include "plimsoll/model/training/forecast.h"
+
+namespace plimsoll {
+
+class OnnxPlan {
+ public:
+  // `known`: elements of the inputs that decide shapes; empty handles for the others. Throws FailedPrecondition when
+  // elements of others decide them, and what the operations throw.
+  OnnxPlan(const OnnxLayer& layer, const std::vector<TensorSpec>& inputs, const std::vector<Tensor>& known);
+
+  std::vector<Tensor> run(const std::vector<Tensor>& inputs);
+  const Program& program() const noexcept { return *program_; }
+  MemoryForecast forecast(std::size_t beside) const;  // With so many bytes that are held beside it.
+
+ private:
+  std::vector<bool> is_fed_;  // By input.
+  std::unique_ptr<Program> program_;
+  std::vector<Variable> variables_;
+};
+
+}  // namespace plimsoll

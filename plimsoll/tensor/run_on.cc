@@ -1,0 +1,139 @@
+#include "plimsoll/tensor/run_on.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "plimsoll/base/log.h"
+#include "plimsoll/tensor/staging.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr std::size_t kAlignment = 64;
+std::size_t rounded(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+// Which input has the bytes of this output; as many as there are inputs: none.
+std::size_t same_input(const OpRun& run, const TensorView& out) {
+  std::size_t i = 0;
+  while (i < run.in.size() && (run.in[i].bytes() != out.bytes() || run.in[i].nbytes() != out.nbytes())) ++i;
+  return i;
+}
+
+std::size_t staging_bytes(const OpRun& run) {
+  std::size_t bytes = rounded(run.scratch.size());
+  for (const ConstTensorView& in : run.in) bytes += rounded(in.nbytes());
+  for (const TensorView& out : run.out) bytes += rounded(out.nbytes());
+  return bytes;
+}
+
+// The same operands where the host reaches them.
+struct HereViews {
+  std::vector<ConstTensorView> in;
+  std::vector<TensorView> out;
+  std::span<std::byte> scratch;
+  OpRun run() const { return {in, out, scratch}; }
+};
+
+HereViews reached(Device& device, const OpRun& run) {
+  const DeviceBackend& backend = device.backend();
+  HereViews here;
+  for (const ConstTensorView& in : run.in)
+    here.in.emplace_back(in.base() ? backend.host_address(in.base()) : nullptr, in.offset(), in.dtype(), in.shape());
+  for (const TensorView& out : run.out)
+    here.out.emplace_back(out.base() ? backend.host_address(out.base()) : nullptr, out.offset(), out.dtype(),
+                          out.shape());
+  if (!run.scratch.empty()) here.scratch = {backend.host_address(run.scratch.data()), run.scratch.size()};
+  return here;
+}
+
+// Answers instead of running.
+class KernelQuestion final : public KernelQueue {
+ public:
+  explicit KernelQuestion(KernelQueue& queue) : queue_(queue) {}
+  bool run(const KernelCall& call) noexcept override { return call.fits() && queue_.has(call.kernel()); }
+  bool has(std::string_view kernel) const noexcept override { return queue_.has(kernel); }
+
+ private:
+  KernelQueue& queue_;
+};
+
+}  // namespace
+
+bool has_kernel(Device& device, const Op& op, const OpRun& run) noexcept {
+  KernelQueue* const queue = device.backend().kernels();
+  if (!queue) return false;
+  KernelQuestion question(*queue);
+  return op.launch(question, run);
+}
+
+void HostRun::prepare(Device& device, const Op& op, const OpRun& run) {
+  if (device.is_host() || device.backend().is_reachable() || has_kernel(device, op, run)) return;
+  bytes_ = std::max(bytes_, staging_bytes(run));
+}
+
+void HostRun::take() {
+  if (bytes_ > 0 && !staged_) staged_ = take_staging(bytes_);
+}
+
+void HostRun::run(Device& device, const Op& op, const OpRun& run) {
+  if (device.is_host()) return op.run(run);
+  if (KernelQueue* const queue = device.backend().kernels(); queue && op.launch(*queue, run)) return;
+  if (device.backend().is_reachable()) return op.run(reached(device, run).run());
+  fall_back(device, op, run);
+}
+
+void HostRun::check(Device& device, const Op& op, const OpRun& run) {
+  if (device.is_host()) return op.check(run.in);
+  if (device.backend().is_reachable()) return op.check(reached(device, run).in);
+  std::size_t bytes = 0;
+  for (const ConstTensorView& in : run.in) bytes += rounded(in.nbytes());
+  const StorageRef staged = bytes > 0 ? take_staging(bytes) : StorageRef();
+  std::vector<ConstTensorView> here;
+  auto* to = staged ? static_cast<std::byte*>(staged->base()) : nullptr;
+  for (const ConstTensorView& in : run.in) {
+    if (in.nbytes() > 0) device.backend().copy_out(to, in.bytes(), in.nbytes());
+    here.emplace_back(to, std::size_t{0}, in.dtype(), in.shape());
+    to += rounded(in.nbytes());
+  }
+  op.check(here);
+}
+
+void HostRun::fall_back(Device& device, const Op& op, const OpRun& run) {
+  DeviceBackend& backend = device.backend();
+  if (backend.count_fallback(op.name()))
+    log_message(LogLevel::info,
+                fmt::format("{}: has no kernel on {}; its operands are copied to the host, where it runs", op.name(),
+                            device.name()));
+  StorageRef own;
+  if (!staged_ || staged_->bytes() < staging_bytes(run)) own = take_staging(std::max(staging_bytes(run), kAlignment));
+  auto* to = static_cast<std::byte*>((own ? own : staged_)->base());
+  HereViews here;
+  for (const ConstTensorView& in : run.in) {
+    if (in.nbytes() > 0) backend.copy_out(to, in.bytes(), in.nbytes());
+    here.in.emplace_back(to, std::size_t{0}, in.dtype(), in.shape());
+    to += rounded(in.nbytes());
+  }
+  for (const TensorView& out : run.out) {
+    const std::size_t same = out.nbytes() > 0 ? same_input(run, out) : run.in.size();
+    std::byte* const at = same < run.in.size() ? const_cast<std::byte*>(here.in[same].bytes()) : to;
+    if (same == run.in.size()) to += rounded(out.nbytes());
+    here.out.emplace_back(at, std::size_t{0}, out.dtype(), out.shape());
+  }
+  here.scratch = {to, run.scratch.size()};
+  op.run(here.run());
+  for (std::size_t i = 0; i < run.out.size(); ++i)
+    if (run.out[i].nbytes() > 0) backend.copy_in(run.out[i].bytes(), here.out[i].bytes(), run.out[i].nbytes());
+}
+
+namespace run_on_detail {
+
+void run_elsewhere(Device& device, const Op& op, const OpRun& run) {
+  HostRun here;
+  here.run(device, op, run);
+}
+
+}  // namespace run_on_detail
+
+}  // namespace plimsoll

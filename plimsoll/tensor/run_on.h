@@ -1,0 +1,50 @@
+// run_on: runs an op on the device where its operands are. HostRun: what that takes on a device that is not the host.
+//
+//   run_on(device, op, {in, out, scratch});
+//
+// On the host: op.run(). Elsewhere, in this order: the device's own kernels (Op::launch()); the host's kernel on the
+// bytes themselves, where the host can reach them under other addresses; or the host's kernel on copies: the operands
+// are copied to the host's memory, the op runs there, and its results are copied back. The last is a fallback: counted
+// for each op, logged at the first, shown by profile. Throws OutOfMemory when the copies do not fit in the host's
+// memory, and Error when the device fails.
+#pragma once
+
+#include "plimsoll/base/api.h"
+#include "plimsoll/device/device.h"
+#include "plimsoll/tensor/op.h"
+#include "plimsoll/tensor/storage.h"
+
+namespace plimsoll {
+
+// For those who obtain everything that can fail before they begin: prepare() every op that will run, then run() them.
+class PLIMSOLL_API HostRun {
+ public:
+  void prepare(Device& device, const Op& op, const OpRun& run);  // Looks at sizes, not at addresses.
+  void take();                                                   // The memory of the largest. Throws OutOfMemory.
+  void give_back() noexcept { staged_ = {}; }
+  // After prepare() and take() it throws only when the device fails (Error).
+  void run(Device& device, const Op& op, const OpRun& run);
+  // Calls op.check() on operands that the host can read.
+  void check(Device& device, const Op& op, const OpRun& run);
+  std::size_t bytes() const noexcept { return bytes_; }
+
+ private:
+  void fall_back(Device& device, const Op& op, const OpRun& run);
+  std::size_t bytes_ = 0;
+  StorageRef staged_;
+};
+
+PLIMSOLL_API bool has_kernel(Device& device, const Op& op, const OpRun& run) noexcept;
+
+namespace run_on_detail {
+PLIMSOLL_API void run_elsewhere(Device& device, const Op& op, const OpRun& run);
+}
+
+inline void run_on(Device& device, const Op& op, const OpRun& run) {
+  if (device.is_host()) [[likely]]
+    op.run(run);
+  else
+    run_on_detail::run_elsewhere(device, op, run);
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,11 @@
+// Staging: memory of the host for bytes on their way to or from a device that the host cannot reach.
+#pragma once
+
+#include "plimsoll/tensor/storage.h"
+
+namespace plimsoll {
+
+// On the first CPU device, charged to the thread's budget as workspace. Throws OutOfMemory.
+StorageRef take_staging(std::size_t bytes);
+
+}  // namespace plimsoll
