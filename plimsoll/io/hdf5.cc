@@ -4,10 +4,11 @@
 
 #include "plimsoll/base/atomic_file.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/io/hdf5_writer.h"
 #include "plimsoll/io/internal/file_mapping.h"
 #include "plimsoll/io/internal/hdf5_data.h"
-#include "plimsoll/io/hdf5_writer.h"
 #include "plimsoll/io/tree_names.h"
+#include "plimsoll/tensor/host_access.h"
 #include "plimsoll/tensor/make_tensor.h"
 
 namespace plimsoll {
@@ -85,8 +86,8 @@ bool Hdf5File::has_text(std::string_view object, std::string_view attribute) con
 }
 const std::vector<std::string>& Hdf5File::texts(std::string_view object, std::string_view attribute) const {
   if (!has_text(object, attribute))
-    throw NotFound(fmt::format("file \"{}\": \"{}\" has no attribute \"{}\" with text", file_->name(), object,
-                               attribute));
+    throw NotFound(
+        fmt::format("file \"{}\": \"{}\" has no attribute \"{}\" with text", file_->name(), object, attribute));
   return find(object)->attributes.at(std::string(attribute));
 }
 const std::string& Hdf5File::text(std::string_view object, std::string_view attribute) const {
@@ -112,7 +113,9 @@ Tensor Hdf5File::read(std::string_view name) const {
   const std::uint64_t size = hdf5_data_bytes(bytes, object);  // Again, for what it throws.
   Tensor tensor =
       make_tensor({.op = "LoadHdf5", .category = Category::kParameters}, found.shape, *found.dtype, current_device());
-  if (size > 0) read_hdf5_data(bytes, object, {writable(tensor).bytes(), static_cast<std::size_t>(size)});
+  if (size == 0) return tensor;
+  const HostWrite written(tensor);
+  read_hdf5_data(bytes, object, {written.bytes(), static_cast<std::size_t>(size)});
   return tensor;
 }
 

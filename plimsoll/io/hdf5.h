@@ -10,8 +10,8 @@
 // Read: superblocks 0 to 3, groups as symbol tables (and the newest form while they are small), datasets in one piece,
 // inside of their header, or in chunks (plain, deflated, shuffled). Written: what the oldest libraries read. No library
 // is needed for either. Files are not trusted: Corruption with the offset for what is damaged, Unsupported for what is
-// not read. Thread safety: a file may be read on several threads at once. Cost: names and attributes are held in memory,
-// at most 64 MiB of them.
+// not read. Thread safety: a file may be read on several threads at once. Cost: names and attributes are held in
+// memory, at most 64 MiB of them.
 #pragma once
 
 #include <cstdint>
@@ -57,7 +57,7 @@ class PLIMSOLL_API Hdf5File {
   std::vector<std::string> groups() const;                                     // Their names, without the root.
   // The attributes with text of a group ("": the root) or a dataset.
   bool has_text(std::string_view object, std::string_view attribute) const;
-  const std::string& text(std::string_view object, std::string_view attribute) const;  // Throws NotFound.
+  const std::string& text(std::string_view object, std::string_view attribute) const;                // Throws NotFound.
   const std::vector<std::string>& texts(std::string_view object, std::string_view attribute) const;  // A list of them.
   std::vector<std::string> text_names(std::string_view object) const;
 

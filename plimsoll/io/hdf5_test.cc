@@ -79,7 +79,8 @@ TEST_F(Hdf5, RefusesNamesThatAreNone) {
   Hdf5Writer writer("save");
   const Tensor x = patterned({2}, f32);
   writer.add("a/b", x);
-  for (const char* name : {"", "a", "a/b", "a/b/c", "a//c", "/a"}) EXPECT_THROW(writer.add(name, x), InvalidArgument) << name;
+  for (const char* name : {"", "a", "a/b", "a/b/c", "a//c", "/a"})
+    EXPECT_THROW(writer.add(name, x), InvalidArgument) << name;
   EXPECT_THROW(writer.set_text("", "long", std::string(70'000, 'x')), InvalidArgument);
   EXPECT_THROW(save_hdf5(path("no.h5"), x), InvalidArgument);
   EXPECT_TRUE(names().empty());
@@ -153,7 +154,8 @@ TEST_F(Hdf5, NamesTheOffsetOfDamage) {
 
 // Every byte changed, every length: read or refused, never more memory than the file could hold.
 TEST_F(Hdf5, SurvivesDamageAnywhere) {
-  save_hdf5(path("small.h5"), {{"a", patterned({4}, f32)}, {"g", {{"b", patterned({2, 2}, i64)}, {"c", patterned({3}, boolean)}}}});
+  save_hdf5(path("small.h5"),
+            {{"a", patterned({4}, f32)}, {"g", {{"b", patterned({2, 2}, i64)}, {"c", patterned({3}, boolean)}}}});
   for (const std::string& whole : {get(path("small.h5")), get(fixture("small.h5"))}) {
     for (std::size_t i = 0; i < whole.size(); ++i) {
       for (const int change : {0x01, 0x80, 0xff}) {

@@ -116,8 +116,7 @@ Hdf5Writer::Node& Hdf5Writer::at(const std::string& name) {
     const bool is_bad = part.empty() || part == "." || part.find('\0') != std::string::npos || part.size() > kMaxText;
     if (is_bad || ++parts > kMaxParts)
       throw InvalidArgument(fmt::format("{}: \"{}\" is not a name in HDF5", where_, name.substr(0, 200)));
-    if (node->tensor)
-      throw InvalidArgument(fmt::format("{}: \"{}\": a tensor has the name of a group", where_, name));
+    if (node->tensor) throw InvalidArgument(fmt::format("{}: \"{}\": a tensor has the name of a group", where_, name));
     std::unique_ptr<Node>& child = node->children[part];
     if (!child) child = std::make_unique<Node>();
     node = child.get();

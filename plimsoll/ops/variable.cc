@@ -64,8 +64,7 @@ StorageRef shareable(const Tensor& value, const char* where) {
   if (!storage) refuse_disposed(value, where, "value");
   storage->keep_resident();  // A variable is not dropped.
   const bool is_programs = storage->is_wrapped() && storage->is_written_outside();
-  if (record->offset == 0 && storage->bytes() == value.nbytes() && !is_programs)
-    return StorageRef::share(storage);
+  if (record->offset == 0 && storage->bytes() == value.nbytes() && !is_programs) return StorageRef::share(storage);
   const Origin origin{.op = "variable", .category = Category::kParameters};
   StorageRef own = Storage::take(storage->device(), value.nbytes(), block_label(origin, value.shape(), value.dtype()));
   copy_on(storage->device(), value.view(), TensorView(own->resident(), 0, value.dtype(), value.shape()));

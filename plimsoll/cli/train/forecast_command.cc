@@ -13,7 +13,7 @@
 #include "plimsoll/cli/train/onnx_files.h"
 #include "plimsoll/cli/train/training_choice.h"
 #include "plimsoll/device/device_memory.h"
-#include "plimsoll/model/keras/layers_model.h"
+#include "plimsoll/model/keras/keras_file.h"
 #include "plimsoll/model/model.h"
 #include "plimsoll/model/training/forecast_prediction.h"
 
@@ -110,7 +110,7 @@ void print_text(const MemoryForecast& forecast, const Options& options, bool fit
 // What one prediction takes.
 MemoryForecast prediction(const Options& options) {
   if (is_onnx(options.model)) return forecast_onnx(options.model, options.shapes, options.input);
-  return forecast_prediction(load_layers_model(options.model, {.weights = false}), {.batch_size = options.batch});
+  return forecast_prediction(load_model(options.model, {.weights = false}), {.batch_size = options.batch});
 }
 
 void run_prediction(const Options& options) {
@@ -132,8 +132,9 @@ void run_prediction(const Options& options) {
 void run(const Options& options) {
   const auto there = work_on(options.device);
   if (options.predict) return run_prediction(options);
-  Model model = is_onnx(options.model) ? load_onnx(options.model, {.weights = false})
-                                       : load_layers_model(options.model, {.weights = false});
+  Model model = is_onnx(options.model)
+                    ? load_onnx(options.model, {.weights = false})
+                    : load_model(options.model, {.weights = false, .compile = options.choice.loss.empty()});
   compile(model, options.model, options.choice);
   const MemoryForecast forecast = model.forecast({.batch_size = options.batch,
                                                   .spill = options.spill,
@@ -163,7 +164,7 @@ void add_forecast_command(CommandLine& app) {
   Command command(
       app, "forecast",
       "Say what training a model takes, or a prediction, without running it; exit 3 when it does not fit the budget");
-  command.option("MODEL", options->model, "model.json, as TensorFlow.js saves it, or a file .onnx")
+  command.option("MODEL", options->model, "model.json as TensorFlow.js saves it, .keras, .h5 or .onnx")
       .required()
       .value("FILE");
   command.option("--batch", options->batch, "Examples in a batch").check(at_least(1)).show_default();

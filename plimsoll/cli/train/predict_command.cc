@@ -19,7 +19,7 @@
 #include "plimsoll/device/device_memory.h"
 #include "plimsoll/memory/budget.h"
 #include "plimsoll/model/data/plural.h"
-#include "plimsoll/model/keras/layers_model.h"
+#include "plimsoll/model/keras/keras_file.h"
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/elementwise.h"
 #include "plimsoll/ops/movement.h"
@@ -53,7 +53,7 @@ TableColumns columns_for(const Arguments& arguments) {
 
 // Random weights give random answers.
 void require_weights(const Arguments& arguments) {
-  if (!arguments.weights.empty() || arguments.initialize) return;
+  if (!arguments.weights.empty() || arguments.initialize || is_keras_file(arguments.model)) return;
   const auto document = parse_json(read_file(arguments.model, std::size_t{1} << 30));
   if (document.contains("weightsManifest")) return;
   throw InvalidArgument(
@@ -172,7 +172,7 @@ void predict(const Arguments& arguments) {
   const TidyScope tensors;
   for (const std::string& file : {arguments.input, arguments.out})
     if (!file.empty()) require_form(file, {".csv", ".npy", ".npz", ".json"});
-  const Model model = load_layers_model(arguments.model);
+  const Model model = load_model(arguments.model, {.compile = false});
   require_weights(arguments);
   if (!arguments.weights.empty()) model.load_weights(arguments.weights);
   TableColumns columns;
@@ -206,7 +206,7 @@ void predict(const Arguments& arguments) {
 void add_predict_command(CommandLine& app) {
   auto arguments = std::make_shared<Arguments>();
   Command command(app, "predict", "Ask a Layers model, whose answers go to standard output as CSV, or an ONNX model");
-  command.option("MODEL", arguments->model, "model.json, or a file .onnx").required().value("FILE");
+  command.option("MODEL", arguments->model, "model.json, .keras, .h5 or .onnx").required().value("FILE");
   command.option("--input", arguments->input, "A CSV, npy, npz or JSON file; columns beyond the inputs are ignored")
       .required()
       .value("FILE");

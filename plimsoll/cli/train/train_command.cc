@@ -68,8 +68,8 @@ void print_text(const TrainArguments& arguments, const TrainOutcome& outcome) {
     std::printf("To stay inside the budget, %s were spilled to %s.\n",
                 format_bytes(outcome.history.spilled_bytes()).c_str(), arguments.spill.c_str());
   if (!outcome.checkpoint.empty()) std::printf("The weights are in %s.\n", outcome.checkpoint.c_str());
-  std::printf("The model is in %s. Ask it: plimsoll predict %s/model.json --input FILE\n", outcome.out.c_str(),
-              outcome.out.c_str());
+  std::printf("The model is in %s. Ask it: plimsoll predict %s%s --input FILE\n", outcome.out.c_str(),
+              outcome.out.c_str(), outcome.out.ends_with(".keras") ? "" : "/model.json");
   if (!outcome.report.empty()) std::printf("The report is in %s.\n", outcome.report.c_str());
   if (!outcome.trace.empty()) std::printf("The trace is in %s.\n", outcome.trace.c_str());
 }
@@ -151,10 +151,11 @@ void add_distributed_options(Command& command, TrainArguments& arguments) {
 
 void add_train_command(CommandLine& app) {
   auto arguments = std::make_shared<TrainArguments>();
-  Command command(app, "train", "Train a Layers model (model.json of TensorFlow.js or Keras)");
+  Command command(app, "train", "Train a model (model.json of TensorFlow.js, or Keras' .keras and .h5)");
   command
-      .option("MODEL", arguments->model,
-              "model.json; one without weights begins with random ones; left out: one is made for the data")
+      .option(
+          "MODEL", arguments->model,
+          "model.json, .keras or .h5; one without weights begins with random ones; left out: one is made for the data")
       .value("FILE");
   add_data_options(command, *arguments);
   add_training_options(command, *arguments);
@@ -168,8 +169,9 @@ void add_train_command(CommandLine& app) {
       .value("DIR");
   command.option("--checkpoint", arguments->checkpoint, "Folder for a checkpoint after each epoch").value("DIR");
   command
-      .option("--out", arguments->out,
-              "Folder for the trained model: model.json and weights.bin; left out: MODEL-trained")
+      .option(
+          "--out", arguments->out,
+          "Folder for the trained model (model.json and weights.bin), or a file NAME.keras; left out: MODEL-trained")
       .value("DIR");
   command.option("--logdir", arguments->logdir, "Folder for TensorBoard").value("DIR");
   command.option("--report", arguments->report, "One HTML page about the memory; its trace lies beside it")

@@ -20,6 +20,7 @@
 #include "plimsoll/distributed/unavailable.h"
 #include "plimsoll/memory/trace/trace_recorder.h"
 #include "plimsoll/model/data/plural.h"
+#include "plimsoll/model/keras/keras_file.h"
 #include "plimsoll/model/keras/layers_model.h"
 #include "plimsoll/model/model.h"
 #include "plimsoll/model/onnx/save_onnx.h"
@@ -136,7 +137,8 @@ class TrainRun {
       recorder_.emplace(TraceOptions{.path = outcome_.trace});
     }
     if (!model_path_.empty())
-      model_.emplace(is_onnx(model_path_) ? load_onnx(model_path_) : load_layers_model(model_path_));
+      model_.emplace(is_onnx(model_path_) ? load_onnx(model_path_)
+                                          : load_model(model_path_, {.compile = choice_.loss.empty()}));
     is_csv(arguments_.data) ? open_table() : open_arrays();
     if (columns_.is_set()) static_cast<void>(columns_.to_json());  // What cannot be kept is refused before training.
     if (job_ && is_first() && checkpoints_.is_set()) describe_checkpoints();  // Before state is spread.
@@ -161,6 +163,8 @@ class TrainRun {
     outcome_.first_epoch = first_epoch_ + 1;
   }
 
+  static bool is_keras_name(const std::string& name) { return fs::path(name).extension() == ".keras"; }
+
   std::string usual_out() const {
     const std::string& from = !arguments_.model.empty() ? arguments_.model : arguments_.data;
     return free_folder(trained_name(from));
@@ -168,7 +172,10 @@ class TrainRun {
 
   void check_outputs() const {
     const std::string out = arguments_.out.empty() ? usual_out() : arguments_.out;
-    require_writable_folder("--out", out);
+    if (is_keras_name(out))
+      require_writable_file("--out", out);
+    else
+      require_writable_folder("--out", out);
     if (checkpoints_.is_set()) require_writable_folder("--checkpoint", checkpoints_.folder());
     if (!arguments_.logdir.empty()) require_writable_folder("--logdir", arguments_.logdir);
     if (!arguments_.report.empty()) require_writable_file("--report", arguments_.report);
@@ -329,6 +336,10 @@ class TrainRun {
       if (!is_first()) return;
       make_directories(outcome_.out);
       save_onnx(*model_, fs::path(outcome_.out) / "model.onnx");
+    } else if (is_keras_name(outcome_.out)) {
+      save_keras(*model_, outcome_.out);
+      if (columns_.is_set() && is_first()) columns_.save(fs::absolute(outcome_.out).parent_path().string());
+      return;
     } else {
       save_layers_model(*model_, outcome_.out, {.include_optimizer = true});
     }

@@ -1,5 +1,6 @@
 // Hdf5Bytes: the bytes of an HDF5 file, which may be a part of another file (a member of a zip archive).
-// Hdf5Cursor: numbers taken from a block of them, in order; what is missing is Corruption, with the file and the offset.
+// Hdf5Cursor: numbers taken from a block of them, in order; what is missing is Corruption, with the file and the
+// offset.
 //
 //   Hdf5Bytes bytes{file, 0, file.size()};
 //   Hdf5Cursor in = bytes.block(96, 40);      // checks that the 40 bytes are there

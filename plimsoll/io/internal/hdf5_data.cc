@@ -28,7 +28,7 @@ class Scratch {
  public:
   explicit Scratch(std::uint64_t bytes)
       : tensor_(make_tensor({.op = "hdf5 chunk", .category = Category::kWorkspace},
-                            Shape({static_cast<std::int64_t>(bytes)}), u8, current_device())) {}
+                            Shape({static_cast<std::int64_t>(bytes)}), u8, current_host_device())) {}
   std::span<std::byte> bytes() { return {writable(tensor_).bytes(), tensor_.nbytes()}; }
 
  private:
@@ -166,7 +166,8 @@ class ChunkReader {
     const Shape& shape = *data_.shape;
     const std::size_t rank = place.size(), last = rank - 1;
     const std::uint64_t columns = data_.layout.chunk[last],
-                        inside = std::min<std::uint64_t>(columns, static_cast<std::uint64_t>(shape[last]) - place[last]);
+                        inside =
+                            std::min<std::uint64_t>(columns, static_cast<std::uint64_t>(shape[last]) - place[last]);
     std::vector<std::uint64_t> at(rank, 0);
     for (std::uint64_t row = 0; row * columns * element_ < chunk_bytes_; ++row) {
       std::uint64_t rest = row, target = 0;
@@ -212,11 +213,10 @@ std::uint64_t hdf5_data_bytes(const Hdf5Bytes& bytes, const Hdf5Object& object) 
       bytes.corrupt(object.address, fmt::format("dataset \"{}\": {} bytes are more than a file of {} can hold",
                                                 object.path, size, bytes.size));
   } else if (data.layout.kind != Kind::kOther) {
-    if (data.layout.address == kHdf5Nowhere)
-      refuse(bytes, object, "has no bytes; it was never written");
+    if (data.layout.address == kHdf5Nowhere) refuse(bytes, object, "has no bytes; it was never written");
     if (data.layout.size != size)
-      bytes.corrupt(object.address, fmt::format("dataset \"{}\" has {} bytes instead of {}", object.path,
-                                                data.layout.size, size));
+      bytes.corrupt(object.address,
+                    fmt::format("dataset \"{}\" has {} bytes instead of {}", object.path, data.layout.size, size));
     bytes.require(data.layout.address, size, "a dataset");
   }
   return size;

@@ -54,7 +54,8 @@ class Reader {
   // Blocks do not overlap, so together they are no longer than the file (some are read in two steps).
   Hdf5Cursor block(std::uint64_t address, std::uint64_t size, std::string_view what) {
     spent_ += std::min(size, bytes_.size);
-    if (spent_ / 2 > bytes_.size) bytes_.corrupt(std::min(address, bytes_.size), fmt::format("{} overlaps others", what));
+    if (spent_ / 2 > bytes_.size)
+      bytes_.corrupt(std::min(address, bytes_.size), fmt::format("{} overlaps others", what));
     return bytes_.block(address, size, what);
   }
   // Every block belongs to one owner; a second reference is a cycle or damage.

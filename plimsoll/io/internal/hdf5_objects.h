@@ -27,7 +27,7 @@ struct Hdf5Object {
   };
   std::string path;  // "layers/dense/vars/0"; "" is the root.
   std::uint64_t address = 0;
-  std::optional<Dataset> dataset;                               // Else it is a group.
+  std::optional<Dataset> dataset;                              // Else it is a group.
   std::map<std::string, std::vector<std::string>> attributes;  // Those with text: one, or a list of them.
 };
 

@@ -1,4 +1,5 @@
-// Zip archives: enough to read and write .npz and .keras. Stored and deflated members, zip64; no encryption, no split archives.
+// Zip archives: enough to read and write .npz and .keras. Stored and deflated members, zip64; no encryption, no split
+// archives.
 //
 //   std::vector<ZipMember> members = read_zip_directory(file);
 //   ZipMemberReader in(file, members[0]);  in.read(bytes);  in.finish();     // checks the CRC-32
@@ -41,8 +42,8 @@ class ZipMemberReader {
 
   std::uint64_t left() const noexcept { return member_.size - position_; }
   std::uint64_t data_offset() const noexcept { return data_offset_; }  // In the file.
-  void read(std::span<std::byte> bytes);  // Throws Corruption when there are fewer.
-  void finish();                          // Reads the rest, if any, and checks the CRC-32.
+  void read(std::span<std::byte> bytes);                               // Throws Corruption when there are fewer.
+  void finish();                                                       // Reads the rest, if any, and checks the CRC-32.
 
  private:
   void inflate_into(std::span<std::byte> bytes);

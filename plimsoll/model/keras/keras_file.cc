@@ -49,8 +49,8 @@ std::shared_ptr<Network> read_described(const Json& model, const std::string& pa
     throw Corruption(fmt::format("{}: expected class_name and config", path));
   const std::string class_name = model["class_name"].get<std::string>();
   if (class_name != "Sequential" && class_name != "Model" && class_name != "Functional")
-    throw Unsupported(fmt::format(
-        "{}: a model of class \"{}\" is not offered; sequential and functional ones are", path, class_name));
+    throw Unsupported(fmt::format("{}: a model of class \"{}\" is not offered; sequential and functional ones are",
+                                  path, class_name));
   const SharedLayers shared;
   const LazyZeroWeights later(!with_values);
   return read_network(class_name, model["config"], path + "/config", 0);
@@ -71,7 +71,8 @@ Tensor value_for(const Hdf5File& file, const std::string& name, const Variable& 
     throw Corruption(fmt::format("{}: weight \"{}\" is {} {}, the layer's \"{}\" {} {}", path, name, entry.type_name,
                                  entry.shape.to_string(), variable.name(), dtype_name(variable.dtype()),
                                  variable.shape().to_string()));
-  const Tensor value = file.map(name);
+  Tensor value = file.map(name);
+  if (value.device() != variable.device()) value = value.to(variable.device());
   return value.dtype() == variable.dtype() ? value : cast(value, variable.dtype());
 }
 
@@ -120,7 +121,8 @@ Model load_archive(const std::string& path, const LoadKerasOptions& options) {
   with_json_text(archive.text("config.json", kMaxConfigBytes), path + ": config.json", [&](const Json& document) {
     model = described(document, path);
     const std::vector<StoredWeight> weights = stored_weights(model->network(), document["config"], path);
-    const bool compiles = options.compile && document.contains("compile_config") && document["compile_config"].is_object();
+    const bool compiles =
+        options.compile && document.contains("compile_config") && document["compile_config"].is_object();
     if (compiles) read_keras_training(*model, document["compile_config"], path + ": compile_config");
     if (!options.weights) return;
     const Hdf5File file = archive.hdf5(kWeights);
@@ -145,7 +147,8 @@ void assign_legacy(const std::vector<LegacyLayer>& layers, const Hdf5File& file,
     for (int i = 0; file.has_text(group, fmt::format("weight_names{}", i)); ++i)
       for (const std::string& name : file.texts(group, fmt::format("weight_names{}", i))) names.push_back(name);
     if (names.size() != layer.weights.size()) {
-      missing.push_back(fmt::format("{} of layer \"{}\" instead of {}", names.size(), layer.name, layer.weights.size()));
+      missing.push_back(
+          fmt::format("{} of layer \"{}\" instead of {}", names.size(), layer.name, layer.weights.size()));
       continue;
     }
     for (std::size_t i = 0; i < names.size(); ++i) {
@@ -197,6 +200,11 @@ Model load_legacy(const std::string& path, const LoadKerasOptions& options) {
 }
 
 }  // namespace
+
+std::string keras_file_config(const std::string& path) {
+  if (kind_of(path) == FileKind::kArchive) return Archive(path).text("config.json", kMaxConfigBytes);
+  return Hdf5File(path).text("", "model_config");
+}
 
 bool is_keras_file(const std::string& path) { return kind_of(path) != FileKind::kOther; }
 

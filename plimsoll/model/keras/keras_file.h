@@ -37,6 +37,8 @@ PLIMSOLL_API void save_keras(const Model& model, const std::string& path, const 
 
 // A model in any file that is read: .keras, .h5, and model.json of TensorFlow.js. What is in the file decides.
 PLIMSOLL_API Model load_model(const std::string& path, const LoadKerasOptions& options = {});
+// What the file says of the model, as JSON: config.json, or model_config. Throws as load_keras(), but reads no weights.
+PLIMSOLL_API std::string keras_file_config(const std::string& path);
 // Whether the file begins like one that load_keras() takes. False when it cannot be read.
 PLIMSOLL_API bool is_keras_file(const std::string& path);
 

@@ -75,16 +75,14 @@ Optimizer make_optimizer(const std::string& name, const ConfigReader& in) {
     return Optimizer(AdamOptions{rate, beta_1, beta_2, epsilon, decays ? in.number("weight_decay", 0) : 0});
   if (name == "Adamax") return Optimizer(AdamaxOptions{rate, beta_1, beta_2, epsilon});
   if (name == "SGD")
-    return Optimizer(
-        SGDOptions{.learning_rate = rate, .momentum = momentum, .nesterov = in.flag("nesterov", false)});
+    return Optimizer(SGDOptions{.learning_rate = rate, .momentum = momentum, .nesterov = in.flag("nesterov", false)});
   if (name == "RMSprop")
     return Optimizer(RMSpropOptions{.learning_rate = rate,
                                     .rho = in.number("rho", 0.9),
                                     .momentum = momentum,
                                     .epsilon = epsilon,
                                     .centered = in.flag("centered", false)});
-  if (name == "Adagrad")
-    return Optimizer(AdagradOptions{rate, in.number("initial_accumulator_value", 0.1), epsilon});
+  if (name == "Adagrad") return Optimizer(AdagradOptions{rate, in.number("initial_accumulator_value", 0.1), epsilon});
   if (name == "Adadelta") return Optimizer(AdadeltaOptions{rate, in.number("rho", 0.95), epsilon});
   throw Unsupported(fmt::format("{}: optimizer \"{}\" is not offered; load with compile = false", in.path(), name));
 }
@@ -103,7 +101,8 @@ void read_optimizer(const Json& in, CompileOptions& options, const std::string& 
   options.clip_value = config.number("clipvalue", 0);
   options.global_clip_norm = config.number("global_clipnorm", 0);
   const std::size_t package = given.name.rfind('>');  // Keras 2 writes "Custom>Adam" of its new optimizers.
-  options.optimizer = make_optimizer(package == std::string::npos ? given.name : given.name.substr(package + 1), config);
+  options.optimizer =
+      make_optimizer(package == std::string::npos ? given.name : given.name.substr(package + 1), config);
 }
 
 Loss read_loss(const Json& in, const std::string& path) {

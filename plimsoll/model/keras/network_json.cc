@@ -39,8 +39,7 @@ void refuse_operations(const Json& in, const std::string& path) {
   if (module == in.end() || !module->is_string()) return;
   const std::string& name = module->get_ref<const std::string&>();
   if (name.starts_with("keras.src.ops") || name.starts_with("keras.ops"))
-    throw Unsupported(
-        fmt::format("{}: \"{}\" is an operation, which is not offered; use layers only", path, name));
+    throw Unsupported(fmt::format("{}: \"{}\" is an operation, which is not offered; use layers only", path, name));
 }
 
 // A name, or the policy of that name.
