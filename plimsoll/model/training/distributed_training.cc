@@ -7,6 +7,7 @@
 
 #include "plimsoll/base/crc32c.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/device/device.h"
 #include "plimsoll/distributed/collectives.h"
 #include "plimsoll/memory/trace/trace_recorder.h"
 #include "plimsoll/model/data/row_source.h"
@@ -179,6 +180,9 @@ void DistributedTraining::begin(const Example& batch) {
     add(&step, sizeof(step));
     add(&rate, sizeof(rate));
     for (const LayerBase::Weight& weight : network_.unique_weights()) {
+      if (!device_of(weight.variable.value()).is_host())
+        throw Unsupported(fmt::format("fit: variable \"{}\" is on {}; processes of a job train on the host's memory",
+                                      weight.variable.name(), weight.variable.device()));
       weight.variable.writable_value();  // A copy, where it needs one, before anything is sent.
       add(weight.variable.name().data(), weight.variable.name().size());
       for (const Optimizer::Slot& slot : optimizer.slots(weight.variable))
