@@ -30,8 +30,8 @@ T combined(T a, T b, Bits operation) {
 
 template <class T>
 pl::Tensor combined_tensors(const pl::Tensor& a, const pl::Tensor& b, Bits operation, const char* name) {
-  const pl::Tensor result =
-      pl::make_tensor({.op = name, .category = pl::Category::kActivations}, a.shape(), a.dtype(), pl::current_device());
+  const pl::Tensor result = pl::make_tensor({.op = name, .category = pl::Category::kActivations}, a.shape(), a.dtype(),
+                                            pl::current_host_device());
   if (result.size() == 0) return result;
   const auto left = a.data<T>();
   const auto right = b.data<T>();

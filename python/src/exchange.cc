@@ -198,15 +198,22 @@ void fill(nb::handle object, T*& to) {
   }
 }
 
+// On the device of the scope that is open, from the host's memory where it was filled.
+pl::Tensor where_it_belongs(const pl::Tensor& filled) {
+  const std::string device = pl::current_device().name();
+  return filled.device() == device ? filled : filled.to(device);
+}
+
 template <class T>
 pl::Tensor filled(nb::handle list, const Nested& found) {
-  const pl::Tensor result =
-      pl::make_tensor({.op = "asarray", .category = pl::Category::kInputs},
-                      pl::Shape(std::span<const std::int64_t>(found.sizes)), pl::kDTypeOf<T>, pl::current_device());
-  if (result.size() == 0) return result;
-  T* to = pl::writable(result).data<T>();
-  fill(list, to);
-  return result;
+  const pl::Tensor result = pl::make_tensor({.op = "asarray", .category = pl::Category::kInputs},
+                                            pl::Shape(std::span<const std::int64_t>(found.sizes)), pl::kDTypeOf<T>,
+                                            pl::current_host_device());
+  if (result.size() > 0) {
+    T* to = pl::writable(result).data<T>();
+    fill(list, to);
+  }
+  return where_it_belongs(result);
 }
 
 pl::Tensor from_list(nb::handle list, std::optional<pl::DType> dtype) {
@@ -267,15 +274,15 @@ pl::Tensor copied(const Strided& memory) {
   const pl::Shape shape(std::span<const std::int64_t>(memory.shape));
   return unlocked([&] {
     const pl::Tensor result = pl::make_tensor({.op = "asarray", .category = pl::Category::kInputs}, shape, memory.dtype,
-                                              pl::current_device());
-    if (result.size() == 0) return result;
+                                              pl::current_host_device());
+    if (result.size() == 0) return where_it_belongs(result);
     std::byte* to = pl::writable(result).bytes();
     if (memory.is_contiguous()) {
       std::memcpy(to, memory.data, result.nbytes());
     } else {
       copy_axis(to, static_cast<const std::byte*>(memory.data), memory, 0);
     }
-    return result;
+    return where_it_belongs(result);
   });
 }
 
@@ -393,7 +400,7 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
 void release_buffer(PyObject*, Py_buffer* view) { delete static_cast<Pinned*>(view->internal); }
 
 Pinned::Pinned(const pl::Tensor& x) {
-  data = x.view(lock).bytes();  // Takes the memory of a lazy one, computes a dropped one again.
+  data = x.host_view(bytes).bytes();  // Takes the memory of a lazy one, computes a dropped one again.
   storage = pl::StorageRef::share(x.record()->storage);
   storage->pin();
   const auto item = static_cast<Py_ssize_t>(pl::size_of(x.dtype()));

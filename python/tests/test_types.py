@@ -28,6 +28,8 @@ def test_stubs_are_those_of_the_extension(tmp_path):
     tool = pathlib.Path(__file__).resolve().parents[2] / "tools" / "python_stubs"
     if sys.version_info[:2] != (3, 11) or not tool.exists():
         pytest.skip("stubs are written with Python 3.11")
+    if not all(hasattr(pl, name) for name in ("save_keras", "OnnxModel", "LiveView", "distributed")):
+        pytest.skip("this build lacks parts that the stubs have")
     subprocess.run([sys.executable, str(tool), str(tmp_path)], check=True, capture_output=True)
     for made in tmp_path.glob("*.pyi"):
         assert made.read_text() == (PACKAGE / "_plimsoll" / made.name).read_text(), f"run tools/python_stubs: {made.name}"
