@@ -40,6 +40,7 @@ std::string usual_loss(const std::string& path) {
 
 // That of the training configuration of a model that was read before.
 std::string own_loss(const std::string& path) {
+  if (path.ends_with(".onnx")) return "";
   const auto document = document_of(path);
   for (const char* key : {"trainingConfig", "plimsollTrainingConfig", "compile_config"}) {
     if (!document.contains(key) || !document[key].is_object()) continue;
