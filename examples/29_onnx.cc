@@ -1,4 +1,5 @@
-// ONNX: a model is written as a file that ONNX Runtime runs, and read back: the same answers, in a budget, and trained on.
+// ONNX: a model is written as a file that ONNX Runtime runs, and read back: the same answers, in a budget, and trained
+// on.
 #include <plimsoll/plimsoll.h>
 
 #include <cmath>

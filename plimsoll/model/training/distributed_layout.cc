@@ -45,7 +45,7 @@ BesideStep DistributedLayout::beside(const StepPlan& plan, const SliceTree& tree
   BesideStep beside;
   beside.gradients = std::max<std::size_t>(tree.most_held(rank_.rank), 1) * gradient;
   beside.inputs = whole_blocks(sizeof(float));  // The scale of the slice.
-  if (plan.has_program()) {  // What is measured comes out with the gradients.
+  if (plan.has_program()) {                     // What is measured comes out with the gradients.
     const std::size_t results = plan.program().block_bytes() - plan.program().extent_bytes();
     beside.activations = results - std::min(results, gradient);
   }
