@@ -10,6 +10,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "plimsoll/device/device.h"
 #include "plimsoll/tensor/make_tensor.h"
 
 namespace binding {
