@@ -70,7 +70,6 @@ class LeakyReluGradient final : public OpOf<LeakyReluGradient> {
   const char* name() const noexcept override { return op_name(TernaryOp::leaky_relu_grad); }
   void infer(const Specs& in, SpecList& out) const override;
   void run(const OpRun& run) const noexcept override;
-  bool launch(KernelQueue& queue, const OpRun& run) const noexcept override;
   SavedSlots saved(SlotMask wanted) const override;
   void gradient(GradientContext& context) const override;
   OpFacts facts() const noexcept override { return {.overwrites = slot(0) | slot(1)}; }
