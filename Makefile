@@ -13,7 +13,7 @@ help:
 	@echo "make full     tests, checks, clang, clang-tidy, all sanitizers, reports in a browser"
 	@echo "make build | lint | golden | format | asan | tsan | clang | fuzz | interop | deb | install PREFIX=dir | clean"
 
-# Without Node and npm all but the page of reports is built.
+# Without Node and npm everything except the HTML report page is built.
 build:
 	@tools/setup build test
 	@tools/setup page || echo "make: building without the page of reports"
@@ -70,7 +70,7 @@ format:
 interop:
 	@tools/interop
 
-# Writes the expected values that tests read from testdata/golden anew.
+# Rewrites the expected values in testdata/golden that tests read.
 golden:
 	@tools/setup golden
 	@tools/golden

@@ -46,6 +46,25 @@ foreach(folder ${folders_with_tests})
   gtest_discover_tests(${name}_test DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 600 LABELS ${name})
 endforeach()
 
+# Suites on the far device (plimsoll/device/far), whose memory faults when it is taken for the host's. Left out are tests that look
+# into tensors themselves, name CPU:0, measure the host's memory, or are about sparse and ragged tensors, which other devices refuse.
+function(test_on_far program)
+  list(JOIN ARGN ":" left_out)
+  add_test(NAME far_${program} COMMAND ${program}_test --gtest_brief=1 --gtest_filter=*-${left_out})
+  set_tests_properties(far_${program} PROPERTIES ENVIRONMENT PLIMSOLL_TEST_DEVICE=FAR LABELS far TIMEOUT 600)
+endfunction()
+if(NOT PLIMSOLL_SANITIZER)
+  test_on_far(ops BooleanMask.Sends* Clone.* Concat.Gives* Coroutines.ShareAPool* DeviceCopyTest.* Eviction* Gather.AddsIts* MirrorPad.Begins*
+              Pad.Has* Placement.* Ragged* Repeat.RepeatsEach* Reverse.* Roll.* Scatter* Slice.Has* Sparse* Split.Gives* Stack.Infers*
+              StridedSlice.Has* TakeAlongAxis.Chooses* Tile.Infers* Transpose.Has* Unstack.*)
+  test_on_far(autograd Sparse* Ragged* Optimizer.AStepThatFailsLeavesEverythingAsItWas)
+  test_on_far(graph FileWriterTest.* GraphDefinition.* GraphDevices.* RunMetadata.* ProgramFamily.* ProgramSpill.* Graph.PrintsSymbolicTensors
+              RecomputeBudget.BranchesAndLoopsAreNotRepeated RunBudget.RefusesAFunctionsFirstStepWithoutATrace
+              SaverTest.ReadsObjectBasedCheckpointsByFullNames SaverTest.StaysWithinTheSessionsBudget)
+  test_on_far(model TfRecord.ExamplesArePartsOfRecords CsvFileTest.HeldAndStreamedAreTheSame Dataset.SaysWhatAPassHoldsAtMost
+              FailureInjection.* Forecast.IsTrueToTheByteForPublishedModels)
+endif()
+
 # The checks check themselves; and what is installed can be used from outside.
 add_test(NAME checks_refuse_bad_trees COMMAND ${PROJECT_SOURCE_DIR}/tools/checks_test)
 set_tests_properties(checks_refuse_bad_trees PROPERTIES LABELS tools TIMEOUT 120)

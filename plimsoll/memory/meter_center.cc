@@ -79,7 +79,7 @@ void MeterCenter::detach(Meter& meter) {
   meter.used = meter.peak = meter.allowance = 0;
 }
 
-// The sum of the threads' peaks is only good while the set of threads stays the same: fix it, count anew.
+// The sum of the threads' peaks is only good while the set of threads stays the same: fix it, count from here.
 void MeterCenter::rebase_peaks() {
   if (meters_.empty()) return;
   const StopThreads stopped;

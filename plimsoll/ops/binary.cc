@@ -73,7 +73,7 @@ Tensor pair(BinaryOp which, const Tensor& a, const Tensor& b) {
   return execute(op, a, b);
 }
 
-// Of which `over` is one.
+// The same, where `over` is one of them.
 Tensor pair_over(BinaryOp which, const Tensor& a, const Tensor& b, Tensor& over) {
   const Binary op(which);
   if (is_supported(which, a.dtype())) [[likely]] {

@@ -92,7 +92,7 @@ void run_kernel(const Op& op, Device& device, std::span<const Tensor* const> inp
 [[gnu::noinline, gnu::cold]] void trace_into(const Op& op, std::span<const Tensor* const> inputs, Tensor* one,
                                              std::vector<Tensor>* many) {
   const std::shared_ptr<Tracer> tracer = tracer_for(inputs);
-  std::vector<Tensor> placed;  // What a tape is told of: moves have gradients too.
+  std::vector<Tensor> placed;  // What a tape records: moves have gradients too.
   std::vector<const Tensor*> operands(inputs.begin(), inputs.end());
   static_cast<GraphVariables&>(*tracer).place(op, inputs, placed);
   for (std::size_t i = 0; i < placed.size(); ++i) operands[i] = &placed[i];

@@ -17,7 +17,7 @@ namespace plimsoll {
 
 namespace {
 
-[[maybe_unused]] const bool names_are_told = (set_trace_begin_hook(tell_trace_all_names), true);
+[[maybe_unused]] const bool hook_is_set = (set_trace_begin_hook(tell_trace_all_names), true);
 
 inline BlockLabel label_of(const ThreadContext& context, const Origin& origin, const Shape& shape, DType dtype) {
   BlockLabel label;

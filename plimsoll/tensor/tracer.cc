@@ -44,9 +44,10 @@ const SymbolicValue& symbolic_value(const Tensor& tensor) { return storage_of(te
 std::shared_ptr<Tracer> tracer_of(const Tensor& tensor) {
   std::shared_ptr<Tracer> tracer = symbolic_value(tensor).tracer.lock();
   if (!tracer)
-    throw FailedPrecondition(fmt::format(
-        "{}: the graph it belongs to is gone; keep the Graph while its tensors are used, and build anew after a reset",
-        tensor.name().empty() ? "symbolic tensor" : fmt::format("symbolic tensor \"{}\"", tensor.name())));
+    throw FailedPrecondition(
+        fmt::format("{}: the graph it belongs to is gone; keep the Graph while its tensors are used, and build it "
+                    "again after a reset",
+                    tensor.name().empty() ? "symbolic tensor" : fmt::format("symbolic tensor \"{}\"", tensor.name())));
   return tracer;
 }
 

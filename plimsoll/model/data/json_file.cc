@@ -72,7 +72,7 @@ void with_json_text(const std::string& text, const std::string& path, FunctionRe
   try {
     f(parse_json(text));
   } catch (const nlohmann::json::parse_error& error) {
-    throw Corruption(fmt::format("{}: is no JSON at offset {}; the file is damaged", path, error.byte));
+    throw Corruption(fmt::format("{}: not valid JSON at offset {}; the file is damaged", path, error.byte));
   } catch (const nlohmann::json::exception& error) {
     throw Corruption(fmt::format("{}: a value is not of the kind expected: {}", path, error.what()));
   }
