@@ -10,7 +10,7 @@
 #include "plimsoll/memory/budget_hold.h"
 #include "plimsoll/memory/budget_node.h"
 #include "plimsoll/memory/evictor.h"
-#include "plimsoll/memory/holders.h"
+#include "plimsoll/memory/ledger.h"
 #include "plimsoll/memory/refusal.h"
 #include "plimsoll/memory/thread_memory.h"
 #include "plimsoll/tensor/make_tensor.h"
