@@ -13,10 +13,12 @@ help:
 	@echo "make full     tests, checks, clang, clang-tidy, all sanitizers, reports in a browser"
 	@echo "make build | lint | golden | format | asan | tsan | clang | fuzz | interop | deb | install PREFIX=dir | clean"
 
-# Without Node and npm all but the page of reports is built.
+# Without Node and npm everything except the HTML report page is built.
 build:
 	@tools/setup build test
 	@tools/setup page || echo "make: building without the page of reports"
+	@tools/setup mpi || echo "make: building without the adapter for MPI"
+	@tools/setup opencl || echo "make: building without OpenCL devices, or without one for this processor"
 	@cmake --preset default >/dev/null
 	@$(BUILD) build -j$(JOBS)
 
@@ -32,6 +34,8 @@ python wheel: build
 demo:
 	@tools/setup build test
 	@tools/setup page || echo "make: building without the page of reports"
+	@tools/setup mpi || echo "make: building without the adapter for MPI"
+	@tools/setup opencl || echo "make: building without OpenCL devices, or without one for this processor"
 	@cmake --preset default >/dev/null
 	@$(BUILD) build -j$(JOBS) --target plimsoll_program
 	@build/plimsoll demo --out build/demo
@@ -70,7 +74,7 @@ format:
 interop:
 	@tools/interop
 
-# Writes the expected values that tests read from testdata/golden anew.
+# Rewrites the expected values in testdata/golden that tests read.
 golden:
 	@tools/setup golden
 	@tools/golden

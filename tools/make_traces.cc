@@ -3,6 +3,7 @@
 //   by_hand.trace   a network trained with a tape, operation by operation
 //   leak.trace      losses kept in a list, a graph that grows, sessions never closed, a persistent tape that is kept
 //   million.trace   EVENTS (1,000,000) events of many steps: deep stacks of blocks of changing sizes, in one arena
+// make_traces --million FILE writes only that one.
 // make_traces --seeds FOLDER writes the small ones that fuzzing starts from (testdata/fuzz/trace_file_fuzz).
 #include <plimsoll/memory/trace/trace_plan.h>
 #include <plimsoll/plimsoll.h>
@@ -242,9 +243,13 @@ void write_seeds(const std::filesystem::path& folder) {
 }  // namespace
 
 int main(int argc, char** argv) try {
+  if (argc == 3 && std::string(argv[1]) == "--million") {
+    write_many(argv[2], 1'000'000);
+    return 0;
+  }
   const bool seeds = argc == 3 && std::string(argv[1]) == "--seeds";
   if (argc < 2 || (std::string(argv[1]).starts_with("-") && !seeds)) {
-    std::cerr << "usage: make_traces FOLDER [EVENTS] | --seeds FOLDER\n";
+    std::cerr << "usage: make_traces FOLDER [EVENTS] | --million FILE | --seeds FOLDER\n";
     return 2;
   }
   const std::filesystem::path folder = argv[seeds ? 2 : 1];

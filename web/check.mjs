@@ -3,7 +3,7 @@
 //   PACKAGES   the folder in which npm installed package.json, with what is only needed for this
 //   PROGRAM    the plimsoll program;  TRACES  the folder that make_traces filled
 import assert from 'node:assert/strict';
-import {execFileSync} from 'node:child_process';
+import {execFileSync, spawn} from 'node:child_process';
 import {existsSync, readFileSync} from 'node:fs';
 import {createRequire} from 'node:module';
 import path from 'node:path';
@@ -43,6 +43,33 @@ async function open(url, {width = 1280, height = 900, scheme = 'light', scale = 
   await page.waitForSelector('html[data-ready=yes]', {timeout: 30000});
   const ready = await page.evaluate(() => performance.now());
   return {page, complaints, ready};
+}
+
+// The page of `plimsoll serve` shows the same; without the token, nothing.
+async function check_live() {
+  const server = spawn(program, ['serve', path.join(traces, 'training.trace')]);
+  try {
+    const said = await new Promise((resolve, reject) => {
+      server.stdout.once('data', (text) => resolve(String(text)));
+      server.once('exit', () => reject(new Error('plimsoll serve ended')));
+    });
+    const url = /http:\S+/.exec(said)[0];
+    const {page, complaints} = await open(url);
+    await check_numbers(page, make('training').json);
+    await check_access(page, 'live');
+    assert.equal(await page.$eval('#live', (button) => button.textContent), 'Complete');
+    assert.equal(await page.evaluate(() => location.hash), '', 'the token is not in the address bar');
+    assert.deepEqual(complaints.filter((text) => !text.startsWith(`asked for ${new URL(url).origin}/`)), []);
+    await page.close();
+    const stranger = await browser.newPage();
+    await stranger.goto(url.replace(/#.*/, ''));
+    await settle(stranger);
+    assert.match(await stranger.$eval('#loading', (element) => element.textContent), /needs the token/);
+    await stranger.close();
+    console.log('live: the served page shows the run, and nothing without its token');
+  } finally {
+    server.kill('SIGINT');
+  }
 }
 
 // Where an element is, once it is in sight.
@@ -238,6 +265,8 @@ try {
   assert.deepEqual(red.complaints, []);
   await red.page.close();
   console.log('refused: the refusal stands first, in red');
+
+  await check_live();
 
   let best = {ready: Infinity}, longest = Infinity;
   for (let i = 0; i < TRIES && (best.ready > OPENS_MS || longest > TASK_MS); ++i) {  // Other work on the machine disturbs.

@@ -19,7 +19,7 @@ using step_bench::OurModel;
 
 struct Steady {
   double share_of_heap;  // Of the allocations.
-  std::size_t grown;     // Bytes reserved anew.
+  std::size_t grown;     // Bytes newly reserved.
 };
 
 Steady steady(const OurModel& model) {

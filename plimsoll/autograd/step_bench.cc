@@ -156,7 +156,8 @@ void run_one_thread(const std::vector<Case>& cases, const Options& options) {
                 theirs / 1024, ours / theirs, which.bytes_aim, verdict(ours / theirs, which.bytes_aim));
     std::fflush(stdout);
   }
-  std::printf("\n| steady step | allocations | reach the arena's lock | share | page faults | bytes reserved anew |\n");
+  std::printf(
+      "\n| steady step | allocations | reach the arena's lock | share | page faults | bytes newly reserved |\n");
   std::printf("|---|--:|--:|--:|--:|--:|\n");
   for (const Case& which : cases) {
     const auto model = which.ours();

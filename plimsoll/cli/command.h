@@ -26,6 +26,8 @@ void add_forecast_command(CommandLine& line);
 void add_inspect_command(CommandLine& line);
 void add_report_command(CommandLine& line);
 void add_doctor_command(CommandLine& line);
+void add_serve_command(CommandLine& line);
+void add_top_command(CommandLine& line);
 void add_train_command(CommandLine& line);
 void add_new_command(CommandLine& line);
 void add_predict_command(CommandLine& line);

@@ -63,6 +63,12 @@ void print_events(const Inspection& found) {
               found.truncated ? ", the last one incomplete" : "");
 }
 
+void print_trace(const Inspection& found) {
+  for (const auto& [key, value] : found.metadata)
+    std::printf("%-16s%s\n", printable(key).c_str(), printable(value).c_str());
+  std::printf("\n%s, a recorded trace. plimsoll doctor explains it, plimsoll report draws it.\n", found.file.c_str());
+}
+
 void print_tensors(const Inspection& found) {
   Table table({"tensor", "dtype", "shape", "bytes", ""});
   for (const InspectedTensor& tensor : found.tensors)
@@ -86,7 +92,8 @@ void add_inspect_command(CommandLine& line) {
   };
   auto options = std::make_shared<Options>();
   Command command(line, "inspect",
-                  "Show what is in a checkpoint, event file, safetensors, npz or npy, and verify its checksums");
+                  "Show what is in a checkpoint, event file, safetensors, npz, npy, model.json, .keras, .h5, .onnx or "
+                  "trace, and verify it");
   command.option("FILE", options->path, "The file; for a checkpoint its prefix, one of its files or its folder")
       .required()
       .value("");
@@ -97,7 +104,7 @@ void add_inspect_command(CommandLine& line) {
     if (options->json)
       print_json(found);
     else
-      found.kind == "events" ? print_events(found) : print_tensors(found);
+      found.kind == "events" ? print_events(found) : found.kind == "trace" ? print_trace(found) : print_tensors(found);
     std::fflush(stdout);
     if (found.problems() > 0 || found.truncated) throw Exit{1};
   });

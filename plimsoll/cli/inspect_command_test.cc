@@ -75,6 +75,17 @@ TEST_F(InspectCommand, ShowsTheOtherFormats) {
   EXPECT_THAT(run(directory_ / "a.safetensors", false), HasSubstr("format: pt"));
 }
 
+TEST_F(InspectCommand, ShowsKerasFiles) {
+  const fs::path folder = fs::path(TEST_DATA) / "keras";
+  const auto archive = parse_json(run(folder / "dense.keras", true)),
+             legacy = parse_json(run(folder / "legacy.h5", true));
+  EXPECT_EQ(archive["kind"], "keras");
+  EXPECT_EQ(archive["tensors"][0]["name"], "layers/dense/vars/0");
+  EXPECT_EQ(archive["tensors"][0]["shape"], nlohmann::json({4, 8}));
+  EXPECT_EQ(legacy["kind"], "hdf5");
+  EXPECT_EQ(legacy["problems"], 0);
+}
+
 TEST_F(InspectCommand, ShowsEvents) {
   EventWriter writer(directory_);
   for (int step = 1; step <= 3; ++step) writer.add_scalar("loss", 1.f / static_cast<float>(step), step);
@@ -90,6 +101,39 @@ TEST_F(InspectCommand, ShowsEvents) {
   fs::resize_file(writer.path(), fs::file_size(writer.path()) - 3);
   EXPECT_THAT(run(writer.path(), false, 1), HasSubstr("4 records, the last one incomplete"));
   EXPECT_EQ(parse_json(run(writer.path(), true, 1))["truncated"], true);
+}
+
+TEST_F(InspectCommand, ShowsAModel) {
+  const fs::path model = directory_ / "model.json";
+  const auto write = [&](const std::string& manifest) {
+    std::ofstream(model) << R"({"format": "layers-model", "modelTopology": {"class_name": "Sequential", "config":
+        {"name": "net", "layers": [{"class_name": "Dense"}, {"class_name": "Dropout"}]}}, "weightsManifest": )"
+                         << manifest << "}";
+  };
+  const std::string weights =
+      R"([{"paths": ["w.bin"], "weights": [{"name": "dense/kernel", "shape": [2, 3], "dtype": "float32"},
+          {"name": "dense/bias", "shape": [3], "dtype": "float32", "quantization": {"dtype": "uint8"}}]}])";
+  write(weights);
+  EXPECT_THAT(run(model, false, 1), HasSubstr("\"w.bin\" is missing"));
+  std::ofstream(directory_ / "w.bin") << std::string(27, 'x');
+  const auto json = parse_json(run(model, true));
+  EXPECT_EQ(json["kind"], "layers model");
+  EXPECT_EQ(json["bytes"], 27);
+  EXPECT_EQ(json["metadata"]["layers"], "2: Dense, Dropout");
+  EXPECT_EQ(json["tensors"][1]["dtype"], "float32 (uint8)");
+  fs::resize_file(directory_ / "w.bin", 26);
+  EXPECT_THAT(run(model, false, 1), HasSubstr("its files have 26 bytes, the manifest says 27"));
+  for (const char* wrong :
+       {"3", "[3]", "[{}]", R"([{"weights": [3]}])", R"([{"weights": []}])", R"([{"paths": [3], "weights": []}])",
+        R"([{"paths": [], "weights": [{"name": "x", "shape": [-1]}]}])",
+        R"([{"paths": [], "weights": [{"name": "x", "shape": [4294967296, 4294967296]}]}])"}) {
+    write(wrong);
+    run(model, false, 1);
+    EXPECT_THAT(errors_, HasSubstr("model \"")) << wrong;
+  }
+  std::ofstream(model) << "{}";
+  run(model, false, 1);
+  EXPECT_THAT(errors_, HasSubstr("no modelTopology"));
 }
 
 TEST_F(InspectCommand, RefusesOtherFiles) {

@@ -155,6 +155,8 @@ int run_program(int argc, const char* const* argv) {
   add_predict_command(app);
   add_replay_command(app);
   add_report_command(app);
+  add_serve_command(app);
+  add_top_command(app);
   add_train_command(app);
   add_help_command(app);
   add_completions_command(app);

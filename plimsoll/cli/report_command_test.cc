@@ -73,6 +73,22 @@ TEST_F(ReportCommand, WritesAPageWhoseNumbersItCanPrint) {
   EXPECT_GE(json["peak_bytes"], 4000);
 }
 
+TEST_F(ReportCommand, PutsTheRanksOfAJobOnOnePage) {
+  record([](std::uint64_t) { ones({1000}) + 1.f; });
+  const std::string other = folder_ + "/run.rank1.trace";
+  std::filesystem::copy_file(trace_, other);
+  if (has_report_page()) {
+    ASSERT_EQ(run({"report", trace_, other, "-o", folder_ + "/page.html"}), 0) << error_;
+    EXPECT_THAT(out_, HasSubstr("2 ranks"));
+    std::ifstream file(folder_ + "/page.html");
+    const std::string page(std::istreambuf_iterator<char>(file), {});
+    EXPECT_THAT(page, HasSubstr("1: run.rank1.trace"));
+  }
+  ASSERT_EQ(run({"report", trace_, other, "--json"}), 0);
+  EXPECT_EQ(parse_json(out_)["ranks"].size(), 2u);
+  EXPECT_NE(run({"report", trace_, folder_ + "/missing.trace"}), 0);
+}
+
 TEST_F(ReportCommand, FindsNothingInACleanLoop) {
   record([](std::uint64_t) { ones({1000}) + 1.f; });
   ASSERT_EQ(run({"doctor", trace_}), 0);
@@ -105,6 +121,59 @@ TEST_F(ReportCommand, NamesSessionsGraphsAndTapes) {
   const std::vector<std::string> found = kinds();
   for (const char* kind : {"session never closed", "graph grows", "persistent tape"})
     EXPECT_THAT(found, testing::Contains(kind));
+}
+
+TEST_F(ReportCommand, ComparesTwoRuns) {
+  record([](std::uint64_t) { ones({1000}) + 1.f; });
+  const std::string before = folder_ + "/before.trace";
+  std::filesystem::rename(trace_, before);
+  record([](std::uint64_t) { ones({9000}) + 1.f; });
+  ASSERT_EQ(run({"report", "--compare", before, trace_, "-o", folder_ + "/both.html"}), 0) << error_;
+  EXPECT_THAT(out_, HasSubstr("before.trace"));
+  EXPECT_THAT(out_, HasSubstr("+"));
+  EXPECT_GT(std::filesystem::file_size(folder_ + "/both.html"), 1000u);
+  ASSERT_EQ(run({"report", before, "--compare", trace_, "--json"}), 0) << error_;
+  EXPECT_GE(parse_json(out_)["peak_change_bytes"], 32000);
+  ASSERT_EQ(run({"report", "--compare", before, trace_, "--markdown"}), 0);
+  EXPECT_THAT(out_, HasSubstr("|"));
+  EXPECT_EQ(run({"report", "--compare", before}), 2);
+  EXPECT_EQ(run({"report", before, trace_}), 2);
+  EXPECT_EQ(run({"report", before, "--markdown"}), 2);
+}
+
+TEST_F(ReportCommand, FailsABuildWhenAsked) {
+  std::vector<Tensor> losses;
+  record([&](std::uint64_t) { losses.push_back(square(ones({16}))); });
+  EXPECT_EQ(run({"doctor", trace_, "--fail-on", "refusal,peak:1GiB"}), 0) << out_;
+  EXPECT_EQ(run({"doctor", trace_, "--fail-on", "growth"}), 1);
+  EXPECT_THAT(out_, HasSubstr("failed: growth: "));
+  EXPECT_EQ(run({"doctor", trace_, "--fail-on", "leak"}), 1);
+  EXPECT_EQ(run({"doctor", trace_, "--fail-on", "peak:1KiB", "--json"}), 1);
+  EXPECT_THAT(std::string(parse_json(out_)["failed"][0]), testing::StartsWith("peak: "));
+  EXPECT_EQ(run({"doctor", trace_, "--fail-on", "growth", "--markdown"}), 1);
+  EXPECT_THAT(out_, HasSubstr("- **failed**: growth: "));
+  for (const char* wrong : {"speed", "peak", "peak:", "peak:much", "growth,speed"}) {
+    EXPECT_EQ(run({"doctor", trace_, "--fail-on", wrong}), 2) << wrong;
+    EXPECT_EQ(std::count(error_.begin(), error_.end(), '\n'), 1) << error_;
+  }
+  record([](std::uint64_t) { ones({1000}) + 1.f; });
+  EXPECT_EQ(run({"doctor", trace_, "--fail-on", "growth,leak,refusal"}), 0) << out_;
+}
+
+TEST_F(ReportCommand, ReplaysAndInspectsARecordedTrace) {
+  record([](std::uint64_t) { ones({1000}) + 1.f; });
+  ASSERT_EQ(run({"replay", trace_, "--repeat", "1", "--json"}), 0) << error_;
+  const auto replayed = parse_json(out_);
+  const std::string csv = folder_ + "/run.csv";
+  ASSERT_EQ(run({"replay", trace_, "--to-csv", csv}), 0) << error_;
+  EXPECT_THAT(out_, HasSubstr("allocations"));
+  ASSERT_EQ(run({"replay", csv, "--repeat", "1", "--json"}), 0) << error_;
+  EXPECT_EQ(parse_json(out_)["peak_live"], replayed["peak_live"]);
+  EXPECT_EQ(run({"replay", csv, "--to-csv", csv + "2"}), 2);
+  ASSERT_EQ(run({"inspect", trace_}), 0) << error_;
+  EXPECT_THAT(out_, HasSubstr("steps           20\n"));
+  ASSERT_EQ(run({"inspect", trace_, "--json"}), 0);
+  EXPECT_EQ(parse_json(out_)["kind"], "trace");
 }
 
 TEST_F(ReportCommand, SaysWhatIsWrongInOneLine) {

@@ -20,6 +20,7 @@ constexpr const char* kMemoryLimit = "PLIMSOLL_MEMORY_LIMIT";
 constexpr const char* kVisibleDevices = "PLIMSOLL_VISIBLE_DEVICES";
 constexpr const char* kThreads = "PLIMSOLL_THREADS";
 constexpr const char* kLogLevel = "PLIMSOLL_LOG_LEVEL";
+constexpr const char* kLive = "PLIMSOLL_LIVE";
 constexpr const char* kHost = "CPU:0";
 constexpr std::size_t kLeastLimit = 1_MiB;
 constexpr int kMostThreads = 1024;
@@ -94,6 +95,11 @@ LogLevel parse_level(std::string_view text) {
   }
 }
 
+bool parse_live(std::string_view text) {
+  if (text != "0" && text != "1" && !text.empty()) refuse(kLive, text, "give \"1\" or \"0\"");
+  return text == "1";
+}
+
 // Whether the program set no limit for a device, so that the environment's applies.
 bool limit_counts(const Settings& settings) {
   for (const PhysicalDevice& device : find_physical_devices()) {
@@ -121,7 +127,9 @@ DeviceEnvironment read_device_environment(const std::vector<PhysicalDevice>& mac
 }
 
 ProcessEnvironment read_process_environment() {
-  return {.threads = read(kThreads, parse_threads), .log_level = read(kLogLevel, parse_level)};
+  return {.threads = read(kThreads, parse_threads),
+          .log_level = read(kLogLevel, parse_level),
+          .live = read(kLive, parse_live)};
 }
 
 std::vector<EnvironmentVariable> environment_variables() {
@@ -136,6 +144,7 @@ std::vector<EnvironmentVariable> environment_variables() {
   add(kVisibleDevices, !settings.visible_chosen);
   add(kThreads, !chosen.threads);
   add(kLogLevel, !chosen.log_level);
+  add(kLive, true);
   std::vector<std::string> warnings;
   const bool growth = forced_growth(warnings).has_value();
   add("PLIMSOLL_FORCE_ALLOW_GROWTH", growth);

@@ -8,6 +8,7 @@
 // | PLIMSOLL_VISIBLE_DEVICES   | physical devices to use, in this order: "CPU:0,OPENCL:1"; CPU:0 always is one     |
 // | PLIMSOLL_THREADS           | as config::set_threads()                                                          |
 // | PLIMSOLL_LOG_LEVEL         | as config::set_log_level()                                                        |
+// | PLIMSOLL_LIVE              | "1": publishes what `plimsoll top` shows (live_view.h); "0": does not             |
 // | PLIMSOLL_FORCE_ALLOW_GROWTH | "true" or "false"; see forced_growth() in settings.h                             |
 //
 // Read when the runtime starts; threads and log level also by their getters in config. The program's own calls win,
@@ -36,6 +37,7 @@ DeviceEnvironment read_device_environment(const std::vector<PhysicalDevice>& mac
 struct ProcessEnvironment {
   std::optional<int> threads;
   std::optional<LogLevel> log_level;
+  std::optional<bool> live;
 };
 ProcessEnvironment read_process_environment();
 

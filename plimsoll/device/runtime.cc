@@ -11,6 +11,8 @@
 #include "plimsoll/device/device_name.h"
 #include "plimsoll/device/device_scope.h"
 #include "plimsoll/device/environment.h"
+#include "plimsoll/device/start_hook.h"
+#include "plimsoll/memory/thread_memory.h"
 
 namespace plimsoll {
 namespace {
@@ -32,6 +34,7 @@ std::string late_note(const std::string& name) {
 }
 
 std::atomic<const TensorHooks*> tensor_hooks{nullptr};
+constinit std::atomic<void (*)() noexcept> start_hook{nullptr};
 
 // What a hook returns, 0 when it is not set.
 std::size_t ask(std::size_t (*TensorHooks::*hook)()) {
@@ -82,6 +85,7 @@ const Runtime::Devices& Runtime::start() {
     devices_.store(started, std::memory_order_release);
   }
   for (const std::string& warning : warnings) log_message(LogLevel::warning, warning);  // The sink may call us.
+  if (const auto hook = start_hook.load()) hook();
   return *started;
 }
 
@@ -148,6 +152,8 @@ void Runtime::change(std::string_view function, FunctionRef<void(Settings&)> edi
                     function));
   settings_ = std::move(changed);
 }
+
+void set_runtime_start_hook(void (*hook)() noexcept) noexcept { start_hook = hook; }
 
 void Runtime::set_tensor_hooks(const TensorHooks& hooks) noexcept {
   static TensorHooks kept;

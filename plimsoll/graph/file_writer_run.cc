@@ -89,7 +89,7 @@ class Sizes {
     run.name = node.name;
     run.start_micros = micros;
     for (const TensorSpec& output : specs_[index]) run.outputs.emplace_back(output.dtype, output.shape);
-    // Views, variables that are read and changed in place, and constants take nothing anew.
+    // Views, variables that are read and changed in place, and constants allocate nothing.
     const bool takes = (node.kind == NodeKind::kOp && !node.op->facts().is_view) || node.kind == NodeKind::kGradients;
     if (!takes) return run;
     SpecList out;

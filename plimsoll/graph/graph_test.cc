@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/log.h"
+#include "plimsoll/device/device_memory.h"
 #include "plimsoll/graph/session.h"
+#include "plimsoll/graph/train.h"
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/elementwise.h"
 #include "plimsoll/ops/matmul.h"
@@ -26,6 +29,39 @@ TEST(Graph, NamesNodesByScopeAndNumber) {
   EXPECT_EQ((x + x).name(), "Layer/add_1");
   EXPECT_EQ(placeholder(f32, {2}, "Add").name(), "Layer/Add_2");
   EXPECT_EQ(constant({1.f}, {.name = "one"}).name(), "Layer/one");
+}
+
+TEST(Graph, CountsItsNodesAsOverhead) {
+  const Tensor warm = constant(1.f);
+  const std::size_t before = memory_overhead();
+  {
+    const Graph g;
+    const GraphScope in(g);
+    Tensor x = placeholder(f32, {2}, "x");
+    const std::size_t empty = memory_overhead();
+    for (int i = 0; i < 1000; ++i) x = x + x;
+    EXPECT_GE(memory_overhead(), empty + 1000 * 200);
+  }
+  EXPECT_LE(memory_overhead(), before + 300'000) << "slabs of records may be left";
+}
+
+TEST(Graph, MinimizeNamesVariablesThatTheLossDoesNotDependOn) {
+  std::vector<std::string> logged;
+  const LogSink before = set_log_sink([&](LogLevel, std::string_view text) { logged.emplace_back(text); });
+  {
+    const Graph g;
+    const GraphScope in(g);
+    const Variable used(ones({2}), {.name = "used"}), left(ones({2}), {.name = "left"}),
+        out(ones({2}), {.name = "out"});
+    const Variable fixed(ones({2}), {.name = "fixed", .trainable = false});
+    train::GradientDescentOptimizer(0.1).minimize((used * fixed).sum());
+    ASSERT_EQ(logged.size(), 1u);
+    EXPECT_THAT(logged[0], HasSubstr("minimize: the loss does not depend on \"left\", \"out\", which will not change"));
+    train::GradientDescentOptimizer(0.1).minimize((used + left + out).sum());
+    train::GradientDescentOptimizer(0.1).minimize(used.value().sum(), std::vector<Variable>{used});
+    EXPECT_EQ(logged.size(), 1u);
+  }
+  set_log_sink(before);
 }
 
 TEST(Graph, NumbersScopesThatAreEnteredAgain) {

@@ -60,7 +60,7 @@ void CallOp::gradient(GradientContext& c) const {
 }
 
 // When someone differentiates what a gradient was computed from: the saved values have gradients too. Everything is
-// computed anew, from the operands.
+// recomputed from the operands.
 void CallOp::gradient_of_all(GradientContext& c) const {
   TracedCall::Differentiated& made = *call_->differentiated_;
   TracedCall& whole = call_->whole();

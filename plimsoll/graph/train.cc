@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/log.h"
 #include "plimsoll/device/device.h"
 #include "plimsoll/graph/gradient_nodes.h"
 #include "plimsoll/graph/graph.h"
@@ -107,13 +108,23 @@ Tensor Optimizer::minimize(const Tensor& loss) const {
     }
   const std::vector<Tensor> found = gradients(loss, values);
   std::vector<Change> changes;
-  for (std::size_t i = 0; i < found.size(); ++i)
-    if (!found[i].is_empty_handle()) changes.push_back({found[i], numbers[i]});
+  std::string unconnected;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (!found[i].is_empty_handle())
+      changes.push_back({found[i], numbers[i]});
+    else
+      unconnected += fmt::format("{}\"{}\"", unconnected.empty() ? "" : ", ", graph->variables()[numbers[i]].name);
+  }
   if (changes.empty())
     throw InvalidArgument(
         "minimize: the loss depends on no trainable variable; is something rounded or compared on the way?");
   Tensor made = add_updates(graph, options_, name_, changes);
   undo.keep();
+  if (!unconnected.empty())
+    log_message(LogLevel::warning,
+                fmt::format("minimize: the loss does not depend on {}, which will not change; use it in the loss, make "
+                            "it with trainable = false, or give minimize the variables to change",
+                            unconnected));
   return made;
 }
 

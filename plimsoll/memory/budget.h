@@ -25,8 +25,10 @@
 
 namespace plimsoll {
 
+namespace internal {
 class BudgetNode;
 struct Meter;
+}  // namespace internal
 
 struct BudgetOptions {
   bool evict = false;  // Rather than refuse, drop tensors made under it and compute them again when they are read.

@@ -6,11 +6,12 @@
 
 #include "plimsoll/base/names.h"
 #include "plimsoll/memory/budget.h"
+#include "plimsoll/memory/budget_list.h"
 #include "plimsoll/memory/thread_memory.h"
 #include "plimsoll/memory/trace/trace_recorder.h"
 #include "plimsoll/memory/trace/trace_words.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 // Numbers in use and nodes whose handles are gone. Guarded by its own lock, taken before all others.
@@ -115,6 +116,26 @@ std::vector<std::string> BudgetNode::trace_records() {
   return records;
 }
 
+std::vector<BudgetFigures> list_budgets() {
+  NodeList& list = NodeList::instance();
+  const std::lock_guard lock(list.mutex);
+  std::vector<BudgetFigures> budgets;
+  std::vector<std::ptrdiff_t> places(list.nodes.size(), -1);  // By number.
+  std::ptrdiff_t next = 0;
+  for (std::size_t i = 0; i < list.nodes.size(); ++i)
+    if (list.taken[i]) places[i] = next++;
+  for (std::size_t i = 0; i < list.nodes.size(); ++i) {
+    if (!list.taken[i]) continue;
+    const BudgetNode& node = *list.nodes[i];
+    budgets.push_back({.name = node.name(),
+                       .parent = node.parent() ? places[node.parent()->number()] : -1,
+                       .limit = node.limit(),
+                       .used = node.used(),
+                       .peak = node.peak()});
+  }
+  return budgets;
+}
+
 void BudgetNode::before_fork() { NodeList::instance().mutex.lock(); }
 void BudgetNode::after_fork() { NodeList::instance().mutex.unlock(); }
 
@@ -126,4 +147,4 @@ std::vector<std::shared_ptr<BudgetNode>> BudgetNode::children() const {
   return alive;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

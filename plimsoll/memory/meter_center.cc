@@ -4,7 +4,7 @@
 
 #include "plimsoll/memory/thread_memory.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 MeterCenter::MeterCenter(std::size_t limit)
     : limit_(static_cast<std::int64_t>(std::min<std::size_t>(limit, INT64_MAX / 2))),
@@ -79,7 +79,7 @@ void MeterCenter::detach(Meter& meter) {
   meter.used = meter.peak = meter.allowance = 0;
 }
 
-// The sum of the threads' peaks is only good while the set of threads stays the same: fix it, count anew.
+// The sum of the threads' peaks is only good while the set of threads stays the same: fix it, count from here.
 void MeterCenter::rebase_peaks() {
   if (meters_.empty()) return;
   const StopThreads stopped;
@@ -135,4 +135,4 @@ void MeterCenter::set_marks(std::size_t lower, std::size_t upper) {
   }
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

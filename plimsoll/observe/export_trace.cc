@@ -8,6 +8,8 @@
 namespace plimsoll {
 namespace {
 
+constexpr std::size_t kMostPlanned = 1'500'000;  // Moments inside plans; beyond that only every n-th run is expanded.
+
 struct Exporter {
   const char* name;
   std::uint64_t (*write)(const ExportedRun& run, std::uint32_t end, ExportFile& file);
@@ -66,7 +68,9 @@ ExportResult export_trace(const TraceHistory& history, const std::filesystem::pa
 ExportResult export_trace(const std::filesystem::path& trace, const std::filesystem::path& out,
                           const ExportOptions& options) {
   exporter_of(options.format);  // Before a large file is read.
-  return export_trace(make_trace_history(read_trace_file(trace)), out, options);
+  const auto read = [&] { return make_trace_history(read_trace_file(trace), kMostPlanned); };
+  const TraceHistory history = read();  // The file's events are freed before the export begins.
+  return export_trace(history, out, options);
 }
 
 }  // namespace plimsoll

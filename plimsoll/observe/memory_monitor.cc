@@ -13,6 +13,7 @@ namespace plimsoll {
 
 struct MemoryMonitor::State {
   std::chrono::milliseconds every;
+  bool reads_system = true;
   std::function<void(const MemorySample&)> callback;
   std::mutex mutex;
   std::condition_variable changed;
@@ -33,7 +34,7 @@ struct MemoryMonitor::State {
 
   void call() noexcept {
     try {
-      callback({std::chrono::steady_clock::now(), process_memory(), system_memory()});
+      callback({std::chrono::steady_clock::now(), process_memory(), reads_system ? system_memory() : SystemMemory{}});
     } catch (const std::exception& error) {
       log_message(LogLevel::error, fmt::format("memory monitor: its callback threw: {}", error.what()));
     } catch (...) {
@@ -48,6 +49,7 @@ MemoryMonitor::MemoryMonitor(const MemoryMonitorOptions& options, std::function<
     throw InvalidArgument(fmt::format("memory monitor: an interval of {} ms; give 1 or more", options.every.count()));
   if (!callback) throw InvalidArgument("memory monitor: the callback is empty; give a function");
   state_->every = options.every;
+  state_->reads_system = options.reads_system;
   state_->callback = std::move(callback);
   state_->thread = std::thread([state = state_.get()] { state->run(); });
 }

@@ -26,6 +26,7 @@ struct MemorySample {
 
 struct MemoryMonitorOptions {
   std::chrono::milliseconds every{1000};
+  bool reads_system = true;  // Whether samples have the machine's memory too; most of a sample's cost.
 };
 
 class PLIMSOLL_API MemoryMonitor {

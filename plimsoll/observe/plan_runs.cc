@@ -189,8 +189,9 @@ void PlanRuns::add_moments() {
         moments_.push_back({.time_ns = event.time_ns, .event = block->second, .piece = TraceMoment::kPhasesEnd});
     }
   }
-  std::stable_sort(moments_.begin(), moments_.end(),
-                   [](const TraceMoment& a, const TraceMoment& b) { return a.time_ns < b.time_ns; });
+  const auto earlier = [](const TraceMoment& a, const TraceMoment& b) { return a.time_ns < b.time_ns; };
+  if (!std::is_sorted(moments_.begin(), moments_.end(), earlier))
+    std::stable_sort(moments_.begin(), moments_.end(), earlier);
 }
 
 }  // namespace plimsoll

@@ -25,18 +25,24 @@ std::string inflated_template() {
   return text;
 }
 
+std::string page_with(const std::string& data) {
+  std::string page = inflated_template();
+  const std::size_t place = page.find(kPlaceOfData);
+  PLIMSOLL_CHECK(place != std::string::npos);
+  page.replace(place, kPlaceOfData.size(), data);
+  return page;
+}
+
 }  // namespace
 
 bool has_report_page() noexcept { return page_template().bytes > 0; }
 
 std::string report_page(const TraceHistory& history, const RunSummary& run, const std::vector<Finding>& findings,
                         const std::string& title) {
-  std::string page = inflated_template();
-  const std::size_t place = page.find(kPlaceOfData);
-  PLIMSOLL_CHECK(place != std::string::npos);
-  page.replace(place, kPlaceOfData.size(), report_data(history, run, findings, title));
-  return page;
+  return page_with(report_data(history, run, findings, title));
 }
+
+std::string live_page() { return page_with("<script type=\"text/plain\" id=\"live-source\"></script>"); }
 
 void write_report(const std::filesystem::path& trace, const std::filesystem::path& html) {
   if (!has_report_page()) inflated_template();

@@ -28,6 +28,10 @@ PLIMSOLL_API void write_report(const std::filesystem::path& trace, const std::fi
 PLIMSOLL_API std::string report_page(const TraceHistory& history, const RunSummary& run,
                                      const std::vector<Finding>& findings, const std::string& title);
 
+// The page without data, for `plimsoll serve`: it fetches its data from /data with the token of its address, again and
+// again. Throws Unsupported without the page.
+PLIMSOLL_API std::string live_page();
+
 // The page's data, as elements to insert into it. For report_page() and tests.
 PLIMSOLL_API std::string report_data(const TraceHistory& history, const RunSummary& run,
                                      const std::vector<Finding>& findings, const std::string& title);

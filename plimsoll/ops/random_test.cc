@@ -138,7 +138,7 @@ TEST(Random, WithASeedTheSameCallGivesTheSameNumbers) {
 TEST(Random, WithoutASeedEveryCallGoesOn) {
   config::set_seed(42);
   const Floats first = random_uniform({6}).to_vector<float>(), second = random_uniform({4}).to_vector<float>();
-  config::set_seed(42);  // The same seed begins anew.
+  config::set_seed(42);  // The same seed restarts the stream.
   EXPECT_EQ(random_uniform({6}).to_vector<float>(), first);
   EXPECT_EQ(random_uniform({4}).to_vector<float>(), second);
   EXPECT_NE(Floats(first.begin(), first.begin() + 4), second);

@@ -53,7 +53,7 @@ class Parser {
     if (!has_header_) fail(1, "no header line; the first line must name the columns id,lower,upper,size");
     if (has_mark_ && mark_ != instance_hash(result_.buffers)) {
       line_ = 1;
-      fail(kPlanMark.size() + 1, "the plan was made for another instance; make it anew");
+      fail(kPlanMark.size() + 1, "the plan was made for another instance; make a new one");
     }
     return std::move(result_);
   }

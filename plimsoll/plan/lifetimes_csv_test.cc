@@ -55,7 +55,7 @@ TEST(LifetimesCsv, RefusesAPlanOfAnotherInstance) {
   const Lifetimes lifetimes{{"a"}, {{.size = 64, .lower = 0, .upper = 9}}, {0}};
   std::string text = format_lifetimes(lifetimes);
   text.replace(text.find("0,9,64"), 6, "0,9,65");
-  EXPECT_EQ(fault(text), "x.csv:1:26: the plan was made for another instance; make it anew");
+  EXPECT_EQ(fault(text), "x.csv:1:26: the plan was made for another instance; make a new one");
 }
 
 TEST(LifetimesCsv, HashDependsOnEverythingThatShapesAPlan) {

@@ -26,7 +26,8 @@ std::size_t other_bytes() {
     const auto& counts = *static_cast<const TensorThread*>(thread.tensors);
     total += static_cast<std::int64_t>(sizeof(TensorThread)) + counts.beside.load(std::memory_order_relaxed);
   });
-  return static_cast<std::size_t>(std::max<std::int64_t>(total, 0));
+  return static_cast<std::size_t>(std::max<std::int64_t>(total, 0)) + ShapeTable::instance().num_bytes() +
+         Provenance::num_bytes();
 }
 
 }  // namespace

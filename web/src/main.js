@@ -2,6 +2,7 @@ import {AddressMap} from './addressmap.js';
 import {colors, watch_theme} from './colors.js';
 import {bytes, count, element, time} from './format.js';
 import {History} from './history.js';
+import {follow} from './live.js';
 import {Marks} from './marks.js';
 import {Moment} from './moment.js';
 import {show_figures, show_findings, show_forecast, show_gaps} from './overview.js';
@@ -42,6 +43,27 @@ class Page {
     this.moment.refresh();
   }
 
+  // The run has gone on. What was chosen and shown stays; a view of the whole run stays one.
+  async update(fresh) {
+    const {history, view} = this;
+    const whole = view.from <= 0 && view.to >= view.end();
+    const was_peak = view.selected === history.peak, was_last = view.selected === history.moments - 1;
+    const [time, from, to] = [view.selected, view.moment_of(view.from), view.moment_of(view.to)].map((moment) => history.time[Math.max(moment, 0)] ?? 0);
+    const chosen = history.chosen;
+    if (chosen >= 0) await fresh.choose(chosen);
+    Object.assign(history, fresh);
+    view.limit = history.head.summary.limit;
+    view.selected = history.moments === 0 ? -1 : was_last ? history.moments - 1 : was_peak ? history.peak : Math.max(history.moment_at(time), 0);
+    view.from = whole ? 0 : view.x_of(Math.max(history.moment_at(from), 0));
+    view.to = whole ? view.end() : view.x_of(Math.max(history.moment_at(to), 0));
+    $('go-back').hidden = $('go-on').hidden = history.steps.length === 0;
+    this.#introduce();
+    this.#make_legend();
+    this.marks.renew();
+    this.moment.renew();
+    this.refresh();
+  }
+
   #introduce() {
     const {head} = this.history;
     const {summary} = head;
@@ -59,7 +81,7 @@ class Page {
     const {history} = this;
     const used = new Set(history.category);
     const items = STACK.filter((category) => used.has(category)).map((category) => element('li', {},
-        element('button', {type: 'button', class: 'legend-item', 'aria-pressed': 'true', 'data-category': category, title: 'Show or hide', onclick: (event) => {
+        element('button', {type: 'button', class: 'legend-item', 'aria-pressed': String(!this.timeline.hidden.has(category)), 'data-category': category, title: 'Show or hide', onclick: (event) => {
           const {hidden} = this.timeline;
           hidden.has(category) ? hidden.delete(category) : hidden.add(category);
           event.currentTarget.setAttribute('aria-pressed', String(!hidden.has(category)));
@@ -256,20 +278,28 @@ class Page {
   }
 }
 
+let page = null;
+
+// The first history makes the page, later ones of the same run replace what it shows.
+function show(history) {
+  if (page) return page.update(history);
+  $('report').hidden = false;
+  $('loading').remove();
+  window.report = page = new Page(history);  // For tests and debugging.
+  document.documentElement.dataset.ready = 'yes';
+}
+
 async function start() {
   document.documentElement.dataset.theme = window.matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light';
   const loading = $('loading');
   try {
-    const data = await unpack((share) => loading.textContent = `Unpacking the trace… ${Math.round(70 * share)} %`);
+    if ($('live-source')) return await follow(loading, show);
+    const data = await unpack(document, (share) => loading.textContent = `Unpacking the trace… ${Math.round(70 * share)} %`);
     if (!data) {
       loading.textContent = 'This page has no trace in it.';
       return;
     }
-    const history = await History.make(data, (share) => loading.textContent = `Unpacking the trace… ${Math.round(70 + 30 * share)} %`);
-    $('report').hidden = false;
-    loading.remove();
-    window.report = new Page(history);  // For tests and debugging.
-    document.documentElement.dataset.ready = 'yes';
+    show(await History.make(data, (share) => loading.textContent = `Unpacking the trace… ${Math.round(70 + 30 * share)} %`));
   } catch (error) {
     loading.textContent = `This report cannot be shown: ${error.message}`;
     throw error;

@@ -5,8 +5,14 @@ const LIST = 60;
 
 export class Marks {
   constructor(history, view, timeline, go_to) {
-    Object.assign(this, {history, view, timeline});
+    Object.assign(this, {history, view, timeline, go_to});
     this.host = document.getElementById('marks');
+    this.renew();
+  }
+
+  // The list below the charts.
+  renew() {
+    const {history, go_to} = this;
     const notable = history.marks.filter(({kind}) => kind === 'refused' || kind === 'ladder' || kind === 'text');
     const words = (mark) => mark.kind === 'refused' ? `Refused ${bytes(mark.number)}: ${mark.text}` :
         mark.kind === 'ladder' ? `Pressure: ${mark.text}, ${bytes(mark.number)} freed` : mark.text;

@@ -49,6 +49,16 @@ export class Moment {
     }));
   }
 
+  // The same moment of a run that has gone on.
+  renew() {
+    this.#make_head();
+    const rows = this.rows;
+    this.refresh();
+    if (rows === this.rows) return;
+    this.rows = rows;
+    this.#fill_table();
+  }
+
   refresh(colors = this.colors) {
     this.colors = colors;
     const {history, view} = this;

@@ -25,9 +25,9 @@ function join_planes(bytes, n, planes, into, at) {
   }
 }
 
-// {head, columns: {name: Uint32Array}}; on_progress(share).
-export async function unpack(on_progress) {
-  const elements = [...document.querySelectorAll('script[data-column]')];
+// Of the elements below `root`: {head, columns: {name: Uint32Array}}; on_progress(share).
+export async function unpack(root, on_progress) {
+  const elements = [...root.querySelectorAll('script[data-column]')];
   if (elements.length === 0) return null;
   const sizes = {};
   for (const {dataset} of elements) sizes[dataset.column] = (sizes[dataset.column] ?? 0) + Number(dataset.count);

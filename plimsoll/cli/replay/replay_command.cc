@@ -2,9 +2,11 @@
 #include <memory>
 #include <string>
 
+#include "plimsoll/base/atomic_file.h"
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/cli/command.h"
 #include "plimsoll/cli/option_checks.h"
+#include "plimsoll/cli/replay/recorded_trace.h"
 #include "plimsoll/cli/replay/replay.h"
 #include "plimsoll/cli/replay/replay_progress.h"
 #include "plimsoll/cli/replay/replay_report.h"
@@ -13,7 +15,7 @@ namespace plimsoll {
 namespace {
 
 struct Arguments {
-  std::string trace, limit, policy = "arena";
+  std::string trace, limit, to_csv, policy = "arena";
   bool growth = false, touch = false, json = false;
   int repeat = 5;
 };
@@ -26,7 +28,19 @@ void print_report(const Trace& trace, const ReplayOptions& options, const Replay
     std::printf("%s", comparison_text(trace, options, compare_with_bfc(trace, options)).c_str());
 }
 
+void write_csv(const Arguments& arguments) {
+  if (!is_recorded_trace(arguments.trace))
+    refuse_usage("--to-csv", "converts a trace of a TraceRecorder; \"" + arguments.trace + "\" is none");
+  AtomicFile file(arguments.to_csv);
+  const RecordedLines lines = for_each_recorded_line(arguments.trace, [&](std::string_view line) { file.write(line); });
+  file.commit();
+  std::printf("%s: %zu allocations, %zu frees of %s; replay it: plimsoll replay %s\n", arguments.to_csv.c_str(),
+              lines.allocations, lines.frees, arguments.trace.c_str(), arguments.to_csv.c_str());
+  std::fflush(stdout);
+}
+
 void run(const Arguments& arguments) {
+  if (!arguments.to_csv.empty()) return write_csv(arguments);
   const Trace trace = read_trace(arguments.trace);
   ReplayProgress progress;
   const ReplayOptions options{
@@ -52,9 +66,12 @@ void run(const Arguments& arguments) {
 void add_replay_command(CommandLine& line) {
   auto arguments = std::make_shared<Arguments>();
   Command command(line, "replay", "Replay recorded allocations: what would they cost in memory and time?");
-  command.option("trace", arguments->trace, "Lines a,<id>,<bytes> (allocate), f,<id> (free), # comment; may be gzipped")
+  command
+      .option(
+          "trace", arguments->trace,
+          "A trace of a TraceRecorder, or lines a,<id>,<bytes> (allocate), f,<id> (free), # comment; may be gzipped")
       .required()
-      .value("TRACE.csv[.gz]");
+      .value("TRACE");
   command.option("--limit", arguments->limit, "Most bytes that may be reserved, e.g. 24MiB; no limit by default")
       .check(size_check(4096))
       .value("SIZE");
@@ -68,10 +85,13 @@ void add_replay_command(CommandLine& line) {
   command.flag("--touch", arguments->touch,
                "Write one byte in every 4 KiB page of every block, so that pages are real");
   command.flag("--json", arguments->json, "Print one JSON document and nothing else");
+  command.option("--to-csv", arguments->to_csv, "Write the recorded trace as such lines, and do not replay it")
+      .value("FILE");
   command.notes(
       "peak live      most bytes asked for and not yet freed: no policy can need less\n"
       "peak reserved  most bytes taken from the system: what the policy really needs\n"
       "refusals       requests that did not fit; the replay continues without them and ends with exit code 3\n\n"
+      "Blocks of a recorded trace are replayed as they were asked for; a plan's block is one block.\n\n"
       "Will my training step fit 300 MiB, and would it under TensorFlow?\n"
       "  plimsoll replay resnet18_train.csv.gz --limit 300MiB\n"
       "  plimsoll replay resnet18_train.csv.gz --limit 300MiB --policy bfc");

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "plimsoll/cli/gzip_text.h"
+#include "plimsoll/cli/replay/recorded_trace.h"
 
 namespace plimsoll {
 
@@ -76,6 +77,7 @@ void TraceParser::free(std::uint64_t id) {
 }
 
 Trace read_trace(const std::string& path) {
+  if (is_recorded_trace(path)) return read_recorded_trace(path);
   TraceParser parser(std::filesystem::path(path).filename().string());
   read_gzip_text(
       "trace", path, [&](std::string_view piece) { parser.feed(piece); }, [&] { return parser.lines(); });

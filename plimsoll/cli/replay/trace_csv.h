@@ -40,7 +40,8 @@ struct Trace {
   std::size_t never_freed = 0;  // Blocks still live at the end.
 };
 
-// Reads a whole file. Throws NotFound when it cannot be opened, Corruption when it is not a trace.
+// Reads a whole file; one that a TraceRecorder wrote too (recorded_trace.h). Throws NotFound when it cannot be opened,
+// Corruption when it is not a trace.
 Trace read_trace(const std::string& path);
 
 // The parser: takes text in pieces of any size. It must not be used after an exception.

@@ -16,7 +16,7 @@
 #include "plimsoll/memory/spill/spill_space.h"
 #include "plimsoll/memory/spill/spill_worker.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::size_t kMeasuredBytes = 64_MiB, kLeastMeasuredBytes = 1_MiB;
@@ -311,4 +311,4 @@ void SpillSlot::wait() {
   entry_->crc = transfer.crc;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -30,7 +30,9 @@
 #include <memory>
 #include <span>
 
-namespace plimsoll {
+#include "plimsoll/base/api.h"
+
+namespace plimsoll::internal {
 
 class SpillIo;
 class SpillSlot;
@@ -133,4 +135,4 @@ class SpillSlot {
   std::unique_ptr<Entry> entry_;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

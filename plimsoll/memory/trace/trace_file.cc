@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "plimsoll/base/atomic_file.h"
@@ -335,12 +336,51 @@ TraceFile scan_trace(std::span<const std::byte> bytes, const TraceLimits& limits
   return Scanner(bytes, limits, on_event).scan();
 }
 
+namespace {
+
+// How many events the blocks' heads promise, as far as their bytes can hold them.
+std::size_t count_events(std::span<const std::byte> bytes) {
+  std::size_t count = 0;
+  for (std::size_t at = kHeaderBytes; at <= bytes.size() && bytes.size() - at >= kBlockHeaderBytes;) {
+    const BlockHeader header = get_block_header(bytes.data() + at);
+    at += kBlockHeaderBytes;
+    if (header.payload_bytes > bytes.size() - at) break;
+    if (header.type == BlockType::kEvents) count += std::min<std::size_t>(header.items, header.payload_bytes);
+    at += header.payload_bytes;
+  }
+  return count;
+}
+
+// By time; those of one time stay in their order. In place: events are large, and there are millions.
+void sort_events(std::vector<TraceEvent>& events) {
+  const auto earlier = [](const TraceEvent& a, const TraceEvent& b) { return a.time_ns < b.time_ns; };
+  if (std::is_sorted(events.begin(), events.end(), earlier)) return;
+  std::vector<std::uint32_t> order(events.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return earlier(events[a], events[b]); });
+  for (std::uint32_t start = 0; start < order.size(); ++start) {  // Cycle by cycle.
+    if (order[start] == start) continue;
+    TraceEvent first = std::move(events[start]);
+    std::uint32_t to = start;
+    for (std::uint32_t from = order[to]; from != start; from = order[to]) {
+      events[to] = std::move(events[from]);
+      order[to] = to;
+      to = from;
+    }
+    events[to] = std::move(first);
+    order[to] = to;
+  }
+}
+
+}  // namespace
+
 TraceFile parse_trace(std::span<const std::byte> bytes, const TraceLimits& limits) {
   std::vector<TraceEvent> events;
+  events.reserve(std::min(count_events(bytes), limits.max_events));
   TraceFile file =
       scan_trace(bytes, limits, [&](const TraceFile&, TraceEvent&& event) { events.push_back(std::move(event)); });
-  std::stable_sort(events.begin(), events.end(),
-                   [](const TraceEvent& a, const TraceEvent& b) { return a.time_ns < b.time_ns; });
+  sort_events(events);
   file.events = std::move(events);
   return file;
 }

@@ -23,6 +23,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,7 +33,9 @@
 namespace plimsoll {
 
 class Arena;
+namespace internal {
 class TraceSession;
+}  // namespace internal
 struct Chunk;
 
 enum class TraceMode { kStream, kRing };
@@ -66,6 +69,10 @@ class PLIMSOLL_API TraceRecorder {
   // Ring only (FailedPrecondition else): writes what it holds now to `path` and goes on.
   void save(const std::filesystem::path& path);
 
+  // Stream only (FailedPrecondition else): the partial file then has every event up to now, for those who read it while
+  // it grows. Threads that record wait meanwhile. Throws Error when it could not be written.
+  void flush();
+
   TraceCounters counters() const;
 
  private:
@@ -73,11 +80,13 @@ class PLIMSOLL_API TraceRecorder {
   std::unique_ptr<TraceSession> session_;
 };
 
-// Markers, on the calling thread; nothing happens while nothing records. Text is cut at 1 KiB. Text of the form
+// Markers, on the calling thread; nothing is written while nothing records. Text is cut at 1 KiB. Text of the form
 // "@word {json}" is for programs: docs/trace_format.md lists the words.
 PLIMSOLL_API void trace_step(std::uint64_t number) noexcept;
 PLIMSOLL_API void trace_phase(std::string_view name) noexcept;
 PLIMSOLL_API void trace_text(std::string_view text) noexcept;
+// The last step that any thread marked, recorded or not; nothing before the first.
+PLIMSOLL_API std::optional<std::uint64_t> last_marked_step() noexcept;
 PLIMSOLL_API bool trace_is_recording() noexcept;  // For those who would have to make the text first.
 
 // Records for programs: something that holds tensors was opened ("session", "tape"), closed, or has now `count` parts.

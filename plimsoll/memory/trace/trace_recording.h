@@ -4,15 +4,17 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <filesystem>
 #include <mutex>
 
+#include "plimsoll/base/api.h"
 #include "plimsoll/base/clock.h"
 #include "plimsoll/base/function_ref.h"
 #include "plimsoll/base/log.h"
 #include "plimsoll/memory/thread_memory.h"
 #include "plimsoll/memory/trace/trace_session.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // The number changes with every recorder; 0 while there is none.
 struct Recording {
@@ -82,4 +84,7 @@ void record_event(Add&& add) noexcept {
 // For rare events whose names may be new: always with the lock.
 void record_with_lock(FunctionRef<void(TraceSession& session, TraceBuffer& buffer, std::int64_t time)> add) noexcept;
 
-}  // namespace plimsoll
+// The file of the stream that is being recorded, with every event up to now in its partial file; "" when there is none.
+std::filesystem::path flush_recorded_stream();
+
+}  // namespace plimsoll::internal

@@ -16,7 +16,7 @@
 #include "plimsoll/base/system_error.h"
 #include "plimsoll/memory/chunk.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 using namespace trace_format;
 
@@ -235,6 +235,10 @@ void TraceSession::save(const std::filesystem::path& path) {
   file.commit();
 }
 
+void TraceSession::require_written() const {
+  if (error_ != 0) throw_system_error("trace", partial_.string(), "write", error_);
+}
+
 void TraceSession::complete() {
   if (getpid() != process_) return;
   if (options_.mode == TraceMode::kRing) return save(options_.path);
@@ -242,7 +246,7 @@ void TraceSession::complete() {
   write_end([&](std::span<const std::byte> bytes) { write_stream(bytes); });
   if (error_ == 0 && fsync(file_) != 0) error_ = errno;
   close(std::exchange(file_, -1));
-  if (error_ != 0) throw_system_error("trace", partial_.string(), "write", error_);
+  require_written();
   if (std::rename(partial_.c_str(), options_.path.c_str()) != 0)
     throw_system_error("trace", options_.path.string(), "rename to", errno);
 }
@@ -257,4 +261,4 @@ TraceCounters TraceSession::counters() const {
   return counters;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -14,10 +14,11 @@
 #include <unordered_map>
 #include <vector>
 
+#include "plimsoll/base/api.h"
 #include "plimsoll/memory/trace/trace_buffer.h"
 #include "plimsoll/memory/trace/trace_recorder.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class TraceSession {
  public:
@@ -43,6 +44,7 @@ class TraceSession {
   void flush(ThreadBuffer& buffer);
   void flush_all();  // The threads stand still or record no more.
 
+  void require_written() const;                  // Throws what went wrong so far.
   void complete();                               // Ends the file. Throws what went wrong.
   void save(const std::filesystem::path& path);  // Of a ring.
   TraceCounters counters() const;
@@ -82,4 +84,4 @@ class TraceSession {
   std::deque<RingBlock> ring_;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -208,12 +208,10 @@ class Perfetto {
     std::int64_t stacks = 0;
     for (std::size_t label = 0; label < totals.size(); ++label) {
       if (totals[label].births == 0) continue;
-      std::string frames;
-      for (const std::string& frame : run_.frames(run_.history().labels[label]))  // Outermost first.
-        append_varint(frames, static_cast<std::uint64_t>(interned(frame, data)));
       WireWriter stack, sample;
       stack.integer(1, ++stacks);
-      stack.item(2, frames);
+      for (const std::string& frame : run_.frames(run_.history().labels[label]))  // Outermost first.
+        stack.integer(2, interned(frame, data));  // Not packed: the viewer would read no frame at all.
       data.message(7, stack);
       sample.integer(1, stacks);
       sample.integer(2, static_cast<std::int64_t>(totals[label].born_bytes));

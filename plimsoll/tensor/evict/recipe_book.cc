@@ -506,7 +506,7 @@ void RecipeBook::record(Domain& domain, const Op& op, std::span<const Tensor* co
       input.reader = recipe;
       input.offset = tensor.offset;
       input.dtype = tensor.dtype;
-      input.shape = tensor.shape;
+      input.shape = tensor.shape();
       input.version = input.value->version;
       link(input);
     }

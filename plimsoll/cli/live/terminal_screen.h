@@ -1,0 +1,46 @@
+// TerminalScreen: a terminal that shows whole pictures and gives single keys, until it is destroyed.
+//
+//   TerminalScreen screen;
+//   screen.show(lines);
+//   const Key key = screen.wait(1.0);          // Key::kNone when the time is up or the size has changed
+//
+// Uses the alternate screen and a few control sequences that every terminal knows; what was there before is back at the
+// end, also after SIGTERM and SIGHUP (wait() then gives kQuit). Ctrl-C and q give kQuit; Ctrl-Z stops the program as
+// usual. One at a time.
+#pragma once
+
+#include <termios.h>
+
+#include <cstddef>
+#include <string>
+
+namespace plimsoll {
+
+enum class Key { kNone, kQuit, kUp, kDown, kEnter, kBack, kLetter };
+
+class TerminalScreen {
+ public:
+  TerminalScreen();
+  ~TerminalScreen();
+  TerminalScreen(const TerminalScreen&) = delete;
+  TerminalScreen& operator=(const TerminalScreen&) = delete;
+
+  std::size_t width() const noexcept { return width_; }
+  std::size_t height() const noexcept { return height_; }
+  void show(const std::string& lines);  // Each ends with a newline.
+  Key wait(double seconds);
+  char letter() const noexcept { return letter_; }  // Of the last kLetter.
+
+ private:
+  void enter();
+  void leave();
+  void measure();
+  Key read_key();
+  void stop();
+
+  termios before_{};
+  std::size_t width_ = 80, height_ = 24;
+  char letter_ = 0;
+};
+
+}  // namespace plimsoll
