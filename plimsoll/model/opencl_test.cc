@@ -31,7 +31,8 @@ class OpenclModel : public testing::Test {
     const DeviceScope on(device);
     Sequential model({layers::Dense(32, {.activation = "relu", .input_shape = {20}}),
                       layers::Dropout(0.25, {.seed = 3}), layers::Dense(4)});
-    model.compile({.optimizer = optimizer, .loss = losses::SparseCategoricalCrossentropy({.from_logits = true})});
+    model.compile(
+        {.optimizer = optimizer.c_str(), .loss = losses::SparseCategoricalCrossentropy({.from_logits = true})});
     std::vector<double> losses;
     for (std::size_t i = 0; i < steps; ++i) {
       if (i == 3) counters(device, true);
