@@ -17,6 +17,8 @@ help:
 build:
 	@tools/setup build test
 	@tools/setup page || echo "make: building without the page of reports"
+	@tools/setup mpi || echo "make: building without the adapter for MPI"
+	@tools/setup opencl || echo "make: building without OpenCL devices, or without one for this processor"
 	@cmake --preset default >/dev/null
 	@$(BUILD) build -j$(JOBS)
 
@@ -32,6 +34,8 @@ python wheel: build
 demo:
 	@tools/setup build test
 	@tools/setup page || echo "make: building without the page of reports"
+	@tools/setup mpi || echo "make: building without the adapter for MPI"
+	@tools/setup opencl || echo "make: building without OpenCL devices, or without one for this processor"
 	@cmake --preset default >/dev/null
 	@$(BUILD) build -j$(JOBS) --target plimsoll_program
 	@build/plimsoll demo --out build/demo
@@ -76,6 +80,7 @@ golden:
 	@tools/golden
 
 full: lint test asan tsan clang
+	@PLIMSOLL_MORE_PROGRAMS=20 build/graph_test --gtest_brief=1 --gtest_filter='*.GivesTheSameBytesWithinEveryBudget'
 	@tools/check_headers
 	@tools/check_kills
 	@tools/check_tidy

@@ -11,6 +11,7 @@ class SlotMap {
   static constexpr std::uint32_t kNone = UINT32_MAX;
 
   std::uint32_t size() const noexcept { return size_; }
+  std::size_t num_bytes() const noexcept { return places_.capacity() * sizeof(places_[0]); }
 
   std::uint32_t find(std::uint64_t id) const noexcept {
     if (size_ == 0) return kNone;

@@ -50,6 +50,14 @@ void* TapeRecord::op_memory(std::size_t bytes) {
   return blocks_[block_].bytes.get() + used_;
 }
 
+void TapeRecord::count_bytes() {
+  std::size_t bytes = sizeof(TapeRecord) + slots_.num_bytes() + nodes_.capacity() * sizeof(nodes_[0]) +
+                      values_.capacity() * sizeof(values_[0]) + shapes_.capacity() * sizeof(shapes_[0]) +
+                      makers_.capacity() * sizeof(makers_[0]);
+  for (const Block& block : blocks_) bytes += block.size;
+  counted_.set(bytes);
+}
+
 SlotMask TapeRecord::find_wanted(std::span<const Tensor* const> inputs) {
   found_.resize(inputs.size());
   SlotMask wanted = 0;
@@ -87,6 +95,7 @@ void TapeRecord::add(const Op& op, std::span<const Tensor* const> inputs, std::s
   const SlotMask wanted = find_wanted(inputs);
   if (wanted == 0 || !op.facts().has_gradient) return;
   const SavedSlots saved = op.saved(wanted);
+  const std::size_t capacity = nodes_.capacity() + values_.capacity() + shapes_.capacity(), blocks = blocks_.size();
   make_room(nodes_, 1);
   make_room(values_, inputs.size() + outputs.size());
   make_room(shapes_, inputs.size() + outputs.size());
@@ -95,6 +104,8 @@ void TapeRecord::add(const Op& op, std::span<const Tensor* const> inputs, std::s
   const std::size_t bytes = op.object_bytes();
   void* const memory = op_memory(bytes);
   slots_.make_room(outputs.size());
+  if (capacity != nodes_.capacity() + values_.capacity() + shapes_.capacity() || blocks != blocks_.size())
+    count_bytes();
   Op* const kept = op.copy_to(memory);
   used_ += rounded(bytes);
   const auto maker_for = [&](std::size_t i) {
@@ -112,7 +123,7 @@ void TapeRecord::add(const Op& op, std::span<const Tensor* const> inputs, std::s
                                           .saved = std::move(bytes),
                                           .offset = record.offset,
                                           .slot = slot_number,
-                                          .shape = shape_number(record.shape),
+                                          .shape = shape_number(record.shape()),
                                           .dtype = record.dtype});
   };
   for (std::size_t i = 0; i < inputs.size(); ++i) {

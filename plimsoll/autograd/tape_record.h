@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "plimsoll/autograd/slot_map.h"
+#include "plimsoll/tensor/counted_overhead.h"
 #include "plimsoll/tensor/op.h"
 #include "plimsoll/tensor/storage.h"
 
@@ -82,6 +83,7 @@ class TapeRecord {
                           std::span<const Tensor> outputs) const noexcept;
   void leave_to_maker(std::uint32_t maker) noexcept;
   std::uint32_t shape_number(const Shape& shape);
+  void count_bytes();
 
   SlotMap slots_;
   std::vector<TapeNode> nodes_;
@@ -95,6 +97,7 @@ class TapeRecord {
   };
   std::vector<Block> blocks_;  // Ops lie here, one after the other.
   std::size_t block_ = 0, used_ = 0;
+  CountedOverhead counted_;  // Its own memory; not what it saved, which is in the ledger.
 };
 
 }  // namespace plimsoll

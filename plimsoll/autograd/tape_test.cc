@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/device/device_memory.h"
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/elementwise.h"
 #include "plimsoll/tensor/memory_info.h"
@@ -21,6 +22,23 @@ TEST(GradientTape, GivesTheGradientOfAChain) {
   tape.watch(x);
   const Tensor y = (square(x) * 2.f + x).sum();
   EXPECT_EQ(tape.gradient(y, x).to_vector<float>(), (std::vector<float>{5, 9, 13}));
+}
+
+TEST(GradientTape, CountsItsNodesAsOverheadUntilItsMemoryGoes) {
+  const Tensor x = constant(1.f);
+  constexpr std::size_t kNodes = 100'000;  // More than a thread keeps for its next tape.
+  const auto overhead_after = [&] {
+    GradientTape tape;
+    tape.watch(x);
+    tidy([&] {
+      Tensor y = x;
+      for (std::size_t i = 0; i < kNodes; ++i) y = y + x;
+    });
+    return memory_overhead();
+  };
+  const std::size_t before = memory_overhead();
+  EXPECT_GE(overhead_after(), before + kNodes * 3 * 40);
+  EXPECT_LE(memory_overhead(), before + kNodes * 20) << "records that threads keep for tensors may be left";
 }
 
 TEST(GradientTape, WatchesTrainableVariables) {

@@ -6,3 +6,10 @@
 #else
 #define PLIMSOLL_API
 #endif
+
+// What is not public is in plimsoll::internal: headers that plimsoll/plimsoll.h does not reach, folder by folder
+// (docs/design.md says which). The library's own code need not spell it.
+namespace plimsoll {
+namespace internal {}
+using namespace internal;
+}  // namespace plimsoll

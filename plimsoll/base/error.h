@@ -91,10 +91,11 @@ struct OutOfMemoryDetails {
   std::size_t requested = 0;  // Bytes the caller asked for.
   std::size_t limit = 0;      // The limit of the budget or device that refused.
   std::size_t in_use = 0;     // Bytes charged there at that moment.
-  // With this limit in place of `limit` the refused request succeeds, with everything else that is held as it is now
-  // and where it is now. It is the smallest such limit, to a page for a device and to a block (64 bytes) for a budget.
-  // It does not cover the requests that would have come next. A program that runs again from its beginning may lay
-  // blocks out differently under another limit, and then need some pages more or less.
+  // With this limit in place of `limit` the refused request succeeds, also when the program runs again from its start.
+  // It does not cover the requests that would have come next. For a budget it is the smallest such limit, to a block
+  // (64 bytes); for a device to a page as long as blocks are whole pages. Other blocks lie elsewhere under another
+  // limit and share pages differently: for those it includes half of what they leave unused of their pages, and up to
+  // four pages. That is measured, not proved.
   std::size_t smallest_sufficient_limit = 0;
   std::vector<MemoryHolder> holders;
   std::vector<PressureRung> tried;

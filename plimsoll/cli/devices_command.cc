@@ -10,6 +10,7 @@
 #include "plimsoll/cli/print_document.h"
 #include "plimsoll/cli/table.h"
 #include "plimsoll/device/config.h"
+#include "plimsoll/device/device_kind.h"
 #include "plimsoll/device/environment.h"
 #include "plimsoll/device/runtime.h"
 #include "plimsoll/memory/pages/host_page_source.h"
@@ -32,6 +33,18 @@ struct Report {
   const Runtime::Devices& logical = Runtime::instance().devices();
   std::vector<EnvironmentVariable> environment = environment_variables();
 };
+
+// What kinds of devices were looked for, and what was found or is missing.
+std::vector<std::pair<std::string, std::string>> kind_notes() {
+  std::vector<std::pair<std::string, std::string>> notes;
+  bool has_opencl = false;
+  for (const DeviceKind& kind : device_kinds()) {
+    has_opencl |= kind.name == "OpenCL";
+    if (kind.note) notes.emplace_back(kind.name, kind.note());
+  }
+  if (!has_opencl) notes.emplace_back("OpenCL", "this program was built without it (its headers were not installed)");
+  return notes;
+}
 
 std::string group_note(const MemoryGroup& group) {
   return fmt::format("limit {}, used {} ({} reclaimable)", format_bytes(group.limit), format_bytes(group.used),
@@ -63,6 +76,8 @@ void print_json(const Report& report) {
                                            {"page_mover", device->arena().mover()},
                                            {"note", device->arena().note()}});
   }
+  document["kinds"] = nlohmann::ordered_json::array();
+  for (const auto& [kind, note] : kind_notes()) document["kinds"].push_back({{"kind", kind}, {"note", note}});
   document["default_limit"] = {{"bytes", report.limit.bytes}, {"from", report.limit.from}};
   document["default_limit"]["candidates"] = nlohmann::ordered_json::array();
   for (const LimitCandidate& candidate : report.limit.candidates)
@@ -97,6 +112,7 @@ void print_text(const Report& report) {
       std::printf("%s: %s.\n", device->name().c_str(), note.c_str());
   std::printf("Default limit: %s, from %s.\n", format_bytes_exactly(report.limit.bytes).c_str(),
               report.limit.from.c_str());
+  for (const auto& [kind, note] : kind_notes()) std::printf("%s: %s.\n", kind.c_str(), note.c_str());
   std::printf("Pages of %zu bytes; at most %zu mappings per process (vm.max_map_count); %d threads.\n",
               HostPageSource().page_bytes(), max_map_count(), num_threads());
   if (report.environment.empty()) return;

@@ -8,13 +8,16 @@
 #include <numeric>
 #include <optional>
 
+#include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
 #include "plimsoll/cli/inspect_run.h"
+#include "plimsoll/io/archive.h"
 #include "plimsoll/io/bundle.h"
 #include "plimsoll/io/checkpoint_state.h"
 #include "plimsoll/io/event_reader.h"
 #include "plimsoll/io/npz.h"
 #include "plimsoll/io/safetensors.h"
+#include "plimsoll/model/onnx/onnx_inspect.h"
 
 namespace plimsoll {
 namespace {
@@ -92,6 +95,47 @@ Inspection inspect_npz(const fs::path& path) {
   return result;
 }
 
+Inspection inspect_onnx(const fs::path& path) {
+  const OnnxDescription found = describe_onnx(path);
+  Inspection result{.file = path.native(), .kind = "ONNX model"};
+  for (const OnnxDescription::Tensor& tensor : found.tensors)
+    result.tensors.push_back({tensor.name, tensor.dtype, tensor.shape, tensor.bytes, "none"});
+  result.metadata = found.facts;
+  return result;
+}
+
+void add_datasets(const Hdf5File& file, Inspection& result) {
+  for (const Hdf5Entry& entry : file.entries())
+    result.tensors.push_back({entry.name, entry.dtype ? to_string(*entry.dtype) : entry.type_name, entry.shape,
+                              entry.size, verdict([&] { file.read(entry.name); })});
+  for (InspectedTensor& tensor : result.tensors)
+    if (tensor.checksum == "ok") tensor.checksum = "none";  // It can be read; there is nothing to compare with.
+}
+
+// Short texts whole, long ones by their size.
+std::string shown(const std::string& text) {
+  return text.size() <= 80 ? text : fmt::format("{} bytes of text", text.size());
+}
+
+Inspection inspect_hdf5(const fs::path& path) {
+  const Hdf5File file(path);
+  Inspection result{.file = path.native(), .kind = "hdf5"};
+  add_datasets(file, result);
+  for (const std::string& name : file.text_names(""))
+    if (const auto& texts = file.texts("", name); texts.size() == 1)
+      result.metadata.emplace_back(name, shown(texts[0]));
+  return result;
+}
+
+Inspection inspect_keras(const fs::path& path) {
+  const Archive archive(path);
+  Inspection result{.file = path.native(), .kind = "keras"};
+  for (const char* name : {"metadata.json", "config.json"})
+    if (archive.has(name)) result.metadata.emplace_back(name, shown(archive.text(name, 256_MiB)));
+  if (archive.has("model.weights.h5")) add_datasets(archive.hdf5("model.weights.h5"), result);
+  return result;
+}
+
 Inspection inspect_npy(const fs::path& path) {
   const NpyEntry entry = npy_entry(path);
   Inspection result{.file = path.native(), .kind = "npy"};
@@ -141,15 +185,19 @@ Inspection inspect(const fs::path& path) {
   if (path.filename().native().find("tfevents") != std::string::npos) return inspect_events(path);
   if (head == std::string_view("PLMTRACE", 8) || path.extension() == ".trace") return inspect_trace(path);
   if (path.extension() == ".json") return inspect_layers_model(path);
+  if (path.extension() == ".onnx") return inspect_onnx(path);
   if (path.extension() == ".safetensors") return inspect_safetensors(path);
+  if (head.starts_with("\x89HDF\r\n")) return inspect_hdf5(path);
+  if (head.starts_with("PK\3\4") && Archive(path).has("config.json")) return inspect_keras(path);
   if (head.starts_with("PK\3\4") || head.starts_with("PK\5\6") || path.extension() == ".npz") return inspect_npz(path);
   if (head.starts_with("\x93NUMPY")) return inspect_npy(path);
   try {
     BundleReader version_1(path);  // Throws an explanation if it is one.
   } catch (const NotFound&) {
   }
-  throw InvalidArgument(
-      fmt::format("inspect: \"{}\" is neither a checkpoint, an event file, safetensors, npz nor npy", path.native()));
+  throw InvalidArgument(fmt::format(
+      "inspect: \"{}\" is neither a checkpoint, an event file, safetensors, an ONNX model, a Keras file, npz nor npy",
+      path.native()));
 }
 
 }  // namespace plimsoll

@@ -29,7 +29,7 @@ struct InspectedTag {
 
 struct Inspection {
   std::string file;
-  std::string kind;  // "checkpoint", "events", "safetensors", "npz", "npy".
+  std::string kind;  // "checkpoint", "events", "safetensors", "keras", "hdf5", "npz", "npy".
   std::vector<InspectedTensor> tensors;
   std::vector<std::pair<std::string, std::string>> metadata;
   // For event files.

@@ -91,9 +91,9 @@ void add_inspect_command(CommandLine& line) {
     bool json = false;
   };
   auto options = std::make_shared<Options>();
-  Command command(
-      line, "inspect",
-      "Show what is in a checkpoint, event file, safetensors, npz, npy, model.json or trace, and verify it");
+  Command command(line, "inspect",
+                  "Show what is in a checkpoint, event file, safetensors, npz, npy, model.json, .keras, .h5, .onnx or "
+                  "trace, and verify it");
   command.option("FILE", options->path, "The file; for a checkpoint its prefix, one of its files or its folder")
       .required()
       .value("");

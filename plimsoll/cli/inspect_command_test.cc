@@ -75,6 +75,17 @@ TEST_F(InspectCommand, ShowsTheOtherFormats) {
   EXPECT_THAT(run(directory_ / "a.safetensors", false), HasSubstr("format: pt"));
 }
 
+TEST_F(InspectCommand, ShowsKerasFiles) {
+  const fs::path folder = fs::path(TEST_DATA) / "keras";
+  const auto archive = parse_json(run(folder / "dense.keras", true)),
+             legacy = parse_json(run(folder / "legacy.h5", true));
+  EXPECT_EQ(archive["kind"], "keras");
+  EXPECT_EQ(archive["tensors"][0]["name"], "layers/dense/vars/0");
+  EXPECT_EQ(archive["tensors"][0]["shape"], nlohmann::json({4, 8}));
+  EXPECT_EQ(legacy["kind"], "hdf5");
+  EXPECT_EQ(legacy["problems"], 0);
+}
+
 TEST_F(InspectCommand, ShowsEvents) {
   EventWriter writer(directory_);
   for (int step = 1; step <= 3; ++step) writer.add_scalar("loss", 1.f / static_cast<float>(step), step);

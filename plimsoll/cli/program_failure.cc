@@ -8,6 +8,7 @@
 
 #include "plimsoll/base/error.h"
 #include "plimsoll/cli/print_document.h"
+#include "plimsoll/distributed/unavailable.h"
 
 namespace plimsoll {
 namespace {
@@ -37,6 +38,9 @@ Failure failure_of(const std::exception& error) {
     failure.code = 3;
     failure.kind = "out_of_memory";
     failure.sufficient = refused->smallest_sufficient_limit();
+  } else if (is<Unavailable>(error)) {
+    failure.code = 75;  // EX_TEMPFAIL: again, from the last checkpoint.
+    failure.kind = "unavailable";
   } else if (is<InvalidArgument>(error)) {
     failure.kind = "invalid_argument";
   } else if (is<FailedPrecondition>(error)) {

@@ -3,12 +3,14 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "plimsoll/base/atomic_file.h"
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/cli/command.h"
 #include "plimsoll/cli/table.h"
 #include "plimsoll/observe/compare_runs.h"
+#include "plimsoll/observe/ranks_page.h"
 #include "plimsoll/observe/report_json.h"
 #include "plimsoll/observe/report_page.h"
 
@@ -25,6 +27,29 @@ void write_text(const std::string& path, const std::string& text) {
   AtomicFile file(path);
   file.write(text);
   file.commit();
+}
+
+// A table of ranks, and the page of each.
+void run_ranks(const Arguments& arguments) {
+  std::vector<RankTrace> ranks;
+  for (const std::string& trace : arguments.traces) ranks.push_back(read_rank_trace(trace));
+  std::string out = arguments.out;
+  if (out.empty() && !arguments.json)
+    out = std::filesystem::path(arguments.traces[0]).replace_extension(".html").string();
+  if (!out.empty()) {
+    const std::string page = ranks_page(ranks);
+    write_text(out, page);
+    if (!arguments.json)
+      std::printf("%s: %s of %zu ranks. Open it in a browser.\n", out.c_str(), format_bytes(page.size()).c_str(),
+                  ranks.size());
+  }
+  if (arguments.json) {
+    std::string text;
+    for (const RankTrace& rank : ranks)
+      text += (text.empty() ? "" : ",\n") + report_json(rank.history, rank.summary, rank.findings);
+    std::printf("{\"ranks\": [%s]}\n", text.c_str());
+  }
+  std::fflush(stdout);
 }
 
 void run_one(const Arguments& arguments) {
@@ -102,10 +127,9 @@ void run_both(const Arguments& arguments) {
 void run(const Arguments& arguments) {
   if (arguments.compare && arguments.traces.size() != 2)
     refuse_usage("--compare", "compares two traces: plimsoll report --compare A.trace B.trace");
-  if (!arguments.compare && arguments.traces.size() != 1)
-    refuse_usage("TRACE", "is one trace file; give --compare with two");
   if (arguments.markdown && !arguments.compare) refuse_usage("--markdown", "works with --compare; see plimsoll doctor");
-  arguments.compare ? run_both(arguments) : run_one(arguments);
+  if (arguments.compare) return run_both(arguments);
+  arguments.traces.size() > 1 ? run_ranks(arguments) : run_one(arguments);
 }
 
 }  // namespace
@@ -113,7 +137,9 @@ void run(const Arguments& arguments) {
 void add_report_command(CommandLine& line) {
   auto arguments = std::make_shared<Arguments>();
   Command command(line, "report", "Turn a recorded trace into one offline HTML page; compare two");
-  command.option("TRACE", arguments->traces, "Trace file written by a TraceRecorder; two with --compare")
+  command
+      .option("TRACE", arguments->traces,
+              "Trace file written by a TraceRecorder; of a job, those of all its processes; two with --compare")
       .required()
       .value("");
   command

@@ -73,6 +73,22 @@ TEST_F(ReportCommand, WritesAPageWhoseNumbersItCanPrint) {
   EXPECT_GE(json["peak_bytes"], 4000);
 }
 
+TEST_F(ReportCommand, PutsTheRanksOfAJobOnOnePage) {
+  record([](std::uint64_t) { ones({1000}) + 1.f; });
+  const std::string other = folder_ + "/run.rank1.trace";
+  std::filesystem::copy_file(trace_, other);
+  if (has_report_page()) {
+    ASSERT_EQ(run({"report", trace_, other, "-o", folder_ + "/page.html"}), 0) << error_;
+    EXPECT_THAT(out_, HasSubstr("2 ranks"));
+    std::ifstream file(folder_ + "/page.html");
+    const std::string page(std::istreambuf_iterator<char>(file), {});
+    EXPECT_THAT(page, HasSubstr("1: run.rank1.trace"));
+  }
+  ASSERT_EQ(run({"report", trace_, other, "--json"}), 0);
+  EXPECT_EQ(parse_json(out_)["ranks"].size(), 2u);
+  EXPECT_NE(run({"report", trace_, folder_ + "/missing.trace"}), 0);
+}
+
 TEST_F(ReportCommand, FindsNothingInACleanLoop) {
   record([](std::uint64_t) { ones({1000}) + 1.f; });
   ASSERT_EQ(run({"doctor", trace_}), 0);

@@ -10,6 +10,9 @@
 #include "plimsoll/device/far/far_kind.h"
 #include "plimsoll/device/host_backend.h"
 #include "plimsoll/memory/system_memory.h"
+#if PLIMSOLL_HAS_OPENCL
+#include "plimsoll/device/opencl/opencl_kind.h"
+#endif
 
 namespace plimsoll {
 namespace {
@@ -29,10 +32,11 @@ DeviceKind host_kind() {
 }
 
 // For tests: PLIMSOLL_TEST_DEVICE puts the devices of a kind before the host's, so that the first of them is the
-// default.
+// default. CPU: there are no others.
 void put_test_devices_first(std::vector<DeviceKind>& all) {
   const char* const value = std::getenv("PLIMSOLL_TEST_DEVICE");
   const std::string_view wanted = value ? value : "";
+  if (wanted == "CPU") std::erase_if(all, [](const DeviceKind& kind) { return !has_type(kind, "CPU"); });
   if (wanted == "FAR" || wanted == "FAR_STAGED") all.insert(all.begin(), far_kind(wanted == "FAR_STAGED"));
   for (std::size_t i = 1; i < all.size(); ++i)
     if (has_type(all[i], wanted)) {
@@ -45,9 +49,10 @@ void put_test_devices_first(std::vector<DeviceKind>& all) {
 // All kinds: one line each.
 std::vector<DeviceKind>& kinds() {
   static std::vector<DeviceKind>& all = *new std::vector<DeviceKind>([] {
-    std::vector<DeviceKind> made{
-        host_kind(),
-    };
+    std::vector<DeviceKind> made{host_kind()};
+#if PLIMSOLL_HAS_OPENCL
+    made.push_back(opencl_kind());
+#endif
     put_test_devices_first(made);
     return made;
   }());

@@ -12,6 +12,7 @@
 #include "plimsoll/device/device_scope.h"
 #include "plimsoll/device/environment.h"
 #include "plimsoll/device/start_hook.h"
+#include "plimsoll/memory/thread_memory.h"
 
 namespace plimsoll {
 namespace {

@@ -13,8 +13,8 @@ void CallSignature::add_tensor(const Tensor& tensor) {
   tensors_.push_back(&tensor);
   words_.push_back(reinterpret_cast<std::uintptr_t>(&storage->device()) << 8 |
                    static_cast<std::uint64_t>(record->dtype));
-  words_.push_back(record->shape.rank());
-  for (const std::int64_t size : record->shape) words_.push_back(static_cast<std::uint64_t>(size));
+  words_.push_back(record->shape().rank());
+  for (const std::int64_t size : record->shape()) words_.push_back(static_cast<std::uint64_t>(size));
 }
 
 void CallSignature::add_tree(const TensorTree& tree) {

@@ -68,6 +68,16 @@ void ChainOp::infer(const Specs& in, SpecList& out) const {
   out.add(in.shape(largest), in.dtype(largest));
 }
 
+bool ChainOp::launch(KernelQueue& queue, const OpRun& run) const noexcept {
+  const ConstTensorView before = run.out[0];
+  for (const Link& link : links_) {
+    ConstTensorView in[2];
+    for (std::size_t k = 0; k < link.num_in; ++k) in[k] = link.in[k] == kBefore ? before : run.in[link.in[k]];
+    if (!link.op->launch(queue, {{in, link.num_in}, run.out, {}})) return false;
+  }
+  return true;
+}
+
 void ChainOp::run(const OpRun& run) const noexcept {
   const TensorView& out = run.out[0];
   const std::size_t size = size_of(out.dtype()), total = out.size(), block = kBlockBytes / size;

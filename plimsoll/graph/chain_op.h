@@ -24,6 +24,7 @@ class ChainOp final : public OpOf<ChainOp> {
   const char* name() const noexcept override { return "chain"; }
   void infer(const Specs& in, SpecList& out) const override;
   void run(const OpRun& run) const noexcept override;
+  bool launch(KernelQueue& queue, const OpRun& run) const noexcept override;  // One after the other.
   OpFacts facts() const noexcept override { return {.has_gradient = false, .overwrites = overwrites_}; }
   std::size_t num_links() const noexcept { return links_.size(); }
 

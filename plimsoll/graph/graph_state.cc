@@ -172,7 +172,16 @@ GraphState::Undo::~Undo() {
   if (--graph.undo_depth_ == 0) graph.changes_.clear();
 }
 
+// Of its own and of what it keeps on the heap; the op's object lies in the graph's blocks.
+std::size_t GraphState::bytes_of(const Node& node) noexcept {
+  return sizeof(Node) + node.updates.capacity() * sizeof(node.updates[0]) +
+         node.inputs.capacity() * sizeof(node.inputs[0]) + node.controls.capacity() * sizeof(node.controls[0]) +
+         node.outputs.capacity() * sizeof(node.outputs[0]) + node.name.capacity() +
+         (node.op ? node.op->object_bytes() : 0);
+}
+
 void GraphState::forget_node(const Node& node) noexcept {
+  counted_.subtract(bytes_of(node));
   if (node.op) node.op->~Op();
   if (node.kind != NodeKind::kConstant) return;
   const auto found = constants_by_bytes_.find(constant_key(*node.constant, node.offset));
@@ -215,6 +224,7 @@ std::uint32_t GraphState::push(Node node, std::string_view base_name, std::strin
   has_effects_ |= node.kind == NodeKind::kAssign || node.kind == NodeKind::kUpdate;
   nodes_.push_back(std::move(node));
   undo.keep();
+  counted_.add(bytes_of(nodes_.back()));
   return index;
 }
 
@@ -272,7 +282,7 @@ ValueId GraphState::constant_of(const Tensor& tensor, std::string_view name) {
   if (name.empty() && found != constants_by_bytes_.end()) {
     const Node& known = nodes_[found->second.node];
     if (known.constant == storage && known.offset == record.offset && known.outputs[0].id == record.id &&
-        known.outputs[0].spec.dtype == record.dtype && known.outputs[0].spec.shape == record.shape)
+        known.outputs[0].spec.dtype == record.dtype && known.outputs[0].spec.shape == record.shape())
       return found->second;
   }
   storage->resident();
@@ -282,7 +292,7 @@ ValueId GraphState::constant_of(const Tensor& tensor, std::string_view name) {
   node.constant = storage;
   node.offset = record.offset;
   node.device = &storage->device();
-  node.outputs = {{{record.shape, record.dtype}, record.id}};
+  node.outputs = {{{record.shape(), record.dtype}, record.id}};
   const ValueId value{push(std::move(node), name.empty() ? "constant" : name), 0};
   constants_by_bytes_[key] = value;
   const EnterThread inside(ThreadMemory::current());

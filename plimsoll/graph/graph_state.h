@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "plimsoll/graph/node.h"
+#include "plimsoll/tensor/counted_overhead.h"
 #include "plimsoll/tensor/holder.h"
 
 namespace plimsoll {
@@ -155,6 +156,7 @@ class GraphState final : public GraphVariables, public Holder {
   void set_last_read(std::uint32_t variable, ValueId read);
   void set_name_count(const std::string& key, std::uint32_t count);
   void forget_node(const Node& node) noexcept;
+  static std::size_t bytes_of(const Node& node) noexcept;
 
   // What was there before: a count of names (0: none) or, without a name, the last read of a variable.
   struct Change {
@@ -182,6 +184,7 @@ class GraphState final : public GraphVariables, public Holder {
     std::size_t size, used;
   };
   std::vector<Block> blocks_;    // Ops lie here.
+  CountedOverhead counted_;      // Of nodes and their ops.
   std::vector<Change> changes_;  // Of those who may take them back.
   int undo_depth_ = 0;
   std::vector<Changed> changed_;

@@ -4,6 +4,7 @@
 
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/log.h"
+#include "plimsoll/device/device_memory.h"
 #include "plimsoll/graph/session.h"
 #include "plimsoll/graph/train.h"
 #include "plimsoll/ops/creation.h"
@@ -28,6 +29,20 @@ TEST(Graph, NamesNodesByScopeAndNumber) {
   EXPECT_EQ((x + x).name(), "Layer/add_1");
   EXPECT_EQ(placeholder(f32, {2}, "Add").name(), "Layer/Add_2");
   EXPECT_EQ(constant({1.f}, {.name = "one"}).name(), "Layer/one");
+}
+
+TEST(Graph, CountsItsNodesAsOverhead) {
+  const Tensor warm = constant(1.f);
+  const std::size_t before = memory_overhead();
+  {
+    const Graph g;
+    const GraphScope in(g);
+    Tensor x = placeholder(f32, {2}, "x");
+    const std::size_t empty = memory_overhead();
+    for (int i = 0; i < 1000; ++i) x = x + x;
+    EXPECT_GE(memory_overhead(), empty + 1000 * 200);
+  }
+  EXPECT_LE(memory_overhead(), before + 300'000) << "slabs of records may be left";
 }
 
 TEST(Graph, MinimizeNamesVariablesThatTheLossDoesNotDependOn) {

@@ -1,11 +1,16 @@
 #include "plimsoll/graph/program.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "plimsoll/base/json.h"
 #include "plimsoll/graph/program_family.h"
 #include "plimsoll/graph/program_passes.h"
 #include "plimsoll/graph/program_variant.h"
 #include "plimsoll/memory/thread_memory.h"
+#include "plimsoll/memory/trace/trace_recorder.h"
+#include "plimsoll/memory/trace/trace_recording.h"
 
 namespace plimsoll {
 namespace {
@@ -47,8 +52,30 @@ void Program::run(const ProgramCall& call) {
 struct Program::Front {
   std::vector<BudgetPoint> points;
   std::vector<std::pair<ProgramFamily*, std::size_t>> members;
-  std::unique_ptr<ProgramFamily> family;  // Of this kind of eviction.
+  std::unique_ptr<ProgramFamily> family;           // Of this kind of eviction.
+  mutable std::atomic<std::uint64_t> told_key{0};  // Of the recording and the point that a trace was last told of.
+
+  void tell_trace(std::size_t point, std::string_view where) const;
 };
+
+// Once for each recording and point: docs/trace_format.md.
+void Program::Front::tell_trace(std::size_t point, std::string_view where) const {
+  const std::uint64_t key = Recording::instance().number.load(std::memory_order_relaxed) * 4096 + point;
+  if (told_key.exchange(key, std::memory_order_relaxed) == key) return;
+  constexpr std::size_t kMostPoints = 16;
+  const ProgramFamily::Actions actions = members[point].first->actions(members[point].second);
+  std::string larger;
+  const std::size_t step = 1 + point / kMostPoints;
+  for (std::size_t i = point; i > 0;) {
+    i -= std::min(i, step);
+    larger += fmt::format("{}[{},{:.3f}]", larger.empty() ? "" : ",", points[i].bytes, points[i].slowdown);
+  }
+  trace_text(fmt::format(R"(@recompute {{"where":{},"natural_bytes":{},"now":[{},{:.3f}],"drops":{},"repeats":{},)"
+                         R"("stores":{},"loads":{},"stored_bytes":{},"larger":[{}]}})",
+                         json_text(nlohmann::json(std::string(where))), points[0].bytes, points[point].bytes,
+                         points[point].slowdown, actions.drops, actions.repeats, actions.stores, actions.loads,
+                         actions.stored_bytes, larger));
+}
 
 namespace {
 
@@ -59,7 +86,10 @@ Eviction eviction_of(const ProgramCall& call) { return call.spill ? Eviction::kS
 void Program::run_point(std::size_t point, const ProgramCall& call) {
   if (call.recomputed_cost_fraction) *call.recomputed_cost_fraction = 0;
   if (point == 0) return natural_->run(call);
-  const auto [family, member] = front_of(eviction_of(call)).members[point];
+  const Front& front = front_of(eviction_of(call));
+  const auto [family, member] = front.members[point];
+  if (trace_is_recording()) [[unlikely]]
+    front.tell_trace(point, call.where == "run" ? "step" : call.where);
   if (call.recomputed_cost_fraction) *call.recomputed_cost_fraction = family->repeated_fraction(member);
   family->variant(member).run(call);
 }

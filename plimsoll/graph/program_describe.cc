@@ -58,13 +58,14 @@ void describe_values(const StepList& list, ProgramTables& tables) {
       const StepList::Root& stage = list.roots[stages[i]];
       const std::int64_t last = i + 1 < stages.size() ? list.roots[stages[i + 1]].made : root.last + 1;
       const std::int64_t end = std::clamp<std::int64_t>(last, first, placed.steps);
-      placed.values.push_back(
-          {.label = label_of(stage.op, stage.category, stage.node, stage.spec.shape, stage.spec.dtype),
-           .extent = extent_of(root.device),
-           .offset = root.offset,
-           .bytes = stage.bytes,
-           .first = static_cast<std::uint32_t>(first),
-           .end = static_cast<std::uint32_t>(end)});
+      BlockLabel label = label_of(stage.op, stage.category, stage.node, stage.spec.shape, stage.spec.dtype);
+      if (stage.returned[0]) label.name = stage.returned;
+      placed.values.push_back({.label = label,
+                               .extent = extent_of(root.device),
+                               .offset = root.offset,
+                               .bytes = stage.bytes,
+                               .first = static_cast<std::uint32_t>(first),
+                               .end = static_cast<std::uint32_t>(end)});
       first = end;
     }
   }

@@ -186,6 +186,19 @@ double ProgramFamily::repeated_fraction(std::size_t point) const noexcept {
   return again > 0 ? again / (static_cast<double>(schedule.base_cost) + again) : 0;
 }
 
+ProgramFamily::Actions ProgramFamily::actions(std::size_t point) const noexcept {
+  Actions actions;
+  const Schedule& schedule = members_[point - 1].schedule;
+  actions.stored_bytes = schedule.stored_bytes;
+  actions.drops = schedule.evictions;
+  for (const Schedule::Entry& entry : schedule.entries) {
+    actions.repeats += entry.action == Action::kAgain;
+    actions.stores += entry.action == Action::kStore;
+    actions.loads += entry.action == Action::kLoad;
+  }
+  return actions;
+}
+
 void ProgramFamily::release_slots() noexcept {
   const std::lock_guard lock(mutex_);
   for (const Member& member : members_)

@@ -33,6 +33,10 @@ class ProgramFamily {
   bool is_too_long() const noexcept;  // To look for leaner plans: there is the natural one only.
   std::size_t floor_bytes() const noexcept { return floor_bytes_; }
   const std::string& floor_step() const noexcept { return floor_step_; }
+  struct Actions {  // Of one run.
+    std::size_t repeats = 0, drops = 0, stores = 0, loads = 0, stored_bytes = 0;
+  };
+  Actions actions(std::size_t point) const noexcept;
   std::size_t bytes() const noexcept;  // Of its bookkeeping.
   void release_slots() noexcept;
 

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/heap_count_testing.h"
@@ -25,7 +26,9 @@ std::vector<std::size_t> budgets_of(const Program& program, std::size_t count) {
 
 TEST(ProgramFamily, GivesTheSameBytesWithinEveryBudget) {
   std::size_t pairs = 0, recomputed = 0;
-  for (unsigned seed = 1; seed <= 44; ++seed) {
+  const char* const more = std::getenv("PLIMSOLL_MORE_PROGRAMS");  // For long runs: so many times as many.
+  const unsigned programs = 44 * static_cast<unsigned>(more ? std::max(1, std::atoi(more)) : 1);
+  for (unsigned seed = 1; seed <= programs; ++seed) {
     TrainingStep step(seed, {.inside = seed % 3 != 0});
     const Outcome natural = step.run();
     EXPECT_EQ(natural.recomputed, 0);

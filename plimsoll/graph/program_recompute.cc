@@ -175,6 +175,7 @@ class Repeater {
     const std::uint32_t root = root_of_value_[value];
     now_[root] = static_cast<std::uint32_t>(list_.roots.size());
     list_.roots.push_back(from_.roots[root]);
+    list_.roots.back().returned = "loaded";
     is_there_[value] = true;
     add_transfer(StepList::Transfer::Kind::kLoad, now_[root], value);
   }
@@ -213,6 +214,7 @@ class Repeater {
       if (again && !is_there_[made]) {
         now_[root] = static_cast<std::uint32_t>(list_.roots.size());
         list_.roots.push_back(from_.roots[root]);
+        list_.roots.back().returned = "again";
       }
       if (planned.takes_over[k] != StepProgram::kNone && !is_there_[made])
         is_there_[static_cast<std::size_t>(planned.takes_over[k])] = false;

@@ -9,7 +9,8 @@
 #include "plimsoll/graph/program.h"
 #include "plimsoll/memory/budget_hold.h"
 #include "plimsoll/memory/budget_node.h"
-#include "plimsoll/memory/holders.h"
+#include "plimsoll/memory/evictor.h"
+#include "plimsoll/memory/ledger.h"
 #include "plimsoll/memory/refusal.h"
 #include "plimsoll/memory/thread_memory.h"
 #include "plimsoll/tensor/make_tensor.h"
@@ -32,6 +33,17 @@ const BudgetNode* without_room(const Meter* innermost, std::size_t bytes) {
     if (node->used() + bytes > node->limit()) return node;
   }
   return nullptr;
+}
+
+// Has budgets that evict drop what eager operations made. True when they had too little room and have it now.
+bool make_room_by_evicting(const Meter* innermost, std::size_t bytes) {
+  bool evicted = false;
+  while (const BudgetNode* const node = without_room(innermost, bytes)) {
+    const std::size_t missing = node->used() + bytes - node->limit();
+    if (!node->evictor() || bytes > node->limit() || node->evictor()->evict(*node, nullptr, missing) == 0) return false;
+    evicted = true;
+  }
+  return evicted;
 }
 
 bool is_within(const Budget& budget, const Meter& outer) {
@@ -90,15 +102,17 @@ std::size_t Program::choose_point(const ProgramCall& call, bool with_variables) 
   if (!refused_by(block_bytes())) return 0;
   for (const ProgramTables::Extent& extent : tables().extents)
     if (extent.device) extent.device->arena().flush_deferred();
-  const BudgetNode* refused = refused_by(block_bytes());
-  if (!refused) return 0;
+  if (!refused_by(block_bytes())) return 0;
+  std::size_t least = block_bytes();
   if (call.may_recompute) {
     const std::vector<BudgetPoint>& points = points_for(call);
     for (std::size_t point = 1; point < points.size() && points[point].slowdown <= call.max_slowdown; ++point) {
-      refused = refused_by(points[point].bytes);
-      if (!refused) return point;
+      if (!refused_by(points[point].bytes)) return point;
+      least = points[point].bytes;
     }
   }
+  const BudgetNode* refused = refused_by(least);
+  if (make_room_by_evicting(innermost, least + variables)) return choose_point(call, with_variables);
   refuse_room(*refused, variables, call);
 }
 

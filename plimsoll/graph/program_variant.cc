@@ -1,5 +1,6 @@
 #include "plimsoll/graph/program_variant.h"
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
 
@@ -273,17 +274,31 @@ class ProgramVariant::Running {
 
   void run_elsewhere(std::size_t i, const OpRun& run) {
     const ProgramTables::Step& step = t_.steps[i];
-    if (Device* const from = moved_from(step))
+    for (const TensorView& out : run.out)
+      std::erase_if(moved_, [&](const Moved& moved) {
+        return out.bytes() < moved.there + moved.bytes && moved.there < out.bytes() + out.nbytes();
+      });
+    if (Device* const from = moved_from(step)) {
       copy_between(*from, run.in[0], device_of_step(step), run.out[0]);
-    else
+      const std::uint32_t base = t_.in[step.first_in].base;
+      const bool is_fed = base >= t_.first_feed && base < t_.first_constant;
+      if (is_fed && from->is_host()) moved_.push_back({run.out[0].bytes(), run.in[0].bytes(), run.in[0].nbytes()});
+    } else
       c_->there.run(device_of_step(step), *c_->ops[i], run);
   }
 
   void check(const ProgramTables::Step& step, const OpRun& run) {
-    if (is_elsewhere_)
-      c_->there.check(device_of_step(step), *step.op, run);
-    else
-      step.op->check(run.in);
+    if (!is_elsewhere_) return step.op->check(run.in);
+    // What was fed on the host and moved is looked at there: the device need not be waited for.
+    std::vector<ConstTensorView> here;
+    for (const ConstTensorView& in : run.in) {
+      const auto is_moved = [&](const Moved& moved) { return moved.there == in.bytes() && moved.bytes == in.nbytes(); };
+      const auto found = std::find_if(moved_.begin(), moved_.end(), is_moved);
+      const bool is_checked = in.dtype() == i32 || in.dtype() == i64;
+      if (is_checked && found == moved_.end()) return c_->there.check(device_of_step(step), *step.op, run);
+      here.emplace_back(is_checked ? found->here : nullptr, std::size_t{0}, in.dtype(), in.shape());
+    }
+    step.op->check(here);
   }
 
   const ConstTensorView& fetched_view(std::size_t fetch) const { return c_->in[t_.first_fetched + fetch]; }
@@ -421,7 +436,7 @@ class ProgramVariant::Running {
       case ProgramTables::Result::Kind::kFeed: {
         const TensorRecord& record = *call_.feeds[result.number]->record();
         return on(StorageRef::share(record.storage.load(std::memory_order_acquire)), record.offset + result.offset,
-                  record.op, TensorRecord::kView);
+                  record.op(), TensorRecord::kView);
       }
       case ProgramTables::Result::Kind::kConstant:
         return on(StorageRef::share(t_.constants[result.number]), result.offset, "constant", TensorRecord::kView);
@@ -443,6 +458,12 @@ class ProgramVariant::Running {
   std::size_t begun_ = 0;      // Of the effects.
   bool is_elsewhere_ = false;  // Some of it is on a device that the host cannot reach.
   std::vector<HostBytes> here_;
+  // Bytes on a device that were fed on the host, and have not been overwritten.
+  struct Moved {
+    const std::byte *there, *here;
+    std::size_t bytes;
+  };
+  std::vector<Moved> moved_;
 };
 
 void ProgramVariant::run(const ProgramCall& call) {

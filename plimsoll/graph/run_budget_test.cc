@@ -271,5 +271,51 @@ TEST(RunBudget, RefusalsAreInTheTrace) {
   EXPECT_THAT(refused, testing::ElementsAre(needed));
 }
 
+// Results of eager operations that can be computed again give way to a call, as they do to other eager operations.
+TEST(RunBudget, CallsMakeBudgetsThatEvictDropEagerResults) {
+  const Tensor x = ones({64, 64});
+  auto f = function([](const Tensor& a) { return matmul(a, a) + 1.f; });
+  const std::size_t need = f.memory_plan(x).peak_bytes, one = 64 * 64 * sizeof(float);
+  const Budget budget("tight", need + 2 * one, {.evict = true});
+  const BudgetScope use(budget);
+  std::vector<Tensor> eager;
+  for (int i = 0; i < 12; ++i) eager.push_back(x + static_cast<float>(i));
+  EXPECT_GT(budget.used() + need, budget.limit());
+  EXPECT_EQ(f(x).to_vector<float>()[0], 65.f);
+  for (int i = 0; i < 12; ++i)
+    EXPECT_EQ((eager[static_cast<std::size_t>(i)] * 1.f).to_vector<float>()[0], 1.f + static_cast<float>(i));
+  EXPECT_LE(budget.peak(), budget.limit());
+}
+
+// A trace says once what a plan that recomputes does, and what larger ones would; values that come back have a name.
+TEST(RunBudget, TracesSayWhatIsRecomputed) {
+  const Tensor x = ones({64, 64});
+  const auto deep = [](const Tensor& a) {
+    std::vector<Tensor> layers = {a};
+    for (int i = 0; i < 8; ++i) layers.push_back(exp(layers.back() * 0.01f) - 1.f);
+    Tensor sum = layers.back();
+    for (std::size_t i = layers.size() - 1; i-- > 1;) sum = matmul(sum, layers[i]);
+    return sum;
+  };
+  const std::size_t gate = function(deep, {.budget = 64 << 20}).memory_plan(x).smallest_bytes;
+  auto f = function(deep, {.budget = gate});
+  const std::string path = testing::TempDir() + "/plimsoll_recompute_" + std::to_string(getpid()) + ".trace";
+  {
+    const TraceRecorder recorder({.path = path});
+    for (int i = 0; i < 3; ++i) f(x);
+  }
+  const TraceFile trace = read_trace_file(path);
+  std::vector<std::string> records;
+  for (const TraceEvent& event : trace.events)
+    if (event.text.starts_with("@recompute ")) records.push_back(event.text);
+  ASSERT_EQ(records.size(), 1u);
+  EXPECT_THAT(records[0], testing::HasSubstr("\"larger\":[["));
+  bool is_named = false;
+  for (const TracePlan& plan : trace.plans)
+    for (const TracePlan::Value& value : plan.values) is_named |= trace.names[value.label.name] == "again";
+  EXPECT_TRUE(is_named);
+  std::filesystem::remove(path);
+}
+
 }  // namespace
 }  // namespace plimsoll

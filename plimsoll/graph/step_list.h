@@ -35,6 +35,7 @@ struct StepList {
     std::uint32_t node = kNoNode;
     std::size_t offset = 0;        // When planned.
     std::uint32_t merged = kNone;  // Lies in another's bytes: that one.
+    const char* returned = "";     // "again" or "loaded": a copy of one that was there before.
     bool is_transferred = false;   // Stored or loaded: aligned as files want it.
     bool is_stored = false;        // Its bytes stay as they are until the store has completed.
   };

@@ -2,18 +2,15 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 
 #include "plimsoll/base/atomic_file.h"
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/json.h"
 #include "plimsoll/base/rounding.h"
-#include "plimsoll/base/system_error.h"
 #include "plimsoll/base/wire.h"
+#include "plimsoll/io/internal/file_mapping.h"
 #include "plimsoll/io/internal/input_file.h"
 #include "plimsoll/io/internal/pieces.h"
 #include "plimsoll/io/internal/pinned_bytes.h"
@@ -121,15 +118,7 @@ Tensor SafetensorsFile::map(std::string_view name) const {
   if (!found.dtype || found.size == 0 || file_->handle() < 0 || found.offset % size_of(*found.dtype) != 0 ||
       found.dtype == boolean)  // Bytes of a file may not be valid bools.
     return read(name);
-  const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-  const std::uint64_t before = found.offset % page;
-  const auto bytes = static_cast<std::size_t>(before + found.size);
-  void* const base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, file_->handle(),
-                          static_cast<off_t>(found.offset - before));
-  if (base == MAP_FAILED) throw_system_error("file", file_->name(), "map", errno);
-  StorageRef storage =
-      Storage::wrap(current_host_device(), static_cast<std::byte*>(base) + before, static_cast<std::size_t>(found.size),
-                    [base, bytes](void*) { munmap(base, bytes); });
+  StorageRef storage = map_file(*file_, found.offset, found.size);
   return make_tensor_on(std::move(storage), 0, found.shape, *found.dtype,
                         {.op = "MapSafetensors", .category = Category::kParameters});
 }

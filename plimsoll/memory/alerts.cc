@@ -9,9 +9,9 @@
 
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/log.h"
-#include "plimsoll/memory/arena.h"
 #include "plimsoll/memory/arena_list.h"
 #include "plimsoll/memory/budget_node.h"
+#include "plimsoll/memory/internal/arena_core.h"
 
 namespace plimsoll {
 
@@ -94,7 +94,7 @@ void AlertList::remove(MemoryAlertHandle::Alert& alert) {
 }
 
 AlertList::Watched AlertList::watched(Arena& arena) {
-  return {arena.center_, arena.options_.limit, arena.number_, nullptr, arena.name()};
+  return {arena.core_->center, arena.core_->options.limit, arena.core_->number(), nullptr, arena.name()};
 }
 
 AlertList::Watched AlertList::watched(BudgetNode& budget) {

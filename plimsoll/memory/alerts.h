@@ -24,8 +24,11 @@
 namespace plimsoll {
 
 class Arena;
+namespace internal {
+class ArenaList;
 class BudgetNode;
 class MeterCenter;
+}  // namespace internal
 
 struct MemoryAlert {
   std::string device;  // Empty for a budget's.
@@ -67,7 +70,7 @@ class AlertList {
   void check_budgets();  // All that have alerts.
 
  private:
-  friend class ArenaList;  // Holds the list still while a process forks.
+  friend class internal::ArenaList;  // Holds the list still while a process forks.
   struct Due {
     std::shared_ptr<MemoryAlertHandle::Alert> alert;
     MemoryAlert what;

@@ -11,10 +11,11 @@
 #include <cstdint>
 #include <utility>
 
+#include "plimsoll/base/api.h"
 #include "plimsoll/memory/chunk.h"
 #include "plimsoll/memory/meter.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct ArenaCache {
   static constexpr std::size_t kSlots = 1024;
@@ -120,4 +121,4 @@ struct ArenaCache {
   std::array<Slot, kSlots> slots_{};
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "plimsoll/memory/alerts.h"
-#include "plimsoll/memory/arena.h"
+#include "plimsoll/memory/internal/arena_core.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 ArenaList& ArenaList::instance() {
   static auto* list = new ArenaList;
@@ -22,8 +22,7 @@ void ArenaList::add(Arena* arena) {
   if (free == arenas_.end())
     throw Unsupported(
         fmt::format("arena \"{}\": {} arenas exist already; destroy one first", arena->name(), arenas_.size()));
-  arena->number_ =
-      static_cast<std::size_t>(free - arenas_.begin());  // Before any other thread can find it in the list.
+  arena->core_->set_number(static_cast<std::size_t>(free - arenas_.begin()));  // Before others can find it.
   *free = arena;
 }
 
@@ -46,13 +45,13 @@ void ArenaList::for_each(const std::function<void(Arena&)>& f) {
 }
 
 void ArenaList::thread_ends(ThreadMemory& thread) {
-  instance().for_each([&](Arena& arena) { arena.detach(thread); });
+  instance().for_each([&](Arena& arena) { arena.core_->detach(thread); });
 }
 
 void ArenaList::before_fork() {
   instance().mutex_.lock();
   for (Arena* arena : instance().arenas_)
-    if (arena) arena->mutex_.lock();
+    if (arena) arena->core_->heap.mutex.lock();
   AlertList::instance().mutex_.lock();
 }
 
@@ -60,10 +59,10 @@ void ArenaList::after_fork(bool child) {
   AlertList::instance().mutex_.unlock();
   for (Arena* arena : instance().arenas_) {
     if (!arena) continue;
-    if (child) arena->heap_->range().after_fork();
-    arena->mutex_.unlock();
+    if (child) arena->core_->heap.heap().range().after_fork();
+    arena->core_->heap.mutex.unlock();
   }
   instance().mutex_.unlock();
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

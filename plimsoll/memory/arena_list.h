@@ -5,11 +5,14 @@
 #include <functional>
 #include <mutex>
 
+#include "plimsoll/base/api.h"
 #include "plimsoll/memory/thread_memory.h"
 
 namespace plimsoll {
-
 class Arena;
+}  // namespace plimsoll
+
+namespace plimsoll::internal {
 
 class ArenaList {
  public:
@@ -31,4 +34,4 @@ class ArenaList {
   std::array<Arena*, ThreadMemory::kMaxArenas> arenas_{};
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -7,7 +7,7 @@
 
 #include "plimsoll/memory/arena_testing.h"
 #include "plimsoll/memory/budget.h"
-#include "plimsoll/memory/holders.h"
+#include "plimsoll/memory/ledger.h"
 #include "plimsoll/memory/pages/fake_pages_testing.h"
 #include "plimsoll/memory/thread_memory.h"
 

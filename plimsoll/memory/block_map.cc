@@ -8,7 +8,7 @@
 
 #include "plimsoll/memory/pages/zero_pages.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 std::size_t round_up(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
@@ -91,4 +91,4 @@ std::size_t BlockMap::bytes() const noexcept {
          round_up(high_water_.load(std::memory_order_relaxed) * sizeof(Leaf), page_bytes_) + sizeof(BlockMap);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -16,9 +16,10 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "plimsoll/base/api.h"
 #include "plimsoll/memory/chunk.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class BlockMap {
  public:
@@ -64,4 +65,4 @@ class BlockMap {
   std::atomic<bool> sweeping_{false};
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -23,9 +23,10 @@ std::shared_ptr<BudgetNode> make_node(std::string name, std::size_t limit, std::
   if (!options.spill.empty() && !options.evict)
     throw InvalidArgument(
         fmt::format("budget \"{}\": .spill = \"{}\" without .evict; set .evict = true as well", name, options.spill));
-  if (!options.spill.empty())
-    throw Unsupported(fmt::format(
-        "budget \"{}\": spilling to \"{}\" is not offered; leave .spill out to recompute only", name, options.spill));
+  if (!options.spill.empty() && parent && parent->evictor())
+    throw InvalidArgument(fmt::format(
+        "budget \"{}\": .spill = \"{}\" inside of a budget that evicts; give .spill to the outermost one that does",
+        name, options.spill));
   return BudgetNode::make(std::move(name), limit, std::move(parent), options);
 }
 

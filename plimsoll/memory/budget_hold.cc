@@ -8,7 +8,7 @@
 #include "plimsoll/memory/refusal.h"
 #include "plimsoll/memory/thread_memory.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 bool is_charged_by_blocks(const ThreadMemory& thread, const Meter* meter) {
@@ -67,4 +67,4 @@ BudgetHold::~BudgetHold() {
   for (Meter* meter = first_; meter != end_; meter = meter->parent) meter->center->give_back(*meter);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -14,7 +14,7 @@
 #include "plimsoll/base/api.h"
 #include "plimsoll/memory/budget.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class PLIMSOLL_API BudgetHold {
  public:
@@ -31,4 +31,4 @@ class PLIMSOLL_API BudgetHold {
   Meter* end_;    // The first that the blocks are charged to as well; nullptr: none.
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct BudgetFigures {
   std::string name;
@@ -19,4 +19,4 @@ struct BudgetFigures {
 
 std::vector<BudgetFigures> list_budgets();
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -11,7 +11,7 @@
 #include "plimsoll/memory/trace/trace_recorder.h"
 #include "plimsoll/memory/trace/trace_words.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 // Numbers in use and nodes whose handles are gone. Guarded by its own lock, taken before all others.
@@ -147,4 +147,4 @@ std::vector<std::shared_ptr<BudgetNode>> BudgetNode::children() const {
   return alive;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -5,12 +5,15 @@
 #include <string>
 #include <vector>
 
+#include "plimsoll/base/api.h"
 #include "plimsoll/memory/evictor.h"
 #include "plimsoll/memory/meter_center.h"
 
 namespace plimsoll {
-
 struct BudgetOptions;
+}  // namespace plimsoll
+
+namespace plimsoll::internal {
 
 class BudgetNode final : public MeterCenter, public std::enable_shared_from_this<BudgetNode> {
  public:
@@ -53,4 +56,4 @@ class BudgetNode final : public MeterCenter, public std::enable_shared_from_this
   std::vector<std::weak_ptr<BudgetNode>> children_;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

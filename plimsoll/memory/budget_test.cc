@@ -34,7 +34,7 @@ class BudgetTest : public testing::Test {
 TEST(Budget, RequiresALimitAndSpillsOnlyWhereItEvicts) {
   EXPECT_THROW(Budget("none", 0), InvalidArgument);
   EXPECT_THROW(Budget("tight", 1_MiB, {.spill = "somewhere"}), InvalidArgument);
-  EXPECT_THROW(Budget("tight", 1_MiB, {.evict = true, .spill = "somewhere"}), Unsupported);
+  EXPECT_THROW(Budget("tight", 1_MiB, {.evict = true, .spill = "not/there"}), Error);
   const Budget parent("parent", 1_MiB);
   EXPECT_THROW(Budget("none", 0, parent), InvalidArgument);
   EXPECT_THAT(parent.report(), testing::Not(HasSubstr("tight")));

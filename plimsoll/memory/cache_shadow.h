@@ -13,9 +13,10 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "plimsoll/base/api.h"
 #include "plimsoll/memory/chunk.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class CacheShadow {
  public:
@@ -62,4 +63,4 @@ class CacheShadow {
   std::size_t blocks_ = 0, bytes_ = 0;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -2,7 +2,7 @@
 
 #include <thread>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constinit std::mutex alone;  // Held by the one that wants no other thread in its window.
@@ -40,4 +40,4 @@ void open_windows() {
 std::size_t undone_charges() noexcept { return undone.load(std::memory_order_relaxed); }
 void note_undone_charge() noexcept { undone.fetch_add(1, std::memory_order_relaxed); }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -11,9 +11,10 @@
 
 #include <cstddef>
 
+#include "plimsoll/base/api.h"
 #include "plimsoll/memory/thread_memory.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class ChargeWindow {
  public:
@@ -43,4 +44,4 @@ class LoneCharge {
 std::size_t undone_charges() noexcept;
 void note_undone_charge() noexcept;
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -10,11 +10,14 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "plimsoll/base/api.h"
 #include "plimsoll/memory/label.h"
 
 namespace plimsoll {
 
+namespace internal {
 class BudgetNode;
+}  // namespace internal
 
 enum class ChunkState : std::uint8_t { kSpare, kFree, kTaken, kCached, kLive, kDeferred };
 

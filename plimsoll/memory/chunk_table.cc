@@ -10,7 +10,7 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/memory/pages/zero_pages.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::size_t kLeastRecords = 1024;
@@ -106,4 +106,4 @@ void ChunkTable::refuse(std::size_t records) const {
   throw OutOfMemory(std::move(details));  // Not by throw_refusal(): the arena's lock is held.
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

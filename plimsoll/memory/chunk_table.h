@@ -9,10 +9,11 @@
 #include <atomic>
 #include <cstdint>
 
+#include "plimsoll/base/api.h"
 #include "plimsoll/memory/chunk.h"
 #include "plimsoll/memory/pages/page_map.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class ChunkTable {
  public:
@@ -76,4 +77,4 @@ class ChunkTable {
   std::uint32_t next_generation_ = 0;  // Above those of all records that were given back.
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

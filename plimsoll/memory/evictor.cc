@@ -4,7 +4,7 @@
 
 #include "plimsoll/base/error.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constinit std::atomic<EvictorFactory> the_factory{nullptr};
@@ -24,4 +24,4 @@ std::shared_ptr<Evictor> make_evictor(const EvictorOptions& options) {
   return make(options);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

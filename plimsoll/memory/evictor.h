@@ -17,8 +17,11 @@
 #include "plimsoll/base/api.h"
 
 namespace plimsoll {
-
 class Arena;
+}  // namespace plimsoll
+
+namespace plimsoll::internal {
+
 class BudgetNode;
 
 class PLIMSOLL_API Evictor {
@@ -39,4 +42,4 @@ using EvictorFactory = std::shared_ptr<Evictor> (*)(const EvictorOptions& option
 PLIMSOLL_API void set_evictor_factory(EvictorFactory factory) noexcept;
 std::shared_ptr<Evictor> make_evictor(const EvictorOptions& options);  // FailedPrecondition when nobody makes them.
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -2,7 +2,7 @@
 
 #include <bit>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 unsigned bin_of(std::size_t size) { return static_cast<unsigned>(std::bit_width(size)) - 1; }
@@ -148,4 +148,4 @@ Chunk* FreeBins::largest() const noexcept {
   return largest;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

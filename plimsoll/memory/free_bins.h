@@ -8,9 +8,10 @@
 #include <array>
 #include <cstdint>
 
+#include "plimsoll/base/api.h"
 #include "plimsoll/memory/chunk.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class FreeBins {
  public:
@@ -36,4 +37,4 @@ class FreeBins {
   std::array<Chunk*, 64> roots_{};
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

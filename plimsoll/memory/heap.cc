@@ -5,7 +5,7 @@
 
 #include "plimsoll/base/error.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 namespace {
 
@@ -203,4 +203,217 @@ void Heap::validate() const {
   PLIMSOLL_CHECK(committed == committed_ && spare == spare_ && committed_ <= peak_committed_);
 }
 
-}  // namespace plimsoll
+// Pages: choosing a hole that lacks some, committing them, moving them, giving them back.
+
+std::size_t Heap::missing_in(std::size_t offset, std::size_t size) const noexcept {
+  const std::size_t first = offset >> page_shift_, last = ((offset + size - 1) >> page_shift_) + 1;
+  return last - first - pages_.count(first, last);
+}
+
+void Heap::try_spot(Spot& best, Chunk* hole, std::size_t offset, std::size_t size) const noexcept {
+  const std::size_t missing = missing_in(offset, size);
+  if (missing < best.missing) best = {hole, offset, missing};
+}
+
+// The tightest run of pages that are all there and that holds the request.
+void Heap::try_resident_run(Spot& best, Chunk* hole, std::size_t size, std::size_t alignment) const noexcept {
+  const std::size_t first = first_page(hole), last = last_page(hole);
+  const std::size_t end = std::max(first, std::min(last, high_water_page_[hole->zone]));
+  std::size_t tightest = SIZE_MAX;
+  for (std::size_t at = pages_.next_set(first, end); at < end;) {
+    const std::size_t stop = pages_.next_missing(at, end);
+    const std::size_t from = at == first ? hole->offset : at << page_shift_;  // The rim shares a page with a neighbour.
+    const std::size_t to = stop == last ? hole->offset + hole->size : stop << page_shift_;
+    const std::size_t offset = align_up(from, alignment);
+    if (offset + size <= to && to - from < tightest) {
+      tightest = to - from;
+      best = {hole, offset, 0};
+    }
+    at = pages_.next_set(stop, end);
+  }
+}
+
+Heap::Spot Heap::best_spot(Zone& zone, std::size_t size, std::size_t alignment) const noexcept {
+  Spot best;
+  const std::size_t needed = size + alignment - kGranularity;
+  Chunk* hole = zone.partial.best(needed);
+  for (int i = 0; i < kCandidates && hole && best.missing > 0; ++i) {
+    try_spot(best, hole, align_up(hole->offset, alignment), size);
+    if (hole->next) try_spot(best, hole, (hole->offset + hole->size - size) & ~(alignment - 1), size);
+    if (best.missing > 0 && resident_pages(hole) >= size >> page_shift_) try_resident_run(best, hole, size, alignment);
+    hole = zone.partial.best(hole->size + kGranularity);
+  }
+  return best;
+}
+
+Heap::Spot Heap::choose_spot(std::size_t size, std::size_t alignment) noexcept {
+  Spot spot = best_spot(home(size), size, alignment);
+  if (spot.hole || zone_count_ == 1) return spot;
+  spot = best_spot(other(size), size, alignment);
+  if (Chunk* hole = other(size).resident.best(size + alignment - kGranularity); hole && spot.missing > 0)
+    spot = {hole, align_up(hole->offset, alignment), 0};
+  return spot;
+}
+
+Chunk* Heap::take_committing(std::size_t size, std::size_t alignment, std::size_t page_cap) {
+  records_.reserve(2);
+  const Spot spot = choose_spot(size, alignment);
+  if (!spot.hole || committed_ + spot.missing > page_cap) return nullptr;
+  return take_at(spot, size, page_cap, page_cap);
+}
+
+Chunk* Heap::take_moving(std::size_t size, std::size_t alignment, std::size_t soft_cap, std::size_t page_cap) {
+  records_.reserve(2);
+  const Spot spot = choose_spot(size, alignment);
+  return spot.hole ? take_at(spot, size, soft_cap, page_cap) : nullptr;
+}
+
+std::size_t Heap::sufficient_pages(std::size_t size, std::size_t alignment) noexcept {
+  const Spot spot = choose_spot(size, alignment);
+  if (!spot.hole) return SIZE_MAX;
+  const std::size_t first = std::max(spot.offset >> page_shift_, first_page(spot.hole));
+  const std::size_t last = std::min(((spot.offset + size - 1) >> page_shift_) + 1, last_page(spot.hole));
+  const std::size_t used_up = first < last ? pages_.count(first, last) : 0;  // Spare pages that the block lies on.
+  return committed_ + spot.missing - std::min(spot.missing, spare_ - used_up);
+}
+
+Chunk* Heap::take_at(const Spot& spot, std::size_t size, std::size_t soft_cap, std::size_t page_cap) noexcept {
+  Chunk* claimed = carve(spot, size);
+  if (spot.missing == 0) return claimed;
+  const std::size_t first = claimed->offset >> page_shift_;
+  const std::size_t last = ((claimed->offset + size - 1) >> page_shift_) + 1;
+  high_water_page_[claimed->zone] = std::max(high_water_page_[claimed->zone], last);
+  // More may be committed already than a soft limit allows: then missing pages come out of holes, as long as these
+  // last.
+  const std::size_t over = committed_ + spot.missing > soft_cap ? committed_ + spot.missing - soft_cap : 0;
+  const std::size_t wanted = std::min({over, spot.missing, spare_});
+  if (committed_ + spot.missing - wanted <= page_cap) {
+    const bool all = take_pages(wanted, first, last);
+    if ((all || committed_ + missing_in(claimed->offset, size) <= page_cap) && commit_missing(first, last))
+      return claimed;
+  }
+  give(claimed, missing_in(claimed->offset, size));
+  return nullptr;
+}
+
+bool Heap::commit_missing(std::size_t first, std::size_t last) noexcept {
+  std::size_t total = 0;
+  const auto for_runs = [&](std::size_t until, auto&& f) {
+    for (std::size_t at = pages_.next_missing(first, until); at < until;) {
+      const std::size_t stop = pages_.next_set(at, until);
+      if (!f(at, stop)) return at;
+      at = pages_.next_missing(stop, until);
+    }
+    return until;
+  };
+  const std::size_t reached = for_runs(last, [&](std::size_t at, std::size_t stop) {
+    total += stop - at;
+    return range_->commit(at << page_shift_, (stop - at) << page_shift_);
+  });
+  if (reached < last) {  // Refused: give back what this call got.
+    for_runs(reached, [&](std::size_t at, std::size_t stop) {
+      (void)range_->release(at << page_shift_, (stop - at) << page_shift_);
+      return true;
+    });
+    return false;
+  }
+  pages_.set(first, last);
+  committed_ += total;
+  peak_committed_ = std::max(peak_committed_, committed_);
+  return true;
+}
+
+// Moves `wanted` pages out of holes to the missing ones of [first, last). False when the page source keeps some.
+bool Heap::take_pages(std::size_t wanted, std::size_t first, std::size_t last) noexcept {
+  first = pages_.next_missing(first, last);
+  while (wanted > 0) {
+    Chunk* donor = next_donor(wanted);
+    if (!donor) return false;
+    remove(donor);
+    const bool moved = drain(donor, wanted, first, last);
+    insert(donor);
+    if (!moved) return false;
+  }
+  return true;
+}
+
+// Holes that already lack pages first, then the whole hole that just suffices, else the largest.
+Chunk* Heap::next_donor(std::size_t pages) noexcept {
+  if (donors_) return donors_;
+  for (std::size_t i = zone_count_; i-- > 0;)
+    if (Chunk* hole = zones_[i].resident.best((pages + 1) << page_shift_)) return hole;
+  Chunk* largest = nullptr;
+  for (std::size_t i = zone_count_; i-- > 0;)
+    if (Chunk* hole = zones_[i].resident.largest(); hole && hole->size >= 2 * page_bytes())
+      if (!largest || hole->size > largest->size) largest = hole;
+  return largest ? largest : crumbs_;
+}
+
+bool Heap::drain(Chunk* donor, std::size_t& wanted, std::size_t& first, std::size_t last) noexcept {
+  const std::size_t begin = first_page(donor);
+  std::size_t end = std::max(begin, std::min(last_page(donor), high_water_page_[donor->zone]));
+  end = pages_.end_of_set(begin, end);
+  while (wanted > 0 && end > begin) {
+    const std::size_t run = pages_.end_of_missing(begin, end);
+    const std::size_t hole_end = pages_.next_set(first, last);
+    const std::size_t n = std::min({wanted, end - run, hole_end - first});
+    const Run done = move_run(end - n, first, n);
+    donor->free.missing_pages += static_cast<std::uint32_t>(done.gone);
+    if (done.arrived < n) return false;
+    wanted -= n;
+    end = pages_.end_of_set(begin, end - n);
+    first = pages_.next_missing(first + n, last);
+  }
+  return true;
+}
+
+Heap::Run Heap::move_run(std::size_t from, std::size_t to, std::size_t pages) noexcept {
+  const std::size_t bytes = pages << page_shift_;
+  ++counters_.moves;
+  const std::size_t moved = range_->move(from << page_shift_, to << page_shift_, bytes);
+  Run run{moved >> page_shift_, moved >> page_shift_};
+  if (moved < bytes) {
+    counters_.pages_refaulted += (bytes - moved) >> page_shift_;
+    if (range_->release((from << page_shift_) + moved, bytes - moved)) {
+      run.gone = pages;
+      if (range_->commit((to << page_shift_) + moved, bytes - moved)) run.arrived = pages;
+    }
+  }
+  pages_.clear(from, from + run.gone);
+  pages_.set(to, to + run.arrived);
+  committed_ -= run.gone - run.arrived;
+  counters_.pages_moved += run.gone;
+  return run;
+}
+
+std::size_t Heap::release_pages(Chunk* free) noexcept {
+  const std::size_t begin = first_page(free);
+  const std::size_t end = std::max(begin, std::min(last_page(free), high_water_page_[free->zone]));
+  std::size_t released = 0;
+  for (std::size_t at = pages_.next_set(begin, end); at < end;) {
+    const std::size_t stop = pages_.next_missing(at, end);
+    if (range_->release(at << page_shift_, (stop - at) << page_shift_)) {
+      pages_.clear(at, stop);
+      released += stop - at;
+    }
+    at = pages_.next_set(stop, end);
+  }
+  return released;
+}
+
+std::size_t Heap::release_holes(std::size_t least_pages) noexcept {
+  std::size_t total = 0;
+  for (std::size_t i = 0; i < zone_count_; ++i)
+    for (Chunk* c = zones_[i].first; c; c = c->next) {
+      if (c->state != ChunkState::kFree || resident_pages(c) < least_pages) continue;
+      remove(c);
+      const std::size_t released = release_pages(c);
+      c->free.missing_pages += static_cast<std::uint32_t>(released);
+      insert(c);
+      total += released;
+    }
+  committed_ -= total;
+  return total;
+}
+
+}  // namespace plimsoll::internal

@@ -17,20 +17,14 @@
 #include <cstdint>
 #include <memory>
 
+#include "plimsoll/base/api.h"
 #include "plimsoll/memory/chunk_table.h"
 #include "plimsoll/memory/free_bins.h"
+#include "plimsoll/memory/heap_counters.h"
 #include "plimsoll/memory/pages/page_map.h"
 #include "plimsoll/memory/pages/page_source.h"
 
-namespace plimsoll {
-
-// What was asked of it so far, and what moving cost.
-struct HeapCounters {
-  std::size_t takes = 0, gives = 0;  // Blocks.
-  std::size_t moves = 0;             // Calls of PageRange::move.
-  std::size_t pages_moved = 0;       // Pages that went from a hole to a new block.
-  std::size_t pages_refaulted = 0;   // Of these, the ones that had to be given back and faulted anew.
-};
+namespace plimsoll::internal {
 
 class Heap {
  public:
@@ -147,4 +141,4 @@ void Heap::for_each(F&& f) const {
       f(*c, c->state == ChunkState::kFree ? c->size - (std::size_t{c->free.missing_pages} << page_shift_) : c->size);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -8,7 +8,9 @@
 #include <atomic>
 #include <cstdint>
 
-namespace plimsoll {
+#include "plimsoll/base/api.h"
+
+namespace plimsoll::internal {
 
 class MeterCenter;
 
@@ -36,4 +38,4 @@ struct alignas(64) Meter {
   }
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

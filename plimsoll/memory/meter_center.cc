@@ -4,7 +4,7 @@
 
 #include "plimsoll/memory/thread_memory.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 MeterCenter::MeterCenter(std::size_t limit)
     : limit_(static_cast<std::int64_t>(std::min<std::size_t>(limit, INT64_MAX / 2))),
@@ -135,4 +135,4 @@ void MeterCenter::set_marks(std::size_t lower, std::size_t upper) {
   }
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

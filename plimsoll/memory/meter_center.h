@@ -12,9 +12,10 @@
 #include <mutex>
 #include <vector>
 
+#include "plimsoll/base/api.h"
 #include "plimsoll/memory/meter.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class ThreadMemory;
 
@@ -70,4 +71,4 @@ class MeterCenter {
   std::vector<Meter*> meters_;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -28,6 +28,7 @@ std::size_t most_alignment(const Arena& arena) {
 PmrResource::PmrResource(Arena& arena)
     : arena_(arena), most_alignment_(most_alignment(arena)), blocks_(std::make_unique<BlockMap>(arena.range_bytes())) {}
 
+PmrOutOfMemory::~PmrOutOfMemory() = default;
 PmrResource::~PmrResource() = default;
 
 std::size_t PmrResource::trim() noexcept { return blocks_->release_empty(); }
@@ -38,9 +39,13 @@ void* PmrResource::do_allocate(std::size_t bytes, std::size_t alignment) {
   if (!std::has_single_bit(alignment) || alignment > most_alignment_)
     throw InvalidArgument(fmt::format("memory_resource \"{}\": alignment {} is not a power of two up to {}",
                                       arena_.name(), alignment, most_alignment_));
-  Chunk* const chunk = arena_.take(std::max<std::size_t>(bytes, 1), kLabel, std::max(alignment, kDefaultAlignment));
-  blocks_->put(chunk->offset, chunk);
-  return arena_.address(chunk);
+  try {
+    Chunk* const chunk = arena_.take(std::max<std::size_t>(bytes, 1), kLabel, std::max(alignment, kDefaultAlignment));
+    blocks_->put(chunk->offset, chunk);
+    return arena_.address(chunk);
+  } catch (const OutOfMemory& refusal) {
+    throw PmrOutOfMemory(refusal);
+  }
 }
 
 void PmrResource::do_deallocate(void* data, std::size_t bytes, std::size_t) {

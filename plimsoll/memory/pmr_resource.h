@@ -7,22 +7,41 @@
 // budget of the scope it was made in. For containers of many small nodes put a std::pmr::unsynchronized_pool_resource
 // over it.
 //
-// Past a limit it throws OutOfMemory, which is an Error and no std::bad_alloc. Giving back a pointer that it did not
-// hand out, one that was given back before, or one with another size than it was asked for throws InvalidArgument and
-// changes nothing (from a container's destructor that ends the program, as the standard has it). Thread safety: any
-// thread. A forked child may give back. Cost: some 25 ns for a pair in steady state.
+// Past a limit it throws PmrOutOfMemory, which is a std::bad_alloc, as standard containers and their users expect.
+// Giving back a pointer that it did not hand out, one that was given back before, or one with another size than it was
+// asked for throws InvalidArgument and changes nothing (from a container's destructor that ends the program, as the
+// standard has it). Thread safety: any thread. A forked child may give back. Cost: some 25 ns for a pair in steady
+// state.
 #pragma once
 
 #include <cstddef>
 #include <memory>
 #include <memory_resource>
+#include <new>
 
 #include "plimsoll/base/api.h"
+#include "plimsoll/base/error.h"
 
 namespace plimsoll {
 
 class Arena;
+namespace internal {
 class BlockMap;
+}  // namespace internal
+
+// A container did not get its memory: what() and refusal() say what OutOfMemory says.
+// It is not an OutOfMemory itself: an exception that is both that and a std::bad_alloc is a std::exception twice, which
+// `catch (const std::exception&)` does not catch.
+class PLIMSOLL_API PmrOutOfMemory final : public std::bad_alloc {
+ public:
+  explicit PmrOutOfMemory(const OutOfMemory& refusal) noexcept : refusal_(refusal) {}
+  ~PmrOutOfMemory() override;
+  const char* what() const noexcept override { return refusal_.what(); }
+  const OutOfMemory& refusal() const noexcept { return refusal_; }
+
+ private:
+  OutOfMemory refusal_;
+};
 
 class PLIMSOLL_API PmrResource final : public std::pmr::memory_resource {
  public:

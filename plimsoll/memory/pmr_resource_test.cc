@@ -67,10 +67,23 @@ TEST_F(PmrResourceTest, GivesEmptyAllocationsAnAddressOfTheirOwn) {
 TEST_F(PmrResourceTest, RefusesPastTheLimitWithoutLosingAnything) {
   std::pmr::vector<char> half(32_MiB, 'x', &memory_);
   const MemoryStats before = arena_.stats();
-  EXPECT_THROW(half.resize(48_MiB), OutOfMemory);
+  EXPECT_THROW(half.resize(48_MiB), PmrOutOfMemory);
   EXPECT_EQ(in_use(), before.bytes_in_use);
   EXPECT_EQ(half.size(), 32_MiB);
   EXPECT_EQ(half.back(), 'x');
+}
+
+TEST_F(PmrResourceTest, ARefusalIsABadAllocWithTheDetailsOfAnOutOfMemory) {
+  try {
+    (void)memory_.allocate(1_GiB);
+    FAIL();
+  } catch (const std::exception& error) {  // Also those who catch the most general kind get it.
+    const auto* const refused = dynamic_cast<const PmrOutOfMemory*>(&error);
+    ASSERT_NE(refused, nullptr);
+    EXPECT_NE(dynamic_cast<const std::bad_alloc*>(&error), nullptr);
+    EXPECT_EQ(refused->refusal().requested(), 1_GiB);
+    EXPECT_EQ(std::string(error.what()), refused->refusal().what());
+  }
 }
 
 TEST_F(PmrResourceTest, RefusesAForeignPointerAndChangesNothing) {
@@ -106,7 +119,7 @@ TEST_F(PmrResourceTest, ChargesTheBudgetOfTheScopeAndTellsTheLedger) {
   {
     const BudgetScope use(budget);
     table.resize(1000);
-    EXPECT_THROW((void)memory_.allocate(2_MiB), OutOfMemory);
+    EXPECT_THROW((void)memory_.allocate(2_MiB), std::bad_alloc);
   }
   EXPECT_EQ(budget.used(), 4032u);
   std::string op;

@@ -7,10 +7,13 @@
 // memory layer with it: the recorder's comes first. Thread safety: plain functions.
 #pragma once
 
+#include <string>
+
 #include "plimsoll/base/api.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/memory/label.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // Who refused what; "" where it is not known. A budget refuses when it is named, else the device.
 struct RefusedBy {
@@ -20,9 +23,12 @@ struct RefusedBy {
   const char* scope = "";
 };
 
+// `who: cannot allocate ... for op "..."; used ... of ...; held by ...; tried ...; it takes a limit of at least ...`
+std::string describe_refusal(const std::string& who, const BlockLabel& label, const OutOfMemoryDetails& details);
+
 [[noreturn]] PLIMSOLL_API void throw_refusal(OutOfMemoryDetails details, const RefusedBy& by);
 
 // Only the first half: for requests that are refused without an exception.
 PLIMSOLL_API void trace_refusal(const OutOfMemoryDetails& details, const RefusedBy& by) noexcept;
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

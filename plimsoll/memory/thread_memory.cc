@@ -12,7 +12,7 @@
 #include "plimsoll/memory/budget_node.h"
 #include "plimsoll/memory/charge_window.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 int membarrier(int command) { return static_cast<int>(syscall(SYS_membarrier, command, 0, 0)); }
@@ -174,4 +174,4 @@ Meter& ThreadMemory::add_meter(BudgetNode& node) {
   return made;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -17,9 +17,10 @@
 #include <mutex>
 #include <vector>
 
+#include "plimsoll/base/api.h"
 #include "plimsoll/memory/meter.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct ArenaCache;
 class BudgetNode;
@@ -149,4 +150,4 @@ StopThreads::StopThreads(F&& wanted) : lock_(ThreadRegistry::instance().mutex) {
   stop();
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -103,6 +103,8 @@ void Model::compile(const CompileOptions& options) {
   training.given_metrics = options.metrics;
   training.clipping = {options.clip_norm, options.clip_value, options.global_clip_norm};
   training.run_eagerly = options.run_eagerly;
+  training.job = nullptr;
+  training.spread = nullptr;
   training.plans.clear();
 }
 

@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "plimsoll/base/api.h"
+#include "plimsoll/distributed/job.h"
 #include "plimsoll/model/data/dataset.h"
 #include "plimsoll/model/layers/layer.h"
 #include "plimsoll/model/training/callback.h"
@@ -64,6 +65,7 @@ struct FitOptions {
   // A directory on a disk, not in memory. Values that the budget has no room for may be stored there; without a budget
   // it is an error. What the steps store is reserved before the first one, and nothing is left there.
   std::string spill = {};
+  distributed::TrainingOptions distributed = {};  // The processes that train together (docs/distributed.md).
   double max_slowdown = 8;  // A budget in which steps are predicted to take longer, by this factor, is refused.
   int initial_epoch = 0;    // Continues a training: epochs count from here, and `epochs` is the last one's number.
 };

@@ -72,13 +72,33 @@ class ObjectWriter {
   std::vector<ObjectVariable> objects_;
 };
 
-void write_optimizer(ObjectWriter& out, const Optimizer& optimizer, const std::vector<ModelVariable>& parameters) {
+template <class Slots>
+void write_optimizer(ObjectWriter& out, const Optimizer& optimizer, const std::vector<ModelVariable>& parameters,
+                     Slots&& slots_of) {
   out.add(kIterationsPath, constant(optimizer.step()), "iteration");
   out.add(kLearningRatePath, constant(static_cast<float>(optimizer.learning_rate())), "learning_rate");
   for (const OptimizerKey& key : optimizer_keys(optimizer, parameters))
-    for (const Optimizer::Slot& slot : optimizer.slots(key.parameter))
+    for (const Optimizer::Slot& slot : slots_of(key.parameter))
       if (slot.name == key.slot) out.add(key.path, slot.value, key.parameter.name() + "/" + key.slot);
 }
+
+// The slots of all parameters, in the first rank, where a job has them; elsewhere it sends what it has.
+class GatheredSlots {
+ public:
+  GatheredSlots(const Network& network, const std::vector<ModelVariable>& parameters)
+      : optimizer_(*network.training.optimizer), is_spread_(network.training.spread != nullptr) {
+    for (const ModelVariable& each : parameters)
+      if (is_spread_) slots_[each.variable.id()] = network.training.spread->whole_slots(optimizer_, each.variable);
+  }
+  std::vector<Optimizer::Slot> operator()(const Variable& parameter) const {
+    return is_spread_ ? slots_.at(parameter.id()) : optimizer_.slots(parameter);
+  }
+
+ private:
+  const Optimizer& optimizer_;
+  const bool is_spread_;
+  std::map<std::uint64_t, std::vector<Optimizer::Slot>> slots_;
+};
 
 // Where in the file the variables are: all by Keras' paths, else all by the names that their objects were given, or by
 // their own in a file without objects. Keys by paths when neither is whole, for the error to name.
@@ -157,10 +177,14 @@ void Model::save_weights(const std::string& path) const {
   const OutsideScopes outside;
   const TidyScope scope;
   const std::vector<ModelVariable> variables = object_variables(*network_);
+  const Training& training = network_->training;
+  std::optional<GatheredSlots> slots;
+  if (training.is_compiled() && training.optimizer->step() > 0)
+    slots.emplace(*network_, parameters_of(*network_, variables));
+  if (training.job && training.job->rank() != 0) return;  // The first one writes.
   ObjectWriter out(path);
   for (const ModelVariable& each : variables) out.add(each.path, each.variable.value(), each.variable.name());
-  if (network_->training.is_compiled() && network_->training.optimizer->step() > 0)
-    write_optimizer(out, *network_->training.optimizer, parameters_of(*network_, variables));
+  if (slots) write_optimizer(out, *training.optimizer, parameters_of(*network_, variables), *slots);
   out.commit();
   const fs::path prefix(path);
   const std::string name = prefix.filename().string();
@@ -210,6 +234,10 @@ void Model::load_weights(const std::string& path) const {
   for (const ModelVariable& each : variables) destinations.push_back(each.variable.writable_value());
   if (network_->training.is_compiled())
     OptimizerState(reader, *network_->training.optimizer, parameters_of(*network_, variables)).put_in_force();
+  if (!network_->training.is_compiled() || !network_->training.optimizer->is_spread()) {
+    network_->training.spread = nullptr;
+    network_->training.job = nullptr;
+  }
   for (std::size_t i = 0; i < variables.size(); ++i)
     reader.read_into(wanted[i].name,
                      HostWrite(Runtime::instance().device(variables[i].variable.device()), destinations[i]));

@@ -62,6 +62,7 @@ std::vector<Finding> diagnose(const TraceHistory& history, const RunSummary& run
   find_open_holders(history, run, findings);
   find_peak(history, run, findings);
   find_room(history, run, findings);
+  find_recomputing(history, findings);
   find_gaps(history, findings);
   std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
     if (const bool refused = a.kind == "refused"; refused != (b.kind == "refused")) return refused;

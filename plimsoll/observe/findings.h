@@ -39,6 +39,11 @@ void find_open_holders(const TraceHistory& history, const RunSummary& run, std::
 void find_peak(const TraceHistory& history, const RunSummary& run, std::vector<Finding>& findings);
 void find_room(const TraceHistory& history, const RunSummary& run, std::vector<Finding>& findings);
 
+void find_recomputing(const TraceHistory& history, std::vector<Finding>& findings);
+
+// "a step drops 12 values, 14 steps run again, 3 values (6.0 MiB) are stored and loaded; predicted 1.21 x"
+std::string describe_recompute(const TracedRecompute& recompute);
+
 // An estimate of the bytes that grow with the batch: gradients beyond those of parameters belong to activations.
 std::uint64_t growing_with_batch(const BytesByCategory& bytes);
 

@@ -231,5 +231,36 @@ TEST(ReportJson, HasTheNumbersOfTheSummary) {
   EXPECT_FALSE(json["findings"].empty());
 }
 
+TEST(Findings, SayWhatALargerBudgetWouldBuy) {
+  TraceMaker trace;
+  trace.text(
+      R"(@recompute {"where":"step","natural_bytes":83886080,"now":[20971520,1.5],"drops":9,"repeats":12,"stores":2,)"
+      R"("loads":2,"stored_bytes":2097152,"larger":[[31457280,1.45],[41943040,1.25],[83886080,1]]})");
+  steps(trace, 3, [](std::uint64_t) {});
+  const TraceHistory history = make_trace_history(trace.file);
+  EXPECT_THAT(history.marks.front().text, HasSubstr("12 steps run again"));
+  const std::vector<Finding> findings = findings_of(trace);
+  const Finding* const found = find(findings, "recomputing");
+  ASSERT_NE(found, nullptr);
+  EXPECT_THAT(found->title, HasSubstr("recomputes and spills and takes 1.50 x"));
+  EXPECT_THAT(found->evidence, HasSubstr("20.0 MiB instead of 80.0 MiB"));
+  EXPECT_THAT(found->remedy, HasSubstr("with 20.0 MiB more a step is 1.20 x faster"));
+  EXPECT_THAT(found->remedy, HasSubstr("with 60.0 MiB more a step is 1.50 x faster, as without a budget"));
+}
+
+TEST(Findings, SayWhatBudgetsThatEvictDid) {
+  TraceMaker trace;
+  for (int i = 0; i < 2; ++i)
+    trace.text(
+        R"(@evicted {"budget":"tight","drops":3,"dropped_bytes":3072,"stores":1,"stored_bytes":1024,"repeats":5})");
+  trace.text(R"(@recompute {"now":7,"larger":[3,[-1,"x"]]})");  // Nothing in a trace is trusted.
+  steps(trace, 3, [](std::uint64_t) {});
+  const std::vector<Finding> findings = findings_of(trace);
+  const Finding* const found = find(findings, "evicting");
+  ASSERT_NE(found, nullptr);
+  EXPECT_THAT(found->evidence, HasSubstr("6 drops (6.0 KiB), 2 stores (2.0 KiB); 10 operations ran again"));
+  EXPECT_EQ(find(findings, "recomputing")->remedy, "");
+}
+
 }  // namespace
 }  // namespace plimsoll

@@ -88,6 +88,29 @@ struct TracedHolder {
   std::vector<Size> sizes;  // Its recorded sizes, in order of time.
 };
 
+// Runs of a planned step that recompute or spill, and what larger budgets would do for them.
+struct TracedRecompute {
+  struct Point {
+    std::uint64_t bytes = 0;
+    double slowdown = 1;
+  };
+  std::string where;                     // Who runs it: "step", "session", "function".
+  std::uint64_t natural_bytes = 0;       // Of its blocks, without a budget.
+  Point now;                             // With the plan that it runs.
+  std::vector<Point> larger;             // Leaner to larger, each faster than the one before.
+  std::uint64_t repeats = 0, drops = 0;  // In one run: steps that run again, values that are dropped for a while,
+  std::uint64_t stores = 0, loads = 0;   // and those that are stored and loaded,
+  std::uint64_t stored_bytes = 0;        // with so many bytes.
+  std::uint32_t moment = 0;
+};
+
+// What budgets that evict did, in all.
+struct TracedEvictions {
+  std::uint64_t drops = 0, dropped_bytes = 0, stores = 0, stored_bytes = 0;
+  std::uint64_t repeats = 0, loads = 0, loaded_bytes = 0;
+  std::string budget;  // The last one.
+};
+
 struct TraceHistory {
   std::vector<std::string> names;
   std::vector<TraceArena> arenas;
@@ -100,6 +123,8 @@ struct TraceHistory {
   std::vector<TracedBudget> budgets;  // In the order they were made.
   std::vector<TracedHolder> holders;
   TracedForecast forecast;
+  std::vector<TracedRecompute> recomputes;
+  TracedEvictions evictions;
   std::uint64_t events = 0, dropped_events = 0, unknown_frees = 0;
   std::uint64_t plan_runs = 0, expanded_plan_runs = 0;  // Blocks of plans; those expanded into their values.
   std::size_t existing = 0;                             // Blocks that existed when recording began.

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "plimsoll/observe/findings.h"
+
 namespace plimsoll {
 namespace {
 
@@ -32,6 +34,40 @@ void read_forecast(const Json& record, TraceHistory& history) {
   if (shares == record.end() || !shares->is_object()) return;
   for (std::size_t i = 0; i < kCategories; ++i)
     forecast.by_category[i] = number(*shares, category_name(static_cast<Category>(i)));
+}
+
+TracedRecompute::Point point(const Json& pair) {
+  if (!pair.is_array() || pair.size() != 2 || !pair[0].is_number_unsigned() || !pair[1].is_number()) return {};
+  return {pair[0].get<std::uint64_t>(), pair[1].get<double>()};
+}
+
+// The mark becomes what people read.
+void read_recompute(const Json& record, TracedMark& mark, TraceHistory& history) {
+  TracedRecompute read{.where = text(record, "where"),
+                       .natural_bytes = number(record, "natural_bytes"),
+                       .repeats = number(record, "repeats"),
+                       .drops = number(record, "drops"),
+                       .stores = number(record, "stores"),
+                       .loads = number(record, "loads"),
+                       .stored_bytes = number(record, "stored_bytes"),
+                       .moment = mark.moment};
+  if (const auto now = record.find("now"); now != record.end()) read.now = point(*now);
+  if (const auto larger = record.find("larger"); larger != record.end() && larger->is_array())
+    for (const Json& pair : *larger) read.larger.push_back(point(pair));
+  mark.text = describe_recompute(read);
+  history.recomputes.push_back(std::move(read));
+}
+
+void read_evicted(const Json& record, TraceHistory& history) {
+  TracedEvictions& all = history.evictions;
+  all.budget = text(record, "budget");
+  all.drops += number(record, "drops");
+  all.dropped_bytes += number(record, "dropped_bytes");
+  all.stores += number(record, "stores");
+  all.stored_bytes += number(record, "stored_bytes");
+  all.repeats += number(record, "repeats");
+  all.loads += number(record, "loads");
+  all.loaded_bytes += number(record, "loaded_bytes");
 }
 
 // The open holder of this kind and number; a new one if there is none.
@@ -92,6 +128,11 @@ bool read_trace_record(TracedMark& mark, TraceHistory& history, std::vector<Trac
     read_holder(word, record, mark, history);
   } else if (word == "named") {
     names.push_back(read_name(record));
+  } else if (word == "recompute") {
+    read_recompute(record, mark, history);
+    return false;
+  } else if (word == "evicted") {
+    read_evicted(record, history);
   } else if (word == "ladder") {
     mark.kind = MarkKind::kLadder;
     mark.number = number(record, "freed_bytes");

@@ -14,6 +14,7 @@ class PLIMSOLL_API AssignOp final : public OpOf<AssignOp> {
   const char* name() const noexcept override;
   void infer(const Specs& in, SpecList& out) const override { out.add(in.shape(0), in.dtype(0)); }
   void run(const OpRun& run) const noexcept override;
+  bool launch(KernelQueue& queue, const OpRun& run) const noexcept override;
   OpFacts facts() const noexcept override { return {.is_pure = false, .has_gradient = false}; }
 
  private:

@@ -5,6 +5,7 @@
 #include "plimsoll/ops/elementwise.h"
 #include "plimsoll/ops/execute.h"
 #include "plimsoll/ops/internal/elementwise_ops.h"
+#include "plimsoll/ops/launch.h"
 
 namespace plimsoll {
 
@@ -20,6 +21,10 @@ void Binary::infer(const Specs& in, SpecList& out) const {
 }
 
 void Binary::run(const OpRun& run) const noexcept { binary(op_, run.in[0], run.in[1], run.out[0]); }
+
+bool Binary::launch(KernelQueue& queue, const OpRun& run) const noexcept {
+  return launch_binary(queue, op_name(op_), run.in[0], run.in[1], run.out[0]);
+}
 
 OpFacts Binary::facts() const noexcept {
   return {.has_gradient = result_dtype(op_, f32) == f32, .overwrites = slot(0) | slot(1)};
@@ -38,6 +43,10 @@ void BinaryWithNumber::run(const OpRun& run) const noexcept {
     binary(op_, number, run.in[0], run.out[0]);
   else
     binary(op_, run.in[0], number, run.out[0]);
+}
+
+bool BinaryWithNumber::launch(KernelQueue& queue, const OpRun& run) const noexcept {
+  return launch_number(queue, op_name(op_), run.in[0], number_.as_double(), number_first_, run.out[0]);
 }
 
 void BinaryWithNumber::run_flat(DType dtype, const void* x, void* out, std::size_t size) const noexcept {

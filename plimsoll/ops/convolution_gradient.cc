@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/device/kernel_queue.h"
 #include "plimsoll/kernels/convolution_mask.h"
 #include "plimsoll/ops/check_operands.h"
 #include "plimsoll/ops/execute.h"
@@ -18,6 +19,13 @@ SavedSlots saved_of_product(SlotMask wanted) {
 }  // namespace
 
 void MaskSlope::run(const OpRun& run) const noexcept { relu_mask_gradient(run.in[0], run.in[1].bytes(), run.out[0]); }
+
+bool MaskSlope::launch(KernelQueue& queue, const OpRun& run) const noexcept {
+  if (run.out[0].dtype() != f32) return false;
+  KernelCall call("mask_slope");
+  call.out(run.out[0].bytes()).in(run.in[0].bytes()).in(run.in[1].bytes());
+  return queue.run(call.integer(static_cast<std::int64_t>(run.out[0].size())).items(run.out[0].size()));
+}
 
 void MaskSlope::gradient(GradientContext& c) const { c.give(0, execute(MaskSlope(), c.grad(), c.input(1))); }
 

@@ -12,6 +12,7 @@
 #include "plimsoll/ops/elementwise.h"
 #include "plimsoll/ops/execute.h"
 #include "plimsoll/ops/labels.h"
+#include "plimsoll/ops/launch.h"
 #include "plimsoll/ops/scratch.h"
 #include "plimsoll/ops/softmax.h"
 #include "plimsoll/ops/take_along.h"
@@ -56,6 +57,27 @@ ConstTensorView widened(const ConstTensorView& part, ScratchViews& scratch) noex
   return wide;
 }
 
+// Of both: labels, logits, and for the gradient that of the losses.
+bool launch_loss(Loss loss, KernelQueue& queue, const OpRun& run) noexcept {
+  const bool gradient = run.in.size() > 2;
+  if (run.in[1].dtype() != f32) return false;
+  const char* name = nullptr;
+  if (loss == Loss::kSparseSoftmax && run.in[0].dtype() == i32)
+    name = gradient ? "sparse_loss_grad.i32" : "sparse_loss.i32";
+  else if (loss == Loss::kSparseSoftmax && run.in[0].dtype() == i64)
+    name = gradient ? "sparse_loss_grad.i64" : "sparse_loss.i64";
+  else if (loss == Loss::kSoftmax)
+    name = gradient ? "softmax_loss_grad" : "softmax_loss";
+  else if (loss == Loss::kSigmoid)
+    name = gradient ? "sigmoid_loss_grad" : "sigmoid_loss";
+  if (!name) return false;
+  const Rows rows(loss, run.in[1].shape());
+  KernelCall call(name);
+  call.out(run.out[0].bytes()).in(run.in[0].bytes()).in(run.in[1].bytes());
+  if (gradient) call.in(run.in[2].bytes());
+  return queue.run(call.integer(rows.rows).integer(rows.columns).items(static_cast<std::size_t>(rows.rows)));
+}
+
 class CrossEntropy final : public OpOf<CrossEntropy> {
  public:
   explicit CrossEntropy(Loss loss) noexcept : loss_(loss) {}
@@ -71,6 +93,7 @@ class CrossEntropy final : public OpOf<CrossEntropy> {
     return 2 * scratch_bytes(f32, rows.block_size()) + scratch_bytes(f32, static_cast<std::size_t>(rows.block));
   }
   void run(const OpRun& run) const noexcept override;
+  bool launch(KernelQueue& queue, const OpRun& run) const noexcept override { return launch_loss(loss_, queue, run); }
   SavedSlots saved(SlotMask wanted) const override {
     return {.inputs = wanted & slot(1) ? slot(0) | slot(1) : slot(1)};
   }
@@ -151,6 +174,7 @@ class CrossEntropyGradient final : public OpOf<CrossEntropyGradient> {
     return 3 * scratch_bytes(f32, rows.block_size()) + scratch_bytes(f32, static_cast<std::size_t>(rows.block));
   }
   void run(const OpRun& run) const noexcept override;
+  bool launch(KernelQueue& queue, const OpRun& run) const noexcept override { return launch_loss(loss_, queue, run); }
   SavedSlots saved(SlotMask) const override { return {.inputs = slot(0) | slot(1) | slot(2)}; }
   void gradient(GradientContext& c) const override;
   void check(std::span<const ConstTensorView> in) const override {

@@ -12,6 +12,7 @@
 #include "plimsoll/ops/internal/convolution_ops.h"
 #include "plimsoll/ops/internal/convolution_recorded.h"
 #include "plimsoll/ops/internal/elementwise_ops.h"
+#include "plimsoll/ops/launch.h"
 #include "plimsoll/ops/matmul.h"
 #include "plimsoll/ops/op_cost.h"
 
@@ -101,6 +102,16 @@ class Dense final : public OpOf<Dense> {
       plimsoll::matmul(x.reshaped(as_matrix(x.shape())), run.in[1], out.reshaped(as_matrix(out.shape())), {},
                        run.scratch, epilogue);
     if (with_mask_) relu_mask(out, run.out[1].bytes());
+  }
+  bool launch(KernelQueue& queue, const OpRun& run) const noexcept override {
+    const ConstTensorView& w = run.in[1];
+    const std::int64_t inner = w.shape()[0], n = w.shape()[1];
+    const std::int64_t m = n == 0 ? 0 : static_cast<std::int64_t>(run.out[0].size()) / n;
+    MatmulLaunch options;
+    if (run.in.size() > 2) options.bias = &run.in[2];
+    if (activation_ != Activation::linear) options.activation = op_name(unary_of(activation_));
+    if (!launch_matmul(queue, run.in[0], w, run.out[0], m, n, inner, options)) return false;
+    return !with_mask_ || launch_relu_mask(queue, run.out[0], run.out[1]);
   }
   SavedSlots saved(SlotMask wanted) const override {
     return {.inputs = (wanted & slot(0) ? slot(1) : 0) | (wanted & slot(1) ? slot(0) : 0),

@@ -8,6 +8,7 @@
 #include "plimsoll/kernels/elementwise.h"
 #include "plimsoll/ops/execute.h"
 #include "plimsoll/ops/graph_variables.h"
+#include "plimsoll/ops/launch.h"
 #include "plimsoll/tensor/host_access.h"
 #include "plimsoll/tensor/interceptor.h"
 #include "plimsoll/tensor/make_tensor.h"
@@ -21,6 +22,9 @@ class Clone final : public OpOf<Clone> {
   const char* name() const noexcept override { return "clone"; }
   void infer(const Specs& in, SpecList& out) const override { out.add(in.shape(0), in.dtype(0)); }
   void run(const OpRun& run) const noexcept override { copy(run.in[0], run.out[0]); }
+  bool launch(KernelQueue& queue, const OpRun& run) const noexcept override {
+    return launch_copy(queue, run.in[0], run.out[0]);
+  }
   void gradient(GradientContext& c) const override { c.give(0, c.grad()); }
 };
 

@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "plimsoll/base/error.h"
 #include "plimsoll/kernels/elementwise.h"
 #include "plimsoll/kernels/random.h"
 #include "plimsoll/ops/check_operands.h"
 #include "plimsoll/ops/execute.h"
+#include "plimsoll/ops/launch.h"
 #include "plimsoll/ops/random.h"
 #include "plimsoll/ops/scratch.h"
 #include "plimsoll/tensor/make_tensor.h"
@@ -46,6 +48,16 @@ class Dropout final : public OpOf<Dropout> {
       binary(BinaryOp::multiply, x.rows(begin, end), scale_view, part);
       select(kept, part, zero_view, part);
     }
+  }
+  bool launch(KernelQueue& queue, const OpRun& run) const noexcept override {
+    if (run.out[0].dtype() != f32) return false;
+    const double kept = 1 - rate_;
+    KernelCall call("dropout");
+    call.out(run.out[0].bytes()).in(run.in[0].bytes()).integer(static_cast<std::int64_t>(run.out[0].size()));
+    call.number(1 / kept).integer(static_cast<std::int64_t>(std::ceil(kept * 0x1p24)));  // As uniform_float() < kept.
+    for (const std::uint64_t word : {draw_.key, draw_.offset})
+      call.bits(static_cast<std::uint32_t>(word)).bits(static_cast<std::uint32_t>(word >> 32));
+    return queue.run(call.items((run.out[0].size() + 3) / 4));
   }
   void gradient(GradientContext& c) const override { c.give(0, execute(*this, c.grad())); }
   RandomDraw* draw() noexcept override { return &draw_; }

@@ -44,7 +44,7 @@ Device* check_inputs(const Op& op, std::span<const Tensor* const> inputs, SpecRe
     if (!device) device = &storage->device();
     if (device != &storage->device()) [[unlikely]]
       refuse_devices(op, inputs, i);
-    specs.add(SpecRef{&record->shape, record->dtype});
+    specs.add(SpecRef{&record->shape(), record->dtype});
   }
   return device ? device : &current_device();
 }
@@ -71,12 +71,12 @@ void run_kernel(const Op& op, Device& device, std::span<const Tensor* const> inp
   InlineArray<ConstTensorView, kFew> in(inputs.size());
   for (const Tensor* input : inputs) {
     const TensorRecord& record = *input->record();
-    in.add(record.storage.load(std::memory_order_relaxed)->base(), record.offset, record.dtype, record.shape);
+    in.add(record.storage.load(std::memory_order_relaxed)->base(), record.offset, record.dtype, record.shape());
   }
   InlineArray<TensorView, kFew> out(outputs.size());
   for (const Tensor& output : outputs) {
     const TensorRecord& record = *output.record();
-    out.add(record.storage.load(std::memory_order_relaxed)->base(), record.offset, record.dtype, record.shape);
+    out.add(record.storage.load(std::memory_order_relaxed)->base(), record.offset, record.dtype, record.shape());
   }
   run_on(device, op, {in.span(), out.span(), scratch});
 }
@@ -151,7 +151,7 @@ Tensor take_over(const Op& op, const Tensor& over, const Shape& shape, DType dty
   if (domain && context.category != Category::kGradients)
     book.record(*domain, op, inputs, outputs, old.value, op.cost(specs, out));
   else if (domain)
-    evict::note_work(*domain, op.cost(specs, out));
+    book.offer(*domain, outputs, op.cost(specs, out));
   if (context.interceptor) context.interceptor->executed(op, inputs, outputs);
 }
 
@@ -228,16 +228,18 @@ Tensor execute_alike(const Op& op, const Tensor& a, const Tensor* b, DType resul
   Storage* const left = x->storage.load(std::memory_order_acquire);
   Storage* const right = y->storage.load(std::memory_order_acquire);
   if (!left || !right || !left->is_fixed() || !right->is_fixed() || &left->device() != &right->device() ||
-      !left->device().is_host() || x->dtype != y->dtype || !(x->shape == y->shape)) [[unlikely]]
+      !left->device().is_host() || x->dtype != y->dtype || (x->details != y->details && !(x->shape() == y->shape())))
+      [[unlikely]]
     return {};
   const Tensor* const inputs[2] = {&a, b};
   const std::span<const Tensor* const> operands(inputs, b ? std::size_t{2} : std::size_t{1});
-  Tensor output = over && may_take_over(op, operands, *over, x->shape.size() * size_of(result), context)
-                      ? take_over(op, *over, x->shape, result, context.category)
-                      : make_tensor({.op = op.name(), .category = context.category}, x->shape, result, left->device());
+  Tensor output =
+      over && may_take_over(op, operands, *over, x->shape().size() * size_of(result), context)
+          ? take_over(op, *over, x->shape(), result, context.category)
+          : make_tensor({.op = op.name(), .category = context.category}, x->shape(), result, left->device());
   kernel(op, x->dtype, static_cast<const std::byte*>(left->base()) + x->offset,
          static_cast<const std::byte*>(right->base()) + y->offset,
-         output.record()->storage.load(std::memory_order_relaxed)->base(), x->shape.size());
+         output.record()->storage.load(std::memory_order_relaxed)->base(), x->shape().size());
   if (context.interceptor) context.interceptor->executed(op, operands, {&output, 1});
   return output;
 }

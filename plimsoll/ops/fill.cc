@@ -2,6 +2,7 @@
 #include "plimsoll/kernels/elementwise.h"
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/execute.h"
+#include "plimsoll/ops/launch.h"
 
 namespace plimsoll {
 namespace {
@@ -14,6 +15,9 @@ class FillLike final : public OpOf<FillLike> {
   void run(const OpRun& run) const noexcept override {
     const std::uint64_t element = value_.to(run.out[0].dtype());
     copy(ConstTensorView(&element, 0, run.out[0].dtype(), Shape::scalar()), run.out[0]);
+  }
+  bool launch(KernelQueue& queue, const OpRun& run) const noexcept override {
+    return launch_fill(queue, value_.to(run.out[0].dtype()), run.out[0]);
   }
   OpFacts facts() const noexcept override { return {.has_gradient = false, .overwrites = slot(0)}; }
   bool operator==(const FillLike&) const = default;
@@ -33,6 +37,9 @@ class Fill final : public OpOf<Fill> {
   void run(const OpRun& run) const noexcept override {
     const std::uint64_t element = value_.to(dtype_);
     copy(ConstTensorView(&element, 0, dtype_, Shape::scalar()), run.out[0]);
+  }
+  bool launch(KernelQueue& queue, const OpRun& run) const noexcept override {
+    return launch_fill(queue, value_.to(dtype_), run.out[0]);
   }
   OpFacts facts() const noexcept override { return {.has_gradient = false}; }
   bool operator==(const Fill&) const = default;

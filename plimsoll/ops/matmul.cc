@@ -7,6 +7,7 @@
 #include "plimsoll/ops/check_operands.h"
 #include "plimsoll/ops/elementwise.h"
 #include "plimsoll/ops/execute.h"
+#include "plimsoll/ops/launch.h"
 #include "plimsoll/ops/op_cost.h"
 
 namespace plimsoll {
@@ -34,6 +35,7 @@ class Matmul final : public OpOf<Matmul> {
     return Op::cost(in, out) + multiplication_cost(out[0].shape.size() * inner);
   }
   void run(const OpRun& run) const noexcept override;
+  bool launch(KernelQueue& queue, const OpRun& run) const noexcept override;
   SavedSlots saved(SlotMask wanted) const override {
     return {.inputs = (wanted & slot(0) ? slot(1) : 0) | (wanted & slot(1) ? slot(0) : 0), .remade = slot(0)};
   }
@@ -110,6 +112,27 @@ void Matmul::run(const OpRun& run) const noexcept {
     out = out.reshaped(as_one(out.shape()));
   }
   plimsoll::matmul(a, run.in[1], out, flags(), run.scratch);
+}
+
+bool Matmul::launch(KernelQueue& queue, const OpRun& run) const noexcept {
+  const Shape &a = run.in[0].shape(), &b = run.in[1].shape(), &out = run.out[0].shape();
+  const bool one = is_one_product(a, b);
+  const std::int64_t n = out.back(), inner = size_from_end(a, options_.transpose_a ? 2 : 1);
+  std::int64_t m = size_from_end(out, 2), batches = 1;
+  for (std::size_t axis = 0; axis + 2 < out.rank(); ++axis) (one ? m : batches) *= out[axis];
+  MatmulLaunch options{.transpose_a = options_.transpose_a, .transpose_b = options_.transpose_b};
+  if (batches > 1) {  // Both have all batches, or one has a single matrix.
+    const auto step = [&](const Shape& shape) {
+      const std::int64_t matrix = size_from_end(shape, 1) * size_from_end(shape, 2);
+      const std::int64_t count = matrix == 0 ? 0 : static_cast<std::int64_t>(shape.size()) / matrix;
+      return count == batches ? matrix : count == 1 ? 0 : -1;
+    };
+    options.batches = batches;
+    options.step_a = step(a);
+    options.step_b = step(b);
+    if (options.step_a < 0 || options.step_b < 0) return false;
+  }
+  return launch_matmul(queue, run.in[0], run.in[1], run.out[0], m, n, inner, options);
 }
 
 Tensor Matmul::gradient_of_a(GradientContext& c) const {

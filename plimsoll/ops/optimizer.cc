@@ -163,8 +163,25 @@ struct Optimizer::State final : OptimizerNow, std::enable_shared_from_this<State
   void apply(std::span<const Variable> parameters, std::span<const Tensor> gradients);
   void trace(GraphVariables& graph, std::span<const Variable> parameters, std::span<const Tensor> gradients);
 
+  void refuse_spread(std::span<const Variable> parameters) const;
+  void prepare(std::span<const Variable> parameters, std::span<const Stretch> stretches);
+
+  // The state of elements [begin, end) of a parameter, where others have the rest.
+  struct PartEntry {
+    Entry entry;
+    std::int64_t begin = 0, end = 0;
+  };
+  PartEntry make_part(const Stretch& stretch);
+  const PartEntry* find_part(std::uint64_t id) const noexcept {
+    for (const PartEntry& part : parts)
+      if (part.entry.parameter == id) return &part;
+    return nullptr;
+  }
+
   mutable std::mutex mutex;  // Of all of it.
   std::vector<Entry> entries;
+  std::vector<PartEntry> parts;
+  std::set<std::uint64_t> spread;  // Parameters of which others have state, or all of it.
   std::vector<Pending> pending;
   std::vector<Entry> obtained;  // By begin(), of pending.
 };
@@ -187,6 +204,16 @@ void Optimizer::State::check(const Variable& parameter, const Tensor& gradient, 
     throw InvalidArgument(fmt::format("{}: variable \"{}\" is on {}, its gradient on {}; move it with .to(\"{}\")",
                                       where, parameter.name(), parameter.device(), gradient.device(),
                                       parameter.device()));
+}
+
+void Optimizer::State::refuse_spread(std::span<const Variable> parameters) const {
+  if (spread.empty()) return;
+  for (const Variable& parameter : parameters)
+    if (spread.count(parameter.id()) > 0)
+      throw FailedPrecondition(
+          fmt::format("{}: the state of variable \"{}\" is spread over the processes of a job; train with that job, or "
+                      "save the weights and load them again",
+                      op(1).name(), parameter.name()));
 }
 
 void Optimizer::State::apply(std::span<const Variable> parameters, std::span<const Tensor> gradients) {
@@ -284,6 +311,7 @@ void Optimizer::apply(std::span<const Variable> parameters, std::span<const Tens
     throw InvalidArgument(fmt::format("{}: {} parameters and {} gradients; give one for each", state_->op(1).name(),
                                       parameters.size(), gradients.size()));
   const std::lock_guard lock(state_->mutex);
+  state_->refuse_spread(parameters);
   Tracer* tracer = ThreadContext::current().tracer;
   for (std::size_t i = 0; !tracer && i < gradients.size(); ++i)
     if (!gradients[i].is_empty_handle() && is_symbolic(gradients[i])) tracer = tracer_of(gradients[i]).get();
@@ -315,27 +343,37 @@ void Optimizer::set_learning_rate(double rate) const {
 std::size_t Optimizer::state_bytes() const {
   const std::lock_guard lock(state_->mutex);
   std::size_t bytes = 0;
-  for (const Entry& entry : state_->entries)
+  const auto add = [&](const Entry& entry) {
     for (const Variable& slot : entry.slots) {
       const StorageRef storage = slot.share_bytes();
       if (storage->chunk()) bytes += storage->chunk()->size;
     }
+  };
+  for (const Entry& entry : state_->entries) add(entry);
+  for (const State::PartEntry& part : state_->parts) add(part.entry);
   return bytes;
 }
 
-std::vector<Optimizer::Slot> Optimizer::slots(const Variable& parameter) const {
-  const std::lock_guard lock(state_->mutex);
-  std::vector<Slot> slots;
-  const Entry* entry = state_->find(parameter.id(), 0);
-  if (!entry) return slots;
-  for (std::size_t i = 0; i < entry->slots.size(); ++i) {
-    const Tensor slot = entry->slots[i].value();
+namespace {
+
+std::vector<Optimizer::Slot> copies_of(const Entry& entry, const OptimizerOptions& options) {
+  std::vector<Optimizer::Slot> slots;
+  for (std::size_t i = 0; i < entry.slots.size(); ++i) {
+    const Tensor slot = entry.slots[i].value();
     Tensor value = make_tensor({.op = "optimizer_slot", .category = Category::kOther}, slot.shape(), slot.dtype(),
                                device_of(slot));
     copy_on(device_of(slot), slot.view(), writable(value));
-    slots.push_back({OptimizerUpdate::slot_spec(state_->options, i).name, std::move(value)});
+    slots.push_back({OptimizerUpdate::slot_spec(options, i).name, std::move(value)});
   }
   return slots;
+}
+
+}  // namespace
+
+std::vector<Optimizer::Slot> Optimizer::slots(const Variable& parameter) const {
+  const std::lock_guard lock(state_->mutex);
+  const Entry* entry = state_->find(parameter.id(), 0);
+  return entry ? copies_of(*entry, state_->options) : std::vector<Slot>();
 }
 
 void Optimizer::restore_step(std::int64_t step) const {
@@ -369,6 +407,114 @@ void Optimizer::restore(const Variable& parameter, std::span<const Slot> slots) 
   if (!state_->find(parameter.id(), 0)) state_->entries.push_back(kept);
   for (std::size_t i = 0; i < made.slots.size(); ++i) kept.slots[i].assign(made.slots[i].value());
   std::erase_if(state_->pending, [&](const Pending& one) { return one.parameter == kept.parameter; });
+  std::erase_if(state_->parts, [&](const State::PartEntry& part) { return part.entry.parameter == kept.parameter; });
+  state_->spread.erase(kept.parameter);
+}
+
+namespace {
+
+// Elements [begin, end) of what lies in one row.
+TensorView part_of(const TensorView& whole, std::int64_t begin, std::int64_t end) {
+  return {whole.bytes(), static_cast<std::size_t>(begin) * size_of(whole.dtype()), whole.dtype(), Shape({end - begin})};
+}
+
+bool is_all(const Optimizer::Stretch& stretch) {
+  return stretch.begin == 0 && stretch.end == static_cast<std::int64_t>(stretch.parameter.size());
+}
+
+}  // namespace
+
+// With the values of the whole, where there are any.
+Optimizer::State::PartEntry Optimizer::State::make_part(const Stretch& stretch) {
+  const Variable& parameter = stretch.parameter;
+  if (spread.count(parameter.id()) > 0)
+    throw FailedPrecondition(fmt::format(
+        "{}: the state of variable \"{}\" is spread over another number of processes; save the weights and load them",
+        op(1).name(), parameter.name()));
+  PartEntry part{{parameter.id(), &device_of(parameter.value()), {}}, stretch.begin, stretch.end};
+  const Entry* const whole = find(parameter.id(), 0);
+  for (std::size_t i = 0; i < OptimizerUpdate::num_slots(options); ++i) {
+    const OptimizerUpdate::SlotSpec spec = OptimizerUpdate::slot_spec(options, i);
+    const Variable& slot = part.entry.slots.emplace_back(LateVariable{.shape = Shape({stretch.end - stretch.begin}),
+                                                                      .dtype = parameter.dtype(),
+                                                                      .device = *part.entry.device,
+                                                                      .value = spec.initial,
+                                                                      .op = op(1).name()},
+                                                         fmt::format("{}/{}", parameter.name(), spec.name));
+    const TensorView values = slot.writable_value();
+    if (whole) copy(part_of(whole->slots[i].writable_value(), stretch.begin, stretch.end), values);
+  }
+  return part;
+}
+
+void Optimizer::State::prepare(std::span<const Variable> parameters, std::span<const Stretch> stretches) {
+  std::vector<PartEntry> new_parts;
+  std::vector<Entry> new_entries;
+  std::set<std::uint64_t> whole;
+  for (const Stretch& stretch : stretches) {
+    const std::uint64_t id = stretch.parameter.id();
+    if (!is_all(stretch)) {
+      const PartEntry* const known = find_part(id);
+      const bool fits = known && known->begin == stretch.begin && known->end == stretch.end;
+      new_parts.push_back(fits ? *known : make_part(stretch));
+      continue;
+    }
+    whole.insert(id);
+    if (spread.count(id) > 0 && !find(id, 0)) refuse_spread({&stretch.parameter, 1});
+    if (find(id, 0)) continue;
+    new_entries.push_back(known_or_new(stretch.parameter, 0, device_of(stretch.parameter.value())));
+    for (const Variable& slot : new_entries.back().slots) slot.writable_value();
+  }
+  entries.reserve(entries.size() + new_entries.size());
+  std::set<std::uint64_t> elsewhere;
+  for (const Variable& parameter : parameters)
+    if (whole.count(parameter.id()) == 0) elsewhere.insert(parameter.id());
+  std::erase_if(entries, [&](const Entry& entry) { return elsewhere.count(entry.parameter) > 0; });
+  for (Entry& entry : new_entries) entries.push_back(std::move(entry));
+  parts = std::move(new_parts);
+  std::swap(spread, elsewhere);
+}
+
+void Optimizer::prepare(std::span<const Variable> parameters, std::span<const Stretch> stretches) const {
+  const std::lock_guard lock(state_->mutex);
+  state_->prepare(parameters, stretches);
+}
+
+void Optimizer::apply_prepared(std::span<const Stretch> stretches, std::span<const ConstTensorView> gradients) const {
+  const std::lock_guard lock(state_->mutex);
+  ++state_->step;
+  for (std::size_t i = 0; i < stretches.size(); ++i) {
+    const Stretch& stretch = stretches[i];
+    const State::PartEntry* const part = state_->find_part(stretch.parameter.id());
+    const Entry& entry = part ? part->entry : *state_->find(stretch.parameter.id(), i);
+    TensorView out[1 + kMaxOptimizerSlots];
+    ConstTensorView in[2 + kMaxOptimizerSlots];
+    in[0] = out[0] = part_of(stretch.parameter.writable_value(), stretch.begin, stretch.end);
+    in[1] = gradients[i];
+    const std::int64_t count = stretch.end - stretch.begin;
+    for (std::size_t s = 0; s < entry.slots.size(); ++s)
+      in[2 + s] = out[1 + s] = part_of(entry.slots[s].writable_value(), 0, count);
+    state_->op(state_->step).run({{in, 2 + entry.slots.size()}, {out, 1 + entry.slots.size()}, {}});
+  }
+}
+
+std::optional<Optimizer::StretchSlots> Optimizer::stretch_slots(const Variable& parameter) const {
+  const std::lock_guard lock(state_->mutex);
+  const State::PartEntry* const part = state_->find_part(parameter.id());
+  if (!part) return std::nullopt;
+  return StretchSlots{part->begin, part->end, copies_of(part->entry, state_->options)};
+}
+
+bool Optimizer::is_spread() const noexcept {
+  const std::lock_guard lock(state_->mutex);
+  return !state_->spread.empty();
+}
+
+std::size_t Optimizer::num_slots() const noexcept { return OptimizerUpdate::num_slots(state_->options); }
+
+std::vector<Optimizer::Slot> Optimizer::blank_slots(const Variable& like) const {
+  const std::lock_guard lock(state_->mutex);
+  return copies_of(make_entry(state_->options, state_->op(1).name(), like, device_of(like.value())), state_->options);
 }
 
 }  // namespace plimsoll

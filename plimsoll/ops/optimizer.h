@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <variant>
@@ -100,6 +101,28 @@ class PLIMSOLL_API Optimizer {
   // InvalidArgument for a name, shape or dtype that does not fit; then nothing has changed.
   void restore_step(std::int64_t step) const;
   void restore(const Variable& parameter, std::span<const Slot> slots) const;
+
+  // For training that is spread over processes: elements [begin, end) of a parameter, counted in one row.
+  struct Stretch {
+    Variable parameter;
+    std::int64_t begin = 0, end = 0;
+  };
+  // Makes state for these stretches of the parameters, out of what there is, and frees that of all other elements of
+  // them. Quick when it is so already. Throws OutOfMemory, and FailedPrecondition when the state was spread otherwise;
+  // then nothing has changed. apply() refuses parameters that have state of a part only (FailedPrecondition).
+  void prepare(std::span<const Variable> parameters, std::span<const Stretch> stretches) const;
+  // One step over stretches that are prepared, by gradients of their elements. Nothing fails, given parameters that own
+  // their bytes.
+  void apply_prepared(std::span<const Stretch> stretches, std::span<const ConstTensorView> gradients) const;
+  // What prepare() made of a part of the parameter: the part, and copies of its slots; none otherwise.
+  struct StretchSlots {
+    std::int64_t begin = 0, end = 0;
+    std::vector<Slot> slots;
+  };
+  std::optional<StretchSlots> stretch_slots(const Variable& parameter) const;
+  bool is_spread() const noexcept;                            // Whether any parameter has state of a part only.
+  std::size_t num_slots() const noexcept;                     // Of each parameter.
+  std::vector<Slot> blank_slots(const Variable& like) const;  // What restore() takes, with the values at first.
 
  private:
   struct State;

@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <type_traits>
 
 #include "plimsoll/base/error.h"
 #include "plimsoll/kernels/elementwise.h"
 #include "plimsoll/kernels/optimizer.h"
 #include "plimsoll/ops/check_operands.h"
+#include "plimsoll/ops/launch.h"
 
 namespace plimsoll {
 namespace {
@@ -137,6 +139,62 @@ void OptimizerUpdate::run(const OpRun& run) const noexcept {
   }
   if (run.out[0].size() == 0) return;
   std::visit([&](const auto& options) { update(options, step_, run.in[1], run.out); }, options_);
+}
+
+namespace {
+
+// A kernel and its factors, which are those of kernels/internal/optimizer_loops.cc.
+struct Rule {
+  const char* kernel;
+  double factors[5];
+};
+
+Rule rule_of(const SGDOptions& o, std::int64_t) noexcept {
+  const double rate = o.learning_rate;
+  if (o.momentum == 0) return {"update.sgd", {-rate}};
+  const double of_velocity = (o.tfjs ? -rate : 1) * (o.nesterov ? o.momentum : 1);
+  return {"update.momentum", {o.momentum, o.tfjs ? 1 : -rate, of_velocity, o.nesterov ? -rate : 0}};
+}
+Rule rule_of(const RMSpropOptions& o, std::int64_t) noexcept {
+  const double epsilon = o.tfjs && o.centered ? -o.epsilon : o.epsilon;
+  const char* const kernel = o.centered
+                                 ? (o.momentum != 0 ? "update.rmsprop_centered_momentum" : "update.rmsprop_centered")
+                                 : (o.momentum != 0 ? "update.rmsprop_momentum" : "update.rmsprop");
+  return {kernel, {o.rho, 1 - o.rho, o.learning_rate, epsilon, o.momentum}};
+}
+Rule rule_of(const AdagradOptions& o, std::int64_t) noexcept {
+  return {"update.adagrad", {o.learning_rate, o.epsilon}};
+}
+Rule rule_of(const AdadeltaOptions& o, std::int64_t) noexcept {
+  return {"update.adadelta", {o.rho, 1 - o.rho, o.learning_rate, o.epsilon, o.tfjs ? 1.0 : 0.0}};
+}
+Rule rule_of(const AdamOptions& o, std::int64_t step) noexcept {
+  const auto t = static_cast<double>(step);
+  const double root = std::sqrt(1 - std::pow(o.beta_2, t));
+  return {"update.adam",
+          {1 - o.beta_1, 1 - o.beta_2, o.learning_rate * root / (1 - std::pow(o.beta_1, t)),
+           o.tfjs ? o.epsilon * root : o.epsilon, 1 - o.learning_rate * o.weight_decay}};
+}
+Rule rule_of(const AdamaxOptions& o, std::int64_t step) noexcept {
+  const double rate = o.learning_rate / (1 - std::pow(o.beta_1, static_cast<double>(step)));
+  return {"update.adamax", {1 - o.beta_1, o.beta_2, rate, o.epsilon}};
+}
+
+}  // namespace
+
+bool OptimizerUpdate::launch(KernelQueue& queue, const OpRun& run) const noexcept {
+  if (run.out[0].dtype() != f32) return false;
+  for (std::size_t i = 0; i < run.out.size(); ++i) {
+    const ConstTensorView& from = run.in[i == 0 ? 0 : i + 1];
+    if (from.bytes() != run.out[i].bytes() && !launch_copy(queue, from, run.out[i])) return false;
+  }
+  const Rule rule = std::visit([&](const auto& options) { return rule_of(options, step_); }, options_);
+  KernelCall call(rule.kernel);
+  call.out(run.out[0].bytes()).in(run.in[1].bytes());
+  for (std::size_t i = 1; i <= kMaxOptimizerSlots; ++i) call.out(i < run.out.size() ? run.out[i].bytes() : nullptr);
+  call.integer(static_cast<std::int64_t>(run.out[0].size()));
+  for (const double factor : rule.factors) call.number(factor);
+  return queue.run(call.items((run.out[0].size() + 7) / 8));
 }
 
 std::string OptimizerUpdate::input_name(std::size_t input) const {

@@ -33,6 +33,7 @@ class PLIMSOLL_API OptimizerUpdate final : public OpOf<OptimizerUpdate> {
   const char* name() const noexcept override;
   void infer(const Specs& in, SpecList& out) const override;
   void run(const OpRun& run) const noexcept override;
+  bool launch(KernelQueue& queue, const OpRun& run) const noexcept override;
   OpFacts facts() const noexcept override {
     return {.is_pure = true, .has_gradient = false, .overwrites = plimsoll::slot(0)};
   }
@@ -58,12 +59,14 @@ class PLIMSOLL_API ScheduledUpdate final : public OpOf<ScheduledUpdate> {
 
   const char* name() const noexcept override { return at(0).name(); }
   void infer(const Specs& in, SpecList& out) const override { at(0).infer(in, out); }
-  void run(const OpRun& run) const noexcept override { at(now_->step + static_cast<std::int64_t>(nth_) + 1).run(run); }
+  void run(const OpRun& run) const noexcept override { now().run(run); }
+  bool launch(KernelQueue& queue, const OpRun& run) const noexcept override { return now().launch(queue, run); }
   OpFacts facts() const noexcept override { return {.is_pure = false, .has_gradient = false}; }
   std::string input_name(std::size_t input) const override { return at(0).input_name(input); }
 
  private:
   OptimizerUpdate at(std::int64_t step) const noexcept { return {now_->options, step}; }
+  OptimizerUpdate now() const noexcept { return at(now_->step + static_cast<std::int64_t>(nth_) + 1); }
 
   std::shared_ptr<OptimizerNow> now_;
   std::size_t nth_;

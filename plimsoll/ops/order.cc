@@ -8,6 +8,7 @@
 #include "plimsoll/ops/check_operands.h"
 #include "plimsoll/ops/execute.h"
 #include "plimsoll/ops/internal/axis_split.h"
+#include "plimsoll/ops/launch.h"
 #include "plimsoll/ops/scratch.h"
 #include "plimsoll/ops/take_along.h"
 #include "plimsoll/tensor/make_tensor.h"
@@ -33,6 +34,10 @@ class ArgExtreme final : public OpOf<ArgExtreme> {
   void run(const OpRun& run) const noexcept override {
     if (run.out[0].size() == 0) return;
     (is_max_ ? plimsoll::argmax : plimsoll::argmin)(run.in[0], axis_, run.out[0]);
+  }
+  bool launch(KernelQueue& queue, const OpRun& run) const noexcept override {
+    return run.in[0].dtype() == f32 && launch_reduce(queue, is_max_ ? "argmax.f32" : "argmin.f32", run.in[0],
+                                                     std::uint32_t{1} << axis_, run.out[0]);
   }
   OpFacts facts() const noexcept override { return {.has_gradient = false}; }
   bool operator==(const ArgExtreme&) const = default;

@@ -8,6 +8,7 @@
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/elementwise.h"
 #include "plimsoll/ops/execute.h"
+#include "plimsoll/ops/launch.h"
 #include "plimsoll/ops/reduce.h"
 
 namespace plimsoll {
@@ -37,6 +38,15 @@ class Reduce final : public OpOf<Reduce> {
     out.add(reduced_shape(in.shape(0), axes_, keep_dims_), in.dtype(0));
   }
   void run(const OpRun& run) const noexcept override { reduce(op_, run.in[0], axes_, run.out[0]); }
+  bool launch(KernelQueue& queue, const OpRun& run) const noexcept override {
+    if (run.in[0].dtype() != f32) return false;
+    const char* const name = op_ == ReduceOp::sum    ? "reduce.sum.f32"
+                             : op_ == ReduceOp::mean ? "reduce.mean.f32"
+                             : op_ == ReduceOp::max  ? "reduce.max.f32"
+                             : op_ == ReduceOp::min  ? "reduce.min.f32"
+                                                     : nullptr;
+    return name && launch_reduce(queue, name, run.in[0], axes_, run.out[0]);
+  }
   OpFacts facts() const noexcept override { return {.has_gradient = op_ != ReduceOp::any && op_ != ReduceOp::all}; }
   SavedSlots saved(SlotMask) const override {
     if (op_ == ReduceOp::sum || op_ == ReduceOp::mean) return {};

@@ -9,6 +9,7 @@
 #include "plimsoll/ops/elementwise.h"
 #include "plimsoll/ops/execute.h"
 #include "plimsoll/ops/internal/elementwise_ops.h"
+#include "plimsoll/ops/launch.h"
 #include "plimsoll/tensor/make_tensor.h"
 
 namespace plimsoll {
@@ -24,6 +25,9 @@ class Where final : public OpOf<Where> {
     out.add(broadcast_shapes(in.shape(0), broadcast_shapes(in.shape(1), in.shape(2), "where"), "where"), in.dtype(1));
   }
   void run(const OpRun& run) const noexcept override { select(run.in[0], run.in[1], run.in[2], run.out[0]); }
+  bool launch(KernelQueue& queue, const OpRun& run) const noexcept override {
+    return launch_select(queue, run.in[0], run.in[1], run.in[2], run.out[0]);
+  }
   SavedSlots saved(SlotMask) const override { return {.inputs = slot(0)}; }
   void gradient(GradientContext& c) const override {
     const Tensor zero = zeros_like(c.grad());
@@ -43,6 +47,9 @@ class Cast final : public OpOf<Cast> {
   const char* name() const noexcept override { return "cast"; }
   void infer(const Specs& in, SpecList& out) const override { out.add(in.shape(0), dtype_); }
   void run(const OpRun& run) const noexcept override { copy(run.in[0], run.out[0]); }
+  bool launch(KernelQueue& queue, const OpRun& run) const noexcept override {
+    return launch_cast(queue, run.in[0], run.out[0]);
+  }
   void gradient(GradientContext& c) const override { c.give(0, c.grad().cast(c.input_dtype(0))); }
   bool operator==(const Cast&) const = default;
 
@@ -61,6 +68,9 @@ class BroadcastTo final : public OpOf<BroadcastTo> {
     out.add(shape_, in.dtype(0));
   }
   void run(const OpRun& run) const noexcept override { copy(run.in[0], run.out[0]); }
+  bool launch(KernelQueue& queue, const OpRun& run) const noexcept override {
+    return launch_broadcast(queue, run.in[0], run.out[0]);
+  }
   void gradient(GradientContext& c) const override { c.give(0, sum_to(c.grad(), c.input_shape(0))); }
   bool operator==(const BroadcastTo&) const = default;
 

@@ -8,6 +8,7 @@
 #include "plimsoll/ops/elementwise.h"
 #include "plimsoll/ops/execute.h"
 #include "plimsoll/ops/internal/axis_split.h"
+#include "plimsoll/ops/launch.h"
 #include "plimsoll/ops/reduced_shape.h"
 #include "plimsoll/ops/scratch.h"
 #include "plimsoll/tensor/make_tensor.h"
@@ -23,6 +24,14 @@ class SoftmaxGradient final : public OpOf<SoftmaxGradient> {
   void infer(const Specs& in, SpecList& out) const override { out.add(in.shape(1), in.dtype(1)); }
   void run(const OpRun& run) const noexcept override {
     (log_ ? log_softmax_grad : softmax_grad)(run.in[0], run.in[1], run.out[0]);
+  }
+  bool launch(KernelQueue& queue, const OpRun& run) const noexcept override {
+    const std::int64_t columns = run.out[0].shape().back();
+    const std::int64_t rows = columns == 0 ? 0 : static_cast<std::int64_t>(run.out[0].size()) / columns;
+    KernelCall call("softmax_grad");
+    call.out(run.out[0].bytes()).in(run.in[0].bytes()).in(run.in[1].bytes());
+    call.integer(rows).integer(columns).integer(log_).items(static_cast<std::size_t>(rows));
+    return run.out[0].dtype() == f32 && queue.run(call);
   }
   SavedSlots saved(SlotMask wanted) const override {
     return {.inputs = wanted & slot(0) ? slot(0) | slot(1) : slot(0)};
@@ -66,6 +75,14 @@ class Softmax final : public OpOf<Softmax> {
     split.move_last(x, lanes);
     kernel(lanes, lanes);
     split.move_back(lanes, run.out[0]);
+  }
+  bool launch(KernelQueue& queue, const OpRun& run) const noexcept override {
+    if (run.out[0].dtype() != f32 || axis_ + 1 != run.out[0].rank()) return false;
+    const std::int64_t columns = run.out[0].shape().back();
+    const std::int64_t rows = columns == 0 ? 0 : static_cast<std::int64_t>(run.out[0].size()) / columns;
+    KernelCall call("softmax");
+    call.out(run.out[0].bytes()).in(run.in[0].bytes()).integer(rows).integer(columns).integer(log_);
+    return queue.run(call.items(static_cast<std::size_t>(rows)));
   }
   SavedSlots saved(SlotMask) const override { return {.outputs = slot(0)}; }
   void gradient(GradientContext& c) const override {

@@ -2,6 +2,7 @@
 #include "plimsoll/ops/elementwise.h"
 #include "plimsoll/ops/execute.h"
 #include "plimsoll/ops/internal/elementwise_ops.h"
+#include "plimsoll/ops/launch.h"
 
 namespace plimsoll {
 
@@ -12,6 +13,10 @@ void Unary::infer(const Specs& in, SpecList& out) const {
 }
 
 void Unary::run(const OpRun& run) const noexcept { unary(op_, run.in[0], run.out[0]); }
+
+bool Unary::launch(KernelQueue& queue, const OpRun& run) const noexcept {
+  return launch_unary(queue, op_name(op_), run.in[0], run.out[0]);
+}
 
 namespace {
 

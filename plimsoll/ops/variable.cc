@@ -57,14 +57,14 @@ std::shared_ptr<GraphVariables> graph_for(const Tensor& value) {
   return std::static_pointer_cast<GraphVariables>(tracer_for(operands));
 }
 
-// The bytes of `value` to share; a copy when they are part of a larger buffer or of the program's own memory.
+// The bytes of `value` to share; a copy when they are part of a larger buffer or of memory that the program may write.
 StorageRef shareable(const Tensor& value, const char* where) {
   TensorRecord* record = value.record();
   Storage* storage = record ? record->storage.load(std::memory_order_acquire) : nullptr;
   if (!storage) refuse_disposed(value, where, "value");
   storage->keep_resident();  // A variable is not dropped.
-  if (record->offset == 0 && storage->bytes() == value.nbytes() && !storage->is_wrapped())
-    return StorageRef::share(storage);
+  const bool is_programs = storage->is_wrapped() && storage->is_written_outside();
+  if (record->offset == 0 && storage->bytes() == value.nbytes() && !is_programs) return StorageRef::share(storage);
   const Origin origin{.op = "variable", .category = Category::kParameters};
   StorageRef own = Storage::take(storage->device(), value.nbytes(), block_label(origin, value.shape(), value.dtype()));
   copy_on(storage->device(), value.view(), TensorView(own->resident(), 0, value.dtype(), value.shape()));
@@ -191,7 +191,7 @@ void Variable::State::require_fitting(const Tensor& value, const char* where) co
 // Makes sure that the bytes may be written in place.
 void Variable::State::own_bytes(const char* where) {
   Storage& held = storage(where);
-  if (held.references() == 1 && !held.is_pinned()) {
+  if (held.references() == 1 && !held.is_pinned() && !held.is_wrapped()) {
     held.resident();
     return;
   }

@@ -30,7 +30,7 @@ struct KeyHash {
 };
 
 Key key_of(const LedgerRow& row) {
-  if (row.record) return {row.record->op, row.record->scope, row.record->site};
+  if (row.record) return {row.record->op(), row.record->scope(), row.record->site()};
   const BlockLabel* label = LedgerWalk::label_of(*row.storage);
   return label ? Key{label->op, label->scope, label->site} : Key{"buffer", "", 0};
 }

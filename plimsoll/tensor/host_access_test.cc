@@ -108,7 +108,7 @@ class AddOne final : public OpOf<AddOne> {
     for (std::size_t i = 0; i < run.in[0].size(); ++i) run.out[0].data<float>()[i] = scratch[i];
   }
   void check(std::span<const ConstTensorView> in) const override {
-    if (in[0].data<float>()[0] < 0) throw InvalidArgument("add_one: negative");
+    if (in[1].data<std::int32_t>()[0] < 0) throw InvalidArgument("add_one: negative");
   }
 };
 
@@ -144,13 +144,16 @@ TEST_P(HostAccess, WhatOpsNeedIsTakenBefore) {
   EXPECT_EQ(y.at<float>({16383}), 16384);
 }
 
-TEST_P(HostAccess, ChecksReadTheOperands) {
-  const Tensor x = counted(2);
-  const ConstTensorView in[] = {x.view()};
+TEST_P(HostAccess, ChecksReadIntegers) {
+  const Tensor x = counted(2), index = make_tensor({.op = "test"}, {1}, i32, device_);
+  HostWrite(index).data<std::int32_t>()[0] = 0;
+  const ConstTensorView in[] = {x.view(), index.view()};
   const TensorView out[] = {writable(x)};
   HostRun there;
+  device_.backend().reset_counters();
   EXPECT_NO_THROW(there.check(device_, AddOne(), {in, out, {}}));
-  HostWrite(x).data<float>()[0] = -1;
+  EXPECT_EQ(counters().bytes_out, GetParam() ? sizeof(std::int32_t) : 0);
+  HostWrite(index).data<std::int32_t>()[0] = -1;
   EXPECT_THROW(there.check(device_, AddOne(), {in, out, {}}), InvalidArgument);
 }
 

@@ -43,15 +43,15 @@ LiveTensor describe_row(const LedgerRow& row) {
   const TensorRecord* record = row.record;
   if (!record) return describe_buffer(row);
   return {.id = record->id,
-          .name = record->name ? record->name : "",
-          .op = record->op,
-          .scope = record->scope,
-          .shape = record->shape,
+          .name = record->name() ? record->name() : "",
+          .op = record->op(),
+          .scope = record->scope(),
+          .shape = record->shape(),
           .dtype = record->dtype,
           .bytes = row.bytes,
           .category = category_name(record->category),
           .step = record->step,
-          .site = site_text(record->site)};
+          .site = site_text(record->site())};
 }
 
 std::string row_text(const LiveTensor& row) {

@@ -10,6 +10,7 @@
 #include "plimsoll/device/start_hook.h"
 #include "plimsoll/memory/trace/trace_recorder.h"
 #include "plimsoll/observe/live/live_view.h"
+#include "plimsoll/tensor/map_storage.h"
 #include "plimsoll/tensor/scope_list.h"
 #include "plimsoll/tensor/tensor_thread.h"
 #include "plimsoll/tensor/trace_names.h"
@@ -18,7 +19,7 @@ namespace plimsoll {
 
 namespace {
 
-[[maybe_unused]] const bool hook_is_set = (set_trace_begin_hook(tell_trace_all_names), true);
+[[maybe_unused]] const bool names_are_traced = (set_trace_begin_hook(tell_trace_all_names), true);
 [[maybe_unused]] const bool live_is_offered = (set_runtime_start_hook(start_live_view_from_environment), true);
 
 inline BlockLabel label_of(const ThreadContext& context, const Origin& origin, const Shape& shape, DType dtype) {
@@ -37,25 +38,31 @@ inline BlockLabel label_of(const ThreadContext& context, const Origin& origin, c
   return label;
 }
 
+// What a record refers to, got ready before the gate.
+struct Made {
+  const SharedShape* shape;
+  std::uint32_t provenance;
+
+  Made(TensorThread& counts, const ThreadContext& context, const char* op, const Shape& of_shape)
+      : shape(counts.share(of_shape)), provenance(counts.number_of({op, context.name_scope, context.site})) {}
+};
+
 // Inside the gate: the spare record becomes a tensor on these bytes.
 inline void begin_record(TensorRecord& record, TensorThread& counts, const ThreadContext& context, Storage* storage,
-                         std::size_t offset, const Shape& shape, DType dtype, const Origin& origin,
+                         std::size_t offset, const Made& made, DType dtype, Category category,
                          std::uint8_t flags) noexcept {
   counts.pop_record();
   record.references.store(TensorRecord::kStrong + TensorRecord::kWeak, std::memory_order_relaxed);
   record.storage.store(storage, std::memory_order_relaxed);
   record.offset = offset;
-  record.shape = shape;
+  record.details = made.shape;
+  record.provenance = made.provenance;
   record.id = counts.next_id();
-  record.name = nullptr;
-  record.op = origin.op;
-  record.scope = context.name_scope;
   record.owner.store(nullptr, std::memory_order_relaxed);
   record.step = context.step;
-  record.site = context.site;
   record.era = TensorRecord::newest_era.load(std::memory_order_relaxed);
   record.dtype = dtype;
-  record.category = origin.category;
+  record.category = category;
   record.flags.store(static_cast<std::uint8_t>(TensorRecord::kLive | flags), std::memory_order_relaxed);
   counts.count(counts.tensors, 1);
 }
@@ -73,9 +80,10 @@ Tensor make_tensor_on(StorageRef storage, std::size_t offset, const Shape& shape
   const ThreadContext& context = ThreadContext::current();
   if (context.scope) context.scope->make_room();  // May put back records: so it comes before one is chosen.
   TensorRecord* const record = counts.spare_record();
+  const Made made(counts, context, origin.op, shape);
   {
     const EnterThread inside(thread);
-    begin_record(*record, counts, context, storage.release(), offset, shape, dtype, origin, flags);
+    begin_record(*record, counts, context, storage.release(), offset, made, dtype, origin.category, flags);
   }
   if (context.scope) context.scope->track(record);
   return Tensor::adopt(record);
@@ -96,19 +104,27 @@ class TensorMaker {
       if (context.scope) context.scope->make_room();
       storage = counts.spare_storage();
       record = counts.spare_record();
+      const Made made(counts, context, origin.op, shape);
+      const EnterThread inside(thread);
+      storage->begin(counts, device, chunk, bytes);
+      begin_record(*record, counts, context, storage, 0, made, dtype, origin.category, 0);
     } catch (...) {
       if (chunk) device.arena().give(chunk);
       throw;
     }
-    {
-      const EnterThread inside(thread);
-      storage->begin(counts, device, chunk, bytes);
-      begin_record(*record, counts, context, storage, 0, shape, dtype, origin, 0);
-    }
     if (context.scope) context.scope->track(record);
     return Tensor::adopt(record);
   }
+  static void make_unchanging(Storage& storage) noexcept {
+    storage.written_outside_.store(false, std::memory_order_relaxed);
+  }
 };
+
+StorageRef wrap_unchanging(Device& device, void* memory, std::size_t bytes, std::function<void(void*)> deleter) {
+  StorageRef storage = Storage::wrap(device, memory, bytes, std::move(deleter));
+  TensorMaker::make_unchanging(*storage);
+  return storage;
+}
 
 Tensor make_tensor(const Origin& origin, const Shape& shape, DType dtype, Device& device) {
   return TensorMaker::make(origin, shape, dtype, device);
@@ -127,13 +143,28 @@ void set_name(const Tensor& tensor, std::string_view name) {
   auto copy = std::make_unique<char[]>(name.size() + 1);
   std::memcpy(copy.get(), name.data(), name.size());
   copy[name.size()] = 0;
+  TensorRecord& record = *tensor.record();
+  auto named = record.has(TensorRecord::kNamed) ? nullptr : std::make_unique<NamedShape>();
+  if (named) {
+    named->shape = record.shape();
+    named->shared = record.details;
+  }
   ThreadMemory& thread = ThreadMemory::current();
   TensorThread& counts = TensorThread::of(thread);
   {
     const EnterThread inside(thread);
-    drop_name(*tensor.record(), counts);
-    tensor.record()->name = copy.release();
-    counts.count(counts.beside, static_cast<std::int64_t>(name.size() + 1));
+    auto bytes = static_cast<std::int64_t>(name.size() + 1);
+    if (named) {
+      bytes += static_cast<std::int64_t>(sizeof(NamedShape));
+      named->name = copy.release();
+      record.details = named.release();
+      record.set(TensorRecord::kNamed);
+    } else {
+      char*& text = const_cast<NamedShape*>(static_cast<const NamedShape*>(record.details))->name;
+      bytes -= static_cast<std::int64_t>(std::strlen(text) + 1);
+      delete[] std::exchange(text, copy.release());
+    }
+    counts.count(counts.beside, bytes);
   }
   tell_trace_name(tensor);
 }
@@ -142,7 +173,7 @@ TensorView writable(const Tensor& tensor) {
   const TensorRecord& record = *tensor.record();
   Storage& storage = *record.storage.load(std::memory_order_acquire);
   storage.note_write();  // Its recipe, if it has one, does not make what will be there.
-  return {storage.resident(), record.offset, record.dtype, record.shape};
+  return {storage.resident(), record.offset, record.dtype, record.shape()};
 }
 
 Device& current_device() { return Runtime::instance().device(""); }
@@ -175,7 +206,7 @@ void refuse_disposed(const Tensor& tensor, std::string_view where, std::string_v
   throw Disposed(
       fmt::format("{}: {} is disposed: tensor{} of shape {}, made by {}; keep() it, return it from its tidy, or "
                   "dispose of it later",
-                  where, argument, name, tensor.shape().to_string(), tensor.record()->op));
+                  where, argument, name, tensor.shape().to_string(), tensor.record()->op()));
 }
 
 }  // namespace plimsoll

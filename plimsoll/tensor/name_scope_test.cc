@@ -29,7 +29,7 @@ TEST(NameScope, JoinsNamesInsideOfEachOther) {
 TEST(NameScope, IsWrittenInWhatIsMadeInside) {
   const NameScope scope("encoder");
   const Tensor x = some();
-  EXPECT_STREQ(x.record()->scope, "encoder");
+  EXPECT_STREQ(x.record()->scope(), "encoder");
 }
 
 TEST(NameScope, AcceptsAPath) {
@@ -52,7 +52,7 @@ TEST(NameScope, BelongsToItsThread) {
 
 TEST(NameScope, ComesWithANamedTidy) {
   const Tensor x = tidy("step", [] { return some(); });
-  EXPECT_STREQ(x.record()->scope, "step");
+  EXPECT_STREQ(x.record()->scope(), "step");
   EXPECT_EQ(NameScope::current(), "");
   EXPECT_THROW(tidy("", [] {}), InvalidArgument);
 }

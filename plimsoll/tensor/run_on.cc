@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
 #include "plimsoll/base/log.h"
@@ -29,23 +30,39 @@ std::size_t staging_bytes(const OpRun& run) {
 }
 
 // The same operands where the host reaches them.
+// Few of them take no memory of the heap, which may not be had any more where a step must not fail.
 struct HereViews {
-  std::vector<ConstTensorView> in;
-  std::vector<TensorView> out;
-  std::span<std::byte> scratch;
+  explicit HereViews(const OpRun& run) {
+    if (run.in.size() > kFew) many_in_.resize(run.in.size());
+    if (run.out.size() > kFew) many_out_.resize(run.out.size());
+    in = run.in.size() > kFew ? std::span(many_in_) : std::span(few_in_).first(run.in.size());
+    out = run.out.size() > kFew ? std::span(many_out_) : std::span(few_out_).first(run.out.size());
+  }
   OpRun run() const { return {in, out, scratch}; }
+
+  std::span<ConstTensorView> in;
+  std::span<TensorView> out;
+  std::span<std::byte> scratch;
+
+ private:
+  static constexpr std::size_t kFew = 8;
+  std::array<ConstTensorView, kFew> few_in_;
+  std::array<TensorView, kFew> few_out_;
+  std::vector<ConstTensorView> many_in_;
+  std::vector<TensorView> many_out_;
 };
 
-HereViews reached(Device& device, const OpRun& run) {
+void reach(Device& device, const OpRun& run, HereViews& here) {
   const DeviceBackend& backend = device.backend();
-  HereViews here;
-  for (const ConstTensorView& in : run.in)
-    here.in.emplace_back(in.base() ? backend.host_address(in.base()) : nullptr, in.offset(), in.dtype(), in.shape());
-  for (const TensorView& out : run.out)
-    here.out.emplace_back(out.base() ? backend.host_address(out.base()) : nullptr, out.offset(), out.dtype(),
-                          out.shape());
+  for (std::size_t i = 0; i < run.in.size(); ++i) {
+    const ConstTensorView& in = run.in[i];
+    here.in[i] = {in.base() ? backend.host_address(in.base()) : nullptr, in.offset(), in.dtype(), in.shape()};
+  }
+  for (std::size_t i = 0; i < run.out.size(); ++i) {
+    const TensorView& out = run.out[i];
+    here.out[i] = {out.base() ? backend.host_address(out.base()) : nullptr, out.offset(), out.dtype(), out.shape()};
+  }
   if (!run.scratch.empty()) here.scratch = {backend.host_address(run.scratch.data()), run.scratch.size()};
-  return here;
 }
 
 // Answers instead of running.
@@ -80,21 +97,32 @@ void HostRun::take() {
 void HostRun::run(Device& device, const Op& op, const OpRun& run) {
   if (device.is_host()) return op.run(run);
   if (KernelQueue* const queue = device.backend().kernels(); queue && op.launch(*queue, run)) return;
-  if (device.backend().is_reachable()) return op.run(reached(device, run).run());
-  fall_back(device, op, run);
+  if (!device.backend().is_reachable()) return fall_back(device, op, run);
+  HereViews here(run);
+  reach(device, run, here);
+  op.run(here.run());
 }
 
 void HostRun::check(Device& device, const Op& op, const OpRun& run) {
   if (device.is_host()) return op.check(run.in);
-  if (device.backend().is_reachable()) return op.check(reached(device, run).in);
+  if (device.backend().is_reachable()) {
+    HereViews here(run);
+    reach(device, run, here);
+    return op.check(here.in);
+  }
+  // Only integers are checked: labels and indices.
+  const auto is_read = [](const ConstTensorView& in) {
+    return (in.dtype() == i32 || in.dtype() == i64) && in.nbytes() > 0;
+  };
   std::size_t bytes = 0;
-  for (const ConstTensorView& in : run.in) bytes += rounded(in.nbytes());
+  for (const ConstTensorView& in : run.in) bytes += is_read(in) ? rounded(in.nbytes()) : 0;
   const StorageRef staged = bytes > 0 ? take_staging(bytes) : StorageRef();
   std::vector<ConstTensorView> here;
   auto* to = staged ? static_cast<std::byte*>(staged->base()) : nullptr;
   for (const ConstTensorView& in : run.in) {
-    if (in.nbytes() > 0) device.backend().copy_out(to, in.bytes(), in.nbytes());
-    here.emplace_back(to, std::size_t{0}, in.dtype(), in.shape());
+    here.emplace_back(is_read(in) ? to : nullptr, std::size_t{0}, in.dtype(), in.shape());
+    if (!is_read(in)) continue;
+    device.backend().copy_out(to, in.bytes(), in.nbytes());
     to += rounded(in.nbytes());
   }
   op.check(here);
@@ -109,17 +137,19 @@ void HostRun::fall_back(Device& device, const Op& op, const OpRun& run) {
   StorageRef own;
   if (!staged_ || staged_->bytes() < staging_bytes(run)) own = take_staging(std::max(staging_bytes(run), kAlignment));
   auto* to = static_cast<std::byte*>((own ? own : staged_)->base());
-  HereViews here;
-  for (const ConstTensorView& in : run.in) {
+  HereViews here(run);
+  for (std::size_t i = 0; i < run.in.size(); ++i) {
+    const ConstTensorView& in = run.in[i];
     if (in.nbytes() > 0) backend.copy_out(to, in.bytes(), in.nbytes());
-    here.in.emplace_back(to, std::size_t{0}, in.dtype(), in.shape());
+    here.in[i] = {to, 0, in.dtype(), in.shape()};
     to += rounded(in.nbytes());
   }
-  for (const TensorView& out : run.out) {
+  for (std::size_t i = 0; i < run.out.size(); ++i) {
+    const TensorView& out = run.out[i];
     const std::size_t same = out.nbytes() > 0 ? same_input(run, out) : run.in.size();
     std::byte* const at = same < run.in.size() ? const_cast<std::byte*>(here.in[same].bytes()) : to;
     if (same == run.in.size()) to += rounded(out.nbytes());
-    here.out.emplace_back(at, std::size_t{0}, out.dtype(), out.shape());
+    here.out[i] = {at, 0, out.dtype(), out.shape()};
   }
   here.scratch = {to, run.scratch.size()};
   op.run(here.run());

@@ -24,7 +24,7 @@ class PLIMSOLL_API HostRun {
   void give_back() noexcept { staged_ = {}; }
   // After prepare() and take() it throws only when the device fails (Error).
   void run(Device& device, const Op& op, const OpRun& run);
-  // Calls op.check() on operands that the host can read.
+  // Calls op.check() with those operands that checks look at, integers, where the host can read them.
   void check(Device& device, const Op& op, const OpRun& run);
   std::size_t bytes() const noexcept { return bytes_; }
 

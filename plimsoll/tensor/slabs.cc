@@ -63,11 +63,32 @@ std::size_t Slabs::trim() {
       records.take_out(records.spare);
       storages.take_out(storages.spare);
       for_each_thread([](TensorThread& thread) { thread.take_out_spares(); });
+      sweep_shapes(stopped);
     }
     bytes = records.release_counted() + storages.release_counted();  // Nobody can find them any more.
   }
   uncount_overhead(bytes);
   return bytes;
+}
+
+// Records that end later than their tensor keep their shape, too.
+void Slabs::sweep_shapes(const StopThreads& stopped) {
+  ShapeTable& table = ShapeTable::instance();
+  const std::lock_guard lock(table.mutex);
+  records.for_each([](const TensorRecord& record) {
+    if (record.references.load(std::memory_order_relaxed) == 0) return;
+    const bool named = record.has(TensorRecord::kNamed);
+    (named ? static_cast<const NamedShape*>(record.details)->shared : record.details)->is_used = true;
+  });
+  for (const ThreadMemory* thread : stopped)
+    if (thread->tensors) static_cast<const TensorThread*>(thread->tensors)->mark_shapes();
+  table.forget_unused();
+}
+
+void Slabs::forget_unused_shapes() {
+  const std::lock_guard lock(mutex);
+  const StopThreads stopped;
+  sweep_shapes(stopped);
 }
 
 std::size_t Slabs::bytes() {

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "plimsoll/base/bytes.h"
+#include "plimsoll/memory/thread_memory.h"
 #include "plimsoll/tensor/storage.h"
 #include "plimsoll/tensor/tensor_record.h"
 
@@ -159,10 +160,12 @@ struct Slabs {
     }
   }
 
-  std::size_t trim();  // Returns the bytes given back.
+  std::size_t trim();           // Returns the bytes given back.
+  void forget_unused_shapes();  // Those of the ShapeTable that no record refers to.
   std::size_t bytes();
 
  private:
+  void sweep_shapes(const StopThreads& stopped);  // Requires the lock.
   static void count_overhead(std::size_t bytes);
   static void uncount_overhead(std::size_t bytes) noexcept;
 };

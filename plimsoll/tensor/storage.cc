@@ -75,6 +75,7 @@ StorageRef Storage::wrap(Device& device, void* memory, std::size_t bytes, std::f
   made->base_ = memory;
   made->external_->memory = memory;
   made->external_->deleter = std::move(deleter);
+  made->written_outside_.store(true, std::memory_order_relaxed);
   return StorageRef::adopt(made);
 }
 

@@ -36,7 +36,9 @@
 
 namespace plimsoll {
 
+namespace internal {
 struct Meter;
+}  // namespace internal
 class TaskLoop;
 class TaskState;
 template <class T>

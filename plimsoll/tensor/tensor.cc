@@ -15,7 +15,7 @@ OpObserver::~OpObserver() = default;
 
 const Shape& Tensor::shape() const noexcept {
   static const Shape kUnset;
-  return record_ ? record_->shape : kUnset;
+  return record_ ? record_->shape() : kUnset;
 }
 
 std::string Tensor::device() const { return device_of(*this).name(); }
@@ -23,20 +23,20 @@ std::string Tensor::device() const { return device_of(*this).name(); }
 ConstTensorView Tensor::view() const {
   Storage* storage = record_ ? record_->storage.load(std::memory_order_acquire) : nullptr;
   if (!storage) refuse_disposed(*this, "reading a tensor", "it");
-  return {storage->resident(), record_->offset, record_->dtype, record_->shape};
+  return {storage->resident(), record_->offset, record_->dtype, record_->shape()};
 }
 
 ConstTensorView Tensor::view(BytesLock& lock) const {
   Storage* storage = record_ ? record_->storage.load(std::memory_order_acquire) : nullptr;
   if (!storage) refuse_disposed(*this, "reading a tensor", "it");
   lock.hold(*storage);
-  return {storage->base(), record_->offset, record_->dtype, record_->shape};
+  return {storage->base(), record_->offset, record_->dtype, record_->shape()};
 }
 
 ConstTensorView Tensor::host_view(HostBytes& bytes) const {
   Storage* storage = record_ ? record_->storage.load(std::memory_order_acquire) : nullptr;
   if (!storage) refuse_disposed(*this, "reading a tensor", "it");
-  return {bytes.hold(*storage, record_->offset, nbytes()), 0, record_->dtype, record_->shape};
+  return {bytes.hold(*storage, record_->offset, nbytes()), 0, record_->dtype, record_->shape()};
 }
 
 ConstTensorView Tensor::element_view(const std::int64_t* index, std::size_t count, HostBytes& bytes) const {

@@ -65,10 +65,10 @@ class PLIMSOLL_API Tensor {
   // What it is. These stay readable after dispose().
   const Shape& shape() const noexcept;
   std::size_t rank() const noexcept { return shape().rank(); }
-  std::size_t size() const { return record_ ? record_->shape.size() : 0; }  // Elements. Throws when a size is unknown.
+  std::size_t size() const { return record_ ? record_->shape().size() : 0; }  // Elements. Throws if a size is unknown.
   DType dtype() const noexcept { return record_ ? record_->dtype : f32; }
   std::size_t nbytes() const { return size() * size_of(dtype()); }
-  std::string name() const { return record_ && record_->name ? record_->name : ""; }
+  std::string name() const { return record_ && record_->name() ? record_->name() : ""; }
   std::uint64_t id() const noexcept { return record_ ? record_->id : 0; }
   std::string device() const;  // "CPU:0". Throws Disposed.
   bool is_empty_handle() const noexcept { return record_ == nullptr; }

@@ -58,7 +58,7 @@ TEST(TensorPool, LendsWhatCanBeWritten) {
   values[4] = 2.5;
   EXPECT_EQ(lease.tensor().at<double>({1, 1}), 2.5);
   EXPECT_EQ(lease.tensor().shape(), (Shape{2, 3}));
-  EXPECT_EQ(lease.tensor().record()->op, std::string("pool"));
+  EXPECT_EQ(lease.tensor().record()->op(), std::string("pool"));
   EXPECT_THROW(lease.data<float>(), InvalidArgument);
 }
 

@@ -24,7 +24,7 @@ Storage* end_unshared(TensorRecord& record, TensorThread& counts) noexcept {
 }  // namespace
 
 void TensorRecord::drop(std::uint64_t before) noexcept {
-  if (before >= 2 * kWeak || name) [[unlikely]]
+  if (before >= 2 * kWeak || has(kNamed)) [[unlikely]]
     return drop_watched();
   ThreadMemory& thread = ThreadMemory::current();
   TensorThread& counts = TensorThread::of(thread);

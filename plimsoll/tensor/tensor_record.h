@@ -4,6 +4,8 @@
 // ledger may look at any of them; a thread makes and drops them inside its gate (thread_memory.h).
 // Strong references (handles) and weak ones (scopes) are counted in one word: the tensor ends with the last strong
 // reference, the record with the last of both. All strong references together hold one weak one.
+// A record is one cache line; with its storage a tensor takes 120 bytes. Shapes are kept once for all tensors that have
+// them (shape_table.h), and so is where tensors were made (provenance.h).
 #pragma once
 
 #include <atomic>
@@ -13,13 +15,15 @@
 #include "plimsoll/base/dtype.h"
 #include "plimsoll/base/shape.h"
 #include "plimsoll/memory/label.h"
+#include "plimsoll/tensor/provenance.h"
+#include "plimsoll/tensor/shape_table.h"
 #include "plimsoll/tensor/storage.h"
 
 namespace plimsoll {
 
 class ScopeList;
 
-struct TensorRecord {
+struct alignas(64) TensorRecord {
   static constexpr std::uint64_t kStrong = 1;
   static constexpr std::uint64_t kWeak = std::uint64_t{1} << 32;
   static constexpr std::uint32_t kStrongMask = UINT32_MAX;
@@ -31,30 +35,34 @@ struct TensorRecord {
     kView = 8,        // Made on the bytes of another tensor.
     kVariable = 16,   // Belongs to a Variable.
     kTrainable = 32,  // Tapes watch it by themselves.
-    kReference = 64   // Stands for its variable: a graph that takes it up reads the variable, not this value.
+    kReference = 64,  // Stands for its variable: a graph that takes it up reads the variable, not this value.
+    kNamed = 128      // `details` is its own, a NamedShape.
   };
 
   std::atomic<std::uint64_t> references{0};
   std::atomic<Storage*> storage{nullptr};  // One reference; nullptr when disposed.
   std::size_t offset = 0;                  // Of the first element, in bytes.
-  std::uint64_t id = 0;                    // Of the value, for gradients: snapshots of one variable have the same.
   union {
-    TensorRecord* next = nullptr;  // Among the spare ones.
-    char* name;                    // Of one that is not spare: owned, or nullptr.
+    std::uint64_t id = 0;  // Of the value, for gradients: snapshots of one variable have the same.
+    TensorRecord* next;    // Among the spare ones.
   };
   std::atomic<ScopeList*> owner{nullptr};  // Written by the scope's thread at any time; for comparing only.
-  [[no_unique_address]] Shape shape;       // The small members that follow lie in its last 8 bytes.
+  const SharedShape* details = nullptr;    // nullptr only before its first use.
+  std::uint32_t provenance = 0;
+  std::uint32_t step = 0;
+  std::uint32_t era = 0;  // newest_era when it was made.
   DType dtype = f32;
   Category category = Category::kOther;
   std::atomic<std::uint8_t> flags{0};
-  std::uint32_t era = 0;   // newest_era when it was made.
-  const char* op = "";     // Text that lives as long as the program.
-  const char* scope = "";  // The same.
-  std::uint32_t step = 0;
-  std::uint32_t site = 0;
 
   // Begun by each LeakCheck, while all threads stand at their gates.
   static inline std::atomic<std::uint32_t> newest_era{0};
+
+  const Shape& shape() const noexcept { return details->shape; }  // Valid as long as the record.
+  const char* name() const noexcept { return has(kNamed) ? static_cast<const NamedShape*>(details)->name : nullptr; }
+  const char* op() const noexcept { return Provenance::of(provenance).op; }
+  const char* scope() const noexcept { return Provenance::of(provenance).scope; }
+  std::uint32_t site() const noexcept { return Provenance::of(provenance).site; }
 
   bool has(Flag flag) const noexcept { return (flags.load(std::memory_order_relaxed) & flag) != 0; }
   void set(Flag flag) noexcept { flags.fetch_or(flag, std::memory_order_relaxed); }
@@ -77,6 +85,6 @@ struct TensorRecord {
   PLIMSOLL_API void drop(std::uint64_t before) noexcept;  // The last strong reference went.
   void drop_watched() noexcept;
 };
-static_assert(sizeof(TensorRecord) == 136);
+static_assert(sizeof(TensorRecord) == 64);
 
 }  // namespace plimsoll

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "plimsoll/device/runtime.h"
+#include "plimsoll/tensor/evict/recipe.h"
 #include "plimsoll/tensor/memory_info.h"
 #include "plimsoll/tensor/slabs.h"
 #include "plimsoll/tensor/thread_context.h"
@@ -25,7 +26,8 @@ std::size_t other_bytes() {
     const auto& counts = *static_cast<const TensorThread*>(thread.tensors);
     total += static_cast<std::int64_t>(sizeof(TensorThread)) + counts.beside.load(std::memory_order_relaxed);
   });
-  return static_cast<std::size_t>(std::max<std::int64_t>(total, 0));
+  return static_cast<std::size_t>(std::max<std::int64_t>(total, 0)) + ShapeTable::instance().num_bytes() +
+         Provenance::num_bytes();
 }
 
 }  // namespace
@@ -106,7 +108,8 @@ MemoryInfo memory() {
     dropped += counts.dropped.load(std::memory_order_relaxed);
   });
   const auto size = [](std::int64_t value) { return static_cast<std::size_t>(value < 0 ? 0 : value); };
-  return {size(tensors), size(buffers), size(bytes), size(dropped), 0};
+  const std::int64_t spilled = evict::StorageAccess::spilled_bytes();
+  return {size(tensors), size(buffers), size(bytes), size(dropped - spilled), size(spilled)};
 }
 
 }  // namespace plimsoll

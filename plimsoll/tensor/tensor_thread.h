@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <cstring>
@@ -66,6 +67,29 @@ class TensorThread {
       give_surplus();
   }
 
+  // What a new record is to refer to. Call it last before the gate: what it names stays only until the next call.
+  // Throws std::bad_alloc.
+  const SharedShape* share(const Shape& shape) {
+    std::size_t hash = shape.rank();
+    for (const std::int64_t size : shape) hash = hash * 31 + static_cast<std::size_t>(size);
+    const SharedShape*& place = shapes_[hash * 0x9E3779B97F4A7C15u >> (64 - kPlaceBits)];
+    if (!place || !(place->shape == shape)) [[unlikely]]
+      ShapeTable::instance().find(shape, place);
+    return place;
+  }
+  std::uint32_t number_of(const Provenance& made) {
+    const std::size_t hash = reinterpret_cast<std::uintptr_t>(made.op) +
+                             31 * reinterpret_cast<std::uintptr_t>(made.scope) + 961 * std::size_t{made.site};
+    Numbered& place = provenances_[hash * 0x9E3779B97F4A7C15u >> (64 - kPlaceBits)];
+    if (!(place.made == made)) [[unlikely]]
+      place = {made, Provenance::number_of(made)};
+    return place.number;
+  }
+  void mark_shapes() const noexcept {  // With the lock of the table, for a sweep.
+    for (const SharedShape* shape : shapes_)
+      if (shape) shape->is_used = true;
+  }
+
   // For Slabs::trim(), while this thread is stopped. The first of each list stays: spare_record() may have named it.
   void count_spares() const noexcept;
   void take_out_spares() noexcept;
@@ -86,10 +110,15 @@ class TensorThread {
   std::atomic<std::int64_t> tensors{0}, buffers{0}, bytes{0};
   std::atomic<std::int64_t> dropped{0};  // Bytes of dropped storages.
   std::atomic<std::int64_t> beside{0};   // Bytes of names and of what only few storages have.
-  std::int64_t most_bytes = 0;           // Of `bytes`, for profiles of this thread, which begin it anew.
+  std::int64_t most_bytes = 0;           // Of `bytes`, for profiles of this thread, which reset it.
 
  private:
   static constexpr std::uint32_t kMostSpare = 16384;  // A thread keeps up to so many.
+  static constexpr int kPlaceBits = 6;
+  struct Numbered {
+    Provenance made;
+    std::uint32_t number = 0;
+  };
 
   static TensorThread& attach(ThreadMemory& thread);
   void fetch_records();
@@ -105,13 +134,26 @@ class TensorThread {
   Storage* storages_ = nullptr;
   std::uint32_t num_records_ = 0, num_storages_ = 0;  // Too high after a trim, which leaves them to their thread.
   std::uint64_t next_id_ = 0, last_id_ = 0;
+  std::array<const SharedShape*, 1 << kPlaceBits> shapes_{};  // Used last, by hash; written under the table's lock.
+  std::array<Numbered, 1 << kPlaceBits> provenances_{};
 };
 
-// Inside the gate: a record that is not spare loses its name.
+// Counts bytes that a layer above keeps beside tensors, such as nodes of tapes and graphs, in memory_overhead(); less
+// when negative. Any thread may take back what another counted.
+inline void count_overhead(std::int64_t bytes) {
+  TensorThread& counts = TensorThread::of(ThreadMemory::current());
+  counts.count(counts.beside, bytes);
+}
+
+// Inside the gate: a record that ends loses its name.
 inline void drop_name(TensorRecord& record, TensorThread& counts) noexcept {
-  if (!record.name) return;
-  counts.count(counts.beside, -static_cast<std::int64_t>(std::strlen(record.name) + 1));
-  delete[] std::exchange(record.name, nullptr);
+  if (!record.has(TensorRecord::kNamed)) return;
+  const auto* const named = static_cast<const NamedShape*>(record.details);
+  record.clear(TensorRecord::kNamed);
+  record.details = named->shared;
+  counts.count(counts.beside, -static_cast<std::int64_t>(sizeof(NamedShape) + std::strlen(named->name) + 1));
+  delete[] named->name;
+  delete named;
 }
 
 inline void Storage::begin(TensorThread& counts, Device& device, Chunk* chunk, std::size_t bytes) noexcept {

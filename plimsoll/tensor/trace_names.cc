@@ -13,9 +13,9 @@ void tell_trace_name(const Tensor& tensor) noexcept {
   if (!trace_is_recording()) return;
   const TensorRecord& record = *tensor.record();
   const Storage* const storage = record.storage.load(std::memory_order_acquire);
-  if (record.has(TensorRecord::kView) || !storage || !storage->chunk() || !record.name) return;
+  if (record.has(TensorRecord::kView) || !storage || !storage->chunk() || !record.name()) return;
   const BlockLabel& label = storage->chunk()->label;
-  trace_named(label.id, category_name(label.category), record.name);
+  trace_named(label.id, category_name(label.category), record.name());
 }
 
 void tell_trace_all_names() {
@@ -26,9 +26,9 @@ void tell_trace_all_names() {
   };
   std::vector<Named> all;
   LedgerWalk::run([&](const LedgerRow& row) {
-    if (!row.record || !row.record->name || row.record->has(TensorRecord::kView)) return;
+    if (!row.record || !row.record->name() || row.record->has(TensorRecord::kView)) return;
     if (const BlockLabel* label = LedgerWalk::label_of(*row.storage))
-      all.push_back({label->id, label->category, row.record->name});
+      all.push_back({label->id, label->category, row.record->name()});
   });
   for (const Named& named : all) trace_named(named.block, category_name(named.category), named.name);
 }

@@ -68,20 +68,19 @@ Tensor make_symbolic_on(StorageRef storage, const SymbolicSpec& spec) {
   const ThreadContext& context = ThreadContext::current();
   if (context.scope) context.scope->make_room();
   TensorRecord* const record = counts.spare_record();
+  const std::uint32_t provenance = counts.number_of({spec.op, context.name_scope, context.site});
+  const SharedShape* const shape = counts.share(spec.shape);
   {
     const EnterThread inside(thread);
     counts.pop_record();
     record->references.store(TensorRecord::kStrong + TensorRecord::kWeak, std::memory_order_relaxed);
     record->storage.store(storage.release(), std::memory_order_relaxed);
     record->offset = 0;
-    record->shape = spec.shape;
+    record->details = shape;
+    record->provenance = provenance;
     record->id = spec.id ? spec.id : counts.next_id();
-    record->name = nullptr;
-    record->op = spec.op;
-    record->scope = context.name_scope;
     record->owner.store(nullptr, std::memory_order_relaxed);
     record->step = context.step;
-    record->site = context.site;
     record->dtype = spec.dtype;
     record->category = context.category;
     record->flags.store(static_cast<std::uint8_t>(spec.flags & ~TensorRecord::kLive), std::memory_order_relaxed);

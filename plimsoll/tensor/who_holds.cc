@@ -11,6 +11,7 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/text.h"
 #include "plimsoll/device/device.h"
+#include "plimsoll/tensor/evict/recipe_book.h"
 #include "plimsoll/tensor/holder.h"
 #include "plimsoll/tensor/ledger_text.h"
 #include "plimsoll/tensor/make_tensor.h"
@@ -93,9 +94,15 @@ class HolderSearch {
     return result_.nodes_.size() - 1;
   }
 
+  static bool is_spilled(const Storage& storage) {
+    const std::lock_guard lock(evict::RecipeBook::instance().mutex());
+    const evict::Value* const value = evict::StorageAccess::value_of(storage);
+    return value && value->is_stored() && value->is_dropped();
+  }
   static std::string buffer_detail(const Storage& storage) {
     const char* state = storage.is_wrapped()    ? ", the program's own memory"
                         : storage.is_resident() ? ""
+                        : is_spilled(storage)   ? ", spilled: loaded when it is read"
                         : storage.is_dropped()  ? ", dropped: computed again when it is read"
                                                 : ", not taken yet";
     return fmt::format("on {}{}", storage.device().name(), state);

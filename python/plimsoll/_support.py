@@ -17,6 +17,19 @@ def tensor_of_bytes(data, dtype, shape):
     return from_bytes(data, dtype, shape)
 
 
+def array_of_frame(frame):
+    """A frame or series of pandas as an array: columns of numbers and truths together are numbers."""
+    array = frame.__array__()
+    if array.dtype != object:
+        return array
+    dtypes = frame.dtypes if hasattr(frame, "columns") else [frame.dtype]
+    wrong = [name for name, dtype in zip(getattr(frame, "columns", [""]), dtypes) if getattr(dtype, "kind", "O") not in "biuf"]
+    if wrong:
+        raise TypeError(f"asarray: column {wrong[0]!r} of the frame holds no numbers ({frame[wrong[0]].dtype if hasattr(frame, 'columns') else array.dtype}); "
+                        "convert it first, such as with .astype(\"float32\") or pandas.get_dummies()")
+    return frame.to_numpy(dtype="float64", na_value=float("nan"))
+
+
 def variable_of(value, name, trainable):
     """What a pickled variable becomes again."""
     from ._plimsoll import Variable

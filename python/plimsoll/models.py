@@ -89,11 +89,12 @@ class _Training:
 
     def fit(self, x, y=None, batch_size=32, epochs=1, verbose=1, callbacks=None, validation_split=0.0,
             validation_data=None, shuffle=True, class_weight=None, sample_weight=None, initial_epoch=0, budget=None,
-            spill=None, max_slowdown=8.0, steps_per_epoch=None):
+            spill=None, max_slowdown=8.0, steps_per_epoch=None, distributed=None):
         """Trains. With a budget ("64MiB"), inside of it, or raises OutOfMemory before the first step.
 
         Steps that do not fit compute values again, to the same bits; a budget in which they would take more than
-        max_slowdown times as long is refused (1: never compute again). spill is a directory for values besides.
+        max_slowdown times as long is refused (1: never compute again). spill is a directory for values besides. distributed is a job of
+        several processes (pl.distributed.Job), or a Training of one.
 
         x and y are arrays, tensors, lists or pandas' frames, or x is a Dataset of batches, a generator of them (with
         steps_per_epoch for more than one epoch) or a function that makes one. Arrays stay the caller's: they are
@@ -103,7 +104,7 @@ class _Training:
         x = _data(self, x, epochs - initial_epoch, steps_per_epoch)
         told = self.native_fit(x, y, batch_size, epochs, int(verbose) if verbose != "auto" else 1, callbacks,
                                validation_split, validation_data, shuffle, class_weight, sample_weight, initial_epoch,
-                               budget, spill, max_slowdown)
+                               budget, spill, max_slowdown, distributed)
         self.history = History(self, told)
         return self.history
 
@@ -157,9 +158,14 @@ class _Training:
         (print_fn or print)(self.summary_text().rstrip("\n"))
 
     def save(self, directory, include_optimizer=True):
-        """A Layers model: model.json and its weights, in a folder. pl.load_model() reads it."""
+        """A Layers model: model.json and its weights, in a folder; or a file, when the name ends in .keras.
+
+        pl.load_model() reads both.
+        """
+        if str(directory).endswith(".keras"):
+            return _plimsoll.save_keras(self, directory, include_optimizer)
         if str(directory).endswith((".h5", ".hdf5")):
-            raise _plimsoll.Unsupported(f"save: {str(directory)!r}: HDF5 files are not written; name a folder")
+            raise _plimsoll.Unsupported(f"save: {str(directory)!r}: HDF5 files are not written; name a folder, or a file that ends in .keras")
         _plimsoll.save_layers_model(self, str(directory), include_optimizer and self.is_compiled)
 
     @property
@@ -180,8 +186,12 @@ for _name, _value in vars(_Training).items():
 
 
 def load_model(path):
-    """A model that save() wrote, or TensorFlow.js: its folder, or its model.json."""
+    """A model that save() or others wrote: a folder or model.json (also TensorFlow.js's), .keras, .h5, .onnx."""
     path = os.fspath(path)
+    if path.endswith((".keras", ".h5", ".hdf5")):
+        return _plimsoll.load_keras(path)
+    if path.endswith(".onnx"):
+        return _plimsoll.load_onnx(path)
     return _plimsoll.load_layers_model(os.path.join(path, "model.json") if os.path.isdir(path) else path)
 
 

@@ -137,5 +137,8 @@ void bind_layers(nb::module_& m);
 void bind_training(nb::module_& m);
 void bind_models(nb::module_& m);
 void bind_files(nb::module_& m);
+void bind_interchange(nb::module_& m);
+void bind_live(nb::module_& m);
+void bind_distributed(nb::module_& m);
 
 }  // namespace binding

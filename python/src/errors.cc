@@ -1,11 +1,18 @@
 // The library's errors as Python's: each is a pl.Error and one of Python's own kinds.
 #include "common.h"
+#include "distributed.h"
+#ifdef PLIMSOLL_HAS_JOBS
+#include "plimsoll/distributed/unavailable.h"
+#endif
 
 namespace binding {
 namespace {
 
 PyObject *error, *invalid_argument, *failed_precondition, *out_of_memory, *not_found, *corruption, *unsupported,
     *disposed, *leak;
+#ifdef PLIMSOLL_HAS_JOBS
+PyObject* unavailable;
+#endif
 
 PyObject* make(nb::module_& m, const char* name, const char* documentation, std::initializer_list<PyObject*> bases) {
   nb::object tuple = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(bases.size())));
@@ -63,6 +70,12 @@ bool set_ours(const std::exception_ptr& exception) {
     PyErr_SetString(disposed, e.what());
   } catch (const pl::Leak& e) {
     PyErr_SetString(leak, e.what());
+#ifdef PLIMSOLL_HAS_JOBS
+  } catch (const pl::Unavailable& e) {
+    nb::object made = nb::handle(unavailable)(e.what());
+    made.attr("rank") = e.rank();
+    PyErr_SetObject(unavailable, made.ptr());
+#endif
   } catch (const pl::Error& e) {
     PyErr_SetString(error, e.what());
   } catch (...) {
@@ -122,6 +135,11 @@ void bind_errors(nb::module_& m) {
   disposed = make(m, "Disposed", "A tensor was used after dispose() or after the end of its scope.",
                   {error, PyExc_RuntimeError});
   leak = make(m, "Leak", "A LeakCheck found tensors that should be gone.", {error, PyExc_AssertionError});
+#ifdef PLIMSOLL_HAS_JOBS
+  unavailable =
+      make(m, "Unavailable", "Another process of the job is gone, or does not answer in time; rank says which.",
+           {error, PyExc_ConnectionError});
+#endif
   nb::register_exception_translator([](const std::exception_ptr& exception, void*) {
     if (!set_ours(exception)) std::rethrow_exception(exception);
   });

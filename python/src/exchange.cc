@@ -10,6 +10,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "plimsoll/device/device.h"
 #include "plimsoll/tensor/make_tensor.h"
 
 namespace binding {
@@ -133,6 +134,13 @@ std::optional<Strided> memory_of(nb::handle object) {
   return buffer_of(object);
 }
 
+// What an object says that its elements are, as an array of NumPy. A frame of pandas has columns of different dtypes.
+nb::object array_of(nb::handle object) {
+  if (nb::hasattr(object, "dtypes") && nb::hasattr(object, "to_numpy"))
+    return nb::module_::import_("plimsoll._support").attr("array_of_frame")(object);
+  return object.attr("__array__")();
+}
+
 pl::Tensor in_dtype(const pl::Tensor& x, const std::optional<pl::DType>& dtype) {
   if (!dtype || *dtype == x.dtype()) return x;
   return computed(x, [&] { return x.cast(*dtype); });
@@ -191,15 +199,22 @@ void fill(nb::handle object, T*& to) {
   }
 }
 
+// On the device of the scope that is open, from the host's memory where it was filled.
+pl::Tensor where_it_belongs(const pl::Tensor& filled) {
+  const std::string device = pl::current_device().name();
+  return filled.device() == device ? filled : filled.to(device);
+}
+
 template <class T>
 pl::Tensor filled(nb::handle list, const Nested& found) {
-  const pl::Tensor result =
-      pl::make_tensor({.op = "asarray", .category = pl::Category::kInputs},
-                      pl::Shape(std::span<const std::int64_t>(found.sizes)), pl::kDTypeOf<T>, pl::current_device());
-  if (result.size() == 0) return result;
-  T* to = pl::writable(result).data<T>();
-  fill(list, to);
-  return result;
+  const pl::Tensor result = pl::make_tensor({.op = "asarray", .category = pl::Category::kInputs},
+                                            pl::Shape(std::span<const std::int64_t>(found.sizes)), pl::kDTypeOf<T>,
+                                            pl::current_host_device());
+  if (result.size() > 0) {
+    T* to = pl::writable(result).data<T>();
+    fill(list, to);
+  }
+  return where_it_belongs(result);
 }
 
 pl::Tensor from_list(nb::handle list, std::optional<pl::DType> dtype) {
@@ -260,15 +275,15 @@ pl::Tensor copied(const Strided& memory) {
   const pl::Shape shape(std::span<const std::int64_t>(memory.shape));
   return unlocked([&] {
     const pl::Tensor result = pl::make_tensor({.op = "asarray", .category = pl::Category::kInputs}, shape, memory.dtype,
-                                              pl::current_device());
-    if (result.size() == 0) return result;
+                                              pl::current_host_device());
+    if (result.size() == 0) return where_it_belongs(result);
     std::byte* to = pl::writable(result).bytes();
     if (memory.is_contiguous()) {
       std::memcpy(to, memory.data, result.nbytes());
     } else {
       copy_axis(to, static_cast<const std::byte*>(memory.data), memory, 0);
     }
-    return result;
+    return where_it_belongs(result);
   });
 }
 
@@ -308,7 +323,7 @@ pl::Tensor import_object(nb::handle object, std::optional<pl::DType> dtype, std:
   // An array of NumPy without a buffer: dates, texts.
   if (nb::hasattr(object, "__array_interface__") && nb::hasattr(object, "dtype")) refuse_format(object, nullptr);
   if (nb::hasattr(object, "__dlpack__")) return from_memory(dlpack_of(object, copy), dtype, copy);
-  if (nb::hasattr(object, "__array__")) return import_object(object.attr("__array__")(), dtype, copy);
+  if (nb::hasattr(object, "__array__")) return import_object(array_of(object), dtype, copy);
   if (nb::isinstance<pl::LayerOutput>(object))
     throw nb::type_error(
         "asarray: a place in a model has no elements; there layers do it, such as pl.layers.Activation(\"relu\") and "
@@ -331,7 +346,7 @@ pl::Tensor borrow_tensor(nb::handle object) {
   if (!is_list(object)) {
     if (auto memory = memory_of(object)) return memory->is_contiguous() ? wrapped(std::move(*memory)) : copied(*memory);
   }
-  if (nb::hasattr(object, "__array__")) return borrow_tensor(object.attr("__array__")());
+  if (nb::hasattr(object, "__array__")) return borrow_tensor(array_of(object));
   return to_tensor(object);
 }
 
@@ -386,7 +401,7 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
 void release_buffer(PyObject*, Py_buffer* view) { delete static_cast<Pinned*>(view->internal); }
 
 Pinned::Pinned(const pl::Tensor& x) {
-  data = x.view(lock).bytes();  // Takes the memory of a lazy one, computes a dropped one again.
+  data = x.host_view(bytes).bytes();  // Takes the memory of a lazy one, computes a dropped one again.
   storage = pl::StorageRef::share(x.record()->storage);
   storage->pin();
   const auto item = static_cast<Py_ssize_t>(pl::size_of(x.dtype()));

@@ -27,7 +27,7 @@ struct Pinned {
   Pinned& operator=(const Pinned&) = delete;
 
   const void* data = nullptr;
-  pl::BytesLock lock;  // Bytes that a budget could drop stay.
+  pl::HostBytes bytes;  // What a budget could drop stays; of a device that the host cannot reach, a copy.
   pl::StorageRef storage;
   std::vector<Py_ssize_t> shape, byte_strides;
 };

@@ -1,6 +1,8 @@
 // Models: compile, fit, evaluate, predict, forecast, with what NumPy, pandas and scikit-learn give.
 #include "models.h"
 
+#include "distributed.h"
+
 #include <fmt/format.h>
 #include <nanobind/stl/map.h>
 
@@ -90,7 +92,7 @@ nb::dict wrap_history(const pl::History& history) {
 nb::dict fit(nb::handle self, nb::handle x, nb::handle y, std::size_t batch_size, int epochs, int verbose,
              nb::handle callbacks, double validation_split, nb::handle validation_data, bool shuffle,
              nb::handle class_weight, nb::handle sample_weight, int initial_epoch, nb::handle budget, nb::handle spill,
-             double max_slowdown) {
+             double max_slowdown, nb::handle distributed) {
   pl::Model& model = nb::cast<pl::Model&>(self);
   pl::FitOptions options{.epochs = epochs,
                          .batch_size = batch_size,
@@ -102,6 +104,11 @@ nb::dict fit(nb::handle self, nb::handle x, nb::handle y, std::size_t batch_size
                          .spill = to_path(spill),
                          .max_slowdown = max_slowdown,
                          .initial_epoch = initial_epoch};
+#ifdef PLIMSOLL_HAS_JOBS
+  options.distributed = to_training(distributed);
+#else
+  if (!distributed.is_none()) throw nb::type_error("fit: this build has no jobs of several processes");
+#endif
   if (!class_weight.is_none()) options.class_weights = nb::cast<std::map<std::int64_t, double>>(class_weight);
   if (!callbacks.is_none()) {
     const bool is_list = PyList_Check(callbacks.ptr()) || PyTuple_Check(callbacks.ptr());
@@ -237,7 +244,7 @@ void bind_running(nb::class_<pl::Model, pl::Layer>& type) {
            nb::arg("verbose"), nb::arg("callbacks").none(), nb::arg("validation_split"),
            nb::arg("validation_data").none(), nb::arg("shuffle"), nb::arg("class_weight").none(),
            nb::arg("sample_weight").none(), nb::arg("initial_epoch"), nb::arg("budget").none(), nb::arg("spill").none(),
-           nb::arg("max_slowdown"))
+           nb::arg("max_slowdown"), nb::arg("distributed").none() = nb::none())
       .def("native_evaluate", &evaluate, nb::arg("x"), nb::arg("y").none(), nb::arg("batch_size"),
            nb::arg("weights").none(), nb::arg("budget").none(), nb::arg("spill").none())
       .def("native_predict", &predict, nb::arg("x"), nb::arg("batch_size"), nb::arg("budget").none(),

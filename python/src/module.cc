@@ -25,6 +25,9 @@ NB_MODULE(_plimsoll, m) {
   bind_training(m);
   bind_models(m);
   bind_files(m);
+  bind_interchange(m);
+  bind_live(m);
+  bind_distributed(m);
   m.def("note_fork", [] { forked = true; });
   m.def(
       "time_product",

@@ -2,6 +2,7 @@
 // than the library's own call. Mixed dtypes are promoted here, since the library refuses them.
 #include <fmt/format.h>
 
+#include "bits.h"
 #include "common.h"
 
 namespace binding {
@@ -40,12 +41,6 @@ pl::DType beside(const pl::Tensor& x, const pl::Number& number) {
   return kind_of(number) == 2 ? kDefaultFloat : kDefaultInteger;
 }
 
-[[noreturn]] void refuse_bits(pl::DType dtype) {
-  throw pl::Unsupported(
-      fmt::format("&, | and ^ of {} are not offered; they are for bool (use x != 0), and logical_and() and its like",
-                  dtype_name(dtype)));
-}
-
 // a and b: two tensors of one dtype, or a tensor and a number.
 template <Binary kind, class A, class B>
 pl::Tensor apply(const A& a, const B& b) {
@@ -64,8 +59,6 @@ pl::Tensor apply(const A& a, const B& b) {
 template <Binary kind>
 pl::DType working_dtype(pl::DType dtype) {
   if (kind == Binary::divide && !pl::is_floating(dtype)) return kDefaultFloat;  // As in Python, 1 / 2 is 0.5.
-  constexpr bool kIsBits = kind == Binary::bit_and || kind == Binary::bit_or || kind == Binary::bit_xor;
-  if (kIsBits && dtype != pl::boolean) refuse_bits(dtype);
   return dtype;
 }
 
@@ -75,7 +68,14 @@ const pl::Tensor& larger(const pl::Tensor& a, const pl::Tensor& b) {
 }
 
 template <Binary kind>
+constexpr Bits kBitsOf = kind == Binary::bit_and  ? Bits::and_
+                         : kind == Binary::bit_or ? Bits::or_
+                                                  : Bits::xor_;
+
+template <Binary kind>
 pl::Tensor of_tensors(const pl::Tensor& a, const pl::Tensor& b) {
+  if constexpr (kind == Binary::bit_and || kind == Binary::bit_or || kind == Binary::bit_xor)
+    if (a.dtype() != pl::boolean || b.dtype() != pl::boolean) return combine_bits(a, b, kBitsOf<kind>);
   return computed(larger(a, b), [&] {
     if constexpr (kind == Binary::matmul) {
       const pl::DType dtype = *promoted(a.dtype(), b.dtype());
@@ -88,6 +88,12 @@ pl::Tensor of_tensors(const pl::Tensor& a, const pl::Tensor& b) {
   });
 }
 
+// A number as a tensor that a tensor meets.
+pl::Tensor beside_tensor(const pl::Tensor& x, const pl::Number& number) {
+  if (!number.is_integer()) throw nb::type_error("&, |, ^, << and >>: of bool and integers, not of float");
+  return pl::full(pl::Shape::scalar(), number, beside(x, number));
+}
+
 template <Binary kind>
 PyObject* of_operands(PyObject* left, PyObject* right) {
   const Operand a = operand(left), b = operand(right);
@@ -96,6 +102,9 @@ PyObject* of_operands(PyObject* left, PyObject* right) {
   if constexpr (kind != Binary::matmul) {
     const pl::Tensor& tensor = a.tensor ? *a.tensor : *b.tensor;
     const pl::Number& number = a.tensor ? *b.number : *a.number;
+    if constexpr (kind == Binary::bit_and || kind == Binary::bit_or || kind == Binary::bit_xor)
+      if (tensor.dtype() != pl::boolean || number.dtype() != pl::boolean)
+        return new_tensor(combine_bits(tensor, beside_tensor(tensor, number), kBitsOf<kind>));
     return new_tensor(computed(tensor, [&] {
       const pl::Tensor x = in_dtype(tensor, working_dtype<kind>(beside(tensor, number)));
       return a.tensor ? apply<kind>(x, number) : apply<kind>(number, x);
@@ -110,6 +119,20 @@ PyObject* binary_slot(PyObject* left, PyObject* right) noexcept {
   try {
     if (is_tensor(left) && is_tensor(right)) return new_tensor(of_tensors<kind>(tensor_in(left), tensor_in(right)));
     return of_operands<kind>(left, right);
+  } catch (...) {
+    set_python_error();
+    return nullptr;
+  }
+}
+
+template <Bits kind>
+PyObject* shift_slot(PyObject* left, PyObject* right) noexcept {
+  try {
+    const Operand a = operand(left), b = operand(right);
+    if (!a.is_set() || !b.is_set() || (a.number && b.number)) return Py_NewRef(Py_NotImplemented);
+    const pl::Tensor x = a.tensor ? *a.tensor : beside_tensor(*b.tensor, *a.number);
+    const pl::Tensor y = b.tensor ? *b.tensor : beside_tensor(*a.tensor, *b.number);
+    return new_tensor(combine_bits(x, y, kind));
   } catch (...) {
     set_python_error();
     return nullptr;
@@ -192,7 +215,7 @@ PyObject* invert_slot(PyObject* self) noexcept {
     if (x.dtype() == pl::boolean) return !x;
     if (!pl::is_integer(x.dtype()))
       throw pl::InvalidArgument(fmt::format("~: of bool and integers, not of {}", dtype_name(x.dtype())));
-    return -1 - x;  // Two's complement.
+    return x.dtype() == pl::u8 ? 255 - x : -1 - x;  // Two's complement.
   });
 }
 
@@ -301,6 +324,8 @@ PyType_Slot number_slots[] = {
     {Py_nb_and, slot(binary_slot<Binary::bit_and>)},
     {Py_nb_or, slot(binary_slot<Binary::bit_or>)},
     {Py_nb_xor, slot(binary_slot<Binary::bit_xor>)},
+    {Py_nb_lshift, slot(shift_slot<Bits::left>)},
+    {Py_nb_rshift, slot(shift_slot<Bits::right>)},
     {Py_nb_negative, slot(negative_slot)},
     {Py_nb_positive, slot(positive_slot)},
     {Py_nb_absolute, slot(absolute_slot)},

@@ -221,8 +221,9 @@ void bind_budget(nb::module_& m) {
               "os.PathLike[str] | None = None) -> Budget"),
       "A budget, for `with`: what is made inside is charged to it and to those it is part of.\n\nA request beyond it "
       "raises OutOfMemory, a MemoryError, having changed nothing. With evict=True results\nof operations are dropped "
-      "first and computed again when they are read, to the same bits; spill is a\ndirectory to keep them in instead, "
-      "where that is cheaper.\n\n>>> with pl.budget(\"step\", \"1MiB\") as b:\n...     x = pl.zeros(1000)\n>>> b.used "
+      "first and computed again when they are read, to the same bits (spill, a\ndirectory to "
+      "keep them in instead, is Unsupported for budgets of single operations).\n\n>>> with pl.budget(\"step\", "
+      "\"1MiB\") as b:\n...     x = pl.zeros(1000)\n>>> b.used "
       ">= 4000\nTrue\n>>> with pl.budget(\"tight\", \"12KiB\", evict=True) as b:\n...     x = pl.ones(1000)\n...     "
       "several = [x * i for i in range(8)]      # 4000 bytes each\n...     [each[0].item() for each in several]\n[0.0, "
       "1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]\n>>> b.peak <= 12 << 10\nTrue");

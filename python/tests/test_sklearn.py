@@ -1,7 +1,10 @@
 """What pandas and scikit-learn give, and estimators that scikit-learn takes."""
+import os
 import pickle
 
 import pytest
+
+os.environ.setdefault("SCIPY_ARRAY_API", "1")  # Without it scikit-learn skips a check.
 
 import plimsoll as pl
 
@@ -16,6 +19,12 @@ def test_fit_and_predict_take_frames_of_pandas():
     model.compile(optimizer="adam", loss="binary_crossentropy")
     model.fit(frame, target, verbose=0, validation_data=(frame, target))
     assert model.predict(frame).shape == (32, 1) and pl.asarray(frame["b"]).dtype == pl.int64
+    table = pandas.get_dummies(pandas.DataFrame({"a": [0.5, 1.5, 2.5], "kind": ["x", "y", "x"]}))  # Numbers and truths.
+    assert pl.asarray(table).tolist() == [[0.5, 1, 0], [1.5, 0, 1], [2.5, 1, 0]] and model.predict(table).shape == (3, 1)
+    nullable = pandas.DataFrame({"a": pandas.array([1, None], dtype="Int64"), "b": [True, False]})
+    assert np.isnan(pl.asarray(nullable).numpy()).tolist() == [[False, False], [True, False]]
+    with pytest.raises(TypeError, match="'kind'"):
+        pl.asarray(pandas.DataFrame({"a": [0.5], "kind": ["x"]}))
     with pytest.raises(TypeError, match="astype"):
         model.fit(pandas.DataFrame({"a": ["x", "y"]}), target[:2], verbose=0)
 

@@ -181,6 +181,26 @@ def test_dtypes_are_equal_to_their_names_and_to_numpys():
     assert pl.dtype(float) is pl.float64 and pl.dtype(bool) is pl.bool and len({pl.int8, pl.dtype("i8")}) == 1
 
 
+def test_bits_of_integers_are_numpys():
+    for dtype in ["uint8", "int8", "int16", "int32", "int64"]:
+        a, b = array(dtype, (3, 4)), array(dtype, (4,), seed=1) % 7
+        x, y = pl.asarray(a), pl.asarray(b)
+        for ours, theirs in [(x & y, a & b), (x | y, a | b), (x ^ y, a ^ b), (x << y, a << b), (x >> y, a >> b), (~x, ~a), (x & 3, a & 3),
+                             (3 | x, 3 | a), (x << 1, a << 1), (1 << y, np.asarray(1, dtype) << b), (y >> 9, b * 0)]:
+            assert ours.dtype == dtype and (ours.numpy() == theirs).all()
+    assert (pl.asarray([True]) & pl.asarray([6])).tolist() == [0] and (pl.asarray([5], dtype="int8") | pl.asarray([256])).dtype == pl.int64
+    with pytest.raises(pl.InvalidArgument, match="float32"):
+        pl.ones(2) & pl.ones(2)
+    with pytest.raises(TypeError):
+        pl.asarray([1]) & 1.5
+    with pytest.raises(pl.InvalidArgument):
+        pl.asarray([1, 2]) | pl.asarray([1, 2, 3])
+    with pl.budget("small", "1KiB"), pytest.raises(pl.OutOfMemory):
+        pl.zeros((), "int32") | pl.broadcast_to(pl.ones((), "int32"), (1000,))
+    with pytest.raises(pl.Unsupported):
+        pl.function(lambda v: v << 1)(pl.asarray([1]))
+
+
 def drawn_key(draw, shape):
     """A key of integers, slices, None, Ellipsis, positions and masks, as NumPy takes them (or refuses)."""
     index_shape = draw.choice([(), (2,), (1,), (3, 2), (1, 2)])

@@ -28,6 +28,8 @@ def test_stubs_are_those_of_the_extension(tmp_path):
     tool = pathlib.Path(__file__).resolve().parents[2] / "tools" / "python_stubs"
     if sys.version_info[:2] != (3, 11) or not tool.exists():
         pytest.skip("stubs are written with Python 3.11")
+    if not all(hasattr(pl, name) for name in ("save_keras", "OnnxModel", "LiveView", "distributed")):
+        pytest.skip("this build lacks parts that the stubs have")
     subprocess.run([sys.executable, str(tool), str(tmp_path)], check=True, capture_output=True)
     for made in tmp_path.glob("*.pyi"):
         assert made.read_text() == (PACKAGE / "_plimsoll" / made.name).read_text(), f"run tools/python_stubs: {made.name}"
@@ -69,6 +71,6 @@ def test_mypy_finds_what_is_wrong_and_nothing_else(tmp_path):
     pytest.importorskip("mypy")
     (tmp_path / "program.py").write_text(PROGRAM)
     done = subprocess.run([sys.executable, "-m", "mypy", "program.py"], cwd=tmp_path, capture_output=True, text=True,
-                          env={"MYPYPATH": str(PACKAGE.parent), "PATH": ""})
+                          env={"PATH": "", **({} if PACKAGE.parent.name == "site-packages" else {"MYPYPATH": str(PACKAGE.parent)})})
     errors = [line for line in done.stdout.splitlines() if "error:" in line]
     assert len(errors) == 1 and "program.py:18" in errors[0], done.stdout + done.stderr

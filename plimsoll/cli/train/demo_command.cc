@@ -20,7 +20,7 @@ namespace plimsoll {
 namespace {
 
 struct Arguments {
-  std::string budget = "24MiB", out = "plimsoll_demo", spill;
+  std::string budget = "24MiB", out = "plimsoll_demo", device, spill;
   int epochs = 10;
   double max_slowdown = 8;
   bool json = false;
@@ -85,6 +85,7 @@ void run(const Arguments& arguments) {
         format_bytes(budget).c_str());
   std::fflush(stdout);
   bound_device(budget);
+  const auto there = work_on(arguments.device);
   const DemoResult result = run_demo({.budget = budget,
                                       .out = arguments.out,
                                       .epochs = arguments.epochs,
@@ -112,6 +113,7 @@ void add_demo_command(CommandLine& line) {
       .check(positive_number())
       .value("F")
       .show_default();
+  add_device_option(command, arguments->device);
   add_spill_option(command, arguments->spill);
   command.flag("--json", arguments->json, "Print one JSON document and nothing else");
   command.notes(

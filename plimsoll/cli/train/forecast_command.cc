@@ -10,20 +10,26 @@
 #include "plimsoll/cli/print_document.h"
 #include "plimsoll/cli/table.h"
 #include "plimsoll/cli/train/forecast_picture.h"
+#include "plimsoll/cli/train/onnx_files.h"
 #include "plimsoll/cli/train/training_choice.h"
 #include "plimsoll/device/device_memory.h"
-#include "plimsoll/model/keras/layers_model.h"
+#include "plimsoll/model/keras/keras_file.h"
 #include "plimsoll/model/model.h"
+#include "plimsoll/model/training/forecast_prediction.h"
 
 namespace plimsoll {
 namespace {
 
 struct Options {
-  std::string model;
+  std::string model, input;
+  std::vector<std::string> shapes;
   std::size_t batch = 32;
   TrainingChoice choice;
-  std::string budget, spill, svg;
-  bool json = false;
+  std::string budget, device, spill, svg;
+  bool json = false, predict = false;
+  int ranks = 1;
+  std::size_t slices = 0;
+  bool shard_optimizer = false;
 };
 
 // The largest batches that fit: at the speed of a step without a budget, half as slow again, and at any price.
@@ -31,14 +37,11 @@ struct LargestBatches {
   std::size_t natural = 0, half_slower = 0, any = 0;
 };
 
-void print_json(const MemoryForecast& forecast, bool fits, const LargestBatches& largest) {
-  nlohmann::ordered_json document;
+void add_numbers(const MemoryForecast& forecast, bool fits, nlohmann::ordered_json& document) {
   document["peak_bytes"] = forecast.peak_bytes;
   document["lower_bound_bytes"] = forecast.lower_bound_bytes;
   document["smallest_budget_bytes"] = forecast.smallest_budget;
   document["by_category"] = forecast.by_category;
-  document["max_batch_size"] = largest.any;
-  document["max_batch_sizes"] = {{"1", largest.natural}, {"1.5", largest.half_slower}, {"any", largest.any}};
   document["fits"] = fits;
   document["largest_op"] = forecast.largest_op;
   document["largest_op_bytes"] = forecast.largest_op_bytes;
@@ -47,6 +50,13 @@ void print_json(const MemoryForecast& forecast, bool fits, const LargestBatches&
   document["front"] = nlohmann::ordered_json::array();
   for (const BudgetPoint& point : forecast.front)
     document["front"].push_back({{"bytes", point.bytes}, {"slowdown", point.slowdown}});
+}
+
+void print_json(const MemoryForecast& forecast, bool fits, const LargestBatches& largest) {
+  nlohmann::ordered_json document;
+  add_numbers(forecast, fits, document);
+  document["max_batch_size"] = largest.any;
+  document["max_batch_sizes"] = {{"1", largest.natural}, {"1.5", largest.half_slower}, {"any", largest.any}};
   print_document(document);
 }
 
@@ -68,7 +78,7 @@ std::string front_table(const MemoryForecast& forecast) {
   return table.text();
 }
 
-void print_text(const MemoryForecast& forecast, const Options& options, bool fits, const LargestBatches& largest) {
+void print_table(const MemoryForecast& forecast, bool spills) {
   Table table({"at the peak", "", "bytes"});
   const auto add = [&](const std::string& name, std::size_t bytes) {
     table.add({name, format_bytes(bytes), fmt::format("{}", bytes)});
@@ -83,8 +93,12 @@ void print_text(const MemoryForecast& forecast, const Options& options, bool fit
   std::printf("The largest buffer is that of %s: %s. The floor is that of %s.\n", forecast.largest_op.c_str(),
               format_bytes(forecast.largest_op_bytes).c_str(), forecast.floor_step.c_str());
   if (forecast.front.size() > 1)
-    std::printf("\nBelow the peak values are recomputed%s; results are the same.\n%s\n",
-                options.spill.empty() ? "" : " or spilled", front_table(forecast).c_str());
+    std::printf("\nBelow the peak values are recomputed%s; results are the same.\n%s\n", spills ? " or spilled" : "",
+                front_table(forecast).c_str());
+}
+
+void print_text(const MemoryForecast& forecast, const Options& options, bool fits, const LargestBatches& largest) {
+  print_table(forecast, !options.spill.empty());
   std::printf("Batches of %zu %s %s; the largest batch that fits is %zu", options.batch, fits ? "fit" : "do not fit",
               options.budget.empty() ? "the device" : options.budget.c_str(), largest.any);
   if (largest.any > largest.natural)
@@ -93,10 +107,40 @@ void print_text(const MemoryForecast& forecast, const Options& options, bool fit
   std::printf(".\n");
 }
 
+// What one prediction takes.
+MemoryForecast prediction(const Options& options) {
+  if (is_onnx(options.model)) return forecast_onnx(options.model, options.shapes, options.input);
+  return forecast_prediction(load_model(options.model, {.weights = false}), {.batch_size = options.batch});
+}
+
+void run_prediction(const Options& options) {
+  const MemoryForecast forecast = prediction(options);
+  const bool fits = forecast.fits(options.budget.empty() ? memory_stats().bytes_limit : parse_bytes(options.budget));
+  if (options.json) {
+    nlohmann::ordered_json document;
+    add_numbers(forecast, fits, document);
+    print_document(document);
+  } else {
+    print_table(forecast, false);
+    std::printf("The prediction %s %s.\n", fits ? "fits" : "does not fit",
+                options.budget.empty() ? "the device" : options.budget.c_str());
+  }
+  std::fflush(stdout);
+  if (!fits) throw Exit{3};
+}
+
 void run(const Options& options) {
-  Model model = load_layers_model(options.model, {.weights = false});
+  const auto there = work_on(options.device);
+  if (options.predict) return run_prediction(options);
+  Model model = is_onnx(options.model)
+                    ? load_onnx(options.model, {.weights = false})
+                    : load_model(options.model, {.weights = false, .compile = options.choice.loss.empty()});
   compile(model, options.model, options.choice);
-  const MemoryForecast forecast = model.forecast({.batch_size = options.batch, .spill = options.spill});
+  const MemoryForecast forecast = model.forecast({.batch_size = options.batch,
+                                                  .spill = options.spill,
+                                                  .ranks = options.ranks,
+                                                  .slices = options.slices,
+                                                  .shard_optimizer = options.shard_optimizer});
   const std::size_t budget = options.budget.empty() ? memory_stats().bytes_limit : parse_bytes(options.budget);
   const bool fits = forecast.fits(budget);
   const LargestBatches largest{model.max_batch_size(budget, 1), model.max_batch_size(budget, 1.5, options.spill),
@@ -117,15 +161,29 @@ void run(const Options& options) {
 
 void add_forecast_command(CommandLine& app) {
   auto options = std::make_shared<Options>();
-  Command command(app, "forecast",
-                  "Say what training a Layers model takes, without running it; exit 3 when it does not fit the budget");
-  command.option("MODEL", options->model, "model.json, as TensorFlow.js saves it").required().value("FILE");
-  command.option("--batch", options->batch, "Examples in a batch").required().check(at_least(1));
+  Command command(
+      app, "forecast",
+      "Say what training a model takes, or a prediction, without running it; exit 3 when it does not fit the budget");
+  command.option("MODEL", options->model, "model.json as TensorFlow.js saves it, .keras, .h5 or .onnx")
+      .required()
+      .value("FILE");
+  command.option("--batch", options->batch, "Examples in a batch").check(at_least(1)).show_default();
+  command.flag("--predict", options->predict, "Of a prediction instead; of an ONNX model, one run on whole inputs");
+  command.option("--shape", options->shapes, "An ONNX model's input, for --predict: NAME=1x3x224x224")
+      .value("NAME=SIZES");
+  command.option("--input", options->input, "The same with these inputs, where their elements decide shapes")
+      .value("NPZ");
   add_training_choice(command, options->choice);
   command.option("--budget", options->budget, "Bytes there are, as 24MiB; left out: the device's")
       .check(size_check())
       .value("SIZE");
+  add_device_option(command, options->device);
   add_spill_option(command, options->spill);
+  command
+      .option("--ranks", options->ranks, "Of a process of a job of so many; largest batches are those of one process")
+      .check(at_least(1));
+  command.option("--slices", options->slices, "As that of `plimsoll train`").check(at_least(1)).value("N");
+  command.flag("--shard-optimizer", options->shard_optimizer, "As that of `plimsoll train`");
   command.option("--svg", options->svg, "Draw budgets against the time of a step").value("FILE");
   command.flag("--json", options->json, "Print one JSON document");
   command.notes(

@@ -111,5 +111,14 @@ TEST_F(ForecastCommand, RefusesWrongUse) {
   EXPECT_EQ(run({"--batch", "4"}), 1);
 }
 
+// Also the train and predict commands take such files, with the same loader.
+TEST_F(ForecastCommand, TakesKerasFiles) {
+  for (const char* name : {"dense.keras", "legacy.h5"}) {
+    path_ = std::string(TEST_DATA) + "/keras/" + name;
+    EXPECT_EQ(run({"--batch", "4"}), 0) << errors_;
+    EXPECT_THAT(out_, HasSubstr("Batches of 4 fit"));
+  }
+}
+
 }  // namespace
 }  // namespace plimsoll

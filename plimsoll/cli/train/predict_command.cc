@@ -12,13 +12,14 @@
 #include "plimsoll/base/json.h"
 #include "plimsoll/cli/command.h"
 #include "plimsoll/cli/option_checks.h"
+#include "plimsoll/cli/train/onnx_files.h"
 #include "plimsoll/cli/train/table_columns.h"
 #include "plimsoll/cli/train/train_command_data.h"
 #include "plimsoll/cli/train/training_choice.h"
 #include "plimsoll/device/device_memory.h"
 #include "plimsoll/memory/budget.h"
 #include "plimsoll/model/data/plural.h"
-#include "plimsoll/model/keras/layers_model.h"
+#include "plimsoll/model/keras/keras_file.h"
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/elementwise.h"
 #include "plimsoll/ops/movement.h"
@@ -28,7 +29,7 @@ namespace plimsoll {
 namespace {
 
 struct Arguments {
-  std::string model, input, budget, spill, weights, out, columns_file;
+  std::string model, input, budget, device, spill, weights, out, columns_file;
   DataOptions columns;
   std::size_t batch = 32;
   bool json = false, initialize = false;
@@ -52,7 +53,7 @@ TableColumns columns_for(const Arguments& arguments) {
 
 // Random weights give random answers.
 void require_weights(const Arguments& arguments) {
-  if (!arguments.weights.empty() || arguments.initialize) return;
+  if (!arguments.weights.empty() || arguments.initialize || is_keras_file(arguments.model)) return;
   const auto document = parse_json(read_file(arguments.model, std::size_t{1} << 30));
   if (document.contains("weightsManifest")) return;
   throw InvalidArgument(
@@ -155,7 +156,13 @@ void print_json(const Model& model, const std::vector<Tensor>& outputs, const Ar
 }
 
 void predict(const Arguments& arguments) {
+  if (is_onnx(arguments.model)) {
+    if (!arguments.weights.empty() || !arguments.spill.empty() || !arguments.columns_file.empty())
+      throw InvalidArgument("predict: an ONNX file takes neither --weights, --columns nor --spill; leave them out");
+    return predict_onnx({arguments.model, arguments.input, arguments.out, arguments.budget, arguments.json});
+  }
   require_budget_to_spill(arguments.spill, arguments.budget);
+  const auto there = work_on(arguments.device);
   std::optional<Budget> budget;
   std::optional<BudgetScope> scope;
   if (!arguments.budget.empty()) {
@@ -165,7 +172,7 @@ void predict(const Arguments& arguments) {
   const TidyScope tensors;
   for (const std::string& file : {arguments.input, arguments.out})
     if (!file.empty()) require_form(file, {".csv", ".npy", ".npz", ".json"});
-  const Model model = load_layers_model(arguments.model);
+  const Model model = load_model(arguments.model, {.compile = false});
   require_weights(arguments);
   if (!arguments.weights.empty()) model.load_weights(arguments.weights);
   TableColumns columns;
@@ -198,8 +205,8 @@ void predict(const Arguments& arguments) {
 
 void add_predict_command(CommandLine& app) {
   auto arguments = std::make_shared<Arguments>();
-  Command command(app, "predict", "Ask a Layers model; its answers go to standard output as CSV");
-  command.option("MODEL", arguments->model, "model.json").required().value("FILE");
+  Command command(app, "predict", "Ask a Layers model, whose answers go to standard output as CSV, or an ONNX model");
+  command.option("MODEL", arguments->model, "model.json, .keras, .h5 or .onnx").required().value("FILE");
   command.option("--input", arguments->input, "A CSV, npy, npz or JSON file; columns beyond the inputs are ignored")
       .required()
       .value("FILE");
@@ -213,12 +220,14 @@ void add_predict_command(CommandLine& app) {
   add_header_option(command, arguments->columns);
   command.option("--batch", arguments->batch, "Examples at a time").check(at_least(1)).show_default();
   command.option("--budget", arguments->budget, "Bytes that it may take: 64MiB").check(size_check()).value("SIZE");
+  add_device_option(command, arguments->device);
   add_spill_option(command, arguments->spill);
   command.flag("--json", arguments->json, "Print one JSON document and nothing else");
   command.flag("--initialize", arguments->initialize, "Take random weights for a model that has none");
   command.notes(
       "Ends with 3 when it does not fit the budget. A model that was trained with --look-back N answers each N rows "
-      "after one another; the last answer is about what follows the file.\n"
+      "after one another; the last answer is about what follows the file. An ONNX model is run once on whole inputs: "
+      "--input is an npz with its inputs by name, --out another with its outputs.\n"
       "Example:\n"
       "  plimsoll predict prices-trained/model.json --input prices.csv --out answers.csv");
   command.run([arguments] { predict(*arguments); });

@@ -48,7 +48,11 @@ void print_json(const TrainArguments& arguments, const TrainOutcome& outcome) {
       {"trace", text_or_null(outcome.trace)},
       {"out", text_or_null(outcome.out)},
       {"model", text_or_null(outcome.out)},
-      {"interrupted", outcome.signal != 0}};
+      {"interrupted", outcome.signal != 0},
+      {"ranks", outcome.ranks},
+      {"slices", or_null(arguments.distributed, outcome.slices)},
+      {"sent_bytes", outcome.sent_bytes},
+      {"waited_seconds", outcome.waited_seconds}};
   print_document(document);
 }
 
@@ -64,15 +68,19 @@ void print_text(const TrainArguments& arguments, const TrainOutcome& outcome) {
     std::printf("To stay inside the budget, %s were spilled to %s.\n",
                 format_bytes(outcome.history.spilled_bytes()).c_str(), arguments.spill.c_str());
   if (!outcome.checkpoint.empty()) std::printf("The weights are in %s.\n", outcome.checkpoint.c_str());
-  std::printf("The model is in %s. Ask it: plimsoll predict %s/model.json --input FILE\n", outcome.out.c_str(),
-              outcome.out.c_str());
+  std::printf("The model is in %s. Ask it: plimsoll predict %s%s --input FILE\n", outcome.out.c_str(),
+              outcome.out.c_str(), outcome.out.ends_with(".keras") ? "" : "/model.json");
   if (!outcome.report.empty()) std::printf("The report is in %s.\n", outcome.report.c_str());
   if (!outcome.trace.empty()) std::printf("The trace is in %s.\n", outcome.trace.c_str());
 }
 
 void run(const TrainArguments& arguments) {
+  if (!arguments.distributed && arguments.slices > 0) refuse_usage("--slices", "it needs --distributed");
+  if (!arguments.distributed && arguments.shard_optimizer) refuse_usage("--shard-optimizer", "it needs --distributed");
   require_budget_to_spill(arguments.spill, arguments.budget);
+  const auto there = work_on(arguments.device);
   const TrainOutcome outcome = train(arguments);
+  if (outcome.rank != 0) throw Exit{outcome.signal == 0 ? 0 : 128 + outcome.signal};  // The first one speaks.
   arguments.json ? print_json(arguments, outcome) : print_text(arguments, outcome);
   std::fflush(stdout);
   if (outcome.signal == 0) return;
@@ -110,6 +118,7 @@ void add_training_options(Command& command, TrainArguments& arguments) {
               "does not fit recomputes")
       .check(size_check())
       .value("SIZE");
+  add_device_option(command, arguments.device);
   add_spill_option(command, arguments.spill);
   command
       .option("--max-slowdown", arguments.max_slowdown,
@@ -119,17 +128,38 @@ void add_training_options(Command& command, TrainArguments& arguments) {
       .value("F");
 }
 
+void add_distributed_options(Command& command, TrainArguments& arguments) {
+  command.flag("--distributed", arguments.distributed, "Train together with the other processes that mpirun started");
+  command
+      .option(
+          "--slices", arguments.slices,
+          "Cut each batch into so many slices; the same slices give the same bits for any number of processes. Left "
+          "out: one for each process")
+      .check(at_least(1))
+      .value("N");
+  command.flag("--shard-optimizer", arguments.shard_optimizer,
+               "Each process keeps the optimizer's state of its part of the parameters only");
+  command
+      .option("--timeout", arguments.timeout,
+              "Seconds that a process may keep the others waiting, longer than a step; then the job ends with 75")
+      .check(number_at_least(0.1))
+      .show_default()
+      .value("S");
+}
+
 }  // namespace
 
 void add_train_command(CommandLine& app) {
   auto arguments = std::make_shared<TrainArguments>();
-  Command command(app, "train", "Train a Layers model (model.json of TensorFlow.js or Keras)");
+  Command command(app, "train", "Train a model (model.json of TensorFlow.js, or Keras' .keras and .h5)");
   command
-      .option("MODEL", arguments->model,
-              "model.json; one without weights begins with random ones; left out: one is made for the data")
+      .option(
+          "MODEL", arguments->model,
+          "model.json, .keras or .h5; one without weights begins with random ones; left out: one is made for the data")
       .value("FILE");
   add_data_options(command, *arguments);
   add_training_options(command, *arguments);
+  add_distributed_options(command, *arguments);
   Option weights = command.option("--weights", arguments->weights, "A checkpoint to begin with");
   weights.value("PREFIX");
   command
@@ -139,8 +169,9 @@ void add_train_command(CommandLine& app) {
       .value("DIR");
   command.option("--checkpoint", arguments->checkpoint, "Folder for a checkpoint after each epoch").value("DIR");
   command
-      .option("--out", arguments->out,
-              "Folder for the trained model: model.json and weights.bin; left out: MODEL-trained")
+      .option(
+          "--out", arguments->out,
+          "Folder for the trained model (model.json and weights.bin), or a file NAME.keras; left out: MODEL-trained")
       .value("DIR");
   command.option("--logdir", arguments->logdir, "Folder for TensorBoard").value("DIR");
   command.option("--report", arguments->report, "One HTML page about the memory; its trace lies beside it")
@@ -148,11 +179,12 @@ void add_train_command(CommandLine& app) {
   command.flag("--json", arguments->json, "Print one JSON document and nothing else");
   command.notes(
       "Ends with 3 when it does not fit the budget, with 130 after Ctrl-C and 143 after SIGTERM, when the model is "
-      "saved.\n"
+      "saved, with 75 when another process of the job is gone.\n"
       "Example: the price of tomorrow by those of the last 20 days, then 10 more epochs\n"
       "  plimsoll train --data prices.csv --target close --look-back 20 --validation-split 0.2 --checkpoint run\n"
       "  plimsoll train --resume run --data prices.csv --validation-split 0.2 --epochs 20\n"
-      "  plimsoll predict prices-trained/model.json --input prices.csv");
+      "  plimsoll predict prices-trained/model.json --input prices.csv\n"
+      "On several machines: mpirun --bind-to none -n 4 plimsoll train model.json --data train.npz --distributed");
   command.run([arguments] { run(*arguments); });
 }
 

@@ -5,16 +5,25 @@
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
+#include <thread>
 
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/make_directories.h"
+#include "plimsoll/cli/command.h"
+#include "plimsoll/cli/program_failure.h"
+#include "plimsoll/cli/train/onnx_files.h"
 #include "plimsoll/cli/train/train_command_data.h"
 #include "plimsoll/cli/train/train_command_outputs.h"
 #include "plimsoll/device/config.h"
+#include "plimsoll/distributed/collectives.h"
+#include "plimsoll/distributed/unavailable.h"
 #include "plimsoll/memory/trace/trace_recorder.h"
 #include "plimsoll/model/data/plural.h"
+#include "plimsoll/model/keras/keras_file.h"
 #include "plimsoll/model/keras/layers_model.h"
 #include "plimsoll/model/model.h"
+#include "plimsoll/model/onnx/save_onnx.h"
 #include "plimsoll/model/training/callbacks.h"
 #include "plimsoll/observe/report_page.h"
 
@@ -61,24 +70,80 @@ class TrainRun {
   explicit TrainRun(const TrainArguments& arguments) : arguments_(arguments), choice_(arguments.choice) {}
 
   TrainOutcome run() {
-    require_form(arguments_.data, {".csv", ".npz"});
-    if (arguments_.seed) config::set_seed(*arguments_.seed);
-    if (!arguments_.budget.empty()) budget_ = outcome_.budget = parse_bytes(arguments_.budget);
-    find_places();
-    check_outputs();
-    if (!arguments_.report.empty()) {
-      outcome_.trace = fs::path(arguments_.report).replace_extension(".trace").string();
-      recorder_.emplace(TraceOptions{.path = outcome_.trace});
+    if (!arguments_.distributed) {
+      prepare();
+      fit();
+      finish();
+      return std::move(outcome_);
     }
-    if (!model_path_.empty()) model_.emplace(load_layers_model(model_path_));
-    is_csv(arguments_.data) ? open_table() : open_arrays();
-    if (columns_.is_set()) static_cast<void>(columns_.to_json());  // What cannot be kept is refused before training.
-    fit();
-    finish();
+    join();
+    try {
+      together([&] { prepare(); });
+      fit();
+      together([&] { finish(); });
+      outcome_.sent_bytes = job_->traffic().sent_bytes;
+      outcome_.waited_seconds = job_->traffic().waited_seconds;
+      job_->leave();
+    } catch (const Unavailable& error) {
+      end_job(error);
+      throw;
+    } catch (const std::exception& error) {  // All ranks have it; the first one prints a document.
+      job_->leave();
+      if (!is_first()) throw Exit{fail(failure_of(error), false)};
+      throw;
+    }
     return std::move(outcome_);
   }
 
  private:
+  void join() {
+    const auto timeout = std::chrono::milliseconds(static_cast<std::int64_t>(arguments_.timeout * 1000));
+    job_.emplace(distributed::JobOptions{.engine = "mpi", .timeout = timeout});
+    outcome_.rank = job_->rank();
+    outcome_.ranks = job_->size();
+    outcome_.slices = arguments_.slices > 0 ? arguments_.slices : static_cast<std::size_t>(job_->size());
+    job_->set_activity("the preparation");
+  }
+  // What fails in one rank ends all of them.
+  template <class F>
+  void together(F&& f) {
+    std::exception_ptr error;
+    try {
+      f();
+    } catch (const Unavailable&) {
+      throw;
+    } catch (...) {
+      error = std::current_exception();
+    }
+    distributed::agree(*job_, {.error = error});
+  }
+  // Ends all processes, also those that stand still; first everybody who can has said why.
+  void end_job(const Unavailable& error) {
+    const int code = fail(failure_of(error), arguments_.json && is_first());
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    job_->abort(code);
+  }
+  bool is_first() const { return outcome_.rank == 0; }
+
+  void prepare() {
+    require_form(arguments_.data, {".csv", ".npz"});
+    if (arguments_.seed) config::set_seed(*arguments_.seed);
+    if (!arguments_.budget.empty()) budget_ = outcome_.budget = parse_bytes(arguments_.budget);
+    find_places();
+    if (is_first()) check_outputs();
+    if (!arguments_.report.empty()) {
+      const std::string extension = is_first() ? ".trace" : fmt::format(".rank{}.trace", outcome_.rank);
+      outcome_.trace = fs::path(arguments_.report).replace_extension(extension).string();
+      recorder_.emplace(TraceOptions{.path = outcome_.trace});
+    }
+    if (!model_path_.empty())
+      model_.emplace(is_onnx(model_path_) ? load_onnx(model_path_)
+                                          : load_model(model_path_, {.compile = choice_.loss.empty()}));
+    is_csv(arguments_.data) ? open_table() : open_arrays();
+    if (columns_.is_set()) static_cast<void>(columns_.to_json());  // What cannot be kept is refused before training.
+    if (job_ && is_first() && checkpoints_.is_set()) describe_checkpoints();  // Before state is spread.
+  }
+
   // Where it begins, and where it leaves what it makes.
   void find_places() {
     model_path_ = arguments_.model;
@@ -98,6 +163,8 @@ class TrainRun {
     outcome_.first_epoch = first_epoch_ + 1;
   }
 
+  static bool is_keras_name(const std::string& name) { return fs::path(name).extension() == ".keras"; }
+
   std::string usual_out() const {
     const std::string& from = !arguments_.model.empty() ? arguments_.model : arguments_.data;
     return free_folder(trained_name(from));
@@ -105,14 +172,17 @@ class TrainRun {
 
   void check_outputs() const {
     const std::string out = arguments_.out.empty() ? usual_out() : arguments_.out;
-    require_writable_folder("--out", out);
+    if (is_keras_name(out))
+      require_writable_file("--out", out);
+    else
+      require_writable_folder("--out", out);
     if (checkpoints_.is_set()) require_writable_folder("--checkpoint", checkpoints_.folder());
     if (!arguments_.logdir.empty()) require_writable_folder("--logdir", arguments_.logdir);
     if (!arguments_.report.empty()) require_writable_file("--report", arguments_.report);
   }
 
   void say(const std::string& line) const {
-    if (arguments_.json) return;
+    if (arguments_.json || !is_first()) return;
     std::printf("%s\n", line.c_str());
     std::fflush(stdout);
   }
@@ -130,7 +200,7 @@ class TrainRun {
     const TableColumns known = known_columns();
     DataOptions options = arguments_.columns;
     options.seed = arguments_.seed.value_or(0);
-    options.quiet = arguments_.json;
+    options.quiet = arguments_.json || !is_first();
     std::optional<ModelEnds> ends;
     if (model_) ends.emplace(*model_);
     TrainingTable table(arguments_.data, options, known, ends ? &*ends : nullptr);
@@ -216,12 +286,15 @@ class TrainRun {
     return list;
   }
 
-  void checkpoint(int epoch) {
+  // What --resume needs beside the weights.
+  void describe_checkpoints() {
     const std::string model = (fs::path(checkpoints_.folder()) / "model.json").string();
-    if (epoch == first_epoch_) {
-      if (columns_.is_set()) columns_.save(checkpoints_.folder());
-      if (!fs::exists(model)) write_topology(*model_, model, true);
-    }
+    if (columns_.is_set()) columns_.save(checkpoints_.folder());
+    if (!fs::exists(model) && !is_onnx(model_path_)) write_topology(*model_, model, true);
+  }
+
+  void checkpoint(int epoch) {
+    if (epoch == first_epoch_ && !job_) describe_checkpoints();
     const std::string path = checkpoints_.path(epoch + 1 - first_epoch_ + std::max(first_epoch_, checkpoints_.last()));
     model_->save_weights(path);
     outcome_.checkpoint = path;
@@ -239,23 +312,43 @@ class TrainRun {
                                                    .callbacks = callbacks(),
                                                    .budget = budget_,
                                                    .spill = arguments_.spill,
+                                                   .distributed = distributed_options(),
                                                    .max_slowdown = arguments_.max_slowdown,
                                                    .initial_epoch = first_epoch_});
+    } catch (const Unavailable&) {  // Weights may be half changed: the last checkpoint is what there is.
+      throw;
     } catch (...) {
       if (stepped_) save_after_error();
       throw;
     }
     outcome_.signal = caught_signal;
   }
+  distributed::TrainingOptions distributed_options() {
+    if (!job_) return {};
+    return {.job = &*job_, .slices = arguments_.slices, .shard_optimizer = arguments_.shard_optimizer};
+  }
 
+  // The first rank writes; where the optimizer's state is spread, the others send theirs.
   void save() {
-    outcome_.out = arguments_.out.empty() ? usual_out() : arguments_.out;
-    save_layers_model(*model_, outcome_.out, {.include_optimizer = true});
-    if (columns_.is_set()) columns_.save(outcome_.out);
+    if (!is_first() && !arguments_.shard_optimizer) return;
+    outcome_.out = !arguments_.out.empty() ? arguments_.out : is_first() ? usual_out() : "";
+    if (is_onnx(model_path_)) {
+      if (!is_first()) return;
+      make_directories(outcome_.out);
+      save_onnx(*model_, fs::path(outcome_.out) / "model.onnx");
+    } else if (is_keras_name(outcome_.out)) {
+      save_keras(*model_, outcome_.out);
+      if (columns_.is_set() && is_first()) columns_.save(fs::absolute(outcome_.out).parent_path().string());
+      return;
+    } else {
+      save_layers_model(*model_, outcome_.out, {.include_optimizer = true});
+    }
+    if (columns_.is_set() && is_first()) columns_.save(outcome_.out);
   }
   void save_after_error() {
     try {
       save();
+      if (!is_first()) return;
       std::fprintf(stderr, "plimsoll: training failed after %s; the model is in %s\n",
                    plural(epochs_done_, "epoch").c_str(), outcome_.out.c_str());
     } catch (const std::exception& error) {
@@ -268,7 +361,7 @@ class TrainRun {
     outcome_.signal = caught_signal;
     if (!recorder_) return;
     recorder_->finish();
-    if (!has_report_page()) return;
+    if (!has_report_page() || !is_first()) return;
     write_report(outcome_.trace, arguments_.report);
     outcome_.report = arguments_.report;
   }
@@ -287,6 +380,7 @@ class TrainRun {
   bool stepped_ = false;
   std::size_t epochs_done_ = 0;
   std::optional<WatchSignals> watch_;
+  std::optional<distributed::Job> job_;
 };
 
 }  // namespace

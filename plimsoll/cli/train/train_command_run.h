@@ -16,7 +16,7 @@
 namespace plimsoll {
 
 struct TrainArguments {
-  std::string model, data, validation, budget, spill, checkpoint, logdir, report, out, weights, resume;
+  std::string model, data, validation, budget, device, spill, checkpoint, logdir, report, out, weights, resume;
   TrainingChoice choice;
   DataOptions columns;
   int epochs = 10;
@@ -24,6 +24,9 @@ struct TrainArguments {
   std::optional<std::uint64_t> seed;
   double max_slowdown = 8;
   bool no_shuffle = false, json = false;
+  bool distributed = false, shard_optimizer = false;
+  std::size_t slices = 0;
+  double timeout = 30;  // Seconds.
 };
 
 struct TrainOutcome {
@@ -33,6 +36,10 @@ struct TrainOutcome {
   bool streams = false;
   int first_epoch = 1;
   int signal = 0;  // That ended it.
+  int rank = 0, ranks = 1;
+  std::size_t slices = 0;
+  std::uint64_t sent_bytes = 0;  // By this rank.
+  double waited_seconds = 0;     // For others.
 };
 
 TrainOutcome train(const TrainArguments& arguments);

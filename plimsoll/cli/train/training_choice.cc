@@ -6,13 +6,26 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/json.h"
 #include "plimsoll/cli/option_checks.h"
+#include "plimsoll/model/keras/keras_file.h"
+#include "plimsoll/model/onnx/onnx_inspect.h"
 
 namespace plimsoll {
 namespace {
 
+// What a model that was read before says of itself.
+nlohmann::json document_of(const std::string& path) {
+  return parse_json(is_keras_file(path) ? keras_file_config(path) : read_file(path, std::size_t{1} << 30));
+}
+
 // What the last layer does tells what its outputs are. The document was read as a model before.
 std::string usual_loss(const std::string& path) {
-  const auto document = parse_json(read_file(path, std::size_t{1} << 30));
+  if (path.ends_with(".onnx")) {
+    const std::string last = describe_onnx(path).last_operator;
+    return last == "Softmax"   ? "sparse_categorical_crossentropy"
+           : last == "Sigmoid" ? "binary_crossentropy"
+                               : "mean_squared_error";
+  }
+  const auto document = document_of(path);
   const auto& topology = document.contains("modelTopology") ? document["modelTopology"] : document;
   const auto& model = topology.contains("model_config") ? topology["model_config"] : topology;
   const auto& config = model["config"];
@@ -27,10 +40,14 @@ std::string usual_loss(const std::string& path) {
 
 // That of the training configuration of a model that was read before.
 std::string own_loss(const std::string& path) {
-  const auto document = parse_json(read_file(path, std::size_t{1} << 30));
-  for (const char* key : {"trainingConfig", "plimsollTrainingConfig"})
-    if (document.contains(key) && document[key].is_object())
-      if (const auto loss = document[key].value("loss", nlohmann::json()); loss.is_string()) return loss;
+  if (path.ends_with(".onnx")) return "";
+  const auto document = document_of(path);
+  for (const char* key : {"trainingConfig", "plimsollTrainingConfig", "compile_config"}) {
+    if (!document.contains(key) || !document[key].is_object()) continue;
+    const auto loss = document[key].value("loss", nlohmann::json());
+    if (loss.is_string()) return loss;
+    if (loss.is_object() && loss.contains("class_name")) return loss["config"].value("name", "");
+  }
   return "";
 }
 
@@ -73,6 +90,15 @@ std::string compile(Model& model, const std::string& path, const TrainingChoice&
   if (choice.learning_rate != 0) optimizer.set_learning_rate(choice.learning_rate);
   model.compile({.optimizer = optimizer, .loss = loss, .metrics = metrics});
   return loss;
+}
+
+void add_device_option(Command& command, std::string& device) {
+  command.option("--device", device, "Where the model is and works: a name of `plimsoll devices`, as OPENCL:0")
+      .value("NAME");
+}
+
+std::optional<DeviceScope> work_on(const std::string& device) {
+  return device.empty() ? std::optional<DeviceScope>() : std::optional<DeviceScope>(std::in_place, device);
 }
 
 void add_spill_option(Command& command, std::string& directory) {

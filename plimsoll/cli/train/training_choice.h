@@ -5,10 +5,12 @@
 // layer's activation, and the accuracy where that loss is of classes: the same for both commands.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "plimsoll/cli/options.h"
+#include "plimsoll/device/device_scope.h"
 #include "plimsoll/model/model.h"
 
 namespace plimsoll {
@@ -23,6 +25,10 @@ void add_training_choice(Command& command, TrainingChoice& choice);
 // Of the model that was read from `path`. `one_hot`: targets of classes have a column for each.
 // The name of the loss, "" when the file has one of its own.
 std::string compile(Model& model, const std::string& path, const TrainingChoice& choice, bool one_hot = false);
+
+// --device NAME: where the command works while the result lives. Throws NotFound, listing the devices.
+void add_device_option(Command& command, std::string& device);
+std::optional<DeviceScope> work_on(const std::string& device);
 
 // --spill DIR, for what may store values that its budget has no room for.
 void add_spill_option(Command& command, std::string& directory);

@@ -1,4 +1,5 @@
-// Zip archives: enough to read and write .npz. Stored and deflated members, zip64; no encryption, no split archives.
+// Zip archives: enough to read and write .npz and .keras. Stored and deflated members, zip64; no encryption, no split
+// archives.
 //
 //   std::vector<ZipMember> members = read_zip_directory(file);
 //   ZipMemberReader in(file, members[0]);  in.read(bytes);  in.finish();     // checks the CRC-32
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "plimsoll/base/atomic_file.h"
+#include "plimsoll/base/function_ref.h"
 #include "plimsoll/io/internal/input_file.h"
 #include "plimsoll/io/internal/staging.h"
 
@@ -39,8 +41,9 @@ class ZipMemberReader {
   ZipMemberReader& operator=(const ZipMemberReader&) = delete;
 
   std::uint64_t left() const noexcept { return member_.size - position_; }
-  void read(std::span<std::byte> bytes);  // Throws Corruption when there are fewer.
-  void finish();                          // Reads the rest, if any, and checks the CRC-32.
+  std::uint64_t data_offset() const noexcept { return data_offset_; }  // In the file.
+  void read(std::span<std::byte> bytes);                               // Throws Corruption when there are fewer.
+  void finish();                                                       // Reads the rest, if any, and checks the CRC-32.
 
  private:
   void inflate_into(std::span<std::byte> bytes);
@@ -60,6 +63,10 @@ class ZipWriter {
   explicit ZipWriter(AtomicFile& file) : file_(file) {}
   // The member is head and body together.
   void add(const std::string& name, std::string_view head, std::span<const std::byte> body);
+  // The member is all that `parts` hands out, which it does twice, the same both times: for the checksum, and to write
+  // it. Its first byte is at a multiple of `alignment` in the file.
+  using Sink = FunctionRef<void(std::span<const std::byte>)>;
+  void add_parts(const std::string& name, FunctionRef<void(Sink)> parts, std::size_t alignment);
   void finish();
 
  private:

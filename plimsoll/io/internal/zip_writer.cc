@@ -1,5 +1,6 @@
 #include <zlib.h>
 
+#include "plimsoll/base/rounding.h"
 #include "plimsoll/base/wire.h"
 #include "plimsoll/io/internal/pieces.h"
 #include "plimsoll/io/internal/zip.h"
@@ -27,9 +28,19 @@ std::string extra_field(std::initializer_list<std::uint64_t> values) {
   return out + body;
 }
 
-std::string local_header(const ZipMember& member) {
+// A field that readers skip, of at least 6 bytes, so that what follows `before` bytes is aligned.
+std::string padding_field(std::uint64_t before, std::size_t alignment) {
+  const std::uint64_t end = round_up(before + 6, std::uint64_t{alignment});
+  std::string out;
+  append_halves(out, {0xd935, static_cast<std::uint16_t>(end - before - 4), static_cast<std::uint16_t>(alignment)});
+  out.resize(static_cast<std::size_t>(end - before), '\0');
+  return out;
+}
+
+std::string local_header(const ZipMember& member, std::size_t alignment = 1) {
   const bool large = member.size >= kLarge;
-  const std::string extra = large ? extra_field({member.size, member.size}) : "";
+  std::string extra = large ? extra_field({member.size, member.size}) : "";
+  if (alignment > 1) extra += padding_field(member.header_offset + 30 + member.name.size() + extra.size(), alignment);
   const std::uint64_t size = large ? kLarge : member.size;
   std::string out;
   append_words(out, {0x04034b50});
@@ -74,6 +85,17 @@ void ZipWriter::add(const std::string& name, std::string_view head, std::span<co
   file_.write(local_header(member));
   file_.write(head);
   file_.write(body);
+  members_.push_back(std::move(member));
+}
+
+void ZipWriter::add_parts(const std::string& name, FunctionRef<void(Sink)> parts, std::size_t alignment) {
+  ZipMember member{name, file_.bytes_written(), 0, 0, 0, 0, kUtf8};
+  parts([&](std::span<const std::byte> part) {
+    member.size += part.size();
+    member.crc = extend_crc(member.crc, part);
+  });
+  file_.write(local_header(member, alignment));
+  parts([&](std::span<const std::byte> part) { file_.write(part); });
   members_.push_back(std::move(member));
 }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 int BfcChunks::bin_of(std::size_t size) noexcept {
   const std::size_t granules = std::max<std::size_t>(size / kBfcGranule, 1);
@@ -52,4 +52,4 @@ std::size_t BfcChunks::largest_free() const noexcept {
   return 0;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

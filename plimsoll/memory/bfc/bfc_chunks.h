@@ -15,9 +15,10 @@
 #include <tuple>
 #include <vector>
 
+#include "plimsoll/base/api.h"
 #include "plimsoll/memory/bfc/bfc_region.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct BfcChunk {
   std::byte* data = nullptr;
@@ -62,4 +63,4 @@ class BfcChunks {
   std::array<std::set<Key>, kBins> bins_;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <functional>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::size_t kPage = 4096;
@@ -74,4 +74,4 @@ BfcRegion* BfcRegionList::find(const void* address) noexcept {
   return place != regions_.end() && !std::less<>()(byte, place->data()) ? &*place : nullptr;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -15,7 +15,9 @@
 #include <memory>
 #include <vector>
 
-namespace plimsoll {
+#include "plimsoll/base/api.h"
+
+namespace plimsoll::internal {
 
 inline constexpr std::size_t kBfcGranule = 256;  // Every chunk is a multiple of this many bytes.
 
@@ -80,4 +82,4 @@ class BfcRegionList {
   std::size_t bytes_ = 0;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

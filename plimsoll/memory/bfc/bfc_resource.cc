@@ -10,7 +10,7 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/memory/refusal.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::size_t kFirstRegion = 2_MiB;
@@ -228,4 +228,4 @@ void BfcResource::refuse(std::size_t bytes, std::size_t size) {
   throw_refusal(std::move(details), {.device = options_.name.c_str()});
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -21,10 +21,11 @@
 #include <string>
 #include <vector>
 
+#include "plimsoll/base/api.h"
 #include "plimsoll/memory/bfc/bfc_chunks.h"
 #include "plimsoll/memory/memory_resource.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct BfcOptions {
   std::string name = "bfc";  // Named in errors.
@@ -79,4 +80,4 @@ class BfcResource final : public MemoryResource {
   MemoryStats stats_;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -6,7 +6,7 @@
 
 #include "plimsoll/memory/internal/text_files.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 // Where one hierarchy of groups can be seen, and where in it this process is.
@@ -100,4 +100,4 @@ std::vector<MemoryGroup> read_memory_groups(const std::string& root) {
   return groups;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

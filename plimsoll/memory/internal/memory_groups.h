@@ -4,12 +4,13 @@
 #include <string>
 #include <vector>
 
+#include "plimsoll/base/api.h"
 #include "plimsoll/memory/system_memory.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // The group of this process and its parents, as far as they can be seen, innermost first; those that have a limit.
 // A container often sees its own group as the top of the tree: what is mounted decides, not the path's text.
 std::vector<MemoryGroup> read_memory_groups(const std::string& root);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

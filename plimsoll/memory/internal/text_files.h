@@ -7,7 +7,9 @@
 #include <string>
 #include <string_view>
 
-namespace plimsoll {
+#include "plimsoll/base/api.h"
+
+namespace plimsoll::internal {
 
 // "" for a file that cannot be read.
 inline std::string read_text_file(const std::string& path) {
@@ -26,4 +28,4 @@ inline std::string_view value_of_line(std::string_view text, std::string_view ke
   return {};
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -5,7 +5,7 @@
 
 #include "plimsoll/memory/pages/zero_pages.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 PageMap::PageMap(std::size_t pages)
     : words_(static_cast<Word*>(map_zero_pages(pages / 8 + sizeof(Word), "page map"))),
@@ -84,4 +84,4 @@ std::size_t PageMap::end(std::size_t first, std::size_t last, Word flip) const n
   return first;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -7,7 +7,9 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace plimsoll {
+#include "plimsoll/base/api.h"
+
+namespace plimsoll::internal {
 
 class PageMap {
  public:
@@ -40,4 +42,4 @@ class PageMap {
   std::size_t bytes_;  // Of the map itself.
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

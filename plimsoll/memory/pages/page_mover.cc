@@ -14,7 +14,7 @@
 
 #include "plimsoll/memory/pages/zero_pages.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 // Newer than the headers of the systems we build on; values are the kernel's ABI.
@@ -145,4 +145,4 @@ std::unique_ptr<PageMoverBackend> make_userfault_mover(std::byte* base, std::siz
 
 std::unique_ptr<PageMoverBackend> make_remap_mover() { return std::make_unique<RemapMover>(); }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <memory>
 
-namespace plimsoll {
+#include "plimsoll/base/api.h"
+
+namespace plimsoll::internal {
 
 struct PageMove {
   std::size_t moved = 0;          // Bytes, from the start; what is left stays where it was, or is gone.
@@ -24,4 +26,4 @@ std::unique_ptr<PageMoverBackend> make_userfault_mover(std::byte* base, std::siz
 // All movers of this kind in the process share one allowance of mappings; each returns its part when it is destroyed.
 std::unique_ptr<PageMoverBackend> make_remap_mover();
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

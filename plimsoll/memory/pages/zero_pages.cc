@@ -8,7 +8,7 @@
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 ZeroPages try_map_zero_pages(std::size_t bytes, void* at) noexcept {
   ZeroPages pages;
@@ -46,4 +46,4 @@ void* map_zero_pages(std::size_t bytes, const char* what) {
 
 void unmap_zero_pages(void* data, std::size_t bytes) noexcept { munmap(data, bytes); }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

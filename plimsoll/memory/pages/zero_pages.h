@@ -4,7 +4,9 @@
 
 #include <cstddef>
 
-namespace plimsoll {
+#include "plimsoll/base/api.h"
+
+namespace plimsoll::internal {
 
 struct ZeroPages {
   void* data = nullptr;      // nullptr when refused; `error` is why.
@@ -20,4 +22,4 @@ ZeroPages try_map_zero_pages(std::size_t bytes, void* at = nullptr) noexcept;
 void* map_zero_pages(std::size_t bytes, const char* what);
 void unmap_zero_pages(void* data, std::size_t bytes) noexcept;
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -14,7 +14,7 @@
 #include "plimsoll/base/system_error.h"
 #include "plimsoll/memory/spill/spill_file.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr const char* kKind = "spill directory";
@@ -118,4 +118,4 @@ void warn_of_page_cache(const std::filesystem::path& directory) noexcept {
   }
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -9,9 +9,10 @@
 #include <cstddef>
 #include <filesystem>
 
+#include "plimsoll/base/api.h"
 #include "plimsoll/memory/spill/spill_io.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct OpenedSpill {
   int file = -1;
@@ -25,4 +26,4 @@ OpenedSpill open_spill_file(SpillIo& io, const std::filesystem::path& directory)
 // Says in the log that transfers pass through the page cache, and why that matters.
 void warn_of_page_cache(const std::filesystem::path& directory) noexcept;
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

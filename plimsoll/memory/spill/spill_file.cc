@@ -16,7 +16,7 @@
 #include "plimsoll/memory/spill/spill_space.h"
 #include "plimsoll/memory/spill/spill_worker.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::size_t kMeasuredBytes = 64_MiB, kLeastMeasuredBytes = 1_MiB;
@@ -27,11 +27,11 @@ bool is_aligned(const void* address, std::size_t alignment) noexcept {
 
 std::span<std::byte> checked_staging(const SpillOptions& options) {
   const std::span<std::byte> staging = options.staging;
-  if (staging.empty() || (staging.size() == SpillFile::staging_bytes() && is_aligned(staging.data(), kSpillAlignment)))
+  if (staging.empty() || (staging.size() % kSpillAlignment == 0 && is_aligned(staging.data(), kSpillAlignment)))
     return staging;
   throw InvalidArgument(
       fmt::format("spill: a staging block of {} bytes at an address that is {} bytes beyond a multiple "
-                  "of {}; give it {} bytes at such a multiple",
+                  "of {}; give it a multiple of that, at such an address: {} bytes serve well",
                   staging.size(), reinterpret_cast<std::uintptr_t>(staging.data()) % kSpillAlignment, kSpillAlignment,
                   SpillFile::staging_bytes()));
 }
@@ -311,4 +311,4 @@ void SpillSlot::wait() {
   entry_->crc = transfer.crc;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <csignal>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 SpillIo::~SpillIo() = default;
 
@@ -77,4 +77,4 @@ std::thread SpillIo::start_thread(void (*body)(void*), void* argument) {
   return started;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -15,7 +15,9 @@
 #include <cstdint>
 #include <thread>
 
-namespace plimsoll {
+#include "plimsoll/base/api.h"
+
+namespace plimsoll::internal {
 
 class SpillIo {
  public:
@@ -45,4 +47,4 @@ class SpillIo {
   static SpillIo& system();
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

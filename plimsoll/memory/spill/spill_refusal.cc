@@ -10,7 +10,7 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/system_error.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr const char* kKind = "spill directory";
@@ -84,4 +84,4 @@ void throw_spill_fault(const SpillFault& fault, const SpillRoom& room) {
   throw Error("spill: unknown fault");
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -10,9 +10,10 @@
 #include <cstdint>
 #include <filesystem>
 
+#include "plimsoll/base/api.h"
 #include "plimsoll/memory/spill/spill_transfer.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct SpillRoom {
   const std::filesystem::path& directory;
@@ -30,4 +31,4 @@ struct SpillRoom {
 // Throws what wait() promises. `room` is used when something is full.
 [[noreturn]] void throw_spill_fault(const SpillFault& fault, const SpillRoom& room);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

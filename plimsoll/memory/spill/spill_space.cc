@@ -4,7 +4,7 @@
 
 #include "plimsoll/base/error.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 std::uint64_t SpillSpace::growth_for(std::uint64_t bytes) const noexcept {
   if (by_size_.lower_bound({bytes, 0}) != by_size_.end()) return 0;
@@ -82,4 +82,4 @@ void SpillSpace::add_hole(Taken hole) noexcept {
   by_size_.insert(std::move(hole.by_size_));
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

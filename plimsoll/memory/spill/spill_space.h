@@ -14,7 +14,9 @@
 #include <set>
 #include <utility>
 
-namespace plimsoll {
+#include "plimsoll/base/api.h"
+
+namespace plimsoll::internal {
 
 class SpillSpace {
   using ByOffset = std::map<std::uint64_t, std::uint64_t>;           // Offset, bytes.
@@ -55,4 +57,4 @@ class SpillSpace {
   std::uint64_t end_ = 0, taken_bytes_ = 0;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

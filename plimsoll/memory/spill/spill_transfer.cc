@@ -10,7 +10,7 @@
 
 #include "plimsoll/base/crc32c.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr int kFruitlessCalls = 16;  // That succeed but transfer less than a block, before we give up.
@@ -172,4 +172,4 @@ bool SpillPieces::leave_direct() noexcept {
   return true;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

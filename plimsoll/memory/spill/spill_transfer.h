@@ -17,11 +17,12 @@
 #include <filesystem>
 #include <span>
 
+#include "plimsoll/base/api.h"
 #include "plimsoll/memory/spill/open_spill_file.h"
 #include "plimsoll/memory/spill/spill_file.h"
 #include "plimsoll/memory/spill/spill_io.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct SpillFault {
   enum class Kind : std::uint8_t {
@@ -75,4 +76,4 @@ class SpillPieces {
   alignas(kSpillAlignment) std::array<std::byte, kSpillAlignment> last_part_{};
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

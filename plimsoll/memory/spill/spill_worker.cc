@@ -3,7 +3,7 @@
 #include "plimsoll/base/clock.h"
 #include "plimsoll/base/error.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr double kRemembered = 256.0 * (1 << 20);
@@ -153,4 +153,4 @@ SpillStats SpillWorker::stats() const {
   return stats_;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

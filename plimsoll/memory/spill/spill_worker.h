@@ -15,10 +15,11 @@
 #include <mutex>
 #include <thread>
 
+#include "plimsoll/base/api.h"
 #include "plimsoll/memory/spill/spill_file.h"
 #include "plimsoll/memory/spill/spill_transfer.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct SpillTransfer {
   enum class Kind : std::uint8_t { kStore, kLoad, kMeasure };
@@ -78,4 +79,4 @@ class SpillWorker {
   std::thread thread_;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

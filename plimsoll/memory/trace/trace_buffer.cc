@@ -4,7 +4,7 @@
 
 #include "plimsoll/memory/chunk.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 using namespace trace_format;
 
@@ -122,4 +122,4 @@ void TraceBuffer::clear() noexcept {
   last_block_ = 0;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

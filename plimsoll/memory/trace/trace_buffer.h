@@ -9,10 +9,11 @@
 #include <span>
 #include <string_view>
 
+#include "plimsoll/base/api.h"
 #include "plimsoll/memory/trace/trace_file.h"
 #include "plimsoll/memory/trace/trace_format.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct TracePlace {
   std::uint32_t arena = 0;
@@ -90,4 +91,4 @@ class TraceBuffer {
   std::array<std::byte, kBytes> bytes_{};
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

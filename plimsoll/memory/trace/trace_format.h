@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "plimsoll/base/api.h"
+
 namespace plimsoll::trace_format {
 
 inline constexpr char kMagic[8] = {'P', 'L', 'M', 'T', 'R', 'A', 'C', 'E'};

@@ -8,7 +8,7 @@
 #include "plimsoll/memory/chunk.h"
 #include "plimsoll/memory/trace/trace_recording.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::size_t kMostLabelBytes = 128;
@@ -85,4 +85,4 @@ void TracePlanRun::finish() noexcept {
   if (told_ < plan_.steps) tell(plan_.steps - told_);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

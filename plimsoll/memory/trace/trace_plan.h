@@ -20,7 +20,7 @@
 #include "plimsoll/base/api.h"
 #include "plimsoll/memory/label.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // A value that has its bytes from the start of step `first` to the start of step `end`.
 struct PlacedValue {
@@ -73,4 +73,4 @@ class PLIMSOLL_API TracePlanRun {
   std::array<std::uint32_t, 200> durations_;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

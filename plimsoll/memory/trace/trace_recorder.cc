@@ -7,9 +7,9 @@
 
 #include "plimsoll/base/call_site.h"
 #include "plimsoll/base/error.h"
-#include "plimsoll/memory/arena.h"
 #include "plimsoll/memory/arena_list.h"
 #include "plimsoll/memory/budget_node.h"
+#include "plimsoll/memory/internal/arena_core.h"
 #include "plimsoll/memory/trace/trace_recording.h"
 
 namespace plimsoll {
@@ -88,22 +88,25 @@ void OwnTraceBuffer::attach(Recording& recording, std::uint32_t thread) {
   number = recording.number;
 }
 
-void record_with_lock(FunctionRef<void(TraceSession& session, TraceBuffer& buffer, std::int64_t time)> add) noexcept {
+void internal::record_with_lock(
+    FunctionRef<void(TraceSession& session, TraceBuffer& buffer, std::int64_t time)> add) noexcept {
   record_event([](TraceBuffer&, std::int64_t) { return false; }, add);
 }
 
 void set_trace_begin_hook(void (*hook)()) noexcept { begin_hook = hook; }
 
 void TraceHooks::note_committed(Arena& arena, std::uint32_t index) noexcept {
-  const std::size_t pages = arena.committed_pages_.load(std::memory_order_relaxed);
-  if (arena.traced_pages_.load(std::memory_order_relaxed) == pages || arena.traced_pages_.exchange(pages) == pages)
+  const std::size_t pages = arena.core_->heap.committed_pages();
+  if (arena.core_->traced_pages.load(std::memory_order_relaxed) == pages ||
+      arena.core_->traced_pages.exchange(pages) == pages)
     return;
-  record_event(
-      [&](TraceBuffer& buffer, std::int64_t time) { buffer.add_committed(time, index, pages << arena.page_shift_); });
+  record_event([&](TraceBuffer& buffer, std::int64_t time) {
+    buffer.add_committed(time, index, pages << arena.core_->heap.page_shift());
+  });
 }
 
 void TraceHooks::took(Arena& arena, const Chunk& chunk) noexcept {
-  const std::uint32_t index = arena.trace_index_.load(std::memory_order_relaxed);
+  const std::uint32_t index = arena.core_->trace_index.load(std::memory_order_relaxed);
   note_committed(arena, index);
   const TracePlace place = place_of(index, chunk);
   record_event(
@@ -119,7 +122,7 @@ void TraceHooks::took(Arena& arena, const Chunk& chunk) noexcept {
 }
 
 void TraceHooks::gives(Arena& arena, const Chunk& chunk) noexcept {
-  const TracePlace place = place_of(arena.trace_index_.load(std::memory_order_relaxed), chunk);
+  const TracePlace place = place_of(arena.core_->trace_index.load(std::memory_order_relaxed), chunk);
   record_event([&](TraceBuffer& buffer, std::int64_t time) { buffer.add_place(TraceEventKind::kFree, time, place); });
 }
 
@@ -132,19 +135,20 @@ void TraceHooks::arena_made(Arena& arena) noexcept try {
 }
 
 void TraceHooks::arena_ends(Arena& arena) noexcept {
-  if (!arena.recording()) return;
-  arena.set_mode(Arena::kRecording, false);
-  const std::uint32_t index = arena.trace_index_.load(std::memory_order_relaxed);
+  if (!arena.core_->recording()) return;
+  arena.core_->mode.set(ArenaMode::kRecording, false);
+  const std::uint32_t index = arena.core_->trace_index.load(std::memory_order_relaxed);
   record_event([&](TraceBuffer& buffer, std::int64_t time) { buffer.add_arena_ended(time, index); });
 }
 
-void TraceHooks::unwatch(Arena& arena) noexcept { arena.set_mode(Arena::kRecording, false); }
+void TraceHooks::unwatch(Arena& arena) noexcept { arena.core_->mode.set(ArenaMode::kRecording, false); }
 
 void TraceHooks::watch(TraceSession& session, Arena& arena) {
-  if (arena.recording()) return;
-  arena.trace_index_ = session.add_arena(arena.name(), arena.limit(), std::size_t{1} << arena.page_shift_);
-  arena.traced_pages_ = SIZE_MAX;
-  arena.set_mode(Arena::kRecording, true);
+  if (arena.core_->recording()) return;
+  arena.core_->trace_index =
+      session.add_arena(arena.name(), arena.limit(), std::size_t{1} << arena.core_->heap.page_shift());
+  arena.core_->traced_pages = SIZE_MAX;
+  arena.core_->mode.set(ArenaMode::kRecording, true);
 }
 
 // Blocks that live already. Those allocated since their arena is watched may be among them.
@@ -157,7 +161,7 @@ void TraceHooks::record_existing(TraceSession& session, const std::vector<std::s
   std::vector<Existing> existing;
   ArenaList::instance().for_each([&](Arena& arena) {
     arena.for_each_live([&](const Chunk& chunk) {
-      existing.push_back({arena.trace_index_, chunk, budget_name(chunk)});
+      existing.push_back({arena.core_->trace_index, chunk, budget_name(chunk)});
     });
   });
   TraceSession::ThreadBuffer* buffer = session.attach(0);
@@ -246,7 +250,7 @@ void TraceRecorder::flush() {
   session_->require_written();
 }
 
-std::filesystem::path flush_recorded_stream() {
+std::filesystem::path internal::flush_recorded_stream() {
   Recording& recording = Recording::instance();
   const std::lock_guard lock(recording.mutex);
   if (recording.number == 0 || recording.session->options().mode != TraceMode::kStream) return {};

@@ -33,7 +33,9 @@
 namespace plimsoll {
 
 class Arena;
+namespace internal {
 class TraceSession;
+}  // namespace internal
 struct Chunk;
 
 enum class TraceMode { kStream, kRing };

@@ -7,13 +7,14 @@
 #include <filesystem>
 #include <mutex>
 
+#include "plimsoll/base/api.h"
 #include "plimsoll/base/clock.h"
 #include "plimsoll/base/function_ref.h"
 #include "plimsoll/base/log.h"
 #include "plimsoll/memory/thread_memory.h"
 #include "plimsoll/memory/trace/trace_session.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // The number changes with every recorder; 0 while there is none.
 struct Recording {
@@ -86,4 +87,4 @@ void record_with_lock(FunctionRef<void(TraceSession& session, TraceBuffer& buffe
 // The file of the stream that is being recorded, with every event up to now in its partial file; "" when there is none.
 std::filesystem::path flush_recorded_stream();
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

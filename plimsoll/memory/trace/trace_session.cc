@@ -16,7 +16,7 @@
 #include "plimsoll/base/system_error.h"
 #include "plimsoll/memory/chunk.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 using namespace trace_format;
 
@@ -261,4 +261,4 @@ TraceCounters TraceSession::counters() const {
   return counters;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -14,10 +14,11 @@
 #include <unordered_map>
 #include <vector>
 
+#include "plimsoll/base/api.h"
 #include "plimsoll/memory/trace/trace_buffer.h"
 #include "plimsoll/memory/trace/trace_recorder.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class TraceSession {
  public:
@@ -83,4 +84,4 @@ class TraceSession {
   std::deque<RingBlock> ring_;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

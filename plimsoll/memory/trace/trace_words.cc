@@ -27,7 +27,7 @@ std::uintptr_t number(const void* id) { return reinterpret_cast<std::uintptr_t>(
 
 }  // namespace
 
-std::string budget_record(std::string_view name, std::string_view parent, std::size_t limit) {
+std::string internal::budget_record(std::string_view name, std::string_view parent, std::size_t limit) {
   return fmt::format(R"(@budget {{"name":{},"parent":{},"limit_bytes":{}}})", quoted(name), quoted(parent), limit);
 }
 

@@ -5,8 +5,10 @@
 #include <string>
 #include <string_view>
 
-namespace plimsoll {
+#include "plimsoll/base/api.h"
+
+namespace plimsoll::internal {
 
 std::string budget_record(std::string_view name, std::string_view parent, std::size_t limit);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -68,6 +68,18 @@ std::size_t ExampleStream::next_rows(std::size_t count, Example& out) {
   return rows.size();
 }
 
+std::size_t ExampleStream::skip_rows(std::size_t count) {
+  constexpr std::size_t kAtOnce = 16;
+  std::size_t skipped = 0;
+  while (skipped < count) {
+    Example unused;
+    const std::size_t came = next_rows(std::min(kAtOnce, count - skipped), unused);
+    if (came == 0) break;
+    skipped += came;
+  }
+  return skipped;
+}
+
 Dataset::Iterator& Dataset::Iterator::operator++() {
   example_ = {};  // Before the next one takes memory.
   if (stream_ && !stream_->next(example_)) {

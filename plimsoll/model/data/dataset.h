@@ -37,6 +37,8 @@ struct PLIMSOLL_API Example {
   std::vector<Tensor> inputs;
   std::vector<Tensor> targets;
   Tensor weights = {};
+  // Of a part of a batch: examples of the whole, and of them the first one here. 0: this is the whole.
+  std::size_t whole_examples = 0, first_example = 0;
 
   const Tensor& x() const { return inputs.at(0); }
   const Tensor& y() const;  // An empty handle when there are no targets.
@@ -62,6 +64,7 @@ class PLIMSOLL_API ExampleStream {
   virtual bool next(Example& out) = 0;  // False at the end.
   // Up to `count` examples at once, along a new first axis; how many there were.
   virtual std::size_t next_rows(std::size_t count, Example& out);
+  virtual std::size_t skip_rows(std::size_t count);  // The same without making them.
 };
 
 // What a pass holds beside the example that it gives, at most.
@@ -82,6 +85,12 @@ class PLIMSOLL_API DatasetNode {
   // The same with every pass in the order of one; nullptr where it is so already. `draws`: an order is drawn for it if
   // need be; else any will do, for one who only looks, and no later pass is another for it.
   virtual std::shared_ptr<const DatasetNode> frozen(bool /*draws*/) const { return nullptr; }
+  // The same with only some rows of each batch, [first, last) of so many; at least one. nullptr where whole batches
+  // must be made to know.
+  using RowsOfBatch = std::function<std::pair<std::size_t, std::size_t>(std::size_t examples)>;
+  virtual std::shared_ptr<const DatasetNode> part_of_batches(const RowsOfBatch& /*rows*/) const { return nullptr; }
+  // The same with shuffles that have no seed mixed by this one, so that processes agree; nullptr where there are none.
+  virtual std::shared_ptr<const DatasetNode> seeded(std::uint64_t /*seed*/) const { return nullptr; }
 };
 
 struct ShuffleOptions {

@@ -54,15 +54,8 @@ void refuse_folder(const std::string& path) {
 }
 
 void refuse_binary_models(const std::string& text, const std::string& path) {
-  if (text.starts_with("\x89HDF\r\n"))
-    throw Unsupported(fmt::format(
-        "{}: is an HDF5 file of Keras; convert it with `tensorflowjs_converter --input_format=keras {} OUT`", path,
-        path));
-  if (text.starts_with("PK\x03\x04"))
-    throw Unsupported(fmt::format(
-        "{}: is a zip archive, as Keras 3 saves models; in Python, save the model as .h5 and convert that with "
-        "`tensorflowjs_converter --input_format=keras MODEL.h5 OUT`",
-        path));
+  if (text.starts_with("\x89HDF\r\n") || text.starts_with("PK\x03\x04"))
+    throw Unsupported(fmt::format("{}: is a model of Keras and not a model.json; load it with load_keras", path));
 }
 
 }  // namespace
@@ -71,6 +64,10 @@ void with_json_file(const std::string& path, FunctionRef<void(const nlohmann::js
   refuse_folder(path);
   const std::string text = read_file(path, kMaxBytes);
   refuse_binary_models(text, path);
+  with_json_text(text, path, f);
+}
+
+void with_json_text(const std::string& text, const std::string& path, FunctionRef<void(const nlohmann::json&)> f) {
   check_depth(text, path);
   try {
     f(parse_json(text));

@@ -12,5 +12,8 @@ namespace plimsoll {
 // another format, Corruption with the offset for what is no JSON or deeper than 64 levels. What the JSON library throws
 // out of `f`, about a value of another kind than expected, becomes Corruption, too.
 void with_json_file(const std::string& path, FunctionRef<void(const nlohmann::json& document)> f);
+// The same for text that comes from elsewhere, named `path` in errors.
+void with_json_text(const std::string& text, const std::string& path,
+                    FunctionRef<void(const nlohmann::json& document)> f);
 
 }  // namespace plimsoll

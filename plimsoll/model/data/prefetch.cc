@@ -132,6 +132,14 @@ class PrefetchNode final : public DatasetNode {
     auto from = from_->frozen(draws);
     return from ? std::make_shared<PrefetchNode>(std::move(from), count_, max_bytes_) : nullptr;
   }
+  std::shared_ptr<const DatasetNode> part_of_batches(const RowsOfBatch& rows) const override {
+    auto from = from_->part_of_batches(rows);
+    return from ? std::make_shared<PrefetchNode>(std::move(from), count_, max_bytes_) : nullptr;
+  }
+  std::shared_ptr<const DatasetNode> seeded(std::uint64_t seed) const override {
+    auto from = from_->seeded(seed);
+    return from ? std::make_shared<PrefetchNode>(std::move(from), count_, max_bytes_) : nullptr;
+  }
 
  private:
   const std::shared_ptr<const DatasetNode> from_;

@@ -33,6 +33,11 @@ class OrderedStream final : public RowStream {
     next_ += taken;
     return static_cast<std::size_t>(taken);
   }
+  std::size_t skip_rows(std::size_t count) override {
+    const std::int64_t taken = std::min(rows_->end() - next_, static_cast<std::int64_t>(count));
+    next_ += taken;
+    return static_cast<std::size_t>(taken);
+  }
 
  private:
   const std::shared_ptr<const RowsNode> rows_;

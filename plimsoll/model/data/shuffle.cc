@@ -273,6 +273,12 @@ class ShuffleNode final : public DatasetNode {
     const Draw order = always_ ? *always_ : draws || seed_ ? draw(seed_, 0) : Draw();
     return make(frozen_from ? frozen_from : from_, buffer_, max_bytes_, order);
   }
+  NodePointer seeded(std::uint64_t seed) const override {
+    NodePointer seeded_from = from_->seeded(seed);
+    if (!seeded_from && (seed_ || always_)) return nullptr;
+    const std::optional<std::uint64_t> own = seed_ || always_ ? seed_ : std::optional(seed);
+    return std::make_shared<ShuffleNode>(seeded_from ? seeded_from : from_, buffer_, max_bytes_, own, always_);
+  }
   // Mixed once and for all. Rows stay rows, which can be cut without being read.
   static NodePointer make(const NodePointer& from, std::size_t buffer, std::size_t max_bytes, Draw always) {
     const auto* const rows = dynamic_cast<const RowsNode*>(from.get());

@@ -58,8 +58,9 @@ class LazyWindows final : public RowSource {
   Example range(std::int64_t begin, std::int64_t end) const override { return gather(arange(begin, end)); }
   Example gather(const Tensor& rows) const override {
     const Example& all = tensors_->get();
+    const OnDeviceOf there(all.x());
     const std::int64_t count = rows.shape()[0];
-    const Tensor first = (rows.cast(i64) * options_.stride).reshape({count, 1});
+    const Tensor first = (beside(rows, all.x()).cast(i64) * options_.stride).reshape({count, 1});
     Example windows{.inputs = {plimsoll::gather(all.x(), first + arange(std::int64_t{0}, options_.look_back))},
                     .targets = {}};
     if (all.targets.empty()) return windows;

@@ -28,10 +28,70 @@ class BetweenNode : public DatasetNode {
     NodePointer frozen_from = from_->frozen(draws);
     return frozen_from ? with(std::move(frozen_from)) : nullptr;
   }
+  NodePointer seeded(std::uint64_t seed) const final {
+    NodePointer seeded_from = from_->seeded(seed);
+    return seeded_from ? with(std::move(seeded_from)) : nullptr;
+  }
 
  protected:
   virtual NodePointer with(NodePointer from) const = 0;  // The same over another node.
   const NodePointer from_;
+};
+
+// Some rows of each batch, where the number of all rows is known.
+class PartOfBatchNode final : public BetweenNode {
+ public:
+  PartOfBatchNode(NodePointer from, std::size_t count, bool drop, RowsOfBatch rows)
+      : BetweenNode(std::move(from)), count_(count), drop_(drop), rows_(std::move(rows)) {}
+  std::unique_ptr<ExampleStream> open() const override {
+    return std::make_unique<Stream>(from_->open(), *this, *from_->size());
+  }
+  std::optional<std::size_t> size() const override {
+    return drop_ ? *from_->size() / count_ : (*from_->size() + count_ - 1) / count_;
+  }
+  std::optional<std::size_t> batch_size() const override { return count_; }
+  HeldBytes held(const std::vector<std::size_t>& tensor_bytes) const override {
+    const auto [first, last] = rows_(count_);
+    const std::vector<std::size_t> row = parts_of(tensor_bytes, last - first);
+    HeldBytes held = from_->held(row);
+    held.loading += held.at_once ? whole_blocks((last - first) * 8) : (last - first) * whole_blocks_of(row);
+    held.at_once = false;
+    return held;
+  }
+
+ private:
+  class Stream final : public ExampleStream {
+   public:
+    Stream(std::unique_ptr<ExampleStream> from, const PartOfBatchNode& node, std::size_t left)
+        : from_(std::move(from)), count_(node.count_), drop_(node.drop_), rows_(node.rows_), left_(left) {}
+    bool next(Example& out) override {
+      out = {};
+      const std::size_t all = std::min(count_, left_);
+      if (all == 0 || (drop_ && all < count_)) return false;
+      const auto [first, last] = rows_(all);
+      from_->skip_rows(first);
+      const bool is_there = from_->next_rows(last - first, out) == last - first;
+      from_->skip_rows(all - last);
+      left_ -= all;
+      out.whole_examples = all;
+      out.first_example = first;
+      return is_there;
+    }
+
+   private:
+    const std::unique_ptr<ExampleStream> from_;
+    const std::size_t count_;
+    const bool drop_;
+    const RowsOfBatch rows_;
+    std::size_t left_;
+  };
+  NodePointer with(NodePointer from) const override {
+    return std::make_shared<PartOfBatchNode>(std::move(from), count_, drop_, rows_);
+  }
+
+  const std::size_t count_;
+  const bool drop_;
+  const RowsOfBatch rows_;
 };
 
 class BatchNode final : public BetweenNode {
@@ -62,6 +122,10 @@ class BatchNode final : public BetweenNode {
     return drop_ ? *all / count_ : (*all + count_ - 1) / count_;
   }
   std::optional<std::size_t> batch_size() const override { return count_; }
+  NodePointer part_of_batches(const RowsOfBatch& rows) const override {
+    if (!from_->size()) return nullptr;
+    return std::make_shared<PartOfBatchNode>(from_, count_, drop_, rows);
+  }
   HeldBytes held(const std::vector<std::size_t>& tensor_bytes) const override {
     const std::vector<std::size_t> row = parts_of(tensor_bytes, count_);
     HeldBytes held = from_->held(row);

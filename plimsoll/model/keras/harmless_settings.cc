@@ -24,7 +24,7 @@ constexpr Harmless kHarmless[] = {
     {"BatchNormalization", "fused renorm=false renorm_momentum synchronized=false"},
     {"LayerNormalization", "rms_scaling=false"},
     // How it computes, not what.
-    {"SimpleRNN LSTM GRU", "implementation unroll use_cudnn time_major=false zero_output_for_mask=false"},
+    {"SimpleRNN LSTM GRU", "implementation unroll use_cudnn time_major=false"},
     // What it was built for, which the model's shapes say again.
     {"MultiHeadAttention",
      "query_shape key_shape value_shape dropout=0.0 attention_axes=[1] softmax_robust_masking=false use_gate=false "

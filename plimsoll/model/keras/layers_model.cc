@@ -263,6 +263,7 @@ void save_layers_model(const Model& model, const std::string& directory, const S
   if (options.include_optimizer)
     document[tfjs_takes_training(model) ? kTraining : kOwnTraining] =
         write_training(model, [&](const std::string& name, const Tensor& value) { manifest.add(name, value, true); });
+  if (network.training.job && network.training.job->rank() != 0) return;  // The first one writes.
   write_files(directory, document, manifest);
 }
 

@@ -8,7 +8,9 @@
 
 #include "plimsoll/base/error.h"
 #include "plimsoll/model/data/plural.h"
+#include "plimsoll/model/keras/call_references.h"
 #include "plimsoll/model/keras/config.h"
+#include "plimsoll/model/keras/shared_layers.h"
 #include "plimsoll/model/layers/input_layer.h"
 
 namespace plimsoll {
@@ -29,6 +31,15 @@ std::string text_at(const Json& in, const char* key, const std::string& path) {
   if (!in.is_object() || !in.contains(key) || !in[key].is_string())
     throw Corruption(fmt::format("{}/{}: expected text", path, key));
   return in[key].get<std::string>();
+}
+
+// Keras 3 has operations beside layers ("keras.src.ops.numpy" has an Add that is not the layer).
+void refuse_operations(const Json& in, const std::string& path) {
+  const auto module = in.find("module");
+  if (module == in.end() || !module->is_string()) return;
+  const std::string& name = module->get_ref<const std::string&>();
+  if (name.starts_with("keras.src.ops") || name.starts_with("keras.ops"))
+    throw Unsupported(fmt::format("{}: \"{}\" is an operation, which is not offered; use layers only", path, name));
 }
 
 // A name, or the policy of that name.
@@ -62,48 +73,6 @@ void read_common(LayerBase& layer, const ConfigReader& in) {
     if (in.has(key)) layer.set_batch_shape(in.shape(key));
   read_dtype(layer, in);
   if (!in.flag("trainable", true)) layer.set_trainable(false);
-}
-
-// One use of a layer's output: ["name", node, tensor, {..}].
-struct Reference {
-  std::string layer;
-  std::size_t node = 0, tensor = 0;
-};
-
-Reference read_reference(const Json& in, const std::string& path) {
-  const bool good =
-      in.is_array() && in.size() >= 3 && in[0].is_string() && in[1].is_number_unsigned() && in[2].is_number_unsigned();
-  if (!good) throw Corruption(fmt::format("{}: expected [layer, node, tensor]", path));
-  return {in[0].get<std::string>(), in[1].get<std::size_t>(), in[2].get<std::size_t>()};
-}
-
-// Inputs that Keras passes by name: {"value": ["x", 0, 0]}, {"initial_state": [["h", 0, 0], ["c", 0, 0]]}.
-void read_named_inputs(const Json& call, const std::string& path, std::vector<Reference>& to) {
-  if (call.size() < 4 || !call[3].is_object()) return;
-  for (const auto& [key, value] : call[3].items())
-    if (key != "training" && key != "value" && key != "key" && key != "initial_state" && !value.is_null() &&
-        value != false)
-      throw Unsupported(fmt::format("{}: a call with \"{}\" is not offered", path, key));
-  for (const char* key : {"value", "key", "initial_state"}) {
-    if (!call[3].contains(key) || call[3][key].is_null()) continue;
-    const Json& given = call[3][key];
-    const bool is_one = given.is_array() && !given.empty() && given[0].is_string();
-    if (!is_one && !given.is_array()) throw Corruption(fmt::format("{}/{}: expected a list", path, key));
-    if (is_one)
-      to.push_back(read_reference(given, path));
-    else
-      for (const Json& each : given) to.push_back(read_reference(each, path));
-  }
-}
-
-// ["a", 0, 0], or [["a", 0, 0], ...].
-std::vector<Reference> read_references(const Json& in, const std::string& path) {
-  if (in.is_array() && !in.empty() && in[0].is_string()) return {read_reference(in, path)};
-  if (!in.is_array() || in.empty()) throw Corruption(fmt::format("{}: expected a list of [layer, node, tensor]", path));
-  std::vector<Reference> result;
-  for (const Json& each : in) result.push_back(read_reference(each, path));
-  for (const Json& each : in) read_named_inputs(each, path, result);
-  return result;
 }
 
 struct PendingCall {
@@ -148,8 +117,7 @@ class FunctionalReader {
     const Json& nodes = list_at(in, "inbound_nodes", path);
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       const std::string at = fmt::format("{}/inbound_nodes/{}", path, i);
-      if (nodes[i].is_object()) throw Unsupported(fmt::format("{}: calls as Keras 3 writes them are not offered", at));
-      pending_.push_back({name, i, read_references(nodes[i], at), at});
+      pending_.push_back({name, i, nodes[i].is_object() ? read_call(nodes[i], at) : read_references(nodes[i], at), at});
     }
   }
   // A model inside of a model has a call 0 of its own, which is not listed, so the listed ones count from 1; unless
@@ -279,7 +247,9 @@ std::shared_ptr<LayerBase> read_layer(const Json& in, const std::string& path, i
   const Json& config = in["config"];
   const std::string at = path + "/config";
   if (depth > 32) throw Corruption(fmt::format("{}: layers are nested more than 32 deep", path));
-  if (is_network(class_name)) return read_network(class_name, config, at, depth);
+  if (std::shared_ptr<LayerBase> before = SharedLayers::find(in)) return before;
+  refuse_operations(in, path);
+  if (is_network(class_name)) return SharedLayers::note(in, read_network(class_name, config, at, depth));
   const LayerReader reader = built_in_layer_reader(class_name);
   const LayerFactory factory = reader == nullptr ? registered_layer_factory(class_name) : LayerFactory();
   if (reader == nullptr && !factory)
@@ -291,7 +261,7 @@ std::shared_ptr<LayerBase> read_layer(const Json& in, const std::string& path, i
     const std::shared_ptr<LayerBase> layer = reader ? reader(settings) : factory(settings).shared_base();
     read_common(*layer, settings);
     refuse_unread(settings, class_name);
-    return layer;
+    return SharedLayers::note(in, layer);
   } catch (const InvalidArgument& error) {
     throw Corruption(fmt::format("{}: {}", at, error.what()));
   }

@@ -194,10 +194,13 @@ OrderedJson config_of(const OptimizerOptions& options, std::string& class_name) 
 }
 
 // All of one kind, then all of the next.
-void write_slots(const Optimizer& optimizer, const std::vector<Variable>& parameters,
+void write_slots(const Model& model, const std::vector<Variable>& parameters,
                  const std::function<void(const std::string&, const Tensor&)>& put) {
+  const Optimizer& optimizer = model.optimizer();
+  const auto& spread = model.network().training.spread;
   std::vector<std::vector<Optimizer::Slot>> slots;
-  for (const Variable& parameter : parameters) slots.push_back(optimizer.slots(parameter));
+  for (const Variable& parameter : parameters)
+    slots.push_back(spread ? spread->whole_slots(optimizer, parameter) : optimizer.slots(parameter));
   if (slots.empty() || slots[0].empty()) return;
   const bool add_momentum = is_unused_momentum(optimizer.options());
   for (std::size_t kind = 0; kind < slots[0].size(); ++kind) {
@@ -272,7 +275,7 @@ OrderedJson write_training(const Model& model, const std::function<void(const st
   }
   for (const Metric& metric : training.given_metrics) metrics.push_back(metric.name());
   put("iter", constant(static_cast<std::int32_t>(optimizer.step())));
-  write_slots(optimizer, model.trainable_weights(), put);
+  write_slots(model, model.trainable_weights(), put);
   std::string class_name;
   OrderedJson config = config_of(optimizer.options(), class_name);
   config["learningRate"] = optimizer.learning_rate();

@@ -194,13 +194,23 @@ Variable LayerBase::add_weight(std::string_view name, const Shape& shape, const 
   return variable;
 }
 
-std::uint64_t LayerBase::next_seed(const std::optional<std::uint64_t>& seed) {
-  if (!seed && !own_seed_) {
+std::uint64_t LayerBase::own_seed() {
+  if (!own_seed_) {
     const TraceWith nobody(nullptr);
     const RandomDraw drawn = draw_random({}, 4);
     own_seed_ = seed_at(drawn.key, drawn.offset);
   }
-  return take_seed(seeds_, seed ? *seed : *own_seed_);
+  return *own_seed_;
+}
+
+void LayerBase::set_own_seed(std::uint64_t seed) {
+  if (own_seed_ == seed) return;
+  own_seed_ = seed;
+  ++changes_;
+}
+
+std::uint64_t LayerBase::next_seed(const std::optional<std::uint64_t>& seed) {
+  return take_seed(seeds_, seed ? *seed : own_seed());
 }
 
 void LayerBase::set_input_shape(const Shape& without_batch) {

@@ -59,6 +59,7 @@ class PLIMSOLL_API CallContext {
   const std::vector<Tensor>& masks() const noexcept { return masks_; }
   const std::vector<Tensor>& losses() const noexcept { return losses_; }
   void commit();  // Does what assign_later() was told.
+  const std::vector<std::pair<Variable, Tensor>>& later() const noexcept { return later_; }
 
  private:
   bool training_;
@@ -129,6 +130,9 @@ class PLIMSOLL_API LayerBase {
   // What a layer draws is a function of its seed and of how often it has drawn; a step that fails puts this back.
   std::uint64_t draws() const noexcept { return seeds_->taken; }
   void set_draws(std::uint64_t draws) noexcept { seeds_->taken = draws; }
+  // What it draws from when it was given no seed; drawn when there is none yet. Another one is a change.
+  std::uint64_t own_seed();
+  void set_own_seed(std::uint64_t seed);
   // Moves whenever calls may do something else than before: trainable or not, new weights, new states.
   std::uint64_t changes() const noexcept { return changes_; }
 

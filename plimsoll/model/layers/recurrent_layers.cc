@@ -160,6 +160,10 @@ std::vector<Tensor> RecurrentLayer::call_all(const std::vector<Tensor>& inputs, 
     if (kind_ == RecurrentKind::kLSTM) context.assign_later(states_[1], result.c);
   }
   std::vector<Tensor> outputs = {result.output};
+  if (options_.zero_output_for_mask && options_.return_sequences && !options.mask.is_empty_handle()) {
+    const Tensor mask = options_.go_backwards ? reverse(options.mask, {1}) : options.mask;
+    outputs[0] = outputs[0] * cast(mask, x.dtype()).reshape({x.shape()[0], x.shape()[1], 1});
+  }
   if (options_.return_state) outputs.push_back(result.h);
   if (options_.return_state && kind_ == RecurrentKind::kLSTM) outputs.push_back(result.c);
   return outputs;
@@ -198,6 +202,7 @@ void RecurrentLayer::config(ConfigWriter& out) const {
   out.put("stateful", options_.stateful);
   out.put("unroll", false);
   if (options_.seed) out.put("seed", options_.seed);
+  if (options_.zero_output_for_mask) out.put("zero_output_for_mask", true);
 }
 
 namespace {
@@ -218,7 +223,8 @@ std::shared_ptr<LayerBase> read_recurrent(const ConfigReader& in) {
                            .reset_after = in.flag("reset_after", false),
                            .recurrent_initializer = in.initializer("recurrent_initializer").or_else("orthogonal"),
                            .recurrent_regularizer = in.regularizer("recurrent_regularizer"),
-                           .recurrent_constraint = in.constraint("recurrent_constraint")};
+                           .recurrent_constraint = in.constraint("recurrent_constraint"),
+                           .zero_output_for_mask = in.flag("zero_output_for_mask", false)};
   read_kernel_and_bias(in, options);
   return std::make_shared<RecurrentLayer>(kKind, in.integer("units"), options);
 }

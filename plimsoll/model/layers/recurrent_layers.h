@@ -41,6 +41,7 @@ struct RecurrentOptions {
   Constraint kernel_constraint = {};
   Constraint recurrent_constraint = {};
   Constraint bias_constraint = {};
+  bool zero_output_for_mask = false;  // Of a sequence: zeros for steps that are left out, not the output before.
 };
 struct BidirectionalOptions {
   std::string merge_mode = "concat";  // Or "sum", "mul", "ave"; "none": both outputs, one after the other.

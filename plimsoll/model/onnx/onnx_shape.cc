@@ -86,15 +86,26 @@ void expand(OnnxNode& node) {
   node.give(broadcast_to(x, broadcast_shapes(x.shape(), Shape(node.integers(std::size_t{1})), "Expand")));
 }
 
-// A transpose of a value that is held in another order may be no work at all.
+// Nothing is moved yet: the result is the operand's elements under another order of axes. Whoever needs the file's
+// order transposes; a transpose and its inverse cancel.
 void transpose_of(OnnxNode& node) {
   const OnnxValue& x = node.value(0);
   const std::size_t rank = x.shape().rank();
-  std::vector<std::int64_t> order = node.integers("perm");
-  if (order.empty())
-    for (std::size_t axis = rank; axis-- > 0;) order.push_back(static_cast<std::int64_t>(axis));
-  if (!x.order().empty() && x.order() == order) return node.give(x.held());
-  node.give(transpose(x.plain(), order));
+  std::vector<std::int64_t> moves = node.integers("perm"), seen(rank, 0);
+  if (moves.empty())
+    for (std::size_t axis = rank; axis-- > 0;) moves.push_back(static_cast<std::int64_t>(axis));
+  bool fits = moves.size() == rank;
+  for (std::size_t i = 0; fits && i < rank; ++i)
+    fits =
+        moves[i] >= 0 && moves[i] < static_cast<std::int64_t>(rank) && ++seen[static_cast<std::size_t>(moves[i])] == 1;
+  if (!fits) node.invalid(fmt::format("perm does not order the axes of {}", x.shape().to_string()));
+  AxisOrder order = inverse(moves);
+  if (!x.order().empty()) {
+    const AxisOrder places = order;
+    for (std::size_t i = 0; i < rank; ++i) order[i] = places[static_cast<std::size_t>(x.order()[i])];
+  }
+  if (std::is_sorted(order.begin(), order.end())) order.clear();
+  node.give(OnnxValue(x.held(), order));
 }
 
 constexpr OnnxOperator kRows[] = {

@@ -32,6 +32,8 @@ class PLIMSOLL_API CallbackBase {
   virtual void on_batch_end(Model&, std::size_t /*batch*/, const Logs&) {}
   virtual void on_epoch_end(Model&, int /*epoch*/, const Logs&) {}  // With val_* when there is validation.
   virtual void on_train_end(Model&) {}
+  // Whether only the first process of a job is to call it, as one that writes files. Others see the same logs.
+  virtual bool is_for_first_rank() const { return false; }
 };
 
 class PLIMSOLL_API Callback {

@@ -114,6 +114,7 @@ class SchedulerCallback final : public CallbackBase {
 
 class CSVCallback final : public CallbackBase {
  public:
+  bool is_for_first_rank() const override { return true; }
   explicit CSVCallback(std::string path) : path_(std::move(path)) {}
   void on_train_begin(Model&) override { text_.clear(); }
   void on_epoch_end(Model&, int epoch, const Logs& logs) override {

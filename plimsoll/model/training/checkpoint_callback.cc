@@ -7,6 +7,7 @@
 #include "plimsoll/base/atomic_file.h"
 #include "plimsoll/base/error.h"
 #include "plimsoll/io/bundle.h"
+#include "plimsoll/model/internal/network.h"
 #include "plimsoll/model/keras/layers_model.h"
 #include "plimsoll/model/model.h"
 #include "plimsoll/model/training/callbacks.h"
@@ -61,11 +62,12 @@ class CheckpointCallback final : public CallbackBase {
       if (options_.save_freq == 0 || !name.starts_with("val_")) logs.set(name, 0.f);
     path_of(path_, 0, 1, logs);
   }
-  void on_train_begin(Model&) override {
+  void on_train_begin(Model& model) override {
     monitor_.begin();
     epoch_ = 0;
     batches_ = 0;
-    if (options_.save_weights_only) remove_unfinished(path_);
+    const distributed::Job* const job = model.network().training.job;
+    if (options_.save_weights_only && !(job && job->rank() != 0)) remove_unfinished(path_);
   }
   void on_epoch_begin(Model&, int epoch) override { epoch_ = epoch; }
   void on_batch_end(Model& model, std::size_t batch, const Logs& logs) override {
@@ -85,7 +87,8 @@ class CheckpointCallback final : public CallbackBase {
       model.save_weights(path);
     else
       save_layers_model(model, path, {.include_optimizer = true});
-    if (options_.verbose == 0) return;
+    const distributed::Job* const job = model.network().training.job;
+    if (options_.verbose == 0 || (job && job->rank() != 0)) return;
     std::printf("Epoch %d: saved the model to %s\n", epoch_ + 1, path.c_str());
     std::fflush(stdout);
   }

@@ -12,6 +12,7 @@
 #include "plimsoll/model/internal/require_tensors.h"
 #include "plimsoll/model/layers/recurrent_states.h"
 #include "plimsoll/model/model.h"
+#include "plimsoll/model/training/distributed_training.h"
 #include "plimsoll/model/training/growth_watch.h"
 #include "plimsoll/model/training/progress.h"
 #include "plimsoll/model/training/step_budget.h"
@@ -88,16 +89,43 @@ struct TestOptions {
   const char* empty = "evaluate: the dataset has no batches; give it some";  // The error for one.
 };
 
-Logs run_test(Network& network, const Dataset& data, StepBudget& memory, const TestOptions& options) {
-  StepMeans means(network, options.prefix);
+// `f(result)` for every `every`th batch, from number `first` on. How many there are.
+template <class F>
+std::size_t test_batches(Network& network, const Dataset& data, StepBudget& memory, const TestOptions& options, F&& f,
+                         std::size_t first = 0, std::size_t every = 1) {
   Example batch;
   std::size_t batches = 0;
   for (ChargedPass pass(network, data, memory); pass.next(batch); ++batches) {
+    if (batches % every != first) continue;
     const auto plan = network.training.plans.get(StepKind::kTest, batch, options.where);
     memory.admit(plan, batch, *data.node());
-    means.add(memory.run(*plan, batch));
+    f(memory.run(*plan, batch));
   }
   if (batches == 0) throw InvalidArgument(options.empty);
+  return batches;
+}
+
+Logs run_test(Network& network, const Dataset& data, StepBudget& memory, const TestOptions& options) {
+  StepMeans means(network, options.prefix);
+  test_batches(network, data, memory, options, [&](const StepResult& result) { means.add(result); });
+  return std::move(means).logs();
+}
+
+// The processes of a job take batches in turns.
+Logs run_test_together(Network& network, const Dataset& data, StepBudget& memory, const TestOptions& options,
+                       DistributedTraining& together, const distributed::Job& job) {
+  StepMeans means(network, options.prefix);
+  std::vector<StepResult> own;
+  std::size_t batches = 0;
+  std::exception_ptr error;
+  try {
+    batches = test_batches(
+        network, data, memory, options, [&](const StepResult& result) { own.push_back(result); },
+        static_cast<std::size_t>(job.rank()), static_cast<std::size_t>(job.size()));
+  } catch (...) {
+    error = std::current_exception();
+  }
+  for (const StepResult& result : together.share_results(own, batches, error)) means.add(result);
   return std::move(means).logs();
 }
 
@@ -146,6 +174,22 @@ void explain_refusal(Network& network, const StepBudget& memory, const TrainedOn
   memory.refuse_expected(*unlimited);
 }
 
+// While it lives, the model is trained by this job: its first rank alone writes files.
+class TrainingTogether {
+ public:
+  TrainingTogether(Network& network, distributed::Job& job) noexcept : network_(network) {
+    network_.training.job = &job;
+  }
+  ~TrainingTogether() {
+    if (!network_.training.spread) network_.training.job = nullptr;
+  }
+  TrainingTogether(const TrainingTogether&) = delete;
+  TrainingTogether& operator=(const TrainingTogether&) = delete;
+
+ private:
+  Network& network_;
+};
+
 // One fit: epochs, callbacks, history.
 class Fit {
  public:
@@ -154,10 +198,12 @@ class Fit {
         network_(model_.network()),
         data_(data),
         options_(options),
+        job_(options.distributed.job),
         device_(device_of_new_tensors()),
         memory_(network_, "fit",
                 {.bytes = options.budget, .max_slowdown = options.max_slowdown, .spill = options.spill}),
-        progress_({.verbose = options.verbose,
+        validation_(options.validation_data),
+        progress_({.verbose = job_ && job_->rank() != 0 ? 0 : options.verbose,
                    .epochs = options.epochs,
                    .batches = data.size(),
                    .device = device_,
@@ -168,15 +214,39 @@ class Fit {
     reset_memory_stats(device_);
     const std::vector<std::string> names = log_names();
     call_back([&](CallbackBase& callback) { callback.check_names(names); });
+    if (job_) return run_together();
     try {
       expect_validation();
       call_back([&](CallbackBase& callback) { callback.on_train_begin(model_); });
       run_epochs();
     } catch (const OutOfMemory&) {
       if (!has_stepped_ && !memory_.has_refused() && memory_.is_limited())
-        explain_refusal(network_, memory_, {data_, options_.validation_data, options_.class_weights});
+        explain_refusal(network_, memory_, {data_, validation_, options_.class_weights});
       throw;
     }
+    return end();
+  }
+
+ private:
+  // What one process throws, all throw.
+  History run_together() {
+    together_ = std::make_unique<DistributedTraining>(network_, options_.distributed, memory_);
+    const TrainingTogether here(network_, *job_);
+    try {
+      data_ = together_->agreed(data_, true);
+      validation_ = together_->agreed(validation_, false);
+      call_back([&](CallbackBase& callback) { callback.on_train_begin(model_); });
+      run_epochs();
+      History history = end();
+      together_->agree_to_go_on();
+      return history;
+    } catch (...) {
+      together_->tell(std::current_exception());
+      throw;
+    }
+  }
+
+  History end() {
     call_back([&](CallbackBase& callback) { callback.on_train_end(model_); });
     history_.set_peak_bytes(memory_.peak_bytes());
     history_.set_recomputed_fraction(memory_.recomputed_fraction());
@@ -184,15 +254,17 @@ class Fit {
     return history_;
   }
 
- private:
   static std::string device_of_new_tensors() {
     return tidy([] { return make_tensor({.op = "fit"}, {0}, f32, current_device()).device(); });
   }
 
   template <class F>
   void call_back(F&& f) {
-    for (const Callback& callback : options_.callbacks) f(callback.base());
+    const bool is_first = !job_ || job_->rank() == 0;
+    for (const Callback& callback : options_.callbacks)
+      if (is_first || !callback.base().is_for_first_rank()) f(callback.base());
   }
+  bool has_to_stop() const { return together_ ? together_->has_to_stop() : network_.training.stop.load(); }
   // After an error: callbacks let go of what they hold; a second error is not the one to report.
   void end_quietly() {
     for (const Callback& callback : options_.callbacks) {
@@ -205,8 +277,7 @@ class Fit {
 
   void run_epochs() {
     try {
-      for (int epoch = options_.initial_epoch; epoch < options_.epochs && !network_.training.stop; ++epoch)
-        run_epoch(epoch);
+      for (int epoch = options_.initial_epoch; epoch < options_.epochs && !has_to_stop(); ++epoch) run_epoch(epoch);
     } catch (...) {
       end_quietly();
       throw;
@@ -219,12 +290,8 @@ class Fit {
     StepMeans means(network_);
     std::size_t number = 0;
     Example batch;
-    for (ChargedPass pass(network_, data_, memory_); pass.next(batch);) {
-      if (!options_.class_weights.empty()) batch.weights = weights_of(batch);
-      const auto plan = network_.training.plans.get(StepKind::kTrain, batch, "fit");
-      memory_.admit(plan, batch, *data_.node());
-      if (!has_stepped_) progress_.show_slowdown(memory_.predicted_slowdown());
-      means.add(memory_.run(*plan, batch));
+    for (ChargedPass pass(network_, data_, memory_); next(pass, batch);) {
+      means.add(step(batch));
       has_stepped_ = true;
       if (!options_.callbacks.empty() || progress_.wants_batches()) {
         const Logs& logs = means.logs();
@@ -233,16 +300,37 @@ class Fit {
       }
       ++number;
       watch(steps_);
-      if (network_.training.stop) break;
+      if (has_to_stop()) break;
     }
     if (number == 0) throw InvalidArgument("fit: the dataset has no batches; give it some");
     Logs logs = means.logs();
-    if (options_.validation_data.is_set())
+    if (validation_.is_set())
       for (const auto& [name, value] : run_validation()) logs.set(name, value);
     progress_.end_epoch(number, logs);
     call_back([&](CallbackBase& callback) { callback.on_epoch_end(model_, epoch, logs); });
     history_.add(logs);
     watch(epochs_);
+    if (together_) together_->agree_to_go_on();
+  }
+
+  bool next(ChargedPass& pass, Example& batch) {
+    const auto load = [&] {
+      if (!pass.next(batch)) return false;
+      if (!options_.class_weights.empty()) batch.weights = weights_of(batch);
+      return true;
+    };
+    return together_ ? together_->load(load, batch) : load();
+  }
+  StepResult step(const Example& batch) {
+    if (together_) {
+      const StepResult result = together_->step(batch, *data_.node());
+      progress_.set_ranks(job_->size(), together_->bytes_used());
+      return result;
+    }
+    const auto plan = network_.training.plans.get(StepKind::kTrain, batch, "fit");
+    memory_.admit(plan, batch, *data_.node());
+    if (!has_stepped_) progress_.show_slowdown(memory_.predicted_slowdown());
+    return memory_.run(*plan, batch);
   }
 
   // Memory that rises without end is said once.
@@ -260,36 +348,40 @@ class Fit {
 
   // A validation that would not fit is refused before the first step too.
   void expect_validation() {
-    if (!memory_.is_limited() || !options_.validation_data.is_set()) return;
+    if (!memory_.is_limited() || !validation_.is_set()) return;
     Example batch;
-    const Dataset copy = frozen_copy(options_.validation_data);
+    const Dataset copy = frozen_copy(validation_);
     ChargedPass pass(network_, copy, memory_);
     if (!pass.next(batch)) return;
     const auto plan = network_.training.plans.get(StepKind::kTest, batch, "fit");
-    memory_.expect(plan, batch, *options_.validation_data.node());
+    memory_.expect(plan, batch, *validation_.node());
   }
   // What the logs of an epoch will have.
   std::vector<std::string> log_names() const {
     std::vector<std::string> names;
     const Logs logs = StepMeans(network_).logs();
     for (const auto& [name, value] : logs) names.push_back(name);
-    if (options_.validation_data.is_set())
+    if (validation_.is_set())
       for (const auto& [name, value] : logs) names.push_back("val_" + name);
     return names;
   }
   Logs run_validation() {
-    return run_test(network_, options_.validation_data, memory_,
-                    {.where = "fit",
-                     .prefix = "val_",
-                     .empty = "fit: validation_data has no batches; give it some, or leave it out"});
+    const TestOptions options{.where = "fit",
+                              .prefix = "val_",
+                              .empty = "fit: validation_data has no batches; give it some, or leave it out"};
+    return together_ ? run_test_together(network_, validation_, memory_, options, *together_, *job_)
+                     : run_test(network_, validation_, memory_, options);
   }
 
   Model model_;
   Network& network_;
-  const Dataset data_;
+  Dataset data_;
   const FitOptions& options_;
+  distributed::Job* const job_;
   const std::string device_;
   StepBudget memory_;
+  Dataset validation_;
+  std::unique_ptr<DistributedTraining> together_;  // Where there is a job.
   bool has_stepped_ = false;
   Progress progress_;
   History history_;

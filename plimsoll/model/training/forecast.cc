@@ -15,6 +15,7 @@
 #include "plimsoll/model/internal/network.h"
 #include "plimsoll/model/layers/recurrent_states.h"
 #include "plimsoll/model/model.h"
+#include "plimsoll/model/training/distributed_layout.h"
 #include "plimsoll/model/training/step_budget.h"
 #include "plimsoll/model/training/step_plan.h"
 
@@ -92,6 +93,33 @@ MemoryForecast forecast_batch(Network& network, std::size_t batch_size, const Wa
   return forecast_training(network, batch, wanted);
 }
 
+// The largest slice, in the rank that needs most.
+MemoryForecast forecast_ranks(Network& network, const ForecastOptions& options, const Wanted& wanted) {
+  if (options.ranks < 1 || (options.slices > 0 && options.slices < static_cast<std::size_t>(options.ranks)))
+    throw InvalidArgument(
+        fmt::format("forecast: {} slices for {} ranks; give 1 rank or more, and as many slices or more", options.slices,
+                    options.ranks));
+  const ForgetNewStates states(network);
+  const std::size_t given = options.slices > 0 ? options.slices : static_cast<std::size_t>(options.ranks);
+  const std::size_t slices = std::clamp<std::size_t>(options.batch_size, 1, given);
+  const std::size_t slice = (options.batch_size + slices - 1) / slices;
+  const StepPlan plan(network, StepKind::kGradients, assumed_batch(network, slice));
+  const distributed::SliceTree tree(given, options.ranks);
+  MemoryForecast most;
+  for (int rank = 0; rank < options.ranks; ++rank) {
+    const DistributedLayout layout(plan, network.training.clipping,
+                                   {options.ranks, rank, options.shard_optimizer && options.ranks > 1});
+    const distributed::SliceTree used(slices, options.ranks);
+    const std::size_t first = options.batch_size * used.begin(rank) / slices;
+    const std::size_t last = options.batch_size * used.end(rank) / slices;
+    MemoryForecast forecast = plan.forecast(assumed_batch(network, std::max<std::size_t>(last - first, 1)));
+    layout.beside(plan, tree, *network.training.optimizer).add_to(forecast);
+    if (forecast.peak_bytes > most.peak_bytes) most = std::move(forecast);
+  }
+  plan.add_front(most, wanted.eviction);
+  return most;
+}
+
 }  // namespace
 
 MemoryForecast StepPlan::forecast(const BatchSpec& batch) const {
@@ -136,7 +164,9 @@ std::size_t StepPlan::most_saved_bytes(double max_slowdown, Eviction eviction) c
 
 MemoryForecast Model::forecast(const ForecastOptions& options) const {
   require_compiled(*network_);
-  return forecast_batch(*network_, options.batch_size, {.eviction = eviction_to("forecast", options.spill)});
+  const Wanted wanted{.eviction = eviction_to("forecast", options.spill)};
+  if (options.ranks != 1 || options.slices > 0) return forecast_ranks(*network_, options, wanted);
+  return forecast_batch(*network_, options.batch_size, wanted);
 }
 
 MemoryForecast Model::forecast(const Example& batch) const {

@@ -29,6 +29,10 @@ namespace plimsoll {
 struct ForecastOptions {
   std::size_t batch_size = 32;
   std::string spill = {};  // As that of FitOptions: the directory must be there, and nothing is written to it.
+  // Of one process of a job: the one that takes most. `slices` 0: one for each.
+  int ranks = 1;
+  std::size_t slices = 0;
+  bool shard_optimizer = false;
 };
 
 struct PLIMSOLL_API MemoryForecast {

@@ -111,7 +111,8 @@ std::string Progress::memory() const {
     return gauge(around->center->used(), around->center->limit(), around->center->peak());
   if (options_.budget)
     return gauge(options_.budget->used_bytes(), options_.budget->limit().value_or(0), options_.budget->peak_bytes()) +
-           recomputing(options_.budget->last_recomputed()) + spilled(options_.budget->last_spilled());
+           recomputing(options_.budget->last_recomputed()) + spilled(options_.budget->last_spilled()) +
+           (ranks_ > 1 ? fmt::format(", {} ranks {}", ranks_, format_bytes(used_by_ranks_)) : "");
   const MemoryStats stats = memory_stats(options_.device);
   return gauge(stats.bytes_in_use, 0, stats.peak_bytes_in_use);
 }

@@ -34,6 +34,7 @@ class Progress {
   void batch_ended(std::size_t done, const Logs& logs);  // At most some twenty times a second.
   void end_epoch(std::size_t batches, const Logs& logs);
   bool wants_batches() const noexcept { return bar_; }
+  void set_ranks(int ranks, std::size_t used) noexcept { ranks_ = ranks, used_by_ranks_ = used; }  // Of a job.
 
   // The parts, for tests.
   static std::string bar(std::size_t done, std::optional<std::size_t> all, std::size_t width = 30);
@@ -52,7 +53,8 @@ class Progress {
 
   const ProgressOptions options_;
   const bool bar_;
-  int epoch_ = 0;
+  int epoch_ = 0, ranks_ = 1;
+  std::size_t used_by_ranks_ = 0;
   double begun_ = 0, shown_ = 0;  // Seconds.
   std::size_t width_ = 0;         // Of the line that is shown.
 };

@@ -19,9 +19,16 @@
 namespace plimsoll {
 
 class Network;
+namespace internal {
 class SpillFile;
+}  // namespace internal
 
-enum class StepKind : std::uint8_t { kTrain, kTest, kPredict };
+enum class StepKind : std::uint8_t {
+  kTrain,
+  kTest,
+  kPredict,
+  kGradients,  // Training without the update: what it would change stays, gradients are results.
+};
 
 // Whether a step that does not fit the budgets around it may recompute values, how slow that may make it, and where it
 // may store values instead.

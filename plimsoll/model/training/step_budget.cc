@@ -147,14 +147,27 @@ void StepBudget::begin(const Example& batch) {
   share(shared_bytes(batch));
 }
 
+void BesideStep::add_to(MemoryForecast& forecast) const {
+  forecast.by_category["gradients"] += gradients;
+  forecast.by_category["activations"] += activations;
+  forecast.by_category["inputs"] += inputs;
+  forecast.by_category["optimizer"] += optimizer;
+  forecast.by_category["workspace"] += workspace;
+  for (std::size_t* const bytes :
+       {&forecast.peak_bytes, &forecast.lower_bound_bytes, &forecast.floor_bytes, &forecast.smallest_budget})
+    *bytes += all();
+  for (BudgetPoint& point : forecast.front) point.bytes += all();
+}
+
 StepBudget::Need StepBudget::need_of(const std::shared_ptr<StepPlan>& plan, const Example& batch,
-                                     const DatasetNode& data) const {
+                                     const DatasetNode& data, const BesideStep& beside) const {
   Need need;
   need.plan = plan;
   need.shared = shared_bytes(batch);
   need.batch = BatchSpec::of(batch);
   if (plan->has_program()) {
     need.needed = plan->forecast(need.batch);
+    beside.add_to(need.needed);
   } else {  // Run op by op, its need is not known; the limit holds all the same.
     need.needed.by_category["parameters"] = held_;
     need.needed.peak_bytes = held_ + need.batch.block_bytes();
@@ -286,13 +299,14 @@ void StepBudget::make_room(const Admitted& next) {
   has_room_ = next.plan.get();
 }
 
-void StepBudget::admit(const std::shared_ptr<StepPlan>& plan, const Example& batch, const DatasetNode& data) {
+void StepBudget::admit(const std::shared_ptr<StepPlan>& plan, const Example& batch, const DatasetNode& data,
+                       const BesideStep& beside) {
   begin(batch);
   if (!is_limited()) return;
   const auto is_plan = [&](const Admitted& each) { return each.plan == plan; };
   if (const auto known = std::find_if(admitted_.begin(), admitted_.end(), is_plan); known != admitted_.end())
     return make_room(*known);
-  Needs needs = {need_of(plan, batch, data)};
+  Needs needs = {need_of(plan, batch, data, beside)};
   std::move(expected_.begin(), expected_.end(), std::back_inserter(needs));
   expected_.clear();
   add_optimizer(needs);
@@ -311,24 +325,27 @@ void StepBudget::admit(const std::shared_ptr<StepPlan>& plan, const Example& bat
     admitted_.clear();
     has_room_ = nullptr;
   }
-  make_room({plan, needs[0].needed.by_category["inputs"]});
+  make_room({plan, needs[0].needed.by_category["inputs"] - beside.inputs});
   for (Need& need : needs)
     if (need.plan->has_program()) admitted_.push_back({std::move(need.plan), need.needed.by_category["inputs"]});
 }
 
 StepResult StepBudget::run(StepPlan& plan, const Example& batch) {
-  const BudgetScope scope(steps_ ? *steps_ : *data_);
-  StepResult result = plan.run(
-      batch,
-      {.is_allowed = limit().has_value(), .max_slowdown = limits_.max_slowdown, .spill = spill_ ? &*spill_ : nullptr});
-  spilled_bytes_ += result.spilled_bytes;
-  if (plan.kind() == StepKind::kTrain) {
-    last_recomputed_ = result.recomputed;
-    last_spilled_ = result.spilled_bytes;
-    recomputed_ += result.recomputed;
-    ++trained_;
-  }
+  const BudgetScope scope(stepping());
+  StepResult result = plan.run(batch, recomputing());
+  if (plan.kind() == StepKind::kTrain)
+    note_trained(result);
+  else
+    spilled_bytes_ += result.spilled_bytes;
   return result;
+}
+
+void StepBudget::note_trained(const StepResult& result) noexcept {
+  spilled_bytes_ += result.spilled_bytes;
+  last_spilled_ = result.spilled_bytes;
+  last_recomputed_ = result.recomputed;
+  recomputed_ += result.recomputed;
+  ++trained_;
 }
 
 }  // namespace plimsoll

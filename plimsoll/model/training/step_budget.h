@@ -27,12 +27,21 @@
 namespace plimsoll {
 
 struct Chunk;
+namespace internal {
 class BudgetNode;
+}  // namespace internal
 
 struct StepLimits {
   std::optional<std::size_t> bytes = {};
   double max_slowdown = kMostSlowdown;  // Predicted; where `bytes` is given.
   std::string spill = {};               // A directory to store values in; requires `bytes`.
+};
+
+// Bytes that a step takes beside its plan, its parameters and its batch: one of a job has some.
+struct BesideStep {
+  std::size_t gradients = 0, activations = 0, inputs = 0, optimizer = 0, workspace = 0;
+  std::size_t all() const noexcept { return gradients + activations + inputs + optimizer + workspace; }
+  void add_to(MemoryForecast& forecast) const;
 };
 
 class StepBudget {
@@ -45,11 +54,19 @@ class StepBudget {
 
   // Before the plan runs with a batch that was loaded from `data`. Quick for a plan that was admitted before, and where
   // nothing is limited. Throws OutOfMemory when a limit is smaller than what the step, or an expected one, needs.
-  void admit(const std::shared_ptr<StepPlan>& plan, const Example& batch, const DatasetNode& data);
+  void admit(const std::shared_ptr<StepPlan>& plan, const Example& batch, const DatasetNode& data,
+             const BesideStep& beside = {});
   // A step that will run after others, as one of validation: the next admit() checks it too.
   void expect(const std::shared_ptr<StepPlan>& plan, const Example& batch, const DatasetNode& data);
   // Requires that admit() returned for this plan and batch. Throws what StepPlan::run() throws.
   StepResult run(StepPlan& plan, const Example& batch);
+  // The same in parts, for steps that are several runs: where they are charged, what they may do, what came of one.
+  const Budget& stepping() const noexcept { return steps_ ? *steps_ : *data_; }
+  Recomputing recomputing() noexcept {
+    return {
+        .is_allowed = limit().has_value(), .max_slowdown = limits_.max_slowdown, .spill = spill_ ? &*spill_ : nullptr};
+  }
+  void note_trained(const StepResult& result) noexcept;
   // Throws what admit() would for the steps that `unlimited` expects; returns when no limit is too small for them.
   void refuse_expected(const StepBudget& unlimited) const;
   // Adds what the pass holds beside the batch; gives what is needed while it loads one.
@@ -93,7 +110,8 @@ class StepBudget {
   };
 
   void begin(const Example& batch);
-  Need need_of(const std::shared_ptr<StepPlan>& plan, const Example& batch, const DatasetNode& data) const;
+  Need need_of(const std::shared_ptr<StepPlan>& plan, const Example& batch, const DatasetNode& data,
+               const BesideStep& beside = {}) const;
   void add_optimizer(Needs& needs) const;
   Eviction eviction() const noexcept { return spill_ ? Eviction::kSpill : Eviction::kRecompute; }
   std::size_t saved_bytes(const Need& need) const;  // By recomputing and spilling, at most.

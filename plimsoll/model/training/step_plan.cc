@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <optional>
+#include <set>
 
 #include "plimsoll/autograd/tape.h"
 #include "plimsoll/base/error.h"
@@ -105,12 +106,14 @@ struct StepPlan::Traced {
   std::shared_ptr<GraphState> graph = GraphState::make(GraphState::Role::kTrace);
   std::vector<ValueId> feeds, fetches;
   Example batch;
+  Tensor scale;  // Of kGradients.
   CallContext context;
   Forward forward;
 
-  Traced(const BatchSpec& spec, bool training) : context(training) {
+  Traced(const BatchSpec& spec, StepKind kind) : context(kind == StepKind::kTrain || kind == StepKind::kGradients) {
     const auto add = [&](const TensorSpec& tensor) {
-      Device& device = spec.devices.empty() ? *spec.device : *spec.devices.at(feeds.size());
+      const bool is_placed = feeds.size() < spec.devices.size();
+      Device& device = is_placed ? *spec.devices[feeds.size()] : *spec.device;
       Tensor symbolic = graph->add_placeholder(tensor, device, "batch");
       feeds.push_back(graph->resolve(symbolic, "step", "a batch"));
       return symbolic;
@@ -118,6 +121,7 @@ struct StepPlan::Traced {
     for (const TensorSpec& input : spec.inputs) batch.inputs.push_back(add(input));
     for (const TensorSpec& target : spec.targets) batch.targets.push_back(add(target));
     if (spec.weights) batch.weights = add(*spec.weights);
+    if (kind == StepKind::kGradients) scale = add({Shape(std::vector<std::int64_t>()), f32});
   }
   void fetch(const Tensor& tensor) { fetches.push_back(graph->resolve(tensor, "step", "a result")); }
 };
@@ -131,7 +135,7 @@ StepPlan::StepPlan(Network& network, StepKind kind, const BatchSpec& batch, cons
   Rewritten rewritten;
   const Passes passes;
   {
-    Traced traced(batch, kind == StepKind::kTrain);
+    Traced traced(batch, kind);
     graph = traced.graph;
     const Tracing tracing(*graph);
     if (kind == StepKind::kPredict) {
@@ -141,6 +145,8 @@ StepPlan::StepPlan(Network& network, StepKind kind, const BatchSpec& batch, cons
       traced.forward = run_forward(network, traced.batch, traced.context);
       fetch_measures(traced);
       traced.context.commit();
+    } else if (kind == StepKind::kGradients) {
+      trace_gradients(traced);
     } else {
       trace_training(optimizer ? *optimizer : *network.training.optimizer, traced);
     }
@@ -150,7 +156,8 @@ StepPlan::StepPlan(Network& network, StepKind kind, const BatchSpec& batch, cons
     rewritten = rewrite(*graph, feeds, traced.fetches, true, passes);
   }
   examples_ = static_cast<std::size_t>(batch.inputs.at(0).shape[0]);
-  program_ = std::make_unique<Program>(std::move(rewritten), passes, kind != StepKind::kPredict);
+  program_ =
+      std::make_unique<Program>(std::move(rewritten), passes, kind == StepKind::kTrain || kind == StepKind::kTest);
   for (const Program::VariableUse& use : program_->variables())
     variables_.push_back(*program_->graph().variables()[use.number].eager);
 }
@@ -168,6 +175,59 @@ void StepPlan::trace_training(const Optimizer& optimizer, Traced& traced) {
   optimizer.apply(trained.parameters, gradients);
   constrained_ = std::move(trained.constrained);
   traced.context.commit();
+}
+
+// What is added up over slices: gradients, and what layers would assign. States of recurrent layers are of examples, so
+// they cannot be.
+std::vector<Tensor> StepPlan::find_changed(const std::vector<Variable>& parameters,
+                                           const std::vector<Tensor>& gradients, const CallContext& context,
+                                           const Tensor& scale) {
+  changed_.clear();
+  std::vector<Tensor> values;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    if (gradients[i].is_empty_handle()) continue;
+    changed_.push_back(parameters[i]);
+    values.push_back(gradients[i]);
+  }
+  num_parameters_ = changed_.size();
+  if (num_parameters_ == 0)
+    throw FailedPrecondition("fit: no trainable variable has a gradient; does the loss depend on one?");
+  std::set<std::uint64_t> weights;
+  for (const LayerBase::Weight& weight : network_.unique_weights()) weights.insert(weight.variable.id());
+  for (const auto& [variable, value] : context.later()) {
+    if (weights.count(variable.id()) == 0 || !is_floating(variable.dtype()))
+      throw InvalidArgument(
+          fmt::format("fit: variable \"{}\" keeps something from batch to batch, which slices of a batch cannot share; "
+                      "make its layer "
+                      "not stateful, or train in one process without a job",
+                      variable.name()));
+    changed_.push_back(variable);
+    values.push_back(value * (scale.dtype() == value.dtype() ? scale : scale.cast(value.dtype())));
+  }
+  return values;
+}
+
+namespace {
+
+Tensor scaled(const Tensor& loss, const Tensor& scale) {
+  const Tensor here = beside(scale, loss);
+  return loss * (loss.dtype() == here.dtype() ? here : here.cast(loss.dtype()));
+}
+
+}  // namespace
+
+void StepPlan::trace_gradients(Traced& traced) {
+  Trained trained(network_);
+  std::vector<Tensor> gradients;
+  {
+    GradientTape tape;
+    traced.forward = run_forward(network_, traced.batch, traced.context);
+    gradients = tape.gradient(scaled(traced.forward.loss, traced.scale), trained.parameters);
+  }
+  fetch_measures(traced);
+  for (const Tensor& value : find_changed(trained.parameters, gradients, traced.context, traced.scale))
+    traced.fetch(value);
+  constrained_ = std::move(trained.constrained);
 }
 
 void StepPlan::fetch_measures(Traced& traced) {
@@ -301,6 +361,65 @@ StepResult StepPlan::train_directly(const Example& batch) {
   context.commit();
   for (const auto& [variable, constraint] : trained.constrained) constrain(constraint, variable);
   draws.keep();
+  return result;
+}
+
+namespace {
+
+// A result that shares its bytes with something else gets some of its own.
+void own_bytes(std::vector<Tensor>& tensors) {
+  for (Tensor& tensor : tensors) {
+    const bool shares = tensor.record()->storage.load(std::memory_order_relaxed)->references() > 1;
+    if (shares || tensor.record()->offset != 0) tensor = tensor.clone();
+  }
+}
+
+}  // namespace
+
+StepResult StepPlan::gradients(const Example& slice, const Tensor& scale, std::vector<Tensor>& out,
+                               const Recomputing& recomputing) {
+  return run_whole([&] {
+    if (!program_) return gradients_directly(slice, scale, out);
+    StepResult result = blank_result();
+    Feeds feeds = feeds_of(slice);
+    feeds.push_back(&scale);
+    std::vector<Tensor> results(program_->num_fetches());
+    program_->run({.feeds = feeds.span(),
+                   .variables = variables_,
+                   .results = results,
+                   .may_recompute = recomputing.is_allowed,
+                   .max_slowdown = recomputing.max_slowdown,
+                   .recomputed_cost_fraction = &result.recomputed,
+                   .spill = recomputing.spill,
+                   .spilled_bytes = &result.spilled_bytes});
+    std::vector<ConstTensorView> measured;
+    for (const Tensor& each : results) measured.push_back(each.view());
+    measure(measured, result);
+    out.assign(results.end() - static_cast<std::ptrdiff_t>(changed_.size()), results.end());
+    results.clear();
+    own_bytes(out);
+    if (counted_at_.exchange(result.recomputed, std::memory_order_relaxed) != result.recomputed)
+      network_.training.plans.recount(*this);
+    return result;
+  });
+}
+
+StepResult StepPlan::gradients_directly(const Example& slice, const Tensor& scale, std::vector<Tensor>& out) {
+  Trained trained(network_);
+  CallContext context(true);
+  Forward forward;
+  std::vector<Tensor> gradients;
+  {
+    GradientTape tape;
+    forward = run_forward(network_, slice, context);
+    gradients = tape.gradient(scaled(forward.loss, scale), trained.parameters);
+  }
+  StepResult result = plimsoll::measure(network_, slice, forward);
+  out = find_changed(trained.parameters, gradients, context, scale);
+  constrained_ = std::move(trained.constrained);
+  gradients.clear();
+  forward = {};
+  own_bytes(out);
   return result;
 }
 

@@ -42,6 +42,14 @@ class StepPlan {
   // Requires a batch for which get() gives this plan. Throws OutOfMemory, InvalidArgument; nothing has changed then.
   StepResult run(const Example& batch, const Recomputing& recomputing = {});  // Of training and testing.
   std::vector<Tensor> predict(const std::vector<Tensor>& inputs, const Recomputing& recomputing = {});
+  // Of kGradients: what a slice of a batch adds to the values of changed(), in `out`: gradients times `scale` (an f32
+  // scalar), and new statistics times it. Each has bytes of its own.
+  StepResult gradients(const Example& slice, const Tensor& scale, std::vector<Tensor>& out,
+                       const Recomputing& recomputing = {});
+  // Parameters that have a gradient, then variables that layers assign to: how many of the first there are.
+  const std::vector<Variable>& changed() const noexcept { return changed_; }
+  std::size_t num_parameters() const noexcept { return num_parameters_; }
+  const std::vector<std::pair<Variable, Constraint>>& constrained() const noexcept { return constrained_; }
   bool has_run() const noexcept { return has_run_; }
 
   StepKind kind() const noexcept { return kind_; }
@@ -63,6 +71,9 @@ class StepPlan {
   };
   struct Traced;
   void trace_training(const Optimizer& optimizer, Traced& traced);
+  void trace_gradients(Traced& traced);
+  std::vector<Tensor> find_changed(const std::vector<Variable>& parameters, const std::vector<Tensor>& gradients,
+                                   const CallContext& context, const Tensor& scale);
   void fetch_measures(Traced& traced);
   StepResult blank_result() const;
   void measure(std::span<const ConstTensorView> fetched, StepResult& result) const noexcept;
@@ -70,6 +81,7 @@ class StepPlan {
   auto run_whole(F&& f);
   StepResult run_program(const Example& batch, const Recomputing& recomputing);
   StepResult train_directly(const Example& batch);
+  StepResult gradients_directly(const Example& slice, const Tensor& scale, std::vector<Tensor>& out);
   StepResult test_directly(const Example& batch);
 
   Network& network_;
@@ -78,6 +90,8 @@ class StepPlan {
   std::vector<Variable> variables_;  // Of program_.
   std::vector<std::pair<Variable, Constraint>> constrained_;
   std::vector<std::vector<Measured>> metrics_;  // Of each output.
+  std::vector<Variable> changed_;               // Of kGradients.
+  std::size_t num_parameters_ = 0;
   std::size_t num_losses_ = 0;
   std::size_t examples_ = 0;
   std::atomic<bool> has_run_{false};

@@ -40,6 +40,7 @@ GraphDefinition graph_of(const Network& network) {
 
 class TensorBoardCallback final : public CallbackBase {
  public:
+  bool is_for_first_rank() const override { return true; }
   TensorBoardCallback(std::string directory, const TensorBoardOptions& options)
       : directory_(std::move(directory)), options_(options) {}
 

@@ -2,11 +2,14 @@
 #pragma once
 
 #include <atomic>
+#include <memory>
 #include <optional>
 #include <vector>
 
+#include "plimsoll/distributed/job.h"
 #include "plimsoll/model/training/losses.h"
 #include "plimsoll/model/training/metrics.h"
+#include "plimsoll/model/training/optimizer_spread.h"
 #include "plimsoll/model/training/step_plan.h"
 #include "plimsoll/ops/optimizer.h"
 
@@ -23,6 +26,8 @@ struct Training {
   GradientClipping clipping;
   bool run_eagerly = false;
   std::atomic<bool> stop{false};
+  distributed::Job* job = nullptr;                // That trains the model now, or has the optimizer's state.
+  std::shared_ptr<const OptimizerSpread> spread;  // Where that state is; unset: here.
   StepPlans plans;
 
   bool is_compiled() const noexcept { return optimizer.has_value(); }

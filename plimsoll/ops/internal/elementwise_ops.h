@@ -14,6 +14,7 @@ class Binary final : public OpOf<Binary> {
   const char* name() const noexcept override { return op_name(op_); }
   void infer(const Specs& in, SpecList& out) const override;
   void run(const OpRun& run) const noexcept override;
+  bool launch(KernelQueue& queue, const OpRun& run) const noexcept override;
   SavedSlots saved(SlotMask wanted) const override;
   void gradient(GradientContext& context) const override;
   OpFacts facts() const noexcept override;
@@ -32,6 +33,7 @@ class BinaryWithNumber final : public OpOf<BinaryWithNumber> {
   const char* name() const noexcept override { return op_name(op_); }
   void infer(const Specs& in, SpecList& out) const override;
   void run(const OpRun& run) const noexcept override;
+  bool launch(KernelQueue& queue, const OpRun& run) const noexcept override;
   void run_flat(DType dtype, const void* x, void* out, std::size_t size) const noexcept;
   SavedSlots saved(SlotMask wanted) const override;
   void gradient(GradientContext& context) const override;
@@ -50,6 +52,7 @@ class Unary final : public OpOf<Unary> {
   const char* name() const noexcept override { return op_name(op_); }
   void infer(const Specs& in, SpecList& out) const override;
   void run(const OpRun& run) const noexcept override;
+  bool launch(KernelQueue& queue, const OpRun& run) const noexcept override;
   SavedSlots saved(SlotMask wanted) const override;
   void gradient(GradientContext& context) const override;
   OpFacts facts() const noexcept override;

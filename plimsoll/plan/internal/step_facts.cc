@@ -72,6 +72,10 @@ void StepFacts::find_free() {
   }
 }
 
+// Of a chain of steps that each take over the bytes of the one before, every one has all that was added so far: beyond
+// the latest so many, lists of a long chain would grow with its square. They are for prices only.
+constexpr std::ptrdiff_t kMostParents = 1024;
+
 void StepFacts::find_parents() {
   own_cost.assign(value_count(), 0);
   std::vector<std::vector<int>> up(value_count()), down(value_count());
@@ -89,6 +93,7 @@ void StepFacts::find_parents() {
       }
       std::sort(from.begin(), from.end());
       from.erase(std::unique(from.begin(), from.end()), from.end());
+      if (std::ssize(from) > kMostParents) from.erase(from.begin(), from.end() - kMostParents);
       for (const int parent : from) down[parent].push_back(value);
     }
   }

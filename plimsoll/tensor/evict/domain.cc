@@ -4,13 +4,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/json.h"
 #include "plimsoll/device/device.h"
 #include "plimsoll/memory/budget_node.h"
 #include "plimsoll/memory/chunk.h"
+#include "plimsoll/memory/trace/trace_recorder.h"
 #include "plimsoll/tensor/evict/recipe_book.h"
 
 namespace plimsoll::evict {
@@ -34,12 +37,23 @@ bool is_charged_below(const Chunk& chunk, const BudgetNode& budget) noexcept {
 }  // namespace
 
 std::shared_ptr<Evictor> Domain::make(const EvictorOptions& options) {
-  return std::shared_ptr<Domain>(new Domain(options.limit), &Domain::abandon);
+  return std::shared_ptr<Domain>(new Domain(options), &Domain::abandon);
 }
 
+// What could only be stored stays from now on.
 void Domain::abandon(Domain* domain) noexcept {
   {
-    const std::lock_guard lock(RecipeBook::instance().mutex());
+    RecipeBook& book = RecipeBook::instance();
+    Trash trash;
+    const std::lock_guard lock(book.mutex());
+    for (std::size_t i = domain->candidates_.size(); i-- > 0;) {
+      Value& value = *domain->candidates_[i].value;
+      if (value.maker) continue;
+      domain->forget(value);
+      StorageAccess::set_droppable(*value.storage, false);
+      book.queue(value);
+    }
+    book.end_queued(trash);
     domain->is_abandoned_ = true;
     if (!domain->is_ended()) return;
   }
@@ -75,6 +89,7 @@ bool Domain::remove(const Recipe& recipe) noexcept {
 }
 
 void Domain::add(Value& value) noexcept {
+  value.home = this;
   value.candidate = static_cast<std::uint32_t>(candidates_.size());
   candidates_.push_back({&value, clock_, static_cast<float>(value.bytes), -1});
 }
@@ -105,6 +120,20 @@ void Domain::note_work(std::uint64_t work) noexcept {
 void Domain::note_again(const Recipe& recipe) noexcept {
   clock_ += static_cast<double>(recipe.cost);
   ++num_again_;
+  ++untold_.repeats;
+}
+
+void Domain::note_load(std::size_t bytes) noexcept {
+  ++untold_.loads;
+  untold_.loaded_bytes += bytes;
+}
+
+void Domain::tell_trace(const Told& told, const BudgetNode& budget) {
+  const std::string name = json_text(nlohmann::json(budget.name()));
+  trace_text(fmt::format(R"(@evicted {{"budget":{},"drops":{},"dropped_bytes":{},"stores":{},"stored_bytes":{},)"
+                         R"("repeats":{},"loads":{},"loaded_bytes":{}}})",
+                         name, told.drops, told.dropped_bytes, told.stores, told.stored_bytes, told.repeats, told.loads,
+                         told.loaded_bytes));
 }
 
 void Domain::mark(const Value& value) noexcept {
@@ -145,11 +174,11 @@ float Domain::cost_of(const Value& value) noexcept {
   add(value.maker);
   while (Recipe* const recipe = walk.pop())
     for (const Input& input : recipe->inputs())
-      if (!input.value->has_bytes()) add(input.value->maker);
+      if (!input.value->has_bytes() && !input.value->is_stored()) add(input.value->maker);
   const auto add_readers = [&](const Value& read) {
     for (const Input* input = read.readers; input && looked < kMostLooked; input = input->next)
       for (const Output& output : input->reader->outputs())
-        if (output.value && !output.value->has_bytes()) add(input->reader);
+        if (output.value && !output.value->has_bytes() && !output.value->is_stored()) add(input->reader);
   };
   add_readers(value);
   while (Recipe* const recipe = walk.pop())
@@ -158,36 +187,52 @@ float Domain::cost_of(const Value& value) noexcept {
   return cost;
 }
 
-Value* Domain::choose(const BudgetNode& budget, const Arena* arena) noexcept {
+Domain::Choice Domain::choose(const BudgetNode& budget, const Arena* arena) noexcept {
   const auto cap = static_cast<float>(std::max(total_cost_ * kShareOfAll, 1.0));
   Choice best, soon_read;  // What a recomputation is about to read goes only when there is nothing else.
   for (Candidate& candidate : candidates_) {
     if (candidate.cost < 0) candidate.cost = cost_of(*candidate.value);
-    const int level = candidate.cost <= cap ? 0 : 1 + std::ilogb(candidate.cost / cap);
-    const double score = (candidate.cost + 1.0) / (candidate.bytes * (clock_ - candidate.last_use + 1));
-    if (!best.is_better(level, score)) continue;
     Value& value = *candidate.value;
+    double cost = value.maker ? candidate.cost : std::numeric_limits<double>::infinity();
+    const bool is_cheaper_stored = spiller_ && storing_cost(value) < cost;
+    if (is_cheaper_stored) cost = storing_cost(value);
+    if (std::isinf(cost)) continue;
+    const int level = cost <= cap ? 0 : 1 + std::ilogb(cost / cap);
+    const double score = (cost + 1.0) / (candidate.bytes * (clock_ - candidate.last_use + 1));
+    if (!best.is_better(level, score)) continue;
     Choice& choice = value.pending > 0 ? soon_read : best;
     if (value.locks > 0 || !choice.is_better(level, score)) continue;
     if (!is_charged_below(*value.storage->chunk(), budget) || (arena && &value.device->arena() != arena)) continue;
-    choice = {&value, score, level};
+    choice = {&value, score, level, is_cheaper_stored && !value.is_stored()};
   }
-  return best.value ? best.value : soon_read.value;
+  return best.value ? best : soon_read;
 }
 
 std::size_t Domain::evict(const BudgetNode& budget, const Arena* arena, std::size_t bytes) {
   RecipeBook& book = RecipeBook::instance();
   Trash trash;
-  const std::lock_guard lock(book.mutex());
+  std::unique_lock lock(book.mutex());
   std::size_t freed = book.end_orphans(trash);
   has_given_up_ = num_again_ > kFewRepeated + kMostRepeated * num_work_;
   while (freed < bytes && !has_given_up_ && !is_stuck(book.generation_)) {
-    Value* const value = choose(budget, arena);
+    const Choice choice = choose(budget, arena);
+    Value* const value = choice.value;
     if (!value) break;
+    if (choice.is_stored_first && !store(*value, lock, trash)) continue;
     trash.make_room(1);
     freed += value->storage->chunk()->size;
+    if (value->is_stored()) {
+      ++untold_.stores;
+      untold_.stored_bytes += choice.is_stored_first ? value->bytes : 0;
+    } else {
+      ++untold_.drops;
+      untold_.dropped_bytes += value->bytes;
+    }
     drop(*value, trash);
   }
+  const Told told = std::exchange(untold_, {});
+  lock.unlock();
+  if (trace_is_recording()) tell_trace(told, budget);
   return freed;
 }
 
@@ -215,6 +260,7 @@ std::string Domain::explain(const BudgetNode& budget) {
         "eviction gave up: {} operations were repeated for {} of the program, more than {} each; give budget \"{}\" "
         "more",
         again, work, kMostRepeated, budget.name());
+  if (spiller_) return explain_spilling(in_use);
   return fmt::format(
       "nothing is left to drop: {} are read by the operations at hand, the rest are variables, inputs, gradients and "
       "others that cannot be recomputed",

@@ -4,8 +4,9 @@
 // of its own recipe, of those of the dead and dropped values behind it, and of the dropped ones that are computed from
 // it. What costs more than a share of all there is to recompute is dropped only when there is nothing else. Storages
 // below a thousandth of the smallest limit that evicts and that they are charged to stay. Work is counted, not measured
-// (Op::cost), so that one thread drops the same whenever it runs. Thread safety: evict() and explain() as Evictor; all
-// else under the mutex of the RecipeBook.
+// (Op::cost), so that one thread drops the same whenever it runs. Where the budget names a directory, what is cheaper
+// to store there and to load, by a nominal speed, is stored first; so is what cannot be computed again. Thread safety:
+// evict() and explain() as Evictor; all else under the mutex of the RecipeBook.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +27,8 @@ class Trash;
 class Domain final : public Evictor {
  public:
   static std::shared_ptr<Evictor> make(const EvictorOptions& options);  // The factory of evictors.
-  explicit Domain(std::size_t limit) noexcept : limit_(limit) {}
+  ~Domain() override;
+  explicit Domain(const EvictorOptions& options);  // Throws what SpillFile throws.
 
   std::size_t evict(const BudgetNode& budget, const Arena* arena, std::size_t bytes) override;
   std::string explain(const BudgetNode& budget) override;
@@ -49,8 +51,12 @@ class Domain final : public Evictor {
 
   void drop(Value& value, Trash& trash) noexcept;  // A candidate that is not locked. The trash has room.
 
+  bool spills() const noexcept { return spiller_ != nullptr && !is_abandoned_; }
+  bool remove_slot() noexcept;  // A value with a slot ends, or loses it. True when the domain ends with it.
+
   void note_work(std::uint64_t work) noexcept;     // An operation of the program ran.
   void note_again(const Recipe& recipe) noexcept;  // One was repeated.
+  void note_load(std::size_t bytes) noexcept;
 
   Domain* next_ended = nullptr;  // In the trash.
 
@@ -66,15 +72,19 @@ class Domain final : public Evictor {
     Value* value = nullptr;
     double score = 0;
     int level = 0;
+    bool is_stored_first = false;
     bool is_better(int other_level, double other_score) const noexcept {
       return !value || other_level < level || (other_level == level && other_score < score);
     }
   };
 
+  std::string explain_spilling(std::size_t in_use) const;
   static void abandon(Domain* domain) noexcept;  // Its budget is gone.
-  bool is_ended() const noexcept { return is_abandoned_ && num_recipes_ == 0 && num_turns_ == 0; }
+  bool is_ended() const noexcept { return is_abandoned_ && num_recipes_ == 0 && num_turns_ == 0 && num_slots_ == 0; }
   bool is_stuck(std::uint32_t generation) const noexcept { return num_turns_ > 0 && generation_ != generation; }
-  Value* choose(const BudgetNode& budget, const Arena* arena) noexcept;
+  Choice choose(const BudgetNode& budget, const Arena* arena) noexcept;
+  double storing_cost(const Value& value) const noexcept;  // Infinite when it cannot be.
+  bool store(Value& value, std::unique_lock<std::mutex>& lock, Trash& trash);
   float cost_of(const Value& value) noexcept;
   void mark(const Value& value) noexcept;
 
@@ -89,6 +99,15 @@ class Domain final : public Evictor {
   double total_cost_ = 0;         // Of the recipes there are.
   std::uint64_t num_work_ = 0, num_again_ = 0;
   bool has_given_up_ = false;
+  struct Told {  // To traces, since they were last told.
+    std::uint64_t drops = 0, dropped_bytes = 0, stores = 0, stored_bytes = 0;
+    std::uint64_t repeats = 0, loads = 0, loaded_bytes = 0;
+  };
+  Told untold_;
+  static void tell_trace(const Told& told, const BudgetNode& budget);
+  struct Spiller;
+  const std::unique_ptr<Spiller> spiller_;
+  std::size_t num_slots_ = 0;
 };
 
 }  // namespace plimsoll::evict

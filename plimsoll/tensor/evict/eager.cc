@@ -9,9 +9,4 @@ Domain* domain_of(const Meter& meter) noexcept {
   return static_cast<Domain*>(static_cast<const BudgetNode*>(meter.center)->evictor());
 }
 
-void note_work(Domain& domain, std::uint64_t work) noexcept {
-  const std::lock_guard lock(RecipeBook::instance().mutex());
-  domain.note_work(work);
-}
-
 }  // namespace plimsoll::evict

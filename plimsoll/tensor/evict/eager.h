@@ -59,7 +59,4 @@ struct OldValue {
   Value* value = nullptr;
 };
 
-// An operation of the program ran under the domain's budget: what was not used meanwhile is that much staler.
-void note_work(Domain& domain, std::uint64_t work) noexcept;
-
 }  // namespace plimsoll::evict

@@ -1,5 +1,6 @@
 #include "plimsoll/tensor/evict/recipe.h"
 
+#include <atomic>
 #include <cstdlib>
 #include <new>
 
@@ -13,6 +14,12 @@ namespace {
 
 constexpr std::size_t rounded(std::size_t bytes) {
   return (bytes + alignof(std::max_align_t) - 1) / alignof(std::max_align_t) * alignof(std::max_align_t);
+}
+
+constinit std::atomic<std::int64_t> the_spilled_bytes{0};
+
+void count_spilled(const Storage& storage, const Value& value, std::int64_t sign) noexcept {
+  if (value.slot) the_spilled_bytes.fetch_add(sign * static_cast<std::int64_t>(storage.bytes()));
 }
 
 void count_beside(std::int64_t change) noexcept {
@@ -113,6 +120,7 @@ Chunk* StorageAccess::take_bytes(Storage& storage) noexcept {
   const EnterThread inside(thread);
   Chunk* const chunk = storage.chunk_;
   storage.value_->label = chunk->label;
+  count_spilled(storage, *storage.value_, 1);
   storage.state_.store(Storage::State::kDropped, std::memory_order_release);
   storage.chunk_ = nullptr;
   storage.base_ = nullptr;
@@ -127,6 +135,7 @@ void StorageAccess::give_bytes(Storage& storage, Chunk* chunk) noexcept {
   const EnterThread inside(thread);
   storage.chunk_ = chunk;
   storage.base_ = storage.device_->arena().address(chunk);
+  count_spilled(storage, *storage.value_, -1);
   storage.state_.store(Storage::State::kDroppable, std::memory_order_release);
   counts.count_bytes(static_cast<std::int64_t>(storage.bytes_));
   counts.count(counts.dropped, -static_cast<std::int64_t>(storage.bytes_));
@@ -137,7 +146,10 @@ Chunk* StorageAccess::leave_bytes(Storage& storage) noexcept {
   TensorThread& counts = TensorThread::of(thread);
   const EnterThread inside(thread);
   Chunk* const chunk = storage.chunk_;
-  if (storage.is_dropped()) counts.count(counts.dropped, -static_cast<std::int64_t>(storage.bytes_));
+  if (storage.is_dropped()) {
+    counts.count(counts.dropped, -static_cast<std::int64_t>(storage.bytes_));
+    count_spilled(storage, *storage.value_, -1);
+  }
   if (chunk) {
     storage.value_->label = chunk->label;
     counts.count(counts.bytes, -static_cast<std::int64_t>(storage.bytes_));
@@ -147,6 +159,13 @@ Chunk* StorageAccess::leave_bytes(Storage& storage) noexcept {
   storage.state_.store(Storage::State::kResident, std::memory_order_release);  // end() takes the buffer off the count.
   return chunk;
 }
+
+void StorageAccess::forget_slot(Value& value) noexcept {
+  if (value.is_dropped()) count_spilled(*value.storage, value, -1);
+  value.slot.reset();
+}
+
+std::int64_t StorageAccess::spilled_bytes() noexcept { return the_spilled_bytes.load(std::memory_order_relaxed); }
 
 void StorageAccess::end(Storage& storage) noexcept {
   ThreadMemory& thread = ThreadMemory::current();

@@ -7,17 +7,21 @@
 // were none. A value whose storage has ended is dead: it stays as long as a recipe reads it and can be computed again
 // by its own recipe. A value without a recipe is a leaf (a variable, an input, what a gradient made); recipes end when
 // a leaf that they read is written or ends, unless a dropped value still needs them.
+// Where the budget spills, a value may be stored in its file: then it is loaded instead of computed, needs no recipe,
+// and leaves that operations made are dropped, too.
 // Everything here is guarded by the mutex of the RecipeBook.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <utility>
 
 #include "plimsoll/base/dtype.h"
 #include "plimsoll/base/shape.h"
 #include "plimsoll/memory/label.h"
+#include "plimsoll/memory/spill/spill_file.h"
 #include "plimsoll/tensor/storage.h"
 
 namespace plimsoll {
@@ -52,9 +56,11 @@ struct Output {
 struct Value {
   static constexpr std::uint32_t kNone = UINT32_MAX;
 
-  Storage* storage = nullptr;  // nullptr: dead.
-  Chunk* chunk = nullptr;      // The bytes of a dead one, while a recomputation needs them.
-  Recipe* maker = nullptr;     // nullptr: a leaf.
+  Storage* storage = nullptr;       // nullptr: dead.
+  Chunk* chunk = nullptr;           // The bytes of a dead one, while a recomputation needs them.
+  Recipe* maker = nullptr;          // nullptr: a leaf.
+  Domain* home = nullptr;           // In whose list it is, or whose file has it; else not to be followed.
+  std::unique_ptr<SpillSlot> slot;  // Has its bytes, as long as the value is one.
   Input* readers = nullptr;
   void* external = nullptr;  // What the storage has in the place of its pointer to this.
   Device* device = nullptr;
@@ -66,9 +72,10 @@ struct Value {
   std::uint32_t candidate = kNone;  // Its number in the list of its domain.
   std::uint32_t depth = 0;          // Of a dead one: recipes that it took to compute it when it died, up to many.
   std::uint32_t version = 0;
-  bool is_orphan = false;  // A leaf whose storage nobody refers to, kept because dropped values need it.
-  bool is_queued = false;  // In a list of work.
-  Value* next = nullptr;   // The same.
+  bool cannot_store = false;  // It was tried.
+  bool is_orphan = false;     // A leaf whose storage nobody refers to, kept because dropped values need it.
+  bool is_queued = false;     // In a list of work.
+  Value* next = nullptr;      // The same.
   Value* next_orphan = nullptr;
   Value* previous_orphan = nullptr;
   BlockLabel label;  // While it has no bytes.
@@ -77,7 +84,9 @@ struct Value {
   void destroy() noexcept;
   bool has_bytes() const noexcept { return storage ? storage->is_resident() : chunk || bytes == 0; }
   bool is_dropped() const noexcept { return storage && storage->is_dropped(); }
+  bool is_stored() const noexcept { return slot != nullptr; }
   bool is_in_use() const noexcept { return locks > 0 || holds > 0; }
+  Domain* domain() const noexcept;    // nullptr: of none.
   const void* base() const noexcept;  // Of one that has bytes; nullptr when those are none.
 };
 
@@ -102,6 +111,11 @@ struct Recipe {
     return {reinterpret_cast<Output*>(reinterpret_cast<Input*>(this + 1) + num_inputs), num_outputs};
   }
 };
+
+inline Domain* Value::domain() const noexcept {
+  if (maker) return maker->domain;
+  return candidate != kNone || slot ? home : nullptr;
+}
 
 // Links an input into its value's list of readers, and takes it out.
 void link(Input& input) noexcept;
@@ -142,6 +156,8 @@ class StorageAccess {
   static void give_bytes(Storage& storage, Chunk* chunk) noexcept;
   static Chunk* leave_bytes(Storage& storage) noexcept;  // The same for one that is about to end.
   static void end(Storage& storage) noexcept;            // One without references. Outside of all locks.
+  static void forget_slot(Value& value) noexcept;        // It is not stored any more. Outside of the file's transfers.
+  static std::int64_t spilled_bytes() noexcept;          // Of dropped storages that are stored, on all threads.
 };
 
 }  // namespace evict

@@ -57,7 +57,7 @@ class RecipeBook::Turn {
 };
 
 void RecipeBook::bring_back(Value& value, Lock& lock) {
-  Domain& domain = *value.maker->domain;
+  Domain& domain = *value.domain();
   struct Hold {
     Value& value;
     explicit Hold(Value& held) : value(held) { ++value.holds; }
@@ -65,7 +65,9 @@ void RecipeBook::bring_back(Value& value, Lock& lock) {
   };
   const Hold hold(value);
   const Turn turn(*this, domain, lock);
-  if (value.is_dropped()) Recomputation(*this, domain, lock).run(value);
+  if (!value.is_dropped()) return;
+  if (value.is_stored() && load(value, lock)) return;
+  Recomputation(*this, domain, lock).run(value);
 }
 
 void RecipeBook::settle(Storage& storage) {
@@ -74,7 +76,7 @@ void RecipeBook::settle(Storage& storage) {
   Value* const value = StorageAccess::value_of(storage);
   if (!value || storage.is_fixed()) return;
   if (value->is_dropped()) bring_back(*value, lock);
-  if (value->maker) value->maker->domain->forget(*value);
+  if (Domain* const domain = value->domain()) domain->forget(*value);
   StorageAccess::set_droppable(storage, false);
   end_if_unneeded(*value, trash);
 }
@@ -87,7 +89,7 @@ Value* RecipeBook::lock(Storage& storage) {
     if (value) {
       if (value->is_dropped()) bring_back(*value, lock);
       ++value->locks;
-      if (value->maker) value->maker->domain->touch(*value);
+      if (const auto domain = value->domain()) domain->touch(*value);
       return value;
     }
   }
@@ -121,7 +123,7 @@ std::size_t RecipeBook::lock_all(std::span<const Tensor* const> tensors, Value**
   std::size_t count = 0;
   const auto hold = [&](Value& value) {
     ++value.locks;
-    if (value.maker) value.maker->domain->touch(value);
+    if (Domain* const domain = value.domain()) domain->touch(value);
     locked[count++] = &value;
   };
   // Those that are there first, so that none goes for another. Bringing one back may bring others.
@@ -181,8 +183,8 @@ void RecipeBook::leave_storage(Value& value) noexcept {
   if (storage.chunk()) value.label = storage.chunk()->label;
   if (!storage.is_fixed()) StorageAccess::set_droppable(storage, false);
   StorageAccess::detach(storage);
+  if (Domain* const domain = value.domain()) domain->forget(value);
   if (!value.maker) return;
-  value.maker->domain->forget(value);
   value.depth = 1;
   for (const Input& input : value.maker->inputs())
     if (!input.value->storage) value.depth = std::min(value.depth + input.value->depth, kMostDead + 1);
@@ -227,8 +229,9 @@ Value* RecipeBook::find_needing(Value& leaf) noexcept {
     Recipe& recipe = *next;
     for (const Output& output : recipe.outputs()) {
       if (!output.value) continue;
-      if (output.value->is_dropped() || output.value->holds > 0) return output.value;
-      if (!output.value->storage) walk.push_readers(*output.value);
+      const bool is_stored = output.value->is_stored();
+      if ((output.value->is_dropped() && !is_stored) || output.value->holds > 0) return output.value;
+      if (!output.value->storage && !is_stored) walk.push_readers(*output.value);
     }
   }
   return nullptr;
@@ -243,12 +246,9 @@ void RecipeBook::end_readers(Value& leaf, Trash& trash) noexcept {
     for (Output& output : recipe.outputs()) {
       Value* const value = std::exchange(output.value, nullptr);
       if (!value) continue;
-      recipe.domain->forget(*value);
       value->maker = nullptr;
-      if (value->storage)
-        StorageAccess::set_droppable(*value->storage, false);
-      else
-        walk.push_readers(*value);
+      become_leaf(*value);
+      if (!value->storage && !value->is_stored()) walk.push_readers(*value);
       queue(*value);
     }
     for (Input& input : recipe.inputs()) {
@@ -276,9 +276,9 @@ void RecipeBook::end_queued(Trash& trash) noexcept {
     value.is_queued = false;
     if (value.is_in_use()) continue;
     if (value.storage && !value.is_orphan) {
-      if (value.maker || value.readers) continue;
+      if (value.maker || value.readers || value.candidate != Value::kNone || value.is_dropped()) continue;
       StorageAccess::detach(*value.storage);  // A leaf that nobody reads is a storage like any other.
-      trash.add_value(value);
+      bury(value, trash);
       continue;
     }
     if (value.readers) {
@@ -292,7 +292,7 @@ void RecipeBook::end_queued(Trash& trash) noexcept {
       value.storage = &storage;  // For the trash.
     }
     leave_maker(value, trash);
-    trash.add_value(value);
+    bury(value, trash);
   }
 }
 
@@ -300,7 +300,6 @@ void RecipeBook::end_queued(Trash& trash) noexcept {
 void RecipeBook::leave_maker(Value& value, Trash& trash) noexcept {
   Recipe* const maker = std::exchange(value.maker, nullptr);
   if (!maker) return;
-  maker->domain->forget(value);
   maker->outputs()[value.output].value = nullptr;
   if (--maker->live_outputs > 0) return;
   for (Input& input : maker->inputs()) {
@@ -345,8 +344,9 @@ std::size_t RecipeBook::end_orphan(Value& value, Trash& trash) noexcept {
   ++value.holds;  // Else the end of its last reader would be its own.
   end_readers(value, trash);
   --value.holds;
+  const std::size_t bytes = value.has_bytes() ? value.bytes : 0;
   end_if_unneeded(value, trash);
-  return value.bytes;
+  return bytes;
 }
 
 void RecipeBook::about_to_write(Storage& storage) {
@@ -423,7 +423,7 @@ bool RecipeBook::can_record(const Domain& domain, const Op& op, std::span<const 
     }
     if (storage.is_wrapped() || storage.is_written_outside()) return false;
     const Value* const value = StorageAccess::value_of(storage);
-    if (value && value->maker && value->maker->domain != &domain) return false;
+    if (value && value->domain() && value->domain() != &domain) return false;
   }
   return true;
 }
@@ -457,8 +457,9 @@ bool RecipeBook::drop(Storage& storage) {
   const std::lock_guard lock(mutex_);
   Value* const value = StorageAccess::value_of(storage);
   if (!value || value->candidate == Value::kNone || value->locks > 0) return false;
+  if (!value->maker && !value->is_stored()) return false;
   trash.make_room(1);
-  value->maker->domain->drop(*value, trash);
+  value->domain()->drop(*value, trash);
   return true;
 }
 
@@ -505,12 +506,14 @@ void RecipeBook::record(Domain& domain, const Op& op, std::span<const Tensor* co
       input.reader = recipe;
       input.offset = tensor.offset;
       input.dtype = tensor.dtype;
-      input.shape = tensor.shape;
+      input.shape = tensor.shape();
       input.version = input.value->version;
       link(input);
     }
     domain.add(*recipe);
     for (std::uint32_t i = 0; i < outputs.size(); ++i) add_output(domain, *recipe, i, outputs[i], made[i]);
+  } else {
+    offer(domain, outputs);
   }
   end_queued(trash);
 }

@@ -52,6 +52,8 @@ class RecipeBook {
   // The op has run, which is that much work (Op::cost). When it cannot be repeated nothing is recorded.
   void record(Domain& domain, const Op& op, std::span<const Tensor* const> inputs, std::span<const Tensor> outputs,
               Value* old, std::uint64_t work) noexcept;
+  // An op that is not to be repeated has run: where the domain spills, its results may be stored.
+  void offer(Domain& domain, std::span<const Tensor> outputs, std::uint64_t work) noexcept;
   // Drops the bytes now, if they may be dropped. For tests.
   bool drop(Storage& storage);
 
@@ -67,6 +69,10 @@ class RecipeBook {
 
   RecipeBook();
   void bring_back(Value& value, Lock& lock);
+  bool load(Value& value, Lock& lock);
+  void offer(Domain& domain, std::span<const Tensor> outputs) noexcept;
+  void become_leaf(Value& value) noexcept;
+  void bury(Value& value, Trash& trash) noexcept;
   Value* find_needing(Value& leaf) noexcept;
   bool is_long_above(Value& value) noexcept;
   bool is_long_below(const Value& value) noexcept;

@@ -133,7 +133,7 @@ void Recomputation::plan(Value& target) {
       if (value.has_bytes()) continue;
       hold(value);
       ++value.pending;
-      walk.push(value.maker);
+      if (!value.is_stored()) walk.push(value.maker);
     }
   }
 }
@@ -150,6 +150,9 @@ void Recomputation::step() {
     Value& value = *recipe.inputs()[frame.locked].value;
     if (!value.has_bytes()) {
       hold(value);
+      if (value.is_stored() && !load(value)) return;
+    }
+    if (!value.has_bytes()) {
       frames_.push_back({value.maker, 0});  // `frame` is not valid any more.
       return;
     }
@@ -170,6 +173,17 @@ void Recomputation::step() {
   unlock(frames_.back(), false);
   frames_.pop_back();
   clear_trash();
+}
+
+// False: there was no room at first; what waits has given up its own, and it is tried once more.
+bool Recomputation::load(Value& value) {
+  try {
+    book_.load(value, lock_);
+    return true;
+  } catch (const OutOfMemory&) {
+    if (!unlock_waiting()) throw;
+    return false;
+  }
 }
 
 // Dead values that no recipe is to read any more, or all, lose their bytes.
@@ -240,7 +254,7 @@ void Recomputation::keep_long_ones(Value& target) noexcept {
   const auto keep = [&](Value& value) {
     if (!value.storage || !value.maker || !value.has_bytes() || !book_.is_long_below(value)) return;
     book_.leave_maker(value, trash_);
-    StorageAccess::set_droppable(*value.storage, false);
+    book_.become_leaf(value);
   };
   for (Value* const value : held_) keep(*value);
   keep(target);

@@ -35,6 +35,7 @@ class Recomputation {
 
   void plan(Value& target);
   void step();
+  bool load(Value& value);
   void unlock(Frame& frame, bool even_pending) noexcept;
   bool unlock_waiting() noexcept;
   void execute(Recipe& recipe);

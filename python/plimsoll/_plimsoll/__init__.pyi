@@ -220,6 +220,18 @@ class Tensor:
     def __invert__(self, /):
         """~self"""
 
+    def __lshift__(self, value, /):
+        """Return self<<value."""
+
+    def __rlshift__(self, value, /):
+        """Return value<<self."""
+
+    def __rshift__(self, value, /):
+        """Return self>>value."""
+
+    def __rrshift__(self, value, /):
+        """Return value>>self."""
+
     def __and__(self, value, /):
         """Return self&value."""
 
@@ -1258,8 +1270,8 @@ def budget(name: str, size: str | int, parent: Budget | None = None, evict: buil
     A budget, for `with`: what is made inside is charged to it and to those it is part of.
 
     A request beyond it raises OutOfMemory, a MemoryError, having changed nothing. With evict=True results
-    of operations are dropped first and computed again when they are read, to the same bits; spill is a
-    directory to keep them in instead, where that is cheaper.
+    of operations are dropped first and computed again when they are read, to the same bits (spill, a
+    directory to keep them in instead, is Unsupported for budgets of single operations).
 
     >>> with pl.budget("step", "1MiB") as b:
     ...     x = pl.zeros(1000)
@@ -1630,6 +1642,18 @@ class Variable:
 
     def __invert__(self, /):
         """~self"""
+
+    def __lshift__(self, value, /):
+        """Return self<<value."""
+
+    def __rlshift__(self, value, /):
+        """Return value<<self."""
+
+    def __rshift__(self, value, /):
+        """Return self>>value."""
+
+    def __rrshift__(self, value, /):
+        """Return value>>self."""
 
     def __and__(self, value, /):
         """Return self&value."""

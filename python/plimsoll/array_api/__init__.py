@@ -7,7 +7,7 @@ other unsigned integers and complex numbers are not offered. Tensors do not chan
 import plimsoll as _pl
 from plimsoll import (  # noqa: F401
     bfloat16, bool, float16, float32, float64, int16, int32, int64, int8, uint8,
-    arange, asarray, e, from_dlpack, full, inf, linspace, nan, newaxis, ones, pi, zeros)
+    e, inf, nan, newaxis, pi)
 
 from ._functions import *  # noqa: F401,F403
 from ._functions import __all__ as _functions
@@ -15,6 +15,41 @@ from ._info import (  # noqa: F401
     __array_namespace_info__, broadcast_arrays, broadcast_shapes, can_cast, finfo, iinfo, isdtype, result_type)
 
 __array_api_version__ = "2024.12"
+
+
+def arange(start, /, stop=None, step=1, *, dtype=None, device=None):
+    """Numbers from start on, by steps, before stop."""
+    return _pl.arange(start, stop, step, dtype, device)
+
+
+def asarray(obj, /, *, dtype=None, device=None, copy=None):
+    """A tensor of an array, a list, a number."""
+    return _pl.asarray(obj, dtype, copy=copy, device=device)
+
+
+def from_dlpack(x, /, *, device=None, copy=None):
+    """A tensor on the memory of another library's array."""
+    return _pl.from_dlpack(x, device=device, copy=copy)
+
+
+def full(shape, fill_value, *, dtype=None, device=None):
+    """One value everywhere."""
+    return _pl.full(shape, fill_value, dtype, device)
+
+
+def linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True):
+    """Numbers at equal distances."""
+    return _pl.linspace(start, stop, num, dtype, device, endpoint)
+
+
+def ones(shape, *, dtype=None, device=None):
+    """Ones."""
+    return _pl.ones(shape, dtype, device)
+
+
+def zeros(shape, *, dtype=None, device=None):
+    """Zeros."""
+    return _pl.zeros(shape, dtype, device)
 
 
 def empty(shape, *, dtype=None, device=None):
@@ -30,6 +65,7 @@ def empty_like(x, /, *, dtype=None, device=None):
 def eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None):
     """Ones on a diagonal: the main one, or the k-th above it."""
     n_cols = n_rows if n_cols is None else n_cols
+    k = -n_rows if k < -n_rows else n_cols if k > n_cols else k  # Beyond there is no diagonal.
     if k == 0:
         return _pl.eye(n_rows, n_cols, dtype, device)
     place = arange(n_rows, device=device).reshape(-1, 1) + k == arange(n_cols, device=device).reshape(1, -1)

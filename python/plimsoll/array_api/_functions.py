@@ -56,6 +56,14 @@ def bitwise_xor(x1, x2, /):
     return x1 ^ x2
 
 
+def bitwise_left_shift(x1, x2, /):
+    return x1 << x2
+
+
+def bitwise_right_shift(x1, x2, /):
+    return x1 >> x2
+
+
 def bitwise_invert(x, /):
     return ~x
 
@@ -373,6 +381,8 @@ def matmul(x1, x2, /):
 def vecdot(x1, x2, /, *, axis=-1):
     if not -min_of(x1.ndim, x2.ndim) <= axis < 0:
         raise ValueError(f"vecdot: the axis {axis} is counted from the end of both")
+    if x1.shape[axis] != x2.shape[axis]:
+        raise ValueError(f"vecdot: sizes {x1.shape[axis]} and {x2.shape[axis]} along axis {axis} differ")
     return _pl.sum(x1 * x2, axis, dtype=_pl.result_type_of(x1.dtype, x2.dtype))
 
 
@@ -406,7 +416,7 @@ def tensordot(x1, x2, /, *, axes=2):
 
 
 __all__ = ["abs", "acos", "acosh", "add", "all", "any", "argmax", "argmin", "argsort", "asin", "asinh", "atan", "atan2", "atanh",
-           "bitwise_and", "bitwise_invert", "bitwise_or", "bitwise_xor", "broadcast_to", "ceil", "clip", "concat", "conj",
+           "bitwise_and", "bitwise_invert", "bitwise_left_shift", "bitwise_right_shift", "bitwise_or", "bitwise_xor", "broadcast_to", "ceil", "clip", "concat", "conj",
            "copysign", "cos", "cosh", "count_nonzero", "cumulative_sum", "diff", "divide", "equal", "exp", "expand_dims",
            "expm1", "flip", "floor", "floor_divide", "greater", "greater_equal", "hypot", "isfinite", "isinf", "isnan",
            "less", "less_equal", "log", "log10", "log1p", "log2", "logaddexp", "logical_and", "logical_not", "logical_or",

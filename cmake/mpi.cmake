@@ -1,0 +1,10 @@
+# The adapter for MPI: a library of its own, beside ours and loaded when a job asks for it. Without MPI it is not built.
+find_package(MPI QUIET COMPONENTS CXX)
+if(MPI_CXX_FOUND)
+  add_library(plimsoll_mpi MODULE ${PROJECT_SOURCE_DIR}/plimsoll/distributed/mpi/mpi_engine.cc)
+  target_compile_definitions(plimsoll_mpi PRIVATE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
+  target_link_libraries(plimsoll_mpi PRIVATE plimsoll_flags MPI::MPI_CXX)
+  install(TARGETS plimsoll_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT mpi)
+else()
+  message(STATUS "Built without the adapter for MPI: it is missing (tools/setup mpi installs it)")
+endif()

@@ -1,0 +1,380 @@
+#include "plimsoll/device/opencl/kernel_sources.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <utility>
+
+#include "plimsoll/base/error.h"
+
+namespace plimsoll {
+namespace {
+
+using Row = std::pair<std::string_view, std::string_view>;
+
+// Expressions of x, for floats. They follow kernels/unary_ops.inc.
+constexpr Row kUnary[] = {
+    {"negative", "-x"},
+    {"abs", "fabs(x)"},
+    {"sign", "x != x ? x : (float)((x > 0.f) - (x < 0.f))"},
+    {"square", "x * x"},
+    {"relu", "x < 0.f ? 0.f : x"},
+    {"relu6", "x < 0.f ? 0.f : x > 6.f ? 6.f : x"},
+    {"sqrt", "sqrt(x)"},
+    {"rsqrt", "1.f / sqrt(x)"},
+    {"reciprocal", "1.f / x"},
+    {"floor", "floor(x)"},
+    {"ceil", "ceil(x)"},
+    {"round", "rint(x)"},
+    {"softsign", "x / (1.f + fabs(x))"},
+    {"hard_sigmoid", "clamp(0.2f * x + 0.5f, 0.f, 1.f)"},
+    {"tan", "tan(x)"},
+    {"asin", "asin(x)"},
+    {"acos", "acos(x)"},
+    {"atan", "atan(x)"},
+    {"sinh", "sinh(x)"},
+    {"cosh", "cosh(x)"},
+    {"asinh", "asinh(x)"},
+    {"acosh", "acosh(x)"},
+    {"atanh", "atanh(x)"},
+    {"exp", "exp(x)"},
+    {"expm1", "expm1(x)"},
+    {"log", "log(x)"},
+    {"log1p", "log1p(x)"},
+    {"sin", "sin(x)"},
+    {"cos", "cos(x)"},
+    {"tanh", "tanh(x)"},
+    {"erf", "erf(x)"},
+    {"sigmoid", "sigmoid_of(x)"},
+    {"softplus", "softplus_of(x)"},
+    {"elu", "x < 0.f ? expm1(x) : x"},
+    {"selu", "SELU_SCALE * (x < 0.f ? SELU_ALPHA * expm1(x) : x)"},
+    {"gelu", "0.5f * x * (1.f + erf(x * 0.70710678f))"},
+    {"gelu_tanh", "0.5f * x * (1.f + tanh(GELU_C * (x + 0.044715f * x * x * x)))"},
+    {"swish", "x * sigmoid_of(x)"},
+};
+constexpr Row kUnaryTests[] = {
+    {"is_nan", "x != x"},
+    {"is_inf", "isinf(x) != 0"},
+    {"is_finite", "isfinite(x) != 0"},
+    {"logical_not", "x == 0"},
+};
+// Of a and b, for all types.
+constexpr Row kBinary[] = {
+    {"add", "a + b"},
+    {"subtract", "a - b"},
+    {"multiply", "a * b"},
+    {"squared_difference", "(a - b) * (a - b)"},
+};
+constexpr Row kBinaryTests[] = {
+    {"equal", "a == b"},
+    {"not_equal", "a != b"},
+    {"less", "a < b"},
+    {"less_equal", "a <= b"},
+    {"greater", "a > b"},
+    {"greater_equal", "a >= b"},
+    {"logical_and", "(a != 0) & (b != 0)"},
+    {"logical_or", "(a != 0) | (b != 0)"},
+    {"logical_xor", "(a != 0) != (b != 0)"},
+};
+// For floats. They follow kernels/binary_ops.inc.
+constexpr Row kBinaryFloats[] = {
+    {"divide", "a / b"},
+    {"floor_divide", "floor(a / b)"},
+    {"power", "pow(a, b)"},
+    {"minimum", "a != a ? a : b != b ? b : b < a ? b : a"},
+    {"maximum", "a != a ? a : b != b ? b : a < b ? b : a"},
+    {"divide_no_nan", "b == 0.f ? 0.f : a / b"},
+    {"xdivy", "a == 0.f ? 0.f : a / b"},
+    {"xlogy", "a == 0.f ? 0.f : a * log(b)"},
+    {"atan2", "atan2(a, b)"},
+    {"leaky_relu", "a > 0.f ? a : a * b"},
+    {"relu_grad", "a > 0.f ? b : 0.f"},
+    {"relu6_grad", "(a > 0.f && a < 6.f) ? b : 0.f"},
+    {"tanh_grad", "b * (1.f - a * a)"},
+    {"sigmoid_grad", "b * (a * (1.f - a))"},
+    {"hard_sigmoid_grad", "(a > 0.f && a < 1.f) ? 0.2f * b : 0.f"},
+    {"elu_grad", "a < 0.f ? b * (a + 1.f) : b"},
+    {"selu_grad", "a < 0.f ? b * (a + SELU_SCALE * SELU_ALPHA) : b * SELU_SCALE"},
+    {"softsign_grad", "b / ((1.f + fabs(a)) * (1.f + fabs(a)))"},
+    {"softplus_grad", "b * sigmoid_of(a)"},
+    {"swish_grad", "b * swish_slope(a)"},
+    {"gelu_grad", "b * gelu_slope(a)"},
+    {"gelu_tanh_grad", "b * gelu_tanh_slope(a)"},
+};
+
+template <std::size_t n>
+std::string_view find(const Row (&rows)[n], std::string_view name) noexcept {
+  for (const Row& row : rows)
+    if (row.first == name) return row.second;
+  return {};
+}
+
+std::string_view type_of(std::string_view dtype) noexcept {
+  return dtype == "f32" ? "float" : dtype == "i32" ? "int" : dtype == "i64" ? "long" : dtype == "u8" ? "uchar" : "";
+}
+
+// "flat.add.f32": its parts.
+struct Parts {
+  explicit Parts(std::string_view name) noexcept {
+    for (std::size_t i = 0; i < part.size(); ++i) {
+      const std::size_t dot = i + 1 < part.size() ? name.find('.') : std::string_view::npos;
+      part[i] = name.substr(0, dot);
+      if (dot == std::string_view::npos) {
+        is_whole = i + 1 == part.size();
+        return;
+      }
+      name = name.substr(dot + 1);
+    }
+  }
+  std::array<std::string_view, 3> part;
+  bool is_whole = false;
+};
+
+struct Expression {
+  std::string_view value;
+  bool is_test = false;
+};
+
+Expression unary_expression(std::string_view op, std::string_view dtype) noexcept {
+  if (dtype == "f32")
+    if (const auto value = find(kUnary, op); !value.empty()) return {value, false};
+  if (dtype == "f32" || (op == "logical_not" && !type_of(dtype).empty()))
+    if (const auto value = find(kUnaryTests, op); !value.empty()) return {value, true};
+  if ((dtype == "i32" || dtype == "i64") && (op == "negative" || op == "square")) return {find(kUnary, op), false};
+  return {};
+}
+
+Expression binary_expression(std::string_view op, std::string_view dtype) noexcept {
+  if (type_of(dtype).empty()) return {};
+  if (const auto value = find(kBinaryTests, op); !value.empty()) return {value, true};
+  if (dtype == "u8") return {};
+  if (const auto value = find(kBinary, op); !value.empty()) return {value, false};
+  if (dtype == "f32") return {find(kBinaryFloats, op), false};
+  return {};
+}
+
+// As casts of the host: to integers by truncation, NaN 0, what is too large the nearest; to booleans by comparing with
+// 0.
+std::string cast_source(std::string_view from, std::string_view to) {
+  const std::string_view type = type_of(to);
+  const std::string value = to == "u8"                     ? "x != 0"
+                            : from == "f32" && to == "i32" ? "convert_int_sat_rtz(x)"
+                            : from == "f32" && to == "i64" ? "convert_long_sat_rtz(x)"
+                                                           : fmt::format("({})x", type);
+  return fmt::format(R"(kernel void run(OUT(out, {1}), IN(in, {0}), int n) {{
+  ADDRESS(out, {1}) ADDRESS(in, {0})
+  const int first = get_global_id(0) * 8;
+  for (int i = first; i < first + 8 && i < n; ++i) {{ const {0} x = in[i]; out[i] = {2}; }}
+}}
+)",
+                     type_of(from), type, value);
+}
+
+std::string unary_source(const Expression& expression, std::string_view type) {
+  return fmt::format(R"(kernel void run(OUT(out, {1}), IN(in, {0}), int n) {{
+  ADDRESS(out, {1}) ADDRESS(in, {0})
+  const int first = get_global_id(0) * 8;
+  for (int i = first; i < first + 8 && i < n; ++i) {{ const {0} x = in[i]; out[i] = {2}; }}
+}}
+)",
+                     type, expression.is_test ? "uchar" : type, expression.value);
+}
+
+// A step of 0 stays at the first element.
+std::string flat_source(const Expression& expression, std::string_view type) {
+  return fmt::format(R"(kernel void run(OUT(out, {1}), IN(x, {0}), IN(y, {0}), int n, int step_x, int step_y) {{
+  ADDRESS(out, {1}) ADDRESS(x, {0}) ADDRESS(y, {0})
+  const int first = get_global_id(0) * 8;
+  if (first + 8 <= n && step_x == 1 && step_y == 1) {{
+    for (int i = 0; i < 8; ++i) {{ const {0} a = x[first + i], b = y[first + i]; out[first + i] = {2}; }}
+  }} else {{
+    for (int i = first; i < first + 8 && i < n; ++i) {{
+      const {0} a = x[i * step_x], b = y[i * step_y];
+      out[i] = {2};
+    }}
+  }}
+}}
+)",
+                     type, expression.is_test ? "uchar" : type, expression.value);
+}
+
+std::string broad_source(const Expression& expression, std::string_view type) {
+  return fmt::format(R"(kernel void run(OUT(out, {1}), IN(x, {0}), IN(y, {0}), int n, int d1, int d2, int d3, int d4,
+    int x0, int x1, int x2, int x3, int x4, int y0, int y1, int y2, int y3, int y4) {{
+  ADDRESS(out, {1}) ADDRESS(x, {0}) ADDRESS(y, {0})
+  const int i = get_global_id(0);
+  if (i >= n) return;
+  int left = i;
+  const int i4 = left % d4; left /= d4;
+  const int i3 = left % d3; left /= d3;
+  const int i2 = left % d2; left /= d2;
+  const int i1 = left % d1; left /= d1;
+  const {0} a = x[left * x0 + i1 * x1 + i2 * x2 + i3 * x3 + i4 * x4];
+  const {0} b = y[left * y0 + i1 * y1 + i2 * y2 + i3 * y3 + i4 * y4];
+  out[i] = {2};
+}}
+)",
+                     type, expression.is_test ? "uchar" : type, expression.value);
+}
+
+std::string number_source(const Expression& expression, std::string_view type) {
+  return fmt::format(R"(kernel void run(OUT(out, {1}), IN(x, {0}), int n, float number, int number_first) {{
+  ADDRESS(out, {1}) ADDRESS(x, {0})
+  const int first = get_global_id(0) * 8;
+  for (int i = first; i < first + 8 && i < n; ++i) {{
+    const {0} element = x[i];
+    const {0} a = number_first ? ({0})number : element, b = number_first ? element : ({0})number;
+    out[i] = {2};
+  }}
+}}
+)",
+                     type, expression.is_test ? "uchar" : type, expression.value);
+}
+
+// The sums of a whole tile of 4 x 16 where b's rows lie in order: a column of a times a row of b at a time.
+constexpr std::string_view kTileByRows = R"(    float16 s0 = 0.f, s1 = 0.f, s2 = 0.f, s3 = 0.f;
+    for (int k = 0; k < inner; ++k) {
+      const float16 right = vload16(0, &B_AT(k, column));
+      s0 += A_AT(row, k) * right;
+      s1 += A_AT(row + 1, k) * right;
+      s2 += A_AT(row + 2, k) * right;
+      s3 += A_AT(row + 3, k) * right;
+    }
+    vstore16(s0, 0, sum[0]);
+    vstore16(s1, 0, sum[1]);
+    vstore16(s2, 0, sum[2]);
+    vstore16(s3, 0, sum[3]);
+)";
+// The same where rows of a and columns of b lie in order along the inner axis: sixteen partial sums of each result.
+constexpr std::string_view kTileByInner = R"(    for (int part = 0; part < 16; part += 4) {
+      float16 s[4][4];
+      for (int i = 0; i < 4; ++i) for (int j = 0; j < 4; ++j) s[i][j] = 0.f;
+      int k = 0;
+      for (; k + 16 <= inner; k += 16) {
+        float16 right[4];
+        for (int j = 0; j < 4; ++j) right[j] = vload16(0, &B_AT(k, column + part + j));
+        for (int i = 0; i < 4; ++i) {
+          const float16 left = vload16(0, &A_AT(row + i, k));
+          for (int j = 0; j < 4; ++j) s[i][j] += left * right[j];
+        }
+      }
+      for (int i = 0; i < 4; ++i)
+        for (int j = 0; j < 4; ++j) {
+          const float8 a8 = s[i][j].lo + s[i][j].hi;
+          const float4 a4 = a8.lo + a8.hi;
+          float total = (a4.x + a4.z) + (a4.y + a4.w);
+          for (int l = k; l < inner; ++l) total += A_AT(row + i, l) * B_AT(l, column + part + j);
+          sum[i][part + j] = total;
+        }
+    }
+)";
+constexpr std::string_view kTileOneByOne = R"(    for (int k = 0; k < inner; ++k)
+      for (int i = 0; i < 4; ++i)
+        for (int j = 0; j < 16; ++j) sum[i][j] += A_AT(row + i, k) * B_AT(k, column + j);
+)";
+
+// One item has 4 x 16 results in registers. Batches are the third axis.
+std::string matmul_source(std::string_view layout, std::string_view activation) {
+  const std::string_view tile = layout[1] == 'n' ? kTileByRows : layout[0] == 'n' ? kTileByInner : kTileOneByOne;
+  return fmt::format(R"(#define A_AT(i, k) a[{0}]
+#define B_AT(k, j) b[{1}]
+kernel void run(OUT(out, float), IN(a, float), IN(b, float), IN(bias, float), int m, int n, int inner, int has_bias,
+    int step_a, int step_b, int accumulate) {{
+  ADDRESS(out, float) ADDRESS(a, float) ADDRESS(b, float) ADDRESS(bias, float)
+  const int row = get_global_id(1) * 4, column = get_global_id(0) * 16;
+  const long batch = get_global_id(2);
+  out += batch * m * n;
+  a += batch * step_a;
+  b += batch * step_b;
+  float sum[4][16];
+  for (int i = 0; i < 4; ++i) for (int j = 0; j < 16; ++j) sum[i][j] = 0.f;
+  if (row + 4 <= m && column + 16 <= n) {{
+{3}  }} else {{
+    const int rows = min(4, m - row), columns = min(16, n - column);
+    for (int k = 0; k < inner; ++k)
+      for (int i = 0; i < rows; ++i) {{
+        const float left = A_AT(row + i, k);
+        for (int j = 0; j < columns; ++j) sum[i][j] += left * B_AT(k, column + j);
+      }}
+  }}
+  for (int i = 0; i < 4 && row + i < m; ++i)
+    for (int j = 0; j < 16 && column + j < n; ++j) {{
+      const long at = (long)(row + i) * n + column + j;
+      float x = sum[i][j];
+      if (accumulate) x += out[at];
+      if (has_bias) x += bias[column + j];
+      out[at] = {2};
+    }}
+}}
+)",
+                     layout[0] == 't' ? "(long)(k) * m + (i)" : "(long)(i) * inner + (k)",
+                     layout[1] == 't' ? "(long)(j) * inner + (k)" : "(long)(k) * n + (j)", activation, tile);
+}
+
+// The same with 16 x 16 results for a group, whose items share tiles in local memory.
+std::string local_matmul_source(std::string_view layout, std::string_view activation) {
+  return fmt::format(R"(#define A_AT(i, k) a[{0}]
+#define B_AT(k, j) b[{1}]
+kernel __attribute__((reqd_work_group_size(16, 16, 1))) void run(OUT(out, float), IN(a, float), IN(b, float),
+    IN(bias, float), int m, int n, int inner, int has_bias, int step_a, int step_b, int accumulate) {{
+  ADDRESS(out, float) ADDRESS(a, float) ADDRESS(b, float) ADDRESS(bias, float)
+  const int row = get_global_id(1), column = get_global_id(0), y = get_local_id(1), x_ = get_local_id(0);
+  const long batch = get_global_id(2);
+  out += batch * m * n;
+  a += batch * step_a;
+  b += batch * step_b;
+  local float left[16][17], right[16][17];
+  float sum = 0.f;
+  for (int from = 0; from < inner; from += 16) {{
+    left[y][x_] = row < m && from + x_ < inner ? A_AT(row, from + x_) : 0.f;
+    right[y][x_] = column < n && from + y < inner ? B_AT(from + y, column) : 0.f;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int k = 0; k < 16; ++k) sum += left[y][k] * right[k][x_];
+    barrier(CLK_LOCAL_MEM_FENCE);
+  }}
+  if (row >= m || column >= n) return;
+  const long at = (long)row * n + column;
+  float x = sum;
+  if (accumulate) x += out[at];
+  if (has_bias) x += bias[column];
+  out[at] = {2};
+}}
+)",
+                     layout[0] == 't' ? "(long)(k) * m + (i)" : "(long)(i) * inner + (k)",
+                     layout[1] == 't' ? "(long)(j) * inner + (k)" : "(long)(k) * n + (j)", activation);
+}
+
+bool is_layout(std::string_view layout) noexcept {
+  return layout == "nn" || layout == "nt" || layout == "tn" || layout == "tt";
+}
+
+}  // namespace
+
+bool has_kernel_source(std::string_view name) noexcept {
+  if (!kernel_text(name).empty()) return true;
+  const Parts parts(name);
+  if (!parts.is_whole) return false;
+  const auto [family, op, dtype] = parts.part;
+  if (family == "unary") return !unary_expression(op, dtype).value.empty();
+  if (family == "cast") return !type_of(op).empty() && !type_of(dtype).empty();
+  if (family == "flat" || family == "broad" || family == "number") return !binary_expression(op, dtype).value.empty();
+  return (family == "matmul" || family == "matmul_local") && is_layout(op) &&
+         (dtype == "linear" || !find(kUnary, dtype).empty());
+}
+
+std::string kernel_source(std::string_view name) {
+  std::string source(common_text());
+  if (const std::string_view text = kernel_text(name); !text.empty()) return source + std::string(text);
+  const auto [family, op, dtype] = Parts(name).part;
+  PLIMSOLL_CHECK(has_kernel_source(name));
+  if (family == "unary") return source + unary_source(unary_expression(op, dtype), type_of(dtype));
+  if (family == "cast") return source + cast_source(op, dtype);
+  if (family == "flat") return source + flat_source(binary_expression(op, dtype), type_of(dtype));
+  if (family == "broad") return source + broad_source(binary_expression(op, dtype), type_of(dtype));
+  if (family == "number") return source + number_source(binary_expression(op, dtype), type_of(dtype));
+  const std::string_view activation = dtype == "linear" ? "x" : find(kUnary, dtype);
+  return source + (family == "matmul" ? matmul_source(op, activation) : local_matmul_source(op, activation));
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,34 @@
+// The sources of OpenCL kernels, by name. Each is a program of one kernel, "run".
+//
+//   kernel_source("flat.add.f32")      // out = a + b, for tensors of one shape
+//
+// | name                   | what it computes                                                                         |
+// |------------------------|------------------------------------------------------------------------------------------|
+// | unary.OP.T             | out = OP(x)                                                                              |
+// | flat.OP.T              | out = a OP b, both of one shape or single elements                                       |
+// | broad.OP.T             | the same with broadcasting, up to 5 axes                                                 |
+// | number.OP.T            | out = a OP number, or number OP a                                                        |
+// | cast.S.T               | from S to T                                                                              |
+// | matmul.AB.ACTIVATION   | a product; A and B are n or t (transposed); bias and activation in the same pass         |
+// | others                 | kernel_texts.cc                                                                          |
+//
+// T is f32, i32, i64 or u8 (booleans). Results of comparisons are u8. Multiplications and additions are not contracted,
+// so that a device always gives the same bits. Matmul has two forms: matmul keeps results in registers and has no
+// barriers, for processors; matmul_local has the same arguments and uses local memory, for devices that have it.
+// Arguments come in pairs of a buffer and an offset for each address: see kernel_queue.h.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace plimsoll {
+
+bool has_kernel_source(std::string_view name) noexcept;
+std::string kernel_source(std::string_view name);  // Requires that there is one.
+
+// Of kernel_texts.cc: the body of a kernel that is not generated; empty: there is none.
+std::string_view kernel_text(std::string_view name) noexcept;
+// The functions that all kernels may use.
+std::string_view common_text() noexcept;
+
+}  // namespace plimsoll

@@ -1,0 +1,357 @@
+// The kernels that are not generated. Sums are over elements in order, so that a device always gives the same bits.
+#include <iterator>
+#include <string_view>
+#include <utility>
+
+#include "plimsoll/device/opencl/kernel_sources.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr std::string_view kCommon = R"(#pragma OPENCL FP_CONTRACT OFF
+#define IN(name, type) global uchar* name##_buffer, ulong name##_offset
+#define OUT(name, type) global uchar* name##_buffer, ulong name##_offset
+#define ADDRESS(name, type) global type* name = (global type*)(name##_buffer + name##_offset);
+#define SELU_SCALE 1.0507009873554804934193349852946f
+#define SELU_ALPHA 1.6732632423543772848170429916717f
+#define GELU_C 0.79788456080286535588f
+float sigmoid_of(float x) { const float e = exp(-fabs(x)); return (x < 0.f ? e : 1.f) / (1.f + e); }
+float softplus_of(float x) { return fmax(x, 0.f) + log1p(exp(-fabs(x))); }
+float swish_slope(float x) { const float s = sigmoid_of(x); return s * (1.f + x * (1.f - s)); }
+float gelu_slope(float x) {
+  return 0.5f * (1.f + erf(x * 0.70710678f)) + x * 0.39894228f * exp(-0.5f * x * x);
+}
+float gelu_tanh_slope(float x) {
+  const float t = tanh(GELU_C * (x + 0.044715f * x * x * x));
+  return 0.5f * (1.f + t) + 0.5f * x * (1.f - t * t) * GELU_C * (1.f + 3.f * 0.044715f * x * x);
+}
+)";
+
+using Row = std::pair<std::string_view, std::string_view>;
+
+constexpr Row kTexts[] = {
+    // Fills with a pattern of 1, 4 or 8 bytes.
+    {"fill.1", R"(kernel void run(OUT(out, uchar), int n, int low, int high) {
+  ADDRESS(out, uchar)
+  const int i = get_global_id(0);
+  if (i < n) out[i] = (uchar)low;
+})"},
+    {"fill.4", R"(kernel void run(OUT(out, int), int n, int low, int high) {
+  ADDRESS(out, int)
+  const int i = get_global_id(0);
+  if (i < n) out[i] = low;
+})"},
+    {"fill.8", R"(kernel void run(OUT(out, ulong), int n, int low, int high) {
+  ADDRESS(out, ulong)
+  const int i = get_global_id(0);
+  if (i < n) out[i] = (uint)low | (ulong)(uint)high << 32;
+})"},
+// out, dense, from elements of x at these steps.
+#define PLIMSOLL_STRIDED(bytes, type)                                                                      \
+  {"strided." #bytes, "kernel void run(OUT(out, " type "), IN(x, " type                                    \
+                      "), int n, int d1, int d2, int d3, int d4, int s0, int s1,\n"                        \
+                      "    int s2, int s3, int s4, int start) {\n"                                         \
+                      "  ADDRESS(out, " type ") ADDRESS(x, " type                                          \
+                      ")\n"                                                                                \
+                      "  const int i = get_global_id(0);\n  if (i >= n) return;\n  int left = i;\n"        \
+                      "  const int i4 = left % d4; left /= d4;\n  const int i3 = left % d3; left /= d3;\n" \
+                      "  const int i2 = left % d2; left /= d2;\n  const int i1 = left % d1; left /= d1;\n" \
+                      "  out[i] = x[start + left * s0 + i1 * s1 + i2 * s2 + i3 * s3 + i4 * s4];\n}\n"},    \
+  {                                                                                                        \
+    "placed." #bytes, "kernel void run(OUT(out, " type "), IN(x, " type                                    \
+                      "), int n, int d1, int d2, int d3, int d4, int s0, int s1,\n"                        \
+                      "    int s2, int s3, int s4, int start) {\n"                                         \
+                      "  ADDRESS(out, " type ") ADDRESS(x, " type                                          \
+                      ")\n"                                                                                \
+                      "  const int i = get_global_id(0);\n  if (i >= n) return;\n  int left = i;\n"        \
+                      "  const int i4 = left % d4; left /= d4;\n  const int i3 = left % d3; left /= d3;\n" \
+                      "  const int i2 = left % d2; left /= d2;\n  const int i1 = left % d1; left /= d1;\n" \
+                      "  out[start + left * s0 + i1 * s1 + i2 * s2 + i3 * s3 + i4 * s4] = x[i];\n}\n"      \
+  }
+    PLIMSOLL_STRIDED(1, "uchar"),
+    PLIMSOLL_STRIDED(4, "int"),
+    PLIMSOLL_STRIDED(8, "long"),
+#undef PLIMSOLL_STRIDED
+    // Reductions of [outer, count, inner] over the middle axis.
+    {"reduce.sum.f32", R"(kernel void run(OUT(out, float), IN(x, float), int outer, int count, int inner) {
+  ADDRESS(out, float) ADDRESS(x, float)
+  const int i = get_global_id(0);
+  if (i >= outer * inner) return;
+  x += (long)(i / inner) * count * inner + i % inner;
+  float sum[8] = {0};
+  int k = 0;
+  for (; k + 8 <= count; k += 8) for (int c = 0; c < 8; ++c) sum[c] += x[(long)(k + c) * inner];
+  for (; k < count; ++k) sum[0] += x[(long)k * inner];
+  out[i] = ((sum[0] + sum[4]) + (sum[2] + sum[6])) + ((sum[1] + sum[5]) + (sum[3] + sum[7]));
+})"},
+    {"reduce.mean.f32", R"(kernel void run(OUT(out, float), IN(x, float), int outer, int count, int inner) {
+  ADDRESS(out, float) ADDRESS(x, float)
+  const int i = get_global_id(0);
+  if (i >= outer * inner) return;
+  x += (long)(i / inner) * count * inner + i % inner;
+  float sum[8] = {0};
+  int k = 0;
+  for (; k + 8 <= count; k += 8) for (int c = 0; c < 8; ++c) sum[c] += x[(long)(k + c) * inner];
+  for (; k < count; ++k) sum[0] += x[(long)k * inner];
+  out[i] = (((sum[0] + sum[4]) + (sum[2] + sum[6])) + ((sum[1] + sum[5]) + (sum[3] + sum[7]))) / count;
+})"},
+    {"reduce.max.f32", R"(kernel void run(OUT(out, float), IN(x, float), int outer, int count, int inner) {
+  ADDRESS(out, float) ADDRESS(x, float)
+  const int i = get_global_id(0);
+  if (i >= outer * inner) return;
+  x += (long)(i / inner) * count * inner + i % inner;
+  float best = x[0];
+  for (int k = 1; k < count; ++k) { const float y = x[(long)k * inner]; if (y > best || y != y) best = y; }
+  out[i] = best;
+})"},
+    {"reduce.min.f32", R"(kernel void run(OUT(out, float), IN(x, float), int outer, int count, int inner) {
+  ADDRESS(out, float) ADDRESS(x, float)
+  const int i = get_global_id(0);
+  if (i >= outer * inner) return;
+  x += (long)(i / inner) * count * inner + i % inner;
+  float best = x[0];
+  for (int k = 1; k < count; ++k) { const float y = x[(long)k * inner]; if (y < best || y != y) best = y; }
+  out[i] = best;
+})"},
+    {"argmax.f32", R"(kernel void run(OUT(out, long), IN(x, float), int outer, int count, int inner) {
+  ADDRESS(out, long) ADDRESS(x, float)
+  const int i = get_global_id(0);
+  if (i >= outer * inner) return;
+  x += (long)(i / inner) * count * inner + i % inner;
+  float best = x[0];
+  int at = 0;
+  for (int k = 1; k < count && best == best; ++k) {
+    const float y = x[(long)k * inner];
+    if (y != y || y > best) { best = y; at = k; }
+  }
+  out[i] = at;
+})"},
+    {"argmin.f32", R"(kernel void run(OUT(out, long), IN(x, float), int outer, int count, int inner) {
+  ADDRESS(out, long) ADDRESS(x, float)
+  const int i = get_global_id(0);
+  if (i >= outer * inner) return;
+  x += (long)(i / inner) * count * inner + i % inner;
+  float best = x[0];
+  int at = 0;
+  for (int k = 1; k < count && best == best; ++k) {
+    const float y = x[(long)k * inner];
+    if (y != y || y < best) { best = y; at = k; }
+  }
+  out[i] = at;
+})"},
+    // Rows [rows, columns].
+    {"softmax", R"(kernel void run(OUT(out, float), IN(x, float), int rows, int columns, int log_of) {
+  ADDRESS(out, float) ADDRESS(x, float)
+  const int row = get_global_id(0);
+  if (row >= rows) return;
+  x += (long)row * columns;
+  out += (long)row * columns;
+  float most = -INFINITY;
+  for (int i = 0; i < columns; ++i) most = fmax(most, x[i]);
+  float sum = 0.f;
+  for (int i = 0; i < columns; ++i) sum += exp(x[i] - most);
+  if (log_of) {
+    const float total = log(sum);
+    for (int i = 0; i < columns; ++i) out[i] = (x[i] - most) - total;
+  } else {
+    for (int i = 0; i < columns; ++i) out[i] = exp(x[i] - most) / sum;
+  }
+})"},
+    {"softmax_grad",
+     R"(kernel void run(OUT(out, float), IN(y, float), IN(g, float), int rows, int columns, int log_of) {
+  ADDRESS(out, float) ADDRESS(y, float) ADDRESS(g, float)
+  const int row = get_global_id(0);
+  if (row >= rows) return;
+  y += (long)row * columns;
+  g += (long)row * columns;
+  out += (long)row * columns;
+  float sum = 0.f;
+  for (int i = 0; i < columns; ++i) sum += log_of ? g[i] : g[i] * y[i];
+  for (int i = 0; i < columns; ++i) out[i] = log_of ? g[i] - exp(y[i]) * sum : (g[i] - sum) * y[i];
+})"},
+// A loss for each row. Labels are checked before.
+#define PLIMSOLL_SPARSE_LOSS(suffix, type)                                                                            \
+  {"sparse_loss." suffix,                                                                                             \
+   "kernel void run(OUT(out, float), IN(label, " type                                                                 \
+   "), IN(x, float), int rows, int columns) {\n"                                                                      \
+   "  ADDRESS(out, float) ADDRESS(label, " type                                                                       \
+   ") ADDRESS(x, float)\n"                                                                                            \
+   "  const int row = get_global_id(0);\n  if (row >= rows) return;\n  x += (long)row * columns;\n"                   \
+   "  float most = -INFINITY, sum = 0.f;\n"                                                                           \
+   "  for (int i = 0; i < columns; ++i) most = fmax(most, x[i]);\n"                                                   \
+   "  for (int i = 0; i < columns; ++i) sum += exp(x[i] - most);\n"                                                   \
+   "  out[row] = log(sum) - (x[label[row]] - most);\n}\n"},                                                           \
+  {                                                                                                                   \
+    "sparse_loss_grad." suffix, "kernel void run(OUT(out, float), IN(label, " type                                    \
+                                "), IN(x, float), IN(g, float), int rows, int columns) {\n"                           \
+                                "  ADDRESS(out, float) ADDRESS(label, " type                                          \
+                                ") ADDRESS(x, float) ADDRESS(g, float)\n"                                             \
+                                "  const int row = get_global_id(0);\n  if (row >= rows) return;\n"                   \
+                                "  x += (long)row * columns;\n  out += (long)row * columns;\n"                        \
+                                "  const float slope = g[row];\n  float most = -INFINITY, sum = 0.f;\n"               \
+                                "  for (int i = 0; i < columns; ++i) most = fmax(most, x[i]);\n"                      \
+                                "  for (int i = 0; i < columns; ++i) sum += exp(x[i] - most);\n"                      \
+                                "  for (int i = 0; i < columns; ++i)\n"                                               \
+                                "    out[i] = slope * (exp(x[i] - most) / sum - (i == label[row] ? 1.f : 0.f));\n}\n" \
+  }
+    PLIMSOLL_SPARSE_LOSS("i32", "int"),
+    PLIMSOLL_SPARSE_LOSS("i64", "long"),
+#undef PLIMSOLL_SPARSE_LOSS
+    {"softmax_loss", R"(kernel void run(OUT(out, float), IN(label, float), IN(x, float), int rows, int columns) {
+  ADDRESS(out, float) ADDRESS(label, float) ADDRESS(x, float)
+  const int row = get_global_id(0);
+  if (row >= rows) return;
+  x += (long)row * columns;
+  label += (long)row * columns;
+  float most = -INFINITY, sum = 0.f, loss = 0.f;
+  for (int i = 0; i < columns; ++i) most = fmax(most, x[i]);
+  for (int i = 0; i < columns; ++i) sum += exp(x[i] - most);
+  const float total = log(sum);
+  for (int i = 0; i < columns; ++i) if (label[i] != 0.f) loss += label[i] * (total - (x[i] - most));
+  out[row] = loss;
+})"},
+    {"softmax_loss_grad",
+     R"(kernel void run(OUT(out, float), IN(label, float), IN(x, float), IN(g, float), int rows, int columns) {
+  ADDRESS(out, float) ADDRESS(label, float) ADDRESS(x, float) ADDRESS(g, float)
+  const int row = get_global_id(0);
+  if (row >= rows) return;
+  x += (long)row * columns;
+  label += (long)row * columns;
+  out += (long)row * columns;
+  const float slope = g[row];
+  float most = -INFINITY, sum = 0.f, labels = 0.f;
+  for (int i = 0; i < columns; ++i) most = fmax(most, x[i]);
+  for (int i = 0; i < columns; ++i) { sum += exp(x[i] - most); labels += label[i]; }
+  for (int i = 0; i < columns; ++i) out[i] = slope * (exp(x[i] - most) / sum * labels - label[i]);
+})"},
+    {"sigmoid_loss", R"(kernel void run(OUT(out, float), IN(label, float), IN(x, float), int rows, int columns) {
+  ADDRESS(out, float) ADDRESS(label, float) ADDRESS(x, float)
+  const int i = get_global_id(0);
+  if (i < rows) out[i] = fmax(x[i], 0.f) - x[i] * label[i] + log1p(exp(-fabs(x[i])));
+})"},
+    {"sigmoid_loss_grad",
+     R"(kernel void run(OUT(out, float), IN(label, float), IN(x, float), IN(g, float), int rows, int columns) {
+  ADDRESS(out, float) ADDRESS(label, float) ADDRESS(x, float) ADDRESS(g, float)
+  const int i = get_global_id(0);
+  if (i < rows) out[i] = g[i] * (sigmoid_of(x[i]) - label[i]);
+})"},
+    // One item for each four elements: a block of Philox4x32-10.
+    {"dropout",
+     R"(kernel void run(OUT(out, float), IN(x, float), int n, float scale, int threshold, uint key0, uint key1,
+    uint position0, uint position1) {
+  ADDRESS(out, float) ADDRESS(x, float)
+  const int first = get_global_id(0) * 4;
+  if (first >= n) return;
+  const ulong position = ((ulong)position1 << 32 | position0) + get_global_id(0);
+  uint c[4] = {(uint)position, (uint)(position >> 32), 0, 0};
+  for (int round = 0; round < 10; ++round) {
+    const ulong a = (ulong)0xD2511F53u * c[0], b = (ulong)0xCD9E8D57u * c[2];
+    const uint c1 = c[1], c3 = c[3];
+    c[0] = (uint)(b >> 32) ^ c1 ^ key0;
+    c[1] = (uint)b;
+    c[2] = (uint)(a >> 32) ^ c3 ^ key1;
+    c[3] = (uint)a;
+    key0 += 0x9E3779B9u;
+    key1 += 0xBB67AE85u;
+  }
+  for (int i = 0; i < 4 && first + i < n; ++i)
+    out[first + i] = (int)(c[i] >> 8) < threshold ? x[first + i] * scale : 0.f;
+})"},
+// Optimizers, in the order of kernels/internal/optimizer_loops.cc; factors are those there.
+#define PLIMSOLL_UPDATE(name, body)                                                                                    \
+  {                                                                                                                    \
+    "update." name,                                                                                                    \
+        "kernel void run(OUT(w, float), IN(g, float), OUT(p, float), OUT(q, float), OUT(r, float), int n, float f0,\n" \
+        "    float f1, float f2, float f3, float f4) {\n"                                                              \
+        "  ADDRESS(w, float) ADDRESS(g, float) ADDRESS(p, float) ADDRESS(q, float) ADDRESS(r, float)\n"                \
+        "  const int first = get_global_id(0) * 8;\n"                                                                  \
+        "  for (int i = first; i < first + 8 && i < n; ++i) {\n" body "  }\n}\n"                                       \
+  }
+    PLIMSOLL_UPDATE("sgd", "w[i] += f0 * g[i];\n"),
+    PLIMSOLL_UPDATE("momentum", "const float v = f0 * p[i] + f1 * g[i]; p[i] = v; w[i] += f2 * v + f3 * g[i];\n"),
+    PLIMSOLL_UPDATE("rmsprop",
+                    "const float s = f0 * p[i] + f1 * (g[i] * g[i]); p[i] = s;\n"
+                    "w[i] -= f2 * g[i] / sqrt(s + f3);\n"),
+    PLIMSOLL_UPDATE("rmsprop_centered",
+                    "const float s = f0 * p[i] + f1 * (g[i] * g[i]), a = f0 * q[i] + f1 * g[i];\n"
+                    "p[i] = s; q[i] = a; w[i] -= f2 * g[i] / sqrt((s - a * a) + f3);\n"),
+    PLIMSOLL_UPDATE("rmsprop_momentum",
+                    "const float s = f0 * p[i] + f1 * (g[i] * g[i]); p[i] = s;\n"
+                    "const float m = f4 * q[i] + f2 * g[i] / sqrt(s + f3); q[i] = m; w[i] -= m;\n"),
+    PLIMSOLL_UPDATE("rmsprop_centered_momentum",
+                    "const float s = f0 * p[i] + f1 * (g[i] * g[i]), a = f0 * q[i] + f1 * g[i];\n"
+                    "p[i] = s; q[i] = a;\n"
+                    "const float m = f4 * r[i] + f2 * g[i] / sqrt((s - a * a) + f3); r[i] = m; w[i] -= m;\n"),
+    PLIMSOLL_UPDATE("adagrad", "const float s = p[i] + g[i] * g[i]; p[i] = s; w[i] -= f0 * g[i] / sqrt(s + f1);\n"),
+    PLIMSOLL_UPDATE("adadelta",
+                    "const float before = p[i], s = f0 * before + f1 * (g[i] * g[i]); p[i] = s;\n"
+                    "const float d = sqrt(q[i] + f3) / sqrt((f4 != 0.f ? before : s) + f3) * g[i];\n"
+                    "q[i] = f0 * q[i] + f1 * (d * d); w[i] -= f2 * d;\n"),
+    PLIMSOLL_UPDATE("adam",
+                    "const float m = p[i] + (g[i] - p[i]) * f0, v = q[i] + (g[i] * g[i] - q[i]) * f1;\n"
+                    "p[i] = m; q[i] = v; w[i] = w[i] * f4 - f2 * m / (sqrt(v) + f3);\n"),
+    PLIMSOLL_UPDATE("adamax",
+                    "const float m = p[i] + (g[i] - p[i]) * f0, old = f1 * q[i], fresh = fabs(g[i]);\n"
+                    "const float u = old > fresh ? old : fresh;\n"
+                    "p[i] = m; q[i] = u; w[i] -= f2 * m / (u + f3);\n"),
+#undef PLIMSOLL_UPDATE
+    // A bit for each element above zero, and a gradient through it: 512 elements are 16 words, and element e of them is
+    // bit e / 16 of word e % 16.
+    {"relu_mask", R"(kernel void run(OUT(mask, uint), IN(x, float), int n, int words) {
+  ADDRESS(mask, uint) ADDRESS(x, float)
+  const int word = get_global_id(0);
+  if (word >= words) return;
+  const int first = word / 16 * 512 + word % 16;
+  uint bits = 0;
+  for (int bit = 0; bit < 32; ++bit) {
+    const int i = first + bit * 16;
+    if (i < n && x[i] > 0.f) bits |= (uint)1 << bit;
+  }
+  mask[word] = bits;
+})"},
+    {"mask_slope", R"(kernel void run(OUT(out, float), IN(g, float), IN(mask, uint), int n) {
+  ADDRESS(out, float) ADDRESS(g, float) ADDRESS(mask, uint)
+  const int i = get_global_id(0);
+  if (i < n) out[i] = mask[i / 512 * 16 + i % 16] >> (i % 512 / 16) & 1 ? g[i] : 0.f;
+})"},
+// Rows by index, and added up at an index; indices are checked before.
+#define PLIMSOLL_ROWS(suffix, type)                                                                                \
+  {"gather." suffix, "kernel void run(OUT(out, int), IN(x, int), IN(at, " type                                     \
+                     "), int n, int size, int count, int width) {\n"                                               \
+                     "  ADDRESS(out, int) ADDRESS(x, int) ADDRESS(at, " type                                       \
+                     ")\n"                                                                                         \
+                     "  const int i = get_global_id(0);\n  if (i >= n) return;\n"                                  \
+                     "  const int row = i / width, outer = row / count;\n"                                         \
+                     "  out[i] = x[((long)outer * size + at[row % count]) * width + i % width];\n}\n"},            \
+  {                                                                                                                \
+    "scatter_add." suffix,                                                                                         \
+        "kernel void run(OUT(out, float), IN(x, float), IN(at, " type                                              \
+        "), int rows, int count, int width) {\n"                                                                   \
+        "  ADDRESS(out, float) ADDRESS(x, float) ADDRESS(at, " type                                                \
+        ")\n"                                                                                                      \
+        "  const int column = get_global_id(0);\n  if (column >= width) return;\n"                                 \
+        "  for (int k = 0; k < count; ++k) out[(long)at[k] * width + column] += x[(long)k * width + column];\n}\n" \
+  }
+    PLIMSOLL_ROWS("i32", "int"),
+    PLIMSOLL_ROWS("i64", "long"),
+#undef PLIMSOLL_ROWS
+    {"select.4",
+     R"(kernel void run(OUT(out, int), IN(test, uchar), IN(a, int), IN(b, int), int n, int step_t, int step_a,
+    int step_b) {
+  ADDRESS(out, int) ADDRESS(test, uchar) ADDRESS(a, int) ADDRESS(b, int)
+  const int i = get_global_id(0);
+  if (i < n) out[i] = test[i * step_t] ? a[i * step_a] : b[i * step_b];
+})"},
+};
+
+}  // namespace
+
+std::string_view common_text() noexcept { return kCommon; }
+
+std::string_view kernel_text(std::string_view name) noexcept {
+  for (const Row& row : kTexts)
+    if (row.first == name) return row.second;
+  return {};
+}
+
+}  // namespace plimsoll

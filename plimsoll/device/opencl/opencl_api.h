@@ -1,0 +1,56 @@
+// OpenclApi: the OpenCL library of this machine, loaded when somebody first asks; nothing links it.
+//
+//   const OpenclApi* cl = OpenclApi::load();      // nullptr: why_not() says what is missing
+//   cl->clGetPlatformIDs(...)
+//
+// Loading closes traps of PoCL, the implementation for processors: it would install signal handlers (turned off through
+// its environment variables, unless the program set them), and its threads would take the program's signals (they start
+// with all of them blocked). After fork() its threads are gone and a wait would never end: is_forked() says so.
+// Thread safety: any thread.
+#pragma once
+
+#define CL_TARGET_OPENCL_VERSION 120
+#include <CL/cl.h>
+
+#include <string>
+
+namespace plimsoll {
+
+#define PLIMSOLL_OPENCL_FUNCTIONS(f)                                                                                   \
+  f(clGetPlatformIDs) f(clGetPlatformInfo) f(clGetDeviceIDs) f(clGetDeviceInfo) f(clCreateContext) f(clReleaseContext) \
+      f(clCreateCommandQueue) f(clReleaseCommandQueue) f(clCreateBuffer) f(clReleaseMemObject)                         \
+          f(clCreateProgramWithSource) f(clCreateProgramWithBinary) f(clBuildProgram) f(clGetProgramInfo)              \
+              f(clGetProgramBuildInfo) f(clReleaseProgram) f(clCreateKernel) f(clReleaseKernel) f(clSetKernelArg)      \
+                  f(clEnqueueNDRangeKernel) f(clEnqueueReadBuffer) f(clEnqueueWriteBuffer) f(clEnqueueCopyBuffer)      \
+                      f(clEnqueueFillBuffer) f(clFlush) f(clFinish) f(clReleaseEvent) f(clWaitForEvents)
+
+class OpenclApi {
+ public:
+  static const OpenclApi* load();
+  static std::string why_not();  // Empty when it is loaded.
+  static bool is_forked() noexcept;
+
+#define PLIMSOLL_MEMBER(name) decltype(&::name) name = nullptr;
+  PLIMSOLL_OPENCL_FUNCTIONS(PLIMSOLL_MEMBER)
+#undef PLIMSOLL_MEMBER
+
+ private:
+  bool open(std::string& why_not);
+};
+
+// While it lives, this thread blocks all signals, and so do threads that it starts.
+class BlockSignals {
+ public:
+  BlockSignals();
+  ~BlockSignals();
+  BlockSignals(const BlockSignals&) = delete;
+  BlockSignals& operator=(const BlockSignals&) = delete;
+
+ private:
+  unsigned long before_[16];  // Room for a sigset_t, which headers of ours need not know.
+};
+
+// "CL_OUT_OF_RESOURCES (-5)".
+std::string opencl_error(cl_int code);
+
+}  // namespace plimsoll

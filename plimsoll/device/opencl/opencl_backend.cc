@@ -1,0 +1,300 @@
+#include "plimsoll/device/opencl/opencl_backend.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <array>
+
+#include "plimsoll/base/bytes.h"
+#include "plimsoll/base/error.h"
+#include "plimsoll/base/log.h"
+#include "plimsoll/device/opencl/kernel_sources.h"
+#include "plimsoll/device/opencl/program_cache.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr std::size_t kPageBytes = 64_KiB, kAlignment = 2_MiB;
+constexpr std::size_t kFlushEvery = 16;     // Commands that wait to be started.
+constexpr std::size_t kMostInFlight = 512;  // Then the caller waits for those before.
+
+// How a call is run.
+struct Form {
+  std::string kernel;
+  std::array<std::size_t, 3> items, group;
+};
+
+// Items of the form in registers have 4 x 16 results.
+void use_local_memory(Form& form) {
+  if (!form.kernel.starts_with("matmul.")) return;
+  form.kernel.replace(0, 6, "matmul_local");
+  form.items = {form.items[0] * 16, (form.items[1] * 4 + 15) / 16 * 16, form.items[2]};
+  form.group = {16, 16, 1};
+}
+
+}  // namespace
+
+// Addresses without access rights.
+class OpenclBackend::Range final : public PageRange {
+ public:
+  static std::unique_ptr<Range> make(OpenclBackend& backend, std::size_t bytes) {
+    void* const whole =
+        mmap(nullptr, bytes + kAlignment, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (whole == MAP_FAILED) return nullptr;
+    const auto address = reinterpret_cast<std::uintptr_t>(whole);
+    auto* const base =
+        static_cast<std::byte*>(whole) + ((address + kAlignment - 1) / kAlignment * kAlignment - address);
+    return std::unique_ptr<Range>(new Range(backend, whole, base, bytes));
+  }
+  ~Range() override { munmap(whole_, bytes() + kAlignment); }
+
+  bool commit(std::size_t, std::size_t) noexcept override {
+    const std::lock_guard lock(backend_.mutex_);
+    return backend_.begin_memory();
+  }
+  bool release(std::size_t, std::size_t) noexcept override { return true; }  // They stay the buffer's.
+  std::string note() const override {
+    return "its memory is one buffer of the driver's, which is returned as a whole when the device ends";
+  }
+
+ private:
+  Range(OpenclBackend& backend, void* whole, std::byte* base, std::size_t bytes)
+      : PageRange(base, bytes), backend_(backend), whole_(whole) {}
+  OpenclBackend& backend_;
+  void* const whole_;
+};
+
+OpenclBackend::OpenclBackend(const OpenclApi& cl, const OpenclDevice& device, std::string name)
+    : cl_(cl), device_(device), name_(std::move(name)) {}
+
+OpenclBackend::~OpenclBackend() {
+  if (OpenclApi::is_forked()) return;
+  if (queue_) cl_.clFinish(queue_);
+  if (mark_) cl_.clReleaseEvent(mark_);
+  for (auto& [name, kernel] : kernels_) {
+    if (kernel.kernel) cl_.clReleaseKernel(kernel.kernel);
+    if (kernel.program) cl_.clReleaseProgram(kernel.program);
+  }
+  if (buffer_) cl_.clReleaseMemObject(buffer_);
+  if (queue_) cl_.clReleaseCommandQueue(queue_);
+  if (context_) cl_.clReleaseContext(context_);
+}
+
+std::size_t OpenclBackend::page_bytes() const noexcept { return kPageBytes; }
+std::size_t OpenclBackend::range_bytes(std::size_t limit) const noexcept { return limit; }
+
+std::unique_ptr<PageRange> OpenclBackend::reserve(std::size_t wanted, std::size_t least) {
+  bytes_ = std::min(wanted, device_.most_bytes / kPageBytes * kPageBytes);
+  std::unique_ptr<Range> range = bytes_ >= std::min(least, wanted) ? Range::make(*this, bytes_) : nullptr;
+  if (!range) {
+    OutOfMemoryDetails details;
+    details.what = fmt::format("device \"{}\": {} cannot be one buffer, the largest is {}; lower its limit", name_,
+                               format_bytes(wanted), format_bytes(device_.most_bytes));
+    throw OutOfMemory(std::move(details));
+  }
+  base_ = range->base();
+  return range;
+}
+
+bool OpenclBackend::note(cl_int code, const char* what) noexcept {
+  if (code == CL_SUCCESS) return true;
+  if (failure_.empty())
+    failure_ = fmt::format("device \"{}\": {} failed with {}; it is lost: restart the program, or work on CPU:0", name_,
+                           what, opencl_error(code));
+  return false;
+}
+
+bool OpenclBackend::is_usable() noexcept {
+  if (failure_.empty() && OpenclApi::is_forked())
+    failure_ = fmt::format("device \"{}\": the process has forked, and a child cannot use OpenCL; use it in the parent",
+                           name_);
+  return failure_.empty();
+}
+
+void OpenclBackend::require_working() const {
+  if (!failure_.empty()) throw Error(failure_);
+}
+
+void OpenclBackend::fail_for_testing(const std::string& why) noexcept {
+  const std::lock_guard lock(mutex_);
+  failure_ = why;
+}
+
+bool OpenclBackend::begin_memory() noexcept {
+  if (buffer_) return true;
+  if (!is_usable()) return false;
+  const BlockSignals blocked;
+  cl_int code = CL_SUCCESS;
+  if (!context_) context_ = cl_.clCreateContext(nullptr, 1, &device_.id, nullptr, nullptr, &code);
+  if (!note(code, "clCreateContext")) return false;
+  if (!queue_) queue_ = cl_.clCreateCommandQueue(context_, device_.id, 0, &code);
+  if (!note(code, "clCreateCommandQueue")) return false;
+  // Without this flag PoCL takes the memory at its first use, and ends the process when there is none.
+  const cl_mem_flags flags = CL_MEM_READ_WRITE | (device_.is_processor ? CL_MEM_ALLOC_HOST_PTR : 0);
+  buffer_ = cl_.clCreateBuffer(context_, flags, bytes_, nullptr, &code);
+  count_driver_allocation();
+  if (code != CL_SUCCESS) buffer_ = nullptr;  // Not lost: less may fit another time.
+  return buffer_ != nullptr;
+}
+
+void OpenclBackend::submitted() noexcept {
+  if (++unflushed_ >= kFlushEvery) {
+    note(cl_.clFlush(queue_), "clFlush");
+    unflushed_ = 0;
+  }
+  if (++in_flight_ < kMostInFlight) return;
+  count_wait();
+  note(cl_.clFinish(queue_), "clFinish");
+  in_flight_ = unflushed_ = 0;
+}
+
+void OpenclBackend::copy_in(void* to, const void* from, std::size_t bytes) noexcept {
+  if (bytes == 0) return;
+  const std::lock_guard lock(mutex_);
+  if (!is_usable()) return;
+  count_in(bytes);
+  if (in_flight_ > 0) count_wait();
+  note(cl_.clEnqueueWriteBuffer(queue_, buffer_, CL_TRUE, offset_of(to), bytes, from, 0, nullptr, nullptr),
+       "clEnqueueWriteBuffer");
+  in_flight_ = unflushed_ = 0;
+}
+
+void OpenclBackend::copy_out(void* to, const void* from, std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  is_usable();
+  require_working();
+  if (bytes == 0) return;
+  count_out(bytes);
+  if (in_flight_ > 0) count_wait();
+  note(cl_.clEnqueueReadBuffer(queue_, buffer_, CL_TRUE, offset_of(from), bytes, to, 0, nullptr, nullptr),
+       "clEnqueueReadBuffer");
+  in_flight_ = unflushed_ = 0;
+  require_working();
+}
+
+void OpenclBackend::copy(void* to, const void* from, std::size_t bytes) noexcept {
+  if (bytes == 0 || to == from) return;
+  const std::lock_guard lock(mutex_);
+  if (!is_usable()) return;
+  note(cl_.clEnqueueCopyBuffer(queue_, buffer_, buffer_, offset_of(from), offset_of(to), bytes, 0, nullptr, nullptr),
+       "clEnqueueCopyBuffer");
+  submitted();
+}
+
+void OpenclBackend::fill(void* to, std::uint64_t pattern, std::size_t element_bytes, std::size_t bytes) noexcept {
+  if (bytes == 0) return;
+  const std::lock_guard lock(mutex_);
+  if (!is_usable()) return;
+  note(cl_.clEnqueueFillBuffer(queue_, buffer_, &pattern, element_bytes, offset_of(to), bytes, 0, nullptr, nullptr),
+       "clEnqueueFillBuffer");
+  submitted();
+}
+
+void OpenclBackend::finish() {
+  const std::lock_guard lock(mutex_);
+  is_usable();
+  require_working();
+  if (!queue_) return;
+  if (in_flight_ > 0) count_wait();
+  note(cl_.clFinish(queue_), "clFinish");
+  in_flight_ = unflushed_ = 0;
+  require_working();
+}
+
+bool OpenclBackend::has(std::string_view kernel) const noexcept { return has_kernel_source(kernel); }
+
+bool OpenclBackend::run(const KernelCall& call) noexcept {
+  if (!call.fits() || !has(call.kernel())) return false;
+  Form form{std::string(call.kernel()), call.items(), call.group()};
+  if (device_.has_local_memory && device_.most_group >= 256) use_local_memory(form);
+  const auto& items = form.items;
+  if (items[0] * items[1] * items[2] == 0) return true;
+  const std::lock_guard lock(mutex_);
+  if (!is_usable() || !begin_memory()) return true;  // Remembered: the next call that waits throws.
+  const cl_kernel kernel = kernel_of(form.kernel);
+  if (!kernel) return true;
+  cl_uint place = 0;
+  for (std::size_t i = 0; i < call.num_arguments(); ++i) {
+    const KernelArgument& argument = call.argument(i);
+    cl_int code = CL_SUCCESS;
+    switch (argument.kind) {
+      case KernelArgument::Kind::kAddress: {
+        const cl_ulong offset = argument.address ? offset_of(argument.address) : 0;
+        code = cl_.clSetKernelArg(kernel, place++, sizeof(buffer_), &buffer_);
+        if (code == CL_SUCCESS) code = cl_.clSetKernelArg(kernel, place++, sizeof(offset), &offset);
+        break;
+      }
+      case KernelArgument::Kind::kInteger:
+        code = cl_.clSetKernelArg(kernel, place++, sizeof(argument.integer), &argument.integer);
+        break;
+      case KernelArgument::Kind::kNumber:
+        code = cl_.clSetKernelArg(kernel, place++, sizeof(argument.number), &argument.number);
+        break;
+    }
+    if (!note(code, "clSetKernelArg")) return true;
+  }
+  const bool grouped = form.group[0] > 0;
+  note(cl_.clEnqueueNDRangeKernel(queue_, kernel, 3, nullptr, items.data(), grouped ? form.group.data() : nullptr, 0,
+                                  nullptr, nullptr),
+       "clEnqueueNDRangeKernel");
+  count_launch();
+  submitted();
+  return true;
+}
+
+cl_kernel OpenclBackend::kernel_of(std::string_view name) noexcept {
+  const std::string key(name);
+  const auto found = kernels_.find(key);
+  if (found != kernels_.end()) return found->second.kernel;
+  try {
+    return kernels_.emplace(key, build(name)).first->second.kernel;
+  } catch (const std::exception& error) {
+    if (failure_.empty()) failure_ = fmt::format("device \"{}\": kernel \"{}\": {}", name_, name, error.what());
+    return nullptr;
+  }
+}
+
+OpenclBackend::Kernel OpenclBackend::build(std::string_view name) {
+  const BlockSignals blocked;
+  const std::string source = kernel_source(name);
+  const ProgramCache cache(device_.name + "\n" + device_.driver + "\n" + source);
+  Kernel made;
+  cl_int code = CL_SUCCESS;
+  if (const std::string binary = cache.read(); !binary.empty()) {
+    const auto* bytes = reinterpret_cast<const unsigned char*>(binary.data());
+    const std::size_t size = binary.size();
+    cl_int status = CL_SUCCESS;
+    made.program = cl_.clCreateProgramWithBinary(context_, 1, &device_.id, &size, &bytes, &status, &code);
+    if (code != CL_SUCCESS || status != CL_SUCCESS ||
+        cl_.clBuildProgram(made.program, 1, &device_.id, "", nullptr, nullptr) != CL_SUCCESS) {
+      if (made.program) cl_.clReleaseProgram(made.program);
+      made.program = nullptr;  // Another driver wrote it: build it again.
+    }
+  }
+  if (!made.program) {
+    const char* text = source.c_str();
+    made.program = cl_.clCreateProgramWithSource(context_, 1, &text, nullptr, &code);
+    if (code != CL_SUCCESS) throw Error(opencl_error(code));
+    code = cl_.clBuildProgram(made.program, 1, &device_.id, "-cl-std=CL1.2", nullptr, nullptr);
+    if (code != CL_SUCCESS) {
+      std::string log(4096, '\0');
+      std::size_t size = 0;
+      cl_.clGetProgramBuildInfo(made.program, device_.id, CL_PROGRAM_BUILD_LOG, log.size(), log.data(), &size);
+      log.resize(std::min(size, log.size()));
+      throw Error(fmt::format("does not build, {}: {}", opencl_error(code), log));
+    }
+    std::size_t size = 0;
+    cl_.clGetProgramInfo(made.program, CL_PROGRAM_BINARY_SIZES, sizeof(size), &size, nullptr);
+    std::string binary(size, '\0');
+    auto* bytes = reinterpret_cast<unsigned char*>(binary.data());
+    if (size > 0 &&
+        cl_.clGetProgramInfo(made.program, CL_PROGRAM_BINARIES, sizeof(bytes), &bytes, nullptr) == CL_SUCCESS)
+      cache.write(binary);
+  }
+  made.kernel = cl_.clCreateKernel(made.program, "run", &code);
+  if (code != CL_SUCCESS) throw Error(opencl_error(code));
+  return made;
+}
+
+}  // namespace plimsoll

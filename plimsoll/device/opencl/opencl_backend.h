@@ -1,0 +1,91 @@
+// OpenclBackend: one logical device of OpenCL: a buffer for its memory, a queue in order, and kernels built when first
+// used.
+//
+// An address is the arena's base, which has no access rights, plus an offset into the buffer; kernels get the buffer
+// and the offset. The buffer and the context are made when memory is first taken. Thread safety: any thread; one lock
+// orders what is submitted.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+#include "plimsoll/device/backend.h"
+#include "plimsoll/device/opencl/opencl_api.h"
+
+namespace plimsoll {
+
+// What is known of a device before it is used.
+struct OpenclDevice {
+  cl_platform_id platform = nullptr;
+  cl_device_id id = nullptr;
+  bool is_gpu = false, is_processor = false;
+  bool has_local_memory = false;  // Of its own: kernels that use it pay.
+  std::string name, driver;
+  std::size_t memory_bytes = 0, most_bytes = 0;  // Of all buffers, of one.
+  std::size_t most_group = 1, units = 1;
+};
+
+class OpenclBackend final : public DeviceBackend, private PageSource, private KernelQueue {
+ public:
+  OpenclBackend(const OpenclApi& cl, const OpenclDevice& device, std::string name);
+  ~OpenclBackend() override;
+  using DeviceBackend::host_address;
+
+  PageSource& pages() noexcept override { return *this; }
+  bool is_reachable() const noexcept override { return false; }
+  std::byte* host_address(void* address) const noexcept override { return static_cast<std::byte*>(address); }
+  void copy_in(void* to, const void* from, std::size_t bytes) noexcept override;
+  void copy_out(void* to, const void* from, std::size_t bytes) override;
+  void copy(void* to, const void* from, std::size_t bytes) noexcept override;
+  void fill(void* to, std::uint64_t pattern, std::size_t element_bytes, std::size_t bytes) noexcept override;
+  void finish() override;
+  KernelQueue* kernels() noexcept override { return this; }
+  std::string description() const override { return device_.name + ", " + device_.driver; }
+
+  // For tests: the device behaves as if this had failed.
+  void fail_for_testing(const std::string& why) noexcept;
+
+ private:
+  class Range;
+  struct Kernel {
+    cl_program program = nullptr;
+    cl_kernel kernel = nullptr;
+  };
+
+  std::size_t page_bytes() const noexcept override;
+  std::size_t range_bytes(std::size_t limit) const noexcept override;
+  std::unique_ptr<PageRange> reserve(std::size_t wanted, std::size_t least) override;
+  bool run(const KernelCall& call) noexcept override;
+  bool has(std::string_view kernel) const noexcept override;
+
+  // All below require the lock.
+  bool begin_memory() noexcept;  // Makes context, queue and buffer. False, remembering why, when it fails.
+  bool is_usable() noexcept;     // Has not failed.
+  bool note(cl_int code, const char* what) noexcept;  // True when it is a success; else remembers it.
+  void submitted() noexcept;     // One more command; starts them now and then, and bounds how many wait.
+  void require_working() const;  // Throws what was remembered.
+  cl_kernel kernel_of(std::string_view name) noexcept;
+  Kernel build(std::string_view name);
+  std::size_t offset_of(const void* address) const noexcept {
+    return static_cast<std::size_t>(static_cast<const std::byte*>(address) - base_);
+  }
+
+  const OpenclApi& cl_;
+  const OpenclDevice device_;
+  const std::string name_;
+  mutable std::mutex mutex_;
+  std::string failure_;  // Empty while it works.
+  cl_context context_ = nullptr;
+  cl_command_queue queue_ = nullptr;
+  cl_mem buffer_ = nullptr;
+  std::byte* base_ = nullptr;
+  std::size_t bytes_ = 0;
+  std::size_t in_flight_ = 0, unflushed_ = 0;
+  cl_event mark_ = nullptr;  // Of the command half of the bound ago.
+  std::unordered_map<std::string, Kernel> kernels_;
+};
+
+}  // namespace plimsoll

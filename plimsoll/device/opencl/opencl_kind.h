@@ -1,0 +1,16 @@
+// OpenCL devices: "GPU:n" for graphics processors, "OPENCL:n" for others, such as PoCL on this machine's processor.
+//
+//   plimsoll devices                         # what was found, and why not more
+//   PLIMSOLL_VISIBLE_DEVICES=OPENCL:0 ./trainer
+//
+// Limits are ours: drivers give more memory than there is. A device's memory is one buffer of its limit's size, or of
+// the largest that the driver allows, and addresses in it are offsets that no one can dereference.
+#pragma once
+
+#include "plimsoll/device/device_kind.h"
+
+namespace plimsoll {
+
+DeviceKind opencl_kind();
+
+}  // namespace plimsoll

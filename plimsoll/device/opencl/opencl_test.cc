@@ -1,0 +1,202 @@
+// Tests of OpenCL devices: on this machine's first one, or skipped where there is none.
+#include <gmock/gmock.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "plimsoll/base/bytes.h"
+#include "plimsoll/base/error.h"
+#include "plimsoll/device/device.h"
+#include "plimsoll/device/opencl/kernel_sources.h"
+#include "plimsoll/device/opencl/opencl_backend.h"
+#include "plimsoll/device/opencl/opencl_kind.h"
+#include "plimsoll/device/opencl/program_cache.h"
+
+namespace plimsoll {
+namespace {
+
+using testing::ElementsAre;
+
+class OpenclTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const DeviceKind kind = opencl_kind();
+    const std::vector<PhysicalDevice> found = kind.find();
+    if (found.empty()) GTEST_SKIP() << kind.note();
+    device_.emplace(
+        LogicalDevice{
+            .name = found[0].name, .type = found[0].type, .memory_limit = 64_MiB, .physical_device = found[0].name},
+        false, false, kind.make(found[0]));
+  }
+  void TearDown() override {
+    for (const Block& block : blocks_) device_->arena().deallocate(block);
+  }
+
+  DeviceBackend& backend() { return device_->backend(); }
+  KernelQueue& queue() { return *backend().kernels(); }
+  void* take(std::size_t bytes) {
+    blocks_.push_back(device_->arena().allocate(bytes));
+    return blocks_.back().data();
+  }
+  void* put(const std::vector<float>& values) {
+    void* const to = take(values.size() * sizeof(float));
+    backend().copy_in(to, values.data(), values.size() * sizeof(float));
+    return to;
+  }
+  std::vector<float> get(const void* from, std::size_t count) {
+    std::vector<float> values(count);
+    backend().copy_out(values.data(), from, count * sizeof(float));
+    return values;
+  }
+
+  std::optional<Device> device_;
+  std::vector<Block> blocks_;
+};
+
+TEST(OpenclDevices, AreListedOnceAndDescribed) {
+  const DeviceKind kind = opencl_kind();
+  std::set<std::string> names;
+  for (const PhysicalDevice& device : kind.find()) {
+    EXPECT_TRUE(names.insert(device.name).second) << device.name;
+    EXPECT_TRUE(device.type == "GPU" || device.type == "OPENCL");
+    EXPECT_GT(device.memory_bytes, 0u);
+  }
+  EXPECT_FALSE(kind.note().empty());
+}
+
+TEST_F(OpenclTest, CopiesAndFills) {
+  void* const a = put({1, 2, 3, 4});
+  void* const b = take(16);
+  backend().fill(b, 0, 1, 16);
+  backend().copy(b, a, 8);
+  EXPECT_THAT(get(b, 4), ElementsAre(1, 2, 0, 0));
+  EXPECT_EQ(backend().counters().driver_allocations, 1u);
+}
+
+TEST_F(OpenclTest, HoldsItsLimit) {
+  EXPECT_THROW(static_cast<void>(device_->arena().allocate(65_MiB)), OutOfMemory);
+  take(60_MiB);
+  EXPECT_THROW(static_cast<void>(device_->arena().allocate(8_MiB)), OutOfMemory);
+  EXPECT_LE(device_->arena().stats().bytes_reserved, 64_MiB);
+}
+
+// Stream order: who takes a freed block while a kernel still reads it writes after that kernel.
+TEST_F(OpenclTest, BlocksAreReusedInOrder) {
+  void* const sum = put(std::vector<float>(1024));
+  for (int round = 1; round <= 100; ++round) {
+    const Block block = device_->arena().allocate(4096);
+    backend().fill(block.data(), 0, 1, 4096);
+    queue().run(
+        KernelCall("number.add.f32").out(block.data()).in(block.data()).integer(1024).number(1).integer(0).items(128));
+    queue().run(
+        KernelCall("flat.add.f32").out(sum).in(sum).in(block.data()).integer(1024).integer(1).integer(1).items(128));
+    device_->arena().deallocate(block);
+  }
+  EXPECT_EQ(get(sum, 1024)[1023], 100);
+  EXPECT_EQ(backend().counters().launches, 200u);
+}
+
+TEST_F(OpenclTest, BothFormsOfProductsAgree) {
+  constexpr int m = 37, n = 29, inner = 50;
+  std::vector<float> a(m * inner), b(inner * n), bias(n), expected(m * n);
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(i % 11) - 5;
+  for (std::size_t i = 0; i < b.size(); ++i) b[i] = static_cast<float>(i % 7) - 3;
+  for (std::size_t i = 0; i < bias.size(); ++i) bias[i] = static_cast<float>(i);
+  for (int i = 0; i < m; ++i)
+    for (int j = 0; j < n; ++j) {
+      float sum = 0;
+      for (int k = 0; k < inner; ++k) sum += a[i * inner + k] * b[k * n + j];
+      expected[i * n + j] = std::max(sum + bias[j], 0.f);
+    }
+  void *const x = put(a), *const y = put(b), *const z = put(bias), *const out = take(m * n * sizeof(float));
+  const auto product = [&](const char* kernel) {
+    KernelCall call(kernel);
+    call.out(out).in(x).in(y).in(z).integer(m).integer(n).integer(inner).integer(1).integer(0).integer(0).integer(0);
+    return call;
+  };
+  ASSERT_TRUE(queue().run(product("matmul.nn.relu").items(2, 10)));
+  EXPECT_EQ(get(out, expected.size()), expected);
+  backend().fill(out, 0, 1, expected.size() * sizeof(float));
+  ASSERT_TRUE(queue().run(product("matmul_local.nn.relu").items(32, 48).group(16, 16)));
+  EXPECT_EQ(get(out, expected.size()), expected);
+}
+
+TEST_F(OpenclTest, HasNoKernelOfAnotherName) {
+  EXPECT_FALSE(queue().run(KernelCall("nothing")));
+  EXPECT_FALSE(queue().has("flat.add.f16"));
+  EXPECT_FALSE(queue().has("matmul.nx.linear"));
+  EXPECT_TRUE(queue().has("matmul.tt.tanh"));
+  EXPECT_FALSE(queue().run(KernelCall("flat.add.f32").integer(std::int64_t{1} << 40)));  // Does not fit.
+}
+
+TEST_F(OpenclTest, AFailureIsThrownByEveryCallThatWaits) {
+  void* const a = put({1});
+  static_cast<OpenclBackend&>(backend()).fail_for_testing("device: lost");
+  backend().copy_in(a, &a, 4);
+  float value = 0;
+  EXPECT_THROW(backend().copy_out(&value, a, 4), Error);
+  EXPECT_THROW(backend().finish(), Error);
+  EXPECT_TRUE(queue().run(KernelCall("number.add.f32").out(a).in(a).integer(1).number(1).integer(0)));
+}
+
+// PoCL's threads are gone in a child: it says so instead of waiting for ever.
+TEST_F(OpenclTest, AChildIsRefused) {
+  void* const a = put({1});
+  const pid_t child = fork();
+  if (child == 0) {
+    float value = 0;
+    try {
+      backend().copy_out(&value, a, 4);
+    } catch (const Error&) {
+      _exit(0);
+    }
+    _exit(1);
+  }
+  int status = 1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_THAT(get(a, 1), ElementsAre(1));
+}
+
+TEST(ProgramCache, KeepsWhatItWasGivenAndNothingElse) {
+  const auto folder = std::filesystem::temp_directory_path() / ("plimsoll_cache_" + std::to_string(getpid()));
+  setenv("XDG_CACHE_HOME", folder.c_str(), 1);
+  const ProgramCache cache("source"), other("another source");
+  EXPECT_EQ(cache.read(), "");
+  cache.write("binary");
+  EXPECT_EQ(cache.read(), "binary");
+  EXPECT_EQ(other.read(), "");
+  std::filesystem::copy_file(cache.path(), other.path());
+  EXPECT_EQ(other.read(), "");  // Made from something else.
+  std::fstream(cache.path(), std::ios::in | std::ios::out | std::ios::binary).seekp(66).put('X');
+  EXPECT_EQ(cache.read(), "");
+  std::filesystem::resize_file(cache.path(), 10);
+  EXPECT_EQ(cache.read(), "");
+  setenv("PLIMSOLL_PROGRAM_CACHE", "off", 1);
+  EXPECT_TRUE(ProgramCache("source").path().empty());
+  unsetenv("PLIMSOLL_PROGRAM_CACHE");
+  unsetenv("XDG_CACHE_HOME");
+  std::filesystem::remove_all(folder);
+}
+
+TEST(KernelSources, ExistForTheFamilies) {
+  for (const char* name : {"unary.exp.f32", "flat.equal.i64", "broad.multiply.f32", "number.power.f32", "cast.f32.i64",
+                           "matmul.tn.linear", "softmax", "update.adam", "fill.4", "strided.8", "argmax.f32"}) {
+    EXPECT_TRUE(has_kernel_source(name)) << name;
+    EXPECT_NE(kernel_source(name).find("kernel "), std::string::npos);
+    EXPECT_NE(kernel_source(name).find("FP_CONTRACT OFF"), std::string::npos);
+  }
+  for (const char* name : {"unary.exp", "unary.exp.i32", "flat.add.u8", "cast.f16.f32", "", "unary"})
+    EXPECT_FALSE(has_kernel_source(name)) << name;
+}
+
+}  // namespace
+}  // namespace plimsoll

@@ -1,0 +1,32 @@
+// ProgramCache: compiled kernels kept in $XDG_CACHE_HOME/plimsoll (~/.cache/plimsoll), so that the next run need not
+// compile them.
+//
+//   const ProgramCache cache(device + driver + source);
+//   std::string binary = cache.read();          // empty: there is none, or it is damaged
+//   cache.write(binary);                        // whole or not at all; failing is fine
+//
+// A file carries the length and checksum of what it was made from and of what it holds: a file that is damaged, or made
+// from something else, is not used. PLIMSOLL_PROGRAM_CACHE=off turns it off.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace plimsoll {
+
+class ProgramCache {
+ public:
+  explicit ProgramCache(std::string_view made_from);
+  std::string read() const;
+  void write(std::string_view binary) const noexcept;
+  const std::filesystem::path& path() const noexcept { return path_; }  // Empty: nothing is kept.
+
+ private:
+  std::string header(std::string_view binary) const;
+  std::string made_from_;
+  std::filesystem::path path_;
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,104 @@
+// Job: the processes that train together. One object in each of them, made at the start and kept until the end.
+//
+//   mpirun -n 4 ./train
+//
+//   distributed::Job job({.engine = "mpi", .timeout = std::chrono::seconds(30)});
+//   if (job.rank() == 0) std::cout << job.size() << " processes\n";
+//   model.fit(x, y, {.batch_size = 256, .distributed = {.job = &job, .slices = 32}});
+//
+// Engines: "mpi", an adapter library that is loaded now (NotFound without it); "none", this process alone, with the
+// same code. What processes do together ends for all of them or for none: a process that does not answer within the
+// timeout is Unavailable in the others, and the job is over for them. The destructor waits for the others, for as long
+// as the timeout; when it runs because of an exception it does not, and the launcher ends the others. Thread safety:
+// one thread at a time.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "plimsoll/base/api.h"
+
+namespace plimsoll::distributed {
+
+class Communicator;
+
+struct JobOptions {
+  std::string engine = "mpi";
+  // How long a process may keep the others waiting. Choose it longer than the longest step.
+  std::chrono::milliseconds timeout = std::chrono::seconds(30);
+};
+
+// What this process has sent and received, without what engines add.
+struct Traffic {
+  std::uint64_t sent_bytes = 0, received_bytes = 0, sent_messages = 0;
+  double waited_seconds = 0;  // For others.
+};
+
+class PLIMSOLL_API Job {
+ public:
+  // Throws InvalidArgument for an engine or a timeout that is none, NotFound, Unavailable.
+  explicit Job(const JobOptions& options = {});
+  explicit Job(std::shared_ptr<Communicator> communicator,
+               std::chrono::milliseconds timeout = std::chrono::seconds(30));
+  ~Job();
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+
+  int rank() const noexcept;
+  int size() const noexcept;
+  const char* engine() const noexcept;
+  const std::string& host(int rank) const { return hosts_.at(static_cast<std::size_t>(rank)); }
+  std::string describe(int rank) const;  // "rank 3 (host b)"
+  std::chrono::milliseconds timeout() const noexcept { return timeout_; }
+  const Traffic& traffic() const noexcept { return traffic_; }
+  bool is_open() const noexcept { return open_; }
+  // Ends all processes of the job with this exit code, where the engine can.
+  void abort(int exit_code) noexcept;
+  // What the destructor does where there is no exception: an orderly end, when all ranks leave.
+  void leave() noexcept;
+
+  // For what is made of messages (collectives.h). Tags count calls, alike in all processes.
+  int next_tag() noexcept;
+  static constexpr int kGatherTag = 32766;  // Of what comes to the first rank, one message after the other.
+  struct Message {
+    std::uint64_t transfer = 0;
+    int peer = 0;
+  };
+  Message send(int to, int tag, std::span<const std::byte> bytes);
+  Message receive(int from, int tag, std::span<std::byte> bytes);
+  // Waits for all of them. Throws Unavailable after the timeout, or when the engine knows more; the job is over then.
+  void wait(std::span<const Message> messages, const char* doing);
+  // What errors say it was in: "step 120".
+  void set_activity(std::string activity) { activity_ = std::move(activity); }
+  const std::string& activity() const noexcept { return activity_; }
+
+ private:
+  void greet();
+  [[noreturn]] void give_up(int peer, const char* doing, const std::string& why);
+
+  std::shared_ptr<Communicator> communicator_;
+  const std::chrono::milliseconds timeout_;
+  std::vector<std::string> hosts_;
+  std::vector<std::int64_t> heard_;  // When, in nanoseconds.
+  std::vector<Message> left_;        // While it waits.
+  std::string activity_ = "its beginning";
+  Traffic traffic_;
+  int tag_ = 0;
+  bool open_ = true;
+  int exceptions_ = 0;  // Under way when it was made.
+};
+
+// What a fit spreads over the processes of a job. docs/distributed.md has the whole story.
+struct TrainingOptions {
+  Job* job = nullptr;  // Must outlive the fit. None: this process trains alone.
+  // A batch is cut into so many slices, whose gradients are added in one fixed tree: the same slices give the same
+  // bits for any number of processes. 0: one for each process, which is fastest, and depends on their number.
+  std::size_t slices = 0;
+  bool shard_optimizer = false;  // Each process keeps the optimizer's state of its part of the parameters only.
+};
+
+}  // namespace plimsoll::distributed

@@ -1,0 +1,98 @@
+// TensorExchange: adds lists of tensors over the processes of a job, in the order of a SliceTree, through buckets of a
+// bounded size; and puts together what each process has of them.
+//
+//   const FlatSpace space({{f32, 784 * 100}, {f32, 100}}, job.size());    // The tensors as one row, cut for the ranks.
+//   TensorExchange exchange(job, space, buckets);                         // room_bytes() of memory.
+//   exchange.reduce_scatter(tree, {first_piece, second_piece}, sum);      // sum: my stretch of the sum of all pieces.
+//   exchange.all_gather(sum);                                             // Now all of it.
+//
+// Each element's sum is made by one rank, from the pieces of all, added as the tree says: the bits do not depend on the
+// number of ranks. Volume: where every rank has one piece, a rank sends (n-1)/n of all bytes for each of the two calls.
+// They throw Unavailable. Thread safety: one thread.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "plimsoll/base/api.h"
+#include "plimsoll/base/dtype.h"
+#include "plimsoll/distributed/job.h"
+#include "plimsoll/distributed/slice_tree.h"
+
+namespace plimsoll::distributed {
+
+// Tensors after one another, each from a multiple of 64 bytes on, and the stretches of the ranks: about equal, cut at
+// multiples of 64 bytes or more.
+class PLIMSOLL_API FlatSpace {
+ public:
+  struct Part {
+    DType dtype;
+    std::size_t count;  // Of elements.
+  };
+  // `grain`: stretches are cut at its multiples; it is one of 64 itself.
+  FlatSpace(std::vector<Part> parts, int ranks, std::size_t grain = 64);
+
+  const std::vector<Part>& parts() const noexcept { return parts_; }
+  std::size_t bytes_of(std::size_t part) const noexcept { return parts_[part].count * size_of(parts_[part].dtype); }
+  std::size_t end() const noexcept { return starts_.back(); }
+  std::size_t cut(int rank) const noexcept;  // Where a rank's stretch begins, and the one before ends.
+  std::size_t longest_stretch() const noexcept;
+  // Calls f(part, first byte in it, bytes) for what lies in [begin, end).
+  template <class F>
+  void visit(std::size_t begin, std::size_t end, F&& f) const {
+    for (std::size_t part = first_part(begin); part < parts_.size() && starts_[part] < end; ++part) {
+      const std::size_t first = begin > starts_[part] ? begin - starts_[part] : 0;
+      const std::size_t last = end - starts_[part] < bytes_of(part) ? end - starts_[part] : bytes_of(part);
+      if (first < last) f(part, first, last - first);
+    }
+  }
+  std::size_t bytes_in(std::size_t begin, std::size_t end) const;
+
+ private:
+  std::size_t first_part(std::size_t at) const noexcept;
+
+  std::vector<Part> parts_;
+  std::vector<std::size_t> starts_;  // Of each part, then the end.
+  std::size_t ranks_, grain_;
+};
+
+// Where the bytes of each part are.
+using PartAddresses = std::vector<std::byte*>;
+
+// left += right, part by part.
+PLIMSOLL_API void add_parts(const FlatSpace& space, const PartAddresses& left, const PartAddresses& right) noexcept;
+
+class PLIMSOLL_API TensorExchange {
+ public:
+  static constexpr std::size_t kMostRoom = std::size_t{4} << 20;
+  // What buckets take for this tree: an eighth of all bytes, at most kMostRoom and what is sent at once; nothing for
+  // one rank.
+  static std::size_t room_bytes(const FlatSpace& space, const SliceTree& tree);
+  static std::size_t least_room_bytes(const SliceTree& tree);  // With less it cannot work.
+
+  // Borrows `room`, which is aligned to 64 bytes.
+  TensorExchange(Job& job, const FlatSpace& space, std::span<std::byte> room) : job_(job), space_(space), room_(room) {}
+
+  // `pieces`: this rank's, as tree.pieces(rank) lists them. `sum` may be the first of them; only this rank's stretch of
+  // it is written. What is in the pieces stays, but for that.
+  void reduce_scatter(const SliceTree& tree, std::span<const PartAddresses> pieces, const PartAddresses& sum);
+  // Sends this rank's stretch of `values` to all and gets theirs.
+  void all_gather(const PartAddresses& values);
+
+ private:
+  std::size_t pack(std::size_t begin, std::size_t end, const PartAddresses& from, std::byte* to) const;
+  void unpack(std::size_t begin, std::size_t end, const std::byte* from, const PartAddresses& to) const;
+  void add_packed(std::size_t begin, std::size_t end, std::byte* left, const std::byte* right) const;
+  void reduce_round(const SliceTree& tree, std::span<const PartAddresses> pieces, const PartAddresses& sum,
+                    std::size_t first, std::size_t bucket);
+  void gather_round(const PartAddresses& values, std::size_t first, std::size_t bucket);
+
+  Job& job_;
+  const FlatSpace& space_;
+  const std::span<std::byte> room_;
+  std::vector<Piece> all_pieces_;
+  std::vector<Job::Message> messages_;
+};
+
+}  // namespace plimsoll::distributed

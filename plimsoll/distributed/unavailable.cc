@@ -1,0 +1,7 @@
+#include "plimsoll/distributed/unavailable.h"
+
+namespace plimsoll {
+
+Unavailable::~Unavailable() = default;
+
+}  // namespace plimsoll

@@ -1,0 +1,18 @@
+// Reading a dataset's elements into a tensor's memory.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "plimsoll/io/internal/hdf5_objects.h"
+
+namespace plimsoll {
+
+// How many bytes the elements take. Throws Corruption when the file cannot hold so many: nothing is allocated for a
+// false claim.
+std::uint64_t hdf5_data_bytes(const Hdf5Bytes& bytes, const Hdf5Object& object);
+// Fills `out`, which has that many. Throws Corruption, Unsupported for filters that are not read, OutOfMemory.
+void read_hdf5_data(const Hdf5Bytes& bytes, const Hdf5Object& object, std::span<std::byte> out);
+
+}  // namespace plimsoll

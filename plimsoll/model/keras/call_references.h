@@ -1,0 +1,21 @@
+// Where the inputs of a layer's calls come from, as a file says it.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+namespace plimsoll {
+
+// One use of a layer's output: ["name", node, tensor, {..}].
+struct Reference {
+  std::string layer;
+  std::size_t node = 0, tensor = 0;
+};
+
+// ["a", 0, 0], or [["a", 0, 0], ...]: what TF.js and Keras 2 write. Throws Corruption and Unsupported.
+std::vector<Reference> read_references(const nlohmann::json& in, const std::string& path);
+// {"args": [...], "kwargs": {...}}: what Keras 3 writes.
+std::vector<Reference> read_call(const nlohmann::json& in, const std::string& path);
+
+}  // namespace plimsoll

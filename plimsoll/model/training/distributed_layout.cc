@@ -1,0 +1,60 @@
+#include "plimsoll/model/training/distributed_layout.h"
+
+#include <algorithm>
+
+#include "plimsoll/model/data/row_source.h"
+#include "plimsoll/model/training/gradient_clipper.h"
+#include "plimsoll/model/training/step_plan.h"
+
+namespace plimsoll {
+namespace {
+
+using distributed::FlatSpace;
+using distributed::SliceTree;
+using distributed::TensorExchange;
+
+FlatSpace space_for(const std::vector<Variable>& changed, const GradientClipping& clipping, int ranks) {
+  std::vector<FlatSpace::Part> parts;
+  for (const Variable& variable : changed) parts.push_back({variable.dtype(), variable.size()});
+  FlatSpace space(parts, ranks);
+  const bool has_norms = clipping.norm > 0 || clipping.global_norm > 0;
+  return has_norms ? FlatSpace(parts, ranks, GradientClipper::grain(space)) : space;
+}
+
+}  // namespace
+
+DistributedLayout::DistributedLayout(const StepPlan& plan, const GradientClipping& clipping, const RankOfJob& rank)
+    : changed_(plan.changed()),
+      num_parameters_(plan.num_parameters()),
+      rank_(rank),
+      space_(space_for(changed_, clipping, rank.ranks)) {
+  const std::size_t begin = rank.shards ? space_.cut(rank.rank) : 0;
+  const std::size_t end = rank.shards ? space_.cut(rank.rank + 1) : space_.end();
+  space_.visit(begin, end, [&](std::size_t part, std::size_t first, std::size_t bytes) {
+    if (part >= num_parameters_) return;
+    const std::size_t size = size_of(changed_[part].dtype());
+    stretches_.push_back(
+        {changed_[part], static_cast<std::int64_t>(first / size), static_cast<std::int64_t>((first + bytes) / size)});
+    stretch_parts_.push_back(part);
+  });
+}
+
+BesideStep DistributedLayout::beside(const StepPlan& plan, const SliceTree& tree, const Optimizer& optimizer) const {
+  std::size_t gradient = 0;
+  for (std::size_t i = 0; i < changed_.size(); ++i) gradient += whole_blocks(space_.bytes_of(i));
+  BesideStep beside;
+  beside.gradients = std::max<std::size_t>(tree.most_held(rank_.rank), 1) * gradient;
+  beside.inputs = whole_blocks(sizeof(float));  // The scale of the slice.
+  if (plan.has_program()) {                     // What is measured comes out with the gradients.
+    const std::size_t results = plan.program().block_bytes() - plan.program().extent_bytes();
+    beside.activations = results - std::min(results, gradient);
+  }
+  for (const Optimizer::Stretch& stretch : stretches_) {
+    const auto count = static_cast<std::size_t>(stretch.end - stretch.begin);
+    beside.optimizer += optimizer.num_slots() * whole_blocks(count * size_of(stretch.parameter.dtype()));
+  }
+  beside.workspace = whole_blocks(TensorExchange::room_bytes(space_, tree));
+  return beside;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,48 @@
+// DistributedLayout: what the processes of a job exchange for a step, who updates which part of it, and what that
+// takes.
+//
+//   const DistributedLayout layout(plan, clipping, {.ranks = 4, .rank = 1, .shards = true});
+//   layout.beside(plan, SliceTree(32, 4), optimizer).gradients;      // Bytes beside the plan of a slice.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "plimsoll/distributed/slice_tree.h"
+#include "plimsoll/distributed/tensor_exchange.h"
+#include "plimsoll/model/training/step.h"
+#include "plimsoll/model/training/step_budget.h"
+#include "plimsoll/ops/optimizer.h"
+
+namespace plimsoll {
+
+class StepPlan;
+
+struct RankOfJob {
+  int ranks = 1, rank = 0;
+  bool shards = false;  // The optimizer's state.
+};
+
+class DistributedLayout {
+ public:
+  // Of a plan of gradients that knows what it changes.
+  DistributedLayout(const StepPlan& plan, const GradientClipping& clipping, const RankOfJob& rank);
+
+  const std::vector<Variable>& changed() const noexcept { return changed_; }  // Parameters, then statistics.
+  std::size_t num_parameters() const noexcept { return num_parameters_; }
+  const distributed::FlatSpace& space() const noexcept { return space_; }
+  const std::vector<Optimizer::Stretch>& stretches() const noexcept { return stretches_; }  // This rank updates these,
+  std::size_t part_of(std::size_t stretch) const { return stretch_parts_.at(stretch); }  // of this part of the space.
+  // What the rank takes while it computes a slice, beside the slice's plan: sums that wait, results, buckets, state.
+  BesideStep beside(const StepPlan& plan, const distributed::SliceTree& tree, const Optimizer& optimizer) const;
+
+ private:
+  std::vector<Variable> changed_;
+  std::size_t num_parameters_;
+  RankOfJob rank_;
+  distributed::FlatSpace space_;
+  std::vector<Optimizer::Stretch> stretches_;
+  std::vector<std::size_t> stretch_parts_;
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,435 @@
+#include "plimsoll/model/training/distributed_training.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "plimsoll/base/crc32c.h"
+#include "plimsoll/base/error.h"
+#include "plimsoll/device/device.h"
+#include "plimsoll/distributed/collectives.h"
+#include "plimsoll/memory/trace/trace_recorder.h"
+#include "plimsoll/model/data/row_source.h"
+#include "plimsoll/model/internal/network.h"
+#include "plimsoll/model/training/gradient_clipper.h"
+#include "plimsoll/model/training/step_budget.h"
+#include "plimsoll/model/training/step_plan.h"
+#include "plimsoll/model/training/step_result_numbers.h"
+#include "plimsoll/tensor/make_tensor.h"
+
+namespace plimsoll {
+namespace {
+
+using distributed::FlatSpace;
+using distributed::PartAddresses;
+using distributed::Piece;
+using distributed::SliceTree;
+using distributed::TensorExchange;
+
+// Seeds that a layer may take in a slice; where it takes more, slices share some.
+constexpr std::uint64_t kDrawsOfSlice = 64;
+
+std::size_t slices_of(const distributed::TrainingOptions& options) {
+  const auto ranks = static_cast<std::size_t>(options.job->size());
+  if (options.slices > 0 && options.slices < ranks)
+    throw InvalidArgument(fmt::format("fit: {} slices for {} ranks; give as many slices as there are ranks, or more",
+                                      options.slices, ranks));
+  return options.slices > 0 ? options.slices : ranks;
+}
+
+// Of the whole batch.
+std::size_t examples_in(const Example& batch) {
+  return batch.whole_examples > 0 ? batch.whole_examples : static_cast<std::size_t>(batch.x().shape()[0]);
+}
+
+// Where a slice begins: about equal ones, whatever the batch.
+std::size_t slice_begin(std::size_t examples, std::size_t slices, std::size_t slice) {
+  return examples * slice / slices;
+}
+
+// Rows [begin, end) of every tensor, on its bytes.
+Example rows_of(const Example& batch, std::size_t begin, std::size_t end) {
+  const OutsideScopes outside;
+  const auto cut = [&](const Tensor& tensor) {
+    if (tensor.is_empty_handle()) return Tensor();
+    std::vector<std::int64_t> sizes(tensor.shape().begin(), tensor.shape().end());
+    const std::size_t row = tensor.nbytes() / static_cast<std::size_t>(sizes[0]);
+    sizes[0] = static_cast<std::int64_t>(end - begin);
+    return make_view(tensor, "slice", Shape(sizes), begin * row);
+  };
+  Example rows;
+  for (const Tensor& input : batch.inputs) rows.inputs.push_back(cut(input));
+  for (const Tensor& target : batch.targets) rows.targets.push_back(cut(target));
+  rows.weights = cut(batch.weights);
+  return rows;
+}
+
+PartAddresses addresses_of(const std::vector<Tensor>& values) {
+  PartAddresses addresses;
+  for (const Tensor& value : values) addresses.push_back(writable(value).bytes());
+  return addresses;
+}
+
+// While it lives, tensors belong to no scope and are of this category.
+class Making {
+ public:
+  explicit Making(Category category) { ThreadContext::current().category = category; }
+
+ private:
+  const OutsideScopes outside_;
+};
+
+std::uint64_t hash_of(const Example& batch) {
+  std::uint32_t crc = 1;
+  const auto add = [&](std::int64_t number) { crc = crc32c(std::as_bytes(std::span(&number, 1)), crc); };
+  add(static_cast<std::int64_t>(examples_in(batch)));
+  visit_tensors(batch, [&](const Tensor& tensor) {
+    if (tensor.is_empty_handle()) return add(-1);
+    add(static_cast<std::int64_t>(tensor.dtype()));
+    for (std::size_t axis = 1; axis < tensor.rank(); ++axis) add(tensor.shape()[axis]);
+  });
+  return crc;
+}
+
+}  // namespace
+
+DistributedTraining::DistributedTraining(Network& network, const distributed::TrainingOptions& options,
+                                         StepBudget& memory)
+    : network_(network),
+      job_(*options.job),
+      slices_(slices_of(options)),
+      shards_(options.shard_optimizer && job_.size() > 1),
+      memory_(memory) {}
+DistributedTraining::~DistributedTraining() = default;
+
+void DistributedTraining::agree(std::exception_ptr error, std::uint64_t signature, const char* what) {
+  try {
+    const distributed::Verdict verdict = distributed::agree(job_, {.error = std::move(error),
+                                                                   .wants_stop = network_.training.stop,
+                                                                   .signature = signature,
+                                                                   .what = what,
+                                                                   .bytes_used = memory_.used_bytes(),
+                                                                   .bytes_peak = memory_.peak_bytes()});
+    stop_ |= verdict.stop;
+    bytes_used_ = verdict.bytes_used;
+  } catch (...) {
+    told_ = true;
+    throw;
+  }
+}
+
+void DistributedTraining::agree_to_go_on() { agree(nullptr, 0, "the epoch"); }
+
+void DistributedTraining::tell(std::exception_ptr error) noexcept {
+  if (told_ || !job_.is_open()) return;
+  try {
+    agree(std::move(error), 0, "the step");
+  } catch (...) {  // The caller has it.
+  }
+}
+
+Dataset DistributedTraining::agreed(const Dataset& data, bool parts) {
+  if (!data.is_set()) return data;
+  std::uint64_t seed = 0;
+  if (job_.rank() == 0) {
+    const RandomDraw drawn = draw_random({}, 4);
+    seed = seed_at(drawn.key, drawn.offset);
+  }
+  distributed::broadcast(job_, std::as_writable_bytes(std::span(&seed, 1)), 0, "the order of examples");
+  const auto seeded = data.node()->seeded(seed);
+  const auto& node = seeded ? seeded : data.node();
+  // A process without slices still gets an example, to know what one is.
+  const auto own_rows = [slices = slices_, ranks = job_.size(), rank = job_.rank()](std::size_t examples) {
+    const SliceTree tree(std::min(slices, examples), ranks);
+    const std::size_t first = slice_begin(examples, tree.slices(), tree.begin(rank));
+    const std::size_t last = slice_begin(examples, tree.slices(), tree.end(rank));
+    return first < last ? std::pair(first, last) : std::pair(std::size_t{0}, std::size_t{1});
+  };
+  const auto part = parts ? node->part_of_batches(own_rows) : nullptr;
+  return Dataset(part ? part : node);
+}
+
+bool DistributedTraining::load(FunctionRef<bool()> next, const Example& batch) {
+  job_.set_activity(fmt::format("step {}", network_.training.optimizer->step() + 1));
+  bool is_there = false;
+  std::exception_ptr error;
+  try {
+    is_there = next();
+  } catch (...) {
+    error = std::current_exception();
+  }
+  agree(error, is_there ? hash_of(batch) : 0, "the batch");
+  return is_there;
+}
+
+// Everybody begins with the weights and the seeds of the first rank. Optimizers must be alike already.
+void DistributedTraining::begin(const Example& batch) {
+  std::exception_ptr error;
+  std::uint64_t state = 0;
+  const Optimizer& optimizer = *network_.training.optimizer;
+  try {
+    require_batch(network_, StepKind::kGradients, batch, "fit");
+    if (shards_) network_.training.plans.clear();  // They may hold state that is about to be elsewhere.
+    std::uint32_t crc = 0;
+    const auto add = [&](const void* bytes, std::size_t size) {
+      crc = crc32c({static_cast<const std::byte*>(bytes), size}, crc);
+    };
+    const std::int64_t step = optimizer.step();
+    const double rate = optimizer.learning_rate();
+    add(&step, sizeof(step));
+    add(&rate, sizeof(rate));
+    for (const LayerBase::Weight& weight : network_.unique_weights()) {
+      if (!device_of(weight.variable.value()).is_host())
+        throw Unsupported(fmt::format("fit: variable \"{}\" is on {}; processes of a job train on the host's memory",
+                                      weight.variable.name(), weight.variable.device()));
+      weight.variable.writable_value();  // A copy, where it needs one, before anything is sent.
+      add(weight.variable.name().data(), weight.variable.name().size());
+      for (const Optimizer::Slot& slot : optimizer.slots(weight.variable))
+        if (!optimizer.is_spread()) add(slot.value.view().bytes(), slot.value.nbytes());
+    }
+    state = crc;
+  } catch (...) {
+    error = std::current_exception();
+  }
+  agree(error, state, "the model or the optimizer's state");
+  broadcast_weights();
+  begun_ = true;
+}
+
+void DistributedTraining::broadcast_weights() {
+  for (const LayerBase::Weight& weight : network_.unique_weights()) {
+    const TensorView value = weight.variable.writable_value();
+    distributed::broadcast(job_, {value.bytes(), value.nbytes()}, 0, "weights");
+  }
+  std::vector<std::uint64_t> seeds;
+  network_.visit_layers([&](LayerBase& layer) {
+    seeds.push_back(layer.own_seed());
+    seeds.push_back(layer.draws());
+  });
+  distributed::broadcast(job_, std::as_writable_bytes(std::span(seeds)), 0, "seeds");
+  std::size_t i = 0;
+  network_.visit_layers([&](LayerBase& layer) {
+    layer.set_own_seed(seeds[i]);
+    draws_.emplace_back(&layer, seeds[i + 1]);
+    i += 2;
+  });
+}
+
+// Draws are numbered by slices over the whole fit.
+void DistributedTraining::set_draws(std::uint64_t number) {
+  for (const auto& [layer, first] : draws_) layer->set_draws(first + number * kDrawsOfSlice);
+}
+
+void DistributedTraining::set_layout(const StepPlan& plan) {
+  if (layout_) return;
+  constrained_ = plan.constrained();
+  layout_ = std::make_unique<DistributedLayout>(
+      plan, network_.training.clipping, RankOfJob{.ranks = job_.size(), .rank = job_.rank(), .shards = shards_});
+}
+
+void DistributedTraining::compute_slice(const Example& batch, const Rows& range, const DatasetNode& data,
+                                        std::vector<Tensor>& out) {
+  const Example rows = rows_of(batch, range.begin, range.end);
+  const auto plan = network_.training.plans.get(StepKind::kGradients, rows, "fit");
+  if (plan->has_program()) {
+    set_layout(*plan);
+    memory_.admit(plan, batch, data,
+                  layout_->beside(*plan, SliceTree(slices_, job_.size()), *network_.training.optimizer));
+  }
+  const BudgetScope charged(memory_.stepping());
+  const Making making(Category::kGradients);
+  const double scale = static_cast<double>(range.end - range.begin) / static_cast<double>(examples_in(batch));
+  if (scale_.is_empty_handle() || scale_value_ != scale) {
+    scale_ = Tensor();
+    scale_ = make_tensor({.op = "scale", .category = Category::kInputs}, Shape(std::vector<std::int64_t>()), f32,
+                         device_of(batch.x()));
+    *writable(scale_).data<float>() = static_cast<float>(scale);
+    scale_value_ = scale;
+  }
+  results_.push_back(plan->gradients(rows, scale_, out, memory_.recomputing()));
+  set_layout(*plan);
+}
+
+void DistributedTraining::compute(const Example& batch, const DatasetNode& data, const SliceTree& tree) {
+  trace_step(static_cast<std::uint64_t>(network_.training.optimizer->step()));
+  const int rank = job_.rank();
+  const std::size_t examples = examples_in(batch);
+  sums_ = std::make_unique<distributed::SliceSums<Values>>(tree);
+  results_.clear();
+  for (std::size_t slice = tree.begin(rank); slice < tree.end(rank); ++slice) {
+    Values values;
+    set_draws(steps_ * slices_ + slice);
+    compute_slice(batch,
+                  {slice_begin(examples, tree.slices(), slice) - batch.first_example,
+                   slice_begin(examples, tree.slices(), slice + 1) - batch.first_example},
+                  data, values);
+    sums_->add({slice, slice + 1, rank}, std::move(values), [&](Values& left, Values& right) {
+      add_parts(layout_->space(), addresses_of(left), addresses_of(right));
+      right.clear();
+    });
+  }
+  if (tree.begin(rank) < tree.end(rank)) return;
+  Values unused;  // Without slices: to know what changes.
+  if (!layout_) compute_slice(batch, {0, 1}, data, unused);
+  results_.clear();
+}
+
+// All that the update needs.
+void DistributedTraining::obtain(const SliceTree& tree) {
+  const BudgetScope charged(memory_.stepping());
+  const Making making(Category::kGradients);
+  Device& device = device_of(layout_->changed()[0].value());
+  blank_.clear();
+  if (sums_->values().empty())
+    for (const Variable& variable : layout_->changed())
+      blank_.push_back(make_tensor({.op = "sum"}, variable.shape(), variable.dtype(), device));
+  const std::size_t wanted = TensorExchange::room_bytes(layout_->space(), tree);
+  if (wanted > 0 && (buckets_.is_empty_handle() || buckets_.nbytes() < TensorExchange::least_room_bytes(tree))) {
+    const std::size_t usual = TensorExchange::room_bytes(layout_->space(), SliceTree(slices_, job_.size()));
+    buckets_ = Tensor();
+    buckets_ = make_tensor({.op = "buckets", .category = Category::kWorkspace},
+                           {static_cast<std::int64_t>(std::max(wanted, usual))}, u8, device);
+  }
+  const std::vector<Variable>& changed = layout_->changed();
+  network_.training.optimizer->prepare({changed.data(), layout_->num_parameters()}, layout_->stretches());
+  if (shards_ && !network_.training.spread)
+    network_.training.spread = std::make_shared<OptimizerSpread>(
+        OptimizerSpread{job_,
+                        layout_->space(),
+                        {changed.begin(), changed.begin() + static_cast<std::ptrdiff_t>(layout_->num_parameters())}});
+  for (const Variable& variable : layout_->changed()) variable.writable_value();
+}
+
+StepResult DistributedTraining::step(const Example& batch, const DatasetNode& data) {
+  if (!begun_) begin(batch);
+  const std::size_t examples = examples_in(batch);
+  const SliceTree tree(std::min(slices_, examples), job_.size());
+  std::exception_ptr error;
+  std::uint64_t layout = 0;
+  try {
+    compute(batch, data, tree);
+    obtain(tree);
+    layout = layout_->space().end() + layout_->changed().size();
+  } catch (...) {
+    error = std::current_exception();
+    results_.clear();
+    sums_.reset();
+    blank_.clear();
+  }
+  set_draws(steps_ * slices_);
+  agree(error, error ? 0 : layout, "the model");
+  StepResult result = combine(examples, tree);
+  update(tree);
+  set_draws(++steps_ * slices_);
+  memory_.note_trained(result);
+  return result;
+}
+
+StepResult DistributedTraining::blank_result() const {
+  StepResult result;
+  result.losses.resize(network_.training.losses.size());
+  for (const auto& metrics : network_.training.metrics) {
+    result.metrics.emplace_back();
+    for (const Metric& metric : metrics) result.metrics.back().push_back(metric.zero_sums());
+  }
+  return result;
+}
+
+std::vector<StepResult> DistributedTraining::share_results(const std::vector<StepResult>& own, std::size_t batches,
+                                                           std::exception_ptr error) {
+  agree(std::move(error), batches, "the number of batches of validation");
+  const auto ranks = static_cast<std::size_t>(job_.size());
+  const StepResult blank = blank_result();
+  const std::size_t each = numbers_of(blank).size(), most = (batches + ranks - 1) / ranks;
+  std::vector<double> mine, all(ranks * most * each);
+  for (const StepResult& result : own) {
+    const std::vector<double> numbers = numbers_of(result);
+    mine.insert(mine.end(), numbers.begin(), numbers.end());
+  }
+  mine.resize(most * each);
+  distributed::exchange(job_, std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all)), "results");
+  std::vector<StepResult> results(batches, blank);
+  for (std::size_t i = 0; i < batches; ++i)
+    set_numbers(results[i], std::span(all).subspan((i % ranks * most + i / ranks) * each, each));
+  return results;
+}
+
+// Means and sums over slices, in their order.
+StepResult DistributedTraining::combine(std::size_t examples, const SliceTree& tree) {
+  StepResult one = blank_result(), total = blank_result();
+  const std::size_t each = numbers_of(one).size();
+  std::size_t most = 0;
+  for (int rank = 0; rank < job_.size(); ++rank) most = std::max(most, tree.end(rank) - tree.begin(rank));
+  std::vector<double> mine, all(static_cast<std::size_t>(job_.size()) * most * each);
+  for (const StepResult& result : results_) {
+    const std::vector<double> numbers = numbers_of(result);
+    mine.insert(mine.end(), numbers.begin(), numbers.end());
+  }
+  mine.resize(most * each);
+  distributed::exchange(job_, std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all)), "results");
+  total.examples = examples;
+  for (int rank = 0; rank < job_.size(); ++rank)
+    for (std::size_t i = 0; i < tree.end(rank) - tree.begin(rank); ++i) {
+      set_numbers(one, std::span(all).subspan((static_cast<std::size_t>(rank) * most + i) * each, each));
+      const double share = static_cast<double>(one.examples) / static_cast<double>(examples);
+      total.loss += one.loss * share;
+      total.recomputed += one.recomputed * share;
+      if (rank == job_.rank()) total.spilled_bytes += one.spilled_bytes;
+      for (std::size_t l = 0; l < total.losses.size(); ++l) {
+        total.losses[l] += one.losses[l] * share;
+        for (std::size_t m = 0; m < total.metrics[l].size(); ++m)
+          for (std::size_t s = 0; s < total.metrics[l][m].size(); ++s) total.metrics[l][m][s] += one.metrics[l][m][s];
+      }
+    }
+  results_.clear();
+  return total;
+}
+
+PartAddresses DistributedTraining::variable_addresses() const {
+  PartAddresses addresses;
+  for (const Variable& variable : layout_->changed()) addresses.push_back(variable.writable_value().bytes());
+  return addresses;
+}
+
+// Parameters by their gradients, statistics by their new values, in [from, to) of the space.
+void DistributedTraining::change_variables(const PartAddresses& sum, std::size_t from, std::size_t to) {
+  std::vector<ConstTensorView> gradients;
+  const std::vector<Optimizer::Stretch>& stretches = layout_->stretches();
+  for (std::size_t i = 0; i < stretches.size(); ++i) {
+    const Optimizer::Stretch& stretch = stretches[i];
+    const DType dtype = stretch.parameter.dtype();
+    gradients.emplace_back(sum[layout_->part_of(i)], static_cast<std::size_t>(stretch.begin) * size_of(dtype), dtype,
+                           Shape({stretch.end - stretch.begin}));
+  }
+  network_.training.optimizer->apply_prepared(stretches, gradients);
+  const PartAddresses values = variable_addresses();
+  layout_->space().visit(from, to, [&](std::size_t part, std::size_t first, std::size_t bytes) {
+    if (part >= layout_->num_parameters()) std::memcpy(values[part] + first, sum[part] + first, bytes);
+  });
+}
+
+void DistributedTraining::update(const SliceTree& tree) {
+  trace_phase("update");
+  std::vector<PartAddresses> pieces;
+  for (const Values& values : sums_->values()) pieces.push_back(addresses_of(values));
+  const PartAddresses sum = pieces.empty() ? addresses_of(blank_) : pieces[0];
+  const std::span<std::byte> room =
+      buckets_.is_empty_handle() ? std::span<std::byte>() : std::span(writable(buckets_).bytes(), buckets_.nbytes());
+  TensorExchange exchange(job_, layout_->space(), room);
+  exchange.reduce_scatter(tree, pieces, sum);
+  GradientClipper(job_, layout_->space(), layout_->num_parameters()).clip(network_.training.clipping, sum);
+  if (shards_) {
+    change_variables(sum, layout_->space().cut(job_.rank()), layout_->space().cut(job_.rank() + 1));
+    exchange.all_gather(variable_addresses());
+  } else {
+    exchange.all_gather(sum);
+    change_variables(sum, 0, layout_->space().end());
+  }
+  for (const auto& [variable, constraint] : constrained_) constraint.apply(variable.writable_value());
+  sums_.reset();
+  blank_.clear();
+  trace_phase("between steps");
+}
+
+}  // namespace plimsoll

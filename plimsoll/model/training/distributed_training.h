@@ -1,0 +1,106 @@
+// DistributedTraining: the steps of a fit, taken together by the processes of a job.
+//
+//   DistributedTraining together(network, options.distributed, memory);
+//   const Dataset data = together.agreed(given);                 // Shuffles without a seed mix alike everywhere.
+//   while (together.load([&] { return pass.next(batch); }, batch))
+//     means.add(together.step(batch, *data.node()));             // All take it, or none does.
+//
+// A batch is cut into slices, of which each process computes its own; what they give (gradients, new statistics of
+// normalizations) is added in the order of a SliceTree, and the sum changes the weights once. The bits depend on the
+// slices, not on the number of processes. What fails in one process before weights change is thrown in all, and nothing
+// has changed; Unavailable may come later, when weights may have changed in some of them: the job is over then.
+// Thread safety: one thread.
+#pragma once
+
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "plimsoll/base/function_ref.h"
+#include "plimsoll/distributed/job.h"
+#include "plimsoll/distributed/slice_tree.h"
+#include "plimsoll/distributed/tensor_exchange.h"
+#include "plimsoll/model/data/dataset.h"
+#include "plimsoll/model/training/distributed_layout.h"
+#include "plimsoll/model/training/step.h"
+#include "plimsoll/ops/optimizer.h"
+
+namespace plimsoll {
+
+class LayerBase;
+class Network;
+class StepBudget;
+class StepPlan;
+
+class DistributedTraining {
+ public:
+  // Borrows all of them. Requires options.job.
+  DistributedTraining(Network& network, const distributed::TrainingOptions& options, StepBudget& memory);
+  ~DistributedTraining();
+  DistributedTraining(const DistributedTraining&) = delete;
+  DistributedTraining& operator=(const DistributedTraining&) = delete;
+
+  // With `parts`: of each batch only the rows of this process, where that is possible.
+  Dataset agreed(const Dataset& data, bool parts);
+  // Whether `next` gave a batch, here as elsewhere. Throws InvalidArgument when processes have different ones.
+  bool load(FunctionRef<bool()> next, const Example& batch);
+  StepResult step(const Example& batch, const DatasetNode& data);
+  // Results of batches that the processes took in turns, for all, in order: this one's are numbers rank, rank + size,
+  // .. `error`: what ended it.
+  std::vector<StepResult> share_results(const std::vector<StepResult>& own, std::size_t batches,
+                                        std::exception_ptr error);
+  // At the end of an epoch, and of the fit: what went wrong here since is thrown everywhere.
+  void agree_to_go_on();
+  // Tells the others of an error that they do not know; quick when they do.
+  void tell(std::exception_ptr error) noexcept;
+
+  bool is_first() const noexcept { return job_.rank() == 0; }
+  bool has_to_stop() const noexcept { return stop_; }              // One process was asked to.
+  std::size_t bytes_used() const noexcept { return bytes_used_; }  // By all processes, at the last step.
+
+ private:
+  using Values = std::vector<Tensor>;  // Of all that changes.
+
+  void begin(const Example& batch);
+  void broadcast_weights();
+  void compute(const Example& batch, const DatasetNode& data, const distributed::SliceTree& tree);
+  struct Rows {  // Of the batch that is here.
+    std::size_t begin, end;
+  };
+  void compute_slice(const Example& batch, const Rows& rows, const DatasetNode& data, std::vector<Tensor>& out);
+  void set_layout(const StepPlan& plan);
+  void obtain(const distributed::SliceTree& tree);
+  void update(const distributed::SliceTree& tree);
+  void change_variables(const distributed::PartAddresses& sum, std::size_t from, std::size_t to);
+  StepResult combine(std::size_t examples, const distributed::SliceTree& tree);
+  void agree(std::exception_ptr error, std::uint64_t signature, const char* what);
+  StepResult blank_result() const;
+  distributed::PartAddresses variable_addresses() const;
+  void set_draws(std::uint64_t number);
+
+  Network& network_;
+  distributed::Job& job_;
+  const std::size_t slices_;
+  const bool shards_;
+  StepBudget& memory_;
+
+  bool begun_ = false, told_ = false, stop_ = false;
+  std::size_t bytes_used_ = 0;
+  std::uint64_t steps_ = 0;
+  std::vector<std::pair<LayerBase*, std::uint64_t>> draws_;  // Of each layer, when the fit began.
+
+  std::unique_ptr<DistributedLayout> layout_;  // Known after the first plan.
+  std::vector<std::pair<Variable, Constraint>> constrained_;
+  Tensor buckets_;
+  Tensor scale_;
+  double scale_value_ = 0;
+
+  // Of the step under way.
+  std::unique_ptr<distributed::SliceSums<Values>> sums_;
+  Values blank_;  // For the sum, in a process without slices.
+  std::vector<StepResult> results_;
+};
+
+}  // namespace plimsoll

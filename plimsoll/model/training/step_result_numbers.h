@@ -1,0 +1,16 @@
+// The numbers of a StepResult in a row, to be sent, and back.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "plimsoll/model/training/step.h"
+
+namespace plimsoll {
+
+std::vector<double> numbers_of(const StepResult& result);
+// `result` says how many there are of each kind.
+void set_numbers(StepResult& result, std::span<const double> numbers);
+
+}  // namespace plimsoll

@@ -1,0 +1,64 @@
+// Kernel calls that several ops make on a device with kernels of its own. The kernels' names and arguments are those of
+// device/opencl/kernel_sources.h.
+//
+//   bool Transpose::launch(KernelQueue& queue, const OpRun& run) const noexcept {
+//     return launch_strided(queue, run.in[0], box, run.out[0]);
+//   }
+//
+// Each returns false, having done nothing, when the queue has no kernel for these dtypes, ranks or sizes.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "plimsoll/base/tensor_view.h"
+#include "plimsoll/device/kernel_queue.h"
+
+namespace plimsoll {
+
+inline constexpr std::size_t kLaunchRank = 5;  // Axes that kernels with strides have.
+
+bool launch_unary(KernelQueue& queue, std::string_view op, const ConstTensorView& x, const TensorView& out) noexcept;
+// With broadcasting.
+bool launch_binary(KernelQueue& queue, std::string_view op, const ConstTensorView& a, const ConstTensorView& b,
+                   const TensorView& out) noexcept;
+bool launch_number(KernelQueue& queue, std::string_view op, const ConstTensorView& x, double number, bool number_first,
+                   const TensorView& out) noexcept;
+bool launch_cast(KernelQueue& queue, const ConstTensorView& x, const TensorView& out) noexcept;
+bool launch_fill(KernelQueue& queue, std::uint64_t pattern, const TensorView& out) noexcept;
+bool launch_copy(KernelQueue& queue, const ConstTensorView& x, const TensorView& out) noexcept;  // Alike, one dtype.
+
+// A box of elements: its sizes, and where they lie in a tensor, in elements.
+struct StridedBox {
+  std::array<std::int64_t, kLaunchRank> sizes{1, 1, 1, 1, 1}, steps{};
+  std::int64_t start = 0;
+  // False: it has more axes than kernels take, once those of one element are left out.
+  bool set(std::size_t rank, const std::int64_t* box_sizes, const std::int64_t* box_steps) noexcept;
+};
+// Of `x` to all of `out`, or of all of `x` to `out`.
+bool launch_strided(KernelQueue& queue, const ConstTensorView& x, const StridedBox& box,
+                    const TensorView& out) noexcept;
+bool launch_placed(KernelQueue& queue, const ConstTensorView& x, const StridedBox& box, const TensorView& out) noexcept;
+
+bool launch_broadcast(KernelQueue& queue, const ConstTensorView& x, const TensorView& out) noexcept;
+// Over axes that lie beside each other (bit i: axis i). A kernel of [outer, count, inner].
+bool launch_reduce(KernelQueue& queue, std::string_view kernel, const ConstTensorView& x, std::uint32_t axes,
+                   const TensorView& out) noexcept;
+// Operands of one shape, or single elements.
+bool launch_select(KernelQueue& queue, const ConstTensorView& test, const ConstTensorView& a, const ConstTensorView& b,
+                   const TensorView& out) noexcept;
+// Bits in the order of kernels/convolution_mask.cc.
+bool launch_relu_mask(KernelQueue& queue, const ConstTensorView& y, const TensorView& mask) noexcept;
+
+struct MatmulLaunch {
+  const ConstTensorView* bias = nullptr;
+  std::string_view activation = "linear";
+  bool transpose_a = false, transpose_b = false, accumulate = false;
+  std::int64_t batches = 1, step_a = 0, step_b = 0;  // Elements from one matrix to the next.
+};
+// Matrices, of f32: a [m, inner], b [inner, n] (or transposed), out [m, n].
+bool launch_matmul(KernelQueue& queue, const ConstTensorView& a, const ConstTensorView& b, const TensorView& out,
+                   std::int64_t m, std::int64_t n, std::int64_t inner, const MatmulLaunch& options) noexcept;
+
+}  // namespace plimsoll
