@@ -32,13 +32,13 @@ class OpenclModel : public testing::Test {
     Sequential model({layers::Dense(32, {.activation = "relu", .input_shape = {20}}),
                       layers::Dropout(0.25, {.seed = 3}), layers::Dense(4)});
     model.compile({.optimizer = optimizer, .loss = losses::SparseCategoricalCrossentropy({.from_logits = true})});
-    std::vector<double> losses;
+    std::vector<double> seen;
     for (std::size_t i = 0; i < steps; ++i) {
       if (i == 3) counters(device, true);
-      losses.push_back(model.train_on_batch(x, y)["loss"]);
+      seen.push_back(model.train_on_batch(x, y)["loss"]);
     }
     steady_ = counters(device, false);
-    return losses;
+    return seen;
   }
   static DeviceCounters counters(const std::string& device, bool reset) {
     DeviceBackend& backend = Runtime::instance().device(device).backend();
