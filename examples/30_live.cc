@@ -16,8 +16,9 @@ using namespace pl::literals;
 int main(int argc, char** argv) {
   const double seconds = argc > 1 ? std::atof(argv[1]) : 0.2;
   // After a login the system sets it; an example must run without.
+  std::string own;
   if (!std::getenv("XDG_RUNTIME_DIR")) {
-    std::string own = (std::filesystem::temp_directory_path() / "plimsoll-example-XXXXXX").string();
+    own = (std::filesystem::temp_directory_path() / "plimsoll-example-XXXXXX").string();
     check(mkdtemp(own.data()) != nullptr, "a folder of our own");
     setenv("XDG_RUNTIME_DIR", own.c_str(), 1);
   }
@@ -37,4 +38,5 @@ int main(int argc, char** argv) {
   live.publish();  // Now, not at the next tick.
   check(std::filesystem::exists(live.file()), "the counters are there for others");
   std::cout << "trained; the budget's peak was " << budget.peak() << " bytes\n";
+  if (!own.empty()) std::filesystem::remove_all(own);
 }

@@ -102,7 +102,7 @@ std::unique_ptr<Runtime::Devices> Runtime::make_devices(std::vector<std::string>
     const Device& made = *devices->back();
     devices->back()->arena().set_deferred_release(settings_.deferred_release);
     devices->back()->arena().set_overhead_trimmer(&Runtime::trim_tensors);
-    if (!made.roomy())
+    if (made.is_host() && !made.roomy())
       warnings.push_back(
           fmt::format("device \"{}\": only {} of addresses could be reserved for a limit of {}; when fragmented "
                       "it may refuse earlier; raise RLIMIT_AS (ulimit -v) or lower the limit",

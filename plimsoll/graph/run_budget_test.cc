@@ -271,22 +271,6 @@ TEST(RunBudget, RefusalsAreInTheTrace) {
   EXPECT_THAT(refused, testing::ElementsAre(needed));
 }
 
-// Results of eager operations that can be computed again give way to a call, as they do to other eager operations.
-TEST(RunBudget, CallsMakeBudgetsThatEvictDropEagerResults) {
-  const Tensor x = ones({64, 64});
-  auto f = function([](const Tensor& a) { return matmul(a, a) + 1.f; });
-  const std::size_t need = f.memory_plan(x).peak_bytes, one = 64 * 64 * sizeof(float);
-  const Budget budget("tight", need + 2 * one, {.evict = true});
-  const BudgetScope use(budget);
-  std::vector<Tensor> eager;
-  for (int i = 0; i < 12; ++i) eager.push_back(x + static_cast<float>(i));
-  EXPECT_GT(budget.used() + need, budget.limit());
-  EXPECT_EQ(f(x).to_vector<float>()[0], 65.f);
-  for (int i = 0; i < 12; ++i)
-    EXPECT_EQ((eager[static_cast<std::size_t>(i)] * 1.f).to_vector<float>()[0], 1.f + static_cast<float>(i));
-  EXPECT_LE(budget.peak(), budget.limit());
-}
-
 // A trace says once what a plan that recomputes does, and what larger ones would; values that come back have a name.
 TEST(RunBudget, TracesSayWhatIsRecomputed) {
   const Tensor x = ones({64, 64});

@@ -32,7 +32,7 @@ struct Meter;
 
 struct BudgetOptions {
   bool evict = false;  // Rather than refuse, drop tensors made under it and compute them again when they are read.
-  std::string spill;   // A directory on a disk to keep bytes in instead, where that is cheaper or the only way.
+  std::string spill;   // A directory to keep bytes in instead, where that is cheaper. Throws Unsupported for now.
 };
 
 class PLIMSOLL_API Budget {

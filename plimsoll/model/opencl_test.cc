@@ -4,6 +4,7 @@
 #include "plimsoll/device/config.h"
 #include "plimsoll/device/device_scope.h"
 #include "plimsoll/device/runtime.h"
+#include "plimsoll/model/layers/core_layers.h"
 #include "plimsoll/model/model.h"
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/random.h"
@@ -28,9 +29,10 @@ class OpenclModel : public testing::Test {
     config::set_seed(7);
     const Tensor x = random_normal({64, 20}, {.seed = 1}), y = (random_uniform({64}, {.seed = 2}) * 4).cast(i32);
     const DeviceScope on(device);
-    Sequential model({layers::Dense(32, {.activation = "relu"}), layers::Dropout(0.25, {.seed = 3}), layers::Dense(4)});
-    model.build({64, 20});
-    model.compile({.optimizer = optimizer, .loss = losses::SparseCategoricalCrossentropy({.from_logits = true})});
+    Sequential model({layers::Dense(32, {.activation = "relu", .input_shape = {20}}),
+                      layers::Dropout(0.25, {.seed = 3}), layers::Dense(4)});
+    model.compile(
+        {.optimizer = optimizer.c_str(), .loss = losses::SparseCategoricalCrossentropy({.from_logits = true})});
     std::vector<double> losses;
     for (std::size_t i = 0; i < steps; ++i) {
       if (i == 3) counters(device, true);

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <cstring>
 #include <numeric>
 
 #include "plimsoll/base/bytes.h"

@@ -97,8 +97,8 @@ void add_device_option(Command& command, std::string& device) {
       .value("NAME");
 }
 
-std::optional<DeviceScope> work_on(const std::string& device) {
-  return device.empty() ? std::optional<DeviceScope>() : std::optional<DeviceScope>(std::in_place, device);
+std::unique_ptr<DeviceScope> work_on(const std::string& device) {
+  return device.empty() ? nullptr : std::make_unique<DeviceScope>(device);
 }
 
 void add_spill_option(Command& command, std::string& directory) {

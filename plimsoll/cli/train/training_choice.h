@@ -5,7 +5,7 @@
 // layer's activation, and the accuracy where that loss is of classes: the same for both commands.
 #pragma once
 
-#include <optional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -28,7 +28,7 @@ std::string compile(Model& model, const std::string& path, const TrainingChoice&
 
 // --device NAME: where the command works while the result lives. Throws NotFound, listing the devices.
 void add_device_option(Command& command, std::string& device);
-std::optional<DeviceScope> work_on(const std::string& device);
+std::unique_ptr<DeviceScope> work_on(const std::string& device);
 
 // --spill DIR, for what may store values that its budget has no room for.
 void add_spill_option(Command& command, std::string& directory);

@@ -40,7 +40,7 @@ class SpillSlot;
 struct SpillOptions {
   std::filesystem::path directory;  // There is no default: users' data is written only where they said.
   std::size_t limit = SIZE_MAX;     // Most bytes that slots take together, each rounded up to 4 KiB.
-  std::span<std::byte> staging{};   // For memory that is not aligned: as many pages at kSpillAlignment as one likes,
+  std::span<std::byte> staging{};   // For memory that is not aligned: SpillFile::staging_bytes() at kSpillAlignment,
                                     // outliving the file and its slots. Without it such memory is refused.
   SpillIo* io = nullptr;            // The system's; another one for tests, outliving the file and its slots.
 };

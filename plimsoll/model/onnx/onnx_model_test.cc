@@ -135,7 +135,7 @@ TEST_F(OnnxModelTest, RefusalsNameOperatorVersionAndNode) {
 TEST_F(OnnxModelTest, InputsMustBeAsTheFileSays) {
   write_node("relu.onnx", "Relu", {2, 3});
   const OnnxModel model(path("relu.onnx"));
-  EXPECT_EQ(model.predict({{"x", constant({{-1.f, 2, 3}, {4, -5, 6}})}})[0].to_vector<float>(),
+  EXPECT_EQ(model.predict({{"x", constant({{-1.f, 2.f, 3.f}, {4.f, -5.f, 6.f}})}})[0].to_vector<float>(),
             (std::vector<float>{0, 2, 3, 4, 0, 6}));
   EXPECT_THROW(model.predict({}), NotFound);
   EXPECT_THROW(model.predict({{"x", zeros({2, 4})}}), InvalidArgument);

@@ -8,6 +8,7 @@
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/log.h"
+#include "plimsoll/device/device.h"
 #include "plimsoll/memory/spill/spill_file.h"
 #include "plimsoll/tensor/evict/domain.h"
 #include "plimsoll/tensor/evict/recipe_book.h"
@@ -50,7 +51,7 @@ bool Domain::remove_slot() noexcept {
 }
 
 double Domain::storing_cost(const Value& value) const noexcept {
-  if (!value.is_stored() && (value.cannot_store || spiller_->failures >= kMostFailures))
+  if (!value.is_stored() && (value.cannot_store || spiller_->failures >= kMostFailures || !value.device->is_host()))
     return std::numeric_limits<double>::infinity();
   return static_cast<double>(value.bytes) / kBytesPerCost * (value.is_stored() ? 1 : 2);
 }

@@ -67,6 +67,7 @@ void RecipeBook::offer(Domain& domain, std::span<const Tensor> outputs) noexcept
   if (!domain.spills()) return;
   for (const Tensor& output : outputs) {
     Storage& storage = *output.record()->storage.load(std::memory_order_acquire);
+    if (!storage.device().is_host()) continue;  // Files are written from the host's memory.
     if (!storage.is_fixed() || !storage.chunk() || storage.is_written_outside() || storage.is_pinned()) continue;
     if (!domain.is_worth_dropping(*storage.chunk(), storage.bytes())) continue;
     try {
