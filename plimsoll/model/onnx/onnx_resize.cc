@@ -35,7 +35,7 @@ double coordinate(const OnnxNode& node, const Manner& manner, const ResizedAxis&
   const std::string& kind = manner.coordinates;
   if (kind == "half_pixel") return (at + 0.5) / axis.scale - 0.5;
   if (kind == "pytorch_half_pixel") return axis.to > 1 ? (at + 0.5) / axis.scale - 0.5 : 0;
-  if (kind == "align_corners") return axis.to > 1 ? at * (from - 1) / (to - 1) : 0;
+  if (kind == "align_corners") return axis.to > 1 ? at * (from - 1) / (axis.scale * from - 1) : 0;
   if (kind == "asymmetric") return at / axis.scale;
   if (kind == "tf_half_pixel_for_nn") return (at + 0.5) / axis.scale;
   if (kind == "half_pixel_symmetric") {

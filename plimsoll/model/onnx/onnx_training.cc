@@ -42,6 +42,7 @@ void momentum(OnnxNode& node) {
 
 void adam(OnnxNode& node) {
   const std::size_t n = parameters_of(node, 4);
+  if (n > 1) node.unsupported("several parameters");
   const Tensor& rate = node.in(0);
   const double alpha = node.real("alpha", 0.9), beta = node.real("beta", 0.999), epsilon = node.real("epsilon", 1e-6);
   const auto step = static_cast<double>(node.integer_in(1));
