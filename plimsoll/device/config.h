@@ -8,7 +8,7 @@
 // Setters of devices and memory check their arguments first (InvalidArgument), then throw FailedPrecondition once the
 // runtime has started: at the first allocation, list_logical_devices() or query of a device's memory. Setting the value
 // already in force is never an error. A call that throws has changed nothing. Calls override environment variables
-// (environment.h). A type is "CPU" or "GPU" in any case; "" means all. There is no GPU here: the list of them is empty.
+// (environment.h). A type is "CPU", "GPU" or "OPENCL" in any case; "" means all.
 // Thread safety: any thread.
 #pragma once
 

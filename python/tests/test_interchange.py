@@ -21,7 +21,6 @@ Y = X.sum(axis=1, keepdims=True)
 
 
 @pytest.mark.skipif(not hasattr(pl, "save_keras"), reason="this build reads no files of Keras")
-@pytest.mark.xfail(reason="load_keras does not find the weights that save_keras wrote of this model", raises=pl.Corruption)
 def test_models_are_saved_for_keras_and_train_on(tmp_path):
     model = small()
     model.fit(X, Y, verbose=0, shuffle=False)

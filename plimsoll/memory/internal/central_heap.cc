@@ -186,8 +186,8 @@ std::size_t CentralHeap::sufficient_limit(const BlockRequest& request, bool& add
 
 // `pages` serve the request with all blocks where they lie. Under another limit they will lie elsewhere and leave more
 // or less of their first and last pages unused. Half as much again as now and a page for each of up to four such blocks
-// was enough in thousands of random programs (arena_refusal_test.cc has some); each block on pages of its own is the
-// most that any layout needs. Blocks of whole pages leave nothing unused: for them `pages` is exact.
+// is what random programs needed (arena_refusal_test.cc has some): found by trying, not proved. Each block on pages of
+// its own is the most that any layout needs. Blocks of whole pages leave nothing unused: for them `pages` is exact.
 std::size_t CentralHeap::pages_when_run_again(std::size_t pages, const BlockRequest& request) const {
   const std::size_t page = heap_->page_bytes();
   std::size_t used = 0, most_pages = 0, ragged = 0;

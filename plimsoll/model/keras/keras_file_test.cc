@@ -131,6 +131,17 @@ TEST_F(KerasFile, RestoresWhatItSaved) {
   }
 }
 
+TEST_F(KerasFile, ModelsMadeHereWithoutAnInputAreSavedUnderKerasNames) {
+  Sequential made({layers::Dense(4, {.activation = "relu", .input_shape = {3}}), layers::Dense(2)});
+  save_keras(made, path("made.keras"));
+  const Hdf5File weights = Archive(path("made.keras")).hdf5("model.weights.h5");
+  for (const char* name : {"layers/dense/vars/0", "layers/dense/vars/1", "layers/dense_1/vars/0"})
+    EXPECT_TRUE(weights.has(name)) << name;
+  Model again = load_keras(path("made.keras"));
+  const Tensor x = input({5, 3}, 0, false);
+  EXPECT_EQ(again.predict(x).to_vector<float>(), made.predict(x).to_vector<float>());
+}
+
 TEST_F(KerasFile, WeightsStayOnTheFilesPagesUntilTheyChange) {
   Sequential made({layers::Dense(256, {.input_shape = {64}}), layers::Dense(1)});
   made.compile({.optimizer = "sgd", .loss = "mse"});

@@ -51,14 +51,16 @@ class Collector {
     GroupNames names;
     std::map<std::string, const LayerBase*> by_name;
     for (const auto& layer : network.layers()) by_name.emplace(layer->name(), layer.get());
-    const Json& list = layer_list(config, path_);
+    std::vector<const LayerBase*> in_order;  // Inputs have no weights, and a sequential model may lack theirs.
+    for (const auto& layer : network.layers())
+      if (layer->class_name() != std::string("InputLayer")) in_order.push_back(layer.get());
     std::size_t position = 0;
-    for (const Json& entry : list) {
-      const std::string group = names.next(entry.value("class_name", ""));
+    for (const Json& entry : layer_list(config, path_)) {
+      const std::string class_name = entry.value("class_name", ""), group = names.next(class_name);
+      if (class_name == "InputLayer") continue;
       const LayerBase* layer = nullptr;
       if (const auto found = by_name.find(name_of(entry)); found != by_name.end()) layer = found->second;
-      if (layer == nullptr && network.is_sequential() && position < network.layers().size())
-        layer = network.layers()[position].get();
+      if (layer == nullptr && network.is_sequential() && position < in_order.size()) layer = in_order[position];
       ++position;
       if (layer != nullptr) visit(*layer, entry, prefix + "layers/" + group + "/");
     }
