@@ -3,6 +3,7 @@
 
 #include <iostream>
 #include <memory_resource>
+#include <new>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -22,7 +23,7 @@ int main() {
     try {
       values.reserve(3'000'000);
       check(false, "12 MB do not fit into 8 MiB");
-    } catch (const pl::OutOfMemory& error) {
+    } catch (const std::bad_alloc& error) {  // A pl::PmrOutOfMemory, whose refusal() has the numbers.
       std::cout << error.what() << "\n";
     }
     check(values.size() == 1'000'000, "the vector is unchanged");

@@ -137,7 +137,6 @@ TEST_F(ReportCommand, ComparesTwoRuns) {
   ASSERT_EQ(run({"report", "--compare", before, trace_, "--markdown"}), 0);
   EXPECT_THAT(out_, HasSubstr("|"));
   EXPECT_EQ(run({"report", "--compare", before}), 2);
-  EXPECT_EQ(run({"report", before, trace_}), 2);
   EXPECT_EQ(run({"report", before, "--markdown"}), 2);
 }
 

@@ -12,6 +12,7 @@
 #include "plimsoll/memory/alerts.h"
 #include "plimsoll/memory/budget.h"
 #include "plimsoll/memory/pages/host_page_source.h"
+#include "plimsoll/memory/pmr_resource.h"
 
 namespace plimsoll {
 namespace {
@@ -192,7 +193,7 @@ TEST_F(Allocate, FeedsStandardContainersOfEachDevice) {
     EXPECT_EQ(memory_stats("CPU:1").bytes_in_use, 1_MiB);
     EXPECT_EQ(memory_stats("CPU:0").bytes_in_use, 0u);
     EXPECT_GT(memory_overhead("CPU:1"), before);
-    EXPECT_THROW(values.resize(16_MiB), OutOfMemory);
+    EXPECT_THROW(values.resize(16_MiB), PmrOutOfMemory);
     EXPECT_THROW(config::reset_for_testing(), FailedPrecondition);
     EXPECT_THROW(memory_resource("CPU:0").deallocate(values.data(), 1_MiB, 4), InvalidArgument);
   }

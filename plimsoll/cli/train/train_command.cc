@@ -184,7 +184,7 @@ void add_train_command(CommandLine& app) {
       "  plimsoll train --data prices.csv --target close --look-back 20 --validation-split 0.2 --checkpoint run\n"
       "  plimsoll train --resume run --data prices.csv --validation-split 0.2 --epochs 20\n"
       "  plimsoll predict prices-trained/model.json --input prices.csv\n"
-      "On several machines: mpirun --bind-to none -n 4 plimsoll train model.json --data train.npz --distributed");
+      "On several machines: mpirun -n 4 plimsoll train model.json --data train.npz --distributed");
   command.run([arguments] { run(*arguments); });
 }
 
