@@ -41,7 +41,7 @@ TEST_F(DevicesCommand, PrintsOneJsonDocument) {
   const auto json = parse_json(run({"--json"}));
   EXPECT_EQ(json["physical_devices"][0]["name"], "CPU:0");
   EXPECT_EQ(json["physical_devices"][0]["memory_bytes"], cpu.memory_bytes);
-  ASSERT_EQ(json["logical_devices"].size(), 2u);
+  ASSERT_GE(json["logical_devices"].size(), 2u);
   EXPECT_EQ(json["logical_devices"][1]["name"], "CPU:1");
   EXPECT_EQ(json["logical_devices"][1]["memory_limit"], 16_MiB);
   EXPECT_EQ(json["logical_devices"][1]["growth"], true);
