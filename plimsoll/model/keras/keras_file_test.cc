@@ -189,7 +189,7 @@ TEST_F(KerasFile, RefusesWhatIsNone) {
 }
 
 TEST_F(KerasFile, NamesWhatIsWrongInTheConfiguration) {
-  EXPECT_THAT(message<Corruption>(with_config("{")), HasSubstr("is no JSON at offset"));
+  EXPECT_THAT(message<Corruption>(with_config("{")), HasSubstr("not valid JSON at offset"));
   EXPECT_THAT(message<Corruption>(with_config("{}")), HasSubstr("expected class_name and config"));
   EXPECT_THAT(message<Unsupported>(with_config(R"({"class_name": "Mine", "config": {}})")),
               HasSubstr("a model of class \"Mine\""));

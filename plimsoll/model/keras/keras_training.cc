@@ -164,7 +164,11 @@ std::vector<ModelVariable> as_parameters(const std::vector<Variable>& parameters
   return result;
 }
 // optimizer_keys() counts from 1 behind the number of steps; here the learning rate comes between.
-std::size_t number_of(const OptimizerKey& key) { return std::stoul(key.path.back()) + 1; }
+std::size_t number_of(const OptimizerKey& key) {
+  std::size_t number = 0;
+  for (const char digit : key.path.back()) number = number * 10 + static_cast<std::size_t>(digit - '0');
+  return number + 1;
+}
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/device/device.h"
 #include "plimsoll/memory/budget.h"
 #include "plimsoll/memory/refusal.h"
 #include "plimsoll/model/data/row_source.h"
@@ -11,6 +12,7 @@
 #include "plimsoll/model/layers/input_layer.h"
 #include "plimsoll/model/onnx/onnx_layer.h"
 #include "plimsoll/model/onnx/onnx_plan.h"
+#include "plimsoll/tensor/make_tensor.h"
 #include "plimsoll/tensor/tidy.h"
 
 namespace plimsoll {
@@ -64,8 +66,11 @@ struct Whole {
 
 }  // namespace
 
-OnnxModel::OnnxModel(const std::filesystem::path& path, const LoadOnnxOptions& options)
-    : layer_(std::make_shared<OnnxLayer>(OnnxGraph::read(OnnxFile::open(path)), options.weights)) {}
+OnnxModel::OnnxModel(const std::filesystem::path& path, const LoadOnnxOptions& options) {
+  if (!current_device().is_host())
+    throw Unsupported(fmt::format("onnx: models of files run on the processor; {} is not it", current_device().name()));
+  layer_ = std::make_shared<OnnxLayer>(OnnxGraph::read(OnnxFile::open(path)), options.weights);
+}
 
 OnnxModel::OnnxModel(const Model& model) {
   for (const auto& layer : model.network().layers())
