@@ -38,6 +38,7 @@ foreach(folder ${folders_with_tests})
   endif()
   add_executable(${name}_test ${tests})
   use_test_precompiled(${name}_test)
+  compile_together(${name}_test)
   foreach(test ${tests})  # Only those that read data know where it lies: the others compile alike in every clone, so ccache can share them.
     file(STRINGS ${test} reads_data REGEX "TEST_DATA|SHARED_DATA")
     if(reads_data)

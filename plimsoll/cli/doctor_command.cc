@@ -16,7 +16,7 @@
 namespace plimsoll {
 namespace {
 
-struct Arguments {
+struct DoctorArguments {
   std::string trace;
   std::vector<std::string> fail_on;
   bool json = false, markdown = false;
@@ -83,7 +83,7 @@ void print_markdown(const std::string& title, const std::vector<Finding>& findin
   std::printf("%s", findings.empty() ? "No findings.\n" : table.markdown().c_str());
 }
 
-void run(const Arguments& arguments) {
+void run(const DoctorArguments& arguments) {
   const std::vector<FailureCheck> checks = parse_failure_checks(arguments.fail_on);
   const TraceHistory history = make_trace_history(read_trace_file(arguments.trace));
   const RunSummary summary = summarize(history);
@@ -110,7 +110,7 @@ void run(const Arguments& arguments) {
 }  // namespace
 
 void add_doctor_command(CommandLine& line) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<DoctorArguments>();
   Command command(line, "doctor", "Explain what a recorded trace shows: refusals, growth, leaks, the peak");
   command.option("TRACE", arguments->trace, "Trace file written by a TraceRecorder").required().value("");
   command.flag("--json", arguments->json, "Print one JSON document and nothing else");

@@ -12,7 +12,7 @@
 namespace plimsoll {
 namespace {
 
-struct Arguments {
+struct ExportArguments {
   std::string trace, out;
   ExportOptions options;
 };
@@ -24,7 +24,7 @@ const char* viewer_of(const std::string& format) {
   return "view it with: heaptrack_gui FILE, or heaptrack_print FILE";
 }
 
-void run(Arguments& arguments) {
+void run(ExportArguments& arguments) {
   ShareProgress progress("export");
   arguments.options.progress = [&](double share) { progress.show(share); };
   const ExportResult result = export_trace(arguments.trace, arguments.out, arguments.options);
@@ -38,7 +38,7 @@ void run(Arguments& arguments) {
 }  // namespace
 
 void add_export_command(CommandLine& line) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<ExportArguments>();
   ExportOptions& options = arguments->options;
   options.format.clear();
   Command command(line, "export", "Write a recorded trace for PyTorch's viewer, Perfetto, pprof or heaptrack");

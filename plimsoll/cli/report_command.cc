@@ -17,7 +17,7 @@
 namespace plimsoll {
 namespace {
 
-struct Arguments {
+struct ReportArguments {
   std::vector<std::string> traces;
   std::string out;
   bool compare = false, json = false, markdown = false;
@@ -30,7 +30,7 @@ void write_text(const std::string& path, const std::string& text) {
 }
 
 // A table of ranks, and the page of each.
-void run_ranks(const Arguments& arguments) {
+void run_ranks(const ReportArguments& arguments) {
   std::vector<RankTrace> ranks;
   for (const std::string& trace : arguments.traces) ranks.push_back(read_rank_trace(trace));
   std::string out = arguments.out;
@@ -52,7 +52,7 @@ void run_ranks(const Arguments& arguments) {
   std::fflush(stdout);
 }
 
-void run_one(const Arguments& arguments) {
+void run_one(const ReportArguments& arguments) {
   const std::string& trace = arguments.traces[0];
   const TraceHistory history = make_trace_history(read_trace_file(trace));
   const RunSummary summary = summarize(history);
@@ -112,7 +112,7 @@ void print_comparison(const RunComparison& runs, const std::string& before, cons
                 finding.title.c_str());
 }
 
-void run_both(const Arguments& arguments) {
+void run_both(const ReportArguments& arguments) {
   const auto [before, after] = names_of(arguments.traces[0], arguments.traces[1]);
   const TraceHistory first = make_trace_history(read_trace_file(arguments.traces[0]));
   const RunComparison runs = compare_runs(first, make_trace_history(read_trace_file(arguments.traces[1])));
@@ -124,7 +124,7 @@ void run_both(const Arguments& arguments) {
   std::fflush(stdout);
 }
 
-void run(const Arguments& arguments) {
+void run(const ReportArguments& arguments) {
   if (arguments.compare && arguments.traces.size() != 2)
     refuse_usage("--compare", "compares two traces: plimsoll report --compare A.trace B.trace");
   if (arguments.markdown && !arguments.compare) refuse_usage("--markdown", "works with --compare; see plimsoll doctor");
@@ -135,7 +135,7 @@ void run(const Arguments& arguments) {
 }  // namespace
 
 void add_report_command(CommandLine& line) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<ReportArguments>();
   Command command(line, "report", "Turn a recorded trace into one offline HTML page; compare two");
   command
       .option("TRACE", arguments->traces,

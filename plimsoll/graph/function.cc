@@ -30,12 +30,12 @@ std::vector<std::string> describe(const CallSignature& arguments) {
 }
 
 // While it lives, tensors belong to no tidy scope.
-class OutsideScopes {
+class OutsideTidyScopes {
  public:
-  OutsideScopes() noexcept : scope_(std::exchange(ThreadContext::current().scope, nullptr)) {}
-  ~OutsideScopes() { ThreadContext::current().scope = scope_; }
-  OutsideScopes(const OutsideScopes&) = delete;
-  OutsideScopes& operator=(const OutsideScopes&) = delete;
+  OutsideTidyScopes() noexcept : scope_(std::exchange(ThreadContext::current().scope, nullptr)) {}
+  ~OutsideTidyScopes() { ThreadContext::current().scope = scope_; }
+  OutsideTidyScopes(const OutsideTidyScopes&) = delete;
+  OutsideTidyScopes& operator=(const OutsideTidyScopes&) = delete;
 
  private:
   ScopeList* const scope_;
@@ -94,7 +94,7 @@ FunctionCore::~FunctionCore() = default;
 std::shared_ptr<FunctionCore::Trace> FunctionCore::State::trace(const CallSignature& arguments, Body body) {
   const std::shared_ptr<GraphState> graph = GraphState::make(GraphState::Role::kTrace);
   const TraceWith tracing(graph.get());
-  const OutsideScopes outside;
+  const OutsideTidyScopes outside;
   std::vector<Tensor> symbolic;
   std::vector<ValueId> feeds, fetches;
   for (const Tensor* tensor : arguments.tensors()) {

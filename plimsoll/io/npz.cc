@@ -21,7 +21,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::uint64_t kMaxHeaderBytes = 1_MiB;
+constexpr std::uint64_t kMaxArrayHeaderBytes = 1_MiB;
 
 // Bytes in order, from a file or a member of an archive.
 struct NpySource {
@@ -44,7 +44,7 @@ NpyHeader take_header(const NpySource& source) {
       source.read(std::as_writable_bytes(std::span(bytes)).subspan(10));
     }
     const NpyPreamble preamble = parse_npy_preamble(bytes);
-    if (preamble.header_bytes > source.size - preamble.bytes || preamble.header_bytes > kMaxHeaderBytes)
+    if (preamble.header_bytes > source.size - preamble.bytes || preamble.header_bytes > kMaxArrayHeaderBytes)
       throw NpyError(fmt::format("a header of {} bytes in {}", preamble.header_bytes, source.size));
     std::string text(static_cast<std::size_t>(preamble.header_bytes), '\0');
     source.read(std::as_writable_bytes(std::span(text)));

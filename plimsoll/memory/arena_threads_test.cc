@@ -22,7 +22,7 @@ constexpr int kRounds = 3000;
 constexpr int kShortThreads = 1000;
 #endif
 
-BlockLabel labelled(const char* op) {
+BlockLabel labelled_block(const char* op) {
   BlockLabel label;
   label.op = op;
   return label;
@@ -52,7 +52,7 @@ class Pool {
 // Allocates and frees blocks of the pool, most of which another thread allocated, at a limit that is often reached.
 void churn(Arena& arena, Pool& pool, unsigned seed, std::atomic<int>& damaged) {
   std::mt19937 random(seed);
-  const BlockLabel label = labelled("churn");
+  const BlockLabel label = labelled_block("churn");
   for (int i = 0; i < kRounds; ++i) {
     MarkedBlock block;
     if (random() % 5 < 2 && pool.take(random(), block)) {
@@ -102,7 +102,7 @@ TEST(ArenaThreads, LetOthersLookTrimAndValidateMeanwhile) {
     while (!done)
       std::thread([&] {
         try {
-          host->deallocate(host->allocate(50'000, 64, labelled("churn")));
+          host->deallocate(host->allocate(50'000, 64, labelled_block("churn")));
         } catch (const OutOfMemory&) {
         }
       }).join();

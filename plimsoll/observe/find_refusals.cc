@@ -27,7 +27,7 @@ std::string by_category_text(const TraceHistory& history, const std::vector<std:
 }
 
 // Everything that one budget or device refused.
-struct Group {
+struct RefusalGroup {
   std::size_t count = 0;
   const TracedMark* worst = nullptr;  // The last of the largest.
 };
@@ -44,7 +44,7 @@ std::string batch_text(const TracedForecast& forecast, std::uint64_t limit) {
                                 static_cast<std::uint64_t>(std::min(fits, 1e15)), forecast.batch_size);
 }
 
-std::string title_of(const TraceHistory& history, const Group& group) {
+std::string title_of(const TraceHistory& history, const RefusalGroup& group) {
   const std::string largest = format_bytes(group.worst->number);
   std::string who;
   if (group.worst->budget != 0)
@@ -58,7 +58,7 @@ std::string title_of(const TraceHistory& history, const Group& group) {
                           : fmt::format("{} refused {} requests, the largest for {}", who, group.count, largest);
 }
 
-Finding finding_of(const TraceHistory& history, const RunSummary& run, const Group& group) {
+Finding finding_of(const TraceHistory& history, const RunSummary& run, const RefusalGroup& group) {
   const TracedMark& worst = *group.worst;
   const std::uint32_t moment = worst.moment == 0 ? 0 : worst.moment - 1;
   const std::vector<std::uint32_t> live =
@@ -89,19 +89,19 @@ Finding finding_of(const TraceHistory& history, const RunSummary& run, const Gro
 
 void find_refusals(const TraceHistory& history, const RunSummary& run, std::vector<Finding>& findings) {
   constexpr std::size_t kMost = 8;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, Group> by_refuser;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, RefusalGroup> by_refuser;
   for (const TracedMark& mark : history.marks) {
     if (mark.kind != MarkKind::kRefused) continue;
-    Group& group = by_refuser[{mark.budget, mark.budget == 0 ? mark.device : 0}];
+    RefusalGroup& group = by_refuser[{mark.budget, mark.budget == 0 ? mark.device : 0}];
     ++group.count;
     if (!group.worst || mark.number >= group.worst->number) group.worst = &mark;
   }
-  std::vector<Group> groups;
+  std::vector<RefusalGroup> groups;
   for (const auto& [refuser, group] : by_refuser) groups.push_back(group);
   std::stable_sort(groups.begin(), groups.end(),
-                   [](const Group& a, const Group& b) { return a.worst->number > b.worst->number; });
+                   [](const RefusalGroup& a, const RefusalGroup& b) { return a.worst->number > b.worst->number; });
   groups.resize(std::min(groups.size(), kMost));
-  for (const Group& group : groups) findings.push_back(finding_of(history, run, group));
+  for (const RefusalGroup& group : groups) findings.push_back(finding_of(history, run, group));
 }
 
 }  // namespace plimsoll

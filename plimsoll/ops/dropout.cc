@@ -19,7 +19,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::int64_t kBlock = 65536;  // Elements whose mask is kept at once; a multiple of a random block's four.
+constexpr std::int64_t kMaskBlock = 65536;  // Elements whose mask is kept at once; a multiple of a random block's four.
 
 class Dropout final : public OpOf<Dropout> {
  public:
@@ -30,7 +30,7 @@ class Dropout final : public OpOf<Dropout> {
     out.add(in.shape(0), in.dtype(0));
   }
   std::size_t workspace_bytes(const Specs& in, const SpecList&) const override {
-    return scratch_bytes(boolean, std::min<std::size_t>(kBlock, in.shape(0).size()));
+    return scratch_bytes(boolean, std::min<std::size_t>(kMaskBlock, in.shape(0).size()));
   }
   void run(const OpRun& run) const noexcept override {
     const auto count = static_cast<std::int64_t>(run.out[0].size());
@@ -40,8 +40,8 @@ class Dropout final : public OpOf<Dropout> {
     const std::uint64_t scale = Number(1 / (1 - rate_)).to(dtype), zero = 0;
     const ConstTensorView scale_view(&scale, 0, dtype, Shape::scalar()), zero_view(&zero, 0, dtype, Shape::scalar());
     RandomState state{.key = draw_.key, .offset = draw_.offset};
-    for (std::int64_t begin = 0; begin < count; begin += kBlock) {
-      const std::int64_t end = std::min(count, begin + kBlock);
+    for (std::int64_t begin = 0; begin < count; begin += kMaskBlock) {
+      const std::int64_t end = std::min(count, begin + kMaskBlock);
       const TensorView part = out.rows(begin, end), kept = ScratchViews(run.scratch).take(boolean, {end - begin});
       plimsoll::random_bernoulli(state, 1 - rate_, kept);
       state.offset += random_blocks(kept.size());

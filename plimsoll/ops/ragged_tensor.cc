@@ -16,7 +16,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr const char* kWhere = "ragged";
+constexpr const char* kRagged = "ragged";
 
 // [rows, width, ...] of values [total, ...]. Operands: values, row splits.
 class PadRows final : public OpOf<PadRows> {
@@ -71,27 +71,27 @@ void PadRows::gradient(GradientContext& c) const {
 }
 
 const std::int64_t* elements(const Tensor& tensor) {
-  require_host(tensor, kWhere);
+  require_host(tensor, kRagged);
   return tensor.view().data<std::int64_t>();
 }
 
 // A vector of i64, on the same buffer if it is of that already.
 Tensor as_vector(const Tensor& x, const char* name) {
-  if (x.is_empty_handle() || x.is_disposed()) refuse_disposed(x, kWhere, name);
-  require_index_dtype(x.dtype(), kWhere, name);
+  if (x.is_empty_handle() || x.is_disposed()) refuse_disposed(x, kRagged, name);
+  require_index_dtype(x.dtype(), kRagged, name);
   if (x.rank() != 1)
     throw InvalidArgument(fmt::format("ragged: {} are {}; give a vector", name, x.shape().to_string()));
   return x.dtype() == i64 ? x.reshape(x.shape()) : x.cast(i64);
 }
 
 void require_values(const Tensor& values, const char* name) {
-  if (values.is_empty_handle() || values.is_disposed()) refuse_disposed(values, kWhere, name);
+  if (values.is_empty_handle() || values.is_disposed()) refuse_disposed(values, kRagged, name);
   if (values.rank() == 0) throw InvalidArgument(fmt::format("ragged: {} are a scalar; give [total, ...]", name));
 }
 
 // The splits of rows of these lengths, each of which is at most `most`.
 Tensor splits_of(const Tensor& lengths, std::int64_t most) {
-  const Tensor splits = make_tensor({.op = kWhere}, {lengths.size() + 1}, i64, device_of(lengths));
+  const Tensor splits = make_tensor({.op = kRagged}, {lengths.size() + 1}, i64, device_of(lengths));
   const std::int64_t* const length = elements(lengths);
   std::int64_t* const to = writable(splits).data<std::int64_t>();
   to[0] = 0;
@@ -129,8 +129,8 @@ RaggedTensor RaggedTensor::from_rows(const std::vector<Tensor>& rows) {
   for (const Tensor& row : rows) require_values(row, "rows");
   const Tensor values = plimsoll::concat(rows);
   RaggedTensor result;
-  result.splits_ = make_tensor({.op = kWhere}, {rows.size() + 1}, i64, device_of(values));
-  require_host(values, kWhere);
+  result.splits_ = make_tensor({.op = kRagged}, {rows.size() + 1}, i64, device_of(values));
+  require_host(values, kRagged);
   std::int64_t* const to = writable(result.splits_).data<std::int64_t>();
   to[0] = 0;
   for (std::size_t r = 0; r < rows.size(); ++r) to[r + 1] = to[r] + rows[r].shape()[0];

@@ -12,7 +12,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr const char* kWhere = "sparse_matmul";
+constexpr const char* kSparseMatmul = "sparse_matmul";
 
 // Operands of both: values or nothing, then row splits and columns, of a matrix [rows, width].
 struct MatrixSize {
@@ -24,7 +24,7 @@ struct MatrixSize {
 class SparseTimesDense final : public OpOf<SparseTimesDense> {
  public:
   SparseTimesDense(MatrixSize size, bool transposed) noexcept : size_(size), transposed_(transposed) {}
-  const char* name() const noexcept override { return kWhere; }
+  const char* name() const noexcept override { return kSparseMatmul; }
   std::string input_name(std::size_t input) const override {
     constexpr const char* kNames[] = {"the values", "the row splits", "the columns", "the dense operand"};
     return kNames[input];
@@ -33,12 +33,12 @@ class SparseTimesDense final : public OpOf<SparseTimesDense> {
     const Shape& b = in.shape(3);
     const std::int64_t inner = transposed_ ? size_.rows : size_.width, rows = transposed_ ? size_.width : size_.rows;
     if (in.dtype(0) != in.dtype(3))
-      throw InvalidArgument(fmt::format("{}: the sparse operand is {}, the dense one {}; cast one of them", kWhere,
-                                        dtype_name(in.dtype(0)), dtype_name(in.dtype(3))));
+      throw InvalidArgument(fmt::format("{}: the sparse operand is {}, the dense one {}; cast one of them",
+                                        kSparseMatmul, dtype_name(in.dtype(0)), dtype_name(in.dtype(3))));
     if (!is_sparse_product_dtype(in.dtype(0))) refuse_dtype(*this, in.dtype(0));
     if (b.rank() != 2 || !may_equal(b[0], inner))
-      throw InvalidArgument(fmt::format("{}: inner sizes differ: sparse [{}, {}] has {}, dense {}{}", kWhere, rows,
-                                        inner, inner, b.to_string(),
+      throw InvalidArgument(fmt::format("{}: inner sizes differ: sparse [{}, {}] has {}, dense {}{}", kSparseMatmul,
+                                        rows, inner, inner, b.to_string(),
                                         b.rank() == 2 ? fmt::format(" has {}", b[0]) : " is no matrix"));
     out.add({rows, b[1]}, in.dtype(0));
   }
@@ -109,7 +109,7 @@ class SparseTimesSparse final : public OpOf<SparseTimesSparse> {
  public:
   SparseTimesSparse(SparseFactor of, std::int64_t inner, std::int64_t width) noexcept
       : of_(of), inner_(inner), width_(width) {}
-  const char* name() const noexcept override { return kWhere; }
+  const char* name() const noexcept override { return kSparseMatmul; }
   void infer(const Specs& in, SpecList& out) const override {
     require_factors(in);
     out.add(in.shape(3 + 2 * static_cast<std::size_t>(of_)), in.dtype(0));
@@ -147,7 +147,7 @@ class SparseTimesSparse final : public OpOf<SparseTimesSparse> {
   }
   void require_factors(const Specs& in) const {
     if (in.dtype(0) != in.dtype(1))
-      throw InvalidArgument(fmt::format("{}: one sparse operand is {}, the other {}; cast one of them", kWhere,
+      throw InvalidArgument(fmt::format("{}: one sparse operand is {}, the other {}; cast one of them", kSparseMatmul,
                                         dtype_name(in.dtype(0)), dtype_name(in.dtype(1))));
     if (!is_sparse_product_dtype(in.dtype(0))) refuse_dtype(*this, in.dtype(0));
   }
@@ -159,8 +159,8 @@ class SparseTimesSparse final : public OpOf<SparseTimesSparse> {
 }  // namespace
 
 Tensor sparse_matmul(const SparseTensor& a, const Tensor& b, MatmulOptions options) {
-  require_matrix(a, kWhere);
-  require_tensor(b, kWhere, "the dense operand");
+  require_matrix(a, kSparseMatmul);
+  require_tensor(b, kSparseMatmul, "the dense operand");
   if (b.rank() == 1) {
     const Tensor column = sparse_matmul(a, b.expand_dims(1), {.transpose_a = options.transpose_a});
     return column.reshape({column.size()});
@@ -174,28 +174,30 @@ Tensor sparse_matmul(const SparseTensor& a, const Tensor& b, MatmulOptions optio
 
 // The transpose of b' a'.
 Tensor sparse_matmul(const Tensor& a, const SparseTensor& b, MatmulOptions options) {
-  require_tensor(a, kWhere, "the dense operand");
+  require_tensor(a, kSparseMatmul, "the dense operand");
   const bool flips = !options.transpose_b;
   if (a.rank() == 1) return sparse_matmul(b, a, {.transpose_a = flips});
   return sparse_matmul(b, a, {.transpose_a = flips, .transpose_b = !options.transpose_a}).transpose();
 }
 
 SparseTensor sparse_matmul(const SparseTensor& a, const SparseTensor& b, MatmulOptions options) {
-  require_matrix(a, kWhere);
-  require_matrix(b, kWhere);
+  require_matrix(a, kSparseMatmul);
+  require_matrix(b, kSparseMatmul);
   if (options.transpose_a) return sparse_matmul(a.transpose(), b, {.transpose_b = options.transpose_b});
   if (options.transpose_b) return sparse_matmul(a, b.transpose());
   if (a.shape()[1] != b.shape()[0])
-    throw InvalidArgument(fmt::format("{}: inner sizes differ: left sparse {} has {}, right sparse {} has {}", kWhere,
-                                      a.shape().to_string(), a.shape()[1], b.shape().to_string(), b.shape()[0]));
+    throw InvalidArgument(fmt::format("{}: inner sizes differ: left sparse {} has {}, right sparse {} has {}",
+                                      kSparseMatmul, a.shape().to_string(), a.shape()[1], b.shape().to_string(),
+                                      b.shape()[0]));
   if (is_half(a.dtype()) && b.dtype() == a.dtype()) return sparse_matmul(a.cast(f32), b.cast(f32)).cast(a.dtype());
   const SparseTensor left = a.to_csr(), right = b.to_csr();
   const std::int64_t rows = a.shape()[0], inner = a.shape()[1], width = b.shape()[1];
   const SparseRows x = sparse_rows(left.row_splits(), left.columns(), inner),
                    y = sparse_rows(right.row_splits(), right.columns(), width);
-  const Tensor marks = new_indices({width}, a.values(), kWhere), splits = new_indices({rows + 1}, a.values(), kWhere);
+  const Tensor marks = new_indices({width}, a.values(), kSparseMatmul),
+               splits = new_indices({rows + 1}, a.values(), kSparseMatmul);
   sparse_product_splits(x, y, filling(marks), filling(splits));
-  const Tensor columns = new_indices({reading(splits)[rows]}, a.values(), kWhere);
+  const Tensor columns = new_indices({reading(splits)[rows]}, a.values(), kSparseMatmul);
   sparse_product_columns(x, y, filling(marks), reading(splits), filling(columns));
   marks.dispose();
   const Tensor values =

@@ -14,10 +14,10 @@
 namespace plimsoll {
 namespace {
 
-constexpr const char* kWhere = "sparse";
+constexpr const char* kSparse = "sparse";
 
 void require_part(const Tensor& part, const char* name) {
-  if (part.is_empty_handle() || part.is_disposed()) refuse_disposed(part, kWhere, name);
+  if (part.is_empty_handle() || part.is_disposed()) refuse_disposed(part, kSparse, name);
 }
 
 void require_shape(const Shape& shape) {
@@ -29,7 +29,7 @@ void require_shape(const Shape& shape) {
 // As i64, on the same buffer if it is that already: the caller's tensor stays the caller's.
 Tensor as_indices(const Tensor& x, const char* name) {
   require_part(x, name);
-  require_index_dtype(x.dtype(), kWhere, name);
+  require_index_dtype(x.dtype(), kSparse, name);
   return x.dtype() == i64 ? x.reshape(x.shape()) : x.cast(i64);
 }
 
@@ -59,7 +59,7 @@ bool is_in_order(const std::int64_t* at, std::int64_t entries, std::size_t rank)
 // The entries' numbers in row-major order of their places, equal ones as they came.
 Tensor sorted_order(const Tensor& indices, std::size_t rank) {
   const std::int64_t entries = indices.shape()[0], *at = reading(indices);
-  const Tensor order = new_indices({entries}, indices, kWhere);
+  const Tensor order = new_indices({entries}, indices, kSparse);
   std::int64_t* const begin = filling(order);
   std::iota(begin, begin + entries, std::int64_t{0});
   const auto width = static_cast<std::int64_t>(rank);
@@ -98,11 +98,11 @@ SparseTensor sorted(const Tensor& indices, const Tensor& values, const Shape& sh
   const std::size_t rank = shape.rank();
   const std::int64_t* const at = reading(indices);
   const Tensor order = sorted_order(indices, rank);
-  const Tensor place_of = new_indices(order.shape(), indices, kWhere);
+  const Tensor place_of = new_indices(order.shape(), indices, kSparse);
   const std::int64_t places = number_places(order, at, rank, options, filling(place_of));
   if (places == static_cast<std::int64_t>(order.size()))
     return SparseParts::coo(gather(indices, order), gather(values, order), shape);
-  const Tensor different = new_indices({places, rank}, indices, kWhere);
+  const Tensor different = new_indices({places, rank}, indices, kSparse);
   for (std::size_t k = 0; k < order.size(); ++k)
     std::copy_n(at + k * rank, rank, filling(different) + reading(place_of)[k] * static_cast<std::int64_t>(rank));
   return SparseParts::coo(different, sum_at(values, place_of, places), shape);
@@ -127,7 +127,7 @@ void check_splits(const Tensor& splits, const Tensor& columns, const Tensor& val
 
 // The indices [entries, 2] of compressed rows.
 Tensor expanded(const Tensor& splits, const Tensor& columns) {
-  const Tensor indices = new_indices({columns.size(), 2}, columns, kWhere);
+  const Tensor indices = new_indices({columns.size(), 2}, columns, kSparse);
   const SparseRows rows = sparse_rows(splits, columns, 0);
   std::int64_t* to = filling(indices);
   for (std::int64_t r = 0; r < rows.rows; ++r)
@@ -167,7 +167,7 @@ Tensor SparseTensor::indices() const { return format() == SparseFormat::coo ? fi
 Tensor SparseTensor::row_splits() const {
   require_matrix(*this, "row_splits");
   if (format() == SparseFormat::csr) return first_;
-  const Tensor splits = new_indices({shape_[0] + 1}, values_, kWhere);
+  const Tensor splits = new_indices({shape_[0] + 1}, values_, kSparse);
   sparse_row_splits(reading(first_), num_entries(), 2, shape_[0], filling(splits));
   return splits;
 }
@@ -175,7 +175,7 @@ Tensor SparseTensor::row_splits() const {
 Tensor SparseTensor::columns() const {
   require_matrix(*this, "columns");
   if (format() == SparseFormat::csr) return columns_;
-  const Tensor columns = new_indices({num_entries()}, values_, kWhere);
+  const Tensor columns = new_indices({num_entries()}, values_, kSparse);
   const std::int64_t* from = reading(first_);
   std::int64_t* to = filling(columns);
   for (std::int64_t k = 0; k < num_entries(); ++k) to[k] = from[2 * k + 1];

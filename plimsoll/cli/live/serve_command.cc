@@ -15,7 +15,7 @@
 namespace plimsoll {
 namespace {
 
-struct Arguments {
+struct ServeArguments {
   std::string source, token_file;
   int port = 0;
 };
@@ -67,7 +67,7 @@ class Pages {
   const std::shared_ptr<const std::string> page_;
 };
 
-void run(const Arguments& arguments) {
+void run(const ServeArguments& arguments) {
   if (!has_report_page()) static_cast<void>(live_page());  // Explains itself.
   const std::string token = serve_token(arguments.token_file);
   ServeSource source(arguments.source);
@@ -97,7 +97,7 @@ void run(const Arguments& arguments) {
 }  // namespace
 
 void add_serve_command(CommandLine& line) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<ServeArguments>();
   Command command(line, "serve", "Show a running process, or a trace that grows, in a browser; with metrics");
   command
       .option("SOURCE", arguments->source,

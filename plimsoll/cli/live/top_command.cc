@@ -24,7 +24,7 @@
 namespace plimsoll {
 namespace {
 
-struct Arguments {
+struct TopArguments {
   std::string process;
   bool all = false, once = false, json = false;
   double interval = 0;  // 0: not given.
@@ -59,7 +59,7 @@ void print_once(int process, bool json) {
   std::fflush(stdout);
 }
 
-void print_often(int process, const Arguments& arguments, double interval) {
+void print_often(int process, const TopArguments& arguments, double interval) {
   for (;;) {
     print_once(process, arguments.json);
     if (std::ferror(stdout) != 0) return;
@@ -150,7 +150,7 @@ class Watch {
   TopView view_;
 };
 
-void run(const Arguments& arguments) {
+void run(const TopArguments& arguments) {
   int process = 0;
   if (!arguments.process.empty()) {
     const std::string& text = arguments.process;
@@ -172,7 +172,7 @@ void run(const Arguments& arguments) {
 }  // namespace
 
 void add_top_command(CommandLine& line) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<TopArguments>();
   Command command(line, "top", "Watch the memory of running processes");
   command.option("PID", arguments->process, "One process, with its budgets, holders and devices; all by default")
       .value("");

@@ -17,7 +17,7 @@
 namespace plimsoll {
 namespace {
 
-struct Arguments {
+struct BudgetArguments {
   std::string log, budget, spill, policy = "static";
   double slack = -1;
   bool json = false;
@@ -36,7 +36,7 @@ std::string seconds(std::uint64_t nanoseconds) {
 
 struct Question {
   const OperatorLog& log;
-  const Arguments& arguments;
+  const BudgetArguments& arguments;
   Floors floors;
   Floor floor;  // With or without spilling, as asked for.
   std::size_t budget = 0;
@@ -94,7 +94,7 @@ nlohmann::ordered_json json_of(const Question& question, const BudgetRun& run) {
   return json;
 }
 
-void run(const Arguments& arguments) {
+void run(const BudgetArguments& arguments) {
   const OperatorLog log = read_operator_log(arguments.log);
   Question question{.log = log, .arguments = arguments, .floors = floors_of(log.program)};
   question.floor = arguments.spill.empty() ? question.floors.recompute : question.floors.spill;
@@ -120,7 +120,7 @@ void run(const Arguments& arguments) {
 }  // namespace
 
 void add_budget_command(CommandLine& line) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<BudgetArguments>();
   Command command(line, "budget", "Try a memory budget on an operator log: does it fit, and how much slower is it?");
   command.option("log", arguments->log, "Operator log: a trace with \"# op\" lines; may be gzipped")
       .required()

@@ -13,7 +13,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr int kNone = StepProgram::kNone;
+constexpr int kNoValue = StepProgram::kNone;
 constexpr std::uint64_t kMost = std::uint64_t{1} << 56;  // Bytes or nanoseconds in all: programs multiply them.
 constexpr std::size_t kMostValues = 1u << 30;
 
@@ -75,7 +75,7 @@ void OperatorLogParser::free(std::uint64_t id) {
   storages_.erase(place);
   live_bytes_ -= freed.bytes;
   if (freed.is_new) window_bytes_ -= freed.bytes;
-  if (freed.value != kNone) freed_before_[freed.value] = static_cast<int>(log_.program.steps.size());
+  if (freed.value != kNoValue) freed_before_[freed.value] = static_cast<int>(log_.program.steps.size());
   freed_[id] = freed;
 }
 
@@ -137,7 +137,7 @@ int OperatorLogParser::add_value(std::size_t bytes, bool is_pinned) {
   total_bytes_ += bytes;
   if (total_bytes_ > kMost * 8 || before_.size() >= kMostValues) fail("more values than can be counted");
   log_.program.values.push_back({.bytes = bytes, .is_pinned = is_pinned, .may_spill = true});
-  before_.push_back(kNone);
+  before_.push_back(kNoValue);
   freed_before_.push_back(INT32_MAX);
   return static_cast<int>(before_.size()) - 1;
 }
@@ -157,7 +157,7 @@ void OperatorLogParser::add_allocated_elsewhere(const Operator& op, bool is_view
   StepProgram::Step step{.may_repeat = false};
   for (const std::uint64_t id : window_) {
     const auto place = storages_.find(id);
-    if (place == storages_.end() || place->second.value != kNone || place->second.bytes == 0) continue;
+    if (place == storages_.end() || place->second.value != kNoValue || place->second.bytes == 0) continue;
     if (!is_view && contains(op.out, id) && !contains(op.in, id)) continue;
     place->second.value = add_value(place->second.bytes, true);
     step.writes.push_back(place->second.value);
@@ -172,7 +172,7 @@ void OperatorLogParser::write(const Operator& op, StepProgram::Step& step) {
     if (place == storages_.end() || place->second.bytes == 0) continue;  // Freed at once: it counts as scratch.
     if (contains(op.in, id) && !in_place) continue;                      // A view of an input.
     const int before = place->second.value;
-    const bool changes_state = before != kNone && log_.program.values[before].is_pinned;
+    const bool changes_state = before != kNoValue && log_.program.values[before].is_pinned;
     if (changes_state) step.may_repeat = false;
     place->second.value = add_value(place->second.bytes, false);
     before_.back() = before;
@@ -197,7 +197,7 @@ void OperatorLogParser::run(const Operator& op) {
                          .is_gradient = phase_ == Phase::kBackward};
   if (!is_view) {
     for (const std::uint64_t id : op.in)
-      if (const Storage& read = storage(id); read.bytes > 0 && read.value != kNone) step.reads.push_back(read.value);
+      if (const Storage& read = storage(id); read.bytes > 0 && read.value != kNoValue) step.reads.push_back(read.value);
     write(op, step);
   }
   add_step(std::move(step), std::string(op.name));
@@ -212,24 +212,24 @@ void OperatorLogParser::run(const Operator& op) {
 void OperatorLogParser::pin() {
   StepProgram& program = log_.program;
   const int steps = static_cast<int>(program.steps.size());
-  std::vector<int> maker(program.values.size(), kNone), next(maker);
+  std::vector<int> maker(program.values.size(), kNoValue), next(maker);
   for (int step = 0; step < steps; ++step) {
     for (const int value : program.steps[step].writes) maker[value] = step;
     if (phases_[step] == Phase::kForward || phases_[step] == Phase::kBackward) continue;
     for (const int value : program.steps[step].reads) program.values[value].is_pinned = true;
   }
   for (int value = 0; value < static_cast<int>(before_.size()); ++value)
-    if (before_[value] != kNone) next[before_[value]] = value;
+    if (before_[value] != kNoValue) next[before_[value]] = value;
   for (int value = static_cast<int>(before_.size()) - 1; value >= 0; --value) {
     StepProgram::Value& v = program.values[value];
     const int freed = freed_before_[value];
-    if (next[value] == kNone && freed == INT32_MAX) v.is_kept = true;
-    if (next[value] == kNone && freed < steps) {
+    if (next[value] == kNoValue && freed == INT32_MAX) v.is_kept = true;
+    if (next[value] == kNoValue && freed < steps) {
       v.last_held = freed - 1;
       const bool by_next_batch = phases_[freed] == Phase::kData || phases_[freed] == Phase::kForward;
       if (log_.round[freed] != log_.round[maker[value]] && !by_next_batch) v.is_pinned = true;
     }
-    if (before_[value] != kNone && (v.is_pinned || v.is_kept)) program.values[before_[value]].is_pinned = true;
+    if (before_[value] != kNoValue && (v.is_pinned || v.is_kept)) program.values[before_[value]].is_pinned = true;
   }
 }
 

@@ -14,7 +14,7 @@
 namespace plimsoll {
 namespace {
 
-struct Arguments {
+struct ReplayArguments {
   std::string trace, limit, to_csv, policy = "arena";
   bool growth = false, touch = false, json = false;
   int repeat = 5;
@@ -28,7 +28,7 @@ void print_report(const Trace& trace, const ReplayOptions& options, const Replay
     std::printf("%s", comparison_text(trace, options, compare_with_bfc(trace, options)).c_str());
 }
 
-void write_csv(const Arguments& arguments) {
+void write_csv(const ReplayArguments& arguments) {
   if (!is_recorded_trace(arguments.trace))
     refuse_usage("--to-csv", "converts a trace of a TraceRecorder; \"" + arguments.trace + "\" is none");
   AtomicFile file(arguments.to_csv);
@@ -39,7 +39,7 @@ void write_csv(const Arguments& arguments) {
   std::fflush(stdout);
 }
 
-void run(const Arguments& arguments) {
+void run(const ReplayArguments& arguments) {
   if (!arguments.to_csv.empty()) return write_csv(arguments);
   const Trace trace = read_trace(arguments.trace);
   ReplayProgress progress;
@@ -64,7 +64,7 @@ void run(const Arguments& arguments) {
 }  // namespace
 
 void add_replay_command(CommandLine& line) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<ReplayArguments>();
   Command command(line, "replay", "Replay recorded allocations: what would they cost in memory and time?");
   command
       .option(

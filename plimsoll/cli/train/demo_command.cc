@@ -19,7 +19,7 @@
 namespace plimsoll {
 namespace {
 
-struct Arguments {
+struct DemoArguments {
   std::string budget = "24MiB", out = "plimsoll_demo", device, spill;
   int epochs = 10;
   double max_slowdown = 8;
@@ -77,7 +77,7 @@ void bound_device(std::size_t budget) {
   config::set_memory_growth(cpu, true);
 }
 
-void run(const Arguments& arguments) {
+void run(const DemoArguments& arguments) {
   const std::size_t budget = parse_bytes(arguments.budget);
   if (!arguments.json)
     std::printf(
@@ -99,7 +99,7 @@ void run(const Arguments& arguments) {
 }  // namespace
 
 void add_demo_command(CommandLine& line) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<DemoArguments>();
   Command command(line, "demo", "See it work: train a recurrent network inside a budget");
   command.option("--budget", arguments->budget, "Bytes that may be used")
       .check(size_check(64_KiB))

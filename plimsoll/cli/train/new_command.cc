@@ -12,13 +12,13 @@
 namespace plimsoll {
 namespace {
 
-struct Arguments {
+struct NewArguments {
   std::string path;
   PlainModel model;
   bool force = false;
 };
 
-void run(const Arguments& arguments) {
+void run(const NewArguments& arguments) {
   if (!arguments.force && std::filesystem::exists(arguments.path))
     throw InvalidArgument(
         fmt::format("new: {} is there already; name another file, or overwrite it with --force", arguments.path));
@@ -33,7 +33,7 @@ void run(const Arguments& arguments) {
 }  // namespace
 
 void add_new_command(CommandLine& app) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<NewArguments>();
   Command command(app, "new", "Write a model to train (model.json, without weights)");
   command.option("MODEL", arguments->path, "The file to write").required().value("FILE");
   command.option("--inputs", arguments->model.inputs, "Sizes of one example: 4, or 20,3 for 20 steps of 3 numbers")

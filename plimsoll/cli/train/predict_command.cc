@@ -28,7 +28,7 @@
 namespace plimsoll {
 namespace {
 
-struct Arguments {
+struct PredictArguments {
   std::string model, input, budget, device, spill, weights, out, columns_file;
   DataOptions columns;
   std::size_t batch = 32;
@@ -42,7 +42,7 @@ struct Arguments {
 };
 
 // What the model was trained with, beside its weights, unless another file is named.
-TableColumns columns_for(const Arguments& arguments) {
+TableColumns columns_for(const PredictArguments& arguments) {
   if (!arguments.columns_file.empty()) return TableColumns::load(arguments.columns_file);
   for (const std::string& place : {arguments.weights, arguments.model}) {
     const auto file = std::filesystem::path(place).parent_path() / TableColumns::kFile;
@@ -52,7 +52,7 @@ TableColumns columns_for(const Arguments& arguments) {
 }
 
 // Random weights give random answers.
-void require_weights(const Arguments& arguments) {
+void require_weights(const PredictArguments& arguments) {
   if (!arguments.weights.empty() || arguments.initialize || is_keras_file(arguments.model)) return;
   const auto document = parse_json(read_file(arguments.model, std::size_t{1} << 30));
   if (document.contains("weightsManifest")) return;
@@ -77,7 +77,7 @@ void leave_open(std::vector<Tensor>& outputs, const Tensor& rows) {
   }
 }
 
-CsvOptions csv_options(const Arguments& arguments, const ModelEnds& ends, const TableColumns& columns) {
+CsvOptions csv_options(const PredictArguments& arguments, const ModelEnds& ends, const TableColumns& columns) {
   CsvOptions csv{.header = arguments.columns.has_header(), .all_features = true};
   if (columns.is_set()) {
     csv = columns.options_for(arguments.input, arguments.columns.has_header(), false);
@@ -103,7 +103,7 @@ Tensor unscaled(const Tensor& output, const std::vector<CsvScale>& scales) {
 }
 
 // Batch by batch: the table itself is not held.
-Answers predict_table(const Arguments& arguments, const Model& model, const TableColumns& columns) {
+Answers predict_table(const PredictArguments& arguments, const Model& model, const TableColumns& columns) {
   const ModelEnds ends(model);
   if (ends.inputs.size() != 1)
     throw InvalidArgument(fmt::format("{}: the model has {}; a CSV has one table, use an npz", arguments.input,
@@ -137,7 +137,7 @@ Answers predict_table(const Arguments& arguments, const Model& model, const Tabl
   return answers;
 }
 
-void print_json(const Model& model, const std::vector<Tensor>& outputs, const Arguments& arguments,
+void print_json(const Model& model, const std::vector<Tensor>& outputs, const PredictArguments& arguments,
                 const std::vector<std::string>& classes, std::size_t lacking_rows) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   const std::vector<std::string> names = model.output_names();
@@ -155,7 +155,7 @@ void print_json(const Model& model, const std::vector<Tensor>& outputs, const Ar
   std::printf("%s\n", json_text(document).c_str());
 }
 
-void predict(const Arguments& arguments) {
+void predict(const PredictArguments& arguments) {
   if (is_onnx(arguments.model)) {
     if (!arguments.weights.empty() || !arguments.spill.empty() || !arguments.columns_file.empty())
       throw InvalidArgument("predict: an ONNX file takes neither --weights, --columns nor --spill; leave them out");
@@ -204,7 +204,7 @@ void predict(const Arguments& arguments) {
 }  // namespace
 
 void add_predict_command(CommandLine& app) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<PredictArguments>();
   Command command(app, "predict", "Ask a Layers model, whose answers go to standard output as CSV, or an ONNX model");
   command.option("MODEL", arguments->model, "model.json, .keras, .h5 or .onnx").required().value("FILE");
   command.option("--input", arguments->input, "A CSV, npy, npz or JSON file; columns beyond the inputs are ignored")

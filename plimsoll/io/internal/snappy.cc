@@ -6,7 +6,7 @@ namespace plimsoll {
 namespace {
 
 // One element: bytes that follow, or bytes seen before.
-struct Element {
+struct SnappyElement {
   bool literal = false;
   std::size_t length = 0;
   std::size_t distance = 0;
@@ -22,7 +22,7 @@ bool take_bytes(std::string_view& in, std::size_t count, std::size_t& value) {
   return true;
 }
 
-bool take_element(std::string_view& in, Element& element) {
+bool take_element(std::string_view& in, SnappyElement& element) {
   std::size_t tag = 0, low = 0;
   if (!take_bytes(in, 1, tag)) return false;
   const std::size_t high = tag >> 2;
@@ -52,7 +52,7 @@ std::optional<std::string> snappy_uncompress(std::string_view compressed, std::s
   if (!take_varint(compressed, size) || size > max_bytes) return {};
   std::string out;
   while (!compressed.empty()) {
-    Element element;
+    SnappyElement element;
     if (!take_element(compressed, element) || element.length > size - out.size()) return {};
     if (element.literal) {
       if (element.length > compressed.size()) return {};

@@ -13,7 +13,7 @@
 namespace plimsoll::internal {
 namespace {
 
-constexpr const char* kKind = "spill directory";
+constexpr const char* kRefused = "spill directory";
 
 const char* remedy(int error_number) noexcept {
   switch (error_number) {
@@ -38,7 +38,7 @@ const char* remedy(int error_number) noexcept {
   std::string reason = std::generic_category().message(room.error_number);
   reason[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(reason[0])));
   refuse(room,
-         fmt::format("{} \"{}\": cannot {}: {} (errno {}); {} are free there, {} are reserved already; {}", kKind,
+         fmt::format("{} \"{}\": cannot {}: {} (errno {}); {} are free there, {} are reserved already; {}", kRefused,
                      room.directory.native(), verb, reason, room.error_number, format_bytes_exactly(room.free_bytes),
                      format_bytes_exactly(room.reserved), remedy(room.error_number)));
 }
@@ -50,15 +50,15 @@ void refuse_spill(const SpillRoom& room) {
   if (room.error_number == 0)
     refuse(room, fmt::format("{} \"{}\": cannot {}: {} of its limit of {} are reserved already; raise the limit or "
                              "spill less",
-                             kKind, room.directory.native(), verb, format_bytes_exactly(room.reserved),
+                             kRefused, room.directory.native(), verb, format_bytes_exactly(room.reserved),
                              format_bytes_exactly(room.limit)));
   if (is_full(room.error_number)) refuse_full(room, verb);
   if (room.error_number == EOPNOTSUPP || room.error_number == ENOSYS)
     throw Unsupported(
         fmt::format("{} \"{}\": its file system cannot reserve space (errno {}), so a full disk would be "
                     "found too late; name a directory on another one",
-                    kKind, room.directory.native(), room.error_number));
-  throw_system_error(kKind, room.directory.native(), verb, room.error_number);
+                    kRefused, room.directory.native(), room.error_number));
+  throw_system_error(kRefused, room.directory.native(), verb, room.error_number);
 }
 
 void throw_spill_fault(const SpillFault& fault, const SpillRoom& room) {
@@ -69,16 +69,16 @@ void throw_spill_fault(const SpillFault& fault, const SpillRoom& room) {
     case SpillFault::Kind::kSystem: {
       const std::string verb = fmt::format("{} {}", fault.is_store ? "store" : "load", where);
       if (fault.is_store && is_full(fault.error_number)) refuse_full(room, verb);
-      throw_system_error(kKind, room.directory.native(), verb, fault.error_number);
+      throw_system_error(kRefused, room.directory.native(), verb, fault.error_number);
     }
     case SpillFault::Kind::kEnd:
-      throw Corruption(fmt::format("{} \"{}\": cannot load {}: the file ends before; check the disk", kKind,
+      throw Corruption(fmt::format("{} \"{}\": cannot load {}: the file ends before; check the disk", kRefused,
                                    room.directory.native(), where));
     case SpillFault::Kind::kChecksum:
       throw Corruption(
           fmt::format("{} \"{}\": the {} are not those that were stored (checksum {:08x}, was {:08x}); "
                       "check the disk",
-                      kKind, room.directory.native(), where, fault.loaded_crc, fault.stored_crc));
+                      kRefused, room.directory.native(), where, fault.loaded_crc, fault.stored_crc));
   }
   PLIMSOLL_CHECK(fault.kind != SpillFault::Kind::kNone);
   throw Error("spill: unknown fault");

@@ -70,7 +70,7 @@ SpillFault system_fault(bool is_store, int error_number, std::uint64_t offset, s
           .bytes = bytes};
 }
 
-bool lacks_feature(int error_number) noexcept {
+bool lacks_direct_io(int error_number) noexcept {
   return error_number == EINVAL || error_number == EOPNOTSUPP || error_number == ENOSYS;
 }
 
@@ -155,7 +155,7 @@ SpillFault SpillPieces::transfer(std::byte* memory, std::size_t bytes, std::uint
     const std::size_t moved = is_direct() ? round_down(static_cast<std::size_t>(done)) : static_cast<std::size_t>(done);
     if (moved == 0 && ++fruitless > kFruitlessCalls) return system_fault(kStore, EIO, offset, bytes);
     if (!is_direct() && moved > 0 && io_.drop_from_cache(opened_.file, offset, moved) != 0 && kStore &&
-        !lacks_feature(errno))
+        !lacks_direct_io(errno))
       return system_fault(kStore, errno, offset, bytes);  // It could not be written out.
     memory += moved;
     bytes -= moved;

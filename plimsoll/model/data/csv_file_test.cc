@@ -41,7 +41,7 @@ class CsvFileTest : public testing::Test {
   std::filesystem::path folder_;
 };
 
-std::vector<float> all_of(const Dataset& batches, bool targets = false) {
+std::vector<float> all_in(const Dataset& batches, bool targets = false) {
   std::vector<float> result;
   for (const Example& batch : batches) {
     const auto values = (targets ? batch.y() : batch.x()).to_vector<float>();
@@ -84,7 +84,7 @@ TEST_F(CsvFileTest, MeasuresAndScales) {
   EXPECT_EQ(statistics[2].mean, 20);  // Of the values that are there.
   EXPECT_TRUE(statistics[0].ascends && statistics[1].is_whole);
   file.set_scales({{"day", statistics[0].mean, 86400}, {"a", 3, 2}});
-  const auto values = all_of(file.held().batch(3));
+  const auto values = all_in(file.held().batch(3));
   EXPECT_EQ(values[0], -1);  // Dates need more digits than a float has before they are scaled.
   EXPECT_EQ(values[6], 1);
   EXPECT_EQ(values[1], -1);
@@ -101,9 +101,9 @@ TEST_F(CsvFileTest, HeldAndStreamedAreTheSame) {
       const Dataset held = file.held(part), streamed = file.streamed(part);
       ASSERT_EQ(held.size(), file.num_examples(part));
       ASSERT_EQ(streamed.size(), file.num_examples(part));
-      EXPECT_EQ(all_of(held.batch(4)), all_of(streamed.batch(4)));
+      EXPECT_EQ(all_in(held.batch(4)), all_in(streamed.batch(4)));
       if (!options.all_features) {
-        EXPECT_EQ(all_of(held.batch(4), true), all_of(streamed.batch(4), true));
+        EXPECT_EQ(all_in(held.batch(4), true), all_in(streamed.batch(4), true));
       }
     }
   }
@@ -111,17 +111,17 @@ TEST_F(CsvFileTest, HeldAndStreamedAreTheSame) {
   const Dataset batches = windows.streamed().batch(16);
   EXPECT_EQ((*batches.begin()).x().shape(), (Shape{16, 3, 1}));
   EXPECT_EQ((*batches.begin()).y().shape(), (Shape{16, 2}));
-  EXPECT_THAT(all_of(windows.streamed().take(1).batch(1)), testing::ElementsAre(0, 1, 2));
-  EXPECT_THAT(all_of(windows.streamed().take(1).batch(1), true), testing::ElementsAre(30, 40));
+  EXPECT_THAT(all_in(windows.streamed().take(1).batch(1)), testing::ElementsAre(0, 1, 2));
+  EXPECT_THAT(all_in(windows.streamed().take(1).batch(1), true), testing::ElementsAre(30, 40));
 }
 
 TEST_F(CsvFileTest, PartsAreApartAndTheSameEachTime) {
   const CsvFile file(numbers(1000), {});
   const CsvPart train{.to = 0.8, .seed = 4}, test{.from = 0.8, .seed = 4};
-  auto a = all_of(file.streamed(train).batch(10)), b = all_of(file.held(test).batch(10));
+  auto a = all_in(file.streamed(train).batch(10)), b = all_in(file.held(test).batch(10));
   EXPECT_NEAR(static_cast<double>(a.size()), 800, 60);
   EXPECT_EQ(a.size() + b.size(), 1000u);
-  EXPECT_EQ(all_of(file.held(train).batch(7)), a);
+  EXPECT_EQ(all_in(file.held(train).batch(7)), a);
   a.insert(a.end(), b.begin(), b.end());
   EXPECT_EQ(std::set<float>(a.begin(), a.end()).size(), 1000u);
 }
@@ -133,7 +133,7 @@ TEST_F(CsvFileTest, ShufflesAStreamInABoundedPool) {
   std::vector<float> values;
   {
     const BudgetScope scope(budget);
-    values = all_of(shuffled);
+    values = all_in(shuffled);
   }
   EXPECT_GT(budget.peak(), 50u * 8);
   const std::set<float> seen(values.begin(), values.end());
@@ -141,8 +141,8 @@ TEST_F(CsvFileTest, ShufflesAStreamInABoundedPool) {
   EXPECT_EQ(seen.size(), 500u);
   EXPECT_FALSE(std::is_sorted(values.begin(), values.end()));
   for (std::size_t i = 0; i < 400; ++i) EXPECT_LT(values[i], static_cast<float>(i + 51));  // From the pool only.
-  EXPECT_NE(all_of(shuffled), values);  // Another order in the next pass.
-  EXPECT_EQ(all_of(file.streamed().shuffle(50, {.seed = 1}).batch(32)), values);
+  EXPECT_NE(all_in(shuffled), values);  // Another order in the next pass.
+  EXPECT_EQ(all_in(file.streamed().shuffle(50, {.seed = 1}).batch(32)), values);
   const auto few = file.streamed().shuffle(50, {.seed = 1, .max_bytes = 80}).batch(32).node()->held({128, 128});
   EXPECT_EQ(few.resident, 128u);  // Ten rows of each.
 }
@@ -153,8 +153,8 @@ TEST_F(CsvFileTest, WhatIsHeldIsChargedToWhoLoadsIt) {
   Budget small("small", 4000);
   {
     const BudgetScope scope(small);
-    EXPECT_THROW(all_of(held.batch(10)), OutOfMemory);
-    EXPECT_EQ(all_of(file.streamed().batch(10)).size(), 1000u);
+    EXPECT_THROW(all_in(held.batch(10)), OutOfMemory);
+    EXPECT_EQ(all_in(file.streamed().batch(10)).size(), 1000u);
   }
   EXPECT_EQ(small.used(), 0u);
   EXPECT_EQ(held.shuffle(1000).batch(10).node()->held({40, 40}).resident, 8064u);
@@ -164,10 +164,10 @@ TEST_F(CsvFileTest, WhatIsHeldIsChargedToWhoLoadsIt) {
     ++loads;
     return Example{.inputs = {zeros({3, 2})}, .targets = {}};
   });
-  all_of(loaded.batch(2));
-  all_of(loaded.batch(2));
+  all_in(loaded.batch(2));
+  all_in(loaded.batch(2));
   EXPECT_EQ(loads, 1);
-  EXPECT_THROW(all_of(Dataset::from_loader(4, 64, [] { return Example{.inputs = {zeros({3})}}; }).batch(1)),
+  EXPECT_THROW(all_in(Dataset::from_loader(4, 64, [] { return Example{.inputs = {zeros({3})}}; }).batch(1)),
                InvalidArgument);
 }
 

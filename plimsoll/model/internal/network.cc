@@ -16,7 +16,7 @@
 namespace plimsoll {
 namespace {
 
-using NodePointer = std::shared_ptr<const LayerOutput::Node>;
+using CallPointer = std::shared_ptr<const LayerOutput::Node>;
 
 void collect_names(const LayerBase& layer, std::vector<std::string>& names) {
   if (!layer.name().empty()) names.push_back(layer.name());
@@ -40,15 +40,15 @@ Network::Network(std::vector<LayerOutput> inputs, std::vector<LayerOutput> outpu
   }
   // Depth first, without recursion: files may describe chains of any length.
   for (const LayerOutput& output : outputs) {
-    std::vector<std::pair<NodePointer, std::size_t>> path = {{output.node(), 0}};
+    std::vector<std::pair<CallPointer, std::size_t>> path = {{output.node(), 0}};
     while (!path.empty()) {
       auto& [node, next] = path.back();
       if (next < node->inputs.size()) {
-        NodePointer deeper = node->inputs[next++].node();
+        CallPointer deeper = node->inputs[next++].node();
         if (!first_slots_.count(deeper.get())) path.emplace_back(std::move(deeper), 0);
         continue;
       }
-      const NodePointer done = node;
+      const CallPointer done = node;
       path.pop_back();
       if (first_slots_.count(done.get())) continue;
       if (done->inputs.empty())
@@ -87,7 +87,7 @@ void Network::add_layer(const std::shared_ptr<LayerBase>& layer) {
   if (known_.insert(layer.get()).second) layers_.push_back(layer);
 }
 
-void Network::add_call(const NodePointer& node) {
+void Network::add_call(const CallPointer& node) {
   Call call{.layer = node->layer, .first_output = num_slots_, .shapes = node->shapes};
   for (const LayerOutput& input : node->inputs)
     call.inputs.push_back(first_slots_.at(input.node().get()) + input.index());

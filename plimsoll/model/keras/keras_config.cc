@@ -12,15 +12,17 @@
 namespace plimsoll {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
-Json shape_json(const Shape& shape) {
-  Json result = Json::array();
-  for (const std::int64_t size : shape) result.push_back(size == kUnknownSize ? Json(nullptr) : Json(size));
+OrderedJson shape_json(const Shape& shape) {
+  OrderedJson result = OrderedJson::array();
+  for (const std::int64_t size : shape)
+    result.push_back(size == kUnknownSize ? OrderedJson(nullptr) : OrderedJson(size));
   return result;
 }
 
-Json entry(const char* module, const std::string& class_name, Json config, Json registered = nullptr) {
+OrderedJson entry(const char* module, const std::string& class_name, OrderedJson config,
+                  OrderedJson registered = nullptr) {
   return {{"module", module},
           {"class_name", class_name},
           {"config", std::move(config)},
@@ -37,19 +39,19 @@ const char* module_of(const std::string& class_name) {
 }
 
 // Adds the modules to what write_layer() gave for a setting or a layer inside of a layer.
-void add_modules(Json& value) {
+void add_modules(OrderedJson& value) {
   if (value.is_array())
-    for (Json& each : value) add_modules(each);
+    for (OrderedJson& each : value) add_modules(each);
   if (!value.is_object()) return;
   for (auto& [key, inner] : value.items()) add_modules(inner);
   if (!value.contains("class_name") || !value.contains("config") || value.contains("module")) return;
   const std::string class_name = value["class_name"].get<std::string>();
-  Json config = value["config"];
+  OrderedJson config = value["config"];
   config.erase("batch_input_shape");
   value = entry(module_of(class_name), class_name, std::move(config));
 }
 
-Json input_entry(const std::string& name, const Shape& shape, DType dtype) {
+OrderedJson input_entry(const std::string& name, const Shape& shape, DType dtype) {
   return entry("keras.layers", "InputLayer",
                {{"batch_shape", shape_json(shape)}, {"dtype", dtype_name(dtype)}, {"sparse", false}, {"name", name}});
 }
@@ -57,30 +59,30 @@ Json input_entry(const std::string& name, const Shape& shape, DType dtype) {
 // Numbers for layers: one that is a part of several models is written in each of them, with one number.
 using Numbers = std::map<const LayerBase*, std::size_t>;
 
-Json network_json(const Network& network, Numbers& numbers);
+OrderedJson network_json(const Network& network, Numbers& numbers);
 
-Json layer_json_without_number(const LayerBase& layer, Numbers& numbers) {
+OrderedJson layer_json_without_number(const LayerBase& layer, Numbers& numbers) {
   if (const auto* network = dynamic_cast<const Network*>(&layer)) return network_json(*network, numbers);
   if (dynamic_cast<const InputLayer*>(&layer) != nullptr)
     return input_entry(layer.name(), layer.batch_shape(), layer.input_dtype());
-  Json written = write_layer(layer, layer.name());
-  Json& config = written["config"];
+  OrderedJson written = write_layer(layer, layer.name());
+  OrderedJson& config = written["config"];
   for (const char* key : {"batch_input_shape", "dtype", "input_length"}) config.erase(key);
   config["dtype"] = "float32";
   const bool is_known = built_in_layer_reader(layer.class_name()) != nullptr;
   for (auto& [key, value] : config.items()) add_modules(value);
   return entry(is_known ? "keras.layers" : "builtins", layer.class_name(), std::move(config),
-               is_known ? Json(nullptr) : Json(layer.class_name()));
+               is_known ? OrderedJson(nullptr) : OrderedJson(layer.class_name()));
 }
 
-Json layer_json(const LayerBase& layer, Numbers& numbers) {
-  Json written = layer_json_without_number(layer, numbers);
+OrderedJson layer_json(const LayerBase& layer, Numbers& numbers) {
+  OrderedJson written = layer_json_without_number(layer, numbers);
   written["shared_object_id"] = numbers.emplace(&layer, numbers.size() + 1).first->second;
   return written;
 }
 
-Json sequential_json(const Network& network, Numbers& numbers) {
-  Json layers = Json::array();
+OrderedJson sequential_json(const Network& network, Numbers& numbers) {
+  OrderedJson layers = OrderedJson::array();
   const bool has_input = dynamic_cast<const InputLayer*>(network.layers()[0].get()) != nullptr;
   if (!has_input) {
     const LayerBase& first = *network.layers()[0];
@@ -106,33 +108,34 @@ class FunctionalWriter {
     }
   }
 
-  Json write() {
-    Json layers = Json::array();
+  OrderedJson write() {
+    OrderedJson layers = OrderedJson::array();
     for (const LayerBase* layer : keras_layers(network_)) {
-      Json written = layer_json(*layer, numbers_);
+      OrderedJson written = layer_json(*layer, numbers_);
       written["name"] = layer->name();
-      written["inbound_nodes"] = Json::array();
+      written["inbound_nodes"] = OrderedJson::array();
       for (const Network::Call* call : calls_[layer]) written["inbound_nodes"].push_back(call_json(*call));
       layers.push_back(std::move(written));
     }
-    Json config = {{"name", network_.name()}, {"trainable", network_.trainable()}, {"layers", std::move(layers)}};
+    OrderedJson config = {
+        {"name", network_.name()}, {"trainable", network_.trainable()}, {"layers", std::move(layers)}};
     for (const auto& [key, slots] :
          {std::pair("input_layers", network_.input_slots()), std::pair("output_layers", network_.output_slots())}) {
-      config[key] = Json::array();
+      config[key] = OrderedJson::array();
       for (const std::size_t slot : slots) config[key].push_back(place(slot));
     }
     // One output is not in a list, so that Keras gives one tensor and not a list of one.
     for (const char* key : {"input_layers", "output_layers"})
-      if (config[key].size() == 1) config[key] = Json(config[key][0]);
+      if (config[key].size() == 1) config[key] = OrderedJson(config[key][0]);
     return entry("keras.src.models.functional", "Functional", std::move(config), "Functional");
   }
 
  private:
-  Json place(std::size_t slot) const {
+  OrderedJson place(std::size_t slot) const {
     const Network::Call& from = network_.call_of(slot);
     return {from.layer->name(), number_.at(from.first_output), slot - from.first_output};
   }
-  Json tensor(std::size_t slot) const {
+  OrderedJson tensor(std::size_t slot) const {
     const Network::Call& from = network_.call_of(slot);
     return {{"class_name", "__keras_tensor__"},
             {"config",
@@ -141,18 +144,18 @@ class FunctionalWriter {
               {"keras_history", place(slot)}}}};
   }
   // Which inputs are one argument: all of a merging layer, each of attention, states of a recurrent one by name.
-  Json call_json(const Network::Call& call) const {
-    Json all = Json::array(), named = Json::object();
+  OrderedJson call_json(const Network::Call& call) const {
+    OrderedJson all = OrderedJson::array(), named = OrderedJson::object();
     for (const std::size_t slot : call.inputs) all.push_back(tensor(slot));
     const std::string name = call.layer->class_name();
     const bool is_recurrent = name == "LSTM" || name == "GRU" || name == "SimpleRNN" || name == "Bidirectional";
     if (is_recurrent && all.size() > 1) {
-      named["initial_state"] = Json(all.begin() + 1, all.end());
-      return {{"args", Json::array({all[0]})}, {"kwargs", std::move(named)}};
+      named["initial_state"] = OrderedJson(all.begin() + 1, all.end());
+      return {{"args", OrderedJson::array({all[0]})}, {"kwargs", std::move(named)}};
     }
     if (name == "MultiHeadAttention") return {{"args", std::move(all)}, {"kwargs", std::move(named)}};
-    Json arguments = Json::array();
-    arguments.push_back(all.size() == 1 ? Json(all[0]) : std::move(all));
+    OrderedJson arguments = OrderedJson::array();
+    arguments.push_back(all.size() == 1 ? OrderedJson(all[0]) : std::move(all));
     return {{"args", std::move(arguments)}, {"kwargs", std::move(named)}};
   }
 
@@ -162,7 +165,7 @@ class FunctionalWriter {
   std::map<const LayerBase*, std::vector<const Network::Call*>> calls_;
 };
 
-Json network_json(const Network& network, Numbers& numbers) {
+OrderedJson network_json(const Network& network, Numbers& numbers) {
   return network.is_sequential() ? sequential_json(network, numbers) : FunctionalWriter(network, numbers).write();
 }
 

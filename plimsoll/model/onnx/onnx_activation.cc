@@ -126,7 +126,7 @@ void dropout_of(OnnxNode& node) {
                                 node.version() < 10 ? x.held().dtype() : boolean)));
 }
 
-constexpr OnnxOperator kRows[] = {
+constexpr OnnxOperator kActivationRows[] = {
     {"Celu", 12, kNewest, each<celu_of>},
     {"Dropout", 1, 11, dropout_of},
     {"Dropout", 12, kNewest, dropout_of, kOperand1 | kOperand2},
@@ -156,6 +156,6 @@ constexpr OnnxOperator kRows[] = {
 
 }  // namespace
 
-OnnxOperators onnx_activation_operators() { return kRows; }
+OnnxOperators onnx_activation_operators() { return kActivationRows; }
 
 }  // namespace plimsoll

@@ -75,7 +75,7 @@ void hann_window(OnnxNode& node) { window(node, 0.5, 0.5, 0); }
 void hamming_window(OnnxNode& node) { window(node, 25.0 / 46, 1 - 25.0 / 46, 0); }
 void blackman_window(OnnxNode& node) { window(node, 0.42, 0.5, 0.08); }
 
-constexpr OnnxOperator kRows[] = {
+constexpr OnnxOperator kConstantRows[] = {
     {"BlackmanWindow", 17, kNewest, blackman_window, kOperand0},
     {"Constant", 1, kNewest, constant_of},
     {"ConstantOfShape", 9, kNewest, constant_of_shape, kOperand0},
@@ -86,6 +86,6 @@ constexpr OnnxOperator kRows[] = {
 
 }  // namespace
 
-OnnxOperators onnx_constant_operators() { return kRows; }
+OnnxOperators onnx_constant_operators() { return kConstantRows; }
 
 }  // namespace plimsoll

@@ -233,7 +233,7 @@ void concat_from_sequence(OnnxNode& node) {
   node.give(node.integer("new_axis", 0) != 0 ? stack(parts, axis) : concat(parts, axis));
 }
 
-constexpr OnnxOperator kRows[] = {
+constexpr OnnxOperator kControlRows[] = {
     {"ConcatFromSequence", 11, kNewest, concat_from_sequence},
     {"If", 1, kNewest, if_of},
     {"Loop", 1, kNewest, loop, kOperand0 | kOperand1},
@@ -250,6 +250,6 @@ constexpr OnnxOperator kRows[] = {
 
 }  // namespace
 
-OnnxOperators onnx_control_operators() { return kRows; }
+OnnxOperators onnx_control_operators() { return kControlRows; }
 
 }  // namespace plimsoll

@@ -126,7 +126,7 @@ void convolve_transposed(OnnxNode& node) {
   node.give(OnnxValue(std::move(y), channels_last(rank)));
 }
 
-constexpr OnnxOperator kRows[] = {
+constexpr OnnxOperator kConvolutionRows[] = {
     {"Conv", 1, kNewest, convolve},
     {"ConvTranspose", 1, kNewest, convolve_transposed},
 };
@@ -173,6 +173,6 @@ OnnxValue convolve_node(const OnnxNode& node, const OnnxValue& image, const Onnx
   return OnnxValue(bias.is_empty_handle() ? y : y + bias, channels_last(rank));
 }
 
-OnnxOperators onnx_convolution_operators() { return kRows; }
+OnnxOperators onnx_convolution_operators() { return kConvolutionRows; }
 
 }  // namespace plimsoll

@@ -148,7 +148,7 @@ Tensor and_of(const Tensor& a, const Tensor& b) { return logical_and(a, b); }
 Tensor or_of(const Tensor& a, const Tensor& b) { return logical_or(a, b); }
 Tensor xor_of(const Tensor& a, const Tensor& b) { return logical_xor(a, b); }
 
-constexpr OnnxOperator kRows[] = {
+constexpr OnnxOperator kElementwiseRows[] = {
     {"Abs", 1, kNewest, unary<abs>},
     {"Acos", 7, kNewest, unary<acos>},
     {"Acosh", 9, kNewest, unary<acosh>},
@@ -204,6 +204,6 @@ constexpr OnnxOperator kRows[] = {
 
 }  // namespace
 
-OnnxOperators onnx_elementwise_operators() { return kRows; }
+OnnxOperators onnx_elementwise_operators() { return kElementwiseRows; }
 
 }  // namespace plimsoll

@@ -43,11 +43,6 @@ std::int64_t product(const Shape& shape, std::size_t begin, std::size_t end) {
   return result;
 }
 
-Tensor numbers(const std::vector<std::int64_t>& values) {
-  const TraceWith nobody(nullptr);
-  return from_vector(values, {static_cast<std::int64_t>(values.size())});
-}
-
 // Rows that index vectors (the last axis of `indices`) stand for: places among all combinations of the axes from
 // `first` on, as many as a vector has elements.
 Tensor linear_rows(const OnnxNode& node, const Shape& data, const Tensor& indices, std::size_t first) {
@@ -58,9 +53,9 @@ Tensor linear_rows(const OnnxNode& node, const Shape& data, const Tensor& indice
     sizes.push_back(data[first + i]);
     strides.push_back(product(data, first + i + 1, first + depth));
   }
-  const Tensor wide = indices.cast(i64), size = numbers(sizes);
+  const Tensor wide = indices.cast(i64), size = constant_numbers(sizes);
   const Tensor positive = where(wide < 0, wide + size, wide);
-  return sum(positive * numbers(strides), {-1});
+  return sum(positive * constant_numbers(strides), {-1});
 }
 
 void gather_nd(OnnxNode& node) {
@@ -162,11 +157,11 @@ void compress(OnnxNode& node) {
   std::vector<std::int64_t> places;
   for (std::size_t i = 0; i < condition.size(); ++i)
     if (condition[i] != 0) places.push_back(static_cast<std::int64_t>(i));
-  if (!node.find("axis")) return node.give(gather(x.flatten(), numbers(places)));
-  node.give(gather(x, numbers(places), static_cast<std::int64_t>(node.axis("axis", 0, x.rank()))));
+  if (!node.find("axis")) return node.give(gather(x.flatten(), constant_numbers(places)));
+  node.give(gather(x, constant_numbers(places), static_cast<std::int64_t>(node.axis("axis", 0, x.rank()))));
 }
 
-constexpr OnnxOperator kRows[] = {
+constexpr OnnxOperator kIndexRows[] = {
     {"Compress", 9, kNewest, compress, kOperand1},
     {"Gather", 1, kNewest, gather_of},
     {"GatherElements", 11, kNewest, gather_elements},
@@ -182,6 +177,6 @@ constexpr OnnxOperator kRows[] = {
 
 }  // namespace
 
-OnnxOperators onnx_index_operators() { return kRows; }
+OnnxOperators onnx_index_operators() { return kIndexRows; }
 
 }  // namespace plimsoll

@@ -43,13 +43,13 @@ void softmax_cross_entropy_loss(OnnxNode& node) {
   node.give(1, log_probabilities);
 }
 
-constexpr OnnxOperator kRows[] = {
+constexpr OnnxOperator kLossRows[] = {
     {"NegativeLogLikelihoodLoss", 12, kNewest, negative_log_likelihood_loss},
     {"SoftmaxCrossEntropyLoss", 12, kNewest, softmax_cross_entropy_loss},
 };
 
 }  // namespace
 
-OnnxOperators onnx_loss_operators() { return kRows; }
+OnnxOperators onnx_loss_operators() { return kLossRows; }
 
 }  // namespace plimsoll

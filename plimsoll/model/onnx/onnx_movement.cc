@@ -15,11 +15,6 @@
 namespace plimsoll {
 namespace {
 
-Tensor numbers(const std::vector<std::int64_t>& values) {
-  const TraceWith nobody(nullptr);
-  return from_vector(values, {static_cast<std::int64_t>(values.size())});
-}
-
 void concat_of(OnnxNode& node) {
   const AxisOrder order = node.value(0).order();
   const std::size_t rank = node.rank(0), axis = node.axis("axis", node.version() < 4 ? 1 : 0, rank);
@@ -135,7 +130,8 @@ void pad_by(OnnxNode& node, const std::vector<std::int64_t>& pads, const std::ve
   for (std::size_t axis = 0; axis < x.rank(); ++axis) {
     const auto [before, after] = paddings[axis];
     if (before == 0 && after == 0) continue;
-    x = gather(x, numbers(source_of(node, mode, x.shape()[axis], before, after)), static_cast<std::int64_t>(axis));
+    x = gather(x, constant_numbers(source_of(node, mode, x.shape()[axis], before, after)),
+               static_cast<std::int64_t>(axis));
   }
   node.give(x);
 }
@@ -211,7 +207,7 @@ void reverse_sequence(OnnxNode& node) {
   node.give(take_along_axis(x, broadcast_to(from, x.shape()), static_cast<std::int64_t>(time)));
 }
 
-constexpr OnnxOperator kRows[] = {
+constexpr OnnxOperator kMovementRows[] = {
     {"Concat", 1, kNewest, concat_of},
     {"CumSum", 11, kNewest, cumsum_of, kOperand1},
     {"DepthToSpace", 1, kNewest, depth_to_space},
@@ -230,6 +226,6 @@ constexpr OnnxOperator kRows[] = {
 
 }  // namespace
 
-OnnxOperators onnx_movement_operators() { return kRows; }
+OnnxOperators onnx_movement_operators() { return kMovementRows; }
 
 }  // namespace plimsoll

@@ -4,6 +4,7 @@
 
 #include "plimsoll/base/error.h"
 #include "plimsoll/model/onnx/onnx_graph.h"
+#include "plimsoll/tensor/make_tensor.h"
 #include "plimsoll/tensor/tracer.h"
 
 namespace plimsoll {
@@ -157,6 +158,11 @@ void OnnxNode::give(std::size_t output, OnnxValue result) {
 
 std::vector<OnnxValue> OnnxNode::run(const onnx::GraphProto& graph, std::vector<OnnxValue> inputs) const {
   return frame_.run_inside(graph, std::move(inputs));
+}
+
+Tensor constant_numbers(const std::vector<std::int64_t>& values) {
+  const TraceWith nobody(nullptr);
+  return from_vector(values, {static_cast<std::int64_t>(values.size())});
 }
 
 }  // namespace plimsoll

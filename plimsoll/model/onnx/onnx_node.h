@@ -81,4 +81,7 @@ class OnnxNode {
   OnnxFrame& frame_;
 };
 
+// A list of integers that is known while the graph is built: no trace sees it.
+Tensor constant_numbers(const std::vector<std::int64_t>& values);
+
 }  // namespace plimsoll

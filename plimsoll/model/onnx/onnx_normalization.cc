@@ -102,7 +102,7 @@ void local_response(OnnxNode& node) {
   node.give(x / power(total * alpha + node.real("bias", 1), node.real("beta", 0.75)));
 }
 
-constexpr OnnxOperator kRows[] = {
+constexpr OnnxOperator kNormalizationRows[] = {
     {"BatchNormalization", 1, kNewest, batch_norm_of},
     {"InstanceNormalization", 1, kNewest, instance_norm},
     {"LRN", 1, kNewest, local_response},
@@ -113,6 +113,6 @@ constexpr OnnxOperator kRows[] = {
 
 }  // namespace
 
-OnnxOperators onnx_normalization_operators() { return kRows; }
+OnnxOperators onnx_normalization_operators() { return kNormalizationRows; }
 
 }  // namespace plimsoll

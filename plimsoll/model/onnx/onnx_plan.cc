@@ -8,19 +8,19 @@
 namespace plimsoll {
 namespace {
 
-// While it lives, tensors belong to no tidy scope.
-class OutsideScopes {
+// While it lives, tensors belong to no tidy scope and are activations.
+class PlanContext {
  public:
-  OutsideScopes() : before_(ThreadContext::current()) {
+  PlanContext() : before_(ThreadContext::current()) {
     ThreadContext::current().scope = nullptr;
     ThreadContext::current().category = Category::kActivations;
   }
-  ~OutsideScopes() {
+  ~PlanContext() {
     ThreadContext::current().scope = before_.scope;
     ThreadContext::current().category = before_.category;
   }
-  OutsideScopes(const OutsideScopes&) = delete;
-  OutsideScopes& operator=(const OutsideScopes&) = delete;
+  PlanContext(const PlanContext&) = delete;
+  PlanContext& operator=(const PlanContext&) = delete;
 
  private:
   const ThreadContext before_;
@@ -33,7 +33,7 @@ OnnxPlan::OnnxPlan(const OnnxLayer& layer, const std::vector<TensorSpec>& inputs
   Rewritten rewritten;
   const std::shared_ptr<GraphState> graph = GraphState::make(GraphState::Role::kTrace);
   {
-    const OutsideScopes outside;
+    const PlanContext outside;
     const TraceWith tracing(graph.get());
     std::vector<Tensor> given;
     std::vector<ValueId> feeds, fetches;

@@ -243,7 +243,7 @@ void max_unpool(OnnxNode& node) {
   node.give(y);
 }
 
-constexpr OnnxOperator kRows[] = {
+constexpr OnnxOperator kPoolingRows[] = {
     {"AveragePool", 1, kNewest, average_pool},
     {"GlobalAveragePool", 1, kNewest, global_pool<false>},
     {"GlobalLpPool", 1, kNewest, global_lp_pool},
@@ -255,6 +255,6 @@ constexpr OnnxOperator kRows[] = {
 
 }  // namespace
 
-OnnxOperators onnx_pooling_operators() { return kRows; }
+OnnxOperators onnx_pooling_operators() { return kPoolingRows; }
 
 }  // namespace plimsoll

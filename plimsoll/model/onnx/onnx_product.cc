@@ -141,7 +141,7 @@ void einsum_of(OnnxNode& node) {
   node.give(einsum(text + "->" + equation.output, operands));
 }
 
-constexpr OnnxOperator kRows[] = {
+constexpr OnnxOperator kProductRows[] = {
     {"Einsum", 12, kNewest, einsum_of},
     {"Gemm", 1, kNewest, gemm},
     {"MatMul", 1, kNewest, matmul_of},
@@ -149,6 +149,6 @@ constexpr OnnxOperator kRows[] = {
 
 }  // namespace
 
-OnnxOperators onnx_product_operators() { return kRows; }
+OnnxOperators onnx_product_operators() { return kProductRows; }
 
 }  // namespace plimsoll

@@ -124,7 +124,7 @@ void convolve_quantized(OnnxNode& node) {
   node.give(OnnxValue(saturated(scaled, node.in(7).reshape(Shape::scalar()), node.dtype(7)), y.order()));
 }
 
-constexpr OnnxOperator kRows[] = {
+constexpr OnnxOperator kQuantizedRows[] = {
     {"ConvInteger", 10, kNewest, convolve_integer},
     {"DequantizeLinear", 10, kNewest, dequantize},
     {"DynamicQuantizeLinear", 11, kNewest, quantize_dynamically},
@@ -136,6 +136,6 @@ constexpr OnnxOperator kRows[] = {
 
 }  // namespace
 
-OnnxOperators onnx_quantized_operators() { return kRows; }
+OnnxOperators onnx_quantized_operators() { return kQuantizedRows; }
 
 }  // namespace plimsoll

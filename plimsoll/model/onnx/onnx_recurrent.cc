@@ -248,7 +248,7 @@ void recurrent(OnnxNode& node) {
   if (kGates == 4 && node.wants(2)) node.give(2, stack(last_c, batch_first ? 1 : 0));
 }
 
-constexpr OnnxOperator kRows[] = {
+constexpr OnnxOperator kRecurrentRows[] = {
     {"GRU", 1, kNewest, recurrent<3, 2, gru_cell>},
     {"LSTM", 1, kNewest, recurrent<4, 3, lstm_cell>},
     {"RNN", 1, kNewest, recurrent<1, 1, rnn_cell>},
@@ -256,6 +256,6 @@ constexpr OnnxOperator kRows[] = {
 
 }  // namespace
 
-OnnxOperators onnx_recurrent_operators() { return kRows; }
+OnnxOperators onnx_recurrent_operators() { return kRecurrentRows; }
 
 }  // namespace plimsoll

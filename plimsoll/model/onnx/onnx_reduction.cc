@@ -58,7 +58,7 @@ void find_extreme(OnnxNode& node) {
 }
 
 // From the version given on, the axes are operand 1; earlier they are an attribute.
-constexpr OnnxOperator kRows[] = {
+constexpr OnnxOperator kReductionRows[] = {
     {"ArgMax", 1, kNewest, find_extreme<true>},
     {"ArgMin", 1, kNewest, find_extreme<false>},
     {"ReduceL1", 1, kNewest, reduce<l1_of>, kOperand1},
@@ -75,6 +75,6 @@ constexpr OnnxOperator kRows[] = {
 
 }  // namespace
 
-OnnxOperators onnx_reduction_operators() { return kRows; }
+OnnxOperators onnx_reduction_operators() { return kReductionRows; }
 
 }  // namespace plimsoll

@@ -216,7 +216,7 @@ void resize(OnnxNode& node) {
   resize_by(node, manner, axes);
 }
 
-constexpr OnnxOperator kRows[] = {
+constexpr OnnxOperator kResizeRows[] = {
     {"Resize", 10, 10, resize_early, kOperand1},
     {"Resize", 11, kNewest, resize, kOperand1 | kOperand2 | kOperand3},
     {"Upsample", 7, 8, resize_early},
@@ -225,6 +225,6 @@ constexpr OnnxOperator kRows[] = {
 
 }  // namespace
 
-OnnxOperators onnx_resize_operators() { return kRows; }
+OnnxOperators onnx_resize_operators() { return kResizeRows; }
 
 }  // namespace plimsoll

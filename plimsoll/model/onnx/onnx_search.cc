@@ -16,7 +16,7 @@ namespace {
 
 using Integers = std::vector<std::int64_t>;
 
-Tensor numbers(const Integers& values) { return from_vector(values, {static_cast<std::int64_t>(values.size())}); }
+Tensor index_numbers(const Integers& values) { return from_vector(values, {static_cast<std::int64_t>(values.size())}); }
 
 // Rows of [count, width] that differ: the place of each one's first, how often it occurs, and which each row is.
 struct Different {
@@ -80,10 +80,10 @@ void unique(OnnxNode& node) {
     else
       return find_different<T>(rows.data<T>(), count, width, sorted);
   });
-  node.give(0, gather(x, numbers(found.first), static_cast<std::int64_t>(axis)));
-  node.give(1, numbers(found.first));
-  node.give(2, numbers(found.which));
-  node.give(3, numbers(found.count));
+  node.give(0, gather(x, index_numbers(found.first), static_cast<std::int64_t>(axis)));
+  node.give(1, index_numbers(found.first));
+  node.give(2, index_numbers(found.which));
+  node.give(3, index_numbers(found.count));
 }
 
 using Box = std::array<double, 4>;  // Low and high ends.
@@ -139,13 +139,13 @@ void non_max_suppression(OnnxNode& node) {
   node.give(from_vector(chosen, {static_cast<std::int64_t>(chosen.size() / 3), 3}));
 }
 
-constexpr OnnxOperator kRows[] = {
+constexpr OnnxOperator kSearchRows[] = {
     {"NonMaxSuppression", 10, kNewest, non_max_suppression},
     {"Unique", 11, kNewest, unique},
 };
 
 }  // namespace
 
-OnnxOperators onnx_search_operators() { return kRows; }
+OnnxOperators onnx_search_operators() { return kSearchRows; }
 
 }  // namespace plimsoll

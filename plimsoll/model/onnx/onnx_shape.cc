@@ -108,7 +108,7 @@ void transpose_of(OnnxNode& node) {
   node.give(OnnxValue(x.held(), order));
 }
 
-constexpr OnnxOperator kRows[] = {
+constexpr OnnxOperator kShapeRows[] = {
     {"Expand", 8, kNewest, expand, kOperand1},       {"Flatten", 1, kNewest, flatten},
     {"Reshape", 1, 4, reshape_by_attribute},         {"Reshape", 5, kNewest, reshape_by_operand, kOperand1},
     {"Shape", 1, kNewest, shape_of, 0, kGivesShape}, {"Size", 1, kNewest, size_of_tensor, 0, kGivesShape},
@@ -118,6 +118,6 @@ constexpr OnnxOperator kRows[] = {
 
 }  // namespace
 
-OnnxOperators onnx_shape_operators() { return kRows; }
+OnnxOperators onnx_shape_operators() { return kShapeRows; }
 
 }  // namespace plimsoll

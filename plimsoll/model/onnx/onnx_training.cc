@@ -57,7 +57,7 @@ void adam(OnnxNode& node) {
   }
 }
 
-constexpr OnnxOperator kRows[] = {
+constexpr OnnxOperator kTrainingRows[] = {
     {"Adagrad", 1, kNewest, adagrad, 0, 0, kDomain},
     {"Adam", 1, kNewest, adam, kOperand1, 0, kDomain},
     {"Momentum", 1, kNewest, momentum, kOperand1, 0, kDomain},
@@ -65,6 +65,6 @@ constexpr OnnxOperator kRows[] = {
 
 }  // namespace
 
-OnnxOperators onnx_training_operators() { return kRows; }
+OnnxOperators onnx_training_operators() { return kTrainingRows; }
 
 }  // namespace plimsoll

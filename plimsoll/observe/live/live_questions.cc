@@ -128,7 +128,7 @@ std::string answer_trim() {
 }
 
 template <class T>
-std::optional<T> number_in(std::string_view text) {
+std::optional<T> number_asked(std::string_view text) {
   T value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
@@ -194,7 +194,7 @@ struct LiveQuestions::State {
       return json_text(Json{{"recording", path.empty() ? Json(nullptr) : Json(path)}});
     }
     if (word == "holders") {
-      const auto most = rest.empty() ? std::optional<std::size_t>(10) : number_in<std::size_t>(rest);
+      const auto most = rest.empty() ? std::optional<std::size_t>(10) : number_asked<std::size_t>(rest);
       if (most) return answer_holders(*most);
     }
     if (word == "follow" && !rest.empty()) {
@@ -204,7 +204,7 @@ struct LiveQuestions::State {
     }
     const std::size_t last = rest.rfind(' ');
     if (word == "record" && last != std::string::npos) {
-      const auto seconds = number_in<double>(std::string_view(rest).substr(last + 1));
+      const auto seconds = number_asked<double>(std::string_view(rest).substr(last + 1));
       if (seconds && *seconds >= 0 && *seconds <= kMostSeconds) {
         begin_recording(rest.substr(0, last));
         ends = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(*seconds));

@@ -4,6 +4,8 @@
 #include <limits>
 #include <numeric>
 
+#include "plimsoll/base/rounding.h"
+
 namespace plimsoll::internal {
 namespace {
 
@@ -29,8 +31,6 @@ void add_forbidden(const Instance& instance, const Item& item, const Item& other
   }
 }
 
-Units align(Units offset, Units alignment) { return (offset + alignment - 1) / alignment * alignment; }
-
 Units find_hole(std::vector<Forbidden>& forbidden, Units alignment, Fit fit) {
   std::sort(forbidden.begin(), forbidden.end(), [](const Forbidden& a, const Forbidden& b) { return a.low < b.low; });
   Units candidate = 0, best = -1, best_slack = std::numeric_limits<Units>::max();
@@ -39,7 +39,7 @@ Units find_hole(std::vector<Forbidden>& forbidden, Units alignment, Fit fit) {
       if (fit == Fit::kFirst) return candidate;
       if (f.low - candidate < best_slack) best = candidate, best_slack = f.low - candidate;
     }
-    if (f.high > candidate) candidate = align(f.high, alignment);
+    if (f.high > candidate) candidate = round_up(f.high, alignment);
   }
   return best >= 0 ? best : candidate;
 }
