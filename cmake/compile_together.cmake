@@ -1,21 +1,24 @@
-# compile_together(TARGET): its sources are compiled by the dozen, so that what they include is read and instantiated once.
-# A source with a hidden name that one before it defines too is compiled by itself; when the compiler complains of a
-# redefinition or an ambiguity between two sources, run cmake again, or choose a better name. PLIMSOLL_UNITY=OFF, as in
-# make clang, compiles every source by itself.
-function(compile_together target)
+# compile_together(OUT TARGET SOURCE...): what to compile instead of the sources: files that include a dozen of them each, so
+# that what they include is read and instantiated once. A source with a hidden name that one before it defines too, or that
+# reads test data, stays by itself; when the compiler complains of a redefinition or an ambiguity between two sources, run
+# cmake again, or choose a better name. PLIMSOLL_UNITY=OFF, as in make clang, compiles every source by itself.
+function(compile_together out target)
   if(NOT PLIMSOLL_UNITY)
+    set(${out} ${ARGN} PARENT_SCOPE)
     return()
   endif()
-  get_target_property(sources ${target} SOURCES)
-  list(FILTER sources INCLUDE REGEX "\\.cc$")
-  foreach(source ${sources})
-    file(STRINGS ${source} lines REGEX "^[A-Za-z]")
+  set(compiled)
+  set(together)
+  foreach(source ${ARGN})
+    file(STRINGS ${source} lines REGEX "^[A-Za-z]|TEST_DATA|SHARED_DATA")
     set(keys)
     set(alone OFF)
     foreach(line ${lines})
       set(key)
       set(text)
-      if(line MATCHES "^using ([A-Za-z0-9_]+) =")  # The same again does no harm.
+      if(line MATCHES "TEST_DATA|SHARED_DATA")
+        set(alone ON)
+      elseif(line MATCHES "^using ([A-Za-z0-9_]+) =")  # The same again does no harm.
         set(key ${CMAKE_MATCH_1})
         set(text "${line}")
       elseif(line MATCHES "^(struct|class|enum class) ([A-Za-z0-9_]+)( |$)")
@@ -34,14 +37,28 @@ function(compile_together target)
       endif()
     endforeach()
     if(alone)
-      set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+      list(APPEND compiled ${source})
     else()
+      list(APPEND together ${source})
       foreach(key ${keys})
         set(seen_${key} "${text_${key}}")
       endforeach()
     endif()
   endforeach()
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
-  # Sources are included, as if their hidden types came from a header.
-  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+  set(number 0)
+  while(together)
+    set(text)
+    foreach(place RANGE 1 12)
+      list(POP_FRONT together source)
+      if(source)
+        file(RELATIVE_PATH source ${PROJECT_SOURCE_DIR} ${source})
+        string(APPEND text "#include \"${source}\"\n")
+      endif()
+    endforeach()
+    set(file ${CMAKE_BINARY_DIR}/together/${target}_${number}.cc)
+    file(CONFIGURE OUTPUT ${file} CONTENT "${text}" @ONLY)  # Written only when it changes.
+    list(APPEND compiled ${file})
+    math(EXPR number "${number} + 1")
+  endwhile()
+  set(${out} ${compiled} PARENT_SCOPE)
 endfunction()

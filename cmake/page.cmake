@@ -11,4 +11,3 @@ add_custom_command(
           -DOUT=${CMAKE_CURRENT_BINARY_DIR}/page -P ${PROJECT_SOURCE_DIR}/cmake/make_page.cmake
   DEPENDS ${page_inputs} ${PROJECT_SOURCE_DIR}/cmake/make_page.cmake
   COMMENT "Bundling the page of reports" VERBATIM)
-set_source_files_properties(${page_source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)  # A test puts another in its place.
