@@ -17,8 +17,10 @@
 #include "plimsoll/tensor/holder.h"
 
 namespace plimsoll {
-
 class PlacementScope;
+}  // namespace plimsoll
+
+namespace plimsoll::internal {
 
 class GraphState final : public GraphVariables, public Holder {
  public:
@@ -193,4 +195,4 @@ class GraphState final : public GraphVariables, public Holder {
   bool has_effects_ = false;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

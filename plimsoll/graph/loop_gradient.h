@@ -9,7 +9,7 @@
 
 #include "plimsoll/graph/body.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct LoopOperands {
   std::vector<Tensor> initial;   // The state.
@@ -22,4 +22,4 @@ struct LoopOperands {
 std::vector<Tensor> loop_gradients(const std::shared_ptr<Body>& condition, const std::shared_ptr<Body>& body,
                                    const LoopOperands& operands);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

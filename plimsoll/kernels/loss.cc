@@ -9,7 +9,7 @@
 #include "plimsoll/kernels/internal/loss_loops.h"
 #include "plimsoll/kernels/internal/reduce_loops.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::int64_t kGrain = 8192;  // Elements per chunk.
@@ -214,4 +214,4 @@ void huber(const ConstTensorView& predictions, const ConstTensorView& targets, d
   element_loss(kHuber, predictions, targets, delta, out);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -6,7 +6,7 @@
 #include "plimsoll/base/thread_pool.h"
 #include "plimsoll/kernels/reduce.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::int64_t kGrain = 16384;  // Elements per chunk.
@@ -80,4 +80,4 @@ void unpad_rows(const ConstTensorView& padded, const ConstTensorView& splits, co
   });
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -82,7 +82,7 @@ std::size_t BatchNormTrain::workspace_bytes(const Specs& in, const SpecList&) co
 }
 
 void BatchNormTrain::run(const OpRun& run) const noexcept {
-  plimsoll::batch_norm_training(run.in[0], parameters_of(run, inputs_), run.out[0],
+  internal::batch_norm_training(run.in[0], parameters_of(run, inputs_), run.out[0],
                                 {run.out[1], run.out[2], run.out[3]}, {epsilon_, relu_}, run.scratch);
 }
 
@@ -115,7 +115,7 @@ std::size_t BatchNormInfer::workspace_bytes(const Specs& in, const SpecList&) co
 }
 
 void BatchNormInfer::run(const OpRun& run) const noexcept {
-  plimsoll::batch_norm_inference(run.in[0], run.in[1], run.in[2], parameters_of(run, inputs_), run.out[0],
+  internal::batch_norm_inference(run.in[0], run.in[1], run.in[2], parameters_of(run, inputs_), run.out[0],
                                  {epsilon_, relu_}, run.scratch);
 }
 

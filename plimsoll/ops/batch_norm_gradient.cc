@@ -5,7 +5,7 @@
 #include "plimsoll/ops/internal/batch_norm_ops.h"
 #include "plimsoll/ops/internal/elementwise_ops.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 NormGrid grid_of(const Shape& x) {
@@ -130,4 +130,4 @@ void BatchNormInfer::gradient(GradientContext& c) const {
   if (c.wants(2)) c.give(2, product * scale * rstd * rstd * -0.5);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

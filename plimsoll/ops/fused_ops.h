@@ -15,7 +15,7 @@
 #include "plimsoll/ops/dense.h"
 #include "plimsoll/tensor/op.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // `convolution` is of conv1d, conv2d or depthwise_conv2d, without bias and activation; else nullptr.
 PLIMSOLL_API std::unique_ptr<Op> convolution_with_bias(const Op& convolution, Activation activation);
@@ -28,4 +28,4 @@ PLIMSOLL_API std::unique_ptr<Op> convolution_with_norm(const Op& convolution, co
 // Requires a scale that is not 0.
 PLIMSOLL_API std::unique_ptr<Op> attention_of(double scale, bool has_mask);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

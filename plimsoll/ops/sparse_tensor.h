@@ -23,6 +23,9 @@
 #include "plimsoll/tensor/tensor.h"
 
 namespace plimsoll {
+namespace internal {
+class SparseParts;
+}  // namespace internal
 
 enum class SparseFormat : unsigned char { coo, csr };
 enum class Duplicates : unsigned char { refuse, sum };  // What to do with entries at one place.
@@ -80,7 +83,7 @@ class PLIMSOLL_API SparseTensor {
   }
 
  private:
-  friend class SparseParts;
+  friend class internal::SparseParts;
   SparseTensor() = default;
 
   Tensor first_;    // Indices, or row splits.

@@ -23,11 +23,15 @@
 #include "plimsoll/memory/label.h"
 
 namespace plimsoll {
+namespace internal {
+class Device;
+class TensorMaker;
+class TensorThread;
+class LedgerWalk;
+}  // namespace internal
 
 struct Chunk;
-class Device;
 class Storage;
-class TensorThread;
 struct SymbolicValue;
 namespace evict {
 struct Value;
@@ -144,9 +148,9 @@ class PLIMSOLL_API Storage {
  private:
   friend class StorageRef;
   friend struct TensorRecord;
-  friend class TensorMaker;
-  friend class TensorThread;
-  friend class LedgerWalk;
+  friend class internal::TensorMaker;
+  friend class internal::TensorThread;
+  friend class internal::LedgerWalk;
   friend class evict::StorageAccess;
   friend Storage*& next_of(Storage& storage) noexcept;
   struct External;

@@ -4,7 +4,7 @@
 
 #include "plimsoll/model/data/row_source.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 using NodePointer = std::shared_ptr<const DatasetNode>;
@@ -330,4 +330,4 @@ NodePointer make_window(NodePointer from, std::size_t count, const StreamWindowO
   return std::make_shared<WindowNode>(std::move(from), count, options);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

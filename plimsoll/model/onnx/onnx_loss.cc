@@ -6,7 +6,7 @@
 #include "plimsoll/ops/reduce.h"
 #include "plimsoll/ops/softmax.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 // log_probabilities [batch, classes, places ...], labels [batch, places ...]; by weights of the classes.
@@ -52,4 +52,4 @@ constexpr OnnxOperator kRows[] = {
 
 OnnxOperators onnx_loss_operators() { return kRows; }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

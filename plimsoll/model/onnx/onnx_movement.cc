@@ -12,7 +12,7 @@
 #include "plimsoll/ops/order.h"
 #include "plimsoll/tensor/tracer.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 Tensor numbers(const std::vector<std::int64_t>& values) {
@@ -232,4 +232,4 @@ constexpr OnnxOperator kRows[] = {
 
 OnnxOperators onnx_movement_operators() { return kRows; }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -6,7 +6,7 @@
 #include "plimsoll/model/onnx/onnx_graph.h"
 #include "plimsoll/tensor/tracer.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 OnnxNode::OnnxNode(const onnx::NodeProto& proto, std::int64_t version, OnnxFrame& frame)
     : proto_(proto), version_(version), frame_(frame) {}
@@ -159,4 +159,4 @@ std::vector<OnnxValue> OnnxNode::run(const onnx::GraphProto& graph, std::vector<
   return frame_.run_inside(graph, std::move(inputs));
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

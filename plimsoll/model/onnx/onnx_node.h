@@ -16,7 +16,7 @@
 #include "plimsoll/model/onnx/onnx_proto.h"
 #include "plimsoll/model/onnx/onnx_value.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class OnnxFrame;
 
@@ -81,4 +81,4 @@ class OnnxNode {
   OnnxFrame& frame_;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -11,7 +11,7 @@
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/movement.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 using Integers = std::vector<std::int64_t>;
@@ -148,4 +148,4 @@ constexpr OnnxOperator kRows[] = {
 
 OnnxOperators onnx_search_operators() { return kRows; }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

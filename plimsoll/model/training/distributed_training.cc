@@ -18,7 +18,7 @@
 #include "plimsoll/model/training/step_result_numbers.h"
 #include "plimsoll/tensor/make_tensor.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 using distributed::FlatSpace;
@@ -432,4 +432,4 @@ void DistributedTraining::update(const SliceTree& tree) {
   trace_phase("between steps");
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -28,8 +28,11 @@
 #include "plimsoll/ops/optimizer.h"
 
 namespace plimsoll {
-
 class LayerBase;
+}  // namespace plimsoll
+
+namespace plimsoll::internal {
+
 class Network;
 class StepBudget;
 class StepPlan;
@@ -103,4 +106,4 @@ class DistributedTraining {
   std::vector<StepResult> results_;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -5,7 +5,7 @@
 #include "plimsoll/ops/internal/layer_norm_operands.h"
 #include "plimsoll/ops/internal/layer_norm_second_order.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 inline BatchNormParameters parameters_of(const OpRun& run, const NormInputs& inputs) noexcept {
   return {inputs.has_gamma ? &run.in[inputs.gamma()] : nullptr, inputs.has_beta ? &run.in[inputs.beta()] : nullptr};
@@ -93,4 +93,4 @@ class BatchNormInfer final : public OpOf<BatchNormInfer> {
   bool relu_;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace plimsoll::plan_internal {
+namespace plimsoll::internal {
 
 Rows::Rows(const std::vector<std::vector<int>>& rows) {
   begins_.reserve(rows.size() + 1);
@@ -138,4 +138,4 @@ void StepFacts::look_through_the_dead() {
   far_children = Rows(down);
 }
 
-}  // namespace plimsoll::plan_internal
+}  // namespace plimsoll::internal

@@ -13,7 +13,7 @@
 
 #include "plimsoll/plan/recompute.h"
 
-namespace plimsoll::plan_internal {
+namespace plimsoll::internal {
 
 // Lists of numbers, one per row, in one array.
 class Rows {
@@ -69,4 +69,4 @@ struct StepFacts {
 
 std::uint64_t bound_of(const StepFacts& facts, std::size_t limit);  // recompute_bound() of the program.
 
-}  // namespace plimsoll::plan_internal
+}  // namespace plimsoll::internal
