@@ -1,4 +1,4 @@
-// The gradient of a loop: backwards through its iterations, the states of which are computed anew.
+// The gradient of a loop: backwards through its iterations, whose states are recomputed.
 //
 // Some states are kept on the way (32 of them, wherever they help most), so that time grows with the number of
 // iterations and not with its square, and memory does not depend on it.

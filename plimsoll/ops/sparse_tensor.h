@@ -51,7 +51,7 @@ class PLIMSOLL_API SparseTensor {
   SparseFormat format() const noexcept { return columns_.is_empty_handle() ? SparseFormat::coo : SparseFormat::csr; }
 
   const Tensor& values() const noexcept { return values_; }
-  // Those of the other format are made anew; row splits and columns exist for matrices.
+  // Those of the other format are computed; row splits and columns exist for matrices.
   Tensor indices() const;
   Tensor row_splits() const;
   Tensor columns() const;

@@ -142,7 +142,7 @@ class PLIMSOLL_API Storage {
   void unpin() noexcept { pins_.fetch_sub(1, std::memory_order_relaxed); }
   bool is_pinned() const noexcept { return pins_.load(std::memory_order_acquire) != 0; }
 
-  // Says anew what the bytes are for, in the ledger.
+  // Changes what the ledger says the bytes are for.
   void relabel(Category category, const char* name) noexcept;
 
  private:

@@ -14,7 +14,7 @@ std::vector<std::size_t> parts_of(std::vector<std::size_t> bytes, std::size_t co
   return bytes;
 }
 
-// What stands between another node and a pass, and passes on what it is asked.
+// A transform of another node, to which it forwards what it is asked.
 class BetweenNode : public DatasetNode {
  public:
   explicit BetweenNode(NodePointer from) : from_(std::move(from)) {}

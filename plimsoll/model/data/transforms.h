@@ -1,4 +1,4 @@
-// What stands between another node and a pass: batches, repeats, maps, parts, windows.
+// Transforms of datasets: batches, repeats, maps, parts, windows.
 //
 // Each passes on what it is asked (what is held, how large batches are) to the node that it stands over.
 #pragma once
