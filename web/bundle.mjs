@@ -44,6 +44,6 @@ constexpr unsigned char kDeflated[] = {
 ${rows.join(',\n')}};
 }  // namespace
 
-plimsoll::PageTemplate plimsoll::page_template() noexcept { return {kDeflated, ${Buffer.byteLength(page)}}; }
+plimsoll::internal::PageTemplate plimsoll::internal::page_template() noexcept { return {kDeflated, ${Buffer.byteLength(page)}}; }
 `);
 writeFileSync(path.join(out, 'made'), '');

@@ -11,7 +11,7 @@
 #include "plimsoll/tensor/on_device_of.h"
 #include "plimsoll/tensor/tracer.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 // What the walk knows of each slot.
@@ -188,4 +188,4 @@ std::vector<Tensor> run_backward(TapeRecord& record, std::span<const BackwardSee
   return gradients;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

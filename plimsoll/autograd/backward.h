@@ -6,7 +6,7 @@
 
 #include "plimsoll/autograd/tape_record.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // A result and the gradient that comes to it; an empty handle: ones.
 struct BackwardSeed {
@@ -20,4 +20,4 @@ std::vector<Tensor> run_backward(TapeRecord& record, std::span<const BackwardSee
 // `keep`, what a node saved is let go as soon as its gradient is done.
 std::vector<Tensor> run_backward(TapeRecord& record, const Tensor& target, std::span<const Tensor> sources, bool keep);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

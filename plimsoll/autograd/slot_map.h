@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class SlotMap {
  public:
@@ -60,4 +60,4 @@ class SlotMap {
   std::uint32_t size_ = 0;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -33,12 +33,14 @@
 #include "plimsoll/tensor/tensor.h"
 
 namespace plimsoll {
+namespace internal {
+class TapeRecord;
+}  // namespace internal
 
 struct TapeOptions {
   bool persistent = false;  // gradient() may be called more than once.
 };
 
-class TapeRecord;
 struct ThreadContext;
 
 class PLIMSOLL_API GradientTape final : public Interceptor, public Holder {

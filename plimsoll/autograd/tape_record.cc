@@ -7,7 +7,7 @@
 #include "plimsoll/memory/thread_memory.h"
 #include "plimsoll/tensor/thread_context.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::size_t kBlock = 16384;
@@ -182,4 +182,4 @@ void TapeRecord::clear() noexcept {
   block_ = used_ = 0;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -16,7 +16,7 @@
 #include "plimsoll/tensor/op.h"
 #include "plimsoll/tensor/storage.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 inline constexpr std::uint32_t kNoSlot = UINT32_MAX;
 
@@ -100,4 +100,4 @@ class TapeRecord {
   CountedOverhead counted_;  // Its own memory; not what it saved, which is in the ledger.
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

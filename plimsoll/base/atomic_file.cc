@@ -17,7 +17,7 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/system_error.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::size_t kBufferBytes = 64 * 1024;
@@ -202,4 +202,4 @@ std::string read_file(const std::filesystem::path& path, std::size_t max_bytes) 
   }
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

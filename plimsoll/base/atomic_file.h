@@ -22,7 +22,7 @@
 
 #include "plimsoll/base/api.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class PLIMSOLL_API AtomicFile {
  public:
@@ -73,4 +73,4 @@ PLIMSOLL_API std::vector<std::string> list_directory(const std::filesystem::path
 // not read further), Error (with the path and the system's reason) when it cannot be read.
 PLIMSOLL_API std::string read_file(const std::filesystem::path& path, std::size_t max_bytes);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

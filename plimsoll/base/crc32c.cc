@@ -7,7 +7,7 @@
 #include <nmmintrin.h>
 #endif
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::uint32_t kPolynomial = 0x82f63b78u;  // Reflected.
@@ -161,4 +161,4 @@ std::uint32_t combine_crc32c(std::uint32_t first, std::uint32_t second, std::uin
   return first ^ second;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -14,7 +14,7 @@
 #include <span>
 #include <string_view>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t before = 0) noexcept;
 inline std::uint32_t crc32c(std::string_view text, std::uint32_t before = 0) noexcept {
@@ -29,4 +29,4 @@ constexpr std::uint32_t kCrcMaskDelta = 0xa282ead8u;
 constexpr std::uint32_t mask_crc32c(std::uint32_t crc) noexcept { return std::rotr(crc, 15) + kCrcMaskDelta; }
 constexpr std::uint32_t unmask_crc32c(std::uint32_t masked) noexcept { return std::rotl(masked - kCrcMaskDelta, 15); }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -4,7 +4,7 @@
 
 #include <random>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 TEST(Crc32c, MatchesTheStandardsValues) {
@@ -35,4 +35,4 @@ TEST(Crc32c, IsTheSameByInstructionAndByTablesInOneOrManyPieces) {
 }
 
 }  // namespace
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -20,7 +20,7 @@ void* count_and_allocate(std::size_t bytes, std::size_t alignment) {
     failed = true;
     throw std::bad_alloc();
   }
-  const std::size_t rounded = plimsoll::round_up(bytes, alignment);
+  const std::size_t rounded = plimsoll::internal::round_up(bytes, alignment);
   void* const result = std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
   if (!result) throw std::bad_alloc();
   return result;

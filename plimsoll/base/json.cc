@@ -2,7 +2,7 @@
 
 #include <istream>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 nlohmann::json parse_json(std::string_view text) { return nlohmann::json::parse(text); }
 nlohmann::json parse_json(std::istream& text) { return nlohmann::json::parse(text); }
@@ -20,4 +20,4 @@ std::string json_text(const nlohmann::ordered_json& document, int indent) {
 std::string strict_json_text(const nlohmann::json& document, int indent) { return document.dump(indent); }
 std::string strict_json_text(const nlohmann::ordered_json& document, int indent) { return document.dump(indent); }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 nlohmann::json parse_json(std::string_view text);
 nlohmann::json parse_json(std::istream& text);
@@ -26,4 +26,4 @@ std::string json_text(const nlohmann::ordered_json& document, int indent = -1);
 std::string strict_json_text(const nlohmann::json& document, int indent = -1);
 std::string strict_json_text(const nlohmann::ordered_json& document, int indent = -1);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

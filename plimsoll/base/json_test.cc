@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 TEST(Json, TextIsReadAndWrittenBack) {
@@ -22,4 +22,4 @@ TEST(Json, BytesThatAreNotUtf8AreReplacedOrRefused) {
 }
 
 }  // namespace
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

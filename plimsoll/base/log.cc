@@ -10,7 +10,7 @@
 
 #include "plimsoll/base/error.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::array<const char*, 5> kLevels = {"debug", "info", "warning", "error", "off"};
@@ -80,4 +80,4 @@ LogSink set_log_sink(LogSink sink) {
   return std::exchange(to.sink, std::move(sink));
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -14,7 +14,7 @@
 
 #include "plimsoll/base/api.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 enum class LogLevel : int { debug, info, warning, error, off };
 
@@ -35,4 +35,4 @@ PLIMSOLL_API void log_message(LogLevel level, std::string_view text) noexcept;
 using LogSink = std::function<void(LogLevel level, std::string_view text)>;
 PLIMSOLL_API LogSink set_log_sink(LogSink sink);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -4,7 +4,7 @@
 
 #include "plimsoll/base/system_error.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 void make_directories(const std::filesystem::path& path) {
   std::error_code failed;
@@ -12,4 +12,4 @@ void make_directories(const std::filesystem::path& path) {
   if (failed) throw_system_error("folder", path.string(), "make", failed.value());
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

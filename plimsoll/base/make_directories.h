@@ -7,9 +7,9 @@
 
 #include "plimsoll/base/api.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // Throws Error, with the path and the system's reason; NotFound when the system says that.
 PLIMSOLL_API void make_directories(const std::filesystem::path& path);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -9,7 +9,7 @@
 #include <string>
 #include <unordered_set>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 struct Hash {
@@ -67,4 +67,4 @@ InternedNames interned_names() noexcept {
   return {.count = all.names.size(), .bytes = all.bytes};
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

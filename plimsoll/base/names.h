@@ -14,7 +14,7 @@
 
 #include "plimsoll/base/api.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // The one pointer for this text, terminated by a zero byte. A name ends at its first zero byte, if it has one.
 // intern("") is a pointer to "". Throws std::bad_alloc only.
@@ -27,4 +27,4 @@ struct InternedNames {
 };
 PLIMSOLL_API InternedNames interned_names() noexcept;
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <numbers>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 std::pair<float, float> normal_floats(std::uint32_t a, std::uint32_t b) noexcept {
   const float radius =
@@ -45,4 +45,4 @@ void Philox::skip(std::uint64_t blocks) noexcept {
   has_second_normal_ = false;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

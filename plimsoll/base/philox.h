@@ -17,7 +17,7 @@
 
 #include "plimsoll/base/api.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 using PhiloxBlock = std::array<std::uint32_t, 4>;
 
@@ -78,4 +78,4 @@ class PLIMSOLL_API Philox {
   bool has_second_normal_ = false;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -7,7 +7,7 @@
 #include "plimsoll/base/processors.h"
 #include "plimsoll/base/thread_pool.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constinit std::atomic<ThreadPool*> current{nullptr};
@@ -45,4 +45,4 @@ void run_parallel_for(std::int64_t n, std::int64_t grain, ThreadPool::Body body)
 int num_threads() { return process_pool().num_threads(); }
 void set_num_threads(int num_threads) { process_pool().set_num_threads(num_threads); }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -6,7 +6,7 @@
 #include <string>
 #include <thread>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 std::string first_line(const std::string& path) {
@@ -56,4 +56,4 @@ int usable_processors() {
   return quota > 0 ? std::min(quota, affinity) : affinity;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

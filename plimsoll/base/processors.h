@@ -9,7 +9,7 @@
 
 #include "plimsoll/base/api.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // The affinity mask's count, or the control group's quota rounded up when that is less (so a container limited to two
 // processors of a large machine gets two threads). At least 1.
@@ -19,4 +19,4 @@ PLIMSOLL_API int usable_processors();
 // "max 100000" is 0: no limit. 0 also for text that is neither.
 PLIMSOLL_API int processors_of_quota(std::string_view quota);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -6,7 +6,7 @@
 #include <concepts>
 #include <type_traits>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // Requires n >= 0, unit > 0, and that n + unit fits T.
 template <std::integral T>
@@ -19,4 +19,4 @@ constexpr T round_up(T n, std::type_identity_t<T> unit) noexcept {
   return divide_up(n, unit) * unit;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

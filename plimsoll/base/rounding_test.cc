@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 TEST(Rounding, TakesTheNextMultipleUnlessItIsOne) {
@@ -19,4 +19,4 @@ TEST(Rounding, TakesTheNextMultipleUnlessItIsOne) {
 }
 
 }  // namespace
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -9,7 +9,7 @@
 
 #include "plimsoll/base/error.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 namespace {
 
@@ -32,4 +32,4 @@ void throw_system_error(std::string_view kind, std::string_view name, std::strin
   throw Error(text);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -6,10 +6,10 @@
 
 #include "plimsoll/base/api.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // Throws NotFound for a name that does not exist, Error for everything else.
 [[noreturn]] PLIMSOLL_API void throw_system_error(std::string_view kind, std::string_view name, std::string_view verb,
                                                   int error_number);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

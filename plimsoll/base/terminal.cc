@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 std::string_view environment(const char* name) noexcept {
@@ -19,4 +19,4 @@ bool rewrites_lines(int file) noexcept { return isatty(file) == 1 && environment
 
 bool shows_color(int file) noexcept { return rewrites_lines(file) && environment("NO_COLOR").empty(); }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -8,9 +8,9 @@
 
 #include "plimsoll/base/api.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 PLIMSOLL_API bool rewrites_lines(int file) noexcept;  // A terminal on which a line can be written over.
 PLIMSOLL_API bool shows_color(int file) noexcept;
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 // The length of the text's first character in bytes; 0 when it is invalid.
@@ -56,4 +56,4 @@ std::string escape_xml(std::string_view text) {
   return result;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -9,7 +9,7 @@
 
 #include "plimsoll/base/api.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // Bytes that are not UTF-8 (and codes that Unicode forbids) become U+FFFD, the replacement character.
 PLIMSOLL_API std::string valid_utf8(std::string_view text);
@@ -18,4 +18,4 @@ PLIMSOLL_API std::string valid_utf8(std::string_view text);
 // spaces.
 PLIMSOLL_API std::string escape_xml(std::string_view text);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

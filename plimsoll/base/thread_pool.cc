@@ -17,7 +17,7 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/internal/thread_placement.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr int kMaxThreads = 1024;
@@ -264,4 +264,4 @@ void ThreadPool::parallel_for(std::int64_t n, std::int64_t grain, Body body) {
   if (region.error) std::rethrow_exception(std::move(region.error));
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -28,7 +28,7 @@
 #include "plimsoll/base/api.h"
 #include "plimsoll/base/function_ref.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // A separate pool, for tests and special needs. Everything else uses the process's pool through the functions below.
 class PLIMSOLL_API ThreadPool {
@@ -68,4 +68,4 @@ PLIMSOLL_API void set_num_threads(int num_threads);  // As ThreadPool::set_num_t
 // True inside a chunk: a loop started now would run in this thread alone.
 PLIMSOLL_API bool in_parallel_region() noexcept;
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 void append_varint(std::string& out, std::uint64_t value) {
   for (; value >= 0x80; value >>= 7) out.push_back(static_cast<char>(value | 0x80));
@@ -107,4 +107,4 @@ std::string_view WireReader::bytes() const {
   return content_;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -16,7 +16,7 @@
 #include <string>
 #include <string_view>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 static_assert(std::endian::native == std::endian::little, "our file formats are written as they are in memory");
 
@@ -89,4 +89,4 @@ class WireReader {
   std::string_view content_;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

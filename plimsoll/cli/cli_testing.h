@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "plimsoll/base/api.h"
 #include "plimsoll/cli/command.h"
 
 namespace plimsoll {

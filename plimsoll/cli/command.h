@@ -9,7 +9,7 @@
 
 #include "plimsoll/cli/options.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // Thrown by a command that has printed everything and ends with `code`.
 struct Exit {
@@ -35,4 +35,4 @@ void add_predict_command(CommandLine& line);
 // Runs the program; what main() does. Never throws.
 int run_program(int argc, const char* const* argv);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -3,7 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 std::vector<std::string> split_choices(std::string text) {  // "{a,b}"
@@ -69,4 +69,4 @@ std::vector<CommandInfo> list_commands(const CommandLine& app) {
   return list;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -9,7 +9,7 @@
 
 #include "plimsoll/cli/options.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 enum class ValueKind { kNone, kFile, kFolder, kChoice, kOther };  // kNone: a flag.
 
@@ -35,4 +35,4 @@ std::string zsh_completions(const std::vector<CommandInfo>& commands);
 std::string fish_completions(const std::vector<CommandInfo>& commands);
 std::string manual_page(const std::vector<CommandInfo>& commands, std::string_view version);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

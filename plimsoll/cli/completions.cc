@@ -3,7 +3,7 @@
 
 #include "plimsoll/cli/command_list.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 std::string joined(const std::vector<std::string>& words, const char* between) {
@@ -167,4 +167,4 @@ std::string fish_completions(const std::vector<CommandInfo>& commands) {
   return text;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -16,7 +16,7 @@
 #include "plimsoll/memory/pages/host_page_source.h"
 #include "plimsoll/memory/system_memory.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 std::size_t max_map_count() {
@@ -135,4 +135,4 @@ void add_devices_command(CommandLine& line) {
   });
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -13,7 +13,7 @@
 #include "plimsoll/cli/table.h"
 #include "plimsoll/observe/report_json.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 struct DoctorArguments {
@@ -129,4 +129,4 @@ void add_doctor_command(CommandLine& line) {
   command.run([arguments] { run(*arguments); });
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -9,7 +9,7 @@
 #include "plimsoll/cli/share_progress.h"
 #include "plimsoll/observe/export_trace.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 struct ExportArguments {
@@ -69,4 +69,4 @@ void add_export_command(CommandLine& line) {
   });
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -8,7 +8,7 @@
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::string_view kPeak = "peak:";
@@ -68,4 +68,4 @@ std::vector<std::string> failures_of(const std::vector<FailureCheck>& checks, co
   return failed;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -9,7 +9,7 @@
 #include "plimsoll/cli/options.h"
 #include "plimsoll/observe/findings.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct FailureCheck {
   std::string what;            // "growth", "leak", "refusal" or "peak".
@@ -24,4 +24,4 @@ std::vector<FailureCheck> parse_failure_checks(const std::vector<std::string>& t
 std::vector<std::string> failures_of(const std::vector<FailureCheck>& checks, const RunSummary& run,
                                      const std::vector<Finding>& findings);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

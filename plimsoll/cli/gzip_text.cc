@@ -11,7 +11,7 @@
 
 #include "plimsoll/base/error.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 void read_gzip_text(const char* what, const std::string& path, const std::function<void(std::string_view)>& feed,
                     const std::function<std::size_t()>& lines) {
@@ -37,4 +37,4 @@ void read_gzip_text(const char* what, const std::string& path, const std::functi
     throw Corruption(fmt::format("{} \"{}\": line {}: damaged gzip stream: {}", what, name, lines() + 1, reason));
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -19,7 +19,7 @@
 #include "plimsoll/io/safetensors.h"
 #include "plimsoll/model/onnx/onnx_inspect.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 namespace fs = std::filesystem;
@@ -200,4 +200,4 @@ Inspection inspect(const fs::path& path) {
       path.native()));
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

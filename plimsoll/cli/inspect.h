@@ -9,7 +9,7 @@
 
 #include "plimsoll/base/shape.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct InspectedTensor {
   std::string name;
@@ -46,4 +46,4 @@ struct Inspection {
 // header; a damaged tensor is noted in its row), InvalidArgument for a file of another kind.
 Inspection inspect(const std::filesystem::path& path);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

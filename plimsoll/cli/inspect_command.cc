@@ -11,7 +11,7 @@
 #include "plimsoll/cli/table.h"
 #include "plimsoll/model/data/plural.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 void print_json(const Inspection& found) {
@@ -110,4 +110,4 @@ void add_inspect_command(CommandLine& line) {
   });
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -8,7 +8,7 @@
 #include "plimsoll/base/json.h"
 #include "plimsoll/observe/run_summary.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 namespace fs = std::filesystem;
@@ -151,4 +151,4 @@ Inspection inspect_layers_model(const fs::path& path) {
   return found;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

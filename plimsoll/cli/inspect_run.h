@@ -5,7 +5,7 @@
 
 #include "plimsoll/cli/inspect.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // Figures as metadata. Throws Corruption for a damaged trace; one without an end is `truncated`.
 Inspection inspect_trace(const std::filesystem::path& path);
@@ -14,4 +14,4 @@ Inspection inspect_trace(const std::filesystem::path& path);
 // problems of their weights. Throws Corruption for text that is not such a model.
 Inspection inspect_layers_model(const std::filesystem::path& path);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -3,7 +3,7 @@
 
 #include "plimsoll/cli/command_list.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 // Text that roff prints unchanged.
@@ -83,4 +83,4 @@ std::string manual_page(const std::vector<CommandInfo>& commands, std::string_vi
   return text;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

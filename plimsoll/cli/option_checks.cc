@@ -8,7 +8,7 @@
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 template <class T>
@@ -70,4 +70,4 @@ OptionCheck fraction() {
   };
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -6,7 +6,7 @@
 
 #include "plimsoll/cli/options.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 OptionCheck size_check(std::size_t least = 1);         // Bytes, as parse_bytes reads them.
 OptionCheck at_least(long long least);                 // A whole number.
@@ -15,4 +15,4 @@ OptionCheck positive_number();
 OptionCheck number_at_least(double least);
 OptionCheck fraction();  // Above 0 and below 1.
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

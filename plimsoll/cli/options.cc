@@ -2,7 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 void refuse_usage(const std::string& option, const std::string& why) { throw CLI::ValidationError(option, why); }
 
@@ -96,4 +96,4 @@ void Command::notes(const std::string& text) { command_.footer(text); }
 
 void Command::run(const std::function<void()>& run) { command_.callback(run); }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -24,7 +24,7 @@ class App;
 class Option;
 }  // namespace CLI
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 using CommandLine = CLI::App;
 using OptionCheck = std::function<std::string(const std::string&)>;  // What is wrong with a value; "" when nothing is.
@@ -69,4 +69,4 @@ class Command {
   CLI::App& command_;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -3,8 +3,8 @@
 
 #include <cstdio>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 void print_document(const nlohmann::ordered_json& document) { std::printf("%s\n", json_text(document, 2).c_str()); }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -3,8 +3,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 void print_document(const nlohmann::ordered_json& document);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

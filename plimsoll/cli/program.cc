@@ -16,7 +16,7 @@
 #include "plimsoll/cli/command_list.h"
 #include "plimsoll/cli/program_failure.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr const char* kVersion = "0.1.0";
@@ -171,4 +171,4 @@ int run_program(int argc, const char* const* argv) {
   return code == 0 ? 1 : code;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

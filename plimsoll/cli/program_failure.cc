@@ -10,7 +10,7 @@
 #include "plimsoll/cli/print_document.h"
 #include "plimsoll/distributed/unavailable.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 // Letters to insert, remove or change to turn one into the other.
@@ -79,4 +79,4 @@ std::string nearest_to(const std::string& word, const std::vector<std::string>& 
   return best;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

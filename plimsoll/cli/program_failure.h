@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct Failure {
   int code = 1;      // The exit code.
@@ -27,4 +27,4 @@ int fail(const Failure& failure, bool json);
 // What the user may have meant by `word`: the nearest of `words`, "" when none is near.
 std::string nearest_to(const std::string& word, const std::vector<std::string>& words);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

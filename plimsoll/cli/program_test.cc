@@ -10,7 +10,7 @@
 #include "plimsoll/cli/command_list.h"
 #include "plimsoll/cli/program_failure.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 using testing::EndsWith;
@@ -151,4 +151,4 @@ TEST(NearestTo, FindsTyposButNothingFar) {
 }
 
 }  // namespace
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

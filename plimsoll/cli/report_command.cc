@@ -14,7 +14,7 @@
 #include "plimsoll/observe/report_json.h"
 #include "plimsoll/observe/report_page.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 struct ReportArguments {
@@ -156,4 +156,4 @@ void add_report_command(CommandLine& line) {
   command.run([arguments] { run(*arguments); });
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -7,7 +7,7 @@
 
 #include "plimsoll/base/terminal.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 ShareProgress::ShareProgress(std::string name) : name_(std::move(name)), terminal_(rewrites_lines(STDERR_FILENO)) {}
 
@@ -24,4 +24,4 @@ void ShareProgress::clear() {
   shown_ = -1;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

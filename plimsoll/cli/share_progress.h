@@ -9,7 +9,7 @@
 #include <chrono>
 #include <string>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class ShareProgress {
  public:
@@ -27,4 +27,4 @@ class ShareProgress {
   int shown_ = -1;  // Percent.
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 std::size_t width_of(const std::string& text) {
@@ -65,4 +65,4 @@ std::string Table::markdown() const {
   return result;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class Table {
  public:
@@ -31,4 +31,4 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 Table sample() {
@@ -34,4 +34,4 @@ TEST(Table, DropsCellsBeyondItsHeader) {
 }
 
 }  // namespace
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

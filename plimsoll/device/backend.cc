@@ -1,6 +1,6 @@
 #include "plimsoll/device/backend.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 KernelQueue::~KernelQueue() = default;
 DeviceBackend::~DeviceBackend() = default;
@@ -40,4 +40,4 @@ bool DeviceBackend::count_fallback(const char* op) {
   return is_first;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -23,7 +23,7 @@
 #include "plimsoll/device/kernel_queue.h"
 #include "plimsoll/memory/pages/page_source.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // What a device has done since its start. The host's are all 0.
 struct DeviceCounters {
@@ -80,4 +80,4 @@ class PLIMSOLL_API DeviceBackend {
   std::uint64_t num_fallbacks_ = 0;                 // The same.
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -4,7 +4,7 @@
 
 #include "plimsoll/device/host_backend.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 Device::Device(LogicalDevice properties, bool growth, bool charge_overhead, std::unique_ptr<DeviceBackend> backend)
     : properties_(std::move(properties)),
@@ -34,4 +34,4 @@ std::size_t Device::overhead_bytes() const {
   return arena_.overhead_bytes() + (pmr ? pmr->overhead_bytes() : 0);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

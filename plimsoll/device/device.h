@@ -17,7 +17,7 @@
 #include "plimsoll/memory/arena.h"
 #include "plimsoll/memory/pmr_resource.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class PLIMSOLL_API Device {
  public:
@@ -54,4 +54,4 @@ class PLIMSOLL_API Device {
   std::atomic<PmrResource*> pmr_{nullptr};
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

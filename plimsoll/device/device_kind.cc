@@ -67,20 +67,20 @@ std::vector<std::string>& wanted() {  // Names of kinds. Guarded by wanted_mutex
 
 }  // namespace
 
-bool is_looked_for(const DeviceKind& kind) {
+bool internal::is_looked_for(const DeviceKind& kind) {
   if (!kind.waits_to_be_asked) return true;
   const std::lock_guard lock(wanted_mutex);
   return std::find(wanted().begin(), wanted().end(), kind.name) != wanted().end();
 }
 
-void forget_wanted_devices() {
+void internal::forget_wanted_devices() {
   const std::lock_guard lock(wanted_mutex);
   wanted().clear();
 }
 
-const std::vector<DeviceKind>& device_kinds() { return kinds(); }
+const std::vector<DeviceKind>& internal::device_kinds() { return kinds(); }
 
-void want_devices(std::string_view type) {
+void internal::want_devices(std::string_view type) {
   const std::lock_guard lock(wanted_mutex);
   for (const DeviceKind& kind : kinds())
     if (kind.waits_to_be_asked && (type.empty() || has_type(kind, type)) &&
@@ -96,7 +96,7 @@ std::vector<PhysicalDevice> find_physical_devices() {
   return devices;
 }
 
-std::unique_ptr<DeviceBackend> make_backend(const std::string& physical_device) {
+std::unique_ptr<DeviceBackend> internal::make_backend(const std::string& physical_device) {
   for (const DeviceKind& kind : kinds())
     if (is_looked_for(kind))
       for (const PhysicalDevice& device : kind.find())

@@ -16,7 +16,7 @@
 #include "plimsoll/device/backend.h"
 #include "plimsoll/device/physical_device.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct DeviceKind {
   std::string name;                // "host".
@@ -42,4 +42,4 @@ bool is_looked_for(const DeviceKind& kind);
 // A backend for a device that find_physical_devices() gave. Throws NotFound, and what DeviceKind::make throws.
 std::unique_ptr<DeviceBackend> make_backend(const std::string& physical_device);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

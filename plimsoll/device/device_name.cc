@@ -7,7 +7,7 @@
 
 #include "plimsoll/base/error.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 // The prefixes that TensorFlow programs may put before a device of this process, longest first.
@@ -46,4 +46,4 @@ DeviceName parse_device_name(std::string_view text) {
   return {std::string(type), index};
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

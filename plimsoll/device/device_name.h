@@ -12,7 +12,7 @@
 
 #include "plimsoll/base/api.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct DeviceName {
   std::string type;  // "CPU", in upper case.
@@ -27,4 +27,4 @@ PLIMSOLL_API DeviceName parse_device_name(std::string_view text);
 // "cpu" and "CPU" alike become "CPU".
 PLIMSOLL_API std::string device_type(std::string_view text);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -13,7 +13,7 @@
 #include "plimsoll/device/device_name.h"
 #include "plimsoll/device/runtime.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr const char* kMemoryLimit = "PLIMSOLL_MEMORY_LIMIT";
@@ -152,4 +152,4 @@ std::vector<EnvironmentVariable> environment_variables() {
   return variables;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

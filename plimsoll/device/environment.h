@@ -25,7 +25,7 @@
 #include "plimsoll/base/log.h"
 #include "plimsoll/device/physical_device.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct DeviceEnvironment {
   std::optional<std::size_t> memory_limit;
@@ -41,7 +41,9 @@ struct ProcessEnvironment {
 };
 ProcessEnvironment read_process_environment();
 
-namespace config {
+}  // namespace plimsoll::internal
+
+namespace plimsoll::config {
 // What the program chose by a call (process_settings.cc). At the start the environment sets threads and log level
 // unless the program did.
 struct ProcessChoices {
@@ -49,7 +51,9 @@ struct ProcessChoices {
 };
 void apply_process_environment();
 ProcessChoices process_choices();
-}  // namespace config
+}  // namespace plimsoll::config
+
+namespace plimsoll::internal {
 
 // A variable that is set.
 struct EnvironmentVariable {
@@ -59,4 +63,4 @@ struct EnvironmentVariable {
 // Those above that are set. Starts the runtime.
 PLIMSOLL_API std::vector<EnvironmentVariable> environment_variables();
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 void fill_on_host(void* to, std::uint64_t pattern, std::size_t element_bytes, std::size_t bytes) noexcept {
   if (bytes == 0) return;
@@ -25,4 +25,4 @@ void HostBackend::fill(void* to, std::uint64_t pattern, std::size_t element_byte
   fill_on_host(to, pattern, element_bytes, bytes);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -5,7 +5,7 @@
 #include "plimsoll/device/backend.h"
 #include "plimsoll/memory/pages/host_page_source.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class HostBackend final : public DeviceBackend {
  public:
@@ -26,4 +26,4 @@ class HostBackend final : public DeviceBackend {
 // Repeats the first `element_bytes` of `pattern`.
 void fill_on_host(void* to, std::uint64_t pattern, std::size_t element_bytes, std::size_t bytes) noexcept;
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

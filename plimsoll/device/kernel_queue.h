@@ -18,7 +18,7 @@
 
 #include "plimsoll/base/api.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct KernelArgument {
   enum class Kind : std::uint8_t { kAddress, kInteger, kNumber } kind = Kind::kAddress;
@@ -86,4 +86,4 @@ class PLIMSOLL_API KernelQueue {
   virtual bool has(std::string_view kernel) const noexcept = 0;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -14,7 +14,7 @@
 #include "plimsoll/device/start_hook.h"
 #include "plimsoll/memory/thread_memory.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 std::string names_of(const Runtime::Devices& devices) {
@@ -192,4 +192,4 @@ void Runtime::reset() {
   forget_wanted_devices();
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

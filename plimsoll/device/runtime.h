@@ -18,7 +18,7 @@
 #include "plimsoll/device/device.h"
 #include "plimsoll/device/settings.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // What the tensor layer reports to the runtime.
 struct TensorHooks {
@@ -73,4 +73,4 @@ class PLIMSOLL_API Runtime {
   std::atomic<const Devices*> devices_{nullptr};  // Owned; changed under mutex_.
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

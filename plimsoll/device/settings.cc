@@ -8,7 +8,7 @@
 
 #include "plimsoll/base/bytes.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::size_t kLeastShare = 1_MiB;  // For a device without its own limit.
@@ -91,4 +91,4 @@ std::vector<LogicalDevicePlan> plan_logical_devices(const Settings& settings,
   return plans;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

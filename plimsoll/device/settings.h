@@ -13,7 +13,7 @@
 #include "plimsoll/device/physical_device.h"
 #include "plimsoll/memory/system_memory.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // The settings of one physical device.
 struct DeviceSettings {
@@ -60,4 +60,4 @@ std::vector<LogicalDevicePlan> plan_logical_devices(const Settings& settings,
                                                     const DefaultLimit& left, std::vector<std::string>& warnings,
                                                     const DeviceEnvironment& environment = {});
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -13,7 +13,7 @@
 #include "plimsoll/ops/execute.h"
 #include "plimsoll/tensor/make_tensor.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::size_t kMostPlans = 8;  // That a body keeps for those who ask again.
@@ -195,4 +195,4 @@ std::vector<Tensor> replayed_gradients(const Body& body, const std::vector<Tenso
   return gradients;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

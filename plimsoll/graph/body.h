@@ -12,7 +12,7 @@
 #include "plimsoll/graph/graph_state.h"
 #include "plimsoll/graph/program.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class Body {
  public:
@@ -88,4 +88,4 @@ class BoundBody {
 std::vector<Tensor> replayed_gradients(const Body& body, const std::vector<Tensor>& arguments,
                                        const std::vector<Tensor>& upstream);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

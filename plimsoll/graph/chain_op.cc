@@ -7,7 +7,7 @@
 #include "plimsoll/base/thread_pool.h"
 #include "plimsoll/kernels/elementwise.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::size_t kBlockBytes = 16384;      // Of one operand: a few of them fit the nearest cache.
@@ -96,4 +96,4 @@ void ChainOp::run(const OpRun& run) const noexcept {
   });
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

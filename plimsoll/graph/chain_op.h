@@ -9,7 +9,7 @@
 
 #include "plimsoll/tensor/op.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class ChainOp final : public OpOf<ChainOp> {
  public:
@@ -36,4 +36,4 @@ class ChainOp final : public OpOf<ChainOp> {
   std::uint32_t overwrites_ = 0;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -7,7 +7,7 @@
 // When the condition has a value, they are C++'s own `if` and `while`. In a function or a graph both branches, or the
 // loop's parts, are traced once and become one operation with its plan inside. Both branches give values of one
 // structure, with the same dtypes and shapes; what a loop carries keeps its dtypes and shapes (InvalidArgument). State
-// may be a tensor, a TensorTree, or whatever tidy can return. They have gradients; that of a loop computes states anew
+// may be a tensor, a TensorTree, or whatever tidy can return. They have gradients; that of a loop recomputes states
 // instead of keeping all of them. A branch may assign to variables made outside of the graph; a loop may not
 // (Unsupported): carry the value out.
 #pragma once

@@ -5,7 +5,7 @@
 #include "plimsoll/autograd/backward.h"
 #include "plimsoll/autograd/tape_record.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 // The nodes that the targets are computed from.
@@ -105,4 +105,4 @@ std::vector<bool> depends_on(const GraphState& graph, ValueId target, std::span<
   return result;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -6,7 +6,7 @@
 
 #include "plimsoll/graph/graph_state.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // Adds the nodes that compute the gradients of `target`'s sum with respect to the sources; kNoNode for those it does
 // not depend on. Requires that the sizes on the way are known.
@@ -22,4 +22,4 @@ std::vector<ValueId> gradient_nodes(GraphState& graph, std::span<const GradientS
 // Whether `target` depends on each source, by operations that have gradients.
 std::vector<bool> depends_on(const GraphState& graph, ValueId target, std::span<const ValueId> sources);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

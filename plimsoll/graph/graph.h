@@ -36,9 +36,10 @@
 #include "plimsoll/tensor/tracer.h"
 
 namespace plimsoll {
-
+namespace internal {
 class Device;
 class GraphState;
+}  // namespace internal
 
 class PLIMSOLL_API Graph {
  public:

@@ -13,7 +13,7 @@
 #include "plimsoll/tensor/scope_namer.h"
 #include "plimsoll/tensor/tensor_thread.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::size_t kBlock = 16384;  // Of ops.
@@ -437,4 +437,4 @@ Tensor GraphState::add_group(std::span<const Tensor> after, std::string_view nam
   return tensor({made, 0});
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -17,8 +17,10 @@
 #include "plimsoll/tensor/holder.h"
 
 namespace plimsoll {
-
 class PlacementScope;
+}  // namespace plimsoll
+
+namespace plimsoll::internal {
 
 class GraphState final : public GraphVariables, public Holder {
  public:
@@ -74,7 +76,7 @@ class GraphState final : public GraphVariables, public Holder {
     bool kept_ = false;
   };
 
-  // Nodes from those who rewrite: operands by number, specs worked out anew. The node's name is not looked at.
+  // Nodes from those who rewrite: operands by number, specs inferred again. The node's name is ignored.
   std::uint32_t append(Node node);
   std::uint32_t append_op(const Op& op, std::vector<ValueId> inputs, Device* device,
                           std::vector<std::uint32_t> updates = {}, std::string_view name = {});  // `name`: in full.
@@ -193,4 +195,4 @@ class GraphState final : public GraphVariables, public Holder {
   bool has_effects_ = false;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -9,7 +9,7 @@
 #include "plimsoll/ops/elementwise.h"
 #include "plimsoll/tensor/make_tensor.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 bool may_become(const Shape& value, const Shape& variable) {
@@ -202,4 +202,4 @@ Tensor GraphState::assign_number(std::uint32_t number, const Tensor& value, Assi
   return tensor({made, 0});
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

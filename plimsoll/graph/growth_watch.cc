@@ -5,7 +5,7 @@
 #include "plimsoll/base/call_site.h"
 #include "plimsoll/base/log.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr int kGrowingRuns = 16;
@@ -30,4 +30,4 @@ void GraphGrowthWatch::look(const GraphState& graph) {
                           *site ? site : "unknown: no GraphScope or NameScope was open"));
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -10,7 +10,7 @@
 
 #include "plimsoll/graph/graph_state.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class GraphGrowthWatch {
  public:
@@ -23,4 +23,4 @@ class GraphGrowthWatch {
   bool warned_ = false;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

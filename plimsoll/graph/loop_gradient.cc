@@ -12,7 +12,7 @@
 #include "plimsoll/ops/execute.h"
 #include "plimsoll/tensor/make_tensor.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 using Tensors = std::vector<Tensor>;
@@ -294,4 +294,4 @@ std::vector<Tensor> loop_gradients(const std::shared_ptr<Body>& condition, const
   return execute_all(LoopGradientOp(condition, body, backward, sizes), inputs);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

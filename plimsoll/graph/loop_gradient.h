@@ -1,4 +1,4 @@
-// The gradient of a loop: backwards through its iterations, the states of which are computed anew.
+// The gradient of a loop: backwards through its iterations, whose states are recomputed.
 //
 // Some states are kept on the way (32 of them, wherever they help most), so that time grows with the number of
 // iterations and not with its square, and memory does not depend on it.
@@ -9,7 +9,7 @@
 
 #include "plimsoll/graph/body.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct LoopOperands {
   std::vector<Tensor> initial;   // The state.
@@ -22,4 +22,4 @@ struct LoopOperands {
 std::vector<Tensor> loop_gradients(const std::shared_ptr<Body>& condition, const std::shared_ptr<Body>& body,
                                    const LoopOperands& operands);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

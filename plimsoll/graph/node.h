@@ -11,7 +11,7 @@
 #include "plimsoll/tensor/op.h"
 #include "plimsoll/tensor/storage.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 inline constexpr std::uint32_t kNoNode = UINT32_MAX;
 
@@ -78,4 +78,4 @@ struct NodeVariable {
   Device* device = nullptr;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -12,7 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 using Signature = std::vector<std::uint64_t>;
 
@@ -117,4 +117,4 @@ class PlanCache {
   std::size_t bytes_ = 0;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

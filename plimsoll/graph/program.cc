@@ -12,7 +12,7 @@
 #include "plimsoll/memory/trace/trace_recorder.h"
 #include "plimsoll/memory/trace/trace_recording.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 ProgramTables natural_tables(const Rewritten& rewritten, const Passes& passes, bool inside) {
@@ -187,4 +187,4 @@ std::size_t Program::bytes() const noexcept {
   return total;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

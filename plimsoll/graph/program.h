@@ -29,7 +29,7 @@
 #include "plimsoll/memory/spill/spill_file.h"
 #include "plimsoll/ops/random.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // The numbers that calls without a seed drew, by their tickets, and those that seeds of a stream stood for: what a
 // gradient needs to draw the same.
@@ -147,4 +147,4 @@ class Program {
   mutable std::array<std::unique_ptr<const Front>, 2> owned_fronts_;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

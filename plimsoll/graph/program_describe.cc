@@ -7,7 +7,7 @@
 #include "plimsoll/graph/program_passes.h"
 #include "plimsoll/tensor/make_tensor.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 // By root: what lies in its bytes, one after the other.
@@ -123,4 +123,4 @@ void describe_plan(const StepList& list, const BufferPlaces& places, ProgramTabl
   plan.lower_bound_bytes = places.lower_bound + plan.result_bytes;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

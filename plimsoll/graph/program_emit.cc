@@ -6,7 +6,7 @@
 #include "plimsoll/ops/optimizer_update.h"
 #include "plimsoll/ops/random.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 using Place = StepList::Place;
@@ -286,4 +286,4 @@ std::size_t ProgramTables::bytes() const noexcept {
          placed.values.size() * sizeof(PlacedValue) + placed.phases.size() * sizeof(PlacedPhase);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

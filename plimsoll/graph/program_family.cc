@@ -7,7 +7,7 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/graph/program_recompute.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::size_t kFewestLimits = 8, kMostLimits = 24;  // Tried between the natural peak and the floor.
@@ -51,7 +51,7 @@ class ProgramFamily::Search {
       : family_(family), planner_(family.program_), natural_bytes_(natural_bytes), floor_(floor) {}
 
   struct Found {
-    Schedule schedule;
+    StepSchedule schedule;
     BufferPlaces places;
     std::size_t bytes = 0;  // Of the extents.
   };
@@ -90,7 +90,7 @@ class ProgramFamily::Search {
                                    .work = work,
                                    .attempt_work = 4 * work,
                                    .most_cost_factor = Program::kMostSlowdown};
-    Schedule schedule = planner_.within(limit, options);
+    StepSchedule schedule = planner_.within(limit, options);
     if (!schedule.completed) return false;
 #ifndef NDEBUG
     PLIMSOLL_CHECK(validate_schedule(family_.program_, schedule, limit).empty());
@@ -164,7 +164,7 @@ ProgramFamily::~ProgramFamily() = default;
 
 bool ProgramFamily::is_too_long() const noexcept { return list_.steps.size() > kMostSteps; }
 
-StepList ProgramFamily::repeated(const Schedule& schedule) const {
+StepList ProgramFamily::repeated(const StepSchedule& schedule) const {
   StepList list = with_repeats(list_, program_, schedule);
   find_lifetimes(list);
   place_results(list);
@@ -181,17 +181,17 @@ ProgramVariant& ProgramFamily::variant(std::size_t point) {
 }
 
 double ProgramFamily::repeated_fraction(std::size_t point) const noexcept {
-  const Schedule& schedule = members_[point - 1].schedule;
+  const StepSchedule& schedule = members_[point - 1].schedule;
   const auto again = static_cast<double>(schedule.again_cost);
   return again > 0 ? again / (static_cast<double>(schedule.base_cost) + again) : 0;
 }
 
 ProgramFamily::Actions ProgramFamily::actions(std::size_t point) const noexcept {
   Actions actions;
-  const Schedule& schedule = members_[point - 1].schedule;
+  const StepSchedule& schedule = members_[point - 1].schedule;
   actions.stored_bytes = schedule.stored_bytes;
   actions.drops = schedule.evictions;
-  for (const Schedule::Entry& entry : schedule.entries) {
+  for (const StepSchedule::Entry& entry : schedule.entries) {
     actions.repeats += entry.action == Action::kAgain;
     actions.stores += entry.action == Action::kStore;
     actions.loads += entry.action == Action::kLoad;
@@ -212,11 +212,11 @@ std::size_t ProgramFamily::bytes() const noexcept {
                       program_.values.size() * sizeof(StepProgram::Value);
   const std::lock_guard lock(mutex_);
   for (const Member& member : members_) {
-    total += sizeof(Member) + member.schedule.entries.size() * sizeof(Schedule::Entry) +
+    total += sizeof(Member) + member.schedule.entries.size() * sizeof(StepSchedule::Entry) +
              (member.places.root_offsets.size() + member.places.scratch_offsets.size()) * sizeof(std::size_t);
     if (member.variant) total += member.variant->tables().bytes();
   }
   return total;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -17,7 +17,7 @@
 #include "plimsoll/graph/program_variant.h"
 #include "plimsoll/plan/recompute.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class ProgramFamily {
  public:
@@ -42,13 +42,13 @@ class ProgramFamily {
 
  private:
   struct Member {
-    Schedule schedule;
+    StepSchedule schedule;
     BufferPlaces places;
     std::unique_ptr<ProgramVariant> variant;  // Made when it is first needed. Guarded by mutex_.
   };
   class Search;
 
-  StepList repeated(const Schedule& schedule) const;  // As far as lifetimes and sharing.
+  StepList repeated(const StepSchedule& schedule) const;  // As far as lifetimes and sharing.
 
   const Passes passes_;
   const double spill_bytes_per_cost_;
@@ -61,4 +61,4 @@ class ProgramFamily {
   mutable std::mutex mutex_;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

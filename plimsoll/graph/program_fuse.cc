@@ -4,7 +4,7 @@
 #include "plimsoll/graph/chain_op.h"
 #include "plimsoll/graph/program_passes.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::size_t kFewestBytes = 8192;  // Of a result; below, a pass over it is no cost.
@@ -100,4 +100,4 @@ void fuse_chains(StepList& list) {
   list.steps = std::move(fused);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -11,7 +11,7 @@
 #include "plimsoll/ops/matmul.h"
 #include "plimsoll/ops/softmax.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::size_t kNotTaken = SIZE_MAX;
@@ -237,4 +237,4 @@ void fuse_layers(StepList& list, const Passes& passes) {
   list.steps = std::move(fused);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

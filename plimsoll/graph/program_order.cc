@@ -5,7 +5,7 @@
 #include "plimsoll/graph/program_passes.h"
 #include "plimsoll/plan/order.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::size_t kMostReordered = 600;  // Steps; longer programs keep their order.
@@ -103,4 +103,4 @@ void choose_order(StepList& list, const Passes& passes) {
     reorder(list);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -23,7 +23,7 @@
 #include "plimsoll/memory/spill/spill_file.h"
 #include "plimsoll/plan/plan.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // One step for each node that computes something, in the graph's order; views become offsets.
 StepList list_steps(const Rewritten& rewritten, bool keeps_inside);
@@ -82,4 +82,4 @@ void describe_phases(const StepList& list, ProgramTables& tables);
 // By node: whether it computes gradients or something from them.
 std::vector<bool> backward_nodes(const GraphState& graph);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -212,7 +212,7 @@ TEST(WithRepeats, GivesLaterReadersACopy) {
     ASSERT_EQ(list.steps.size(), 4u);
     const StepProgram program = step_program_of(list, {});
     const int early = program.steps[0].writes[0];
-    Schedule schedule{.completed = true};
+    StepSchedule schedule{.completed = true};
     schedule.entries = {{Action::kRun, 0}, {Action::kRun, 1},   {Action::kDrop, early},
                         {Action::kRun, 2}, {Action::kAgain, 0}, {Action::kRun, 3}};
     StepList leaner = with_repeats(list, program, schedule);
@@ -238,7 +238,7 @@ TEST(WithRepeats, GivesLaterReadersACopy) {
 TEST(WithRepeats, WritesWhatIsStillThereOnceMore) {
   const StepList list = with_late_reader(false);
   const StepProgram program = step_program_of(list, {});
-  Schedule schedule{.completed = true};
+  StepSchedule schedule{.completed = true};
   schedule.entries = {{Action::kRun, 0}, {Action::kAgain, 0}, {Action::kRun, 1}, {Action::kRun, 2}, {Action::kRun, 3}};
   const StepList longer = with_repeats(list, program, schedule);
   ASSERT_EQ(longer.steps.size(), 5u);

@@ -3,7 +3,7 @@
 
 #include "plimsoll/graph/program_passes.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 enum Phase : std::uint8_t { kAny, kForward, kBackward, kUpdate };
@@ -57,4 +57,4 @@ void describe_phases(const StepList& list, ProgramTables& tables) {
   if (!told) phases.clear();
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

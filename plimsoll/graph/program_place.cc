@@ -4,7 +4,7 @@
 
 #include "plimsoll/graph/program_passes.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 std::size_t BufferPlaces::extent_bytes() const noexcept {
   std::size_t total = 0;
@@ -64,4 +64,4 @@ BufferPlaces place_buffers(const StepList& list, const PlaceLimits& limits) {
   return places;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

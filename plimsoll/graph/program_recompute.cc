@@ -5,7 +5,7 @@
 
 #include "plimsoll/graph/program_passes.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 using Place = StepList::Place;
@@ -117,8 +117,8 @@ class Repeater {
     find_ends();
   }
 
-  StepList run(const Schedule& schedule) {
-    for (const Schedule::Entry& entry : schedule.entries) {
+  StepList run(const StepSchedule& schedule) {
+    for (const StepSchedule::Entry& entry : schedule.entries) {
       const auto number = static_cast<std::size_t>(entry.number);
       switch (entry.action) {
         case Action::kRun:
@@ -266,8 +266,8 @@ void allow_spilling(const StepList& list, StepProgram& program) {
 
 StepProgram step_program_of(const StepList& list, const Passes& passes) { return StepProgramMaker(list, passes).run(); }
 
-StepList with_repeats(const StepList& list, const StepProgram& program, const Schedule& schedule) {
+StepList with_repeats(const StepList& list, const StepProgram& program, const StepSchedule& schedule) {
   return Repeater(list, program).run(schedule);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

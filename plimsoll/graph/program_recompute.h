@@ -3,7 +3,7 @@
 //
 //   const StepList list = list_fused_steps(rewritten, passes, inside);
 //   const StepProgram program = step_program_of(list, passes);       // one step for each, sizes as they are placed
-//   const Schedule schedule = recompute(program, limit);
+//   const StepSchedule schedule = recompute(program, limit);
 //   StepList leaner = with_repeats(list, program, schedule);         // then lifetimes, sharing and places as always
 //
 // Never repeated: steps that change variables, have effects or run other programs (cond, while_loop), and steps that
@@ -14,7 +14,7 @@
 #include "plimsoll/graph/step_list.h"
 #include "plimsoll/plan/recompute.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // Bytes of values are those in the extent, rounded as buffers are; what lies elsewhere (feeds, constants, variables,
 // results) takes none. A variable that changes is a chain of values.
@@ -28,6 +28,6 @@ void allow_spilling(const StepList& list, StepProgram& program);
 // The list with the steps that the schedule repeats. Their outputs are new values, unless the old ones are still there:
 // those are written once more, with the same bytes. What is loaded is a new root. Requires step_program_of(list) and a
 // schedule of it.
-StepList with_repeats(const StepList& list, const StepProgram& program, const Schedule& schedule);
+StepList with_repeats(const StepList& list, const StepProgram& program, const StepSchedule& schedule);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

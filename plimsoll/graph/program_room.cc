@@ -15,7 +15,7 @@
 #include "plimsoll/memory/thread_memory.h"
 #include "plimsoll/tensor/make_tensor.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 std::size_t rounded(std::size_t bytes) { return round_up(bytes, kGranularity); }
@@ -157,4 +157,4 @@ void Program::refuse_room(const BudgetNode& budget, std::size_t variables, const
                 {.budget = budget.interned_name(), .device = device ? device->name().c_str() : "", .op = "plan"});
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

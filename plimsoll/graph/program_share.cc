@@ -1,7 +1,7 @@
 // How long values live, which have memory of their own, and which lie where an operand lay before.
 #include "plimsoll/graph/program_passes.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 // Whether the step's first output may be written where that input lies.
@@ -77,4 +77,4 @@ std::vector<std::uint32_t> share_bytes(StepList& list) {
   return taken;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

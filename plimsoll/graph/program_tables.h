@@ -11,7 +11,7 @@
 #include "plimsoll/graph/memory_plan.h"
 #include "plimsoll/memory/trace/trace_plan.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct ProgramVariable {
   std::uint32_t number = 0;  // In the graph.
@@ -111,4 +111,4 @@ struct ProgramTables {
   PlacedValues placed;  // The same for traces.
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -17,7 +17,7 @@
 #include "plimsoll/tensor/run_on.h"
 #include "plimsoll/tensor/staging.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // What one running call has: the views with their addresses filled in, and copies of the ops that draw.
 struct ProgramVariant::Context {
@@ -487,4 +487,4 @@ void ProgramVariant::run_inside(std::span<const ConstTensorView> feeds, std::spa
   running.finish();
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

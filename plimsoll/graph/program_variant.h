@@ -10,7 +10,7 @@
 
 #include "plimsoll/graph/program.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class ProgramVariant {
  public:
@@ -36,4 +36,4 @@ class ProgramVariant {
   std::vector<std::unique_ptr<Context>> spare_;  // Guarded by mutex_.
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

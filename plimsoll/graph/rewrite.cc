@@ -13,7 +13,7 @@
 #include "plimsoll/graph/gradient_nodes.h"
 #include "plimsoll/tensor/make_tensor.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::size_t kFoldedBytes = 4096;  // Larger results are computed at each run: constants are held for good.
@@ -345,4 +345,4 @@ Rewritten rewrite(GraphState& from, std::span<const Feed> feeds, std::span<const
   return Rewriter(from, feeds, passes).run(fetches, with_effects);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -12,7 +12,7 @@
 #include "plimsoll/graph/graph_state.h"
 #include "plimsoll/graph/passes.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // A value that comes from outside, and what it is; one of kNoNode is nothing.
 struct Feed {
@@ -30,4 +30,4 @@ struct Rewritten {
 Rewritten rewrite(GraphState& from, std::span<const Feed> feeds, std::span<const ValueId> fetches, bool with_effects,
                   const Passes& passes);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

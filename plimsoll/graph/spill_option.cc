@@ -4,7 +4,7 @@
 
 #include "plimsoll/base/error.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 std::optional<SpillFile> open_spill(std::string_view where, const std::string& directory, bool has_budget) {
   if (directory.empty()) return std::nullopt;
@@ -14,4 +14,4 @@ std::optional<SpillFile> open_spill(std::string_view where, const std::string& d
   return SpillFile({.directory = directory});
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

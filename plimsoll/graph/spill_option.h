@@ -9,10 +9,10 @@
 
 #include "plimsoll/memory/spill/spill_file.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // None without a directory. Throws InvalidArgument for one without a budget, which would never be used, and what
 // SpillFile throws.
 std::optional<SpillFile> open_spill(std::string_view where, const std::string& directory, bool has_budget);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

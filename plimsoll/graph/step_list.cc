@@ -8,7 +8,7 @@
 #include "plimsoll/graph/program_passes.h"
 #include "plimsoll/ops/assign.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 using Place = StepList::Place;
@@ -243,4 +243,4 @@ StepList list_fused_steps(const Rewritten& rewritten, const Passes& passes, bool
   return list;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -15,7 +15,7 @@
 #include "plimsoll/graph/program_tables.h"
 #include "plimsoll/graph/rewrite.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct StepList {
   static constexpr std::uint32_t kNone = UINT32_MAX;
@@ -103,4 +103,4 @@ struct StepList {
   std::vector<Transfer> transfers;             // By position; before one step stores, then kStored, then loads.
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

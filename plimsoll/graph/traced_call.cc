@@ -7,7 +7,7 @@
 #include "plimsoll/tensor/interceptor.h"
 #include "plimsoll/tensor/make_tensor.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // What a tape remembers of a call.
 class CallOp final : public OpOf<CallOp> {
@@ -295,4 +295,4 @@ TracedCall& TracedCall::whole() {
   return *made.whole;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

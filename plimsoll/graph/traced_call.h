@@ -15,7 +15,7 @@
 #include "plimsoll/graph/plan_cache.h"
 #include "plimsoll/graph/program.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class TracedCall : public std::enable_shared_from_this<TracedCall> {
  public:
@@ -87,4 +87,4 @@ class TracedCall : public std::enable_shared_from_this<TracedCall> {
   std::unique_ptr<Differentiated> differentiated_;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -12,7 +12,7 @@
 #include "plimsoll/io/internal/pieces.h"
 #include "plimsoll/io/internal/zip.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 // A file that ends with its last handle.
@@ -100,4 +100,4 @@ void save_archive(const std::filesystem::path& path, const std::vector<std::pair
   file.commit();
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -22,7 +22,7 @@
 #include "plimsoll/io/hdf5.h"
 #include "plimsoll/io/hdf5_writer.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct ZipMember;
 
@@ -46,4 +46,4 @@ class Archive {
 void save_archive(const std::filesystem::path& path, const std::vector<std::pair<std::string, std::string>>& texts,
                   const std::string& hdf5_name, Hdf5Writer& hdf5);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

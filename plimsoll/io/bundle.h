@@ -32,8 +32,9 @@
 #include "plimsoll/tensor/tensor.h"
 
 namespace plimsoll {
-
+namespace internal {
 class InputFile;
+}  // namespace internal
 
 // A part of a partitioned tensor, stored in its own entry.
 struct BundleSlice {

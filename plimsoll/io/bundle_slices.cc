@@ -102,7 +102,7 @@ class Runs {
 
 }  // namespace
 
-std::string slice_key(std::string_view name, const BundleSlice& slice) {
+std::string internal::slice_key(std::string_view name, const BundleSlice& slice) {
   std::string key(1, '\0');
   for (const char c : name) {
     key.push_back(c);
@@ -118,7 +118,7 @@ std::string slice_key(std::string_view name, const BundleSlice& slice) {
   return key;
 }
 
-BundleSlice parse_slice(std::string_view bytes, const Shape& shape) {
+BundleSlice internal::parse_slice(std::string_view bytes, const Shape& shape) {
   BundleSlice slice;
   for (WireReader in(bytes); in.next();) {
     if (in.field() != 1) continue;
@@ -142,7 +142,7 @@ BundleSlice parse_slice(std::string_view bytes, const Shape& shape) {
   return slice;
 }
 
-std::string fault_of_slices(const Shape& shape, std::span<const BundleSlice> slices) {
+std::string internal::fault_of_slices(const Shape& shape, std::span<const BundleSlice> slices) {
   std::uint64_t elements = 0;
   for (std::size_t i = 0; i < slices.size(); ++i) {
     std::uint64_t own = 1;

@@ -21,8 +21,9 @@
 #include "plimsoll/base/api.h"
 
 namespace plimsoll {
-
+namespace internal {
 class InputFile;
+}  // namespace internal
 
 struct RecordOptions {
   std::uint64_t max_record_bytes = std::uint64_t{1} << 30;  // A larger one is Unsupported.

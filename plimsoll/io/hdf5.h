@@ -28,9 +28,10 @@
 #include "plimsoll/tensor/tensor_tree.h"
 
 namespace plimsoll {
-
+namespace internal {
 class InputFile;
 struct Hdf5Object;
+}  // namespace internal
 
 struct Hdf5Entry {
   std::string name;            // "layers/dense/vars/0".

@@ -12,7 +12,7 @@
 #include "plimsoll/io/internal/hdf5_bytes.h"
 #include "plimsoll/io/internal/pinned_bytes.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::size_t kSuperblockBytes = 96, kMaxParts = 64, kMaxText = 60'000, kTreeHalf = 16;
@@ -280,4 +280,4 @@ void Hdf5Writer::for_each_part(FunctionRef<void(std::span<const std::byte>)> f) 
   }
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

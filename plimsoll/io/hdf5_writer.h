@@ -21,7 +21,7 @@
 #include "plimsoll/base/function_ref.h"
 #include "plimsoll/tensor/tensor.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class Hdf5Writer {
  public:
@@ -62,4 +62,4 @@ class Hdf5Writer {
   std::size_t leaf_half_ = 4;   // A list holds twice as many links.
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

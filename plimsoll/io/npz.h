@@ -25,9 +25,10 @@
 #include "plimsoll/tensor/tensor_tree.h"
 
 namespace plimsoll {
-
+namespace internal {
 class InputFile;
 struct ZipMember;
+}  // namespace internal
 
 // Throws NotFound, Corruption, Unsupported, OutOfMemory.
 PLIMSOLL_API Tensor load_npy(const std::filesystem::path& path);

@@ -26,8 +26,9 @@
 #include "plimsoll/tensor/tensor_tree.h"
 
 namespace plimsoll {
-
+namespace internal {
 class InputFile;
+}  // namespace internal
 
 using FileMetadata = std::map<std::string, std::string>;
 

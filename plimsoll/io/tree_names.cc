@@ -7,7 +7,7 @@
 
 #include "plimsoll/base/error.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::size_t kMaxParts = 64;
@@ -92,4 +92,4 @@ TensorTree tree_from_names(std::vector<NamedLeaf> leaves) {
   return flat;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

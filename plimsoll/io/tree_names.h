@@ -13,7 +13,7 @@
 #include "plimsoll/base/api.h"
 #include "plimsoll/tensor/tensor_tree.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 using NamedLeaf = std::pair<std::string, Tensor>;
 
@@ -22,4 +22,4 @@ using NamedLeaf = std::pair<std::string, Tensor>;
 PLIMSOLL_API std::vector<NamedLeaf> tree_names(const TensorTree& tree, const char* where);
 PLIMSOLL_API TensorTree tree_from_names(std::vector<NamedLeaf> leaves);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -6,7 +6,7 @@
 #include "plimsoll/kernels/internal/reduce_loops.h"
 #include "plimsoll/kernels/reduce.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::int64_t kGrain = 16384;
@@ -92,4 +92,4 @@ void argmin(const ConstTensorView& x, std::size_t axis, const TensorView& out) n
   position_of_extreme<false>(x, axis, out);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -5,7 +5,7 @@
 #include "plimsoll/base/thread_pool.h"
 #include "plimsoll/kernels/internal/attention_plan.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::int64_t kBlock = kAttentionBlock;
@@ -118,4 +118,4 @@ void attention(const AttentionRule& options, const AttentionInputs& in, const At
     run_forward<double>(options, in, out, scratch);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -18,7 +18,7 @@
 #include "plimsoll/base/api.h"
 #include "plimsoll/base/tensor_view.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct AttentionRule {
   double scale = 0;     // 0: 1 / sqrt(depth).
@@ -54,4 +54,4 @@ PLIMSOLL_API void attention_gradient(const AttentionRule& options, const Attenti
                                      const ConstTensorView& log_sum, const ConstTensorView& dy,
                                      const AttentionGradients& out, std::span<std::byte> scratch) noexcept;
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -3,7 +3,7 @@
 #include "plimsoll/kernels/attention.h"
 #include "plimsoll/kernels/internal/attention_plan.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::int64_t kBlock = kAttentionBlock;
@@ -137,4 +137,4 @@ void attention_gradient(const AttentionRule& options, const AttentionInputs& in,
     run_backward<double>(options, in, y, log_sum, dy, out, scratch);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

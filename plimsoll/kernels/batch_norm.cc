@@ -8,7 +8,7 @@
 #include "plimsoll/base/thread_pool.h"
 #include "plimsoll/kernels/internal/batch_norm_loops.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 bool is_supported(DType dtype) noexcept { return dtype == f32 || dtype == f64; }
@@ -229,4 +229,4 @@ void batch_norm_gradient(const ConstTensorView& x, const ConstTensorView& dy, co
                                                                     scratch.data());
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

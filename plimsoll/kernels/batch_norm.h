@@ -18,7 +18,7 @@
 #include "plimsoll/base/api.h"
 #include "plimsoll/base/tensor_view.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct BatchNormSettings {
   double epsilon = 1e-3;
@@ -62,4 +62,4 @@ PLIMSOLL_API void batch_norm_gradient(const ConstTensorView& x, const ConstTenso
                                       const ConstTensorView& rstd, const BatchNormParameters& parameters, bool relu,
                                       const BatchNormGradients& gradients, std::span<std::byte> scratch) noexcept;
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

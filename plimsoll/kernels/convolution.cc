@@ -12,7 +12,7 @@
 #include "plimsoll/kernels/internal/convolution_sweep.h"
 #include "plimsoll/kernels/internal/convolution_winograd.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::int64_t kSlots = 16;             // Parts of a batch in progress at once, each with its own copy.
@@ -303,4 +303,4 @@ void convolution_filter_gradient(const ConstTensorView& x, const ConstTensorView
   filter_gradient(sizes, convolution.window, x.dtype(), x.bytes(), dy.bytes(), dfilter.bytes(), scratch);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -26,7 +26,7 @@
 #include "plimsoll/base/tensor_view.h"
 #include "plimsoll/kernels/convolution_window.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct Convolution {
   Window window;
@@ -74,4 +74,4 @@ View with_height_1(const View& x, bool filter = false) {
   return x.reshaped(filter ? Shape{1, s[0], s[1], s[2]} : Shape{s[0], 1, s[1], s[2]});
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -8,7 +8,7 @@
 #include "plimsoll/base/rounding.h"
 #include "plimsoll/base/thread_pool.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 // 512 elements are 16 words: element e is bit e / 16 of word e % 16, so that vectors of elements match vectors of
@@ -91,4 +91,4 @@ void relu_mask_gradient(const ConstTensorView& dy, const std::byte* mask, const 
   });
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -11,7 +11,7 @@
 #include "plimsoll/base/api.h"
 #include "plimsoll/base/tensor_view.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // A 32nd of f32's bytes, in whole lines of 64.
 PLIMSOLL_API std::size_t relu_mask_bytes(std::size_t elements) noexcept;
@@ -20,4 +20,4 @@ PLIMSOLL_API std::size_t relu_mask_bytes(std::size_t elements) noexcept;
 PLIMSOLL_API void relu_mask(const ConstTensorView& y, std::byte* mask) noexcept;
 PLIMSOLL_API void relu_mask_gradient(const ConstTensorView& dy, const std::byte* mask, const TensorView& dx) noexcept;
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -10,7 +10,7 @@
 
 #include <cstdint>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct Window {
   std::int64_t row_stride = 1, column_stride = 1;
@@ -31,4 +31,4 @@ struct Window {
   }
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -8,7 +8,7 @@
 #include "plimsoll/kernels/internal/loops.h"
 #include "plimsoll/kernels/internal/tiles.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 struct Facts {
@@ -151,4 +151,4 @@ void copy(const ConstTensorView& x, const TensorView& out) noexcept {
   run_tiles(loops, &operand, 1, out, out.dtype(), kLightGrain);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

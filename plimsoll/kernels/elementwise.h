@@ -18,7 +18,7 @@
 #include "plimsoll/base/dtype.h"
 #include "plimsoll/base/tensor_view.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 enum class BinaryOp : unsigned char {
 #define PLIMSOLL_BINARY(name, types, result, value) name,
@@ -75,4 +75,4 @@ PLIMSOLL_API void select(const ConstTensorView& condition, const ConstTensorView
 // nearest); integers become narrower ones by wrapping; nonzero is true. Rounds to nearest, ties to even.
 PLIMSOLL_API void copy(const ConstTensorView& x, const TensorView& out) noexcept;
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

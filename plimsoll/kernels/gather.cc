@@ -5,7 +5,7 @@
 #include "plimsoll/base/thread_pool.h"
 #include "plimsoll/kernels/movement.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::int64_t kGrain = 32768;
@@ -99,4 +99,4 @@ void one_hot(const ConstTensorView& indices, const TensorView& out) noexcept {
   });
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

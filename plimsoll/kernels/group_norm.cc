@@ -8,7 +8,7 @@
 #include "plimsoll/base/thread_pool.h"
 #include "plimsoll/kernels/internal/group_norm_loops.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::int64_t kRowsPerBlock = 64;  // Summed in the elements' type; blocks are summed in f64.
@@ -187,4 +187,4 @@ void group_norm_gradient(const ConstTensorView& x, std::int64_t groups, const Co
     run_backward<double>(x, groups, gamma, mean, rstd, dy, out, scratch.data());
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

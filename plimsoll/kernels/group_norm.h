@@ -18,7 +18,7 @@
 #include "plimsoll/base/api.h"
 #include "plimsoll/base/tensor_view.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct GroupNormOutputs {
   TensorView y;
@@ -41,4 +41,4 @@ PLIMSOLL_API void group_norm_gradient(const ConstTensorView& x, std::int64_t gro
                                       const ConstTensorView& dy, const GroupNormGradients& out,
                                       std::span<std::byte> scratch) noexcept;
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

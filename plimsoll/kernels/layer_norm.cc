@@ -8,7 +8,7 @@
 #include "plimsoll/base/thread_pool.h"
 #include "plimsoll/kernels/internal/layer_norm_loops.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::int64_t kGrain = 16384;  // Elements per chunk.
@@ -170,4 +170,4 @@ void layer_norm_gradient(const ConstTensorView& x, std::int64_t columns, const C
     run(TypeTag<double>{});
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -17,7 +17,7 @@
 #include "plimsoll/base/api.h"
 #include "plimsoll/base/tensor_view.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct LayerNormOutputs {
   TensorView y;           // As x, and may be x.
@@ -39,4 +39,4 @@ PLIMSOLL_API void layer_norm_gradient(const ConstTensorView& x, std::int64_t col
                                       const ConstTensorView& dy, const LayerNormGradients& out,
                                       std::span<std::byte> scratch) noexcept;
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -9,7 +9,7 @@
 #include "plimsoll/kernels/internal/loss_loops.h"
 #include "plimsoll/kernels/internal/reduce_loops.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::int64_t kGrain = 8192;  // Elements per chunk.
@@ -24,14 +24,14 @@ const LossLoopsOf<T>& loops_of() noexcept {
 
 // The arrays of a call; null where not wanted.
 template <class T>
-struct Rows {
+struct LossRows {
   std::int64_t rows, columns;
   const T* x;
   T *loss, *gradient;
   const T* upstream;
   double scale;
 
-  Rows(const ConstTensorView& predictions, const LossOutputs& out) noexcept
+  LossRows(const ConstTensorView& predictions, const LossOutputs& out) noexcept
       : rows(0),
         columns(predictions.shape().back()),
         x(predictions.data<T>()),
@@ -62,7 +62,7 @@ T largest_of(const T* x, std::int64_t n) noexcept {
 }
 
 template <class T, class Label>
-void sparse_row(const Rows<T>& all, std::int64_t r, Label label) noexcept {
+void sparse_row(const LossRows<T>& all, std::int64_t r, Label label) noexcept {
   const std::int64_t n = all.columns;
   const T* x = all.x + r * n;
   T* gradient = all.gradient ? all.gradient + r * n : nullptr;
@@ -82,7 +82,7 @@ void sparse_row(const Rows<T>& all, std::int64_t r, Label label) noexcept {
 }
 
 template <class T>
-void target_row(const Rows<T>& all, std::int64_t r, const T* y) noexcept {
+void target_row(const LossRows<T>& all, std::int64_t r, const T* y) noexcept {
   const std::int64_t n = all.columns;
   const T* x = all.x + r * n;
   T* gradient = all.gradient ? all.gradient + r * n : nullptr;
@@ -98,7 +98,7 @@ void target_row(const Rows<T>& all, std::int64_t r, const T* y) noexcept {
 
 // Long rows, one by one and tile by tile.
 template <class T, class Loop>
-void element_row(const Rows<T>& all, std::int64_t r, const T* targets, Loop loop, T delta) noexcept {
+void element_row(const LossRows<T>& all, std::int64_t r, const T* targets, Loop loop, T delta) noexcept {
   const std::int64_t n = all.columns;
   T values[kLossTile];
   double sum = 0;
@@ -114,7 +114,7 @@ void element_row(const Rows<T>& all, std::int64_t r, const T* targets, Loop loop
 
 // Short rows, a tile of them at once.
 template <class T, class Loop>
-void element_tile(const Rows<T>& all, std::int64_t begin, std::int64_t end, const T* targets, Loop loop,
+void element_tile(const LossRows<T>& all, std::int64_t begin, std::int64_t end, const T* targets, Loop loop,
                   T delta) noexcept {
   const std::int64_t n = all.columns, at = begin * n, count = (end - begin) * n;
   T values[kLossTile];
@@ -134,7 +134,7 @@ void element_tile(const Rows<T>& all, std::int64_t begin, std::int64_t end, cons
 template <class T>
 void element_loss(ElementLoss kind, const ConstTensorView& predictions, const ConstTensorView& targets, double delta,
                   const LossOutputs& out) noexcept {
-  const Rows<T> all(predictions, out);
+  const LossRows<T> all(predictions, out);
   const T* y = targets.data<T>();
   const auto loop = loops_of<T>().elements[kind];
   const std::int64_t at_once = kLossTile / all.columns;
@@ -160,7 +160,7 @@ void element_loss(ElementLoss kind, const ConstTensorView& predictions, const Co
 
 template <class T, class Label>
 void sparse_loss(const ConstTensorView& logits, const ConstTensorView& labels, const LossOutputs& out) noexcept {
-  const Rows<T> all(logits, out);
+  const LossRows<T> all(logits, out);
   const Label* label = labels.data<Label>();
   PLIMSOLL_CHECK(labels.size() == static_cast<std::size_t>(all.rows));
   all.for_rows([&](std::int64_t begin, std::int64_t end) {
@@ -170,7 +170,7 @@ void sparse_loss(const ConstTensorView& logits, const ConstTensorView& labels, c
 
 template <class T>
 void target_loss(const ConstTensorView& logits, const ConstTensorView& targets, const LossOutputs& out) noexcept {
-  const Rows<T> all(logits, out);
+  const LossRows<T> all(logits, out);
   const T* y = targets.data<T>();
   all.for_rows([&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t r = begin; r < end; ++r) target_row(all, r, y + r * all.columns);
@@ -214,4 +214,4 @@ void huber(const ConstTensorView& predictions, const ConstTensorView& targets, d
   element_loss(kHuber, predictions, targets, delta, out);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

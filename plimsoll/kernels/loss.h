@@ -13,7 +13,7 @@
 #include "plimsoll/base/api.h"
 #include "plimsoll/base/tensor_view.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // The results to compute; views without an address are skipped.
 struct LossOutputs {
@@ -45,4 +45,4 @@ PLIMSOLL_API void absolute_error(const ConstTensorView& predictions, const Const
 PLIMSOLL_API void huber(const ConstTensorView& predictions, const ConstTensorView& targets, double delta,
                         const LossOutputs& out) noexcept;
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -10,7 +10,7 @@
 #include "plimsoll/kernels/internal/matmul_integers.h"
 #include "plimsoll/kernels/internal/matmul_product.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 // The product of the first matrices, without the addresses.
@@ -127,4 +127,4 @@ void matmul(const ConstTensorView& a, const ConstTensorView& b, const TensorView
   if (!finishes_hot(out.dtype())) finish_whole(out, epilogue);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -19,7 +19,7 @@
 #include "plimsoll/base/tensor_view.h"
 #include "plimsoll/kernels/elementwise.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct MatmulFlags {
   bool transpose_a = false, transpose_b = false;
@@ -46,4 +46,4 @@ PLIMSOLL_API std::size_t matmul_scratch_bytes(const Shape& a, const Shape& b, DT
 PLIMSOLL_API void matmul(const ConstTensorView& a, const ConstTensorView& b, const TensorView& out, MatmulFlags flags,
                          std::span<std::byte> scratch, const MatmulEpilogue& epilogue = {}) noexcept;
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

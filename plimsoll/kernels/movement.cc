@@ -8,7 +8,7 @@
 #include "plimsoll/base/thread_pool.h"
 #include "plimsoll/kernels/internal/transpose_block.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::int64_t kGrain = 32768;
@@ -228,4 +228,4 @@ std::int64_t concat_part(const ConstTensorView& x, std::size_t axis, std::int64_
   return begin + x.shape()[axis];
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

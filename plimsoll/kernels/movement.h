@@ -15,7 +15,7 @@
 #include "plimsoll/base/api.h"
 #include "plimsoll/base/tensor_view.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // The place of a box in a tensor: its first element, and the step along each axis, in elements. A step may be
 // negative (reversal) or 0 (repetition, when read).
@@ -61,4 +61,4 @@ PLIMSOLL_API void scatter(const ConstTensorView& updates, const ConstTensorView&
 // out [..., depth]: 1 where the last axis's position is the index, else 0; all 0 for an index outside the depth.
 PLIMSOLL_API void one_hot(const ConstTensorView& indices, const TensorView& out) noexcept;
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -8,7 +8,7 @@
 #include "plimsoll/base/thread_pool.h"
 #include "plimsoll/kernels/internal/optimizer_loops.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::int64_t kGrain = 16384;   // Elements per chunk.
@@ -119,4 +119,4 @@ void update_adamax(const AdamaxUpdate& options, const ConstTensorView& gradient,
   update(kUpdateAdamax, factors, gradient, parameter, m, u);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

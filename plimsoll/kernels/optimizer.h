@@ -14,7 +14,7 @@
 #include "plimsoll/base/api.h"
 #include "plimsoll/base/tensor_view.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // w -= learning_rate g
 PLIMSOLL_API void update_sgd(double learning_rate, const ConstTensorView& gradient,
@@ -84,4 +84,4 @@ PLIMSOLL_API void update_adamax(const AdamaxUpdate& options, const ConstTensorVi
 // Over all elements, in f64.
 PLIMSOLL_API double sum_of_squares(const ConstTensorView& x) noexcept;
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

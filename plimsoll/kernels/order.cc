@@ -9,7 +9,7 @@
 #include "plimsoll/base/rounding.h"
 #include "plimsoll/base/thread_pool.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::int64_t kSlots = 8;       // Rows in progress at once.
@@ -198,4 +198,4 @@ void cumsum(const ConstTensorView& x, std::size_t axis, CumsumFlags flags, const
   });
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

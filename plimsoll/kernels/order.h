@@ -15,7 +15,7 @@
 #include "plimsoll/base/api.h"
 #include "plimsoll/base/tensor_view.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct SortFlags {
   bool descending = false;
@@ -38,4 +38,4 @@ struct CumsumFlags {
 // Floats are summed in f64, integers wrap. `out` may be `x`. All dtypes but bool.
 PLIMSOLL_API void cumsum(const ConstTensorView& x, std::size_t axis, CumsumFlags flags, const TensorView& out) noexcept;
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -8,7 +8,7 @@
 #include "plimsoll/kernels/internal/pooling_codes.h"
 #include "plimsoll/kernels/internal/pooling_loops.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::int64_t kSegment = 2048;  // Outputs whose codes are on the stack at once.
@@ -195,4 +195,4 @@ void average_pool_gradient(const ConstTensorView& dy, const TensorView& dx, cons
   call.by_images([&](const PoolBackwardRow& row, std::int64_t, std::int64_t) { call.loop(row); });
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

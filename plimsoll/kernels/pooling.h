@@ -20,7 +20,7 @@
 #include "plimsoll/base/tensor_view.h"
 #include "plimsoll/kernels/convolution_window.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct Pooling {
   std::int64_t rows = 1, columns = 1;  // The window's size.
@@ -50,4 +50,4 @@ PLIMSOLL_API void average_pool(const ConstTensorView& x, const TensorView& y, co
 PLIMSOLL_API void average_pool_gradient(const ConstTensorView& dy, const TensorView& dx,
                                         const Pooling& pooling) noexcept;
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -9,7 +9,7 @@
 #include "plimsoll/base/rounding.h"
 #include "plimsoll/base/thread_pool.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::int64_t kGrain = 2048;  // Blocks of four elements.
@@ -108,4 +108,4 @@ void random_bernoulli(RandomState state, double probability, const TensorView& o
   });
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -16,7 +16,7 @@
 #include "plimsoll/base/rounding.h"
 #include "plimsoll/base/tensor_view.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct RandomState {
   std::uint64_t key = 0;
@@ -39,4 +39,4 @@ PLIMSOLL_API void random_truncated_normal(RandomState state, double mean, double
 // 1 with the probability, else 0. All dtypes.
 PLIMSOLL_API void random_bernoulli(RandomState state, double probability, const TensorView& out) noexcept;
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -5,7 +5,7 @@
 #include "plimsoll/kernels/internal/recurrent_plan.h"
 #include "plimsoll/kernels/matmul.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 template <class T>
@@ -160,4 +160,4 @@ void recurrent(const RecurrentRule& options, const RecurrentInputs& in, const Re
     run_forward<double>(options, in, out, workspace, scratch);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -24,7 +24,7 @@
 #include "plimsoll/base/api.h"
 #include "plimsoll/base/tensor_view.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 enum class RecurrentCell : unsigned char { simple, lstm, gru };
 
@@ -85,4 +85,4 @@ PLIMSOLL_API void recurrent_gradient(const RecurrentRule& options, const Recurre
                                      const RecurrentResults<ConstTensorView>& upstream, const RecurrentGradients& out,
                                      std::span<const std::byte> workspace, std::span<std::byte> scratch) noexcept;
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -5,7 +5,7 @@
 #include "plimsoll/kernels/recurrent.h"
 #include "plimsoll/kernels/reduce.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 // Steps whose gradients are in the scratch: places [first, first + steps).
@@ -297,4 +297,4 @@ void recurrent_gradient(const RecurrentRule& options, const RecurrentInputs& in,
     run_backward<double>(options, in, upstream, out, workspace, scratch);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

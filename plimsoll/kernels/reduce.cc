@@ -11,7 +11,7 @@
 #include "plimsoll/kernels/internal/reduce_loops.h"
 #include "plimsoll/kernels/internal/reduce_plan.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::int64_t kGrain = 32768;   // Elements per chunk.
@@ -280,4 +280,4 @@ void reduce(ReduceOp op, const ConstTensorView& x, AxesMask axes, const TensorVi
   }
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -17,7 +17,7 @@
 #include "plimsoll/base/api.h"
 #include "plimsoll/base/tensor_view.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 enum class ReduceOp : unsigned char { sum, mean, product, max, min, any, all };
 
@@ -50,4 +50,4 @@ PLIMSOLL_API void log_softmax(const ConstTensorView& x, const TensorView& out) n
 PLIMSOLL_API void softmax_grad(const ConstTensorView& y, const ConstTensorView& dy, const TensorView& out) noexcept;
 PLIMSOLL_API void log_softmax_grad(const ConstTensorView& y, const ConstTensorView& dy, const TensorView& out) noexcept;
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -8,7 +8,7 @@
 #include "plimsoll/kernels/internal/softmax_loops.h"
 #include "plimsoll/kernels/reduce.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::int64_t kTile = 512;
@@ -140,4 +140,4 @@ void log_softmax_grad(const ConstTensorView& y, const ConstTensorView& dy, const
   run_grad(y, dy, out, true);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

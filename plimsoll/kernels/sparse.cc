@@ -7,7 +7,7 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/thread_pool.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::int64_t kGrain = 16384;
@@ -152,4 +152,4 @@ void sparse_transpose(const SparseRows& a, std::int64_t* splits, std::int64_t* c
     }
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -15,7 +15,7 @@
 #include "plimsoll/base/tensor_view.h"
 #include "plimsoll/kernels/sparse_products.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // How far a step along each axis of a sparse tensor moves in a dense one.
 struct SparseSteps {
@@ -52,4 +52,4 @@ PLIMSOLL_API void sparse_row_splits(const std::int64_t* indices, std::int64_t en
 PLIMSOLL_API void sparse_transpose(const SparseRows& a, std::int64_t* splits, std::int64_t* columns,
                                    std::int64_t* order) noexcept;
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -8,7 +8,7 @@
 #include "plimsoll/base/thread_pool.h"
 #include "plimsoll/kernels/internal/sparse_loops.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::int64_t kGrain = 131072;    // Multiplications per chunk.
@@ -181,4 +181,4 @@ void sparse_triple(SparseFactor of, const SparseTriple& triple, const ConstTenso
   });
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -16,7 +16,7 @@
 #include "plimsoll/base/api.h"
 #include "plimsoll/base/tensor_view.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // Entries splits[r] ... splits[r + 1] - 1 are those of row r.
 struct SparseRows {
@@ -49,4 +49,4 @@ PLIMSOLL_API std::size_t sparse_triple_scratch_bytes(std::int64_t rows, std::int
 PLIMSOLL_API void sparse_triple(SparseFactor of, const SparseTriple& triple, const ConstTensorView& p,
                                 const ConstTensorView& q, const TensorView& out, std::span<std::byte> scratch) noexcept;
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

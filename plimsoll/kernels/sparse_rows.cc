@@ -6,7 +6,7 @@
 #include "plimsoll/base/thread_pool.h"
 #include "plimsoll/kernels/reduce.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::int64_t kGrain = 16384;  // Elements per chunk.
@@ -20,8 +20,8 @@ void fill_bytes(std::byte* to, std::size_t bytes, std::uint64_t element, std::si
 }
 
 // How a batch of rows is laid out: in bytes, but for the width.
-struct Rows {
-  Rows(const Shape& padded, DType dtype) noexcept : count(padded[0]), width(padded[1]), item(size_of(dtype)) {
+struct PaddedRows {
+  PaddedRows(const Shape& padded, DType dtype) noexcept : count(padded[0]), width(padded[1]), item(size_of(dtype)) {
     for (std::size_t axis = 2; axis < padded.rank(); ++axis) item *= static_cast<std::size_t>(padded[axis]);
   }
   std::int64_t grain() const noexcept {
@@ -51,7 +51,7 @@ void softmax_runs(const ConstTensorView& values, const ConstTensorView& rows, co
 void pad_rows(const ConstTensorView& values, const ConstTensorView& splits, std::uint64_t padding,
               const TensorView& out) noexcept {
   if (out.size() == 0) return;
-  const Rows rows(out.shape(), out.dtype());
+  const PaddedRows rows(out.shape(), out.dtype());
   const std::int64_t* split = splits.data<std::int64_t>();
   parallel_for(rows.count, rows.grain(), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t r = begin; r < end; ++r) {
@@ -66,7 +66,7 @@ void pad_rows(const ConstTensorView& values, const ConstTensorView& splits, std:
 
 void unpad_rows(const ConstTensorView& padded, const ConstTensorView& splits, const TensorView& out) noexcept {
   if (out.size() == 0) return;
-  const Rows rows(padded.shape(), padded.dtype());
+  const PaddedRows rows(padded.shape(), padded.dtype());
   const std::int64_t* split = splits.data<std::int64_t>();
   parallel_for(rows.count, rows.grain(), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t r = begin; r < end; ++r) {
@@ -80,4 +80,4 @@ void unpad_rows(const ConstTensorView& padded, const ConstTensorView& splits, co
   });
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -12,7 +12,7 @@
 #include "plimsoll/base/api.h"
 #include "plimsoll/base/tensor_view.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // Over each run of equal numbers in `rows`, which increase. Floats only.
 PLIMSOLL_API void softmax_runs(const ConstTensorView& values, const ConstTensorView& rows,
@@ -25,4 +25,4 @@ PLIMSOLL_API void pad_rows(const ConstTensorView& values, const ConstTensorView&
 PLIMSOLL_API void unpad_rows(const ConstTensorView& padded, const ConstTensorView& splits,
                              const TensorView& out) noexcept;
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -36,8 +36,9 @@
 #include "plimsoll/model/training/optimizers.h"
 
 namespace plimsoll {
-
+namespace internal {
 class Network;
+}  // namespace internal
 
 struct CompileOptions {
   OptimizerChoice optimizer = {};  // Left out: "rmsprop", as in Keras.

@@ -5,7 +5,7 @@
 
 #include "plimsoll/base/bytes.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::uint64_t kUnit = 64;
@@ -59,4 +59,4 @@ std::uint64_t place_in_map(const std::vector<AddressStretch>& stretches, std::ui
   return stretch.at + (offset - stretch.from);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

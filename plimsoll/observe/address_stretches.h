@@ -6,7 +6,7 @@
 
 #include "plimsoll/observe/trace_history.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct AddressStretch {
   std::uint32_t arena = 0;
@@ -21,4 +21,4 @@ std::vector<AddressStretch> address_stretches(const TraceHistory& history);
 // The place of an address in the map; one of `stretches` must contain it.
 std::uint64_t place_in_map(const std::vector<AddressStretch>& stretches, std::uint32_t arena, std::uint64_t offset);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

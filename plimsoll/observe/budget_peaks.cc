@@ -4,7 +4,7 @@
 #include <string_view>
 #include <unordered_map>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 std::vector<std::uint32_t> budget_parents(const TraceHistory& history) {
   std::vector<std::uint32_t> parents;
@@ -87,4 +87,4 @@ const BudgetPeak* budget_that_refused(const TraceHistory& history, const std::ve
   return found == peaks.rend() ? nullptr : &*found;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -8,7 +8,7 @@
 
 #include "plimsoll/observe/run_summary.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct BudgetPeak {
   std::uint32_t budget = 0;  // Index in the history's budgets.
@@ -32,4 +32,4 @@ const BudgetPeak* budget_that_refused(const TraceHistory& history, const std::ve
 inline constexpr std::uint32_t kNoBudget = UINT32_MAX;
 std::vector<std::uint32_t> budget_parents(const TraceHistory& history);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -10,7 +10,7 @@
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/json.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 using Key = std::tuple<std::string, Category>;
@@ -130,4 +130,4 @@ std::string comparison_json(const RunComparison& runs, const std::string& before
   return json_text(document, indent);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

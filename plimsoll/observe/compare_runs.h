@@ -14,7 +14,7 @@
 #include "plimsoll/base/api.h"
 #include "plimsoll/observe/findings.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct ComparedRun {
   RunSummary summary;
@@ -55,4 +55,4 @@ PLIMSOLL_API std::string comparison_json(const RunComparison& runs, const std::s
 // "+1.5 MiB", "-512 B", "0 B".
 PLIMSOLL_API std::string format_change(std::int64_t bytes);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

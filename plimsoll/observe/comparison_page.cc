@@ -7,7 +7,7 @@
 #include "plimsoll/base/text.h"
 #include "plimsoll/observe/compare_runs.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::size_t kShownGroups = 40;
@@ -106,4 +106,4 @@ std::string comparison_page(const RunComparison& runs, const std::string& before
   return page + "</tbody></table>\n</body></html>\n";
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

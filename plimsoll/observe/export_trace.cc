@@ -34,7 +34,7 @@ const Exporter& exporter_of(const std::string& format) {
 
 }  // namespace
 
-std::vector<LabelTotals> totals_by_label(const ExportedRun& run, std::uint32_t end) {
+std::vector<LabelTotals> internal::totals_by_label(const ExportedRun& run, std::uint32_t end) {
   std::vector<LabelTotals> totals(run.history().labels.size());
   run.for_each_before(end, [&](const BlockEvent& event) {
     LabelTotals& label = totals[event.block->label];

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <span>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct PageTemplate {
   std::span<const unsigned char> deflated;
@@ -13,4 +13,4 @@ struct PageTemplate {
 
 PageTemplate page_template() noexcept;
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

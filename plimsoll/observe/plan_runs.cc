@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::size_t kMostValues = 20'000, kMostPieces = 400'000;  // Per plan; larger plans stay whole.
@@ -194,4 +194,4 @@ void PlanRuns::add_moments() {
     std::stable_sort(moments_.begin(), moments_.end(), earlier);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -16,7 +16,7 @@
 
 #include "plimsoll/memory/trace/trace_file.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct PlanPiece {
   const TraceEvent* value = nullptr;   // The value; nullptr: unused now.
@@ -82,4 +82,4 @@ class PlanRuns {
   std::uint64_t expanded_ = 0;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -9,7 +9,7 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/observe/report_page.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 std::string escaped(const std::string& text) {
@@ -75,4 +75,4 @@ std::string ranks_page(const std::vector<RankTrace>& ranks) {
   return page + tail;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

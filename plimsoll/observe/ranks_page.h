@@ -14,7 +14,7 @@
 #include "plimsoll/observe/run_summary.h"
 #include "plimsoll/observe/trace_history.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct RankTrace {
   std::string name;  // Of its file.
@@ -28,4 +28,4 @@ PLIMSOLL_API RankTrace read_rank_trace(const std::string& path);
 // Throws Unsupported without the page of reports, InvalidArgument for no ranks.
 PLIMSOLL_API std::string ranks_page(const std::vector<RankTrace>& ranks);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -6,7 +6,7 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/rounding.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 std::string base64(std::string_view bytes) {
@@ -49,4 +49,4 @@ std::string pack_column(std::span<const std::uint32_t> numbers, std::size_t coun
   return pack_bytes(planes);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -9,10 +9,10 @@
 #include <string>
 #include <string_view>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 std::string pack_column(std::span<const std::uint32_t> numbers, std::size_t planes);
 std::size_t planes_of(std::span<const std::uint32_t> numbers);  // The bytes that the largest needs, 1 to 4.
 std::string pack_bytes(std::string_view bytes);                 // Deflated, base64.
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

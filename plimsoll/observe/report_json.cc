@@ -74,7 +74,8 @@ Json findings_of(const TraceHistory& history, const std::vector<Finding>& findin
 
 }  // namespace
 
-Json report_document(const TraceHistory& history, const RunSummary& run, const std::vector<Finding>& findings) {
+Json internal::report_document(const TraceHistory& history, const RunSummary& run,
+                               const std::vector<Finding>& findings) {
   Json document{{"complete", history.complete},
                 {"ring", history.ring},
                 {"process", history.process},

@@ -6,7 +6,7 @@
 
 #include "plimsoll/observe/findings.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 using Json = nlohmann::json;
@@ -146,4 +146,4 @@ bool read_trace_record(TracedMark& mark, TraceHistory& history, std::vector<Trac
   return false;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -3,7 +3,7 @@
 
 #include "plimsoll/observe/trace_history.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // A name and a category given to a block after it was made.
 struct TracedName {
@@ -16,4 +16,4 @@ struct TracedName {
 // like a record stays text. Never throws for bad text.
 bool read_trace_record(TracedMark& mark, TraceHistory& history, std::vector<TracedName>& names);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -3,7 +3,7 @@
 #include "plimsoll/kernels/elementwise.h"
 #include "plimsoll/ops/launch.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 RunEffect::~RunEffect() = default;
 
@@ -26,4 +26,4 @@ void AssignOp::run(const OpRun& run) const noexcept {
     copy(value, run.out[0]);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

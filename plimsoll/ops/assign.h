@@ -6,7 +6,7 @@
 #include "plimsoll/ops/graph_variables.h"
 #include "plimsoll/tensor/op.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class PLIMSOLL_API AssignOp final : public OpOf<AssignOp> {
  public:
@@ -21,4 +21,4 @@ class PLIMSOLL_API AssignOp final : public OpOf<AssignOp> {
   AssignKind kind_;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

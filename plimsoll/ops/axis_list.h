@@ -11,7 +11,7 @@
 
 #include "plimsoll/base/shape.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class AxisList {
  public:
@@ -66,4 +66,4 @@ constexpr bool may_equal(std::int64_t a, std::int64_t b) noexcept {
   return a == b || a == kUnknownSize || b == kUnknownSize;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

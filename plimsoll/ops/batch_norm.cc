@@ -82,7 +82,7 @@ std::size_t BatchNormTrain::workspace_bytes(const Specs& in, const SpecList&) co
 }
 
 void BatchNormTrain::run(const OpRun& run) const noexcept {
-  plimsoll::batch_norm_training(run.in[0], parameters_of(run, inputs_), run.out[0],
+  internal::batch_norm_training(run.in[0], parameters_of(run, inputs_), run.out[0],
                                 {run.out[1], run.out[2], run.out[3]}, {epsilon_, relu_}, run.scratch);
 }
 
@@ -92,11 +92,11 @@ SavedSlots BatchNormTrain::saved(SlotMask) const {
           .outputs = slot(1) | slot(3)};
 }
 
-std::size_t BatchNormAgain::workspace_bytes(const Specs& in, const SpecList&) const {
+std::size_t RepeatedBatchNorm::workspace_bytes(const Specs& in, const SpecList&) const {
   return batch_norm_scratch_bytes(in.shape(0), in.dtype(0));
 }
 
-void BatchNormAgain::run(const OpRun& run) const noexcept {
+void RepeatedBatchNorm::run(const OpRun& run) const noexcept {
   batch_norm_apply(run.in[0], run.in[1], run.in[2], parameters_of(run, inputs_), relu_, run.out[0], run.scratch);
 }
 
@@ -115,7 +115,7 @@ std::size_t BatchNormInfer::workspace_bytes(const Specs& in, const SpecList&) co
 }
 
 void BatchNormInfer::run(const OpRun& run) const noexcept {
-  plimsoll::batch_norm_inference(run.in[0], run.in[1], run.in[2], parameters_of(run, inputs_), run.out[0],
+  internal::batch_norm_inference(run.in[0], run.in[1], run.in[2], parameters_of(run, inputs_), run.out[0],
                                  {epsilon_, relu_}, run.scratch);
 }
 

@@ -5,7 +5,7 @@
 #include "plimsoll/ops/internal/batch_norm_ops.h"
 #include "plimsoll/ops/internal/elementwise_ops.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 NormGrid grid_of(const Shape& x) {
@@ -25,7 +25,7 @@ Tensor BatchNormTrain::remake(GradientContext& c) const {
   NormList operands = {&c.input(0), &c.output(1), &c.output(3)};
   if (inputs_.has_gamma) operands.add_if_any(c.input(inputs_.gamma()));
   if (inputs_.has_beta) operands.add_if_any(c.input(inputs_.beta()));
-  return execute_on(BatchNormAgain(relu_, inputs), operands.span());
+  return execute_on(RepeatedBatchNorm(relu_, inputs), operands.span());
 }
 
 void BatchNormTrain::gradient(GradientContext& c) const {
@@ -76,7 +76,7 @@ void BatchNormBack::gradient(GradientContext& c) const {
     NormList operands = {&c.input(0), &c.input(2), &c.input(3)};
     operands.add_if_any(gamma);
     if (inputs_.has_beta) operands.add_if_any(c.input(inputs_.beta()));
-    y = execute_on(BatchNormAgain(true, inputs), operands.span());
+    y = execute_on(RepeatedBatchNorm(true, inputs), operands.span());
     dy = through_relu(y, dy);
   }
   const NormSecondOrder result =
@@ -87,12 +87,12 @@ void BatchNormBack::gradient(GradientContext& c) const {
   if (!result.gamma.is_empty_handle()) c.give(inputs_.gamma(), result.gamma);
 }
 
-SavedSlots BatchNormAgain::saved(SlotMask) const {
+SavedSlots RepeatedBatchNorm::saved(SlotMask) const {
   return {.inputs = slot(0) | slot(1) | slot(2) | (inputs_.has_gamma ? slot(inputs_.gamma()) : 0),
           .outputs = relu_ ? slot(0) : 0};
 }
 
-void BatchNormAgain::gradient(GradientContext& c) const {
+void RepeatedBatchNorm::gradient(GradientContext& c) const {
   const Shape& x = c.input_shape(0);
   const std::int64_t rows = rows_of(x, x.rank() - 1);
   const Tensor dy = (relu_ ? through_relu(c.output(0), c.grad()) : c.grad()).reshape({rows, x.back()});
@@ -130,4 +130,4 @@ void BatchNormInfer::gradient(GradientContext& c) const {
   if (c.wants(2)) c.give(2, product * scale * rstd * rstd * -0.5);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

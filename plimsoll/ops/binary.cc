@@ -75,9 +75,9 @@ void run_number(const Op& op, DType dtype, const void* x, const void*, void* out
 Tensor pair(BinaryOp which, const Tensor& a, const Tensor& b) {
   const Binary op(which);
   if (is_supported(which, a.dtype())) [[likely]] {
-    Tensor quick = execute_alike(op, a, &b, result_dtype(which, a.dtype()), run_pair);
-    if (!quick.is_empty_handle()) [[likely]]
-      return quick;
+    std::optional<Tensor> quick = execute_flat(op, a, &b, result_dtype(which, a.dtype()), run_pair);
+    if (quick) [[likely]]
+      return *std::move(quick);
   }
   return execute(op, a, b);
 }
@@ -86,10 +86,10 @@ Tensor pair(BinaryOp which, const Tensor& a, const Tensor& b) {
 Tensor pair_over(BinaryOp which, const Tensor& a, const Tensor& b, Tensor& over) {
   const Binary op(which);
   if (is_supported(which, a.dtype())) [[likely]] {
-    Tensor quick = execute_alike(op, a, &b, result_dtype(which, a.dtype()), run_pair, &over);
-    if (!quick.is_empty_handle()) [[likely]] {
+    std::optional<Tensor> quick = execute_flat(op, a, &b, result_dtype(which, a.dtype()), run_pair, &over);
+    if (quick) [[likely]] {
       over = Tensor();
-      return quick;
+      return *std::move(quick);
     }
   }
   const Tensor* const inputs[] = {&a, &b};
@@ -113,10 +113,10 @@ Tensor pair(BinaryOp which, const Tensor& x, const Number& number, bool number_f
     refuse_number(which, number, dtype);
   const BinaryWithNumber op(which, number, number_first);
   if (is_supported(which, x.dtype())) [[likely]] {
-    Tensor quick = execute_alike(op, x, nullptr, result_dtype(which, x.dtype()), run_number, over);
-    if (!quick.is_empty_handle()) [[likely]] {
+    std::optional<Tensor> quick = execute_flat(op, x, nullptr, result_dtype(which, x.dtype()), run_number, over);
+    if (quick) [[likely]] {
       if (over) *over = Tensor();
-      return quick;
+      return *std::move(quick);
     }
   }
   const Tensor* const inputs[] = {&x};

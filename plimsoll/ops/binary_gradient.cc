@@ -8,7 +8,7 @@
 #include "plimsoll/ops/execute.h"
 #include "plimsoll/ops/internal/elementwise_ops.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 enum Reads : unsigned { kNothing = 0, kA = 1, kB = 2, kY = 4 };
@@ -164,4 +164,4 @@ void BinaryWithNumber::gradient(GradientContext& c) const {
   });
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -8,7 +8,7 @@
 #include "plimsoll/tensor/make_tensor.h"
 #include "plimsoll/tensor/tracer.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 std::string position_text(std::int64_t position, const Shape& shape) {
@@ -72,4 +72,4 @@ void check_indices(const ConstTensorView& indices, const Shape& of, std::size_t 
                  fmt::format("axis {} of shape {}, of size {}", axis, of.to_string(), of[axis]));
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

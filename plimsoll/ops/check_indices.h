@@ -7,7 +7,7 @@
 
 #include "plimsoll/tensor/tensor.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // What refusals call an empty handle, where a function looks at a tensor before execute() does.
 void require_tensor(const Tensor& tensor, const char* where, const char* argument = "x");
@@ -27,4 +27,4 @@ void check_indices(const Tensor& indices, const Shape& of, std::size_t axis, con
 // The same of a graph's values, when it runs.
 void check_indices(const ConstTensorView& indices, const Shape& of, std::size_t axis, const char* where);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -4,7 +4,7 @@
 
 #include "plimsoll/base/error.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 void require_same_dtype(const Op& op, const Specs& in, std::size_t first) {
   for (std::size_t i = first + 1; i < in.size(); ++i)
@@ -30,4 +30,4 @@ void refuse_dtype(const Op& op, DType dtype) {
       fmt::format("{}: is not defined for {}; cast the operand to another dtype first", op.name(), dtype_name(dtype)));
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

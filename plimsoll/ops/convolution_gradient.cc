@@ -8,7 +8,7 @@
 #include "plimsoll/ops/execute.h"
 #include "plimsoll/ops/internal/convolution_ops.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 // Of two inputs whose product it is: each one's gradient reads the other.
@@ -97,4 +97,4 @@ void ConvolveFilter::gradient(GradientContext& c) const {
   if (c.wants(1)) c.give(1, execute(Convolve(rule_), c.input(0), c.grad()));
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

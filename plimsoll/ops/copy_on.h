@@ -4,7 +4,7 @@
 #include "plimsoll/device/device.h"
 #include "plimsoll/kernels/elementwise.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 inline void copy_on(Device& device, const ConstTensorView& from, const TensorView& to) {
   if (device.is_host())
@@ -13,4 +13,4 @@ inline void copy_on(Device& device, const ConstTensorView& from, const TensorVie
     device.backend().copy(to.bytes(), from.bytes(), from.nbytes());
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

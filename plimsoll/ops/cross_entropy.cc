@@ -25,8 +25,8 @@ enum class Loss : unsigned char { kSoftmax, kSparseSoftmax, kSigmoid };
 constexpr std::int64_t kBlock = 65536;  // Elements converted at once, or one row.
 
 // Logits as rows with a loss each, and blocks of rows for halves; of the shape alone.
-struct Rows {
-  Rows(Loss loss, const Shape& logits) noexcept : columns(loss == Loss::kSigmoid ? 1 : logits.back()) {
+struct RowSizes {
+  RowSizes(Loss loss, const Shape& logits) noexcept : columns(loss == Loss::kSigmoid ? 1 : logits.back()) {
     const std::size_t row_axes = logits.rank() - (loss == Loss::kSigmoid ? 0 : 1);
     for (std::size_t axis = 0; axis < row_axes; ++axis) rows *= logits[axis];
     block = std::clamp<std::int64_t>(kBlock / std::max<std::int64_t>(1, columns), 1, std::max<std::int64_t>(1, rows));
@@ -71,7 +71,7 @@ bool launch_loss(Loss loss, KernelQueue& queue, const OpRun& run) noexcept {
   else if (loss == Loss::kSigmoid)
     name = gradient ? "sigmoid_loss_grad" : "sigmoid_loss";
   if (!name) return false;
-  const Rows rows(loss, run.in[1].shape());
+  const RowSizes rows(loss, run.in[1].shape());
   KernelCall call(name);
   call.out(run.out[0].bytes()).in(run.in[0].bytes()).in(run.in[1].bytes());
   if (gradient) call.in(run.in[2].bytes());
@@ -89,7 +89,7 @@ class CrossEntropy final : public OpOf<CrossEntropy> {
   void infer(const Specs& in, SpecList& out) const override;
   std::size_t workspace_bytes(const Specs& in, const SpecList&) const override {
     if (!is_half(in.dtype(1))) return 0;
-    const Rows rows(loss_, in.shape(1));
+    const RowSizes rows(loss_, in.shape(1));
     return 2 * scratch_bytes(f32, rows.block_size()) + scratch_bytes(f32, static_cast<std::size_t>(rows.block));
   }
   void run(const OpRun& run) const noexcept override;
@@ -146,7 +146,7 @@ void CrossEntropy::run(const OpRun& run) const noexcept {
     if (run.out[0].size() > 0) std::memset(run.out[0].bytes(), 0, run.out[0].nbytes());
     return;
   }
-  const Rows rows(loss_, run.in[1].shape());
+  const RowSizes rows(loss_, run.in[1].shape());
   const ConstTensorView logits = run.in[1].reshaped(rows.matrix());
   const ConstTensorView labels = run.in[0].reshaped(loss_ == Loss::kSparseSoftmax ? Shape({rows.rows}) : rows.matrix());
   const TensorView out = run.out[0].reshaped({rows.rows});
@@ -170,7 +170,7 @@ class CrossEntropyGradient final : public OpOf<CrossEntropyGradient> {
   void infer(const Specs& in, SpecList& out) const override { out.add(in.shape(1), in.dtype(1)); }
   std::size_t workspace_bytes(const Specs& in, const SpecList&) const override {
     if (!is_half(in.dtype(1))) return 0;
-    const Rows rows(loss_, in.shape(1));
+    const RowSizes rows(loss_, in.shape(1));
     return 3 * scratch_bytes(f32, rows.block_size()) + scratch_bytes(f32, static_cast<std::size_t>(rows.block));
   }
   void run(const OpRun& run) const noexcept override;
@@ -191,7 +191,7 @@ class CrossEntropyGradient final : public OpOf<CrossEntropyGradient> {
 
 void CrossEntropyGradient::run(const OpRun& run) const noexcept {
   if (run.out[0].size() == 0) return;
-  const Rows rows(loss_, run.in[1].shape());
+  const RowSizes rows(loss_, run.in[1].shape());
   const ConstTensorView logits = run.in[1].reshaped(rows.matrix()), upstream = run.in[2].reshaped({rows.rows});
   const ConstTensorView labels = run.in[0].reshaped(loss_ == Loss::kSparseSoftmax ? Shape({rows.rows}) : rows.matrix());
   const TensorView out = run.out[0].reshaped(rows.matrix());

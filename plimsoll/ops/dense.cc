@@ -97,9 +97,9 @@ class Dense final : public OpOf<Dense> {
     const ConstTensorView& x = run.in[0];
     const TensorView& out = run.out[0];
     if (x.rank() == 2)
-      plimsoll::matmul(x, run.in[1], out, {}, run.scratch, epilogue);
+      internal::matmul(x, run.in[1], out, {}, run.scratch, epilogue);
     else if (out.size() > 0)
-      plimsoll::matmul(x.reshaped(as_matrix(x.shape())), run.in[1], out.reshaped(as_matrix(out.shape())), {},
+      internal::matmul(x.reshaped(as_matrix(x.shape())), run.in[1], out.reshaped(as_matrix(out.shape())), {},
                        run.scratch, epilogue);
     if (with_mask_) relu_mask(out, run.out[1].bytes());
   }

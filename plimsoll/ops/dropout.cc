@@ -43,7 +43,7 @@ class Dropout final : public OpOf<Dropout> {
     for (std::int64_t begin = 0; begin < count; begin += kMaskBlock) {
       const std::int64_t end = std::min(count, begin + kMaskBlock);
       const TensorView part = out.rows(begin, end), kept = ScratchViews(run.scratch).take(boolean, {end - begin});
-      plimsoll::random_bernoulli(state, 1 - rate_, kept);
+      internal::random_bernoulli(state, 1 - rate_, kept);
       state.offset += random_blocks(kept.size());
       binary(BinaryOp::multiply, x.rows(begin, end), scale_view, part);
       select(kept, part, zero_view, part);

@@ -218,29 +218,29 @@ std::vector<Tensor> execute_all_over(const Op& op, Tensor&& over, std::span<cons
   return outputs;
 }
 
-Tensor execute_alike(const Op& op, const Tensor& a, const Tensor* b, DType result, FlatKernel kernel,
-                     const Tensor* over) {
+std::optional<Tensor> execute_flat(const Op& op, const Tensor& a, const Tensor* b, DType result, FlatKernel kernel,
+                                   const Tensor* over) {
   const ThreadContext& context = ThreadContext::current();
   const TensorRecord* const x = a.record();
   const TensorRecord* const y = b ? b->record() : x;
   if (!x || !y || context.observer || evict::current_domain()) [[unlikely]]
-    return {};
+    return std::nullopt;
   Storage* const left = x->storage.load(std::memory_order_acquire);
   Storage* const right = y->storage.load(std::memory_order_acquire);
   if (!left || !right || !left->is_fixed() || !right->is_fixed() || &left->device() != &right->device() ||
       !left->device().is_host() || x->dtype != y->dtype || (x->details != y->details && !(x->shape() == y->shape())))
       [[unlikely]]
-    return {};
+    return std::nullopt;
   const Tensor* const inputs[2] = {&a, b};
   const std::span<const Tensor* const> operands(inputs, b ? std::size_t{2} : std::size_t{1});
-  Tensor output =
+  std::optional<Tensor> output =
       over && may_take_over(op, operands, *over, x->shape().size() * size_of(result), context)
           ? take_over(op, *over, x->shape(), result, context.category)
           : make_tensor({.op = op.name(), .category = context.category}, x->shape(), result, left->device());
   kernel(op, x->dtype, static_cast<const std::byte*>(left->base()) + x->offset,
          static_cast<const std::byte*>(right->base()) + y->offset,
-         output.record()->storage.load(std::memory_order_relaxed)->base(), x->shape().size());
-  if (context.interceptor) context.interceptor->executed(op, operands, {&output, 1});
+         output->record()->storage.load(std::memory_order_relaxed)->base(), x->shape().size());
+  if (context.interceptor) context.interceptor->executed(op, operands, {&*output, 1});
   return output;
 }
 

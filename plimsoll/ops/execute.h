@@ -7,6 +7,7 @@
 // not fit; then nothing has changed. Cost: no heap allocation beside the outputs and the scratch.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -30,14 +31,14 @@ Tensor execute(const Op& op, const Inputs&... inputs) {
 PLIMSOLL_API Tensor execute_over(const Op& op, Tensor&& over, std::span<const Tensor* const> inputs);
 PLIMSOLL_API std::vector<Tensor> execute_all_over(const Op& op, Tensor&& over, std::span<const Tensor* const> inputs);
 
-// The common case of an elementwise op, quickly: one or two operands (`b` may be nullptr) of one shape, dtype and
-// device. Gives an empty handle, having done nothing, when it is not that case; execute() then does it, or says why
-// not. `kernel` does what op.run() does, for elements that lie one after the other. `over` is one of the operands, or
-// nullptr, as above, but that the caller empties it.
+// The fast path of elementwise ops: one or two operands (`b` may be nullptr) of one shape and dtype, on the host.
+// Returns nothing, having done nothing, for other operands; execute() then runs the op or says why it cannot.
+// `kernel` does what op.run() does, for contiguous elements. `over` is one of the operands or nullptr, as above, except
+// that the caller empties it.
 using FlatKernel = void (*)(const Op& op, DType dtype, const void* a, const void* b, void* out,
                             std::size_t size) noexcept;
-PLIMSOLL_API Tensor execute_alike(const Op& op, const Tensor& a, const Tensor* b, DType result, FlatKernel kernel,
-                                  const Tensor* over = nullptr);
+PLIMSOLL_API std::optional<Tensor> execute_flat(const Op& op, const Tensor& a, const Tensor* b, DType result,
+                                                FlatKernel kernel, const Tensor* over = nullptr);
 
 // Operands in a list, for ops that take any number.
 PLIMSOLL_API Tensor execute_list(const Op& op, std::span<const Tensor> inputs);

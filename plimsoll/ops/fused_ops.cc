@@ -8,7 +8,7 @@
 #include "plimsoll/ops/internal/convolution_ops.h"
 #include "plimsoll/ops/internal/elementwise_ops.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::size_t kAlignment = 64;
@@ -134,4 +134,4 @@ std::unique_ptr<Op> attention_of(double scale, bool has_mask) {
   return std::make_unique<FusedAttention>(scale, has_mask);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -15,17 +15,17 @@
 #include "plimsoll/ops/dense.h"
 #include "plimsoll/tensor/op.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // `convolution` is of conv1d, conv2d or depthwise_conv2d, without bias and activation; else nullptr.
 PLIMSOLL_API std::unique_ptr<Op> convolution_with_bias(const Op& convolution, Activation activation);
 
-// With a batch norm that has its moments given: its scale goes into the filter and the rest becomes a bias, at each run
-// anew. nullptr for other ops. The inputs are those of the convolution, then those of the norm without x.
+// With a batch norm that has its moments given: its scale is folded into the filter, the rest into a bias, in each
+// run. nullptr for other ops. The inputs are those of the convolution, then those of the norm without x.
 PLIMSOLL_API std::unique_ptr<Op> convolution_with_norm(const Op& convolution, const Op& norm);
 
 // q [batch, heads, queries, depth], k and v alike; the mask is [batch or 1, heads or 1, queries or 1, keys], added.
 // Requires a scale that is not 0.
 PLIMSOLL_API std::unique_ptr<Op> attention_of(double scale, bool has_mask);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

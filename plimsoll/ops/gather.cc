@@ -31,7 +31,7 @@ class Gather final : public OpOf<Gather> {
     sizes.add(shape.sizes().subspan(axis_ + 1));
     out.add(sizes.shape(), in.dtype(0));
   }
-  void run(const OpRun& run) const noexcept override { plimsoll::gather(run.in[0], run.in[1], axis_, run.out[0]); }
+  void run(const OpRun& run) const noexcept override { internal::gather(run.in[0], run.in[1], axis_, run.out[0]); }
   void check(std::span<const ConstTensorView> in) const override { check_indices(in[1], in[0].shape(), axis_, name_); }
   OpFacts facts() const noexcept override { return {.checks = true}; }
   SavedSlots saved(SlotMask) const override { return {.inputs = slot(1)}; }

@@ -11,7 +11,7 @@
 #include "plimsoll/ops/variable.h"
 #include "plimsoll/tensor/tracer.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 enum class AssignKind : std::uint8_t { kSet, kAdd, kSubtract };
 
@@ -52,4 +52,4 @@ class PLIMSOLL_API GraphVariables : public Tracer {
   virtual std::uint64_t defer_seed(const std::shared_ptr<SeedStream>& stream, std::uint64_t base) = 0;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

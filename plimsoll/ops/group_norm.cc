@@ -78,7 +78,7 @@ class GroupNorm final : public OpOf<GroupNorm> {
   void run(const OpRun& run) const noexcept override {
     GroupNormOutputs outputs = {run.out[0], {}, {}};
     if (with_moments_) outputs.mean = run.out[1], outputs.rstd = run.out[2];
-    plimsoll::group_norm(run.in[0], groups_, inputs_.has_gamma ? run.in[inputs_.gamma()] : ConstTensorView(),
+    internal::group_norm(run.in[0], groups_, inputs_.has_gamma ? run.in[inputs_.gamma()] : ConstTensorView(),
                          inputs_.has_beta ? run.in[inputs_.beta()] : ConstTensorView(), epsilon_, outputs, run.scratch);
   }
   SavedSlots saved(SlotMask) const override {

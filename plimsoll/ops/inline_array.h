@@ -10,7 +10,7 @@
 #include <span>
 #include <utility>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 template <class T, std::size_t Few>
 class InlineArray {
@@ -43,4 +43,4 @@ class InlineArray {
   std::unique_ptr<std::byte[]> far_;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

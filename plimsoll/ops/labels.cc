@@ -7,7 +7,7 @@
 #include "plimsoll/tensor/host_access.h"
 #include "plimsoll/tensor/tracer.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 // "3" in a vector, "[1, 2]" in a matrix.
@@ -36,4 +36,4 @@ void require_labels(const char* where, const char* what, const ConstTensorView& 
                                     what, value, position_text(labels.shape(), bad), classes));
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::size_t kEach = 8;  // Elements of one work item of the simple kernels.
@@ -224,4 +224,4 @@ bool launch_matmul(KernelQueue& queue, const ConstTensorView& a, const ConstTens
   return queue.run(call.items(tiles(n, 16), tiles(m, 4), static_cast<std::size_t>(options.batches)));
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -15,7 +15,7 @@
 #include "plimsoll/base/tensor_view.h"
 #include "plimsoll/device/kernel_queue.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 inline constexpr std::size_t kLaunchRank = 5;  // Axes that kernels with strides have.
 
@@ -61,4 +61,4 @@ struct MatmulLaunch {
 bool launch_matmul(KernelQueue& queue, const ConstTensorView& a, const ConstTensorView& b, const TensorView& out,
                    std::int64_t m, std::int64_t n, std::int64_t inner, const MatmulLaunch& options) noexcept;
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -91,7 +91,7 @@ class LayerNorm final : public OpOf<LayerNorm> {
     if (x.size() == 0) return;
     LayerNormOutputs outputs = {run.out[0], {}, {}};
     if (with_moments_) outputs.mean = run.out[1], outputs.rstd = run.out[2];
-    plimsoll::layer_norm(x, columns_of(x.shape(), axis_),
+    internal::layer_norm(x, columns_of(x.shape(), axis_),
                          inputs_.has_gamma ? run.in[inputs_.gamma()] : ConstTensorView(),
                          inputs_.has_beta ? run.in[inputs_.beta()] : ConstTensorView(), epsilon_, outputs);
   }

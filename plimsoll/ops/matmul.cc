@@ -111,7 +111,7 @@ void Matmul::run(const OpRun& run) const noexcept {
     a = a.reshaped(as_one(a.shape()));
     out = out.reshaped(as_one(out.shape()));
   }
-  plimsoll::matmul(a, run.in[1], out, flags(), run.scratch);
+  internal::matmul(a, run.in[1], out, flags(), run.scratch);
 }
 
 bool Matmul::launch(KernelQueue& queue, const OpRun& run) const noexcept {

@@ -31,7 +31,7 @@ class OneHot final : public OpOf<OneHot> {
   }
   void run(const OpRun& run) const noexcept override {
     const TensorView& out = run.out[0];
-    if (on_.to(dtype_) == Number(1).to(dtype_) && off_.to(dtype_) == 0) return plimsoll::one_hot(run.in[0], out);
+    if (on_.to(dtype_) == Number(1).to(dtype_) && off_.to(dtype_) == 0) return internal::one_hot(run.in[0], out);
     const std::uint64_t on = on_.to(dtype_), off = off_.to(dtype_);
     if (out.size() == 0) return;
     copy(ConstTensorView(&off, 0, dtype_, Shape::scalar()), out);

@@ -11,11 +11,11 @@
 
 #include <cstdint>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 inline constexpr std::uint64_t kMultiplicationCost = 1;           // In bytes moved.
 inline constexpr std::uint64_t kAttentionMultiplicationCost = 2;  // The same, of scores.
 
 constexpr std::uint64_t multiplication_cost(std::uint64_t count) { return kMultiplicationCost * count; }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

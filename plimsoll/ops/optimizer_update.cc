@@ -11,7 +11,7 @@
 #include "plimsoll/ops/check_operands.h"
 #include "plimsoll/ops/launch.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 template <class... F>
@@ -203,4 +203,4 @@ std::string OptimizerUpdate::input_name(std::size_t input) const {
   return slot_spec(options_, input - 2).name;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

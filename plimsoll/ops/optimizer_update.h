@@ -13,7 +13,7 @@
 #include "plimsoll/ops/optimizer.h"
 #include "plimsoll/tensor/op.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 inline constexpr std::size_t kMaxOptimizerSlots = 3;
 
@@ -72,4 +72,4 @@ class PLIMSOLL_API ScheduledUpdate final : public OpOf<ScheduledUpdate> {
   std::size_t nth_;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -68,7 +68,7 @@ class TopKOp final : public OpOf<TopKOp> {
     return out[0].shape.size() == 0 ? 0 : top_k_scratch_bytes(in.shape(0));
   }
   void run(const OpRun& run) const noexcept override {
-    plimsoll::top_k(run.in[0], k_, run.out[0], run.out[1], run.scratch);
+    internal::top_k(run.in[0], k_, run.out[0], run.out[1], run.scratch);
   }
   SavedSlots saved(SlotMask) const override { return {.outputs = slot(1)}; }
   void gradient(GradientContext& c) const override {
@@ -102,12 +102,12 @@ class Sort final : public OpOf<Sort> {
     const SortFlags flags{.descending = options_.descending};
     const Shape moved = split.moved();
     if (split.is_last())
-      return plimsoll::sort(x.reshaped(moved), flags, run.out[0].reshaped(moved), run.out[1].reshaped(moved));
+      return internal::sort(x.reshaped(moved), flags, run.out[0].reshaped(moved), run.out[1].reshaped(moved));
     ScratchViews scratch(run.scratch);
     const TensorView lanes = scratch.take(x.dtype(), moved), values = scratch.take(x.dtype(), moved),
                      indices = scratch.take(i64, moved);
     split.move_last(x, lanes);
-    plimsoll::sort(lanes, flags, values, indices);
+    internal::sort(lanes, flags, values, indices);
     split.move_back(values, run.out[0]);
     split.move_back(indices, run.out[1]);
   }
@@ -131,7 +131,7 @@ class Cumsum final : public OpOf<Cumsum> {
     out.add(in.shape(0), in.dtype(0));
   }
   void run(const OpRun& run) const noexcept override {
-    plimsoll::cumsum(run.in[0], axis_, {.exclusive = options_.exclusive, .reverse = options_.reverse}, run.out[0]);
+    internal::cumsum(run.in[0], axis_, {.exclusive = options_.exclusive, .reverse = options_.reverse}, run.out[0]);
   }
   void gradient(GradientContext& c) const override {
     const CumsumOptions back{.exclusive = options_.exclusive, .reverse = !options_.reverse};

@@ -81,15 +81,15 @@ void Random::run(const OpRun& run) const noexcept {
   const double first = first_.as_double(), second = second_.as_double();
   switch (distribution_) {
     case Distribution::kUniform:
-      if (is_floating(dtype_)) return plimsoll::random_uniform(state, first, second, out);
+      if (is_floating(dtype_)) return internal::random_uniform(state, first, second, out);
       return random_uniform_integers(state, static_cast<std::int64_t>(first_.to(i64)),
                                      static_cast<std::int64_t>(second_.to(i64)), out);
     case Distribution::kNormal:
-      return plimsoll::random_normal(state, first, second, out);
+      return internal::random_normal(state, first, second, out);
     case Distribution::kTruncatedNormal:
       return random_truncated_normal(state, first, second, out);
     case Distribution::kBernoulli:
-      return plimsoll::random_bernoulli(state, first, out);
+      return internal::random_bernoulli(state, first, out);
   }
 }
 

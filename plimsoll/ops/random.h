@@ -5,7 +5,7 @@
 //   truncated_normal({64, 10}); random_bernoulli({8}, 0.5, {.dtype = boolean})
 //
 // With a seed, the same call gives the same numbers. Without, they come from one stream of the process, which
-// config::set_seed() begins anew; when it was never called, the stream is another in every process. Draws do not depend
+// config::set_seed() restarts it; without that call, the stream differs in every process. Draws do not depend
 // on the number of threads; other float dtypes hold what f32 would, rounded.
 // Throws InvalidArgument for shapes with unknown sizes, dtypes a distribution does not have and ranges that are none.
 // Thread safety: any thread; without a seed, which draw gets which part of the stream is decided by their order.
@@ -49,7 +49,7 @@ struct RandomDraw {
 // With a seed its beginning; else the next part of the process's stream, for so many elements. `later`: only a ticket.
 PLIMSOLL_API RandomDraw draw_random(const std::optional<std::uint64_t>& seed, std::size_t elements, bool later = false);
 
-// Seeds one after the other, each a function of a base and of how many were taken. Functions take one of a stream anew
+// Seeds one after the other, each a function of a base and of how many were taken. Functions take one of a stream again
 // at each run.
 struct SeedStream {
   std::uint64_t taken = 0;

@@ -6,7 +6,7 @@
 
 #include "plimsoll/base/shape.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // Bit i of `axes`: axis i goes, or stays with size 1.
 inline Shape shape_without(const Shape& shape, std::uint32_t axes, bool keep_dims) {
@@ -19,4 +19,4 @@ inline Shape shape_without(const Shape& shape, std::uint32_t axes, bool keep_dim
   return Shape(std::span<const std::int64_t>(sizes, rank));
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

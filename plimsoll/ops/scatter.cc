@@ -57,7 +57,7 @@ class Scatter final : public OpOf<Scatter> {
   }
   void run(const OpRun& run) const noexcept override {
     if (run.out[0].size() > 0) std::memset(run.out[0].bytes(), 0, run.out[0].nbytes());
-    plimsoll::scatter_add(run.in[1], run.in[0], run.out[0]);
+    internal::scatter_add(run.in[1], run.in[0], run.out[0]);
   }
   void check(std::span<const ConstTensorView> in) const override { check_indices(in[0], {rows_}, 0, name()); }
   OpFacts facts() const noexcept override { return {.checks = true}; }
@@ -91,9 +91,9 @@ class ScatterInto final : public OpOf<ScatterInto> {
   void run(const OpRun& run) const noexcept override {
     if (run.out[0].bytes() != run.in[1].bytes()) copy(run.in[1], run.out[0]);
     if (adds_)
-      plimsoll::scatter_add(run.in[2], run.in[0], run.out[0]);
+      internal::scatter_add(run.in[2], run.in[0], run.out[0]);
     else
-      plimsoll::scatter(run.in[2], run.in[0], run.out[0]);
+      internal::scatter(run.in[2], run.in[0], run.out[0]);
   }
   void check(std::span<const ConstTensorView> in) const override { check_indices(in[0], in[1].shape(), 0, name()); }
   OpFacts facts() const noexcept override { return {.checks = true, .overwrites = slot(1)}; }

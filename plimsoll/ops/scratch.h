@@ -12,7 +12,7 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/tensor_view.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // What take() uses up for this many elements.
 constexpr std::size_t scratch_bytes(DType dtype, std::size_t elements) noexcept {
@@ -43,4 +43,4 @@ class ScratchViews {
 // The dtype in which ops made of several kernels compute: halves in f32, so that they are rounded once.
 constexpr DType compute_dtype(DType dtype) noexcept { return is_half(dtype) ? f32 : dtype; }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -68,7 +68,7 @@ class Softmax final : public OpOf<Softmax> {
     if (x.size() == 0) return;
     const AxisSplit split(x.shape(), axis_);
     const auto kernel = [&](const ConstTensorView& from, const TensorView& to) {
-      log_ ? plimsoll::log_softmax(from, to) : plimsoll::softmax(from, to);
+      log_ ? internal::log_softmax(from, to) : internal::softmax(from, to);
     };
     if (split.is_last()) return kernel(x.reshaped(split.moved()), run.out[0].reshaped(split.moved()));
     const TensorView lanes = ScratchViews(run.scratch).take(x.dtype(), split.moved());

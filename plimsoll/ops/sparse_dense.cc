@@ -121,7 +121,7 @@ std::int64_t group_size(const Shape& shape, std::uint32_t axes) {
 
 }  // namespace
 
-Tensor sum_at(const Tensor& values, const Tensor& positions, std::int64_t count) {
+Tensor internal::sum_at(const Tensor& values, const Tensor& positions, std::int64_t count) {
   if (is_half(values.dtype())) return scatter(positions, values.cast(f32), {count}).cast(values.dtype());
   return scatter(positions, values, {count});
 }

@@ -50,14 +50,14 @@ class SparseTimesDense final : public OpOf<SparseTimesDense> {
   }
   void run(const OpRun& run) const noexcept override {
     const SparseRows a = sparse_rows(run.in[1], run.in[2], size_.width);
-    if (!transposed_) return plimsoll::sparse_matmul(a, run.in[0], run.in[3], run.out[0]);
+    if (!transposed_) return internal::sparse_matmul(a, run.in[0], run.in[3], run.out[0]);
     const Shape& entries = run.in[0].shape();
     ScratchViews scratch(run.scratch);
     const TensorView splits = scratch.take(i64, {size_.width + 1}), columns = scratch.take(i64, entries),
                      order = scratch.take(i64, entries), values = scratch.take(run.in[0].dtype(), entries);
     sparse_transpose(a, splits.data<std::int64_t>(), columns.data<std::int64_t>(), order.data<std::int64_t>());
-    plimsoll::gather(run.in[0], order, 0, values);
-    plimsoll::sparse_matmul(sparse_rows(splits, columns, size_.rows), values, run.in[3], run.out[0]);
+    internal::gather(run.in[0], order, 0, values);
+    internal::sparse_matmul(sparse_rows(splits, columns, size_.rows), values, run.in[3], run.out[0]);
   }
   SavedSlots saved(SlotMask wanted) const override {
     return {.inputs =

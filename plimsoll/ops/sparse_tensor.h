@@ -23,6 +23,9 @@
 #include "plimsoll/tensor/tensor.h"
 
 namespace plimsoll {
+namespace internal {
+class SparseParts;
+}  // namespace internal
 
 enum class SparseFormat : unsigned char { coo, csr };
 enum class Duplicates : unsigned char { refuse, sum };  // What to do with entries at one place.
@@ -48,7 +51,7 @@ class PLIMSOLL_API SparseTensor {
   SparseFormat format() const noexcept { return columns_.is_empty_handle() ? SparseFormat::coo : SparseFormat::csr; }
 
   const Tensor& values() const noexcept { return values_; }
-  // Those of the other format are made anew; row splits and columns exist for matrices.
+  // Those of the other format are computed; row splits and columns exist for matrices.
   Tensor indices() const;
   Tensor row_splits() const;
   Tensor columns() const;
@@ -80,7 +83,7 @@ class PLIMSOLL_API SparseTensor {
   }
 
  private:
-  friend class SparseParts;
+  friend class internal::SparseParts;
   SparseTensor() = default;
 
   Tensor first_;    // Indices, or row splits.

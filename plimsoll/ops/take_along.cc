@@ -8,7 +8,7 @@
 #include "plimsoll/ops/execute.h"
 #include "plimsoll/ops/internal/axis_split.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::int64_t kGrain = 16384;
@@ -87,4 +87,4 @@ void PlaceAlong::run(const OpRun& run) const noexcept {
 
 void PlaceAlong::gradient(GradientContext& c) const { c.give(0, execute(TakeAlong(axis_), c.grad(), c.input(1))); }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -10,7 +10,7 @@
 
 #include "plimsoll/tensor/op.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class TakeAlong final : public OpOf<TakeAlong> {
  public:
@@ -41,4 +41,4 @@ class PlaceAlong final : public OpOf<PlaceAlong> {
   std::int64_t size_;  // Of the output along the axis.
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -53,7 +53,7 @@ class Tile final : public OpOf<Tile> {
     out.add(sizes.shape(), in.dtype(0));
   }
   void run(const OpRun& run) const noexcept override {
-    if (run.out[0].size() > 0 && !tile_box(run.in[0], run.out[0])) plimsoll::tile(run.in[0], run.out[0]);
+    if (run.out[0].size() > 0 && !tile_box(run.in[0], run.out[0])) internal::tile(run.in[0], run.out[0]);
   }
   // The sum over the copies, with an axis for those of each axis.
   void gradient(GradientContext& c) const override {

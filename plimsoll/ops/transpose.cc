@@ -26,7 +26,7 @@ class Transpose final : public OpOf<Transpose> {
     std::int64_t permutation[kMaxRank];
     const std::size_t rank = run.in[0].rank();
     for (std::size_t axis = 0; axis < rank; ++axis) permutation[axis] = static_cast<std::int64_t>(source(axis, rank));
-    plimsoll::transpose(run.in[0], std::span<const std::int64_t>(permutation, rank), run.out[0]);
+    internal::transpose(run.in[0], std::span<const std::int64_t>(permutation, rank), run.out[0]);
   }
   void gradient(GradientContext& c) const override {
     std::vector<std::int64_t> inverse(permutation_.size());

@@ -27,10 +27,10 @@ void run_single(const Op& op, DType dtype, const void* x, const void*, void* out
 Tensor single(UnaryOp which, Tensor& x) {
   const Unary op(which);
   if (is_supported(which, x.dtype())) [[likely]] {
-    Tensor quick = execute_alike(op, x, nullptr, result_dtype(which, x.dtype()), run_single, &x);
-    if (!quick.is_empty_handle()) [[likely]] {
+    std::optional<Tensor> quick = execute_flat(op, x, nullptr, result_dtype(which, x.dtype()), run_single, &x);
+    if (quick) [[likely]] {
       x = Tensor();  // An argument may live on until the end of the caller's expression.
-      return quick;
+      return *std::move(quick);
     }
   }
   const Tensor* const input = &x;

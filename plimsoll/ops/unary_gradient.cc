@@ -6,7 +6,7 @@
 #include "plimsoll/ops/execute.h"
 #include "plimsoll/ops/internal/elementwise_ops.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 enum class Reads : unsigned char { kNoGradient, kNothing, kInput, kOutput };
@@ -72,4 +72,4 @@ void Unary::gradient(GradientContext& c) const {
   }
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

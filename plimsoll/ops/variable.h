@@ -25,6 +25,9 @@
 #include "plimsoll/tensor/tensor.h"
 
 namespace plimsoll {
+namespace internal {
+class Device;
+}  // namespace internal
 
 struct VariableOptions {
   std::string name = {};  // Left out: "variable", numbered.
@@ -32,7 +35,6 @@ struct VariableOptions {
 };
 
 class Assigned;
-class Device;
 
 // A variable that takes its bytes at its first use, each element with this value.
 struct LateVariable {

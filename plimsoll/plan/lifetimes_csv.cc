@@ -8,7 +8,7 @@
 
 #include "plimsoll/base/error.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 enum Column { kId, kLower, kUpper, kSize, kAlignment, kGaps, kAliasSet, kAliasOffset, kOffset, kColumns };
@@ -191,4 +191,4 @@ Lifetimes read_lifetimes(const std::string& path) {
   return parse_lifetimes(text.str(), path);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

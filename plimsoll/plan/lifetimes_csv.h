@@ -17,7 +17,7 @@
 
 #include "plimsoll/plan/plan.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct Lifetimes {
   std::vector<std::string> ids;  // One per buffer, all different.
@@ -39,4 +39,4 @@ PLIMSOLL_API std::string format_lifetimes(const Lifetimes& lifetimes);
 // Depends on everything that shapes a plan (sizes, lifetimes, alignments, gaps, alias sets, their order), not on ids.
 PLIMSOLL_API std::uint64_t instance_hash(const std::vector<Buffer>& buffers);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -4,7 +4,7 @@
 
 #include "plimsoll/plan/lifetimes_csv.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 std::string format_gaps(const std::vector<Gap>& gaps) {
@@ -87,4 +87,4 @@ std::uint64_t instance_hash(const std::vector<Buffer>& buffers) {
   return hash.value();
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

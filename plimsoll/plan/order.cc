@@ -7,11 +7,8 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/plan/internal/order_piece.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
-
-using internal::OrderGraph;
-using internal::Progress;
 
 void check_operations(std::span<const Operation> operations) {
   for (std::size_t i = 0; i < operations.size(); ++i)
@@ -42,8 +39,8 @@ std::vector<char> find_separators(const OrderGraph& graph) {
   return separates;
 }
 
-std::size_t peak_after(const Progress& before, std::span<const int> order, Progress* after) {
-  Progress progress = before;
+std::size_t peak_after(const OrderProgress& before, std::span<const int> order, OrderProgress* after) {
+  OrderProgress progress = before;
   for (const int operation : order) progress.run(operation);
   if (after) *after = progress;
   return progress.peak();
@@ -54,7 +51,7 @@ std::size_t peak_after(const Progress& before, std::span<const int> order, Progr
 std::size_t order_peak(std::span<const Operation> operations, std::span<const int> order) {
   check_operations(operations);
   const OrderGraph graph(operations);
-  Progress progress(graph);
+  OrderProgress progress(graph);
   std::vector<char> done(operations.size(), 0);
   for (const int operation : order) {
     if (operation < 0 || operation >= static_cast<int>(operations.size()) || done[operation] ||
@@ -78,19 +75,19 @@ OrderResult order_operations(std::span<const Operation> operations, const OrderL
   result.is_optimal = true;
   std::vector<int> natural(operations.size());
   std::iota(natural.begin(), natural.end(), 0);
-  result.natural_peak = peak_after(Progress(graph), natural, nullptr);
-  Progress done(graph);
+  result.natural_peak = peak_after(OrderProgress(graph), natural, nullptr);
+  OrderProgress done(graph);
   for (std::size_t first = 0; first < operations.size();) {
     std::size_t last = first;
     while (last < operations.size() && !separates[last]) ++last;
     last = std::min(last + 1, operations.size());
     const std::span<const int> piece(natural.data() + first, last - first);
     std::vector<int> best(piece.begin(), piece.end());
-    if (auto exact = internal::exact_order(done, piece, limits.exact_states)) {
+    if (auto exact = exact_order(done, piece, limits.exact_states)) {
       best = std::move(*exact);
     } else {
       result.is_optimal = false;
-      const std::vector<int> beam = internal::beam_order(graph, done, piece, limits.beam_states);
+      const std::vector<int> beam = beam_order(graph, done, piece, limits.beam_states);
       if (peak_after(done, beam, nullptr) < peak_after(done, best, nullptr)) best = beam;
     }
     result.peak = peak_after(done, best, &done);
@@ -100,4 +97,4 @@ OrderResult order_operations(std::span<const Operation> operations, const OrderL
   return result;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

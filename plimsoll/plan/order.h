@@ -16,7 +16,7 @@
 
 #include "plimsoll/base/api.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // Reads the outputs of earlier operations and makes one output, freed after its last reader.
 struct Operation {
@@ -44,4 +44,4 @@ PLIMSOLL_API OrderResult order_operations(std::span<const Operation> operations,
 // The peak of running in `order`. Throws InvalidArgument when it is not an order of all operations after their inputs.
 PLIMSOLL_API std::size_t order_peak(std::span<const Operation> operations, std::span<const int> order);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

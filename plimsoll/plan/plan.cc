@@ -13,14 +13,8 @@
 #include "plimsoll/plan/internal/window_bound.h"
 #include "plimsoll/plan/validate.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
-
-using internal::Fit;
-using internal::Incumbent;
-using internal::Instance;
-using internal::Key;
-using internal::Neighbours;
 
 // Entries in lists of neighbours above which greedy orders are too slow, and searches take too much memory.
 constexpr std::uint64_t kMostGreedyNeighbours = 2'000'000;
@@ -29,7 +23,7 @@ constexpr std::uint64_t kMostSearchNeighbours = 8'000'000;
 constexpr std::size_t kMostSearchItems = 20'000;
 constexpr std::uint64_t kLocalSearchPlacements = 20'000;  // Spent on local search before the exact stage.
 
-constexpr internal::Preorder kDescents[] = {
+constexpr Preorder kDescents[] = {
     {Key::kTotal, Key::kArea, Key::kDuration}, {Key::kArea, Key::kDuration, Key::kSize},
     {Key::kTotal, Key::kDuration, Key::kArea}, {Key::kDuration, Key::kArea, Key::kTotal},
     {Key::kSize, Key::kDuration, Key::kArea},  {Key::kDuration, Key::kSize, Key::kTotal},
@@ -38,7 +32,7 @@ constexpr internal::Preorder kDescents[] = {
 // Returns the order of the best descent.
 std::vector<int> try_descents(const Instance& instance, Incumbent& best) {
   std::vector<int> best_order;
-  for (const internal::Preorder& keys : kDescents) {
+  for (const Preorder& keys : kDescents) {
     if (best.has_plan() && best.done()) break;
     std::vector<int> order = make_order(instance, keys);
     if (best.offer(skyline_descent(instance, order))) best_order = std::move(order);
@@ -49,9 +43,9 @@ std::vector<int> try_descents(const Instance& instance, Incumbent& best) {
 void try_greedy(const Instance& instance, Incumbent& best) {
   if (best.done() || Neighbours::count(instance) > kMostGreedyNeighbours) return;
   const Neighbours neighbours(instance);
-  constexpr internal::Preorder kOrders[] = {{Key::kSize, Key::kDuration, Key::kArea},
-                                            {Key::kArea, Key::kSize, Key::kDuration},
-                                            {Key::kDuration, Key::kSize, Key::kArea}};
+  constexpr Preorder kOrders[] = {{Key::kSize, Key::kDuration, Key::kArea},
+                                  {Key::kArea, Key::kSize, Key::kDuration},
+                                  {Key::kDuration, Key::kSize, Key::kArea}};
   for (int o = 0; o < 4; ++o) {
     const std::vector<int> order = o < 3 ? make_order(instance, kOrders[o]) : breadth_order(instance);
     for (const Fit fit : {Fit::kBest, Fit::kFirst}) {
@@ -97,7 +91,7 @@ const char* to_string(Proof proof) {
 Plan plan(std::span<const Buffer> buffers, const Constraints& constraints, const Deadline& deadline,
           const PlanObserver& observer) {
   const auto start = std::chrono::steady_clock::now();
-  const Instance instance = internal::make_instance(buffers, constraints);
+  const Instance instance = make_instance(buffers, constraints);
   Incumbent best(instance, constraints, deadline, start);
   Reporter reporter(best, observer);
   const auto notify = [&] { reporter.tell(); };
@@ -119,4 +113,4 @@ Plan plan(std::span<const Buffer> buffers, const Constraints& constraints, const
   return result;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

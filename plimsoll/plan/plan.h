@@ -20,7 +20,7 @@
 
 #include "plimsoll/base/api.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // A time inside a buffer's life in which its bytes are free for others, or all but those in [window_lower,
 // window_upper).
@@ -94,4 +94,4 @@ using PlanObserver = std::function<void(const PlanProgress&)>;
 PLIMSOLL_API Plan plan(std::span<const Buffer> buffers, const Constraints& constraints = {},
                        const Deadline& deadline = {}, const PlanObserver& observer = {});
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -10,7 +10,7 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/text.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr double kWidth = 1400, kHeight = 860;                      // Of the picture.
@@ -143,4 +143,4 @@ std::string plan_svg(const Lifetimes& lifetimes, const PictureOptions& options) 
   return Picture(lifetimes, options).draw();
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -10,7 +10,7 @@
 
 #include "plimsoll/plan/lifetimes_csv.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct PictureOptions {
   std::size_t capacity = 0;     // Drawn as a line when not 0.
@@ -21,4 +21,4 @@ struct PictureOptions {
 // Requires one offset per buffer.
 PLIMSOLL_API std::string plan_svg(const Lifetimes& lifetimes, const PictureOptions& options);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -6,16 +6,9 @@
 #include "plimsoll/plan/internal/recompute_search.h"
 #include "plimsoll/plan/internal/rehearsal.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
-using plan_internal::EvictionPolicy;
-using plan_internal::Price;
-using plan_internal::RecomputeSearch;
-using plan_internal::Rehearsal;
-using plan_internal::SearchMemory;
-using plan_internal::StepFacts;
-
-double Schedule::cost_factor() const {
+double StepSchedule::cost_factor() const {
   if (base_cost == 0) return 1;
   return (static_cast<double>(base_cost) + static_cast<double>(extra_cost())) / static_cast<double>(base_cost);
 }
@@ -28,13 +21,14 @@ std::uint64_t default_work(const StepProgram& program) {
 }
 
 // With spilling the better of with and without: being allowed to store never makes a step slower.
-Schedule cheapest(const StepFacts& facts, std::size_t limit, const RecomputeOptions& options, SearchMemory& memory) {
-  Schedule found = RecomputeSearch(facts, limit, options, memory).run();
+StepSchedule cheapest(const StepFacts& facts, std::size_t limit, const RecomputeOptions& options,
+                      SearchMemory& memory) {
+  StepSchedule found = RecomputeSearch(facts, limit, options, memory).run();
   if (options.spill_bytes_per_cost <= 0 || (found.completed && found.extra_cost() == 0)) return found;
   RecomputeOptions without = options;
   without.spill_bytes_per_cost = 0;
   SearchMemory fresh;
-  Schedule other = RecomputeSearch(facts, limit, without, fresh).run();
+  StepSchedule other = RecomputeSearch(facts, limit, without, fresh).run();
   const std::uint64_t work = found.work + other.work;
   if (other.completed && (!found.completed || other.extra_cost() < found.extra_cost())) {
     found = std::move(other);
@@ -58,18 +52,18 @@ RecomputePlanner::RecomputePlanner(const StepProgram& program) {
 }
 RecomputePlanner::~RecomputePlanner() = default;
 
-Schedule RecomputePlanner::within(std::size_t limit, const RecomputeOptions& options) {
+StepSchedule RecomputePlanner::within(std::size_t limit, const RecomputeOptions& options) {
   RecomputeOptions bounded = options;
   if (bounded.work == 0) bounded.work = default_work(state_->facts.program);
   return cheapest(state_->facts, limit, bounded, state_->memory);
 }
 
-Schedule recompute(const StepProgram& program, std::size_t limit, const RecomputeOptions& options) {
+StepSchedule recompute(const StepProgram& program, std::size_t limit, const RecomputeOptions& options) {
   return RecomputePlanner(program).within(limit, options);
 }
 
-Schedule recompute_online(const StepProgram& program, std::size_t limit, OnlinePolicy policy,
-                          const RecomputeOptions& options) {
+StepSchedule recompute_online(const StepProgram& program, std::size_t limit, OnlinePolicy policy,
+                              const RecomputeOptions& options) {
   check_program(program);
   const StepFacts facts(program);
   EvictionPolicy eviction{.rest_quarters = 4, .knows_future = false, .robs_waiting = false, .in_order = false};
@@ -84,7 +78,7 @@ Schedule recompute_online(const StepProgram& program, std::size_t limit, OnlineP
     eviction.cap = options.group_cost > 0 ? static_cast<double>(options.group_cost) : base / 64;
   Rehearsal rehearsal(facts, limit, eviction);
   rehearsal.run();
-  Schedule schedule = rehearsal.schedule();
+  StepSchedule schedule = rehearsal.schedule();
   schedule.work = rehearsal.work();
   if (!schedule.completed) schedule.entries.clear();
   return schedule;
@@ -94,14 +88,14 @@ std::size_t Front::smallest_peak() const {
   return schedules.empty() ? std::numeric_limits<std::size_t>::max() : schedules.back().peak;
 }
 
-const Schedule* Front::cheapest_within(std::size_t limit) const {
-  for (const Schedule& schedule : schedules)
+const StepSchedule* Front::cheapest_within(std::size_t limit) const {
+  for (const StepSchedule& schedule : schedules)
     if (schedule.peak <= limit) return &schedule;
   return nullptr;
 }
 
 Front recompute_front(const StepProgram& program, const RecomputeOptions& options,
-                      const std::function<bool(const Schedule&)>& accept) {
+                      const std::function<bool(const StepSchedule&)>& accept) {
   constexpr std::size_t kSteps = 64;
   const Floors floors = floors_of(program);
   const StepFacts facts(program);
@@ -113,7 +107,7 @@ Front recompute_front(const StepProgram& program, const RecomputeOptions& option
   SearchMemory memory;
   std::size_t limit = floors.natural_peak;
   for (std::size_t k = 0; k <= kSteps; ++k) {
-    Schedule schedule = cheapest(facts, limit, bounded, memory);
+    StepSchedule schedule = cheapest(facts, limit, bounded, memory);
     if (schedule.completed && (!accept || accept(schedule))) {
       while (!front.schedules.empty() && front.schedules.back().extra_cost() >= schedule.extra_cost())
         front.schedules.pop_back();
@@ -126,4 +120,4 @@ Front recompute_front(const StepProgram& program, const RecomputeOptions& option
   return front;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

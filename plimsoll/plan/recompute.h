@@ -3,7 +3,7 @@
 //   StepProgram program;                             // values with their bytes; steps that read and write them
 //   program.values = {{.bytes = 100, .is_given = true}, {.bytes = 80}, {.bytes = 80}, {.bytes = 8, .is_kept = true}};
 //   program.steps = {{.reads = {0}, .writes = {1}, .cost = 5}, {.reads = {1}, .writes = {2}, .cost = 7}, ...};
-//   Schedule schedule = recompute(program, 240);
+//   StepSchedule schedule = recompute(program, 240);
 //   schedule.completed;                              // false: nothing within the limit was found
 //   schedule.cost_factor();                          // 1.07: seven percent slower than without a limit
 //   validate_schedule(program, schedule, 240);       // "" : an independent replay agrees
@@ -27,7 +27,7 @@
 
 #include "plimsoll/base/api.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct StepProgram {
   static constexpr int kNone = -1;
@@ -87,7 +87,7 @@ enum class Action : std::uint8_t {
   kLoad,   // Starts to bring a stored value back; its bytes are in use from here, its first reader waits for it.
 };
 
-struct Schedule {
+struct StepSchedule {
   struct Entry {
     Action action;
     int number;  // A step for kRun and kAgain, else a value.
@@ -119,7 +119,8 @@ struct RecomputeOptions {
 };
 
 // The cheapest schedule found whose peak is at most `limit`. Throws InvalidArgument as check_program does.
-PLIMSOLL_API Schedule recompute(const StepProgram& program, std::size_t limit, const RecomputeOptions& options = {});
+PLIMSOLL_API StepSchedule recompute(const StepProgram& program, std::size_t limit,
+                                    const RecomputeOptions& options = {});
 
 // The same for several limits. What the program says by itself is worked out once, and each limit begins with what did
 // well within those before it. Thread safety: one at a time.
@@ -133,7 +134,7 @@ class PLIMSOLL_API RecomputePlanner {
   RecomputePlanner(const RecomputePlanner&) = delete;
   RecomputePlanner& operator=(const RecomputePlanner&) = delete;
 
-  Schedule within(std::size_t limit, const RecomputeOptions& options = {});
+  StepSchedule within(std::size_t limit, const RecomputeOptions& options = {});
 
  private:
   struct State;
@@ -146,26 +147,26 @@ enum class OnlinePolicy {
   kDtr,     // The same as published for DTR: neighbours by union-find, direct ones only.
   kLru,     // Least recently used.
 };
-PLIMSOLL_API Schedule recompute_online(const StepProgram& program, std::size_t limit, OnlinePolicy policy,
-                                       const RecomputeOptions& options = {});
+PLIMSOLL_API StepSchedule recompute_online(const StepProgram& program, std::size_t limit, OnlinePolicy policy,
+                                           const RecomputeOptions& options = {});
 
 // Schedules from the natural peak down, each leaner and dearer than the one before.
 struct Front {
-  std::vector<Schedule> schedules;
+  std::vector<StepSchedule> schedules;
 
-  PLIMSOLL_API std::size_t smallest_peak() const;                         // SIZE_MAX for an empty front.
-  PLIMSOLL_API const Schedule* cheapest_within(std::size_t limit) const;  // nullptr below smallest_peak().
+  PLIMSOLL_API std::size_t smallest_peak() const;                             // SIZE_MAX for an empty front.
+  PLIMSOLL_API const StepSchedule* cheapest_within(std::size_t limit) const;  // nullptr below smallest_peak().
 };
 
 // Walks from the natural peak to the floor in 64 steps and keeps what is not dominated. `accept`, when given, may
 // refuse a schedule (because it cannot be packed, say); such a one is left out. `options.work` is for all of them
 // together.
 PLIMSOLL_API Front recompute_front(const StepProgram& program, const RecomputeOptions& options = {},
-                                   const std::function<bool(const Schedule&)>& accept = {});
+                                   const std::function<bool(const StepSchedule&)>& accept = {});
 
 // Replays a schedule by itself, sharing no code with the planner. The first fault in words, or "": every step runs once
 // and in order, what is read is there, only steps that may repeat run again (and not after a variable they read has
 // changed), nothing unneeded is dropped twice or loaded unstored, the peak is within `limit` and as the schedule says.
-PLIMSOLL_API std::string validate_schedule(const StepProgram& program, const Schedule& schedule, std::size_t limit);
+PLIMSOLL_API std::string validate_schedule(const StepProgram& program, const StepSchedule& schedule, std::size_t limit);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

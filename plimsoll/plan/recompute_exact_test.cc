@@ -113,7 +113,7 @@ TEST(RecomputeExact, NeverBeatsTheOptimumAndTheBoundNeverPassesIt) {
          limit += 1 + floors.natural_peak / 8) {
       const std::optional<std::uint64_t> least = AllSchedules(program, limit).least();
       const std::uint64_t bound = recompute_bound(program, limit);
-      const Schedule schedule = recompute(program, limit, {.work = 40'000});
+      const StepSchedule schedule = recompute(program, limit, {.work = 40'000});
       if (!least) {
         ASSERT_FALSE(schedule.completed) << "seed " << seed << ", limit " << limit;
         continue;

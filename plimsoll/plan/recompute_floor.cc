@@ -8,11 +8,8 @@
 #include "plimsoll/plan/internal/step_facts.h"
 #include "plimsoll/plan/recompute.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
-
-using plan_internal::kNever;
-using plan_internal::StepFacts;
 
 [[noreturn]] void refuse(int step, const std::string& reason) {
   throw InvalidArgument(fmt::format("recompute: step {}: {}", step, reason));
@@ -213,10 +210,10 @@ Floors floors_of(const StepProgram& program) {
 
 std::uint64_t recompute_bound(const StepProgram& program, std::size_t limit) {
   check_program(program);
-  return plan_internal::bound_of(StepFacts(program), limit);
+  return bound_of(StepFacts(program), limit);
 }
 
-std::uint64_t plan_internal::bound_of(const StepFacts& facts, std::size_t limit) {
+std::uint64_t bound_of(const StepFacts& facts, std::size_t limit) {
   if (limit < floor_of(
                   facts, [&](int value) { return facts.stays_from[value]; })
                   .bytes)
@@ -236,4 +233,4 @@ std::uint64_t plan_internal::bound_of(const StepFacts& facts, std::size_t limit)
   return static_cast<std::uint64_t>(bound * (1 - 1e-9));  // Sums of quotients round; a bound must not.
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

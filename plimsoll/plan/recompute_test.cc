@@ -14,7 +14,7 @@ using testing::HasSubstr;
 
 constexpr int kNone = StepProgram::kNone;
 
-bool same(const Schedule& a, const Schedule& b) {
+bool same(const StepSchedule& a, const StepSchedule& b) {
   return a.completed == b.completed && a.entries == b.entries && a.peak == b.peak && a.again_cost == b.again_cost &&
          a.stall_cost == b.stall_cost && a.lower_bound == b.lower_bound && a.work == b.work;
 }
@@ -25,7 +25,7 @@ std::size_t between(const Floors& floors, unsigned seed, std::size_t floor) {
 
 TEST(Recompute, RunsTheNaturalOrderWhenItFits) {
   const StepProgram program = training_step(4);
-  const Schedule schedule = recompute(program, floors_of(program).natural_peak);
+  const StepSchedule schedule = recompute(program, floors_of(program).natural_peak);
   EXPECT_TRUE(schedule.completed);
   EXPECT_EQ(schedule.entries.size(), program.steps.size());
   EXPECT_EQ(schedule.extra_cost(), 0u);
@@ -53,7 +53,7 @@ TEST(Recompute, HalvesTheActivationsOfAChain) {
   const StepProgram program = training_step(16);
   const Floors floors = floors_of(program);
   const std::size_t limit = floors.recompute.bytes + (floors.natural_peak - floors.recompute.bytes) / 2;
-  const Schedule schedule = recompute(program, limit);
+  const StepSchedule schedule = recompute(program, limit);
   ASSERT_TRUE(schedule.completed);
   EXPECT_EQ(validate_schedule(program, schedule, limit), "");
   EXPECT_LT(schedule.cost_factor(), 1.35);
@@ -67,7 +67,7 @@ TEST(Recompute, RandomProgramsStayWithinRandomLimits) {
     const StepProgram program = random_program(seed, {.steps = 5 + static_cast<int>(seed % 60)});
     const Floors floors = floors_of(program);
     const std::size_t limit = between(floors, seed, floors.recompute.bytes);
-    const Schedule schedule = recompute(program, limit, {.work = 100'000});
+    const StepSchedule schedule = recompute(program, limit, {.work = 100'000});
     ++tried;
     if (!schedule.completed) continue;
     ++completed;
@@ -90,7 +90,7 @@ TEST(Recompute, APlannerOfSeveralLimitsBeginsAsRecomputeAndStaysWithinEach) {
     RecomputePlanner planner(program), other(program);
     for (std::size_t k = 0; k <= 8; ++k) {
       const std::size_t limit = floors.natural_peak - (floors.natural_peak - floors.recompute.bytes) * k / 8;
-      const Schedule schedule = planner.within(limit, options);
+      const StepSchedule schedule = planner.within(limit, options);
       if (k == 0) {
         EXPECT_TRUE(same(schedule, recompute(program, limit, options)));
       }
@@ -109,7 +109,7 @@ TEST(Recompute, RandomProgramsSpillWithinRandomLimits) {
     const Floors floors = floors_of(program);
     ASSERT_LE(floors.spill.bytes, floors.recompute.bytes);
     const std::size_t limit = between(floors, seed, floors.spill.bytes);
-    const Schedule schedule = recompute(program, limit, {.spill_bytes_per_cost = 0.5 + seed % 20, .work = 100'000});
+    const StepSchedule schedule = recompute(program, limit, {.spill_bytes_per_cost = 0.5 + seed % 20, .work = 100'000});
     if (!schedule.completed) continue;
     stored += schedule.stored_bytes > 0;
     ASSERT_EQ(validate_schedule(program, schedule, limit), "") << "seed " << seed << ", limit " << limit;
@@ -122,8 +122,8 @@ TEST(Recompute, BeingAllowedToStoreNeverCostsMore) {
     const StepProgram program = random_program(seed, {.steps = 40, .may_spill = true});
     const Floors floors = floors_of(program);
     const std::size_t limit = between(floors, seed, floors.recompute.bytes);
-    const Schedule without = recompute(program, limit, {.work = 50'000});
-    const Schedule with = recompute(program, limit, {.spill_bytes_per_cost = 0.1 + seed % 7, .work = 50'000});
+    const StepSchedule without = recompute(program, limit, {.work = 50'000});
+    const StepSchedule with = recompute(program, limit, {.spill_bytes_per_cost = 0.1 + seed % 7, .work = 50'000});
     if (!without.completed) continue;
     ASSERT_TRUE(with.completed) << "seed " << seed;
     EXPECT_LE(with.extra_cost(), without.extra_cost()) << "seed " << seed;
@@ -136,7 +136,7 @@ TEST(Recompute, OnlinePoliciesStayWithinRandomLimits) {
     const Floors floors = floors_of(program);
     const std::size_t limit = between(floors, seed, floors.recompute.bytes);
     for (const OnlinePolicy policy : {OnlinePolicy::kOnline, OnlinePolicy::kDtr, OnlinePolicy::kLru}) {
-      const Schedule schedule =
+      const StepSchedule schedule =
           recompute_online(program, limit, policy, {.spill_bytes_per_cost = seed % 2 == 0 ? 3.0 : 0});
       if (schedule.completed) {
         ASSERT_EQ(validate_schedule(program, schedule, limit), "") << "seed " << seed;
@@ -151,7 +151,7 @@ TEST(Recompute, IsTheSameTwiceAndForOtherAddresses) {
     const Floors floors = floors_of(program);
     const std::size_t limit = (floors.recompute.bytes + floors.natural_peak) / 2;
     const RecomputeOptions options{.spill_bytes_per_cost = seed % 2 * 2.0, .work = 100'000};
-    const Schedule first = recompute(program, limit, options);
+    const StepSchedule first = recompute(program, limit, options);
     std::vector<std::unique_ptr<char[]>> clutter;
     auto moved = std::make_unique<StepProgram>();
     for (const auto& value : program.values) {
@@ -176,19 +176,21 @@ TEST(Recompute, FrontIsMonotoneAndItsGateIsTrue) {
     EXPECT_EQ(front.cheapest_within(floors_of(program).natural_peak)->extra_cost(), 0u);
     std::uint64_t cost = UINT64_MAX;
     for (std::size_t limit = gate; limit <= floors_of(program).natural_peak; ++limit) {
-      const Schedule& schedule = *front.cheapest_within(limit);
+      const StepSchedule& schedule = *front.cheapest_within(limit);
       ASSERT_LE(schedule.extra_cost(), cost);
       cost = schedule.extra_cost();
       limit += floors_of(program).natural_peak / 100;
     }
-    for (const Schedule& schedule : front.schedules) ASSERT_EQ(validate_schedule(program, schedule, schedule.peak), "");
+    for (const StepSchedule& schedule : front.schedules)
+      ASSERT_EQ(validate_schedule(program, schedule, schedule.peak), "");
   }
 }
 
 TEST(Recompute, FrontLeavesOutWhatIsNotAccepted) {
   const StepProgram program = training_step(12);
   const std::size_t least = floors_of(program).natural_peak * 3 / 4;
-  const Front front = recompute_front(program, {}, [&](const Schedule& schedule) { return schedule.peak >= least; });
+  const Front front =
+      recompute_front(program, {}, [&](const StepSchedule& schedule) { return schedule.peak >= least; });
   EXPECT_GE(front.smallest_peak(), least);
   EXPECT_LT(recompute_front(program).smallest_peak(), least);
 }
@@ -204,7 +206,7 @@ TEST(Recompute, TenThousandStepsTakeBoundedWork) {
   ASSERT_GT(program.steps.size(), 10'000u);
   const Floors floors = floors_of(program);
   const std::size_t limit = floors.recompute.bytes + (floors.natural_peak - floors.recompute.bytes) / 10;
-  const Schedule schedule = recompute(program, limit);
+  const StepSchedule schedule = recompute(program, limit);
   ASSERT_TRUE(schedule.completed);
   EXPECT_EQ(validate_schedule(program, schedule, limit), "");
   EXPECT_LT(schedule.work, 60'000'000u);  // At about 20 ns.
@@ -237,8 +239,8 @@ TEST(Recompute, StoresWhatMayNotBeDropped) {
   ASSERT_LT(floors.spill.bytes, floors.recompute.bytes / 2);
   const std::size_t limit = floors.recompute.bytes / 2;
   EXPECT_FALSE(recompute(program, limit).completed);
-  const Schedule slow = recompute(program, limit, {.spill_bytes_per_cost = 2});
-  const Schedule fast = recompute(program, limit, {.spill_bytes_per_cost = 1000});
+  const StepSchedule slow = recompute(program, limit, {.spill_bytes_per_cost = 2});
+  const StepSchedule fast = recompute(program, limit, {.spill_bytes_per_cost = 1000});
   ASSERT_TRUE(slow.completed && fast.completed);
   EXPECT_EQ(validate_schedule(program, slow, limit), "");
   EXPECT_GT(slow.stall_cost, fast.stall_cost);
@@ -276,48 +278,48 @@ std::string fault_after(const Change& change, std::size_t slack = 0) {
   const StepProgram program = training_step(8);
   const Floors floors = floors_of(program);
   const std::size_t limit = (floors.recompute.bytes + floors.natural_peak) / 2;
-  Schedule schedule = recompute(program, limit);
+  StepSchedule schedule = recompute(program, limit);
   EXPECT_EQ(validate_schedule(program, schedule, limit), "");
   change(schedule);
   return validate_schedule(program, schedule, limit + slack);
 }
 
 TEST(ValidateSchedule, FindsEachKindOfFault) {
-  using Entry = Schedule::Entry;
-  const auto first = [](Schedule& s, Action action) {
+  using Entry = StepSchedule::Entry;
+  const auto first = [](StepSchedule& s, Action action) {
     return std::find_if(s.entries.begin(), s.entries.end(), [&](const Entry& entry) { return entry.action == action; });
   };
-  EXPECT_THAT(fault_after([](Schedule& s) { s.completed = false; }), HasSubstr("not completed"));
-  EXPECT_THAT(fault_after([](Schedule& s) { s.entries.pop_back(); }), HasSubstr("never runs"));
-  EXPECT_THAT(fault_after([](Schedule& s) { std::swap(s.entries[0], s.entries[1]); }), HasSubstr("step 0 is next"));
-  EXPECT_THAT(fault_after([&](Schedule& s) { s.entries.erase(first(s, Action::kDrop)); }),
+  EXPECT_THAT(fault_after([](StepSchedule& s) { s.completed = false; }), HasSubstr("not completed"));
+  EXPECT_THAT(fault_after([](StepSchedule& s) { s.entries.pop_back(); }), HasSubstr("never runs"));
+  EXPECT_THAT(fault_after([](StepSchedule& s) { std::swap(s.entries[0], s.entries[1]); }), HasSubstr("step 0 is next"));
+  EXPECT_THAT(fault_after([&](StepSchedule& s) { s.entries.erase(first(s, Action::kDrop)); }),
               HasSubstr("above the limit"));
-  EXPECT_THAT(fault_after([&](Schedule& s) { s.entries.erase(first(s, Action::kAgain)); }), HasSubstr("not there"));
-  EXPECT_THAT(fault_after([&](Schedule& s) {
+  EXPECT_THAT(fault_after([&](StepSchedule& s) { s.entries.erase(first(s, Action::kAgain)); }), HasSubstr("not there"));
+  EXPECT_THAT(fault_after([&](StepSchedule& s) {
                 s.entries.insert(s.entries.end(), {Action::kAgain, 11});
               }),
               HasSubstr("may not repeat"));
-  EXPECT_THAT(fault_after([&](Schedule& s) {
+  EXPECT_THAT(fault_after([&](StepSchedule& s) {
                 s.entries.insert(s.entries.begin(), {Action::kAgain, 3});
               }),
               HasSubstr("has not run"));
-  EXPECT_THAT(fault_after([&](Schedule& s) { s.entries.push_back({Action::kAgain, 0}); }), HasSubstr("changed"));
-  EXPECT_THAT(fault_after([&](Schedule& s) {
+  EXPECT_THAT(fault_after([&](StepSchedule& s) { s.entries.push_back({Action::kAgain, 0}); }), HasSubstr("changed"));
+  EXPECT_THAT(fault_after([&](StepSchedule& s) {
                 s.entries.insert(s.entries.begin(), {Action::kDrop, 1});
               }),
               HasSubstr("drops value 1 for good"));
-  EXPECT_THAT(fault_after([&](Schedule& s) {
+  EXPECT_THAT(fault_after([&](StepSchedule& s) {
                 s.entries.insert(s.entries.begin(), {Action::kLoad, 1});
               }),
               HasSubstr("was not stored"));
-  EXPECT_THAT(fault_after([&](Schedule& s) {
+  EXPECT_THAT(fault_after([&](StepSchedule& s) {
                 s.entries.insert(s.entries.begin(), {Action::kStore, 1});
               }),
               HasSubstr("may not spill"));
-  EXPECT_THAT(fault_after([&](Schedule& s) { s.entries[0].number = 1000; }), HasSubstr("does not exist"));
-  EXPECT_THAT(fault_after([](Schedule& s) { s.peak += 1; }), HasSubstr("the schedule says"));
-  EXPECT_THAT(fault_after([](Schedule& s) { s.again_cost += 1; }), HasSubstr("the schedule says"));
-  EXPECT_THAT(fault_after([](Schedule& s) { s.stored_bytes += 1; }), HasSubstr("are stored"));
+  EXPECT_THAT(fault_after([&](StepSchedule& s) { s.entries[0].number = 1000; }), HasSubstr("does not exist"));
+  EXPECT_THAT(fault_after([](StepSchedule& s) { s.peak += 1; }), HasSubstr("the schedule says"));
+  EXPECT_THAT(fault_after([](StepSchedule& s) { s.again_cost += 1; }), HasSubstr("the schedule says"));
+  EXPECT_THAT(fault_after([](StepSchedule& s) { s.stored_bytes += 1; }), HasSubstr("are stored"));
 }
 
 }  // namespace

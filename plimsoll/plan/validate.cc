@@ -8,7 +8,7 @@
 
 #include "plimsoll/base/bytes.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 // From `time` on, `owner` holds bytes [low, high); nothing when low == high.
@@ -158,4 +158,4 @@ std::string validate_plan(std::span<const Buffer> buffers, std::span<const std::
   return sweep(events);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

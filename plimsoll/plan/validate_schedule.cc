@@ -5,7 +5,7 @@
 
 #include "plimsoll/plan/recompute.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr int kNone = StepProgram::kNone;
@@ -39,7 +39,7 @@ class Replay {
     }
   }
 
-  std::string run(const Schedule& schedule) {
+  std::string run(const StepSchedule& schedule) {
     if (!schedule.completed) return "the schedule is not completed";
     peak_ = use_;
     if (peak_ > limit_) return fault("what is given takes {} bytes, above the limit", peak_);
@@ -130,7 +130,7 @@ class Replay {
     return "";
   }
 
-  std::string end(const Schedule& schedule) const {
+  std::string end(const StepSchedule& schedule) const {
     if (static_cast<std::size_t>(next_) != program_.steps.size()) return fault("step {} never runs", next_);
     for (std::size_t value = 0; value < program_.values.size(); ++value)
       if (program_.values[value].is_kept && !there_[value] && !stored_[value])
@@ -156,9 +156,9 @@ class Replay {
 
 }  // namespace
 
-std::string validate_schedule(const StepProgram& program, const Schedule& schedule, std::size_t limit) {
+std::string validate_schedule(const StepProgram& program, const StepSchedule& schedule, std::size_t limit) {
   check_program(program);
   return Replay(program, limit).run(schedule);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

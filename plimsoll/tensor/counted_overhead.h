@@ -12,7 +12,7 @@
 
 #include "plimsoll/tensor/tensor_thread.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class CountedOverhead {
  public:
@@ -33,4 +33,4 @@ class CountedOverhead {
   std::size_t bytes_ = 0;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -7,7 +7,7 @@
 #include "plimsoll/tensor/make_tensor.h"
 #include "plimsoll/tensor/staging.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 StorageRef take_staging(std::size_t bytes) {
   const Shape shape({static_cast<std::int64_t>(bytes)});
@@ -51,4 +51,4 @@ void copy_between(Device& from_device, const ConstTensorView& from, Device& to_d
   to_device.backend().copy_in(to.bytes(), staged->base(), bytes);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -15,7 +15,7 @@
 #include "plimsoll/base/api.h"
 #include "plimsoll/tensor/tensor.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class Device;
 
@@ -84,4 +84,4 @@ class PLIMSOLL_API HostWrite {
 PLIMSOLL_API void copy_between(Device& from_device, const ConstTensorView& from, Device& to_device,
                                const TensorView& to);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

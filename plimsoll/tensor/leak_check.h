@@ -5,7 +5,7 @@
 //   EXPECT_EQ(check.leaked(), 0u);    // how many tensors of since then are alive
 //   check.expect_none();              // throws Leak, which lists them
 //
-// Tensors are told by when they were made, on any thread: dropping older ones hides nothing. Variables count like other
+// Tensors count by when they were made, on any thread: dropping older ones hides nothing. Variables count like other
 // tensors. Works inside any test framework. Checks may nest and overlap.
 // Thread safety: any thread. Cost: to make one, an instant in which the other threads stand at their gates; to ask,
 // linear in the number of live tensors.

@@ -7,7 +7,7 @@
 #include "plimsoll/tensor/ledger_walk.h"
 #include "plimsoll/tensor/live_tensors.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // Inside of a walk.
 LiveTensor describe_row(const LedgerRow& row);
@@ -15,4 +15,4 @@ LiveTensor describe_row(const LedgerRow& row);
 // `relu (100,) float32, 400 B, scope "training"`
 std::string row_text(const LiveTensor& row);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

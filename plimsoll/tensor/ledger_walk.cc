@@ -8,7 +8,7 @@
 #include "plimsoll/tensor/evict/recipe.h"
 #include "plimsoll/tensor/slabs.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 bool LedgerWalk::claim(Storage& storage, std::uint32_t walk) noexcept {
   return std::exchange(storage.walk_, walk) != walk;
@@ -53,4 +53,4 @@ void LedgerWalk::run(Visit f) {
   });
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -15,7 +15,7 @@
 #include "plimsoll/tensor/storage.h"
 #include "plimsoll/tensor/tensor_record.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct LedgerRow {
   const TensorRecord* record;  // nullptr for a buffer that no tensor refers to.
@@ -40,4 +40,4 @@ class LedgerWalk {
   static std::size_t bytes_of(const Storage& storage) noexcept;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -39,7 +39,7 @@ LiveTensor describe_buffer(const LedgerRow& row) {
 
 }  // namespace
 
-LiveTensor describe_row(const LedgerRow& row) {
+LiveTensor internal::describe_row(const LedgerRow& row) {
   const TensorRecord* record = row.record;
   if (!record) return describe_buffer(row);
   return {.id = record->id,
@@ -54,7 +54,7 @@ LiveTensor describe_row(const LedgerRow& row) {
           .site = site_text(record->site())};
 }
 
-std::string row_text(const LiveTensor& row) {
+std::string internal::row_text(const LiveTensor& row) {
   std::string out = row.op;
   if (row.shape.is_set()) out += fmt::format(" {} {}", row.shape.to_tuple_string(), dtype_name(row.dtype));
   out += fmt::format(", {}", format_bytes(row.bytes));

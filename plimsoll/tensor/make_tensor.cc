@@ -15,7 +15,7 @@
 #include "plimsoll/tensor/tensor_thread.h"
 #include "plimsoll/tensor/trace_names.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 namespace {
 
@@ -209,4 +209,4 @@ void refuse_disposed(const Tensor& tensor, std::string_view where, std::string_v
                   where, argument, name, tensor.shape().to_string(), tensor.record()->op()));
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

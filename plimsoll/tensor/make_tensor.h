@@ -13,7 +13,7 @@
 #include "plimsoll/tensor/tensor.h"
 #include "plimsoll/tensor/thread_context.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class Device;
 
@@ -50,4 +50,4 @@ PLIMSOLL_API void require_host(const Tensor& tensor, std::string_view where);
 
 [[noreturn]] PLIMSOLL_API void refuse_disposed(const Tensor& tensor, std::string_view where, std::string_view argument);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -11,8 +11,8 @@
 
 #include "plimsoll/tensor/storage.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 StorageRef wrap_unchanging(Device& device, void* memory, std::size_t bytes, std::function<void(void*)> deleter);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -24,7 +24,7 @@ const char* interned_name(const char* outer, std::string_view name) {
 
 }  // namespace
 
-void set_scope_namer(ScopeNamer namer) noexcept { scope_namer = namer; }
+void internal::set_scope_namer(ScopeNamer namer) noexcept { scope_namer = namer; }
 
 NameScope::NameScope(std::string_view name, CallSite site)
     : before_(ThreadContext::current().name_scope), site_before_(ThreadContext::current().site) {

@@ -11,7 +11,7 @@
 #include "plimsoll/device/device_scope.h"
 #include "plimsoll/tensor/make_tensor.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class OnDeviceOf {
  public:
@@ -29,4 +29,4 @@ inline Tensor beside(const Tensor& tensor, const Tensor& other) {
   return tensor.to(other.device());
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

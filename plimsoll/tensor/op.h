@@ -33,8 +33,10 @@
 #include "plimsoll/tensor/tensor.h"
 
 namespace plimsoll {
-
+namespace internal {
 class KernelQueue;  // device/kernel_queue.h
+}  // namespace internal
+
 struct RandomDraw;  // ops/random.h
 
 struct SpecRef {

@@ -9,7 +9,7 @@
 #include "plimsoll/base/log.h"
 #include "plimsoll/tensor/staging.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::size_t kAlignment = 64;
@@ -166,4 +166,4 @@ void run_elsewhere(Device& device, const Op& op, const OpRun& run) {
 
 }  // namespace run_on_detail
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -14,7 +14,7 @@
 #include "plimsoll/tensor/op.h"
 #include "plimsoll/tensor/storage.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // For those who obtain everything that can fail before they begin: prepare() every op that will run, then run() them.
 class PLIMSOLL_API HostRun {
@@ -47,4 +47,4 @@ inline void run_on(Device& device, const Op& op, const OpRun& run) {
     run_on_detail::run_elsewhere(device, op, run);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

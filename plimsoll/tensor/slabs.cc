@@ -10,7 +10,7 @@
 #include <sanitizer/lsan_interface.h>
 #endif
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 // The leak sanitizer looks for pointers (large shapes lie on the heap) only in memory that it knows of.
@@ -99,4 +99,4 @@ std::size_t Slabs::bytes() {
 void Slabs::count_overhead(std::size_t bytes) { Runtime::instance().add_overhead(bytes); }
 void Slabs::uncount_overhead(std::size_t bytes) noexcept { Runtime::instance().remove_overhead(bytes); }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -24,7 +24,7 @@
 #include "plimsoll/tensor/storage.h"
 #include "plimsoll/tensor/tensor_record.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 inline constexpr std::size_t kSlabBytes = 64_KiB;
 inline constexpr std::size_t kSlabsPerRegion = 63;  // The first 64 KiB of a region hold its counts, in one page.
@@ -137,8 +137,14 @@ class SlabPool {
   std::size_t used_slabs_ = 0;
 };
 
+}  // namespace plimsoll::internal
+
+namespace plimsoll {  // Where SlabPool looks for them: beside the types they read.
 inline TensorRecord*& next_of(TensorRecord& record) noexcept { return record.next; }
 inline Storage*& next_of(Storage& storage) noexcept { return storage.next_; }
+}  // namespace plimsoll
+
+namespace plimsoll::internal {
 
 struct Slabs {
   static Slabs& instance();  // Never destroyed.
@@ -170,4 +176,4 @@ struct Slabs {
   static void uncount_overhead(std::size_t bytes) noexcept;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

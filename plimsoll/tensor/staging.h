@@ -3,9 +3,9 @@
 
 #include "plimsoll/tensor/storage.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // On the first CPU device, charged to the thread's budget as workspace. Throws OutOfMemory.
 StorageRef take_staging(std::size_t bytes);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -23,11 +23,15 @@
 #include "plimsoll/memory/label.h"
 
 namespace plimsoll {
+namespace internal {
+class Device;
+class TensorMaker;
+class TensorThread;
+class LedgerWalk;
+}  // namespace internal
 
 struct Chunk;
-class Device;
 class Storage;
-class TensorThread;
 struct SymbolicValue;
 namespace evict {
 struct Value;
@@ -138,15 +142,15 @@ class PLIMSOLL_API Storage {
   void unpin() noexcept { pins_.fetch_sub(1, std::memory_order_relaxed); }
   bool is_pinned() const noexcept { return pins_.load(std::memory_order_acquire) != 0; }
 
-  // Says anew what the bytes are for, in the ledger.
+  // Changes what the ledger says the bytes are for.
   void relabel(Category category, const char* name) noexcept;
 
  private:
   friend class StorageRef;
   friend struct TensorRecord;
-  friend class TensorMaker;
-  friend class TensorThread;
-  friend class LedgerWalk;
+  friend class internal::TensorMaker;
+  friend class internal::TensorThread;
+  friend class internal::LedgerWalk;
   friend class evict::StorageAccess;
   friend Storage*& next_of(Storage& storage) noexcept;
   struct External;

@@ -44,7 +44,7 @@ class TaskState;
 template <class T>
 class Task;
 
-// Who is told when a task ends that no coroutine awaits.
+// Notified when a task ends that no coroutine awaits.
 class TaskListener {
  public:
   // Gives who goes on, or nothing. The task's frame may be gone when it returns.

@@ -17,7 +17,7 @@
 #include "plimsoll/tensor/storage.h"
 #include "plimsoll/tensor/tensor_record.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 template <class T>
 class SlabPool;
@@ -155,6 +155,10 @@ inline void drop_name(TensorRecord& record, TensorThread& counts) noexcept {
   delete[] named->name;
   delete named;
 }
+
+}  // namespace plimsoll::internal
+
+namespace plimsoll {
 
 inline void Storage::begin(TensorThread& counts, Device& device, Chunk* chunk, std::size_t bytes) noexcept {
   counts.pop_storage();

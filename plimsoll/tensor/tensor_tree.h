@@ -92,7 +92,7 @@ class PLIMSOLL_API TensorTree {
   std::vector<std::string> keys_;  // Of the children of a map, sorted.
 };
 
-// What stands between the braces that a tree is made of: a tree, a name, or more braces.
+// An item of the braces that a tree is made from: a tree, a name, or more braces.
 class PLIMSOLL_API TensorTree::Item {
  public:
   template <class T>

@@ -7,7 +7,7 @@
 #include "plimsoll/memory/trace/trace_recorder.h"
 #include "plimsoll/tensor/ledger_walk.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 void tell_trace_name(const Tensor& tensor) noexcept {
   if (!trace_is_recording()) return;
@@ -33,4 +33,4 @@ void tell_trace_all_names() {
   for (const Named& named : all) trace_named(named.block, category_name(named.category), named.name);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -18,8 +18,9 @@
 #include "plimsoll/tensor/thread_context.h"
 
 namespace plimsoll {
-
+namespace internal {
 class Device;
+}  // namespace internal
 
 class PLIMSOLL_API Tracer : public std::enable_shared_from_this<Tracer> {
  public:

@@ -54,7 +54,7 @@ std::string detail_of(const Found& found) {
   return out;
 }
 
-// Where among the calling thread's scopes; scopes of other threads are told by not being there.
+// Where among the calling thread's scopes; scopes that are not among them belong to other threads.
 std::string scope_title(const ScopeList* scope) {
   std::size_t depth = 0;
   for (const ScopeList* mine = ThreadContext::current().scope; mine; mine = mine->outer, ++depth)
@@ -111,7 +111,7 @@ class HolderSearch {
   void add_tensors(const Storage& bytes, const TensorRecord* asked) {
     std::vector<Found> found;
     LedgerWalk::run([&](const LedgerRow& row) {
-      // A variable's own tensor is told by the variable.
+      // A variable's own tensor is reported as the variable.
       if (row.record && row.storage == &bytes && !row.record->has(TensorRecord::kVariable))
         found.push_back(find(*row.record, row));
     });

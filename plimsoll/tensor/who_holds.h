@@ -7,7 +7,7 @@
 //
 // Holders of the bytes: other tensors on the same buffer with those who hold them, variables, tapes and whatever else
 // enrolled as a Holder, pinned data views. Holders of the tensor: handles of the program (the one asked with included)
-// and keep(); the tidy scope it was made in is told too, since that is what would release it.
+// and keep(); the tidy scope it was made in is listed too, since it would release the tensor.
 // Thread safety: any thread; exact when no other thread uses the buffer meanwhile. The result is text, it holds
 // nothing. Cost: linear in the number of live tensors, while other threads wait at their next tensor.
 #pragma once

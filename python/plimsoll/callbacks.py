@@ -1,4 +1,4 @@
-"""What is told of a fit while it runs, and may end it; Keras' names.
+"""Callbacks: called while a fit runs, and able to end it; Keras' names.
 
 A callback of your own derives from Callback, or is any object that has some of its methods.
 """

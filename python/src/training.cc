@@ -209,7 +209,7 @@ void bind_losses(nb::module_& m) {
 }
 
 void bind_metrics(nb::module_& m) {
-  nb::class_<pl::Metric>(m, "Metric", "What is told of a model's predictions beside the loss.")
+  nb::class_<pl::Metric>(m, "Metric", "A figure reported about a model's predictions beside the loss.")
       .def(
           "update_state",
           [](const pl::Metric& metric, nb::handle targets, nb::handle predictions) {

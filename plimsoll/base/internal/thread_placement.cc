@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 // False when none would be left, or when the system numbers processors differently.
@@ -36,4 +36,4 @@ void move_off_mine(pthread_t thread) noexcept {
   pthread_setaffinity_np(thread, sizeof mine, &mine);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

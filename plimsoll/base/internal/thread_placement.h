@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <sched.h>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // The processor the calling thread runs on, -1 when unknown.
 inline int current_processor() noexcept { return sched_getcpu(); }
@@ -31,4 +31,4 @@ class AvoidedProcessor {
 // Moves another thread off the caller's processor, once; it may then use the processors that the caller may use.
 void move_off_mine(pthread_t thread) noexcept;
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

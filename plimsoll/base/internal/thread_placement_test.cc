@@ -4,7 +4,7 @@
 #include <functional>
 #include <thread>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 cpu_set_t processors_of(pthread_t thread) {
@@ -87,4 +87,4 @@ TEST(ThreadPlacement, AnotherThreadMayUseWhatItsMoverMay) {
 }
 
 }  // namespace
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

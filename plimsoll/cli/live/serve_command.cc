@@ -12,7 +12,7 @@
 #include "plimsoll/observe/http/http_server.h"
 #include "plimsoll/observe/report_page.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 struct ServeArguments {
@@ -120,4 +120,4 @@ void add_serve_command(CommandLine& line) {
   command.run([arguments] { run(*arguments); });
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -13,7 +13,7 @@
 #include "plimsoll/observe/live/trace_counters.h"
 #include "plimsoll/observe/report_page.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 namespace fs = std::filesystem;
@@ -134,4 +134,4 @@ std::string ServeSource::metrics() const {
   return metrics_text(counters_);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

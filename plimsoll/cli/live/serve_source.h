@@ -17,7 +17,7 @@
 #include "plimsoll/observe/live/live_counters.h"
 #include "plimsoll/observe/live/live_questions.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class ServeSource {
  public:
@@ -53,4 +53,4 @@ class ServeSource {
   bool is_growing_ = true;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

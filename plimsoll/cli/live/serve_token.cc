@@ -13,7 +13,7 @@
 #include "plimsoll/base/system_error.h"
 #include "plimsoll/observe/http/http_server.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 std::string serve_token(const std::string& path) {
   if (path.empty()) return make_token();
@@ -40,4 +40,4 @@ std::string serve_token(const std::string& path) {
   return text.substr(0, end);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

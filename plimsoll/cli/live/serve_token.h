@@ -3,11 +3,11 @@
 
 #include <string>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // Without a path, a new one. A file that is not there is made with a new one, for the user only. Throws
 // FailedPrecondition for a file that others can read, InvalidArgument for one without a token, Error when it cannot be
 // read or written.
 std::string serve_token(const std::string& path);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

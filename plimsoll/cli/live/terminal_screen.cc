@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <string_view>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 std::atomic<bool> resized{false}, ended{false};
@@ -83,39 +83,39 @@ void TerminalScreen::stop() {
   enter();
 }
 
-Key TerminalScreen::wait(double seconds) {
+KeyPress TerminalScreen::wait(double seconds) {
   if (resized.exchange(false)) measure();
-  if (ended) return Key::kQuit;
+  if (ended) return KeyPress::kQuit;
   pollfd wait{STDIN_FILENO, POLLIN, 0};
   const int ready = poll(&wait, 1, static_cast<int>(seconds * 1000));
   if (resized.exchange(false)) measure();
-  if (ended || (ready > 0 && (wait.revents & (POLLHUP | POLLERR)) != 0)) return Key::kQuit;
-  return ready > 0 ? read_key() : Key::kNone;
+  if (ended || (ready > 0 && (wait.revents & (POLLHUP | POLLERR)) != 0)) return KeyPress::kQuit;
+  return ready > 0 ? read_key() : KeyPress::kNone;
 }
 
-Key TerminalScreen::read_key() {
+KeyPress TerminalScreen::read_key() {
   char bytes[16];
   const ssize_t count = read(STDIN_FILENO, bytes, sizeof(bytes));
-  if (count <= 0) return Key::kNone;
+  if (count <= 0) return KeyPress::kNone;
   const std::string_view typed(bytes, static_cast<std::size_t>(count));
-  if (typed == "\033[A" || typed == "\033OA" || typed == "k") return Key::kUp;
-  if (typed == "\033[B" || typed == "\033OB" || typed == "j") return Key::kDown;
-  if (typed == "\033" || typed == "\x7f" || typed == "\b") return Key::kBack;
+  if (typed == "\033[A" || typed == "\033OA" || typed == "k") return KeyPress::kUp;
+  if (typed == "\033[B" || typed == "\033OB" || typed == "j") return KeyPress::kDown;
+  if (typed == "\033" || typed == "\x7f" || typed == "\b") return KeyPress::kBack;
   switch (typed[0]) {
     case 'q':
     case 3:  // Ctrl-C.
     case 4:  // Ctrl-D.
-      return Key::kQuit;
+      return KeyPress::kQuit;
     case 26:  // Ctrl-Z.
       stop();
-      return Key::kNone;
+      return KeyPress::kNone;
     case '\r':
     case '\n':
-      return Key::kEnter;
+      return KeyPress::kEnter;
     default:
       letter_ = typed[0];
-      return Key::kLetter;
+      return KeyPress::kLetter;
   }
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

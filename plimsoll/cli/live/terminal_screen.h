@@ -2,7 +2,7 @@
 //
 //   TerminalScreen screen;
 //   screen.show(lines);
-//   const Key key = screen.wait(1.0);          // Key::kNone when the time is up or the size has changed
+//   const KeyPress key = screen.wait(1.0);          // KeyPress::kNone when the time is up or the size has changed
 //
 // Uses the alternate screen and a few control sequences that every terminal knows; what was there before is back at the
 // end, also after SIGTERM and SIGHUP (wait() then gives kQuit). Ctrl-C and q give kQuit; Ctrl-Z stops the program as
@@ -14,9 +14,9 @@
 #include <cstddef>
 #include <string>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
-enum class Key { kNone, kQuit, kUp, kDown, kEnter, kBack, kLetter };
+enum class KeyPress { kNone, kQuit, kUp, kDown, kEnter, kBack, kLetter };
 
 class TerminalScreen {
  public:
@@ -28,14 +28,14 @@ class TerminalScreen {
   std::size_t width() const noexcept { return width_; }
   std::size_t height() const noexcept { return height_; }
   void show(const std::string& lines);  // Each ends with a newline.
-  Key wait(double seconds);
+  KeyPress wait(double seconds);
   char letter() const noexcept { return letter_; }  // Of the last kLetter.
 
  private:
   void enter();
   void leave();
   void measure();
-  Key read_key();
+  KeyPress read_key();
   void stop();
 
   termios before_{};
@@ -43,4 +43,4 @@ class TerminalScreen {
   char letter_ = 0;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

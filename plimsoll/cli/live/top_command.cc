@@ -21,7 +21,7 @@
 #include "plimsoll/observe/live/live_file.h"
 #include "plimsoll/observe/live/live_questions.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 struct TopArguments {
@@ -82,14 +82,14 @@ class Watch {
     for (;;) {
       processes_ = process_ == 0 ? read_live_processes() : read_if_alive();
       keep_choice();
-      for (Key key = Key::kNone; key == Key::kNone;) {
+      for (KeyPress key = KeyPress::kNone; key == KeyPress::kNone;) {
         view_.width = screen.width();
         view_.height = screen.height();
         view_.now = unix_ns();
         screen.show(top_screen(processes_, view_));
         key = screen.wait(interval_);
-        if (key == Key::kQuit) return;
-        if (key == Key::kNone) break;
+        if (key == KeyPress::kQuit) return;
+        if (key == KeyPress::kNone) break;
         handle(key, screen.letter());
       }
     }
@@ -118,14 +118,14 @@ class Watch {
                        .process;
   }
 
-  void handle(Key key, char letter) {
+  void handle(KeyPress key, char letter) {
     view_.note.clear();
-    if (key == Key::kUp) return move(-1);
-    if (key == Key::kDown) return move(1);
-    if (key == Key::kBack) view_.section = TopSection::kProcesses;
-    if (key == Key::kEnter)
+    if (key == KeyPress::kUp) return move(-1);
+    if (key == KeyPress::kDown) return move(1);
+    if (key == KeyPress::kBack) view_.section = TopSection::kProcesses;
+    if (key == KeyPress::kEnter)
       view_.section = view_.section == TopSection::kProcesses ? TopSection::kBudgets : TopSection::kProcesses;
-    if (key != Key::kLetter) return;
+    if (key != KeyPress::kLetter) return;
     if (letter == 'b') view_.section = TopSection::kBudgets;
     if (letter == 'h') view_.section = TopSection::kHolders;
     if (letter == 'd') view_.section = TopSection::kDevices;
@@ -192,4 +192,4 @@ void add_top_command(CommandLine& line) {
   command.run([arguments] { run(*arguments); });
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -7,7 +7,7 @@
 
 #include "plimsoll/base/bytes.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::size_t kBar = 12;
@@ -246,4 +246,4 @@ std::string top_details(const LiveCounters& process, const TopView& view) {
   return lines.text();
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

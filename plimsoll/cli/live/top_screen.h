@@ -9,7 +9,7 @@
 
 #include "plimsoll/observe/live/live_counters.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 enum class TopSection { kProcesses, kBudgets, kHolders, kDevices };
 
@@ -30,4 +30,4 @@ std::string top_screen(const std::vector<LiveCounters>& processes, const TopView
 // All that is known of one process, for a pipe.
 std::string top_details(const LiveCounters& process, const TopView& view);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -14,7 +14,7 @@
 #include "plimsoll/cli/replay/operator_log.h"
 #include "plimsoll/cli/share_progress.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 struct BudgetArguments {
@@ -154,4 +154,4 @@ void add_budget_command(CommandLine& line) {
   command.run([arguments] { run(*arguments); });
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

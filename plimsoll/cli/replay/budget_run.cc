@@ -4,7 +4,7 @@
 
 #include "plimsoll/base/error.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr int kNone = StepProgram::kNone;
@@ -81,7 +81,7 @@ class Slice {
   }
 
   // Which values of the whole are only in storage after the slice.
-  void update(const Schedule& schedule, std::vector<char>& stored) const {
+  void update(const StepSchedule& schedule, std::vector<char>& stored) const {
     for (const auto [action, number] : schedule.entries) {
       if (action == Action::kDrop || action == Action::kLoad) stored[original_[number]] = action == Action::kDrop;
     }
@@ -94,7 +94,7 @@ class Slice {
   std::vector<int> original_;  // And back.
 };
 
-void add(BudgetRun& run, const Schedule& schedule) {
+void add(BudgetRun& run, const StepSchedule& schedule) {
   run.peak_bytes = std::max(run.peak_bytes, schedule.peak);
   run.recompute_ns += schedule.again_cost;
   run.stall_ns += schedule.stall_cost;
@@ -103,7 +103,7 @@ void add(BudgetRun& run, const Schedule& schedule) {
   run.bound_ns += schedule.lower_bound == UINT64_MAX ? 0 : schedule.lower_bound;
 }
 
-void check(const StepProgram& program, const Schedule& schedule, std::size_t limit) {
+void check(const StepProgram& program, const StepSchedule& schedule, std::size_t limit) {
   const std::string fault = validate_schedule(program, schedule, limit);
   if (!fault.empty()) throw Error("budget: the planner made an invalid schedule: " + fault);
 }
@@ -123,7 +123,7 @@ void run_planned(const OperatorLog& log, const BudgetRunOptions& options, Recomp
         options.progress((begin + share * (end - begin)) / static_cast<double>(steps));
       };
     const Slice slice(whole, lives, begin, end, stored);
-    const Schedule schedule = recompute(slice.program, options.limit, recompute_options);
+    const StepSchedule schedule = recompute(slice.program, options.limit, recompute_options);
     run.stopped_at = log.round[begin];
     if (!schedule.completed) return;
     check(slice.program, schedule, options.limit);
@@ -151,11 +151,11 @@ BudgetRun run_budget(const OperatorLog& log, const BudgetRunOptions& options) {
   }
   const int rounds = std::max(1, log.round.back() - log.round.front());
   recompute_options.group_cost = run.base_ns / static_cast<std::uint64_t>(rounds) / 64 + 1;
-  const Schedule schedule = recompute_online(log.program, options.limit, *options.policy, recompute_options);
+  const StepSchedule schedule = recompute_online(log.program, options.limit, *options.policy, recompute_options);
   add(run, schedule);
   run.completed = schedule.completed;
   if (schedule.completed) check(log.program, schedule, options.limit);
   return run;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

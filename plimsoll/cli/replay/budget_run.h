@@ -15,7 +15,7 @@
 #include "plimsoll/cli/replay/operator_log.h"
 #include "plimsoll/plan/recompute.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct BudgetRunOptions {
   std::size_t limit = 0;
@@ -37,4 +37,4 @@ struct BudgetRun {
 
 BudgetRun run_budget(const OperatorLog& log, const BudgetRunOptions& options);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

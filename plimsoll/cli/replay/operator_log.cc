@@ -10,7 +10,7 @@
 
 #include "plimsoll/cli/gzip_text.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr int kNoValue = StepProgram::kNone;
@@ -247,4 +247,4 @@ OperatorLog read_operator_log(const std::string& path) {
   return parser.finish();
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -24,7 +24,7 @@
 #include "plimsoll/cli/replay/text_lines.h"
 #include "plimsoll/plan/recompute.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct OperatorLog {
   std::string name;                    // The file's name, without folders.
@@ -90,4 +90,4 @@ class OperatorLogParser {
   std::vector<int> freed_before_;                     // Per value: the step before which its storage was freed.
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

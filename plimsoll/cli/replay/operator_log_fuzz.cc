@@ -12,7 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   PLIMSOLL_CHECK(floors.spill.bytes <= floors.recompute.bytes && floors.recompute.bytes <= floors.natural_peak);
   if (whole->program.steps.size() > 200) return 0;
   const std::size_t limit = (floors.recompute.bytes + floors.natural_peak) / 2;
-  const plimsoll::Schedule schedule = plimsoll::recompute(whole->program, limit, {.work = 20'000});
+  const plimsoll::StepSchedule schedule = plimsoll::recompute(whole->program, limit, {.work = 20'000});
   if (schedule.completed) PLIMSOLL_CHECK(plimsoll::validate_schedule(whole->program, schedule, limit).empty());
   return 0;
 }

@@ -18,7 +18,7 @@
 #include "plimsoll/plan/plan.h"
 #include "plimsoll/plan/plan_svg.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 struct Options {
@@ -138,4 +138,4 @@ void add_plan_command(CommandLine& line) {
   command.run([options] { run(*options); });
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

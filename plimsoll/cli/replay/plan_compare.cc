@@ -9,7 +9,7 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/plan/validate.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 std::size_t peak_of(const Lifetimes& lifetimes) {
@@ -104,4 +104,4 @@ nlohmann::ordered_json difference_json(const PlanDifference& difference) {
           {"moved", difference.moved}};
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -11,7 +11,7 @@
 
 #include "plimsoll/plan/lifetimes_csv.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct PlanDifference {
   std::size_t old_peak = 0;
@@ -30,4 +30,4 @@ PlanDifference compare_plans(const Lifetimes& older, const Lifetimes& newer);
 std::string difference_table(const PlanDifference& difference);
 nlohmann::ordered_json difference_json(const PlanDifference& difference);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

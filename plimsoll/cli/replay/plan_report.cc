@@ -7,7 +7,7 @@
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 bool has_capacity(const Constraints& constraints) { return constraints.capacity != Constraints().capacity; }
@@ -68,4 +68,4 @@ double parse_seconds(std::string_view text) {
   return value * scale;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -10,7 +10,7 @@
 #include "plimsoll/plan/lifetimes_csv.h"
 #include "plimsoll/plan/plan.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 std::string plan_table(const Lifetimes& lifetimes, const Constraints& constraints, const Plan& plan);
 nlohmann::ordered_json plan_json(const Lifetimes& lifetimes, const Constraints& constraints, const Plan& plan);
@@ -18,4 +18,4 @@ nlohmann::ordered_json plan_json(const Lifetimes& lifetimes, const Constraints& 
 // "10s", "500ms", "2min", "1.5": seconds. Throws InvalidArgument for anything else.
 double parse_seconds(std::string_view text);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -11,7 +11,7 @@
 #include "plimsoll/memory/trace/trace_file.h"
 #include "plimsoll/memory/trace/trace_format.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 // Comments are one line.
@@ -89,4 +89,4 @@ Trace read_recorded_trace(const std::string& path) {
   return parser.finish();
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

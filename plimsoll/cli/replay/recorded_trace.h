@@ -14,7 +14,7 @@
 #include "plimsoll/base/function_ref.h"
 #include "plimsoll/cli/replay/trace_csv.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 bool is_recorded_trace(const std::string& path);  // By its first bytes; false when it cannot be read.
 
@@ -26,4 +26,4 @@ RecordedLines for_each_recorded_line(const std::string& path, FunctionRef<void(s
 
 Trace read_recorded_trace(const std::string& path);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

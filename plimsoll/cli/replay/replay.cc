@@ -10,7 +10,7 @@
 #include "plimsoll/memory/bfc/bfc_resource.h"
 #include "plimsoll/memory/pages/host_page_source.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 // Enough address space for any policy to run the trace.
@@ -154,4 +154,4 @@ std::size_t smallest_bfc_pool(const Trace& trace) {
   return enough;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

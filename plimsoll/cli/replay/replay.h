@@ -14,7 +14,7 @@
 #include "plimsoll/cli/replay/replay_strip.h"
 #include "plimsoll/cli/replay/trace_csv.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 enum class ReplayPolicy {
   kArena,  // Plimsoll's own.
@@ -48,4 +48,4 @@ ReplayResult replay(const Trace& trace, const ReplayOptions& options);
 // to 0.2 % of the live bytes; 0 when no pool up to 8 times the live bytes does (the system has no such addresses).
 std::size_t smallest_bfc_pool(const Trace& trace);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -20,7 +20,7 @@
 
 extern char** environ;
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class WorkerProcess {
  public:
@@ -85,4 +85,4 @@ class WorkerProcess {
   std::string name_;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

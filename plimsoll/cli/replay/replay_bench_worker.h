@@ -23,7 +23,7 @@
 #include "plimsoll/memory/bfc/bfc_resource.h"
 #include "plimsoll/memory/pages/host_page_source.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct WorkerResult {
   double best = 0, mean = 0;
@@ -176,4 +176,4 @@ class ReplayWorker {
   std::map<std::string, std::unique_ptr<WorkerRun>> runs_;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -6,7 +6,7 @@
 
 #include "plimsoll/cli/replay/replay.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 struct Measured {
@@ -59,4 +59,4 @@ INSTANTIATE_TEST_SUITE_P(Traces, BfcFigures,
                          [](const auto& info) { return std::string(info.param.trace); });
 
 }  // namespace
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

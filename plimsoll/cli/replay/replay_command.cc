@@ -11,7 +11,7 @@
 #include "plimsoll/cli/replay/replay_progress.h"
 #include "plimsoll/cli/replay/replay_report.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 struct ReplayArguments {
@@ -98,4 +98,4 @@ void add_replay_command(CommandLine& line) {
   command.run([arguments] { run(*arguments); });
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

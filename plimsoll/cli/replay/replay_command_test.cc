@@ -8,7 +8,7 @@
 #include "plimsoll/base/sanitized_testing.h"
 #include "plimsoll/cli/cli_testing.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 using testing::HasSubstr;
@@ -111,4 +111,4 @@ TEST(ReplayCommand, ReplaysAnEmptyTrace) {
 }
 
 }  // namespace
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

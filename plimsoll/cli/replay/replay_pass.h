@@ -17,7 +17,7 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/cli/replay/trace_csv.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct PassOptions {
   bool touch = false;            // Write one byte in each 4 KiB page of each block.
@@ -76,4 +76,4 @@ void release_all(Memory& memory, std::vector<Handle>& blocks) {
   }
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -6,7 +6,7 @@
 
 #include "plimsoll/base/terminal.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 ReplayProgress::ReplayProgress() : terminal_(rewrites_lines(STDERR_FILENO)) {}
 
@@ -21,4 +21,4 @@ void ReplayProgress::show(int pass, int of) {
   shown_ = true;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

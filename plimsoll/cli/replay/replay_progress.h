@@ -8,7 +8,7 @@
 
 #include <chrono>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class ReplayProgress {
  public:
@@ -24,4 +24,4 @@ class ReplayProgress {
   bool shown_ = false;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -11,7 +11,7 @@
 #include "plimsoll/base/json.h"
 #include "plimsoll/cli/table.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::size_t kMostOperationsSearched = 1'000'000;  // For more, searching the smallest pool takes too long.
@@ -95,4 +95,4 @@ bool output_shows_unicode() {
   return false;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -5,7 +5,7 @@
 
 #include "plimsoll/cli/replay/replay.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // The same trace under TensorFlow's policy.
 struct BfcComparison {
@@ -24,4 +24,4 @@ std::string replay_json(const Trace& trace, const ReplayOptions& options, const 
 // Whether standard output shows block characters: a terminal whose locale is UTF-8.
 bool output_shows_unicode();
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 enum Shade : std::size_t { kUsedShade, kWasteShade, kCachedShade, kFreeShade, kAbsentShade, kShades };
@@ -83,4 +83,4 @@ std::string occupancy_strip(const std::vector<OccupancyExtent>& extents, const S
   return text + '\n';
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

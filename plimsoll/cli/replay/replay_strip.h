@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 enum class OccupancyKind { kUsed, kCached, kFree };
 
@@ -31,4 +31,4 @@ struct StripOptions {
 // The rows, each ended by a newline, and the legend. Empty when there are no extents.
 std::string occupancy_strip(const std::vector<OccupancyExtent>& extents, const StripOptions& options);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 OccupancyExtent used(std::size_t size, std::size_t requested) {
@@ -46,4 +46,4 @@ TEST(OccupancyStrip, IsEmptyWithoutMemory) {
 }
 
 }  // namespace
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -7,7 +7,7 @@
 
 #include "plimsoll/base/error.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 TextLines::TextLines(std::string kind, std::string name, std::size_t max_line_bytes)
     : kind_(std::move(kind)), name_(std::move(name)), max_line_bytes_(max_line_bytes) {}
@@ -66,4 +66,4 @@ std::string shown(std::string_view text) {
   return text.size() > 40 ? result + "..." : result;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -14,7 +14,7 @@
 
 #include "plimsoll/base/function_ref.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class TextLines {
  public:
@@ -41,4 +41,4 @@ class TextLines {
 // `text` as an error can show it: short, and without control characters.
 std::string shown(std::string_view text);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

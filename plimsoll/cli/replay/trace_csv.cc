@@ -8,7 +8,7 @@
 #include "plimsoll/cli/gzip_text.h"
 #include "plimsoll/cli/replay/recorded_trace.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 TraceParser::TraceParser(std::string name) : lines_("trace", name, kMaxLineBytes) { trace_.name = std::move(name); }
 
@@ -84,4 +84,4 @@ Trace read_trace(const std::string& path) {
   return parser.finish();
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -21,7 +21,7 @@
 
 #include "plimsoll/cli/replay/text_lines.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // One line. Slots are dense: a freed one is reused, so a replay keeps its blocks in an array of `Trace::slots`.
 struct TraceOperation {
@@ -71,4 +71,4 @@ class TraceParser {
   std::vector<std::uint32_t> spare_slots_;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -16,7 +16,7 @@
 #include "plimsoll/device/config.h"
 #include "plimsoll/device/runtime.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 struct DemoArguments {
@@ -121,4 +121,4 @@ void add_demo_command(CommandLine& line) {
   command.run([arguments] { run(*arguments); });
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

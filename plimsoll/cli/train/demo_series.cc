@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <numbers>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 // A number of [-1, 1) for each hour: a mixed counter.
@@ -31,4 +31,4 @@ std::vector<float> harbour_levels(std::size_t hours) {
   return levels;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

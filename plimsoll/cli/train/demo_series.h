@@ -7,8 +7,8 @@
 #include <cstddef>
 #include <vector>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 std::vector<float> harbour_levels(std::size_t hours);  // In metres above the mean.
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

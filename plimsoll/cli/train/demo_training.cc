@@ -24,7 +24,7 @@
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/tensor/tidy.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::int64_t kHours = 4000, kLookBack = 48, kBatch = 128;
@@ -168,4 +168,4 @@ DemoResult run_demo(const DemoOptions& options) {
   return result;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

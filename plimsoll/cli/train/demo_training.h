@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct DemoOptions {
   std::size_t budget = 0;
@@ -31,4 +31,4 @@ struct DemoResult {
 // Throws OutOfMemory when it does not fit the budget, and what files throw.
 DemoResult run_demo(const DemoOptions& options);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -17,7 +17,7 @@
 #include "plimsoll/model/model.h"
 #include "plimsoll/model/training/forecast_prediction.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 struct Options {
@@ -192,4 +192,4 @@ void add_forecast_command(CommandLine& app) {
   command.run([options] { run(*options); });
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -8,7 +8,7 @@
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/text.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr double kWidth = 900, kHeight = 480;                       // Of the picture.
@@ -91,4 +91,4 @@ std::string forecast_svg(const MemoryForecast& forecast, const ForecastPicture& 
   return Picture(forecast, options).draw();
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

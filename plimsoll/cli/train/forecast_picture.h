@@ -9,7 +9,7 @@
 
 #include "plimsoll/model/training/forecast.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct ForecastPicture {
   std::string title = {};
@@ -18,4 +18,4 @@ struct ForecastPicture {
 
 std::string forecast_svg(const MemoryForecast& forecast, const ForecastPicture& options);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

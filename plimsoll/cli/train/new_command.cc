@@ -9,7 +9,7 @@
 #include "plimsoll/cli/option_checks.h"
 #include "plimsoll/cli/train/new_command_models.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 struct NewArguments {
@@ -58,4 +58,4 @@ void add_new_command(CommandLine& app) {
   command.run([arguments] { run(*arguments); });
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

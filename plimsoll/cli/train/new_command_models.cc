@@ -15,7 +15,7 @@
 #include "plimsoll/model/layers/pooling_layers.h"
 #include "plimsoll/model/layers/recurrent_layers.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 namespace fs = std::filesystem;
@@ -87,4 +87,4 @@ void write_topology(const Model& model, const std::string& path, bool with_train
   file.commit();
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

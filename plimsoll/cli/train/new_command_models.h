@@ -10,7 +10,7 @@
 
 #include "plimsoll/model/model.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct PlainModel {
   std::string kind = "dense";        // Or "lstm", for [steps, features], or "cnn", for those and images.
@@ -24,4 +24,4 @@ Model make_plain_model(const PlainModel& what);
 // The model's layers, without weights; with what compile() was told, when it is to be trained on.
 void write_topology(const Model& model, const std::string& path, bool with_training);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -15,7 +15,7 @@
 #include "plimsoll/model/data/plural.h"
 #include "plimsoll/tensor/tidy.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 bool is_onnx(const std::string& path) { return path.ends_with(".onnx"); }
 
@@ -106,4 +106,4 @@ MemoryForecast forecast_onnx(const std::string& path, const std::vector<std::str
   return model.forecast(given);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

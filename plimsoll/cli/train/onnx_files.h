@@ -9,7 +9,7 @@
 
 #include "plimsoll/model/onnx/onnx_model.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 bool is_onnx(const std::string& path);
 
@@ -27,4 +27,4 @@ std::map<std::string, Shape> parse_shapes(const std::vector<std::string>& texts)
 // What one run takes, with these shapes or, when an npz is named, with its inputs.
 MemoryForecast forecast_onnx(const std::string& path, const std::vector<std::string>& shapes, const std::string& npz);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -25,7 +25,7 @@
 #include "plimsoll/ops/movement.h"
 #include "plimsoll/tensor/tidy.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 struct PredictArguments {
@@ -233,4 +233,4 @@ void add_predict_command(CommandLine& app) {
   command.run([arguments] { predict(*arguments); });
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

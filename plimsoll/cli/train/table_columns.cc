@@ -11,7 +11,7 @@
 #include "plimsoll/base/make_directories.h"
 #include "plimsoll/model/data/plural.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::size_t kMostBytes = std::size_t{64} << 20;
@@ -163,4 +163,4 @@ std::vector<std::string> TableColumns::classes() const {
   return {};
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

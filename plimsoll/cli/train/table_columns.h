@@ -14,7 +14,7 @@
 
 #include "plimsoll/model/data/dataset.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct TableColumns {
   std::vector<std::string> names;  // Of all columns of the file, in order; numbers when it has no header.
@@ -44,4 +44,4 @@ struct TableColumns {
   std::vector<std::string> classes() const;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -13,7 +13,7 @@
 #include "plimsoll/cli/train/train_command_run.h"
 #include "plimsoll/model/data/plural.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 template <class T>
@@ -188,4 +188,4 @@ void add_train_command(CommandLine& app) {
   command.run([arguments] { run(*arguments); });
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

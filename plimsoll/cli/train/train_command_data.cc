@@ -18,7 +18,7 @@
 #include "plimsoll/ops/elementwise.h"
 #include "plimsoll/tensor/make_tensor.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::size_t kHeldWithoutBudget = std::size_t{1} << 30, kPoolWithoutBudget = std::size_t{256} << 20;
@@ -322,4 +322,4 @@ void save_tensors(const std::string& path, const std::vector<std::string>& names
   file.commit();
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -12,7 +12,7 @@
 #include "plimsoll/model/data/dataset.h"
 #include "plimsoll/model/model.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // Batches to train with, and what they take beside what a forecast of the model counts.
 struct TrainingData {
@@ -53,4 +53,4 @@ void require_form(const std::string& path, const std::vector<std::string>& forms
 void save_tensors(const std::string& path, const std::vector<std::string>& names, const std::vector<Tensor>& tensors);
 void write_csv(const std::vector<Tensor>& tensors, FunctionRef<void(std::string_view row)> write);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

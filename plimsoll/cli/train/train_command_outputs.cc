@@ -14,7 +14,7 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/io/checkpoint_state.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 namespace fs = std::filesystem;
@@ -120,4 +120,4 @@ Resumed find_training(const std::string& folder) {
   return found;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -7,7 +7,7 @@
 
 #include <string>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 void require_writable_folder(const char* option, const std::string& folder);
 void require_writable_file(const char* option, const std::string& path);
@@ -39,4 +39,4 @@ struct Resumed {
 };
 Resumed find_training(const std::string& folder);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

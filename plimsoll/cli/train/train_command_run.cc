@@ -27,7 +27,7 @@
 #include "plimsoll/model/training/callbacks.h"
 #include "plimsoll/observe/report_page.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 namespace fs = std::filesystem;
@@ -387,4 +387,4 @@ class TrainRun {
 
 TrainOutcome train(const TrainArguments& arguments) { return TrainRun(arguments).run(); }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -13,7 +13,7 @@
 #include "plimsoll/cli/train/training_choice.h"
 #include "plimsoll/model/training/logs.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct TrainArguments {
   std::string model, data, validation, budget, device, spill, checkpoint, logdir, report, out, weights, resume;
@@ -44,4 +44,4 @@ struct TrainOutcome {
 
 TrainOutcome train(const TrainArguments& arguments);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

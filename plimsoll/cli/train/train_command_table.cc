@@ -12,7 +12,7 @@
 #include "plimsoll/cli/option_checks.h"
 #include "plimsoll/model/data/plural.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 bool is_in(const std::vector<std::string>& list, const std::string& text) {
@@ -334,4 +334,4 @@ void add_table_options(Command& command, DataOptions& options) {
   add_header_option(command, options);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

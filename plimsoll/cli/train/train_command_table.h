@@ -20,7 +20,7 @@
 #include "plimsoll/model/data/csv_file.h"
 #include "plimsoll/model/model.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct DataOptions {
   std::vector<std::string> targets = {};      // Columns of a CSV; left out: the last ones.
@@ -93,4 +93,4 @@ class TrainingTable {
   mutable std::optional<std::vector<CsvStatistics>> statistics_;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

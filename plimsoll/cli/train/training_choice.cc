@@ -9,7 +9,7 @@
 #include "plimsoll/model/keras/keras_file.h"
 #include "plimsoll/model/onnx/onnx_inspect.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 // What a model that was read before says of itself.
@@ -112,4 +112,4 @@ void require_budget_to_spill(const std::string& directory, const std::string& bu
   if (!directory.empty() && budget.empty()) refuse_usage("--spill", "needs --budget, without which nothing is stored");
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

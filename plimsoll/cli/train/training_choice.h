@@ -13,7 +13,7 @@
 #include "plimsoll/device/device_scope.h"
 #include "plimsoll/model/model.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct TrainingChoice {
   std::string optimizer, loss;
@@ -34,4 +34,4 @@ std::unique_ptr<DeviceScope> work_on(const std::string& device);
 void add_spill_option(Command& command, std::string& directory);
 void require_budget_to_spill(const std::string& directory, const std::string& budget);  // Else exits with 2.
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

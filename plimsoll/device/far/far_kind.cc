@@ -12,7 +12,7 @@
 #include "plimsoll/device/host_backend.h"
 #include "plimsoll/memory/system_memory.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::size_t kAlignment = 2_MiB;
@@ -145,4 +145,4 @@ DeviceKind far_kind(bool staged) {
           .make = staged ? make_far<true> : make_far<false>};
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

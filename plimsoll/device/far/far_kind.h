@@ -10,8 +10,8 @@
 
 #include "plimsoll/device/device_kind.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 DeviceKind far_kind(bool staged);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

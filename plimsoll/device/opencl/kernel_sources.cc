@@ -7,7 +7,7 @@
 
 #include "plimsoll/base/error.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 using Row = std::pair<std::string_view, std::string_view>;
@@ -377,4 +377,4 @@ std::string kernel_source(std::string_view name) {
   return source + (family == "matmul" ? matmul_source(op, activation) : local_matmul_source(op, activation));
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -21,7 +21,7 @@
 #include <string>
 #include <string_view>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 bool has_kernel_source(std::string_view name) noexcept;
 std::string kernel_source(std::string_view name);  // Requires that there is one.
@@ -31,4 +31,4 @@ std::string_view kernel_text(std::string_view name) noexcept;
 // The functions that all kernels may use.
 std::string_view common_text() noexcept;
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

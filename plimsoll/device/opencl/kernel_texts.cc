@@ -5,7 +5,7 @@
 
 #include "plimsoll/device/opencl/kernel_sources.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::string_view kCommon = R"(#pragma OPENCL FP_CONTRACT OFF
@@ -354,4 +354,4 @@ std::string_view kernel_text(std::string_view name) noexcept {
   return {};
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

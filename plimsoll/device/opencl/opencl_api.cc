@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 std::atomic<bool> forked{false};
@@ -108,4 +108,4 @@ std::string opencl_error(cl_int code) {
   return fmt::format("{} ({})", name, code);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -14,7 +14,7 @@
 
 #include <string>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 #define PLIMSOLL_OPENCL_FUNCTIONS(f)                                                                                   \
   f(clGetPlatformIDs) f(clGetPlatformInfo) f(clGetDeviceIDs) f(clGetDeviceInfo) f(clCreateContext) f(clReleaseContext) \
@@ -53,4 +53,4 @@ class BlockSignals {
 // "CL_OUT_OF_RESOURCES (-5)".
 std::string opencl_error(cl_int code);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -12,7 +12,7 @@
 #include "plimsoll/device/opencl/kernel_sources.h"
 #include "plimsoll/device/opencl/program_cache.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::size_t kPageBytes = 64_KiB, kAlignment = 2_MiB;
@@ -297,4 +297,4 @@ OpenclBackend::Kernel OpenclBackend::build(std::string_view name) {
   return made;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -15,7 +15,7 @@
 #include "plimsoll/device/backend.h"
 #include "plimsoll/device/opencl/opencl_api.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // What is known of a device before it is used.
 struct OpenclDevice {
@@ -88,4 +88,4 @@ class OpenclBackend final : public DeviceBackend, private PageSource, private Ke
   std::unordered_map<std::string, Kernel> kernels_;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

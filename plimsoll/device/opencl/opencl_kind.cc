@@ -9,7 +9,7 @@
 #include "plimsoll/device/opencl/opencl_backend.h"
 #include "plimsoll/memory/system_memory.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 struct Machine {
@@ -110,4 +110,4 @@ DeviceKind opencl_kind() {
           .waits_to_be_asked = true};
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -9,8 +9,8 @@
 
 #include "plimsoll/device/device_kind.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 DeviceKind opencl_kind();
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

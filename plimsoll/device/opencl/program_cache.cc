@@ -11,7 +11,7 @@
 #include "plimsoll/base/crc32c.h"
 #include "plimsoll/base/make_directories.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::size_t kHeaderBytes = 64;
@@ -73,4 +73,4 @@ void ProgramCache::write(std::string_view binary) const noexcept {
   }
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

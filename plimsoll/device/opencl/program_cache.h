@@ -14,7 +14,7 @@
 #include <string>
 #include <string_view>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class ProgramCache {
  public:
@@ -29,4 +29,4 @@ class ProgramCache {
   std::filesystem::path path_;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

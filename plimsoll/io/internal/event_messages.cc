@@ -4,7 +4,7 @@
 #include "plimsoll/base/wire.h"
 #include "plimsoll/io/internal/tensorflow_types.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 std::string device_path(const std::string& device) {
@@ -155,4 +155,4 @@ std::string run_metadata_message(const RunMetadata& metadata) {
   return out.bytes();
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -9,7 +9,7 @@
 #include "plimsoll/base/tensor_view.h"
 #include "plimsoll/io/graph_definition.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // A record as stored: length, its checksum, the content, its checksum.
 std::string frame_record(std::string_view content);
@@ -31,4 +31,4 @@ std::string run_metadata_message(const RunMetadata& metadata);
 std::string encode_png(std::span<const std::byte> pixels, std::uint32_t height, std::uint32_t width,
                        std::uint32_t channels);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

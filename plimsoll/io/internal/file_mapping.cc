@@ -9,7 +9,7 @@
 #include "plimsoll/tensor/make_tensor.h"
 #include "plimsoll/tensor/map_storage.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 StorageRef map_file(const InputFile& file, std::uint64_t offset, std::uint64_t bytes) {
   const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
@@ -22,4 +22,4 @@ StorageRef map_file(const InputFile& file, std::uint64_t offset, std::uint64_t b
                          [base, mapped](void*) { munmap(base, mapped); });
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -6,10 +6,10 @@
 #include "plimsoll/io/internal/input_file.h"
 #include "plimsoll/tensor/storage.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // Requires a file with a handle, and bytes inside of it. Lasts as long as the storage; the file may be closed. Throws
 // Error when the system refuses.
 StorageRef map_file(const InputFile& file, std::uint64_t offset, std::uint64_t bytes);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 void Hdf5Bytes::require(std::uint64_t address, std::uint64_t bytes, std::string_view what) const {
   if (address <= size && bytes <= size - address) return;
@@ -32,4 +32,4 @@ void Hdf5Cursor::expect(std::string_view mark, std::string_view what) {
   if (mark.size() > left() || text(mark.size()) != mark) bytes_->corrupt(address_, fmt::format("{} is damaged", what));
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

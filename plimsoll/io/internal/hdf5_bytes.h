@@ -16,7 +16,7 @@
 #include "plimsoll/base/wire.h"
 #include "plimsoll/io/internal/input_file.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 inline constexpr std::uint64_t kHdf5Nowhere = ~std::uint64_t{0};  // The address of what is not there.
 
@@ -77,4 +77,4 @@ class Hdf5Cursor {
   std::size_t at_ = 0;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -13,7 +13,7 @@
 #include "plimsoll/io/internal/pieces.h"
 #include "plimsoll/tensor/make_tensor.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 using Kind = Hdf5Layout::Kind;
@@ -235,4 +235,4 @@ void read_hdf5_data(const Hdf5Bytes& bytes, const Hdf5Object& object, std::span<
   if (data.type.dtype == boolean) make_bools(out);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

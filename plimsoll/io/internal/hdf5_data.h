@@ -7,7 +7,7 @@
 
 #include "plimsoll/io/internal/hdf5_objects.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // How many bytes the elements take. Throws Corruption when the file cannot hold so many: nothing is allocated for a
 // false claim.
@@ -15,4 +15,4 @@ std::uint64_t hdf5_data_bytes(const Hdf5Bytes& bytes, const Hdf5Object& object);
 // Fills `out`, which has that many. Throws Corruption, Unsupported for filters that are not read, OutOfMemory.
 void read_hdf5_data(const Hdf5Bytes& bytes, const Hdf5Object& object, std::span<std::byte> out);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -4,7 +4,7 @@
 
 #include "plimsoll/base/error.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr int kFixed = 0, kFloat = 1, kString = 3, kOpaque = 5, kEnum = 8, kVariable = 9;
@@ -162,4 +162,4 @@ std::vector<Hdf5Filter> read_hdf5_filters(Hdf5Cursor& in) {
   return result;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

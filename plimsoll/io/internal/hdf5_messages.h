@@ -10,7 +10,7 @@
 #include "plimsoll/base/shape.h"
 #include "plimsoll/io/internal/hdf5_bytes.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct Hdf5Type {
   enum class Kind : std::uint8_t { kOther, kNumber, kText, kLongText };  // kLongText: in the global heap.
@@ -40,4 +40,4 @@ std::optional<Shape> read_hdf5_space(Hdf5Cursor& in);
 Hdf5Layout read_hdf5_layout(Hdf5Cursor& in);
 std::vector<Hdf5Filter> read_hdf5_filters(Hdf5Cursor& in);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -8,7 +8,7 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/io/internal/hdf5_text.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::string_view kSignature{"\x89HDF\r\n\x1a\n", 8};
@@ -281,4 +281,4 @@ class Reader {
 
 std::vector<Hdf5Object> read_hdf5_objects(const Hdf5Bytes& bytes) { return Reader(bytes).run(); }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

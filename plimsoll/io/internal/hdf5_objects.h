@@ -16,7 +16,7 @@
 
 #include "plimsoll/io/internal/hdf5_messages.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct Hdf5Object {
   struct Dataset {
@@ -33,4 +33,4 @@ struct Hdf5Object {
 
 std::vector<Hdf5Object> read_hdf5_objects(const Hdf5Bytes& bytes);  // The root first, each after its group.
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

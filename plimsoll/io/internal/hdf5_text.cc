@@ -5,7 +5,7 @@
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::size_t kMaxText = 64_MiB, kBesideText = 64;  // What a kept string takes besides its bytes.
@@ -82,4 +82,4 @@ void Hdf5Text::read_attribute(Hdf5Cursor& in, std::map<std::string, std::vector<
   }
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -10,7 +10,7 @@
 
 #include "plimsoll/io/internal/hdf5_messages.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class Hdf5Text {
  public:
@@ -32,4 +32,4 @@ class Hdf5Text {
   std::map<std::uint64_t, std::map<std::uint32_t, Place>> collections_;  // By address, then by number.
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -7,7 +7,7 @@
 #include "plimsoll/base/wire.h"
 #include "plimsoll/io/internal/event_messages.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 // Upper ends, ascending; the last is the largest number.
@@ -78,4 +78,4 @@ std::string histogram_value(std::string_view tag, const ConstTensorView& values)
   return out.bytes();
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

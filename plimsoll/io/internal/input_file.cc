@@ -13,7 +13,7 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/system_error.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 InputFile::InputFile(const std::filesystem::path& path) : name_(path.native()) {
   handle_ = open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -71,4 +71,4 @@ void InputFile::corrupt(std::uint64_t offset, std::string_view what) const {
   throw Corruption(fmt::format("file \"{}\": {} (offset {})", name_, what, offset));
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -15,7 +15,7 @@
 #include <string>
 #include <string_view>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class InputFile {
  public:
@@ -47,4 +47,4 @@ class InputFile {
   int handle_ = -1;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -9,7 +9,7 @@
 #include "plimsoll/base/rounding.h"
 #include "plimsoll/base/wire.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
@@ -153,4 +153,4 @@ std::string format_npy_header(DType dtype, const Shape& shape) {
   return out + text;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

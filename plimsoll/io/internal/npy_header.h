@@ -10,7 +10,7 @@
 #include "plimsoll/base/dtype.h"
 #include "plimsoll/base/shape.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct NpyHeader {
   std::string descr;  // "<f4"
@@ -38,4 +38,4 @@ NpyHeader parse_npy_header(std::string_view text);  // Throws NpyError.
 // Version 1, the whole of what comes before the elements.
 std::string format_npy_header(DType dtype, const Shape& shape);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -9,7 +9,7 @@
 #include "plimsoll/io/internal/pieces.h"
 #include "plimsoll/io/internal/staging.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::uint64_t kChunkBytes = 8 * kPieceBytes;  // What a thread reads at once: long runs suit disks.
@@ -94,4 +94,4 @@ std::uint32_t crc_of_file(const InputFile& file, std::uint64_t offset, std::uint
   });
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -12,11 +12,11 @@
 
 #include "plimsoll/io/internal/input_file.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 std::uint32_t read_with_crc(const InputFile& file, std::uint64_t offset, std::span<std::byte> bytes);
 
 // Its staging (staging.h) has one piece per thread, as far as the budget allows.
 std::uint32_t crc_of_file(const InputFile& file, std::uint64_t offset, std::uint64_t size);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <span>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 inline constexpr std::size_t kPieceBytes = 256 * 1024;
 
@@ -30,4 +30,4 @@ inline void make_bools(std::span<std::byte> bytes) noexcept {
   for (std::byte& byte : bytes) byte = byte == std::byte{0} ? byte : std::byte{1};
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -5,7 +5,7 @@
 
 #include "plimsoll/tensor/tensor.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class PinnedBytes {
  public:
@@ -27,4 +27,4 @@ class PinnedBytes {
   StorageRef storage_;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -4,7 +4,7 @@
 
 #include "plimsoll/io/internal/event_messages.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 void append_big_endian(std::string& out, std::uint32_t value) {
@@ -70,4 +70,4 @@ std::string encode_png(std::span<const std::byte> pixels, std::uint32_t height, 
   return out;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -8,7 +8,7 @@
 #include <set>
 #include <stdexcept>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 struct FileType {
@@ -176,4 +176,4 @@ SafetensorsHeader parse_safetensors_header(std::string_view text) {
   return header;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

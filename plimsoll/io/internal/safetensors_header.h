@@ -8,7 +8,7 @@
 
 #include "plimsoll/io/safetensors.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class HeaderError : public std::runtime_error {
  public:
@@ -27,4 +27,4 @@ SafetensorsHeader parse_safetensors_header(std::string_view text);
 std::optional<DType> safetensors_dtype(std::string_view name) noexcept;
 const char* safetensors_dtype_name(DType dtype) noexcept;
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

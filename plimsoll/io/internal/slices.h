@@ -7,7 +7,7 @@
 
 #include "plimsoll/io/bundle.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // The key of a tensor's slice: bytes that sort by name, then by place.
 std::string slice_key(std::string_view name, const BundleSlice& slice);
@@ -18,4 +18,4 @@ BundleSlice parse_slice(std::string_view bytes, const Shape& shape);
 // What is wrong when they overlap or leave elements out; else "".
 std::string fault_of_slices(const Shape& shape, std::span<const BundleSlice> slices);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

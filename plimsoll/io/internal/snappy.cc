@@ -2,7 +2,7 @@
 
 #include "plimsoll/base/wire.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 // One element: bytes that follow, or bytes seen before.
@@ -67,4 +67,4 @@ std::optional<std::string> snappy_uncompress(std::string_view compressed, std::s
   return out;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // The decompressed bytes; empty when damaged or larger than `max_bytes`.
 std::optional<std::string> snappy_uncompress(std::string_view compressed, std::size_t max_bytes);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -8,7 +8,7 @@
 #include "plimsoll/memory/thread_memory.h"
 #include "plimsoll/tensor/make_tensor.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 std::size_t staging_bytes(std::size_t wanted) {
   std::size_t limit = current_host_device().arena().limit();
@@ -26,4 +26,4 @@ Staging::Staging(std::size_t wanted) {
   bytes_ = {static_cast<std::byte*>(storage_->resident()), size};
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

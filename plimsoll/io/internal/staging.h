@@ -12,7 +12,7 @@
 
 #include "plimsoll/tensor/storage.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // The bytes that a Staging of this size would get.
 std::size_t staging_bytes(std::size_t wanted);
@@ -27,4 +27,4 @@ class Staging {
   std::span<std::byte> bytes_;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

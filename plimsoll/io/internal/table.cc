@@ -10,7 +10,7 @@
 #include "plimsoll/base/wire.h"
 #include "plimsoll/io/internal/snappy.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::uint64_t kMagic = 0xdb4775248b80fb57u;
@@ -207,4 +207,4 @@ std::string TableWriter::finish() {
   return std::move(file_);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -17,7 +17,7 @@
 
 #include "plimsoll/io/internal/input_file.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct TableEntry {
   std::string key;
@@ -62,4 +62,4 @@ class TableWriter {
   std::string pending_handle_;  // The last block's, whose index key waits for the next key.
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 struct TensorflowType {
@@ -70,4 +70,4 @@ Shape parse_tensorflow_shape(std::string_view bytes) {
   return Shape(sizes);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -10,7 +10,7 @@
 #include "plimsoll/base/shape.h"
 #include "plimsoll/base/wire.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 inline constexpr int kTensorflowString = 7;
 
@@ -24,4 +24,4 @@ WireWriter tensorflow_shape(const Shape& shape);
 // Throws WireError for sizes that no tensor can have.
 Shape parse_tensorflow_shape(std::string_view bytes);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -16,7 +16,7 @@
 #include "plimsoll/io/internal/input_file.h"
 #include "plimsoll/io/internal/staging.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct ZipMember {
   std::string name;
@@ -74,4 +74,4 @@ class ZipWriter {
   std::vector<ZipMember> members_;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -10,7 +10,7 @@
 #include "plimsoll/io/internal/pieces.h"
 #include "plimsoll/io/internal/zip.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::uint32_t kLocalMark = 0x04034b50, kCentralMark = 0x02014b50, kEndMark = 0x06054b50;
@@ -202,4 +202,4 @@ void ZipMemberReader::finish() {
     corrupt(data_offset_, fmt::format("its checksum is {:#010x} instead of {:#010x}", crc_, member_.crc));
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

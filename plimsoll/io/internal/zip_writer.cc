@@ -5,7 +5,7 @@
 #include "plimsoll/io/internal/pieces.h"
 #include "plimsoll/io/internal/zip.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::uint64_t kLarge = 0xffffffffu;  // Larger sizes are stored in the zip64 field.
@@ -122,4 +122,4 @@ void ZipWriter::finish() {
   file_.write(out);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

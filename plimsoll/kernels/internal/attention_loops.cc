@@ -3,7 +3,7 @@
 #include "plimsoll/kernels/internal/vector.h"
 #include "plimsoll/kernels/internal/vector_math.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr int kChains = 2;
@@ -93,4 +93,4 @@ constexpr AttentionLoopsOf<T> kAttentionOf = {scale_and_mask<T>, exp_row, scale_
 
 constinit const AttentionLoops PLIMSOLL_INSTRUCTION_SET::attention_loops = {kAttentionOf<float>, kAttentionOf<double>};
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -5,7 +5,7 @@
 
 #include "plimsoll/kernels/internal/instruction_sets.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 template <class T>
 struct AttentionLoopsOf {
@@ -32,4 +32,4 @@ const AttentionLoopsOf<T>& attention_loops_of() noexcept {
     return attention_loops().f64;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -12,7 +12,7 @@
 #include "plimsoll/kernels/internal/attention_loops.h"
 #include "plimsoll/kernels/internal/recurrent_loops.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 inline constexpr std::int64_t kAttentionBlock = 64;  // Queries, and keys, of a block of scores.
 inline constexpr std::int64_t kAttentionSlots = 8;   // Blocks in progress at once, each with its scratch.
@@ -118,4 +118,4 @@ std::int64_t panel_elements(std::int64_t width) noexcept {
   return round_to_panel(kAttentionBlock, columns) * round_to_panel(width, columns);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -2,7 +2,7 @@
 #include "plimsoll/kernels/internal/batch_norm_loops.h"
 #include "plimsoll/kernels/internal/vector.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::int64_t kBlockRows = 64;  // Rows that are summed in the element type.
@@ -167,4 +167,4 @@ constexpr BatchNormLoops kBatchNormOf = {moments<T>, gradient_sums<T>, apply<T>,
 
 constinit const BatchNormTable PLIMSOLL_INSTRUCTION_SET::batch_norm_loops = {kBatchNormOf<float>, kBatchNormOf<double>};
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

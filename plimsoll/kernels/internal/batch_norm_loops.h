@@ -6,7 +6,7 @@
 #include "plimsoll/base/dtype.h"
 #include "plimsoll/kernels/internal/instruction_sets.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // How y was computed from x: (x - mean) * scale + shift, [channels] each. A gradient counts where this is above zero,
 // or everywhere when scale is null.
@@ -36,4 +36,4 @@ struct BatchNormTable {
 
 PLIMSOLL_LOOPS(BatchNormTable, batch_norm_loops)
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

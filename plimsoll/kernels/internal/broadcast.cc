@@ -1,6 +1,6 @@
 #include "plimsoll/kernels/internal/broadcast.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 // The operand's strides on the output's axes, 0 where it is repeated.
@@ -67,4 +67,4 @@ void BroadcastCursor::next_row() noexcept {
   }
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -10,7 +10,7 @@
 
 #include "plimsoll/base/shape.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 inline constexpr int kMaxOperands = 3;
 
@@ -79,4 +79,4 @@ class BroadcastCursor {
 using Sizes = std::span<const std::int64_t>;
 Broadcast plan_broadcast(const Sizes* operands, int count, Sizes out) noexcept;
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

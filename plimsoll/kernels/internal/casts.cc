@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 template <class T>
@@ -60,4 +60,4 @@ Loop cast_loop(DType from, DType to) noexcept {
   return kCasts[static_cast<std::size_t>(from) * kNumDTypes + static_cast<std::size_t>(to)];
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -3,8 +3,8 @@
 
 #include "plimsoll/kernels/internal/loops.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 Loop cast_loop(DType from, DType to) noexcept;
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

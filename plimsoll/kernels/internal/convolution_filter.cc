@@ -8,7 +8,7 @@
 #include "plimsoll/base/thread_pool.h"
 #include "plimsoll/kernels/internal/convolution_loops.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::int64_t kWorkers = 16;            // Parts of the work, each with its own copies.
@@ -177,4 +177,4 @@ void filter_gradient(const ConvolutionSizes& sizes, const Window& window, DType 
   FilterCall{plan, x, dy, dfilter, scratch.data()}.run();
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

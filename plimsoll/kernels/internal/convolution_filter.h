@@ -9,11 +9,11 @@
 
 #include "plimsoll/kernels/internal/convolution_sweep.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 std::size_t filter_gradient_scratch_bytes(const ConvolutionSizes& sizes, const Window& window, DType dtype) noexcept;
 
 void filter_gradient(const ConvolutionSizes& sizes, const Window& window, DType dtype, const std::byte* x,
                      const std::byte* dy, std::byte* dfilter, std::span<std::byte> scratch) noexcept;
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -3,7 +3,7 @@
 #include "plimsoll/kernels/internal/convolution_winograd_loops.h"
 #include "plimsoll/kernels/internal/vector.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 // Rows of a tile of two vectors' and of one vector's width: as many sums as registers hold, and an address each.
@@ -316,4 +316,4 @@ constexpr ConvolutionLoops kConvolutionOf = {kLanesOf<T>,         gather<T>,    
 constinit const ConvolutionTable PLIMSOLL_INSTRUCTION_SET::convolution_loops = {kConvolutionOf<float>,
                                                                                 kConvolutionOf<double>};
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -9,7 +9,7 @@
 #include "plimsoll/base/rounding.h"
 #include "plimsoll/kernels/internal/instruction_sets.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // Pixels in memory: pixel (u, v) is at data + u * row_step + v * column_step.
 template <class Void>
@@ -108,4 +108,4 @@ struct ConvolutionTable {
 
 PLIMSOLL_LOOPS(ConvolutionTable, convolution_loops)
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -7,7 +7,7 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/rounding.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 SweepAxis forward_axis(std::int64_t inputs, std::int64_t outputs, std::int64_t taps, std::int64_t stride,
@@ -161,4 +161,4 @@ BlockInput block_input(const Sweep& sweep, const InputLayout& layout, const Swee
   return copied;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -14,7 +14,7 @@
 #include "plimsoll/base/shape.h"
 #include "plimsoll/kernels/convolution.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct ConvolutionSizes {
   std::int64_t batch, rows, columns, channels;                // x.
@@ -96,4 +96,4 @@ InputLayout input_layout(const Sweep& sweep, const SweepCut& cut, std::int64_t p
 BlockInput block_input(const Sweep& sweep, const InputLayout& layout, const SweepBlock& block, const std::byte* images,
                        std::size_t element_bytes, std::byte* copy) noexcept;
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -8,7 +8,7 @@
 #include "plimsoll/base/thread_pool.h"
 #include "plimsoll/kernels/internal/convolution_loops.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::int64_t kNumbers = 16;               // Per patch.
@@ -311,4 +311,4 @@ void winograd_filter_gradient(const ConvolutionSizes& sizes, const Window& windo
       dfilter);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -11,7 +11,7 @@
 
 #include "plimsoll/kernels/internal/convolution_sweep.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // Whether these shapes are worth it: 3x3 taps side by side, every output, vectors of channels.
 bool is_winograd(const ConvolutionSizes& sizes, const Window& window, DType dtype) noexcept;
@@ -32,4 +32,4 @@ void winograd(const ConvolutionSizes& sizes, const Window& window, const Winogra
 void winograd_filter_gradient(const ConvolutionSizes& sizes, const Window& window, const float* x, const float* dy,
                               float* dfilter, std::span<std::byte> scratch) noexcept;
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -7,7 +7,7 @@
 #include "plimsoll/kernels/internal/convolution_loops.h"
 #include "plimsoll/kernels/internal/vector.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 // Patches of 4x4 pixels to B' d B. A row of B' d needs two rows of d, which are read again for each: sixteen vectors
@@ -153,4 +153,4 @@ void winograd_taps(const void* from, std::int64_t plane, std::int64_t n, void* t
 }
 
 }  // namespace
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -1,7 +1,7 @@
 // Compiled once per instruction set: see instruction_sets.h.
 #include "plimsoll/kernels/internal/group_norm_loops.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 template <class T>
@@ -51,4 +51,4 @@ constexpr GroupNormLoopsOf<T> kGroupNormOf = {add_rows<T>, add_squares<T>, add_s
 
 constinit const GroupNormLoops PLIMSOLL_INSTRUCTION_SET::group_norm_loops = {kGroupNormOf<float>, kGroupNormOf<double>};
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -6,7 +6,7 @@
 
 #include "plimsoll/kernels/internal/instruction_sets.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 template <class T>
 struct GroupNormLoopsOf {
@@ -30,4 +30,4 @@ struct GroupNormLoops {
 
 PLIMSOLL_LOOPS(GroupNormLoops, group_norm_loops)
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

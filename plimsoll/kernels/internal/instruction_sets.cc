@@ -3,7 +3,7 @@
 #include <cpuid.h>
 #endif
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 #if defined(__x86_64__)
 namespace {
@@ -30,4 +30,4 @@ int num_instruction_sets() noexcept {
 int num_instruction_sets() noexcept { return 1; }
 #endif
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

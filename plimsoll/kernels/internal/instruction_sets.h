@@ -15,7 +15,7 @@
 // Other processors than x86-64 have only the baseline.
 #pragma once
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // How many of the sets the processor supports: they are in order, and each includes those before it.
 int num_instruction_sets() noexcept;
@@ -52,4 +52,4 @@ struct TablesOfSets {
     return best;                                                                   \
   }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

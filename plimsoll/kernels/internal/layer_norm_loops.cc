@@ -2,7 +2,7 @@
 #include "plimsoll/kernels/internal/layer_norm_loops.h"
 #include "plimsoll/kernels/internal/vector.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 template <class T>
@@ -134,4 +134,4 @@ constexpr LayerNormLoopsOf<T> kLayerNormLoopsOf = {sum_row<T>, squares_of_row<T>
 constinit const LayerNormLoops PLIMSOLL_INSTRUCTION_SET::layer_norm_loops = {kLayerNormLoopsOf<float>,
                                                                              kLayerNormLoopsOf<double>};
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

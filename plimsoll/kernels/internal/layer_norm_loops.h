@@ -5,7 +5,7 @@
 
 #include "plimsoll/kernels/internal/instruction_sets.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 template <class T>
 struct LayerNormLoopsOf {
@@ -28,4 +28,4 @@ struct LayerNormLoops {
 
 PLIMSOLL_LOOPS(LayerNormLoops, layer_norm_loops)
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -6,7 +6,7 @@
 #include "plimsoll/kernels/internal/vector.h"
 #include "plimsoll/kernels/internal/vector_math.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 inline F32 logistic(F32 x) noexcept {
@@ -19,4 +19,4 @@ inline double logistic(double x) noexcept {
 }
 
 }  // namespace
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -6,7 +6,7 @@
 #include "plimsoll/base/half.h"
 #include "plimsoll/kernels/internal/vector.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 using Bool = std::uint8_t;  // As bytes in memory, 0 or 1.
@@ -109,4 +109,4 @@ void half_loop(const void* const* in, void* out, std::int64_t n) {
 }
 
 }  // namespace
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -6,7 +6,7 @@
 #include "plimsoll/kernels/internal/vector_math.h"
 #include "plimsoll/kernels/internal/vector_math_f64.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 struct Numbers {
@@ -172,4 +172,4 @@ constinit const Loops PLIMSOLL_INSTRUCTION_SET::loops = {
     half_loop<bfloat16, float>,
     half_loop<float, bfloat16>};
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -8,7 +8,7 @@
 #include "plimsoll/kernels/elementwise.h"
 #include "plimsoll/kernels/internal/instruction_sets.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // out[i] = f(in[0][i], ...) for i < n. `out` may be one of the inputs.
 using Loop = void (*)(const void* const* in, void* out, std::int64_t n);
@@ -46,4 +46,4 @@ struct Loops {
 
 PLIMSOLL_LOOPS(Loops, loops)
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -4,7 +4,7 @@
 #include "plimsoll/kernels/internal/vector.h"
 #include "plimsoll/kernels/internal/vector_math.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 // A vector of floats, or one double: the operations below work on both.
@@ -153,4 +153,4 @@ constexpr LossLoopsOf<T> kLossLoopsOf = {{loss_elements<kSigmoidCrossEntropy, T>
 
 constinit const LossLoops PLIMSOLL_INSTRUCTION_SET::loss_loops = {kLossLoopsOf<float>, kLossLoopsOf<double>};
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

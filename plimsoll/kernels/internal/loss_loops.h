@@ -5,7 +5,7 @@
 
 #include "plimsoll/kernels/internal/instruction_sets.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 enum ElementLoss { kSigmoidCrossEntropy, kSquaredError, kAbsoluteError, kHuber, kNumElementLosses };
 
@@ -30,4 +30,4 @@ struct LossLoops {
 
 PLIMSOLL_LOOPS(LossLoops, loss_loops)
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

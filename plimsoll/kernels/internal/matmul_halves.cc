@@ -5,7 +5,7 @@
 #include "plimsoll/base/rounding.h"
 #include "plimsoll/base/thread_pool.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::int64_t kRows = 512, kColumns = 1024;  // Per part of the result.
@@ -59,4 +59,4 @@ void multiply_halves(const MatmulProduct& x, std::byte* scratch) noexcept {
     }
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

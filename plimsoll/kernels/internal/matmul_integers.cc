@@ -4,7 +4,7 @@
 
 #include "plimsoll/base/thread_pool.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr double kChunkWork = 1 << 15;
@@ -47,4 +47,4 @@ void multiply_integers(const MatmulProduct& first, std::int64_t batches,
   });
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

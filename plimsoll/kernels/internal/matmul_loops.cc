@@ -7,7 +7,7 @@
 #include "plimsoll/kernels/internal/matmul_loops.h"
 #include "plimsoll/kernels/internal/vector.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 // The most rows of a tile that is one to four vectors wide: enough sums to keep the multipliers busy, few enough
@@ -264,4 +264,4 @@ constexpr MatmulLoops kMatmulOf = {kTileRows, 2 * kLanesOf<T>, pack<T, kTileRows
 
 constinit const MatmulTable PLIMSOLL_INSTRUCTION_SET::matmul_loops = {kMatmulOf<float>, kMatmulOf<double>};
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -10,7 +10,7 @@
 
 #include "plimsoll/kernels/internal/instruction_sets.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 inline constexpr std::int64_t kMatmulStackDepth = 256;  // For a panel of B that multiply() packs on the stack.
 
@@ -41,4 +41,4 @@ struct MatmulTable {
 
 PLIMSOLL_LOOPS(MatmulTable, matmul_loops)
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -4,7 +4,7 @@
 
 #include "plimsoll/kernels/internal/loops.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::int64_t kMostVectors = 32, kPiece = 64;
@@ -28,4 +28,4 @@ void matmul_pack(decltype(MatmulLoops::pack_rows) pack, DType source, const std:
   }
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -6,7 +6,7 @@
 #include "plimsoll/base/thread_pool.h"
 #include "plimsoll/kernels/internal/matmul_pack.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr double kDirectWork = 160.0 * 160 * 160;
@@ -209,4 +209,4 @@ void MatmulProduct::multiply_packed(std::byte* scratch) const noexcept {
       for (std::int64_t i = 0; i < m; i += parts.height) region(i, j, p, true, i == 0);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

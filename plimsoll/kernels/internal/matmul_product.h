@@ -13,7 +13,7 @@
 #include "plimsoll/kernels/internal/loops.h"
 #include "plimsoll/kernels/internal/matmul_loops.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // What follows the product, with the loops of the elementwise kernels, so that the bits equal those of separate calls.
 struct MatmulFinish {
@@ -62,4 +62,4 @@ struct MatmulProduct {
 
 inline constexpr double kMatmulItem = 64 * 64 * 32;
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -1,7 +1,7 @@
 // Compiled once per instruction set: see instruction_sets.h.
 #include "plimsoll/kernels/internal/optimizer_loops.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 inline float root(float x) noexcept { return __builtin_sqrtf(x); }
@@ -166,4 +166,4 @@ constinit const OptimizerLoops PLIMSOLL_INSTRUCTION_SET::optimizer_loops = {
      PLIMSOLL_UPDATE(2, Adadelta<true>), PLIMSOLL_UPDATE(2, Adam), PLIMSOLL_UPDATE(2, Adamax)},
     {sum_of_squares<float>, sum_of_squares<double>}};
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

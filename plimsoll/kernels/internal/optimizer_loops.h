@@ -5,7 +5,7 @@
 
 #include "plimsoll/kernels/internal/instruction_sets.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 enum UpdateRule {
   kUpdateSgd,
@@ -37,4 +37,4 @@ struct OptimizerLoops {
 
 PLIMSOLL_LOOPS(OptimizerLoops, optimizer_loops)
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -5,7 +5,7 @@
 
 #include "plimsoll/base/rounding.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // Bits of a code below `values`.
 constexpr int bits_of_code(std::int64_t values) noexcept {
@@ -40,4 +40,4 @@ constexpr std::uint64_t spread(std::uint64_t group) noexcept {
   return (group | group << kGap) & low_bits(kBits, 8);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -7,7 +7,7 @@
 #include "plimsoll/kernels/internal/pooling_loops.h"
 #include "plimsoll/kernels/internal/vector.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 template <class T>
@@ -325,4 +325,4 @@ constexpr PoolingLoops kPoolingOf = {pool<T, MaxForward>, pool<T, TakeForward>, 
 
 constinit const PoolingTable PLIMSOLL_INSTRUCTION_SET::pooling_loops = {kPoolingOf<float>, kPoolingOf<double>};
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

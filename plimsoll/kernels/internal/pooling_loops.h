@@ -8,7 +8,7 @@
 #include "plimsoll/base/rounding.h"
 #include "plimsoll/kernels/internal/instruction_sets.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // Windows 0 ... outputs - 1 of a row. Steps are in elements; channels of one pixel are `pitch` from the next pixel's.
 template <class Input, class Output>
@@ -56,4 +56,4 @@ struct PoolingTable {
 
 PLIMSOLL_LOOPS(PoolingTable, pooling_loops)
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -9,7 +9,7 @@
 #include "plimsoll/kernels/internal/scalar_math.h"
 #include "plimsoll/kernels/internal/vector_math_f64.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 typedef float HalfF32 __attribute__((vector_size(kVectorBytes / 2)));
@@ -100,4 +100,4 @@ bool short_power_loop(const void* const* in, void* out, std::int64_t n) noexcept
 }
 
 }  // namespace
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

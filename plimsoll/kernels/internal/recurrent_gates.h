@@ -8,7 +8,7 @@
 #include "plimsoll/kernels/internal/vector.h"
 #include "plimsoll/kernels/internal/vector_math.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 inline double tanh_of(double x) noexcept { return ::tanh(x); }
@@ -235,4 +235,4 @@ void by_activations(const GateStep<T>& step) {
 }
 
 }  // namespace
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

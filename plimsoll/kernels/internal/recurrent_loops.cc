@@ -4,7 +4,7 @@
 #include "plimsoll/kernels/internal/recurrent_gates.h"
 #include "plimsoll/kernels/internal/vector.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 template <class T>
@@ -117,4 +117,4 @@ constexpr RecurrentLoopsOf<T> kRecurrentOf = {kPanelColumns<T>,
 
 constinit const RecurrentLoops PLIMSOLL_INSTRUCTION_SET::recurrent_loops = {kRecurrentOf<float>, kRecurrentOf<double>};
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -7,7 +7,7 @@
 #include "plimsoll/kernels/internal/instruction_sets.h"
 #include "plimsoll/kernels/recurrent.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // One row at one step. Forward, `gates` holds products and becomes the gates' values; backward, these yield `slopes`,
 // the gradients of the products.
@@ -57,4 +57,4 @@ const RecurrentLoopsOf<T>& recurrent_loops_of() noexcept {
     return recurrent_loops().f64;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

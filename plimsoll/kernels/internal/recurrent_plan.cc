@@ -4,7 +4,7 @@
 #include "plimsoll/base/rounding.h"
 #include "plimsoll/kernels/matmul.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr DType kTypes[] = {f32, f64};
@@ -101,4 +101,4 @@ RecurrentSizes recurrent_sizes(const RecurrentInputs& in) noexcept {
   return {in.x.shape()[0], in.x.shape()[1], in.x.shape()[2], in.recurrent_kernel.shape()[0]};
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

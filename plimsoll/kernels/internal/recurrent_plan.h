@@ -8,7 +8,7 @@
 #include "plimsoll/kernels/internal/recurrent_loops.h"
 #include "plimsoll/kernels/recurrent.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 inline constexpr std::int64_t kRecurrentRows = 16;    // The most rows that go through time together.
 inline constexpr std::int64_t kRecurrentChunk = 128;  // Rows and steps whose gradients are multiplied together.
@@ -123,4 +123,4 @@ auto* data_or_null(const View& view) noexcept {
 
 RecurrentSizes recurrent_sizes(const RecurrentInputs& in) noexcept;
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

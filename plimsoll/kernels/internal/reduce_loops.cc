@@ -4,7 +4,7 @@
 #include "plimsoll/kernels/internal/reduce_loops.h"
 #include "plimsoll/kernels/internal/vector.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::int64_t kBlockRows = 64;   // Rows folded in the element type before the accumulators.
@@ -208,4 +208,4 @@ constinit const ReduceLoops PLIMSOLL_INSTRUCTION_SET::reduce_loops = {
     PLIMSOLL_POSITIONS(kFoldMax),
     PLIMSOLL_POSITIONS(kFoldMin)};
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -6,7 +6,7 @@
 #include "plimsoll/kernels/internal/instruction_sets.h"
 #include "plimsoll/kernels/internal/loops.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 enum Fold { kFoldSum, kFoldProduct, kFoldMax, kFoldMin, kNumFolds };
 
@@ -34,4 +34,4 @@ struct ReduceLoops {
 
 PLIMSOLL_LOOPS(ReduceLoops, reduce_loops)
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

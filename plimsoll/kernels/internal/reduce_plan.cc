@@ -1,6 +1,6 @@
 #include "plimsoll/kernels/internal/reduce_plan.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 struct Axis {
@@ -42,4 +42,4 @@ ReducePlan plan_reduction(const Shape& shape, AxesMask axes) noexcept {
   return plan;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

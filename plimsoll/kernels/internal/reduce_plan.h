@@ -7,7 +7,7 @@
 #include "plimsoll/base/shape.h"
 #include "plimsoll/kernels/reduce.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // Axes that are walked one after the other, outermost first.
 struct AxisWalk {
@@ -41,4 +41,4 @@ struct ReducePlan {
 
 ReducePlan plan_reduction(const Shape& shape, AxesMask axes) noexcept;
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -7,7 +7,7 @@
 #include <limits>
 #include <type_traits>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 template <class T>
@@ -118,4 +118,4 @@ inline T power_of(T a, T b) noexcept {
 }
 
 }  // namespace
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -6,7 +6,7 @@
 #include "plimsoll/kernels/internal/vector_math.h"
 #include "plimsoll/kernels/internal/vector_math_f64.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::int64_t kBlock = 2048;  // Elements summed in the element type before the total.
@@ -182,4 +182,4 @@ constexpr SoftmaxLoops<T> kSoftmaxOf = {softmax<T>,       log_softmax<T>, softma
 
 constinit const SoftmaxTable PLIMSOLL_INSTRUCTION_SET::softmax_loops = {kSoftmaxOf<float>, kSoftmaxOf<double>};
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -6,7 +6,7 @@
 
 #include "plimsoll/kernels/internal/instruction_sets.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 template <class T>
 struct SoftmaxLoops {
@@ -33,4 +33,4 @@ struct SoftmaxTable {
 
 PLIMSOLL_LOOPS(SoftmaxTable, softmax_loops)
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -2,7 +2,7 @@
 #include "plimsoll/kernels/internal/sparse_loops.h"
 #include "plimsoll/kernels/internal/vector.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::int64_t kAhead = 4;  // Entries whose rows of b are prefetched.
@@ -80,4 +80,4 @@ constexpr SparseLoopsOf<T> kSparseOf = {multiply_sparse<T>, dots_of_rows<T>};
 
 constinit const SparseLoops PLIMSOLL_INSTRUCTION_SET::sparse_loops = {kSparseOf<float>, kSparseOf<double>};
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -5,7 +5,7 @@
 
 #include "plimsoll/kernels/internal/instruction_sets.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // Rows [row_begin, row_end) of a matrix of compressed rows.
 template <class T>
@@ -31,4 +31,4 @@ struct SparseLoops {
 
 PLIMSOLL_LOOPS(SparseLoops, sparse_loops)
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

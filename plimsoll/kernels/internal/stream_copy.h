@@ -9,7 +9,7 @@
 #include <emmintrin.h>
 #endif
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 inline constexpr std::size_t kStreamFromBytes = std::size_t{16} << 20;  // Outputs below fit caches and are read again.
 
@@ -36,4 +36,4 @@ inline void stream_fence() noexcept {
 #endif
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -8,7 +8,7 @@
 #include "plimsoll/kernels/internal/casts.h"
 #include "plimsoll/kernels/internal/stream_copy.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::int64_t kTile = 512;    // Elements.
@@ -253,4 +253,4 @@ void run_tiles(const Loop* loops, const TileOperand* operands, int count, const 
                [&](std::int64_t begin, std::int64_t end) { run_chunk(job, begin, end); });
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

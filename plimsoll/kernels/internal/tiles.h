@@ -10,7 +10,7 @@
 #include "plimsoll/base/tensor_view.h"
 #include "plimsoll/kernels/internal/loops.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 inline constexpr std::int64_t kLightGrain = 32768;   // Elements of a chunk: memory decides the time.
 inline constexpr std::int64_t kHeavyGrain = 8192;    // Arithmetic decides the time.
@@ -26,4 +26,4 @@ struct TileOperand {
 void run_tiles(const Loop* loops, const TileOperand* operands, int count, const TensorView& out, DType made,
                std::int64_t grain) noexcept;
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // Elements on a side.
 template <class T>
@@ -48,4 +48,4 @@ inline void transpose_block(const T* x, std::int64_t from, T* y, std::int64_t to
     for (std::int64_t c = 0; c < columns; ++c) y[r * to + c] = x[r + c * from];
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

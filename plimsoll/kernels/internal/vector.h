@@ -20,7 +20,7 @@
 #define PLIMSOLL_INDEPENDENT _Pragma("GCC ivdep")
 #endif
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 #if defined(__AVX512F__)
@@ -215,4 +215,4 @@ inline F64 with_sign_of(F64 magnitude, F64 sign) noexcept {
 }
 
 }  // namespace
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -8,7 +8,7 @@
 
 #include "plimsoll/kernels/internal/vector.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 inline F32 round_nearest(F32 x) noexcept { return (x + 12582912.f) - 12582912.f; }  // For |x| < 2^22.
@@ -196,4 +196,4 @@ inline F32 gelu_slope(F32 x) noexcept {
 }
 
 }  // namespace
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -7,7 +7,7 @@
 #include "plimsoll/kernels/internal/vector.h"
 #include "plimsoll/kernels/internal/vector_math.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 inline constexpr double kShift = 6755399441055744.0;  // 1.5 2^52: adding it leaves an integer in the low bits.
@@ -114,4 +114,4 @@ inline double gelu_of(double x) noexcept {
 }
 
 }  // namespace
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

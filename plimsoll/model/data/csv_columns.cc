@@ -11,7 +11,7 @@
 #include "plimsoll/model/data/csv_field.h"
 #include "plimsoll/model/data/plural.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::size_t kMostCategories = 100'000;
@@ -314,4 +314,4 @@ CsvCategories CsvColumns::categories() const {
   return result;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -15,7 +15,7 @@
 #include "plimsoll/model/data/dataset.h"
 #include "plimsoll/model/data/gzip_file.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // One pass over a file, its first line first. `progress` is called now and then with the share that has been read.
 class CsvPass {
@@ -105,4 +105,4 @@ class CsvColumns {
   std::size_t rows_ = 0, dropped_ = 0;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

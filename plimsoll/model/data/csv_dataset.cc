@@ -149,8 +149,8 @@ class CsvNode final : public DatasetNode {
 
 }  // namespace
 
-Example read_csv_rows(const std::shared_ptr<const CsvColumns>& columns, const CsvPart& part, std::size_t rows,
-                      const CsvColumns::Progress& progress) {
+Example internal::read_csv_rows(const std::shared_ptr<const CsvColumns>& columns, const CsvPart& part, std::size_t rows,
+                                const CsvColumns::Progress& progress) {
   Example table{.inputs = {matrix(rows, columns->num_features())}, .targets = {matrix(rows, columns->num_targets())}};
   CsvRowReader reader(columns, part, progress);
   float* x = writable(table.inputs[0]).data<float>();
@@ -163,7 +163,7 @@ Example read_csv_rows(const std::shared_ptr<const CsvColumns>& columns, const Cs
   return table;
 }
 
-std::size_t csv_rows_of(const CsvColumns& columns, const CsvPart& part) {
+std::size_t internal::csv_rows_of(const CsvColumns& columns, const CsvPart& part) {
   const auto all = std::min(part.end, static_cast<std::int64_t>(columns.num_rows()));
   if (part.from <= 0 && part.to >= 1) return static_cast<std::size_t>(std::max<std::int64_t>(all - part.begin, 0));
   std::size_t rows = 0;
@@ -171,14 +171,14 @@ std::size_t csv_rows_of(const CsvColumns& columns, const CsvPart& part) {
   return rows;
 }
 
-std::size_t csv_examples_of(const CsvColumns& columns, const CsvPart& part) {
+std::size_t internal::csv_examples_of(const CsvColumns& columns, const CsvPart& part) {
   const std::size_t rows = csv_rows_of(columns, part);
   if (columns.look_back() == 0) return rows;
   const auto each = static_cast<std::size_t>(columns.look_back() + columns.horizon());
   return rows < each ? 0 : rows - each + 1;
 }
 
-Dataset stream_csv(std::shared_ptr<const CsvColumns> columns, const CsvPart& part) {
+Dataset internal::stream_csv(std::shared_ptr<const CsvColumns> columns, const CsvPart& part) {
   const std::size_t examples = csv_examples_of(*columns, part);
   return Dataset(std::make_shared<CsvNode>(std::move(columns), part, examples));
 }
@@ -194,7 +194,8 @@ Dataset rows_of(const CsvColumns& columns, std::shared_ptr<const LazyTensors> te
 
 }  // namespace
 
-Dataset hold_csv(std::shared_ptr<const CsvColumns> columns, const CsvPart& part, const CsvColumns::Progress& progress) {
+Dataset internal::hold_csv(std::shared_ptr<const CsvColumns> columns, const CsvPart& part,
+                           const CsvColumns::Progress& progress) {
   const std::size_t rows = csv_rows_of(*columns, part);
   const std::size_t bytes = whole_blocks(rows * columns->num_features() * sizeof(float)) +
                             whole_blocks(rows * columns->num_targets() * sizeof(float));

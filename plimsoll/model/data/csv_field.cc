@@ -4,7 +4,7 @@
 #include <chrono>
 #include <cmath>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 // Takes a number of `least` to `most` digits from the front.
@@ -131,4 +131,4 @@ std::optional<double> date_in(std::string_view text) {
   return text.empty() ? std::optional(seconds) : std::nullopt;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

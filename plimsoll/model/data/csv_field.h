@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 std::string_view trimmed_field(std::string_view text);
 bool is_missing_field(std::string_view text);    // Empty, NA, N/A, NaN, nan, null.
@@ -21,4 +21,4 @@ std::optional<T> number_in(std::string_view text);
 // after a space or a T when there is one: 12:30, 12:30:15, 12:30:15.25, and Z or +01:00. Nothing for other texts.
 std::optional<double> date_in(std::string_view text);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -22,8 +22,9 @@
 #include "plimsoll/model/data/dataset.h"
 
 namespace plimsoll {
-
+namespace internal {
 class CsvColumns;
+}  // namespace internal
 
 enum class CsvKind : unsigned char { kEmpty, kNumber, kDate, kText };
 struct CsvLookColumn {

@@ -4,7 +4,7 @@
 
 #include "plimsoll/base/error.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 CsvReader::CsvReader(Feed feed, std::string name, char delimiter)
     : feed_(std::move(feed)), name_(std::move(name)), delimiter_(delimiter), buffer_(64 << 10) {
@@ -88,4 +88,4 @@ bool CsvReader::next() {
   return false;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

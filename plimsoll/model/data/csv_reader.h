@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class CsvReader {
  public:
@@ -48,4 +48,4 @@ class CsvReader {
   bool was_quoted_ = false;  // The last field.
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -8,7 +8,7 @@
 #include "plimsoll/model/data/csv_columns.h"
 #include "plimsoll/model/data/csv_file.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 std::size_t csv_rows_of(const CsvColumns& columns, const CsvPart& part);
 std::size_t csv_examples_of(const CsvColumns& columns, const CsvPart& part);  // Rows, or windows over them.
@@ -19,4 +19,4 @@ Dataset stream_csv(std::shared_ptr<const CsvColumns> columns, const CsvPart& par
 // Loaded by the first pass.
 Dataset hold_csv(std::shared_ptr<const CsvColumns> columns, const CsvPart& part, const CsvColumns::Progress& progress);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

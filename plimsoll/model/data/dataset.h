@@ -7,7 +7,7 @@
 //   CsvTable a = load_csv("a.csv", {.categorical = {"town"}}), b = load_csv("b.csv", {.categories = a.categories});
 //   Dataset windows = timeseries_windows(series, {.look_back = 20, .horizon = 1});   // x [20, features], y [features]
 //
-// A description and cheap to copy; each loop over it is a new pass, which a shuffle mixes anew (with a seed: pass k
+// A description and cheap to copy; each loop over it is a new pass, which is shuffled differently (with a seed: pass k
 // always in the same way). What a pass needs (batches, examples that wait in a shuffle or a prefetch) lies in tensors
 // of the arena, is charged to the budget of the thread that loops, and goes when the loop ends or goes on. Batches of
 // rows in order share the bytes of what they were cut from.
@@ -126,7 +126,7 @@ struct CsvOptions {
   // An empty field, NA or NaN: "error", "zero", "nan", or "drop" its line. Targets are never filled in.
   std::string missing = "error";
   char delimiter = ',';
-  bool stream = false;                  // Read anew in each pass, a line at a time, rather than held.
+  bool stream = false;                  // Read again in each pass, a line at a time, rather than held.
   bool all_features = false;            // There are no targets.
   std::vector<std::string> dates = {};  // Columns such as 2024-03-01 12:30: seconds since 1970, UTC.
   std::vector<CsvScale> scales = {};    // Of columns that are no categories; others stay as they are.
@@ -164,16 +164,16 @@ class PLIMSOLL_API Dataset {
   }
   // Rows of tensors that the first pass loads, on its budget, and that stay. They take `bytes` then.
   static Dataset from_loader(std::size_t rows, std::size_t bytes, std::function<Example()> load);
-  // What `make` gives is called until it gives nothing; it is made anew for each pass.
+  // What `make` gives is called until it gives nothing; each pass makes a new one.
   using Generator = std::function<std::optional<Example>()>;
   static Dataset from_generator(std::function<Generator()> make);
-  // Files of one of the forms; what they throw is told with the functions below. Text and idx files may be gzipped.
+  // Files of one of the forms; the functions below say what they throw. Text and idx files may be gzipped.
   static Dataset from_csv(const std::string& path, const CsvOptions& options = {});
   // Arrays x and y (or x_train and y_train), or those that are named.
   static Dataset from_npz(const std::string& path, const std::string& x = "", const std::string& y = "");
   static Dataset from_npy(const std::string& x_path, const std::string& y_path = "");
   static Dataset from_idx(const std::string& x_path, const std::string& y_path = "");  // MNIST's form.
-  // Records of tf.Example, read anew in each pass, one at a time. An example that lacks a feature or has another number
+  // Records of tf.Example, read in each pass, one at a time. An example that lacks a feature or has another number
   // of values is Corruption, with the file and the offset.
   static Dataset from_tfrecords(const std::vector<std::string>& paths, const TfRecordOptions& options);
 

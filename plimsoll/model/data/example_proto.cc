@@ -6,7 +6,7 @@
 
 #include "plimsoll/base/error.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 // The fields of one message, one after the other.
@@ -155,4 +155,4 @@ std::map<std::string, ExampleValues, std::less<>> parse_example(std::string_view
   return std::move(ExampleParser(record).features);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

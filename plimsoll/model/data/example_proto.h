@@ -14,7 +14,7 @@
 
 #include "plimsoll/base/tensor_view.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class ExampleValues {
  public:
@@ -34,4 +34,4 @@ class ExampleValues {
 
 std::map<std::string, ExampleValues, std::less<>> parse_example(std::string_view record);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -10,7 +10,7 @@
 
 #include "plimsoll/base/error.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 GzipFile::GzipFile(std::string path) : path_(std::move(path)) {
   if (std::filesystem::is_directory(path_)) throw InvalidArgument(fmt::format("{}: is a folder; name a file", path_));
@@ -58,4 +58,4 @@ void GzipFile::read_exactly(std::span<std::byte> to) {
   if (done < to.size()) corrupt(fmt::format("it ends {} bytes too early", to.size() - done));
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -9,7 +9,7 @@
 #include <span>
 #include <string>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class GzipFile {
  public:
@@ -31,4 +31,4 @@ class GzipFile {
   std::uint64_t offset_ = 0;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -8,7 +8,7 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/json.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::size_t kMaxBytes = std::size_t{1} << 30;
@@ -78,4 +78,4 @@ void with_json_text(const std::string& text, const std::string& path, FunctionRe
   }
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -6,7 +6,7 @@
 
 #include "plimsoll/base/function_ref.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // Calls `f` with the document. Throws NotFound, InvalidArgument for more than 1 GiB, Unsupported for what is a model in
 // another format, Corruption with the offset for what is no JSON or deeper than 64 levels. What the JSON library throws
@@ -16,4 +16,4 @@ void with_json_file(const std::string& path, FunctionRef<void(const nlohmann::js
 void with_json_text(const std::string& text, const std::string& path,
                     FunctionRef<void(const nlohmann::json& document)> f);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

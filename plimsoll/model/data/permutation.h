@@ -12,7 +12,7 @@
 
 #include "plimsoll/base/philox.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class Permutation {
  public:
@@ -58,4 +58,4 @@ class Permutation {
   std::uint64_t keys_[kRounds] = {};
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -5,11 +5,11 @@
 #include <string>
 #include <string_view>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // `what` is one of them, and a word that takes an s.
 inline std::string plural(std::size_t count, std::string_view what) {
   return std::to_string(count) + " " + std::string(what) + (count == 1 ? "" : "s");
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -13,7 +13,7 @@
 #include "plimsoll/model/data/row_source.h"
 #include "plimsoll/tensor/make_tensor.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 // What the calling thread allocates on: its device and its budget, to be taken over by another thread.
@@ -153,4 +153,4 @@ std::shared_ptr<const DatasetNode> make_prefetch(std::shared_ptr<const DatasetNo
   return std::make_shared<PrefetchNode>(std::move(from), count, max_bytes);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -5,10 +5,10 @@
 
 #include "plimsoll/model/data/dataset.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // What goes wrong on the thread is thrown by the pass's next call. The thread ends with the pass.
 std::shared_ptr<const DatasetNode> make_prefetch(std::shared_ptr<const DatasetNode> from, std::size_t count,
                                                  std::size_t max_bytes);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

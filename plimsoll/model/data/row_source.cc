@@ -5,7 +5,7 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/ops/movement.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 Example first_row(const Example& batch) {
@@ -100,4 +100,4 @@ OutsideScopes::~OutsideScopes() {
 
 std::unique_ptr<ExampleStream> RowsNode::open() const { return std::make_unique<OrderedStream>(shared_from_this()); }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -10,7 +10,7 @@
 #include "plimsoll/model/data/dataset.h"
 #include "plimsoll/tensor/thread_context.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class RowSource {
  public:
@@ -87,4 +87,4 @@ class OutsideScopes {
   const ThreadContext before_;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

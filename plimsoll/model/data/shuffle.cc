@@ -10,7 +10,7 @@
 #include "plimsoll/ops/random.h"
 #include "plimsoll/tensor/make_tensor.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 using NodePointer = std::shared_ptr<const DatasetNode>;
@@ -305,4 +305,4 @@ std::shared_ptr<const DatasetNode> make_shuffle(std::shared_ptr<const DatasetNod
   return std::make_shared<ShuffleNode>(std::move(from), buffer, options.max_bytes, options.seed, std::nullopt);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -9,9 +9,9 @@
 
 #include "plimsoll/model/data/dataset.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 std::shared_ptr<const DatasetNode> make_shuffle(std::shared_ptr<const DatasetNode> from, std::size_t buffer,
                                                 const ShuffleOptions& options);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

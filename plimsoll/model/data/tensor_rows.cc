@@ -151,13 +151,14 @@ const Example& LazyTensors::get() const {
   return *loaded_;
 }
 
-std::shared_ptr<const DatasetNode> make_lazy_rows(std::shared_ptr<const LazyTensors> tensors, std::size_t rows) {
+std::shared_ptr<const DatasetNode> internal::make_lazy_rows(std::shared_ptr<const LazyTensors> tensors,
+                                                            std::size_t rows) {
   return std::make_shared<RowsNode>(std::make_shared<LazyRows>(std::move(tensors), rows), 0,
                                     static_cast<std::int64_t>(rows));
 }
 
-std::shared_ptr<const DatasetNode> make_lazy_windows(std::shared_ptr<const LazyTensors> tensors, std::size_t rows,
-                                                     const WindowOptions& options) {
+std::shared_ptr<const DatasetNode> internal::make_lazy_windows(std::shared_ptr<const LazyTensors> tensors,
+                                                               std::size_t rows, const WindowOptions& options) {
   const std::int64_t steps = static_cast<std::int64_t>(rows) - options.look_back - options.horizon;
   const std::int64_t count = steps < 0 ? 0 : steps / options.stride + 1;
   return std::make_shared<RowsNode>(

@@ -4,7 +4,7 @@
 
 #include "plimsoll/model/data/row_source.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 using NodePointer = std::shared_ptr<const DatasetNode>;
@@ -14,7 +14,7 @@ std::vector<std::size_t> parts_of(std::vector<std::size_t> bytes, std::size_t co
   return bytes;
 }
 
-// What stands between another node and a pass, and passes on what it is asked.
+// A transform of another node, to which it forwards what it is asked.
 class BetweenNode : public DatasetNode {
  public:
   explicit BetweenNode(NodePointer from) : from_(std::move(from)) {}
@@ -330,4 +330,4 @@ NodePointer make_window(NodePointer from, std::size_t count, const StreamWindowO
   return std::make_shared<WindowNode>(std::move(from), count, options);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

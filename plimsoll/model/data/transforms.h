@@ -1,4 +1,4 @@
-// What stands between another node and a pass: batches, repeats, maps, parts, windows.
+// Transforms of datasets: batches, repeats, maps, parts, windows.
 //
 // Each passes on what it is asked (what is held, how large batches are) to the node that it stands over.
 #pragma once
@@ -9,7 +9,7 @@
 
 #include "plimsoll/model/data/dataset.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 using ExampleFilter = std::function<bool(Example&)>;  // Changes the example, or says that it is to be left out.
 
@@ -26,4 +26,4 @@ std::shared_ptr<const DatasetNode> make_part(std::shared_ptr<const DatasetNode> 
 std::shared_ptr<const DatasetNode> make_window(std::shared_ptr<const DatasetNode> from, std::size_t count,
                                                const StreamWindowOptions& options);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

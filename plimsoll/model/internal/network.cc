@@ -13,7 +13,7 @@
 #include "plimsoll/model/layers/input_layer.h"
 #include "plimsoll/tensor/name_scope.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 using CallPointer = std::shared_ptr<const LayerOutput::Node>;
@@ -336,4 +336,4 @@ void Network::visit_layers(const std::function<void(LayerBase&)>& f) {
   for (const auto& layer : layers_) visit(*layer);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

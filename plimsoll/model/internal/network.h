@@ -12,7 +12,7 @@
 #include "plimsoll/model/layers/layer.h"
 #include "plimsoll/model/training/training.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class Network final : public LayerBase {
  public:
@@ -87,4 +87,4 @@ class Network final : public LayerBase {
   bool has_input_shape_ = true;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

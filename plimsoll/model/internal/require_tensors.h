@@ -7,7 +7,7 @@
 
 #include "plimsoll/tensor/make_tensor.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // Throws as refuse_disposed does, with the name of the argument: "x", or "x[1]" of several.
 inline void require_tensors(const std::vector<Tensor>& tensors, const char* where, const char* name) {
@@ -16,4 +16,4 @@ inline void require_tensors(const std::vector<Tensor>& tensors, const char* wher
       refuse_disposed(tensors[i], where, tensors.size() == 1 ? name : fmt::format("{}[{}]", name, i));
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

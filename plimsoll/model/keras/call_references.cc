@@ -7,7 +7,7 @@
 
 #include "plimsoll/base/error.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 using Json = nlohmann::json;
@@ -81,4 +81,4 @@ std::vector<Reference> read_call(const Json& in, const std::string& path) {
   return result;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

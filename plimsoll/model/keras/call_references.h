@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // One use of a layer's output: ["name", node, tensor, {..}].
 struct Reference {
@@ -18,4 +18,4 @@ std::vector<Reference> read_references(const nlohmann::json& in, const std::stri
 // {"args": [...], "kwargs": {...}}: what Keras 3 writes.
 std::vector<Reference> read_call(const nlohmann::json& in, const std::string& path);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

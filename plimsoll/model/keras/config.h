@@ -24,6 +24,10 @@ struct ConfigReader::Document {
   const nlohmann::json* find(std::string_view key) const;  // nullptr when it is absent or null. Counts as read.
 };
 
+}  // namespace plimsoll
+
+namespace plimsoll::internal {
+
 // A reader of the object `in`, which must stay. Throws Corruption when it is something else.
 ConfigReader config_reader(const nlohmann::json& in, std::string path, int depth = 0);
 
@@ -52,4 +56,4 @@ LayerReader attention_layer_reader(std::string_view class_name);
 LayerReader built_in_layer_reader(std::string_view class_name);        // Of all of them.
 LayerFactory registered_layer_factory(const std::string& class_name);  // Empty when there is none.
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

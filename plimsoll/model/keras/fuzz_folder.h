@@ -9,7 +9,7 @@
 
 #include "plimsoll/device/config.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 inline const std::string& fuzz_folder() {
   static const std::string kPath = [] {
@@ -27,4 +27,4 @@ inline std::string_view split_off_weights(std::string_view all) {
   return all.substr(0, end);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

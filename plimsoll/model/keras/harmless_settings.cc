@@ -7,7 +7,7 @@
 #include "plimsoll/base/json.h"
 #include "plimsoll/model/keras/config.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 // Words: classes, and their settings. "key": whatever it is; "key=value": at this value.
@@ -68,4 +68,4 @@ void refuse_unread(const ConfigReader& in, std::string_view class_name) {
       in.refuse(key, fmt::format("is a setting of {} that is not offered", who));
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -9,7 +9,7 @@
 #include "plimsoll/model/keras/object_paths.h"
 #include "plimsoll/model/layers/input_layer.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
@@ -176,4 +176,4 @@ nlohmann::ordered_json keras_config(const Network& network) {
   return network_json(network, numbers);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -5,11 +5,11 @@
 
 #include "plimsoll/model/internal/network.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // {"module", "class_name", "config", ...}. Layers come in the order in which Keras will have them, which decides the
 // names of their weights (stored_weights.h). Requires a network that is connected. Throws Unsupported for layers
 // without a config().
 nlohmann::ordered_json keras_config(const Network& network);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -14,7 +14,7 @@
 #include "plimsoll/model/keras/optimizer_keys.h"
 #include "plimsoll/ops/creation.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 using Json = nlohmann::json;
@@ -302,4 +302,4 @@ void write_keras_optimizer(const Model& model, const std::vector<Variable>& para
       if (slot.name == key.slot) put(number_of(key), slot.value);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -9,7 +9,7 @@
 
 #include "plimsoll/model/model.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // Compiles the model as compile_config (Keras 3) or training_config (legacy) says. Nothing happens for one without a
 // loss or an optimizer. Throws Corruption and Unsupported.
@@ -26,4 +26,4 @@ nlohmann::ordered_json write_keras_training(const Model& model);
 void write_keras_optimizer(const Model& model, const std::vector<Variable>& parameters,
                            const std::function<void(std::size_t number, const Tensor& value)>& put);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

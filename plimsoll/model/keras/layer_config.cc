@@ -156,7 +156,7 @@ void ConfigWriter::put(std::string_view key, const std::optional<std::uint64_t>&
   out_.json[std::string(key)] = seed ? OrderedJson(*seed) : OrderedJson(nullptr);
 }
 
-ConfigReader config_reader(const Json& in, std::string path, int depth) {
+ConfigReader internal::config_reader(const Json& in, std::string path, int depth) {
   if (!in.is_object()) throw Corruption(fmt::format("{}: expected an object, found {}", path, kind_of(in)));
   if (depth > kMaxDepth) throw Corruption(fmt::format("{}: layers are nested more than {} deep", path, kMaxDepth));
   return ConfigReader(std::make_unique<ConfigReader::Document>(ConfigReader::Document{in, std::move(path), depth, {}}));
@@ -360,7 +360,7 @@ struct Registry {
 
 }  // namespace
 
-LayerFactory registered_layer_factory(const std::string& class_name) {
+LayerFactory internal::registered_layer_factory(const std::string& class_name) {
   Registry& registry = Registry::instance();
   const std::lock_guard lock(registry.mutex);
   const auto found = registry.factories.find(class_name);

@@ -1,6 +1,6 @@
 #include "plimsoll/model/keras/layer_names.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
@@ -23,4 +23,4 @@ std::string snake_case(std::string_view name) {
   return result;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

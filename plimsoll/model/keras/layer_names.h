@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 std::string snake_case(std::string_view class_name);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

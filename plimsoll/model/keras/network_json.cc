@@ -13,7 +13,7 @@
 #include "plimsoll/model/keras/shared_layers.h"
 #include "plimsoll/model/layers/input_layer.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 using Json = nlohmann::json;
@@ -339,4 +339,4 @@ OrderedJson write_network_config(const Network& network) {
 
 void Network::config(ConfigWriter&) const {}
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

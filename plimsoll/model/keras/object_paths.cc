@@ -6,7 +6,7 @@
 
 #include "plimsoll/model/layers/recurrent_layer.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 // What follows the layer's own name: "kernel", or "query" and "kernel".
@@ -144,4 +144,4 @@ std::vector<ModelVariable> object_variables(const Network& network) {
   return result;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -11,7 +11,7 @@
 #include "plimsoll/io/object_graph.h"
 #include "plimsoll/model/internal/network.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct ModelVariable {
   ObjectPath path;
@@ -24,4 +24,4 @@ std::vector<ModelVariable> object_variables(const Network& network);
 // The layers in the order of Keras' model.layers.
 std::vector<const LayerBase*> keras_layers(const Network& network);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -4,7 +4,7 @@
 
 #include "plimsoll/model/keras/slot_names.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 // Our names of the slots, in the order in which Keras makes them; whether it makes all slots of a variable before those
@@ -58,4 +58,4 @@ std::vector<OptimizerKey> optimizer_keys(const Optimizer& optimizer, const std::
   return keys;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

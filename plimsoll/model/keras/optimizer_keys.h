@@ -13,7 +13,7 @@
 #include "plimsoll/model/keras/object_paths.h"
 #include "plimsoll/ops/optimizer.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // One of the optimizer's tensors: of which parameter, which slot, and where Keras keeps it.
 struct OptimizerKey {
@@ -29,4 +29,4 @@ std::vector<OptimizerKey> optimizer_keys(const Optimizer& optimizer, const std::
 inline const ObjectPath kIterationsPath = {"optimizer", "_iterations"};
 inline const ObjectPath kLearningRatePath = {"optimizer", "_learning_rate"};
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -10,7 +10,7 @@
 
 #include "plimsoll/model/layers/layer.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class SharedLayers {
  public:
@@ -43,4 +43,4 @@ class SharedLayers {
   inline static thread_local SharedLayers* current_ = nullptr;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

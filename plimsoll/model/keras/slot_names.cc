@@ -3,7 +3,7 @@
 #include <span>
 #include <utility>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 using Pair = std::pair<std::string_view, std::string_view>;  // Ours, theirs.
@@ -36,4 +36,4 @@ std::string slot_name_here(const OptimizerOptions& options, std::string_view the
   return std::string(theirs);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -10,7 +10,7 @@
 #include "plimsoll/model/keras/layer_names.h"
 #include "plimsoll/model/layers/recurrent_layer.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 using Json = nlohmann::json;
@@ -132,4 +132,4 @@ std::vector<LegacyLayer> legacy_weights(const Network& network, const Json& conf
   return result;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

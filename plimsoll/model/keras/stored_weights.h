@@ -12,7 +12,7 @@
 
 #include "plimsoll/model/internal/network.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct StoredWeight {
   std::string path;   // "layers/lstm/cell/vars/0".
@@ -32,4 +32,4 @@ struct LegacyLayer {
 };
 std::vector<LegacyLayer> legacy_weights(const Network& network, const nlohmann::json& config, const std::string& path);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -13,7 +13,7 @@
 #include "plimsoll/model/keras/slot_names.h"
 #include "plimsoll/ops/creation.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 using Json = nlohmann::json;
@@ -285,4 +285,4 @@ OrderedJson write_training(const Model& model, const std::function<void(const st
           {"plimsoll", details_of(training)}};
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -8,7 +8,7 @@
 
 #include "plimsoll/model/model.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // Compiles the model and restores the optimizer. Throws Corruption and Unsupported.
 void read_training(Model& model, const nlohmann::json& in, const std::map<std::string, Tensor>& state,
@@ -20,4 +20,4 @@ bool tfjs_takes_training(const Model& model);
 nlohmann::ordered_json write_training(const Model& model,
                                       const std::function<void(const std::string& name, const Tensor& value)>& put);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

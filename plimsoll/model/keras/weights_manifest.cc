@@ -16,7 +16,7 @@
 #include "plimsoll/tensor/host_access.h"
 #include "plimsoll/tensor/make_tensor.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 namespace fs = std::filesystem;
@@ -182,4 +182,4 @@ NamedWeights read_weights(const Json& manifest, const std::string& directory, co
   return result;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

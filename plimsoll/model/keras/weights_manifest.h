@@ -9,7 +9,7 @@
 
 #include "plimsoll/tensor/tensor.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct NamedWeights {
   std::map<std::string, Tensor> weights;    // By name, as f32, i32 or bool.
@@ -20,4 +20,4 @@ struct NamedWeights {
 // offset in the stream, NotFound for a missing file, Unsupported for text and complex numbers.
 NamedWeights read_weights(const nlohmann::json& manifest, const std::string& directory, const std::string& path);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

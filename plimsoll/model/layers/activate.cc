@@ -6,7 +6,7 @@
 #include "plimsoll/ops/elementwise.h"
 #include "plimsoll/ops/softmax.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 LayerActivation::LayerActivation(std::string_view name, const char* where) : name_(name.empty() ? "linear" : name) {
   if (name == "softmax") {
@@ -52,4 +52,4 @@ Tensor LayerActivation::dense(const Tensor& x, const Tensor& w, const Tensor& bi
   return is_elementwise() ? y : (*this)(y);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

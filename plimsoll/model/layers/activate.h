@@ -7,7 +7,7 @@
 #include "plimsoll/ops/dense.h"
 #include "plimsoll/tensor/tensor.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // What a layer holds of its activation: fused where ops can, else applied to the result.
 class LayerActivation {
@@ -30,4 +30,4 @@ class LayerActivation {
   Activation elementwise_ = Activation::linear;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -124,7 +124,7 @@ std::shared_ptr<LayerBase> curve(CurveLayer::Kind kind, double number) {
 
 }  // namespace
 
-LayerReader activation_layer_reader(std::string_view class_name) {
+LayerReader internal::activation_layer_reader(std::string_view class_name) {
   using Kind = CurveLayer::Kind;
   if (class_name == "ReLU") return ReLULayer::read;
   if (class_name == "PReLU") return PReLULayer::read;

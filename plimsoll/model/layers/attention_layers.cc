@@ -97,7 +97,7 @@ class MultiHeadAttentionLayer final : public LayerBase {
 
 }  // namespace
 
-LayerReader attention_layer_reader(std::string_view class_name) {
+LayerReader internal::attention_layer_reader(std::string_view class_name) {
   return class_name == "MultiHeadAttention" ? MultiHeadAttentionLayer::read : nullptr;
 }
 

@@ -242,7 +242,7 @@ class Conv1DLayer final : public LayerBase {
 
 }  // namespace
 
-LayerReader convolution_layer_reader(std::string_view class_name) {
+LayerReader internal::convolution_layer_reader(std::string_view class_name) {
   if (class_name == "Conv1D") return Conv1DLayer::read;
   if (class_name == "Conv2D") return read_conv2d<ConvKind::kPlain>;
   if (class_name == "DepthwiseConv2D") return read_conv2d<ConvKind::kDepthwise>;

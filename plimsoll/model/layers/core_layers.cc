@@ -281,7 +281,7 @@ std::shared_ptr<LayerBase> read_input(const ConfigReader&) { return std::make_sh
 
 }  // namespace
 
-LayerReader core_layer_reader(std::string_view class_name) {
+LayerReader internal::core_layer_reader(std::string_view class_name) {
   if (class_name == "Dense") return DenseLayer::read;
   if (class_name == "Activation") return ActivationLayer::read;
   if (class_name == "Flatten") return FlattenLayer::read;

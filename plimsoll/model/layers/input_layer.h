@@ -5,7 +5,7 @@
 
 #include "plimsoll/model/layers/layer.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class InputLayer final : public LayerBase {
  public:
@@ -22,4 +22,4 @@ inline LayerOutput input_of(std::shared_ptr<InputLayer> layer) {
   return {std::move(node), 0};
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

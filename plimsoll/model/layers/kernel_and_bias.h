@@ -8,7 +8,7 @@
 #include "plimsoll/model/keras/config.h"
 #include "plimsoll/model/layers/layer.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 template <class Options>
 WeightOptions kernel_weight(const Options& options) {
@@ -53,4 +53,4 @@ void read_kernel_and_bias(const ConfigReader& in, Options& options, const std::s
   options.bias_constraint = in.constraint("bias_constraint");
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

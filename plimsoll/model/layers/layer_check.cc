@@ -5,7 +5,7 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/model/keras/config.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 std::string who(const LayerBase& layer) {
@@ -68,4 +68,4 @@ std::int64_t product_after_batch(const Shape& shape) {
   return count;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

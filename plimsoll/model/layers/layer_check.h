@@ -6,8 +6,10 @@
 #include "plimsoll/model/layers/layer.h"
 
 namespace plimsoll {
-
 class ConfigReader;
+}  // namespace plimsoll
+
+namespace plimsoll::internal {
 
 // They throw InvalidArgument with the layer's name and the shape.
 std::int64_t require_positive(const char* where, const char* what, std::int64_t value);  // Gives it back.
@@ -19,4 +21,4 @@ void require_channels_last(const ConfigReader& in);                             
 Shape with_last(const Shape& shape, std::int64_t size);  // The last size replaced.
 std::int64_t product_after_batch(const Shape& shape);    // Elements of an example; -1 when a size is unknown.
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -2,7 +2,7 @@
 // file's values will replace them, or only their shapes are wanted.
 #pragma once
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class LazyZeroWeights {
  public:
@@ -18,4 +18,4 @@ class LazyZeroWeights {
   inline static thread_local bool on_ = false;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -168,7 +168,7 @@ std::shared_ptr<LayerBase> read_merge(const ConfigReader&) {
 
 }  // namespace
 
-LayerReader merge_layer_reader(std::string_view class_name) {
+LayerReader internal::merge_layer_reader(std::string_view class_name) {
   if (class_name == "Add") return read_merge<Merge::kAdd>;
   if (class_name == "Subtract") return read_merge<Merge::kSubtract>;
   if (class_name == "Multiply") return read_merge<Merge::kMultiply>;

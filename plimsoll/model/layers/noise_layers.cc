@@ -130,7 +130,7 @@ std::shared_ptr<LayerBase> read_dropout(const char* class_name, const ConfigRead
 
 }  // namespace
 
-LayerReader noise_layer_reader(std::string_view class_name) {
+LayerReader internal::noise_layer_reader(std::string_view class_name) {
   if (class_name == "Dropout") return [](const ConfigReader& in) { return read_dropout("Dropout", in, 0); };
   if (class_name == "SpatialDropout1D")
     return [](const ConfigReader& in) { return read_dropout("SpatialDropout1D", in, 1); };

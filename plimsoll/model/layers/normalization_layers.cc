@@ -166,7 +166,7 @@ class LayerNormalizationLayer final : public LayerBase {
 
 }  // namespace
 
-LayerReader normalization_layer_reader(std::string_view class_name) {
+LayerReader internal::normalization_layer_reader(std::string_view class_name) {
   if (class_name == "BatchNormalization") return BatchNormalizationLayer::read;
   if (class_name == "LayerNormalization") return LayerNormalizationLayer::read;
   return nullptr;

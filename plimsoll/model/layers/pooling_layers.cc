@@ -119,7 +119,7 @@ std::shared_ptr<LayerBase> read_global(const ConfigReader& in) {
 
 }  // namespace
 
-LayerReader pooling_layer_reader(std::string_view class_name) {
+LayerReader internal::pooling_layer_reader(std::string_view class_name) {
   if (class_name == "MaxPooling2D") return read_pooling<true, false>;
   if (class_name == "AveragePooling2D") return read_pooling<false, false>;
   if (class_name == "MaxPooling1D") return read_pooling<true, true>;

@@ -10,7 +10,7 @@
 #include "plimsoll/model/layers/recurrent_layers.h"
 #include "plimsoll/ops/recurrent.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 enum class RecurrentKind : unsigned char { kSimpleRNN, kLSTM, kGRU };
 
@@ -56,4 +56,4 @@ class RecurrentLayer final : public LayerBase {
   std::atomic<bool> states_are_new_{false};
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

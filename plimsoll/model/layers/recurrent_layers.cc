@@ -231,7 +231,7 @@ std::shared_ptr<LayerBase> read_recurrent(const ConfigReader& in) {
 
 }  // namespace
 
-LayerReader recurrent_layer_reader(std::string_view class_name) {
+LayerReader internal::recurrent_layer_reader(std::string_view class_name) {
   if (class_name == "SimpleRNN") return read_recurrent<RecurrentKind::kSimpleRNN>;
   if (class_name == "LSTM") return read_recurrent<RecurrentKind::kLSTM>;
   if (class_name == "GRU") return read_recurrent<RecurrentKind::kGRU>;

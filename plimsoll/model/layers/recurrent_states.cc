@@ -5,7 +5,7 @@
 #include "plimsoll/model/internal/network.h"
 #include "plimsoll/model/layers/recurrent_layer.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 template <class F>
@@ -29,4 +29,4 @@ void forget_new_states(Network& network) {
   visit_recurrent(network, [](RecurrentLayer& layer) { layer.forget_new_states(); });
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

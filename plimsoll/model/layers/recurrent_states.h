@@ -1,11 +1,11 @@
 // States that stateful layers get at their first step: kept when it happens, gone when it does not.
 #pragma once
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class Network;
 
 void keep_new_states(Network& network) noexcept;
 void forget_new_states(Network& network);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -105,7 +105,7 @@ std::shared_ptr<LayerBase> read_up_sampling(const ConfigReader& in, bool flat) {
 
 }  // namespace
 
-LayerReader spatial_layer_reader(std::string_view class_name) {
+LayerReader internal::spatial_layer_reader(std::string_view class_name) {
   if (class_name == "ZeroPadding2D") return [](const ConfigReader& in) { return read_border(in, false); };
   if (class_name == "Cropping2D") return [](const ConfigReader& in) { return read_border(in, true); };
   if (class_name == "UpSampling2D") return [](const ConfigReader& in) { return read_up_sampling(in, false); };

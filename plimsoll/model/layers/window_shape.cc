@@ -6,7 +6,7 @@
 
 #include "plimsoll/base/error.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 void check_window(const char* where, SpatialSize size, SpatialSize strides, const std::string& padding, bool causal) {
   if (size.rows < 1 || size.columns < 1 || strides.rows < 1 || strides.columns < 1)
@@ -32,4 +32,4 @@ std::int64_t transposed_size(std::int64_t size, std::int64_t window, std::int64_
   return size * stride + (padding == "valid" ? std::max<std::int64_t>(window - stride, 0) : 0);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

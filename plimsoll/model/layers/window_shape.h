@@ -8,7 +8,7 @@
 #include "plimsoll/model/layers/layer.h"
 #include "plimsoll/ops/convolution_size.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct WindowSteps {
   std::int64_t size = 1, stride = 1, dilation = 1;
@@ -21,4 +21,4 @@ std::int64_t window_outputs(const LayerBase& layer, std::int64_t size, const Win
                             std::string_view padding);
 std::int64_t transposed_size(std::int64_t size, std::int64_t window, std::int64_t stride, std::string_view padding);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

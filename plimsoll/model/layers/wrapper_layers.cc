@@ -161,7 +161,7 @@ class TimeDistributedLayer final : public LayerBase {
 
 }  // namespace
 
-LayerReader wrapper_layer_reader(std::string_view class_name) {
+LayerReader internal::wrapper_layer_reader(std::string_view class_name) {
   if (class_name == "Bidirectional") return BidirectionalLayer::read;
   if (class_name == "TimeDistributed") return TimeDistributedLayer::read;
   return nullptr;

@@ -8,7 +8,7 @@
 #include "plimsoll/ops/random.h"
 #include "plimsoll/ops/softmax.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 using Function = Tensor (*)(const OnnxNode&, const Tensor&);
@@ -158,4 +158,4 @@ constexpr OnnxOperator kActivationRows[] = {
 
 OnnxOperators onnx_activation_operators() { return kActivationRows; }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

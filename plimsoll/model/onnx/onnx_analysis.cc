@@ -7,7 +7,7 @@
 
 #include "plimsoll/base/error.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 using Names = std::unordered_set<std::string>;
@@ -228,4 +228,4 @@ void OnnxAnalysis::find_weights() {
   }
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -8,7 +8,7 @@
 
 #include "plimsoll/model/onnx/onnx_graph.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class OnnxAnalysis {
  public:
@@ -33,4 +33,4 @@ class OnnxAnalysis {
   std::set<std::pair<const onnx::FunctionProto*, bool>> followed_;  // With known results, or not.
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -9,7 +9,7 @@
 #include "plimsoll/ops/elementwise.h"
 #include "plimsoll/tensor/tracer.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 void constant_of(OnnxNode& node) {
@@ -88,4 +88,4 @@ constexpr OnnxOperator kConstantRows[] = {
 
 OnnxOperators onnx_constant_operators() { return kConstantRows; }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

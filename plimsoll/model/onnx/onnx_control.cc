@@ -12,7 +12,7 @@
 #include "plimsoll/ops/movement.h"
 #include "plimsoll/tensor/tracer.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::int64_t kMostUnrolled = 65536;  // Steps of a loop that become nodes of a plan.
@@ -252,4 +252,4 @@ constexpr OnnxOperator kControlRows[] = {
 
 OnnxOperators onnx_control_operators() { return kControlRows; }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -10,7 +10,7 @@
 #include "plimsoll/ops/elementwise.h"
 #include "plimsoll/ops/movement.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 using Integers = std::vector<std::int64_t>;
@@ -175,4 +175,4 @@ OnnxValue convolve_node(const OnnxNode& node, const OnnxValue& image, const Onnx
 
 OnnxOperators onnx_convolution_operators() { return kConvolutionRows; }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

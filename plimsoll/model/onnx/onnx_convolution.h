@@ -7,7 +7,7 @@
 #include "plimsoll/model/onnx/onnx_window.h"
 #include "plimsoll/tensor/tensor.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct OnnxConvolution {
   std::vector<std::int64_t> stride, dilation;  // For each of one to three axes.
@@ -21,4 +21,4 @@ Tensor convolve_places(const Tensor& x, const Tensor& filter, const OnnxConvolut
 // The convolution of a Conv node, or of one with the same attributes: x and filter as ONNX has them, of this dtype.
 OnnxValue convolve_node(const OnnxNode& node, const OnnxValue& x, const OnnxValue& filter, const Tensor& bias);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -8,7 +8,7 @@
 #include "plimsoll/ops/elementwise.h"
 #include "plimsoll/ops/movement.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 using Unary = Tensor (*)(Tensor);
@@ -206,4 +206,4 @@ constexpr OnnxOperator kElementwiseRows[] = {
 
 OnnxOperators onnx_elementwise_operators() { return kElementwiseRows; }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -10,7 +10,7 @@
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/movement.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 using Integers = std::vector<std::int64_t>;
@@ -286,4 +286,4 @@ std::string OnnxExport::activation_layer(const Step& step) {
 
 std::string OnnxExport::pass(const Step& step) { return step.inputs[0]; }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -12,7 +12,7 @@
 #include "plimsoll/model/model.h"
 #include "plimsoll/model/onnx/onnx_writer.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class OnnxExport {
  public:
@@ -63,4 +63,4 @@ class OnnxExport {
   std::size_t names_ = 0;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -16,7 +16,7 @@
 #include "plimsoll/ops/movement.h"
 #include "plimsoll/tensor/make_tensor.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 struct Mapping {
@@ -248,4 +248,4 @@ Tensor OnnxFile::tensor(const onnx::SparseTensorProto& proto) const {
   return dense;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

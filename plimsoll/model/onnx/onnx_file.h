@@ -19,7 +19,7 @@
 #include "plimsoll/model/onnx/onnx_proto.h"
 #include "plimsoll/tensor/tensor.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class OnnxFile {
  public:
@@ -52,4 +52,4 @@ class OnnxFile {
   void* mapped_ = nullptr;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -9,7 +9,7 @@
 #include "plimsoll/tensor/name_scope.h"
 #include "plimsoll/tensor/tracer.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 OnnxGraph::OnnxGraph(std::shared_ptr<const OnnxFile> file)
     : file_(std::move(file)), model_(parse_onnx(file_->bytes(), file_->name())) {}
@@ -141,4 +141,4 @@ std::vector<OnnxValue> OnnxFrame::run_inside(const onnx::GraphProto& graph, std:
   return outputs;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

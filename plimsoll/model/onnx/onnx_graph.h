@@ -20,7 +20,7 @@
 #include "plimsoll/model/onnx/onnx_file.h"
 #include "plimsoll/model/onnx/onnx_operators.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // A tensor of the file that is kept.
 struct OnnxWeight {
@@ -103,4 +103,4 @@ class OnnxFrame {
   std::unordered_map<std::string, const onnx::AttributeProto*> attributes_;  // Of the function that runs.
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

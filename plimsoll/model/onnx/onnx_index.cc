@@ -11,7 +11,7 @@
 #include "plimsoll/ops/reduce.h"
 #include "plimsoll/tensor/tracer.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 // Indices from 0 on: negative ones count from the end of an axis of this size.
@@ -179,4 +179,4 @@ constexpr OnnxOperator kIndexRows[] = {
 
 OnnxOperators onnx_index_operators() { return kIndexRows; }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

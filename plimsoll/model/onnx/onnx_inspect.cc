@@ -7,7 +7,7 @@
 #include "plimsoll/model/onnx/onnx_file.h"
 #include "plimsoll/model/onnx/onnx_operators.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 std::string text_of(const onnx::ValueInfo& info) {
@@ -71,4 +71,4 @@ OnnxDescription describe_onnx(const std::filesystem::path& path) {
   return result;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

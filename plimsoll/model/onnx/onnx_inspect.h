@@ -10,7 +10,7 @@
 #include "plimsoll/base/api.h"
 #include "plimsoll/base/shape.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct OnnxDescription {
   struct Tensor {
@@ -27,4 +27,4 @@ struct OnnxDescription {
 // Throws NotFound, Corruption, Unsupported.
 PLIMSOLL_API OnnxDescription describe_onnx(const std::filesystem::path& path);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

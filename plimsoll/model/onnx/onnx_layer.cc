@@ -15,7 +15,7 @@
 #include "plimsoll/tensor/tidy.h"
 #include "plimsoll/tensor/tracer.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 // Weights belong to no tidy scope and are of the category `parameters`.
@@ -159,4 +159,4 @@ Shapes OnnxLayer::output_shapes(const Shapes& inputs) const {
   return shapes;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

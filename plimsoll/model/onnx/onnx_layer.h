@@ -12,7 +12,7 @@
 #include "plimsoll/model/layers/layer.h"
 #include "plimsoll/model/onnx/onnx_graph.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class OnnxLayer final : public LayerBase {
  public:
@@ -47,4 +47,4 @@ class OnnxOutput final : public LayerBase {
   Tensor call(const Tensor& x, CallContext&) override { return x; }
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

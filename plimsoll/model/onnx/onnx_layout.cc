@@ -1,6 +1,6 @@
 #include "plimsoll/model/onnx/onnx_layout.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 // Before version 7, the second operand is laid beside the first from `axis` on.
@@ -45,4 +45,4 @@ Tensor per_channel(const Tensor& values, std::size_t rank) {
   return values.reshape(Shape(sizes));
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

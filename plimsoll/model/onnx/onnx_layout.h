@@ -6,7 +6,7 @@
 
 #include "plimsoll/model/onnx/onnx_node.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct OnnxPair {
   Tensor a, b;
@@ -22,4 +22,4 @@ Tensor in_order(const OnnxValue& value, std::size_t rank, const AxisOrder& order
 // [channels] beside tensors of this rank, with channels second: [channels, 1, 1].
 Tensor per_channel(const Tensor& values, std::size_t rank);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

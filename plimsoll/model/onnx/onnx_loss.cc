@@ -6,7 +6,7 @@
 #include "plimsoll/ops/reduce.h"
 #include "plimsoll/ops/softmax.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 // log_probabilities [batch, classes, places ...], labels [batch, places ...]; by weights of the classes.
@@ -52,4 +52,4 @@ constexpr OnnxOperator kLossRows[] = {
 
 OnnxOperators onnx_loss_operators() { return kLossRows; }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -26,8 +26,9 @@
 #include "plimsoll/tensor/tensor.h"
 
 namespace plimsoll {
-
+namespace internal {
 class OnnxLayer;
+}  // namespace internal
 
 struct LoadOnnxOptions {
   bool weights = true;  // False: only what the model is like, for a forecast. Weights are zeros, taken when used.

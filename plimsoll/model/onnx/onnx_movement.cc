@@ -12,7 +12,7 @@
 #include "plimsoll/ops/order.h"
 #include "plimsoll/tensor/tracer.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 void concat_of(OnnxNode& node) {
@@ -228,4 +228,4 @@ constexpr OnnxOperator kMovementRows[] = {
 
 OnnxOperators onnx_movement_operators() { return kMovementRows; }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -7,7 +7,7 @@
 #include "plimsoll/tensor/make_tensor.h"
 #include "plimsoll/tensor/tracer.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 OnnxNode::OnnxNode(const onnx::NodeProto& proto, std::int64_t version, OnnxFrame& frame)
     : proto_(proto), version_(version), frame_(frame) {}
@@ -165,4 +165,4 @@ Tensor constant_numbers(const std::vector<std::int64_t>& values) {
   return from_vector(values, {static_cast<std::int64_t>(values.size())});
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

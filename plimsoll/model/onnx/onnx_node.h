@@ -16,7 +16,7 @@
 #include "plimsoll/model/onnx/onnx_proto.h"
 #include "plimsoll/model/onnx/onnx_value.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class OnnxFrame;
 
@@ -84,4 +84,4 @@ class OnnxNode {
 // A list of integers that is known while the graph is built: no trace sees it.
 Tensor constant_numbers(const std::vector<std::int64_t>& values);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -10,7 +10,7 @@
 #include "plimsoll/ops/movement.h"
 #include "plimsoll/ops/reduce.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 void batch_norm_of(OnnxNode& node) {
@@ -115,4 +115,4 @@ constexpr OnnxOperator kNormalizationRows[] = {
 
 OnnxOperators onnx_normalization_operators() { return kNormalizationRows; }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -4,7 +4,7 @@
 #include <map>
 #include <tuple>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 using Family = OnnxOperators (*)();
@@ -48,4 +48,4 @@ std::vector<OnnxOperator> all_onnx_operators() {
   return rows;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

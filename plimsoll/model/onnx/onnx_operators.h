@@ -16,7 +16,7 @@
 
 #include "plimsoll/model/onnx/onnx_node.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 inline constexpr int kNewest = 1 << 20;
 using OnnxHandler = void (*)(OnnxNode&);
@@ -61,4 +61,4 @@ OnnxOperators onnx_training_operators();
 const OnnxOperator* find_onnx_operator(std::string_view domain, std::string_view name, std::int64_t version);
 std::vector<OnnxOperator> all_onnx_operators();  // By name and version.
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -5,7 +5,7 @@
 #include "plimsoll/tensor/make_tensor.h"
 #include "plimsoll/tensor/tracer.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 // While it lives, tensors belong to no tidy scope and are activations.
@@ -88,4 +88,4 @@ MemoryForecast OnnxPlan::forecast(std::size_t beside) const {
   return forecast;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

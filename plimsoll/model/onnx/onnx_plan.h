@@ -11,7 +11,7 @@
 #include "plimsoll/model/onnx/onnx_layer.h"
 #include "plimsoll/model/training/forecast.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class OnnxPlan {
  public:
@@ -29,4 +29,4 @@ class OnnxPlan {
   std::vector<Variable> variables_;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

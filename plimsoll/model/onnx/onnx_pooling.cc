@@ -14,7 +14,7 @@
 #include "plimsoll/ops/reduce.h"
 #include "plimsoll/tensor/tracer.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 OnnxWindow window_of(const OnnxNode& node) {
@@ -257,4 +257,4 @@ constexpr OnnxOperator kPoolingRows[] = {
 
 OnnxOperators onnx_pooling_operators() { return kPoolingRows; }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

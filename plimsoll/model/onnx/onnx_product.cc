@@ -11,7 +11,7 @@
 #include "plimsoll/ops/matmul.h"
 #include "plimsoll/ops/movement.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 void matmul_of(OnnxNode& node) { node.give(matmul(node.in(0), node.in(1))); }
@@ -151,4 +151,4 @@ constexpr OnnxOperator kProductRows[] = {
 
 OnnxOperators onnx_product_operators() { return kProductRows; }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

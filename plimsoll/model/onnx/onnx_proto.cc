@@ -7,7 +7,7 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/wire.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace onnx {
 namespace {
 
@@ -335,4 +335,4 @@ onnx::TensorProto parse_onnx_tensor(std::string_view bytes, const std::string& n
   return onnx::Parser(bytes, name).tensor(bytes);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -20,7 +20,7 @@
 #include "plimsoll/base/dtype.h"
 #include "plimsoll/base/shape.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class OnnxFile;
 
@@ -143,4 +143,4 @@ onnx::ModelProto parse_onnx(std::string_view bytes, const std::string& name);
 // A tensor that is a file of its own, as the files of ONNX's test suite are.
 onnx::TensorProto parse_onnx_tensor(std::string_view bytes, const std::string& name);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -10,7 +10,7 @@
 #include "plimsoll/ops/movement.h"
 #include "plimsoll/ops/reduce.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 // Along `axis` of tensors of this rank, unless it is one number.
@@ -138,4 +138,4 @@ constexpr OnnxOperator kQuantizedRows[] = {
 
 OnnxOperators onnx_quantized_operators() { return kQuantizedRows; }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

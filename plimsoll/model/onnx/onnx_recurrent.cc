@@ -11,7 +11,7 @@
 #include "plimsoll/ops/movement.h"
 #include "plimsoll/ops/recurrent.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 using Function = std::function<Tensor(const Tensor&)>;
@@ -258,4 +258,4 @@ constexpr OnnxOperator kRecurrentRows[] = {
 
 OnnxOperators onnx_recurrent_operators() { return kRecurrentRows; }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

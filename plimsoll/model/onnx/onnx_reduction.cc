@@ -7,7 +7,7 @@
 #include "plimsoll/ops/reduce.h"
 #include "plimsoll/ops/softmax.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 using Reduction = Tensor (*)(const Tensor& x, const Axes& axes, ReduceOptions options);
@@ -77,4 +77,4 @@ constexpr OnnxOperator kReductionRows[] = {
 
 OnnxOperators onnx_reduction_operators() { return kReductionRows; }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -12,7 +12,7 @@
 #include "plimsoll/ops/movement.h"
 #include "plimsoll/tensor/tracer.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 using Integers = std::vector<std::int64_t>;
@@ -227,4 +227,4 @@ constexpr OnnxOperator kResizeRows[] = {
 
 OnnxOperators onnx_resize_operators() { return kResizeRows; }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

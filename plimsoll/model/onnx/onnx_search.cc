@@ -11,7 +11,7 @@
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/movement.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 using Integers = std::vector<std::int64_t>;
@@ -148,4 +148,4 @@ constexpr OnnxOperator kSearchRows[] = {
 
 OnnxOperators onnx_search_operators() { return kSearchRows; }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

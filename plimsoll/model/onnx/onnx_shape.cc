@@ -8,7 +8,7 @@
 #include "plimsoll/ops/elementwise.h"
 #include "plimsoll/ops/movement.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 Tensor numbers(const std::vector<std::int64_t>& values) {
@@ -120,4 +120,4 @@ constexpr OnnxOperator kShapeRows[] = {
 
 OnnxOperators onnx_shape_operators() { return kShapeRows; }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

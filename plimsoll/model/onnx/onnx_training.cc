@@ -4,7 +4,7 @@
 #include "plimsoll/model/onnx/onnx_operators.h"
 #include "plimsoll/ops/elementwise.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr const char* kDomain = "ai.onnx.preview.training";
@@ -67,4 +67,4 @@ constexpr OnnxOperator kTrainingRows[] = {
 
 OnnxOperators onnx_training_operators() { return kTrainingRows; }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -2,7 +2,7 @@
 
 #include "plimsoll/ops/movement.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 AxisOrder inverse(const AxisOrder& order) {
   AxisOrder result(order.size());
@@ -43,4 +43,4 @@ const Tensor& OnnxValue::as(const AxisOrder& order) const {
   return other_;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

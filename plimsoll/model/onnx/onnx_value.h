@@ -13,7 +13,7 @@
 
 #include "plimsoll/tensor/tensor.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // Axis i as held is axis order[i] of the file's; empty: as the file has it.
 using AxisOrder = std::vector<std::int64_t>;
@@ -63,4 +63,4 @@ class OnnxValue {
   std::shared_ptr<const std::vector<OnnxValue>> sequence_;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

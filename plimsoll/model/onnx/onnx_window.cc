@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::int64_t kMost = std::int64_t{1} << 40;  // Of strides, dilations, padding.
@@ -81,4 +81,4 @@ OnnxWindow OnnxWindow::of(const OnnxNode& node, const std::vector<std::int64_t>&
   return window;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

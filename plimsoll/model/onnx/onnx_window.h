@@ -9,7 +9,7 @@
 
 #include "plimsoll/model/onnx/onnx_node.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct OnnxWindow {
   std::vector<std::int64_t> size, stride, dilation;  // For each axis, as what follows.
@@ -35,4 +35,4 @@ struct OnnxWindow {
 // Sizes after batch and channels, in the file's order.
 std::vector<std::int64_t> spatial_sizes(const Shape& shape);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

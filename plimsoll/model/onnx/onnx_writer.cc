@@ -3,7 +3,7 @@
 #include "plimsoll/base/wire.h"
 #include "plimsoll/model/onnx/onnx_proto.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::uint32_t kVarint = 0, kBytes = 2, kFixed32 = 5;
@@ -98,4 +98,4 @@ OnnxMessage onnx_value_info(const std::string& name, DType dtype, const Shape& s
   return info;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -16,7 +16,7 @@
 #include "plimsoll/base/atomic_file.h"
 #include "plimsoll/tensor/tensor.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class OnnxMessage {
  public:
@@ -43,4 +43,4 @@ OnnxMessage onnx_tensor(const std::string& name, const Tensor& value);
 // An input or output; sizes that are unknown are left open, the first under the name "batch".
 OnnxMessage onnx_value_info(const std::string& name, DType dtype, const Shape& shape);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

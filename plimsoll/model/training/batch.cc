@@ -12,7 +12,7 @@
 #include "plimsoll/model/internal/require_tensors.h"
 #include "plimsoll/tensor/make_tensor.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 TensorSpec spec_of(const Tensor& tensor) { return {tensor.shape(), tensor.dtype()}; }
@@ -151,4 +151,4 @@ void require_batch(Network& network, StepKind kind, const Example& batch, const 
   if (kind != StepKind::kPredict) check_targets(network, batch, where);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

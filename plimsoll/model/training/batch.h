@@ -14,7 +14,7 @@
 #include "plimsoll/model/training/step.h"
 #include "plimsoll/tensor/op.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class Device;
 class Network;
@@ -46,4 +46,4 @@ DType input_dtype_for(const Network& network, std::size_t input, DType given);
 // Casts inputs of other dtypes, on the caller's budget; those that fit stay as they are.
 void cast_inputs(const Network& network, std::vector<Tensor>& inputs);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

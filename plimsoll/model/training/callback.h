@@ -1,4 +1,4 @@
-// Callback: what is told of a fit while it runs, and may end it. The ready-made ones are in callbacks.h.
+// Callback: is called while a fit runs, and may end it. The ready-made ones are in callbacks.h.
 //
 //   class Print : public CallbackBase {
 //     void on_epoch_end(Model&, int epoch, const Logs& logs) override { std::cout << epoch << ": " << logs["loss"]; }

@@ -6,7 +6,7 @@
 #include "plimsoll/model/training/gradient_clipper.h"
 #include "plimsoll/model/training/step_plan.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 using distributed::FlatSpace;
@@ -57,4 +57,4 @@ BesideStep DistributedLayout::beside(const StepPlan& plan, const SliceTree& tree
   return beside;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -14,7 +14,7 @@
 #include "plimsoll/model/training/step_budget.h"
 #include "plimsoll/ops/optimizer.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class StepPlan;
 
@@ -45,4 +45,4 @@ class DistributedLayout {
   std::vector<std::size_t> stretch_parts_;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -18,7 +18,7 @@
 #include "plimsoll/model/training/step_result_numbers.h"
 #include "plimsoll/tensor/make_tensor.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 using distributed::FlatSpace;
@@ -228,7 +228,7 @@ void DistributedTraining::set_layout(const StepPlan& plan) {
       plan, network_.training.clipping, RankOfJob{.ranks = job_.size(), .rank = job_.rank(), .shards = shards_});
 }
 
-void DistributedTraining::compute_slice(const Example& batch, const Rows& range, const DatasetNode& data,
+void DistributedTraining::compute_slice(const Example& batch, const RowRange& range, const DatasetNode& data,
                                         std::vector<Tensor>& out) {
   const Example rows = rows_of(batch, range.begin, range.end);
   const auto plan = network_.training.plans.get(StepKind::kGradients, rows, "fit");
@@ -432,4 +432,4 @@ void DistributedTraining::update(const SliceTree& tree) {
   trace_phase("between steps");
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -28,8 +28,11 @@
 #include "plimsoll/ops/optimizer.h"
 
 namespace plimsoll {
-
 class LayerBase;
+}  // namespace plimsoll
+
+namespace plimsoll::internal {
+
 class Network;
 class StepBudget;
 class StepPlan;
@@ -66,10 +69,10 @@ class DistributedTraining {
   void begin(const Example& batch);
   void broadcast_weights();
   void compute(const Example& batch, const DatasetNode& data, const distributed::SliceTree& tree);
-  struct Rows {  // Of the batch that is here.
+  struct RowRange {  // Of the batch that is here.
     std::size_t begin, end;
   };
-  void compute_slice(const Example& batch, const Rows& rows, const DatasetNode& data, std::vector<Tensor>& out);
+  void compute_slice(const Example& batch, const RowRange& rows, const DatasetNode& data, std::vector<Tensor>& out);
   void set_layout(const StepPlan& plan);
   void obtain(const distributed::SliceTree& tree);
   void update(const distributed::SliceTree& tree);
@@ -103,4 +106,4 @@ class DistributedTraining {
   std::vector<StepResult> results_;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

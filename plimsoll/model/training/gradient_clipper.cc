@@ -6,7 +6,7 @@
 
 #include "plimsoll/distributed/collectives.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 template <class F>
@@ -88,4 +88,4 @@ void GradientClipper::clip(const GradientClipping& clipping, const distributed::
                  });
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

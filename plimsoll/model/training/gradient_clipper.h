@@ -14,7 +14,7 @@
 #include "plimsoll/distributed/tensor_exchange.h"
 #include "plimsoll/model/training/step.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class GradientClipper {
  public:
@@ -34,4 +34,4 @@ class GradientClipper {
   const std::size_t num_parameters_;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -10,7 +10,7 @@
 #include "plimsoll/tensor/live_tensors.h"
 #include "plimsoll/tensor/memory_info.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 // The category that most of the live bytes of this operation in this scope have.
@@ -61,4 +61,4 @@ std::string GrowthWatch::report() {
   return text + "; dispose of them, or hold numbers (item) instead of tensors";
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

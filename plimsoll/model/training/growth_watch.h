@@ -12,7 +12,7 @@
 
 #include "plimsoll/tensor/growth.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class GrowthWatch {
  public:
@@ -38,4 +38,4 @@ class GrowthWatch {
   std::optional<Growth> growth_;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -1,4 +1,4 @@
-// Metric: what is told of a model's predictions beside the loss: Keras' metrics by name or class, or one of your own.
+// Metric: a figure reported about a model's predictions beside the loss: Keras' metrics, or one of your own.
 //
 //   model.compile({.optimizer = "adam", .loss = "mse", .metrics = {"mae", metrics::TopK(3)}});
 //   Metric mine("distance", [](const Tensor& targets, const Tensor& predictions) { return ...; });   // [batch, ..]

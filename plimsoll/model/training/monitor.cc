@@ -6,7 +6,7 @@
 
 #include "plimsoll/base/log.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 Monitor::Monitor(const std::string& name, double min_delta)
     : name_(name),
@@ -32,4 +32,4 @@ std::optional<bool> Monitor::improves(const Logs& logs) {
   return better;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -9,7 +9,7 @@
 
 #include "plimsoll/model/training/logs.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class Monitor {
  public:
@@ -27,4 +27,4 @@ class Monitor {
   bool warned_ = false;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

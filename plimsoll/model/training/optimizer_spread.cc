@@ -5,7 +5,7 @@
 
 #include "plimsoll/tensor/make_tensor.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::size_t kMostAtOnce = std::size_t{1} << 26;
@@ -49,4 +49,4 @@ std::vector<Optimizer::Slot> OptimizerSpread::whole_slots(const Optimizer& optim
   return whole;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

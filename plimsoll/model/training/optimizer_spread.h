@@ -12,7 +12,7 @@
 #include "plimsoll/distributed/tensor_exchange.h"
 #include "plimsoll/ops/optimizer.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct OptimizerSpread {
   distributed::Job& job;
@@ -24,4 +24,4 @@ struct OptimizerSpread {
   std::vector<Optimizer::Slot> whole_slots(const Optimizer& optimizer, const Variable& parameter) const;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -14,7 +14,7 @@
 #include "plimsoll/memory/thread_memory.h"
 #include "plimsoll/model/training/step_budget.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
@@ -146,4 +146,4 @@ void Progress::end_epoch(std::size_t batches, const Logs& logs) {
   show(line(batches, batches, tail, std::max(columns(), bar(batches, batches, 5).size() + tail.size())), "\n");
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

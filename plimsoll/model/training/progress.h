@@ -12,7 +12,7 @@
 
 #include "plimsoll/model/training/logs.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class StepBudget;
 
@@ -59,4 +59,4 @@ class Progress {
   std::size_t width_ = 0;         // Of the line that is shown.
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -7,7 +7,7 @@
 #include "plimsoll/ops/clip.h"
 #include "plimsoll/tensor/on_device_of.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 Forward run_forward(Network& network, const Example& batch, CallContext& context) {
   const Training& training = network.training;
@@ -116,4 +116,4 @@ Logs StepMeans::logs() && noexcept {
   return std::move(logs_);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

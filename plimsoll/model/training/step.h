@@ -16,12 +16,10 @@
 #include "plimsoll/model/training/logs.h"
 #include "plimsoll/model/training/metrics.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class Network;
-namespace internal {
 class SpillFile;
-}  // namespace internal
 
 enum class StepKind : std::uint8_t {
   kTrain,
@@ -86,4 +84,4 @@ class StepMeans {
   Logs logs_;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -16,7 +16,7 @@
 #include "plimsoll/model/layers/recurrent_states.h"
 #include "plimsoll/tensor/make_tensor.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::size_t kMostAdmitted = 64;
@@ -348,4 +348,4 @@ void StepBudget::note_trained(const StepResult& result) noexcept {
   ++trained_;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -25,11 +25,12 @@
 #include "plimsoll/model/training/step_plan.h"
 
 namespace plimsoll {
-
 struct Chunk;
-namespace internal {
+}  // namespace plimsoll
+
+namespace plimsoll::internal {
+
 class BudgetNode;
-}  // namespace internal
 
 struct StepLimits {
   std::optional<std::size_t> bytes = {};
@@ -158,4 +159,4 @@ std::string describe_recomputing(const MemoryForecast& needed, const Recomputing
 // Adds bytes that are held beside the step to all of it, and raises what is below `least`, a need of its own.
 void add_held_bytes(MemoryForecast& forecast, std::size_t bytes, std::size_t least = 0);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -21,7 +21,7 @@
 #include "plimsoll/tensor/thread_context.h"
 #include "plimsoll/tensor/tidy.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::size_t kCacheBytes = std::size_t{32} << 20;
@@ -512,4 +512,4 @@ StepResult run_step(Network& network, StepKind kind, const Example& given, const
   return network.training.plans.get(kind, batch, where)->run(batch);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

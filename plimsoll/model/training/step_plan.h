@@ -26,10 +26,13 @@
 #include "plimsoll/model/training/step.h"
 
 namespace plimsoll {
-
 class LayerBase;
-class Network;
 class Optimizer;
+}  // namespace plimsoll
+
+namespace plimsoll::internal {
+
+class Network;
 
 class StepPlan {
  public:
@@ -127,4 +130,4 @@ class StepPlans {
 // Casts the inputs where they need it, gets the plan and runs it.
 StepResult run_step(Network& network, StepKind kind, const Example& batch, const char* where);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

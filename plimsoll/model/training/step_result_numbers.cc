@@ -1,6 +1,6 @@
 #include "plimsoll/model/training/step_result_numbers.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 template <class Result, class F>
@@ -28,4 +28,4 @@ void set_numbers(StepResult& result, std::span<const double> numbers) {
   visit_numbers(result, [&](double& number) { number = numbers[i++]; });
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

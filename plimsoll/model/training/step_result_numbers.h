@@ -7,10 +7,10 @@
 
 #include "plimsoll/model/training/step.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 std::vector<double> numbers_of(const StepResult& result);
 // `result` says how many there are of each kind.
 void set_numbers(StepResult& result, std::span<const double> numbers);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

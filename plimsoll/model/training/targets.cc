@@ -7,7 +7,7 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/ops/elementwise.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 [[noreturn]] void refuse(std::string_view where, const char* what, const Tensor& given, const Shape& with) {
@@ -66,4 +66,4 @@ Tensor fit_weights(const Tensor& weights, const Shape& losses, std::string_view 
   return result;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

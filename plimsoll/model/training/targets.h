@@ -5,7 +5,7 @@
 
 #include "plimsoll/tensor/tensor.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // Of the predictions' dtype and shape: [batch] stands for [batch, 1]. They throw InvalidArgument with both shapes.
 Tensor fit_targets(const Tensor& targets, const Tensor& predictions, std::string_view where);
@@ -14,4 +14,4 @@ Tensor fit_labels(const Tensor& labels, const Tensor& predictions, std::string_v
 // f32, to be multiplied with what has a number for each example (and step): [batch] goes with [batch, time].
 Tensor fit_weights(const Tensor& weights, const Shape& losses, std::string_view where);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

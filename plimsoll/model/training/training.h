@@ -13,7 +13,7 @@
 #include "plimsoll/model/training/step_plan.h"
 #include "plimsoll/ops/optimizer.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct Training {
   explicit Training(Network& network) : plans(network) {}
@@ -33,4 +33,4 @@ struct Training {
   bool is_compiled() const noexcept { return optimizer.has_value(); }
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

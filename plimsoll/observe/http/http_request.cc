@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 bool is_token(std::string_view text) {
@@ -95,4 +95,4 @@ HttpParse parse_http_request(std::string_view bytes, const HttpLimits& limits) {
   return parsed;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

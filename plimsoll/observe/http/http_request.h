@@ -13,7 +13,7 @@
 
 #include "plimsoll/base/api.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct HttpRequest {
   std::string method, path, query;  // The query is what follows "?"; nothing is decoded.
@@ -33,4 +33,4 @@ struct HttpParse {
 
 HttpParse parse_http_request(std::string_view bytes, const HttpLimits& limits = {});
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

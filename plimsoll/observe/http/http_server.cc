@@ -18,7 +18,7 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/system_error.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -237,4 +237,4 @@ std::string make_token() {
   return token;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

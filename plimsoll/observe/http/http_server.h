@@ -21,7 +21,7 @@
 #include "plimsoll/base/api.h"
 #include "plimsoll/observe/http/http_request.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct HttpResponse {
   int status = 200;
@@ -73,4 +73,4 @@ PLIMSOLL_API bool has_token(const HttpRequest& request, const std::string& token
 // 128 random bits as 32 hexadecimal digits. Throws Error when the system has none.
 PLIMSOLL_API std::string make_token();
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <new>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::size_t kPendingBytes = 1 << 18;
@@ -52,4 +52,4 @@ void ExportFile::commit() {
   file_.commit();
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

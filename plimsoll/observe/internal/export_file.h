@@ -13,7 +13,7 @@
 
 #include "plimsoll/base/atomic_file.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class ExportFile {
  public:
@@ -35,4 +35,4 @@ class ExportFile {
   std::string pending_;  // Collected up to a size at which compressing or writing pays.
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -8,7 +8,7 @@
 
 #include "plimsoll/observe/internal/exporters.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 class Heaptrack {
@@ -93,4 +93,4 @@ std::uint64_t export_heaptrack(const ExportedRun& run, std::uint32_t, ExportFile
   return Heaptrack(run, file).write();
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

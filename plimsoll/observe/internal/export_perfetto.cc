@@ -8,7 +8,7 @@
 #include "plimsoll/base/wire.h"
 #include "plimsoll/observe/internal/exporters.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::int64_t kBootTime = 6, kMonotonicCoarse = 4;  // Clocks; heap profiles use the second one.
@@ -242,4 +242,4 @@ std::uint64_t export_perfetto(const ExportedRun& run, std::uint32_t end, ExportF
   return Perfetto(run, file).write(end);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -4,7 +4,7 @@
 #include "plimsoll/base/wire.h"
 #include "plimsoll/observe/internal/exporters.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 // Fields of the messages Profile, ValueType, Sample, Label, Location, Line and Function.
@@ -122,4 +122,4 @@ std::uint64_t export_pprof(const ExportedRun& run, std::uint32_t end, ExportFile
   return Profile(run).write(end, file);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

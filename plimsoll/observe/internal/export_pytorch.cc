@@ -11,7 +11,7 @@
 #include "plimsoll/base/wire.h"
 #include "plimsoll/observe/internal/exporters.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr std::uint64_t kJoinedGap = 1 << 20;                    // Used addresses closer than this share a segment.
@@ -326,4 +326,4 @@ std::uint64_t export_pytorch(const ExportedRun& run, std::uint32_t, ExportFile& 
   return Snapshot(run, file).write();
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -10,7 +10,7 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/text.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 template <class T>
@@ -139,4 +139,4 @@ ExportedRun::Site ExportedRun::site(const TracedLabel& label) const {
   return {text.substr(0, colon), number_in<std::uint32_t>(std::string_view(text).substr(colon + 1)).value_or(0)};
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -14,7 +14,7 @@
 #include "plimsoll/observe/run_summary.h"
 #include "plimsoll/observe/trace_history.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct BlockEvent {
   const TracedBlock* block = nullptr;
@@ -73,4 +73,4 @@ class ExportedRun {
   std::function<void(double)> progress_;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -8,7 +8,7 @@
 #include "plimsoll/observe/internal/export_file.h"
 #include "plimsoll/observe/internal/exported_run.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // `end`: the moment after the one whose live blocks are shown, for formats that show one. They return how many
 // allocations they wrote.
@@ -23,4 +23,4 @@ struct LabelTotals {
 };
 std::vector<LabelTotals> totals_by_label(const ExportedRun& run, std::uint32_t end);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

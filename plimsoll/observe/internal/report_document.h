@@ -6,9 +6,9 @@
 
 #include "plimsoll/observe/findings.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 nlohmann::ordered_json report_document(const TraceHistory& history, const RunSummary& run,
                                        const std::vector<Finding>& findings);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -12,7 +12,7 @@
 #include "plimsoll/memory/trace/trace_recorder.h"
 #include "plimsoll/observe/live/live_counters.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 std::int64_t unix_ns() {
@@ -123,4 +123,4 @@ void gather_live_counters(LiveCounters& counters, bool count_blocks) {
   counters.updated_unix_ns = unix_ns();
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -5,7 +5,7 @@
 
 #include "plimsoll/base/text.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 std::uint64_t sum(const LiveCounters& counters, std::uint64_t LiveDevice::*figure) noexcept {
@@ -67,4 +67,4 @@ std::string text_of(const char* name) {
   return text;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -15,7 +15,7 @@
 #include "plimsoll/base/api.h"
 #include "plimsoll/memory/label.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct LiveDevice {
   char name[32] = "";
@@ -89,4 +89,4 @@ PLIMSOLL_API std::string live_json(const LiveCounters& counters, int indent = 2)
 // In Prometheus' text format.
 PLIMSOLL_API std::string metrics_text(const LiveCounters& counters);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

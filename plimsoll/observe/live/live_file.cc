@@ -19,7 +19,7 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/system_error.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 constexpr char kMagic[8] = {'P', 'L', 'I', 'M', 'L', 'I', 'V', 'E'};
@@ -225,4 +225,4 @@ std::optional<LiveCounters> read_live_process(int process) {
   return read_or_remove(folder.file(), std::to_string(process));
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

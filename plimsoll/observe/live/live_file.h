@@ -23,7 +23,7 @@
 #include "plimsoll/base/api.h"
 #include "plimsoll/observe/live/live_counters.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // The folder, open. Throws FailedPrecondition without XDG_RUNTIME_DIR and when a folder there is not the user's own,
 // Error when the system refuses. With `make` it is made; else file() is -1 when there is none.
@@ -72,4 +72,4 @@ PLIMSOLL_API std::vector<LiveCounters> read_live_processes();
 // One process. Nothing when it publishes nothing.
 PLIMSOLL_API std::optional<LiveCounters> read_live_process(int process);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

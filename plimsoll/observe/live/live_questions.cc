@@ -27,7 +27,7 @@
 #include "plimsoll/memory/trace/trace_recorder.h"
 #include "plimsoll/memory/trace/trace_recording.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -342,4 +342,4 @@ bool FollowedProcess::is_alive() const {
   return count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

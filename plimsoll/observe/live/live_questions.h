@@ -19,7 +19,7 @@
 #include "plimsoll/base/api.h"
 #include "plimsoll/observe/live/live_file.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class PLIMSOLL_API LiveQuestions {
  public:
@@ -55,4 +55,4 @@ class PLIMSOLL_API FollowedProcess {
   int file_ = -1;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -6,7 +6,7 @@
 #include "plimsoll/base/json.h"
 #include "plimsoll/observe/live/live_counters.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -175,4 +175,4 @@ std::string live_json(const LiveCounters& now, int indent) {
   return json_text(document, indent);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

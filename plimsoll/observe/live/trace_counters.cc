@@ -5,7 +5,7 @@
 
 #include "plimsoll/observe/budget_peaks.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 void add_devices(const TraceHistory& history, const RunSummary& run, LiveCounters& counters) {
@@ -107,4 +107,4 @@ LiveCounters counters_at_end(const TraceHistory& history, const RunSummary& run,
   return counters;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -7,9 +7,9 @@
 #include "plimsoll/observe/live/live_counters.h"
 #include "plimsoll/observe/run_summary.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // `name` is what the counters call the run.
 PLIMSOLL_API LiveCounters counters_at_end(const TraceHistory& history, const RunSummary& run, const std::string& name);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

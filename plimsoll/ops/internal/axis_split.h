@@ -10,7 +10,7 @@
 #include "plimsoll/base/tensor_view.h"
 #include "plimsoll/kernels/movement.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 struct AxisSplit {
   AxisSplit(const Shape& shape, std::size_t axis) noexcept : size(shape[axis]) {
@@ -36,4 +36,4 @@ struct AxisSplit {
   std::int64_t outer = 1, size, inner = 1;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

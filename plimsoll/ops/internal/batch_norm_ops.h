@@ -5,7 +5,7 @@
 #include "plimsoll/ops/internal/layer_norm_operands.h"
 #include "plimsoll/ops/internal/layer_norm_second_order.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 inline BatchNormParameters parameters_of(const OpRun& run, const NormInputs& inputs) noexcept {
   return {inputs.has_gamma ? &run.in[inputs.gamma()] : nullptr, inputs.has_beta ? &run.in[inputs.beta()] : nullptr};
@@ -34,16 +34,16 @@ class BatchNormTrain final : public OpOf<BatchNormTrain> {
 };
 
 // What BatchNormTrain gave, to the bit: inputs x, mean, rstd and what it has of gamma and beta.
-class BatchNormAgain final : public OpOf<BatchNormAgain> {
+class RepeatedBatchNorm final : public OpOf<RepeatedBatchNorm> {
  public:
-  BatchNormAgain(bool relu, NormInputs inputs) noexcept : inputs_(inputs), relu_(relu) {}
+  RepeatedBatchNorm(bool relu, NormInputs inputs) noexcept : inputs_(inputs), relu_(relu) {}
   const char* name() const noexcept override { return "batch_norm"; }
   void infer(const Specs& in, SpecList& out) const override { out.add(in.shape(0), in.dtype(0)); }
   std::size_t workspace_bytes(const Specs& in, const SpecList& out) const override;
   void run(const OpRun& run) const noexcept override;
   SavedSlots saved(SlotMask wanted) const override;
   void gradient(GradientContext& context) const override;
-  bool operator==(const BatchNormAgain&) const = default;
+  bool operator==(const RepeatedBatchNorm&) const = default;
 
  private:
   NormInputs inputs_;
@@ -93,4 +93,4 @@ class BatchNormInfer final : public OpOf<BatchNormInfer> {
   bool relu_;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -7,7 +7,7 @@
 #include "plimsoll/ops/internal/convolution_rule.h"
 #include "plimsoll/ops/op_cost.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // Of the multiplications between y's elements and the filter, whichever of the three ops does them.
 inline std::uint64_t convolution_cost(const Shape& y, const Shape& filter) {
@@ -92,4 +92,4 @@ class ConvolveFilter final : public OpOf<ConvolveFilter> {
   Shape filter_;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -3,7 +3,7 @@
 
 #include "plimsoll/tensor/tracer.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // Under a tape, and in a graph, whose gradients are asked for later.
 inline bool is_recorded(const Tensor& x) noexcept {
@@ -11,4 +11,4 @@ inline bool is_recorded(const Tensor& x) noexcept {
   return context.interceptor || context.tracer || (!x.is_empty_handle() && is_symbolic(x));
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

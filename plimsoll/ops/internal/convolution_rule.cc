@@ -7,7 +7,7 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/rounding.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 bool is_known(std::int64_t size) { return size != kUnknownSize; }
@@ -134,4 +134,4 @@ Convolution ConvolutionRule::kernel(const Shape& x, const Shape& filter) const {
   return {moves, depthwise ? from[3] : groups};
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

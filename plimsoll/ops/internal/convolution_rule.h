@@ -8,7 +8,7 @@
 #include "plimsoll/ops/convolution_size.h"
 #include "plimsoll/tensor/op.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 enum class PaddingRule : unsigned char { valid, same, causal };
 
@@ -52,4 +52,4 @@ struct ConvolutionRule {
   void require_channels(const Shape& x, const Shape& filter) const;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -5,7 +5,7 @@
 #include "plimsoll/tensor/number.h"
 #include "plimsoll/tensor/op.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // a op b.
 class Binary final : public OpOf<Binary> {
@@ -79,4 +79,4 @@ class LeakyReluGradient final : public OpOf<LeakyReluGradient> {
   Number slope_;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -4,7 +4,7 @@
 
 #include "plimsoll/base/error.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 bool fits(const Shape& shape, const Shape& wanted) {
@@ -27,4 +27,4 @@ void require_parameters(const Op& op, const Specs& in, const NormInputs& inputs,
                                         in.shape(i).to_string(), in.shape(0).to_string(), wanted.to_string()));
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

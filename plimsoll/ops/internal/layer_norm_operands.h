@@ -7,7 +7,7 @@
 #include "plimsoll/ops/execute.h"
 #include "plimsoll/tensor/op.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // Inputs are `first` others, then gamma and beta as far as it has them.
 struct NormInputs {
@@ -59,4 +59,4 @@ inline std::int64_t rows_of(const Shape& shape, std::size_t axes) {
   return rows;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -3,7 +3,7 @@
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/elementwise.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 void add_to(Tensor& sum, const Tensor& more) { sum = sum.is_empty_handle() ? more : sum + more; }
@@ -52,4 +52,4 @@ Tensor moments_gradient(const NormGrid& grid, const Tensor& x, const Tensor& mea
   return dx.reshape(x.shape());
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

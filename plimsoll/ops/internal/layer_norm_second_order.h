@@ -6,7 +6,7 @@
 
 #include "plimsoll/tensor/tensor.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // How elements lie: x as `grid`, averaged over the axes `shared`, which gives `moments` (with axes of size 1); gamma as
 // `parameters`, which are sums over the axes `repeated`.
@@ -36,4 +36,4 @@ NormSecondOrder norm_second_order(const NormGrid& grid, const NormOperands& oper
 Tensor moments_gradient(const NormGrid& grid, const Tensor& x, const Tensor& mean, const Tensor& rstd,
                         const Tensor& dmean, const Tensor& drstd);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -13,7 +13,7 @@
 #include "plimsoll/ops/execute.h"
 #include "plimsoll/ops/scratch.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 std::int64_t rows_of(const Shape& shape) noexcept {
@@ -30,7 +30,7 @@ void run_kernel(const RowLossRule& rule, const ConstTensorView& x, const ConstTe
     case RowLossKind::absolute:
       return absolute_error(x, y, out);
     case RowLossKind::huber:
-      return plimsoll::huber(x, y, rule.delta, out);
+      return internal::huber(x, y, rule.delta, out);
     case RowLossKind::sigmoid:
       return sigmoid_cross_entropy(x, y, out);
   }
@@ -132,4 +132,4 @@ void RowLossGradient::gradient(GradientContext& c) const {
                 .reshape(c.input_shape(2)));
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -4,7 +4,7 @@
 #include "plimsoll/ops/loss.h"
 #include "plimsoll/tensor/op.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 enum class RowLossKind : unsigned char { squared, absolute, huber, sigmoid };
 
@@ -49,4 +49,4 @@ class RowLossGradient final : public OpOf<RowLossGradient> {
   RowLossRule rule_;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -5,7 +5,7 @@
 #include "plimsoll/kernels/pooling.h"
 #include "plimsoll/ops/internal/convolution_rule.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // The attributes of a pooling, and the shapes they lead to.
 struct PoolRule {
@@ -97,4 +97,4 @@ class AveragePoolBack final : public OpOf<AveragePoolBack> {
   Shape x_;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -7,7 +7,7 @@
 #include "plimsoll/ops/execute.h"
 #include "plimsoll/ops/op_cost.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 const char* cell_name(RecurrentCell cell) noexcept {
@@ -221,4 +221,4 @@ void RecurrentGradient::gradient(GradientContext&) const {
                                 cell_name(options_.cell)));
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -4,7 +4,7 @@
 #include "plimsoll/kernels/recurrent.h"
 #include "plimsoll/tensor/op.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // Which of the operands that may be left out are there. They follow x, kernel and recurrent kernel in this order.
 struct RecurrentOperands {
@@ -74,4 +74,4 @@ class RecurrentGradient final : public OpOf<RecurrentGradient> {
   RecurrentGradientParts parts_;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

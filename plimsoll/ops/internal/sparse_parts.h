@@ -11,7 +11,7 @@
 #include "plimsoll/ops/sparse_tensor.h"
 #include "plimsoll/tensor/make_tensor.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class SparseParts {
  public:
@@ -65,4 +65,4 @@ inline std::string coordinates_text(const std::int64_t* coordinates, std::size_t
 // Values added up at positions 0 ... count - 1.
 Tensor sum_at(const Tensor& values, const Tensor& positions, std::int64_t count);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -31,13 +31,13 @@ std::uint64_t scatter(std::uint64_t x) {
 }
 
 struct Beam {
-  Progress progress;
+  OrderProgress progress;
   std::vector<int> ready;
   std::uint64_t hash = 0;
   int history = -1;  // Into a list of (operation, previous).
 };
 
-std::vector<int> now_ready(const OrderGraph& graph, const Progress& progress, const std::vector<char>& in_piece,
+std::vector<int> now_ready(const OrderGraph& graph, const OrderProgress& progress, const std::vector<char>& in_piece,
                            int done) {
   std::vector<int> ready;
   for (const int reader : graph.readers[done])
@@ -56,14 +56,14 @@ OrderGraph::OrderGraph(std::span<const Operation> ops) : operations(ops), inputs
   }
 }
 
-Progress::Progress(const OrderGraph& graph) : graph_(&graph) {
+OrderProgress::OrderProgress(const OrderGraph& graph) : graph_(&graph) {
   for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
     waiting_.push_back(static_cast<int>(graph.inputs[i].size()));
     readers_left_.push_back(static_cast<int>(graph.readers[i].size()) + (graph.operations[i].keep_output ? 1 : 0));
   }
 }
 
-void Progress::run(int operation) {
+void OrderProgress::run(int operation) {
   const Operation& op = graph_->operations[operation];
   live_ += op.output_bytes;
   peak_ = std::max(peak_, live_ + op.workspace_bytes);
@@ -74,7 +74,7 @@ void Progress::run(int operation) {
 }
 
 // Sets are settled in the order of the least peak that reaches them, so the first time the full set comes up is best.
-std::optional<std::vector<int>> exact_order(const Progress& before, std::span<const int> piece,
+std::optional<std::vector<int>> exact_order(const OrderProgress& before, std::span<const int> piece,
                                             std::uint64_t most_states) {
   if (piece.size() > kMostExact) return std::nullopt;
   const std::uint64_t full = piece.size() == 64 ? ~0ull : (1ull << piece.size()) - 1;
@@ -89,12 +89,12 @@ std::optional<std::vector<int>> exact_order(const Progress& before, std::span<co
     if (!settled.insert(set).second) continue;
     if (set == full) return trace_back(states, full);
     if (states.size() > most_states) return std::nullopt;
-    Progress here = before;
+    OrderProgress here = before;
     for (const int operation : trace_back(states, set)) here.run(operation);
     for (std::size_t k = 0; k < piece.size(); ++k) {
       const std::uint64_t next = set | 1ull << k;
       if (next == set || !here.is_ready(piece[k]) || settled.contains(next)) continue;
-      Progress after = here;
+      OrderProgress after = here;
       after.run(piece[k]);
       const std::size_t reached = std::max(peak, after.peak());
       const auto [found, is_new] = states.try_emplace(next, State{reached, set, piece[k]});
@@ -106,7 +106,7 @@ std::optional<std::vector<int>> exact_order(const Progress& before, std::span<co
   return std::nullopt;
 }
 
-std::vector<int> beam_order(const OrderGraph& graph, const Progress& before, std::span<const int> piece,
+std::vector<int> beam_order(const OrderGraph& graph, const OrderProgress& before, std::span<const int> piece,
                             std::uint64_t states) {
   const std::size_t width = std::clamp<std::size_t>(states / (piece.size() * piece.size() + 1), 4, 64);
   std::vector<char> in_piece(graph.operations.size(), 0);

@@ -24,9 +24,9 @@ struct OrderGraph {
 };
 
 // What has been done of a piece: how many readers each output still has, what is live and what was the most.
-class Progress {
+class OrderProgress {
  public:
-  explicit Progress(const OrderGraph& graph);
+  explicit OrderProgress(const OrderGraph& graph);
   void run(int operation);
   bool is_ready(int operation) const { return waiting_[operation] == 0; }
   std::size_t live() const { return live_; }
@@ -41,9 +41,9 @@ class Progress {
 };
 
 // The piece lists operations in natural order; `before` is the progress when all earlier pieces are done.
-std::optional<std::vector<int>> exact_order(const Progress& before, std::span<const int> piece,
+std::optional<std::vector<int>> exact_order(const OrderProgress& before, std::span<const int> piece,
                                             std::uint64_t most_states);
-std::vector<int> beam_order(const OrderGraph& graph, const Progress& before, std::span<const int> piece,
+std::vector<int> beam_order(const OrderGraph& graph, const OrderProgress& before, std::span<const int> piece,
                             std::uint64_t states);
 
 }  // namespace plimsoll::internal

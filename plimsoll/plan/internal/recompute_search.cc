@@ -5,7 +5,7 @@
 
 #include "plimsoll/plan/internal/transfers.h"
 
-namespace plimsoll::plan_internal {
+namespace plimsoll::internal {
 namespace {
 
 // The same numbers on every machine.
@@ -62,7 +62,7 @@ std::optional<std::uint64_t> RecomputeSearch::attempt(const EvictionPolicy& trie
   if (options_.progress)
     options_.progress(std::min(1.0, static_cast<double>(work_) / static_cast<double>(options_.work)));
   if (!completed) return std::nullopt;
-  Schedule schedule = rehearsal.schedule();
+  StepSchedule schedule = rehearsal.schedule();
   if (policy.spill_bytes_per_cost > 0) settle_transfers(facts_, limit_, options_.spill_bytes_per_cost, schedule);
   const std::uint64_t cost = schedule.extra_cost();
   if (best_.completed && cost >= best_.extra_cost()) return cost;
@@ -201,7 +201,7 @@ void RecomputeSearch::try_neighbourhood() {
   }
 }
 
-Schedule RecomputeSearch::run() {
+StepSchedule RecomputeSearch::run() {
   if (bound_ == std::numeric_limits<std::uint64_t>::max()) return std::move(best_);  // Below the floor.
   attempt({.spill_bytes_per_cost = options_.spill_bytes_per_cost});
   if (best_.completed && best_.evictions == 0) return std::move(best_);
@@ -226,4 +226,4 @@ Schedule RecomputeSearch::run() {
   return std::move(best_);
 }
 
-}  // namespace plimsoll::plan_internal
+}  // namespace plimsoll::internal

@@ -5,7 +5,7 @@
 
 #include "plimsoll/plan/internal/rehearsal.h"
 
-namespace plimsoll::plan_internal {
+namespace plimsoll::internal {
 
 // What searches within other limits of the same program have found out.
 struct SearchMemory {
@@ -17,7 +17,7 @@ class RecomputeSearch {
  public:
   RecomputeSearch(const StepFacts& facts, std::size_t limit, const RecomputeOptions& options, SearchMemory& memory);
 
-  Schedule run();
+  StepSchedule run();
 
  private:
   // The extra cost of a rehearsal, if it completes below `most`; the best schedule so far is kept.
@@ -47,8 +47,8 @@ class RecomputeSearch {
   const std::uint64_t bound_;
   double most_cost_factor_;
   std::uint64_t work_ = 0;
-  Schedule best_;
+  StepSchedule best_;
   EvictionPolicy best_policy_;
 };
 
-}  // namespace plimsoll::plan_internal
+}  // namespace plimsoll::internal

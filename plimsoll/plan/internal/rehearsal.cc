@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace plimsoll::plan_internal {
+namespace plimsoll::internal {
 
 constexpr int kNone = StepProgram::kNone;
 
@@ -256,4 +256,4 @@ void Rehearsal::drop_ghosts() {
   ghosts_.clear();
 }
 
-}  // namespace plimsoll::plan_internal
+}  // namespace plimsoll::internal

@@ -17,7 +17,7 @@
 #include "plimsoll/plan/internal/victims.h"
 #include "plimsoll/plan/recompute.h"
 
-namespace plimsoll::plan_internal {
+namespace plimsoll::internal {
 
 class Rehearsal {
  public:
@@ -26,7 +26,7 @@ class Rehearsal {
   // False when a step did not fit, or the cost passed what the policy allows, or the work did.
   bool run();
 
-  const Schedule& schedule() const { return schedule_; }
+  const StepSchedule& schedule() const { return schedule_; }
   std::uint64_t work() const { return victims_.work; }
   int failed_at() const { return at_; }  // The step that did not fit.
 
@@ -65,7 +65,7 @@ class Rehearsal {
   std::vector<int> ghosts_;                             // Dead values that were made again on the way.
   std::size_t use_ = 0;
   int at_ = 0;
-  Schedule schedule_;
+  StepSchedule schedule_;
 };
 
-}  // namespace plimsoll::plan_internal
+}  // namespace plimsoll::internal

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-namespace plimsoll::plan_internal {
+namespace plimsoll::internal {
 
-Rows::Rows(const std::vector<std::vector<int>>& rows) {
+PackedLists::PackedLists(const std::vector<std::vector<int>>& rows) {
   begins_.reserve(rows.size() + 1);
   for (const auto& row : rows) {
     items_.insert(items_.end(), row.begin(), row.end());
@@ -35,7 +35,7 @@ void StepFacts::find_lives() {
       if (const int taken = taken_over(step, k); taken != StepProgram::kNone) taken_by[taken] = step;
     }
   }
-  readers = Rows(read_by);
+  readers = PackedLists(read_by);
   std::vector<std::vector<int>> ending(step_count());
   for (int value = 0; value < value_count(); ++value) {
     const StepProgram::Value& v = program.values[value];
@@ -44,7 +44,7 @@ void StepFacts::find_lives() {
     if (taken_by[value] != StepProgram::kNone) last_held[value] = taken_by[value];
     if (last_held[value] >= 0 && last_held[value] != kNever) ending[last_held[value]].push_back(value);
   }
-  ends = Rows(ending);
+  ends = PackedLists(ending);
 }
 
 // A free value may leave whenever everything it is made from will be there, or can be made, at its next reader.
@@ -97,8 +97,8 @@ void StepFacts::find_parents() {
       for (const int parent : from) down[parent].push_back(value);
     }
   }
-  parents = Rows(up);
-  children = Rows(down);
+  parents = PackedLists(up);
+  children = PackedLists(down);
 }
 
 void StepFacts::look_through_the_dead() {
@@ -134,8 +134,8 @@ void StepFacts::look_through_the_dead() {
     }
     for (const int parent : up[value]) down[parent].push_back(value);
   }
-  far_parents = Rows(up);
-  far_children = Rows(down);
+  far_parents = PackedLists(up);
+  far_children = PackedLists(down);
 }
 
-}  // namespace plimsoll::plan_internal
+}  // namespace plimsoll::internal

@@ -13,13 +13,13 @@
 
 #include "plimsoll/plan/recompute.h"
 
-namespace plimsoll::plan_internal {
+namespace plimsoll::internal {
 
 // Lists of numbers, one per row, in one array.
-class Rows {
+class PackedLists {
  public:
-  Rows() = default;
-  explicit Rows(const std::vector<std::vector<int>>& rows);
+  PackedLists() = default;
+  explicit PackedLists(const std::vector<std::vector<int>>& rows);
   std::span<const int> operator[](int row) const {
     return std::span(items_).subspan(begins_[row], begins_[row + 1] - begins_[row]);
   }
@@ -54,11 +54,11 @@ struct StepFacts {
   std::vector<int> stays_from;  // From this step on no schedule can do without it until its last reader.
   std::vector<std::uint64_t> time;      // Cost of the steps before each; one more for the end.
   std::vector<std::uint64_t> own_cost;  // Of its maker, and of the makers of what it took over.
-  Rows readers;
-  Rows parents, children;               // Read by its maker, and by those of what it took over; the reverse.
-  std::vector<std::uint64_t> far_cost;  // own_cost and what is dead in its longest rest; not of gradients.
-  Rows far_parents, far_children;       // Through what is dead then; free ones only.
-  Rows ends;                            // Per step: values whose last_held it is.
+  PackedLists readers;
+  PackedLists parents, children;          // Read by its maker, and by those of what it took over; the reverse.
+  std::vector<std::uint64_t> far_cost;    // own_cost and what is dead in its longest rest; not of gradients.
+  PackedLists far_parents, far_children;  // Through what is dead then; free ones only.
+  PackedLists ends;                       // Per step: values whose last_held it is.
 
  private:
   void find_lives();
@@ -69,4 +69,4 @@ struct StepFacts {
 
 std::uint64_t bound_of(const StepFacts& facts, std::size_t limit);  // recompute_bound() of the program.
 
-}  // namespace plimsoll::plan_internal
+}  // namespace plimsoll::internal

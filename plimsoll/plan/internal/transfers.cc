@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
-namespace plimsoll::plan_internal {
+namespace plimsoll::internal {
 namespace {
 
 constexpr int kNone = StepProgram::kNone;
 
 class Transfers {
  public:
-  Transfers(const StepFacts& facts, std::size_t limit, double bytes_per_cost, Schedule& schedule)
+  Transfers(const StepFacts& facts, std::size_t limit, double bytes_per_cost, StepSchedule& schedule)
       : facts_(facts), limit_(limit), speed_(bytes_per_cost), schedule_(schedule) {}
 
   void settle() {
@@ -25,13 +25,13 @@ class Transfers {
   std::uint64_t length(int value) const {
     return static_cast<std::uint64_t>(static_cast<double>(facts_.bytes(value)) / speed_) + 1;
   }
-  bool is_step(const Schedule::Entry& entry) const {
+  bool is_step(const StepSchedule::Entry& entry) const {
     return entry.action == Action::kRun || entry.action == Action::kAgain;
   }
-  std::uint64_t cost(const Schedule::Entry& entry) const {
+  std::uint64_t cost(const StepSchedule::Entry& entry) const {
     return is_step(entry) ? facts_.program.steps[entry.number].cost : 0;
   }
-  bool touches(const Schedule::Entry& entry, int value) const {
+  bool touches(const StepSchedule::Entry& entry, int value) const {
     if (!is_step(entry)) return entry.number == value;
     const StepProgram::Step& s = facts_.program.steps[entry.number];
     return std::find(s.reads.begin(), s.reads.end(), value) != s.reads.end() ||
@@ -52,7 +52,7 @@ class Transfers {
       if (v.is_given && !v.starts_stored && facts_.last_held[value] >= 0) set(value, true);
     }
     use_.clear();
-    for (const Schedule::Entry& entry : schedule_.entries) {
+    for (const StepSchedule::Entry& entry : schedule_.entries) {
       std::size_t during = 0;
       if (is_step(entry)) {
         const StepProgram::Step& s = facts_.program.steps[entry.number];
@@ -81,7 +81,7 @@ class Transfers {
   void advance_loads() {
     std::uint64_t queued = 0;  // Of loads just before, not covered yet.
     for (std::size_t at = 0; at < schedule_.entries.size(); ++at) {
-      const Schedule::Entry entry = schedule_.entries[at];
+      const StepSchedule::Entry entry = schedule_.entries[at];
       queued -= std::min(queued, cost(entry));
       if (entry.action != Action::kLoad) continue;
       const std::size_t bytes = facts_.bytes(entry.number);
@@ -89,7 +89,7 @@ class Transfers {
       std::uint64_t covered = 0;
       std::size_t to = at;
       while (to > 0 && covered < wanted) {
-        const Schedule::Entry& before = schedule_.entries[to - 1];
+        const StepSchedule::Entry& before = schedule_.entries[to - 1];
         if (use_[to - 1] + bytes > limit_ || before.action == Action::kLoad || touches(before, entry.number)) break;
         covered += cost(before);
         --to;
@@ -105,7 +105,7 @@ class Transfers {
 
   void advance_stores() {
     for (std::size_t at = 0; at < schedule_.entries.size(); ++at) {
-      const Schedule::Entry entry = schedule_.entries[at];
+      const StepSchedule::Entry entry = schedule_.entries[at];
       if (entry.action != Action::kStore) continue;
       std::uint64_t covered = 0;
       std::size_t to = at;
@@ -129,7 +129,7 @@ class Transfers {
       stall += done[value] - now;
       now = done[value];
     };
-    for (const Schedule::Entry& entry : schedule_.entries) {
+    for (const StepSchedule::Entry& entry : schedule_.entries) {
       if (entry.action == Action::kStore || entry.action == Action::kLoad) {
         done[entry.number] = link_free = std::max(link_free, now) + length(entry.number);
       } else if (entry.action == Action::kDrop) {
@@ -145,14 +145,14 @@ class Transfers {
   const StepFacts& facts_;
   const std::size_t limit_;
   const double speed_;
-  Schedule& schedule_;
+  StepSchedule& schedule_;
   std::vector<std::size_t> use_;
 };
 
 }  // namespace
 
-void settle_transfers(const StepFacts& facts, std::size_t limit, double bytes_per_cost, Schedule& schedule) {
+void settle_transfers(const StepFacts& facts, std::size_t limit, double bytes_per_cost, StepSchedule& schedule) {
   if (!schedule.entries.empty()) Transfers(facts, limit, bytes_per_cost, schedule).settle();
 }
 
-}  // namespace plimsoll::plan_internal
+}  // namespace plimsoll::internal

@@ -3,10 +3,10 @@
 
 #include "plimsoll/plan/internal/step_facts.h"
 
-namespace plimsoll::plan_internal {
+namespace plimsoll::internal {
 
 // Moves stores of a completed schedule up to the value's last use and loads up as far as they fit and help, then sets
 // its peak and stall_cost from a replay over one link that works in the order of the entries.
-void settle_transfers(const StepFacts& facts, std::size_t limit, double bytes_per_cost, Schedule& schedule);
+void settle_transfers(const StepFacts& facts, std::size_t limit, double bytes_per_cost, StepSchedule& schedule);
 
-}  // namespace plimsoll::plan_internal
+}  // namespace plimsoll::internal

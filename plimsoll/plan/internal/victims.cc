@@ -4,7 +4,7 @@
 #include <cmath>
 #include <functional>
 
-namespace plimsoll::plan_internal {
+namespace plimsoll::internal {
 namespace {
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
@@ -293,4 +293,4 @@ int Victims::pick_by_heap() {
 
 int Victims::pick() { return policy_.knows_future ? pick_by_heap() : pick_by_scan(); }
 
-}  // namespace plimsoll::plan_internal
+}  // namespace plimsoll::internal

@@ -7,7 +7,7 @@
 
 #include "plimsoll/plan/internal/step_facts.h"
 
-namespace plimsoll::plan_internal {
+namespace plimsoll::internal {
 
 // What bringing a value back is taken to cost.
 enum class Price {
@@ -127,4 +127,4 @@ class Victims {
   std::uint64_t link_free_ = 0;
 };
 
-}  // namespace plimsoll::plan_internal
+}  // namespace plimsoll::internal
