@@ -24,7 +24,7 @@ int main() {
     }
   }
 
-  const pl::TraceHistory history = pl::make_trace_history(pl::read_trace_file(trace));
+  const pl::TraceHistory history = pl::read_trace_history(trace);
   const std::vector<pl::Finding> findings = pl::diagnose(history, pl::summarize(history));
   for (const pl::Finding& finding : findings)
     std::cout << pl::finding_level_name(finding.level) << ": " << finding.title << "\n";

@@ -1,15 +1,16 @@
 // Opens reports in a browser, as a person would, and checks what they show.
-// usage: node check.mjs PACKAGES PROGRAM TRACES
+// usage: node check.mjs PACKAGES PROGRAM TRACES [PICTURES]
 //   PACKAGES   the folder in which npm installed package.json, with what is only needed for this
-//   PROGRAM    the plimsoll program;  TRACES  the folder that make_traces filled
+//   PROGRAM    the plimsoll program;  TRACES  the folder that make_traces filled;  PICTURES  a folder for what was seen
 import assert from 'node:assert/strict';
 import {execFileSync, spawn} from 'node:child_process';
-import {existsSync, readFileSync} from 'node:fs';
+import {existsSync, mkdirSync, readFileSync, writeFileSync} from 'node:fs';
 import {createRequire} from 'node:module';
+import {cpus, loadavg} from 'node:os';
 import path from 'node:path';
 import {pathToFileURL} from 'node:url';
 
-const [packages, program, traces] = process.argv.slice(2).map((name) => path.resolve(name));
+const [packages, program, traces, pictures] = process.argv.slice(2).map((name) => path.resolve(name));
 const require = createRequire(path.join(packages, 'package.json'));
 const puppeteer = require('puppeteer-core');
 const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
@@ -26,7 +27,8 @@ function make(name) {
 
 const browser = await puppeteer.launch({executablePath: browser_path, args: ['--no-sandbox', '--disable-gpu', '--force-color-profile=srgb']});
 
-// A page that notes complaints, requests and long tasks. Returns how long it took until it was ready.
+// A page that notes complaints, requests and long tasks. Returns how long it took until it was ready, and the processor
+// time of the page's thread until then, in milliseconds.
 async function open(url, {width = 1280, height = 900, scheme = 'light', scale = 1} = {}) {
   const page = await browser.newPage();
   const complaints = [];
@@ -39,21 +41,40 @@ async function open(url, {width = 1280, height = 900, scheme = 'light', scale = 
     window.tasks = [];
     new PerformanceObserver((list) => window.tasks.push(...list.getEntries().map(({startTime, duration}) => ({startTime, duration})))).observe({entryTypes: ['longtask']});
   });
+  const session = await page.createCDPSession();
+  await session.send('Performance.enable', {timeDomain: 'threadTicks'});
   await page.goto(url);
   await page.waitForSelector('html[data-ready=yes]', {timeout: 30000});
   const ready = await page.evaluate(() => performance.now());
-  return {page, complaints, ready};
+  const {metrics} = await session.send('Performance.getMetrics');
+  return {page, complaints, ready, busy: 1000 * metrics.find(({name}) => name === 'TaskDuration').value};
+}
+
+async function picture(page, name) {
+  if (pictures) await page.screenshot({path: path.join(pictures, `${name}.png`)});
+}
+
+// What a server prints first.
+function first_words(child) {
+  return new Promise((resolve, reject) => {
+    child.stdout.once('data', (text) => resolve(String(text)));
+    child.once('exit', (code) => reject(new Error(`it ended with ${code}`)));
+  });
+}
+
+async function until(what, seconds, condition) {
+  for (const end = Date.now() + 1000 * seconds; Date.now() < end; await new Promise((resolve) => setTimeout(resolve, 200))) {
+    const found = await condition();
+    if (found) return found;
+  }
+  throw new Error(`not within ${seconds} s: ${what}`);
 }
 
 // The page of `plimsoll serve` shows the same; without the token, nothing.
 async function check_live() {
   const server = spawn(program, ['serve', path.join(traces, 'training.trace')]);
   try {
-    const said = await new Promise((resolve, reject) => {
-      server.stdout.once('data', (text) => resolve(String(text)));
-      server.once('exit', () => reject(new Error('plimsoll serve ended')));
-    });
-    const url = /http:\S+/.exec(said)[0];
+    const url = /http:\S+/.exec(await first_words(server))[0];
     const {page, complaints} = await open(url);
     await check_numbers(page, make('training').json);
     await check_access(page, 'live');
@@ -69,6 +90,56 @@ async function check_live() {
     console.log('live: the served page shows the run, and nothing without its token');
   } finally {
     server.kill('SIGINT');
+  }
+}
+
+// The page of a process that trains meanwhile: the timeline grows, a moment that was chosen stays, it can be paused, and
+// it says when the process is gone.
+async function check_growing() {
+  const runtime = path.join(traces, 'runtime');
+  mkdirSync(runtime, {mode: 0o700});
+  const rows = Array.from({length: 600}, (_, i) => `${i % 5},${i % 3},${i % 2 ? 'rose' : 'tulip'}`);
+  writeFileSync(path.join(traces, 'flowers.csv'), ['length,width,kind', ...rows, ''].join('\n'));
+  const environment = {...process.env, XDG_RUNTIME_DIR: runtime, PLIMSOLL_THREADS: '1'};
+  const trainer = spawn(program, ['train', '--data', 'flowers.csv', '--epochs', '100000', '--out', 'model'],
+      {cwd: traces, env: {...environment, PLIMSOLL_LIVE: '1'}, stdio: 'ignore'});
+  let server = null;
+  try {
+    await until('the process publishes', 30, () => existsSync(path.join(runtime, 'plimsoll', `${trainer.pid}.socket`)));
+    server = spawn(program, ['serve', String(trainer.pid)], {env: environment});
+    const {page, complaints} = await open(/http:\S+/.exec(await first_words(server))[0]);
+    const look = () => page.evaluate(() => ({moments: window.report.history.moments, time: window.report.history.duration, end: window.report.view.end(), to: window.report.view.to,
+      selected: window.report.view.selected, at: window.report.history.time[window.report.view.selected], about: document.getElementById('moment-about').textContent}));
+    await until('some steps are there', 30, async () => (await look()).moments > 100);
+    const before = await look();
+    await picture(page, 'live_before');
+    await until('the timeline grew', 30, async () => (await look()).time > before.time + 3e9);
+    const after = await look();
+    assert.equal(after.to, after.end, 'the whole run stays in sight');
+    const box = await box_of(page, '#timeline .u-over');
+    await page.mouse.click(box.x + box.width * 0.3, box.y + 60);
+    await settle(page);
+    const chosen = await look();
+    assert.ok(Math.abs(chosen.at / chosen.time - 0.3) < 0.1, `a click chooses the moment under it: ${chosen.at} of ${chosen.time}`);
+    assert.notEqual(chosen.about, after.about, 'what was live then is listed');
+    await until('it grew again', 30, async () => (await look()).time > chosen.time + 1e9);
+    assert.ok(Math.abs((await look()).at - chosen.at) < 0.02 * chosen.time, 'the chosen moment stays');
+    await picture(page, 'live_after');
+    await page.click('#live');
+    const paused = await look();
+    await new Promise((resolve) => setTimeout(resolve, 2500));
+    assert.equal((await look()).time, paused.time, 'paused');
+    await page.click('#live');
+    await until('it goes on', 30, async () => (await look()).time > paused.time);
+    trainer.kill('SIGKILL');
+    await until('the end is shown', 30, () => page.$eval('#live', (button) => button.dataset.state === 'complete'));
+    assert.deepEqual(complaints.filter((text) => !text.startsWith('asked for http://127.0.0.1:')), []);
+    await picture(page, 'live_ended');
+    await page.close();
+    console.log(`live: the timeline of a training grew from ${(before.time / 1e9).toFixed(1)} to ${(after.time / 1e9).toFixed(1)} s; moments can be chosen, and it can be paused`);
+  } finally {
+    trainer.kill('SIGKILL');
+    server?.kill('SIGINT');
   }
 }
 
@@ -267,19 +338,23 @@ try {
   console.log('refused: the refusal stands first, in red');
 
   await check_live();
+  await check_growing();
 
-  let best = {ready: Infinity}, longest = Infinity;
+  let best = {ready: Infinity, busy: Infinity}, longest = Infinity;
   for (let i = 0; i < TRIES && (best.ready > OPENS_MS || longest > TASK_MS); ++i) {  // Other work on the machine disturbs.
     const opened = await open(million.url);
     best.ready = Math.min(best.ready, opened.ready);
+    best.busy = Math.min(best.busy, opened.busy);
     if (i === 0) await check_numbers(opened.page, million.json);
     await settle(opened.page);
     longest = Math.min(longest, await scrub(opened.page));
     assert.deepEqual(opened.complaints, []);
     await opened.page.close();
   }
-  console.log(`million: ${million.json.events} events, ready after ${Math.round(best.ready)} ms, longest task while scrubbing ${Math.round(longest)} ms`);
-  assert.ok(best.ready < OPENS_MS, `opens within ${OPENS_MS} ms`);
+  const is_loaded = loadavg()[0] > cpus().length;  // Then the clock says little: the processor time must do.
+  console.log(`million: ${million.json.events} events, ready after ${Math.round(best.ready)} ms (${Math.round(best.busy)} ms of processor time), ` +
+      `longest task while scrubbing ${Math.round(longest)} ms${is_loaded ? '; the machine is busy with other work' : ''}`);
+  assert.ok((is_loaded ? best.busy : best.ready) < OPENS_MS, `opens within ${OPENS_MS} ms`);
   assert.ok(longest <= TASK_MS, `no task over ${TASK_MS} ms`);
 } finally {
   await browser.close();

@@ -68,12 +68,23 @@ bool sync_directory(const std::filesystem::path& directory) {
   return synced;
 }
 
+bool is_device_or_pipe(const std::filesystem::path& path) {
+  struct stat now {};
+  return stat(path.c_str(), &now) == 0 && !S_ISREG(now.st_mode) && !S_ISDIR(now.st_mode);
+}
+
 }  // namespace
 
+// A device or a pipe (/dev/stdout) is written, never replaced: then there is no temporary.
 AtomicFile::AtomicFile(const std::filesystem::path& path) : path_(path), target_(follow_links(path)) {
   if (!target_.has_filename() || std::filesystem::is_directory(target_))
     throw_system_error("file", path_.native(), "create", EISDIR);
   buffer_.reserve(kBufferBytes);
+  if (is_device_or_pipe(path_)) {
+    file_ = open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+    if (file_ < 0) throw_system_error("file", path_.native(), "open", errno);
+    return;
+  }
   open_temporary();
   struct stat before {};
   if (stat(target_.c_str(), &before) == 0 && fchmod(file_, before.st_mode & kPermissionBits) != 0)
@@ -113,12 +124,14 @@ void AtomicFile::commit() {
   flush();
   const std::filesystem::path directory =
       target_.parent_path();  // Before the rename: nothing may be allocated after it.
-  if (fsync(file_) != 0) fail("sync");
+  const bool is_replaced = !temporary_.empty();
+  if (is_replaced && fsync(file_) != 0) fail("sync");
   if (close(std::exchange(file_, -1)) != 0) {
     const int error = errno;
-    unlink(temporary_.c_str());
+    if (is_replaced) unlink(temporary_.c_str());
     throw_system_error("file", path_.native(), "close", error);
   }
+  if (!is_replaced) return;
   if (rename(temporary_.c_str(), target_.c_str()) != 0) {
     const int error = errno;
     unlink(temporary_.c_str());
@@ -150,7 +163,7 @@ void AtomicFile::put(std::span<const std::byte> bytes) {
 void AtomicFile::give_up() noexcept {
   if (file_ < 0) return;
   close(std::exchange(file_, -1));
-  unlink(temporary_.c_str());
+  if (!temporary_.empty()) unlink(temporary_.c_str());
 }
 
 void AtomicFile::require_open(const char* verb) const {
@@ -185,7 +198,10 @@ std::string read_file(const std::filesystem::path& path, std::size_t max_bytes) 
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) throw_system_error("file", path.native(), "open", errno);
   const std::unique_ptr<const int, void (*)(const int*)> closer(&file, [](const int* handle) { close(*handle); });
+  struct stat now {};
   std::string text;
+  if (fstat(file, &now) == 0 && S_ISREG(now.st_mode) && now.st_size > 0)  // A byte more shows that it has not grown.
+    text.resize(std::min(static_cast<std::size_t>(now.st_size), max_bytes) + 1);
   for (std::size_t used = 0;;) {
     // One byte more than allowed shows whether the file is too large or just fits.
     if (used == text.size()) text.resize(std::min(std::max<std::size_t>(2 * used, 4096), max_bytes + 1));

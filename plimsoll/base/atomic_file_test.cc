@@ -1,5 +1,6 @@
 #include "plimsoll/base/atomic_file.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -148,6 +149,24 @@ TEST_F(AtomicFileTest, IsNotStoppedByTemporariesOfItsOwnName) {
   file.write("new");
   file.commit();
   EXPECT_EQ(read_file(directory_ / "a", 100), "new");
+}
+
+TEST_F(AtomicFileTest, WritesIntoAPipeAndLeavesItThere) {
+  const fs::path pipe = directory_ / "pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const int reader = open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
+  {
+    AtomicFile file(pipe);
+    file.write("through");
+    file.commit();
+    AtomicFile given_up(pipe);
+  }
+  EXPECT_TRUE(fs::is_fifo(pipe));
+  EXPECT_EQ(files(), 1u);
+  char text[20] = "";
+  EXPECT_EQ(read(reader, text, sizeof(text)), 7);
+  EXPECT_STREQ(text, "through");
+  close(reader);
 }
 
 TEST_F(AtomicFileTest, ReadsUpToABound) {

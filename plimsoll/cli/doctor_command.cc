@@ -85,7 +85,7 @@ void print_markdown(const std::string& title, const std::vector<Finding>& findin
 
 void run(const DoctorArguments& arguments) {
   const std::vector<FailureCheck> checks = parse_failure_checks(arguments.fail_on);
-  const TraceHistory history = make_trace_history(read_trace_file(arguments.trace));
+  const TraceHistory history = read_trace_history(arguments.trace);
   const RunSummary summary = summarize(history);
   const std::vector<Finding> findings = diagnose(history, summary);
   const std::vector<std::string> failed = failures_of(checks, summary, findings);

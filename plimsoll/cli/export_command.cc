@@ -3,8 +3,10 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "plimsoll/base/bytes.h"
+#include "plimsoll/base/error.h"
 #include "plimsoll/cli/command.h"
 #include "plimsoll/cli/share_progress.h"
 #include "plimsoll/observe/export_trace.h"
@@ -24,10 +26,22 @@ const char* viewer_of(const std::string& format) {
   return "view it with: heaptrack_gui FILE, or heaptrack_print FILE";
 }
 
+// What is wrong with an option is a fault of the command line, also when only the trace shows it.
+ExportResult export_or_refuse(const ExportArguments& arguments) try {
+  return export_trace(arguments.trace, arguments.out, arguments.options);
+} catch (const InvalidArgument& error) {
+  const std::string_view what = error.what();
+  for (const std::string_view option : {"at", "steps"}) {
+    const std::string begin = fmt::format("export: {} ", option);
+    if (what.starts_with(begin)) refuse_usage(fmt::format("--{}", option), std::string(what.substr(begin.size())));
+  }
+  throw;
+}
+
 void run(ExportArguments& arguments) {
   ShareProgress progress("export");
   arguments.options.progress = [&](double share) { progress.show(share); };
-  const ExportResult result = export_trace(arguments.trace, arguments.out, arguments.options);
+  const ExportResult result = export_or_refuse(arguments);
   std::printf("%s: %s, %zu allocations, peak %s (%zu bytes); %s\n", arguments.out.c_str(),
               format_bytes(result.file_bytes).c_str(), static_cast<std::size_t>(result.allocations),
               format_bytes(result.peak_bytes).c_str(), static_cast<std::size_t>(result.peak_bytes),
@@ -54,19 +68,15 @@ void add_export_command(CommandLine& line) {
               "Moment that pprof and Perfetto's flame graph show: peak (the default), end, step:N (as it begins) or "
               "seconds")
       .value("WHEN");
-  command.option("--steps", options.steps, "Only these steps, both included").value("A:B");
+  command.option("--steps", options.steps, "Only these steps, both included, as far as the trace has them")
+      .value("A:B");
   command.notes(
       "What grew between step 10 and the peak?\n"
       "  plimsoll demo --out demo\n"
       "  plimsoll export demo/run.trace --format pprof --at step:10 -o early.pb.gz\n"
       "  plimsoll export demo/run.trace --format pprof -o peak.pb.gz\n"
       "  go tool pprof -top -diff_base=early.pb.gz peak.pb.gz");
-  command.run([arguments] {
-    const std::string& format = arguments->options.format;
-    if (!arguments->options.at.empty() && format != "pprof" && format != "perfetto")
-      refuse_usage("--at", "works only with pprof and perfetto; " + format + " shows the whole run");
-    run(*arguments);
-  });
+  command.run([arguments] { run(*arguments); });
 }
 
 }  // namespace plimsoll::internal

@@ -95,7 +95,7 @@ void read_topology(const Json& topology, Inspection& found) {
 }  // namespace
 
 Inspection inspect_trace(const fs::path& path) {
-  const TraceHistory history = make_trace_history(read_trace_file(path));
+  const TraceHistory history = read_trace_history(path);
   const RunSummary run = summarize(history);
   Inspection found{.file = path.native(), .kind = "trace"};
   const auto add = [&](const char* key, const std::string& value) { found.metadata.emplace_back(key, value); };

@@ -54,7 +54,7 @@ void run_ranks(const ReportArguments& arguments) {
 
 void run_one(const ReportArguments& arguments) {
   const std::string& trace = arguments.traces[0];
-  const TraceHistory history = make_trace_history(read_trace_file(trace));
+  const TraceHistory history = read_trace_history(trace);
   const RunSummary summary = summarize(history);
   const std::vector<Finding> findings = diagnose(history, summary);
   std::string out = arguments.out;
@@ -114,8 +114,8 @@ void print_comparison(const RunComparison& runs, const std::string& before, cons
 
 void run_both(const ReportArguments& arguments) {
   const auto [before, after] = names_of(arguments.traces[0], arguments.traces[1]);
-  const TraceHistory first = make_trace_history(read_trace_file(arguments.traces[0]));
-  const RunComparison runs = compare_runs(first, make_trace_history(read_trace_file(arguments.traces[1])));
+  const TraceHistory first = read_trace_history(arguments.traces[0]);
+  const RunComparison runs = compare_runs(first, read_trace_history(arguments.traces[1]));
   if (!arguments.out.empty()) write_text(arguments.out, comparison_page(runs, before, after));
   if (arguments.json)
     std::printf("%s\n", comparison_json(runs, before, after).c_str());

@@ -193,5 +193,27 @@ TEST_F(ReportCommand, SaysWhatIsWrongInOneLine) {
   EXPECT_EQ(run({"report", trace_, "-o", folder_ + "/no/such/folder/page.html"}), 1);
 }
 
+TEST_F(ReportCommand, WrongMomentsAndStepsAreFaultsOfTheCommandLine) {
+  record([](std::uint64_t) { zeros({64}); });
+  const std::string out = folder_ + "/run.pb";
+  const auto refused = [&](const char* option, const char* value) {
+    EXPECT_EQ(run({"export", trace_, "--format", "pprof", "-o", out, option, value}), 2) << option << " " << value;
+    EXPECT_FALSE(std::filesystem::exists(out));
+    return error_;
+  };
+  EXPECT_THAT(refused("--steps", "5:2"), HasSubstr("plimsoll export: --steps: \"5:2\" are not A:B with A <= B"));
+  EXPECT_THAT(refused("--steps", "50:60"), HasSubstr("--steps: 50:60 are not in the trace; it has 0:19"));
+  EXPECT_THAT(refused("--at", "step:99999"),
+              HasSubstr("--at: \"step:99999\" is not an exported step; use step:0 to step:19"));
+  EXPECT_THAT(refused("--at", "3600"), HasSubstr("--at: \"3600\" is outside of what is exported; use 0 to "));
+  EXPECT_THAT(refused("--at", "soon"), HasSubstr("--at: \"soon\" is not a moment; use peak, end, step:N or seconds"));
+  EXPECT_EQ(run({"export", trace_, "--format", "heaptrack", "-o", out, "--at", "end"}), 2);
+  EXPECT_THAT(error_, HasSubstr("--at: \"end\" chooses a moment, and the format heaptrack shows the whole run"));
+  EXPECT_EQ(run({"export", folder_ + "/none", "--format", "pprof", "-o", out}), 1);  // Data, not usage.
+  EXPECT_EQ(run({"export", folder_ + "/none", "--format", "pprof", "-o", out, "--steps", "5:2"}), 2);
+  EXPECT_EQ(run({"export", trace_, "--format", "pprof", "-o", out, "--steps", "18:99", "--at", "step:19"}), 0)
+      << error_;
+}
+
 }  // namespace
 }  // namespace plimsoll

@@ -147,7 +147,9 @@ std::vector<std::shared_ptr<BudgetNode>> AlertList::budgets() const {
 }
 
 void AlertList::fire(const std::vector<Due>& due) {
-  for (const auto& [alert, what] : due) {
+  for (const Due& one : due) {
+    const auto& alert = one.alert;
+    const MemoryAlert& what = one.what;
     const std::lock_guard lock(alert->running);
     if (alert->ended) continue;
     const auto complain = [&](const char* why) {  // The allocation has happened: it must not seem to have failed.

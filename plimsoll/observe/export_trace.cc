@@ -49,12 +49,20 @@ std::vector<LabelTotals> internal::totals_by_label(const ExportedRun& run, std::
   return totals;
 }
 
-ExportResult export_trace(const TraceHistory& history, const std::filesystem::path& out, const ExportOptions& options) {
-  const Exporter& exporter = exporter_of(options.format);
-  if (!options.at.empty() && !exporter.shows_a_moment)
+void check_export_options(const ExportOptions& options) {
+  if (!options.at.empty() && !exporter_of(options.format).shows_a_moment)
     throw InvalidArgument(
-        fmt::format("export: the format {} shows the whole run, not a moment of it; leave out \"{}\", or use steps",
-                    options.format, options.at));
+        fmt::format("export: at \"{}\" chooses a moment, and the format {} shows the whole run; leave it out, or use "
+                    "pprof or perfetto",
+                    options.at, options.format));
+  exporter_of(options.format);
+  if (!options.steps.empty()) parse_exported_steps(options.steps);
+  parse_exported_moment(options.at);
+}
+
+ExportResult export_trace(const TraceHistory& history, const std::filesystem::path& out, const ExportOptions& options) {
+  check_export_options(options);
+  const Exporter& exporter = exporter_of(options.format);
   ExportedRun run(history, options.steps);
   const std::uint32_t end = run.end_at(options.at);
   run.on_progress(options.progress);
@@ -67,10 +75,8 @@ ExportResult export_trace(const TraceHistory& history, const std::filesystem::pa
 
 ExportResult export_trace(const std::filesystem::path& trace, const std::filesystem::path& out,
                           const ExportOptions& options) {
-  exporter_of(options.format);  // Before a large file is read.
-  const auto read = [&] { return make_trace_history(read_trace_file(trace), kMostPlanned); };
-  const TraceHistory history = read();  // The file's events are freed before the export begins.
-  return export_trace(history, out, options);
+  check_export_options(options);  // Before a large file is read.
+  return export_trace(read_trace_history(trace, kMostPlanned), out, options);
 }
 
 }  // namespace plimsoll

@@ -26,7 +26,7 @@ struct ExportOptions {
   // The moment whose live blocks pprof and Perfetto's flame graph show: "peak" (also when empty), "end",
   // "step:N" (as step N begins) or seconds since recording began ("1.5").
   std::string at = {};
-  std::string steps = {};  // "A:B": only from the beginning of step A to the end of step B.
+  std::string steps = {};  // "A:B": only from the beginning of step A to the end of step B, as far as they exist.
   std::function<void(double fraction)> progress = {};
 };
 
@@ -36,12 +36,16 @@ struct ExportResult {
   std::uint64_t file_bytes = 0;
 };
 
-// A name that ends in .gz is compressed. Throws InvalidArgument for an unknown format, a moment or steps that are not
-// in the trace and for `at` with a format that shows no moment; what read_trace_file() throws; Error when the file
-// cannot be written; the old file is then unchanged.
+// A name that ends in .gz is compressed. Throws InvalidArgument for options that are wrong: what check_export_options()
+// throws, and moments and steps that are not in the trace, "export: at ..." or "export: steps ...", with those that
+// are; what read_trace_file() throws; Error when the file cannot be written; the old file is then unchanged.
 PLIMSOLL_API ExportResult export_trace(const std::filesystem::path& trace, const std::filesystem::path& out,
                                        const ExportOptions& options = {});
 PLIMSOLL_API ExportResult export_trace(const TraceHistory& history, const std::filesystem::path& out,
                                        const ExportOptions& options = {});
+
+// Throws InvalidArgument for what is wrong whatever the trace: an unknown format, `at` with a format that shows no
+// moment, text that is no moment or no steps.
+PLIMSOLL_API void check_export_options(const ExportOptions& options);
 
 }  // namespace plimsoll

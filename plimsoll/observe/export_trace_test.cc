@@ -53,13 +53,43 @@ TEST(ExportedRun, StartsWithWhatWasLiveBeforeItsFirstStep) {
   EXPECT_EQ(births, (std::vector<std::uint64_t>{128, 1024}));
 }
 
-TEST(ExportedRun, RefusesMomentsAndStepsThatDoNotExist) {
+std::string refused(const std::string& at, const std::string& steps = "") {
   const TraceHistory history = two_steps();
-  for (const char* steps : {"x", "3", "2:1", "5:9", "-1:2", "1:"})
-    EXPECT_THROW(ExportedRun(history, steps), InvalidArgument);
-  const ExportedRun run(history, "");
-  for (const char* at : {"step:7", "step:", "soon", "99", "-1", "nan"})
-    EXPECT_THROW(run.end_at(at), InvalidArgument) << at;
+  try {
+    ExportedRun(history, steps).end_at(at);
+    return "";
+  } catch (const InvalidArgument& error) {
+    return error.what();
+  }
+}
+
+TEST(ExportedRun, RefusesMomentsThatDoNotExistAndNamesThoseThatDo) {
+  for (const char* at : {"step:", "step:x", "soon", "-1", "nan"})
+    EXPECT_THAT(refused(at), HasSubstr("is not a moment; use peak, end, step:N or seconds")) << at;
+  EXPECT_THAT(refused("step:7"), HasSubstr("export: at \"step:7\" is not an exported step; use step:1 to step:2"));
+  EXPECT_THAT(refused("step:1", "2:2"), HasSubstr("use step:2 to step:2"));
+  EXPECT_THAT(refused("99"), HasSubstr("export: at \"99\" is outside of what is exported; use 0 to 6e-06 seconds"));
+  EXPECT_THAT(refused("inf"), HasSubstr("is outside"));
+}
+
+TEST(ExportedRun, RefusesStepsThatDoNotExistAndNamesThoseThatDo) {
+  for (const char* steps : {"x", "2:1", "-1:2", "1:", ":", "1:2:3"})
+    EXPECT_THAT(refused("", steps), HasSubstr("are not A:B with A <= B")) << steps;
+  for (const char* steps : {"3", "5:9", "0:0"})
+    EXPECT_THAT(refused("", steps), HasSubstr("are not in the trace; it has 1:2")) << steps;
+  EXPECT_EQ(refused("", "2:999"), "");
+  const TraceHistory without = make_trace_history(TraceMaker().file);
+  EXPECT_THROW(ExportedRun(without, "1:2"), InvalidArgument);
+  EXPECT_THROW(ExportedRun(without, "").end_at("step:0"), InvalidArgument);
+}
+
+TEST(ExportTrace, KnowsWrongOptionsWithoutATrace) {
+  for (const ExportOptions& options :
+       {ExportOptions{.format = "massif"}, ExportOptions{.format = "pytorch", .at = "end"},
+        ExportOptions{.format = "pprof", .at = "soon"}, ExportOptions{.steps = "2:1"}})
+    EXPECT_THROW(check_export_options(options), InvalidArgument);
+  check_export_options({.format = "pprof", .at = "step:99999", .steps = "1:2"});
+  EXPECT_THROW(export_trace("no such trace", "out", {.steps = "2:1"}), InvalidArgument);
 }
 
 TEST(ExportTrace, RefusesUnknownFormatsAndMomentsOfWholeRuns) {

@@ -14,6 +14,7 @@ namespace plimsoll {
 struct MemoryMonitor::State {
   std::chrono::milliseconds every;
   bool reads_system = true;
+  std::function<bool()> is_due;
   std::function<void(const MemorySample&)> callback;
   std::mutex mutex;
   std::condition_variable changed;
@@ -34,6 +35,7 @@ struct MemoryMonitor::State {
 
   void call() noexcept {
     try {
+      if (is_due && !is_due()) return;
       callback({std::chrono::steady_clock::now(), process_memory(), reads_system ? system_memory() : SystemMemory{}});
     } catch (const std::exception& error) {
       log_message(LogLevel::error, fmt::format("memory monitor: its callback threw: {}", error.what()));
@@ -50,6 +52,7 @@ MemoryMonitor::MemoryMonitor(const MemoryMonitorOptions& options, std::function<
   if (!callback) throw InvalidArgument("memory monitor: the callback is empty; give a function");
   state_->every = options.every;
   state_->reads_system = options.reads_system;
+  state_->is_due = options.is_due;
   state_->callback = std::move(callback);
   state_->thread = std::thread([state = state_.get()] { state->run(); });
 }

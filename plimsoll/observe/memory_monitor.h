@@ -26,7 +26,8 @@ struct MemorySample {
 
 struct MemoryMonitorOptions {
   std::chrono::milliseconds every{1000};
-  bool reads_system = true;  // Whether samples have the machine's memory too; most of a sample's cost.
+  bool reads_system = true;           // Whether samples have the machine's memory too; most of a sample's cost.
+  std::function<bool()> is_due = {};  // Asked at each interval before anything is read; false skips that one.
 };
 
 class PLIMSOLL_API MemoryMonitor {

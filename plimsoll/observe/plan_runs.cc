@@ -7,10 +7,6 @@ namespace {
 
 constexpr std::size_t kMostValues = 20'000, kMostPieces = 400'000;  // Per plan; larger plans stay whole.
 
-bool is_allocation(const TraceEvent& event) {
-  return event.kind == TraceEventKind::kAllocate || event.kind == TraceEventKind::kExisting;
-}
-
 // Only the first extent that holds values reports phases.
 bool reports_phases(const TracePlan& plan, std::uint32_t extent) {
   if (plan.phases.size() > kMostValues) return false;
@@ -20,7 +16,8 @@ bool reports_phases(const TracePlan& plan, std::uint32_t extent) {
 
 }  // namespace
 
-PlanRuns::PlanRuns(const TraceFile& trace, std::size_t most) : trace_(trace) {
+PlanRuns::PlanRuns(const TraceFile& trace, const CompactEvents& events, std::size_t most)
+    : trace_(trace), events_(events) {
   find_runs();
   std::vector<std::uint32_t> order;
   std::size_t changes = 0;
@@ -41,18 +38,20 @@ PlanRuns::PlanRuns(const TraceFile& trace, std::size_t most) : trace_(trace) {
 
 void PlanRuns::find_runs() {
   if (trace_.plans.empty()) return;
+  const std::vector<CompactEvent>& events = events_.all();
   std::unordered_map<std::uint64_t, std::uint32_t> allocated;  // By block.
-  for (const TraceEvent& event : trace_.events)
+  for (const CompactEvent& event : events)
     if (event.kind == TraceEventKind::kPlanSteps) allocated.emplace(event.block, UINT32_MAX);
-  for (std::uint32_t i = 0; i < trace_.events.size(); ++i) {
-    const TraceEvent& event = trace_.events[i];
-    if (is_allocation(event)) {
+  for (std::uint32_t i = 0; i < events.size(); ++i) {
+    const CompactEvent& event = events[i];
+    if (event.is_allocation()) {
       const auto found = allocated.find(event.block);
       if (found != allocated.end() && found->second == UINT32_MAX) found->second = i;
     } else if (event.kind == TraceEventKind::kPlanSteps) {
       const std::uint32_t begin = allocated.at(event.block);
       if (begin == UINT32_MAX) continue;  // The ring dropped it.
-      const Cut& cut = cut_of(event.number, event.step, trace_.events[begin].size);
+      const TraceEvent& steps = events_.whole(event);
+      const Cut& cut = cut_of(steps.number, steps.step, events[begin].size);
       if (!cut.is_sound) continue;
       Run& run = runs_[begin];
       run.cut = &cut;
@@ -136,17 +135,22 @@ PlanRuns::Cut PlanRuns::make_cut(const TracePlan& plan, std::uint32_t extent, st
 
 // All but its end.
 void PlanRuns::expand(std::uint32_t event, const Run& run) {
-  const std::int64_t allocated = trace_.events[event].time_ns;
+  const std::int64_t allocated = events_.all()[event].time_ns;
   auto change = run.cut->changes.begin();
   const auto tell_until = [&](std::uint64_t step, std::int64_t time) {
     for (; change != run.cut->changes.end() && change->step <= step; ++change)
-      moments_.push_back({std::max(time, allocated), event, change->piece, change->is_birth, change->name});
+      moments_.push_back({.time_ns = std::max(time, allocated),
+                          .event = event,
+                          .piece = change->piece,
+                          .name = change->name,
+                          .is_birth = change->is_birth,
+                          .caused_by = event});
   };
   tell_until(0, allocated);
   std::uint64_t done = 0;
   std::int64_t since = allocated;
   for (const std::uint32_t index : run.steps) {
-    const TraceEvent& steps = trace_.events[index];
+    const CompactEvent& steps = events_.all()[index];
     const bool timed = steps.requested > 0;
     if (timed) {
       since = steps.time_ns;
@@ -170,28 +174,46 @@ void PlanRuns::expand(std::uint32_t event, const Run& run) {
   }
 }
 
+const PlanRuns::Run* PlanRuns::run_of(const CompactEvent& event) const {
+  if (blocks_.empty() || (event.kind != TraceEventKind::kFree && !event.is_allocation())) return nullptr;
+  const auto block = blocks_.find(event.block);
+  return block == blocks_.end() ? nullptr : &runs_.at(block->second);
+}
+
 void PlanRuns::add_moments() {
-  moments_.reserve(trace_.events.size());
-  for (std::uint32_t i = 0; i < trace_.events.size(); ++i) {
-    const TraceEvent& event = trace_.events[i];
-    if (event.kind == TraceEventKind::kPlanSteps) continue;
-    const auto block =
-        event.kind == TraceEventKind::kFree || is_allocation(event) ? blocks_.find(event.block) : blocks_.end();
-    const Run* const run = block == blocks_.end() ? nullptr : &runs_.at(block->second);
-    if (!run || !run->is_expanded) {
-      moments_.push_back({.time_ns = event.time_ns, .event = i});
-    } else if (i == block->second) {
+  const std::vector<CompactEvent>& events = events_.all();
+  for (std::uint32_t i = 0; i < events.size() && !runs_.empty(); ++i) {
+    const Run* const run = run_of(events[i]);
+    if (!run || !run->is_expanded) continue;
+    const std::uint32_t begin = blocks_.at(events[i].block);
+    if (i == begin) {
       expand(i, *run);
-    } else if (event.kind == TraceEventKind::kFree) {
-      for (std::uint32_t piece = 0; piece < run->cut->pieces.size(); ++piece)
-        moments_.push_back({.time_ns = event.time_ns, .event = block->second, .piece = piece});  // If it is still live.
-      if (run->cut->has_phases)
-        moments_.push_back({.time_ns = event.time_ns, .event = block->second, .piece = TraceMoment::kPhasesEnd});
+    } else if (events[i].kind == TraceEventKind::kFree) {
+      const auto end = [&](std::uint32_t piece) {  // If it is still live.
+        moments_.push_back({.time_ns = events[i].time_ns, .event = begin, .piece = piece, .caused_by = i});
+      };
+      for (std::uint32_t piece = 0; piece < run->cut->pieces.size(); ++piece) end(piece);
+      if (run->cut->has_phases) end(TraceMoment::kPhasesEnd);
     }
   }
   const auto earlier = [](const TraceMoment& a, const TraceMoment& b) { return a.time_ns < b.time_ns; };
   if (!std::is_sorted(moments_.begin(), moments_.end(), earlier))
     std::stable_sort(moments_.begin(), moments_.end(), earlier);
+}
+
+void PlanRuns::for_each(FunctionRef<void(const TraceMoment&)> f) const {
+  const std::vector<CompactEvent>& events = events_.all();
+  auto moment = moments_.begin();
+  for (std::uint32_t i = 0; i < events.size(); ++i) {
+    if (events[i].kind == TraceEventKind::kPlanSteps) continue;
+    if (const Run* const run = run_of(events[i]); run && run->is_expanded) continue;  // Its pieces replace it.
+    for (; moment != moments_.end(); ++moment) {
+      if (std::pair(moment->time_ns, std::uint32_t{moment->caused_by}) > std::pair(events[i].time_ns, i)) break;
+      f(*moment);
+    }
+    f({.time_ns = events[i].time_ns, .event = i});
+  }
+  for (; moment != moments_.end(); ++moment) f(*moment);
 }
 
 }  // namespace plimsoll::internal

@@ -14,7 +14,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "plimsoll/base/function_ref.h"
 #include "plimsoll/memory/trace/trace_file.h"
+#include "plimsoll/observe/internal/compact_events.h"
 
 namespace plimsoll::internal {
 
@@ -29,15 +31,17 @@ struct TraceMoment {
   std::int64_t time_ns = 0;
   std::uint32_t event = 0;
   std::uint32_t piece = kNoPiece;
-  bool is_birth = false;
-  std::uint32_t name = 0;  // The phase that begins.
+  std::uint32_t name = 0;            // The phase that begins.
+  std::uint32_t is_birth : 1 = 0;    // Of a piece.
+  std::uint32_t caused_by : 31 = 0;  // The event that a piece's moment follows from; at equal times they are in order.
 };
 
 class PlanRuns {
  public:
-  PlanRuns(const TraceFile& trace, std::size_t most);  // Borrows the trace.
+  // Borrows both: the trace's plans and durations, and its events, by time.
+  PlanRuns(const TraceFile& trace, const CompactEvents& events, std::size_t most);
 
-  const std::vector<TraceMoment>& moments() const noexcept { return moments_; }
+  void for_each(FunctionRef<void(const TraceMoment&)> f) const;  // By time.
   const PlanPiece& piece(const TraceMoment& moment) const { return runs_.at(moment.event).cut->pieces[moment.piece]; }
   std::size_t num_pieces(std::uint32_t event) const { return runs_.at(event).cut->pieces.size(); }
   // Whether an event allocates a block of a plan that is not expanded.
@@ -73,12 +77,14 @@ class PlanRuns {
   void find_runs();
   void expand(std::uint32_t event, const Run& run);
   void add_moments();
+  const Run* run_of(const CompactEvent& event) const;  // The run whose block it allocates or frees; nullptr: none.
 
   const TraceFile& trace_;
+  const CompactEvents& events_;
   std::map<std::tuple<std::uint64_t, std::uint32_t, std::uint64_t>, std::unique_ptr<Cut>> cuts_;
   std::unordered_map<std::uint32_t, Run> runs_;              // By the event of the block's allocation.
   std::unordered_map<std::uint64_t, std::uint32_t> blocks_;  // From the ids of such blocks to that event.
-  std::vector<TraceMoment> moments_;
+  std::vector<TraceMoment> moments_;                         // Of pieces and phases, by time.
   std::uint64_t expanded_ = 0;
 };
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -82,6 +83,17 @@ TEST(ResidentParts, LeaveOutWhatWasNeverWritten) {
   const Block untouched = arena.allocate(256_MiB);
   EXPECT_LT(resident_parts().tensors, 64_MiB);
   arena.deallocate(untouched);
+}
+
+TEST(MemoryMonitor, SkipsIntervalsThatAreNotDue) {
+  std::atomic<int> asked = 0, called = 0;
+  {
+    const MemoryMonitor monitor(
+        {.every = std::chrono::milliseconds(1), .reads_system = false, .is_due = [&] { return ++asked % 5 == 0; }},
+        [&](const MemorySample&) { ++called; });
+    while (asked < 20) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_EQ(called, asked / 5);
 }
 
 TEST(MemoryMonitor, CallsBackUntilItIsDestroyed) {

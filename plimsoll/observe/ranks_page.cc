@@ -48,7 +48,7 @@ rows.forEach(r=>r.querySelector('button').addEventListener('click',()=>show(r)))
 RankTrace read_rank_trace(const std::string& path) {
   RankTrace rank;
   rank.name = std::filesystem::path(path).filename().string();
-  rank.history = make_trace_history(read_trace_file(path));
+  rank.history = read_trace_history(path);
   rank.summary = summarize(rank.history);
   rank.findings = diagnose(rank.history, rank.summary);
   return rank;

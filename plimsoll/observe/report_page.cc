@@ -46,7 +46,7 @@ std::string live_page() { return page_with("<script type=\"text/plain\" id=\"liv
 
 void write_report(const std::filesystem::path& trace, const std::filesystem::path& html) {
   if (!has_report_page()) inflated_template();
-  const TraceHistory history = make_trace_history(read_trace_file(trace));
+  const TraceHistory history = read_trace_history(trace);
   const RunSummary run = summarize(history);
   AtomicFile file(html);
   file.write(report_page(history, run, diagnose(history, run), trace.filename().string()));

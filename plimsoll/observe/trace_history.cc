@@ -1,35 +1,31 @@
 #include "plimsoll/observe/trace_history.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <optional>
+#include <span>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 
+#include "plimsoll/base/atomic_file.h"
+#include "plimsoll/base/error.h"
 #include "plimsoll/observe/plan_runs.h"
 #include "plimsoll/observe/trace_records.h"
 
 namespace plimsoll {
 namespace {
 
-struct LabelHash {
-  std::size_t operator()(const TracedLabel& label) const noexcept {
-    std::size_t hash = 0;
-    const auto mix = [&](std::size_t value) { hash = (hash ^ value) * 0x9E3779B97F4A7C15u, hash ^= hash >> 29; };
-    for (const std::uint32_t value : {label.op, label.scope, label.name, label.budget, label.site}) mix(value);
-    mix(static_cast<std::size_t>(label.category) | static_cast<std::size_t>(label.dtype) << 8 |
-        static_cast<std::size_t>(label.rank) << 16 | static_cast<std::size_t>(label.has_shape) << 24 |
-        static_cast<std::size_t>(label.is_unused) << 25);
-    for (const std::uint32_t size : label.sizes) mix(size);
-    return hash;
-  }
-};
-
 class Builder {
  public:
-  Builder(const TraceFile& trace, std::size_t most_planned) : trace_(trace), runs_(trace, most_planned) {
+  // `trace` without its events.
+  Builder(const TraceFile& trace, const CompactEvents& events, std::size_t most_planned)
+      : events_(events), runs_(trace, events, most_planned) {
     out_.names = trace.names;
     if (out_.names.empty()) out_.names.emplace_back();
     out_.arenas = trace.arenas;
-    out_.events = trace.events.size();
+    out_.events = events.all().size();
     out_.dropped_events = trace.dropped_events;
     out_.start_unix_ns = trace.start_unix_ns;
     out_.ring = trace.ring;
@@ -41,14 +37,15 @@ class Builder {
     out_.plan_runs = runs_.runs();
     out_.expanded_plan_runs = runs_.expanded();
     reserve();
-    for (const TraceMoment& moment : runs_.moments()) {
+    runs_.for_each([&](const TraceMoment& moment) {
       if (moment.piece == TraceMoment::kNoPiece)
-        add(trace_.events[moment.event], runs_.is_whole(moment.event));
+        add(events_.all()[moment.event], runs_.is_whole(moment.event));
       else if (moment.piece == TraceMoment::kPhase || moment.piece == TraceMoment::kPhasesEnd)
         add_phase(moment);
       else
         add_piece(moment);
-    }
+    });
+    out_.labels = std::move(labels_).take();
     return std::move(out_);
   }
 
@@ -56,14 +53,13 @@ class Builder {
   // Exactly: growing step by step would take twice the memory.
   void reserve() {
     std::size_t births = 0, changes = 0;
-    for (const TraceMoment& moment : runs_.moments()) {
+    runs_.for_each([&](const TraceMoment& moment) {
       const bool is_piece = moment.piece != TraceMoment::kNoPiece;
-      const TraceEventKind kind = trace_.events[moment.event].kind;
-      const bool is_birth =
-          is_piece ? moment.is_birth : kind == TraceEventKind::kAllocate || kind == TraceEventKind::kExisting;
+      const CompactEvent& event = events_.all()[moment.event];
+      const bool is_birth = is_piece ? moment.is_birth : event.is_allocation();
       births += is_birth;
-      changes += is_birth || is_piece || kind == TraceEventKind::kFree;
-    }
+      changes += is_birth || is_piece || event.kind == TraceEventKind::kFree;
+    });
     out_.blocks.reserve(births);
     out_.times.reserve(changes);
     out_.owner.reserve(changes);
@@ -71,7 +67,7 @@ class Builder {
 
   std::uint32_t now() const { return static_cast<std::uint32_t>(out_.times.size()); }
 
-  void add(const TraceEvent& event, bool whole_plan) {
+  void add(const CompactEvent& event, bool whole_plan) {
     out_.duration_ns = std::max(out_.duration_ns, event.time_ns);
     switch (event.kind) {
       case TraceEventKind::kAllocate:
@@ -87,18 +83,18 @@ class Builder {
       case TraceEventKind::kPlanSteps:
         return;  // Its pieces replace it.
       default:
-        mark(event);
+        mark(events_.whole(event));
     }
   }
 
-  void born(const TraceEvent& event, bool whole_plan) {
+  void born(const CompactEvent& event, bool whole_plan) {
     const auto [place, is_new] = live_.try_emplace(event.block, static_cast<std::uint32_t>(out_.blocks.size()));
     if (!is_new) return;  // Recorded twice.
     out_.existing += event.kind == TraceEventKind::kExisting;
-    TracedLabel label = label_fields(event);
+    TracedLabel label = events_.label(event);
     label.is_unused = whole_plan;
     out_.blocks.push_back({.born = now(),
-                           .label = number_of(label),
+                           .label = labels_.number_of(label),
                            .arena = event.arena,
                            .thread = event.thread,
                            .size = event.size,
@@ -126,19 +122,21 @@ class Builder {
       if (const std::uint64_t id = std::exchange(ids[change.piece], 0); live_.count(id) != 0) died(id, change.time_ns);
       return;
     }
-    const TraceEvent& extent = trace_.events[change.event];
+    const CompactEvent& extent = events_.all()[change.event];
+    const TracedLabel& outer = events_.label(extent);
     const PlanPiece& piece = runs_.piece(change);
     ids[change.piece] = next_piece_id_--;
     live_.emplace(ids[change.piece], static_cast<std::uint32_t>(out_.blocks.size()));
     out_.existing += extent.kind == TraceEventKind::kExisting && change.time_ns == extent.time_ns;
-    TracedLabel label = label_fields(piece.value ? *piece.value : extent);
-    if (!piece.value) {
-      label = {.op = extent.op, .scope = extent.scope, .name = name_number("unused now"), .category = extent.category};
-      label.is_unused = true;
-    }
-    label.budget = extent.budget;
+    TracedLabel label = piece.value ? label_of(*piece.value)
+                                    : TracedLabel{.op = outer.op,
+                                                  .scope = outer.scope,
+                                                  .name = name_number("unused now"),
+                                                  .category = outer.category,
+                                                  .is_unused = true};
+    label.budget = outer.budget;
     out_.blocks.push_back({.born = now(),
-                           .label = number_of(label),
+                           .label = labels_.number_of(label),
                            .arena = extent.arena,
                            .thread = extent.thread,
                            .size = piece.size,
@@ -162,7 +160,7 @@ class Builder {
         {.kind = MarkKind::kPhase, .moment = now(), .time_ns = change.time_ns, .text = std::move(text)});
   }
 
-  void arena_ended(const TraceEvent& event) {
+  void arena_ended(const CompactEvent& event) {
     std::vector<std::pair<std::uint32_t, std::uint64_t>> gone;
     for (const auto& [id, block] : live_)
       if (out_.blocks[block].arena == event.arena) gone.emplace_back(block, id);
@@ -174,26 +172,6 @@ class Builder {
   void moment(std::int64_t time_ns, std::uint32_t block) {
     out_.times.push_back(time_ns);
     out_.owner.push_back(block);
-  }
-
-  static TracedLabel label_fields(const TraceEvent& event) {
-    TracedLabel label{.op = event.op,
-                      .scope = event.scope,
-                      .name = event.name,
-                      .budget = event.budget,
-                      .site = event.site,
-                      .category = event.category,
-                      .dtype = event.dtype,
-                      .rank = event.rank,
-                      .has_shape = event.has_shape};
-    for (std::size_t i = 0; i < label.sizes.size(); ++i) label.sizes[i] = event.sizes[i];
-    return label;
-  }
-
-  std::uint32_t number_of(const TracedLabel& label) {
-    const auto [place, is_new] = labels_.try_emplace(label, static_cast<std::uint32_t>(out_.labels.size()));
-    if (is_new) out_.labels.push_back(label);
-    return place->second;
   }
 
   // The number of a name that came from a record.
@@ -208,10 +186,10 @@ class Builder {
     for (const TracedName& named : std::exchange(named_, {})) {
       const auto block = live_.find(named.block);
       if (block == live_.end()) continue;
-      TracedLabel label = out_.labels[out_.blocks[block->second].label];
+      TracedLabel label = labels_.all()[out_.blocks[block->second].label];
       label.category = named.category;
       label.name = name_number(named.name);
-      out_.blocks[block->second].label = number_of(label);
+      out_.blocks[block->second].label = labels_.number_of(label);
     }
   }
 
@@ -242,7 +220,7 @@ class Builder {
     out_.marks.push_back(std::move(mark));
   }
 
-  const TraceFile& trace_;
+  const CompactEvents& events_;
   const PlanRuns runs_;
   TraceHistory out_;
   std::unordered_map<std::uint32_t, std::vector<std::uint64_t>> piece_ids_;  // By run; 0: not live.
@@ -250,16 +228,45 @@ class Builder {
   std::string phase_;                                             // The last one marked.
   std::unordered_map<std::uint32_t, std::string> phases_before_;  // By run: phase_ before its own.
   std::unordered_map<std::uint64_t, std::uint32_t> live_;         // Block ids to blocks.
-  std::unordered_map<TracedLabel, std::uint32_t, LabelHash> labels_;
+  LabelSet labels_;
   std::optional<std::uint64_t> last_step_;
   std::vector<TracedName> named_;                         // Not yet applied.
   std::unordered_map<std::string, std::uint32_t> names_;  // Names from records.
 };
 
+// Reads all but the events, which are added to `events`.
+TraceFile scan_trace_file(const std::filesystem::path& path, CompactEvents& events) {
+  TraceLimits limits;
+  const std::string text = read_file(path, limits.max_file_bytes);
+  const auto bytes = std::as_bytes(std::span(text));
+  try {
+    std::size_t count = 0;  // First: events that grow step by step would take twice the memory.
+    scan_trace(bytes, limits, [&](const TraceFile&, TraceEvent&&) { ++count; });
+    events.reserve(count);
+    limits.verify_checksums = false;  // They are right.
+    return scan_trace(bytes, limits, [&](const TraceFile&, TraceEvent&& event) { events.add(std::move(event)); });
+  } catch (const Corruption& error) {
+    std::string_view what = error.what();
+    what.remove_prefix(std::min(what.size(), what.find(": ") + 2));  // "trace: "; which one is said here.
+    throw Corruption(fmt::format("trace \"{}\": {}", path.string(), what));
+  }
+}
+
 }  // namespace
 
 TraceHistory make_trace_history(const TraceFile& trace, std::size_t most_planned) {
-  return Builder(trace, most_planned).run();
+  CompactEvents events;
+  events.reserve(trace.events.size());
+  for (const TraceEvent& event : trace.events) events.add(event);
+  events.sort();
+  return Builder(trace, events, most_planned).run();
+}
+
+TraceHistory read_trace_history(const std::filesystem::path& path, std::size_t most_planned) {
+  CompactEvents events;
+  const TraceFile trace = scan_trace_file(path, events);
+  events.sort();
+  return Builder(trace, events, most_planned).run();
 }
 
 }  // namespace plimsoll

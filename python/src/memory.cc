@@ -232,7 +232,7 @@ void bind_reports(nb::module_& m) {
       "findings_of",
       [](const std::filesystem::path& trace) {
         const auto findings = unlocked([&] {
-          const pl::TraceHistory history = pl::make_trace_history(pl::read_trace_file(trace));
+          const pl::TraceHistory history = pl::read_trace_history(trace);
           return pl::diagnose(history, pl::summarize(history));
         });
         nb::list rows;

@@ -93,6 +93,9 @@ void ServeSource::ask_for_the_rest() noexcept try {
 } catch (const std::exception&) {  // Then it comes later.
 }
 
+// A process that was killed leaves a partial file.
+bool ServeSource::has_ended() const { return process_ > 0 && !read_live_process(process_); }
+
 bool ServeSource::has_changed() {
   std::error_code error;
   const fs::path partial = trace_.string() + ".partial";
@@ -101,10 +104,11 @@ bool ServeSource::has_changed() {
   const auto size = fs::file_size(file_, error);
   if (error) return false;
   const auto changed = fs::last_write_time(file_, error);
-  if (size == size_ && changed == changed_ && is_growing_ != is_complete) return false;
+  const bool is_growing = !is_complete && !has_ended();
+  if (size == size_ && changed == changed_ && is_growing_ == is_growing) return false;
   size_ = size;
   changed_ = changed;
-  is_growing_ = !is_complete;
+  is_growing_ = is_growing;
   return true;
 }
 
@@ -117,14 +121,14 @@ void ServeSource::refresh() {
 }
 
 void ServeSource::read() {
-  TraceHistory history = make_trace_history(read_trace_file(file_));
+  TraceHistory history = read_trace_history(file_);
   const RunSummary run = summarize(history);
   counters_ = counters_at_end(history, run, title_);
   if (!is_growing_ || !history.times.empty()) {
     std::vector<Finding> findings = diagnose(history, run);
     if (is_growing_) std::erase_if(findings, [](const Finding& finding) { return finding.kind == "incomplete trace"; });
     data_ = std::make_shared<const std::string>(report_data(history, run, findings, title_));
-    version_ = fmt::format("{}-{}", size_, changed_.time_since_epoch().count());
+    version_ = fmt::format("{}-{}{}", size_, changed_.time_since_epoch().count(), is_growing_ ? "" : "-end");
   }
 }
 

@@ -39,6 +39,7 @@ class ServeSource {
   void follow(int process);
   void ask_for_the_rest() noexcept;
   bool has_changed();
+  bool has_ended() const;
   void read();
 
   std::string title_, version_;

@@ -86,6 +86,21 @@ TEST(TopScreen, FitsTheTerminal) {
     }
 }
 
+TEST(TopScreen, NarrowTerminalsKeepTheBar) {
+  const std::vector<LiveCounters> processes = {process_of(17, "trainer")};
+  const auto shown = [&](std::size_t width) {
+    return top_screen(processes, {.section = TopSection::kBudgets, .chosen = 17, .width = width, .keys = true});
+  };
+  EXPECT_THAT(shown(80),
+              HasSubstr("    17 trainer        -   60.0 MiB   80.0 MiB  [###########.]  94% of  64.0 MiB\n"));
+  EXPECT_THAT(shown(80),
+              HasSubstr("    fit                      60.0 MiB        0 B   64.0 MiB  [###########.]  94%\n"));
+  EXPECT_THAT(shown(60), HasSubstr("    17 trainer   60.0 MiB  [###########.]  94%"));
+  EXPECT_THAT(shown(44), HasSubstr("     17 trai   60.0 MiB  [###########.]  94%\n"));
+  for (const std::size_t width : {20u, 44u, 60u, 75u}) EXPECT_THAT(shown(width), HasSubstr("q quit")) << width;
+  EXPECT_THAT(shown(15), testing::EndsWith("q\n"));
+}
+
 TEST(TopScreen, MarksAProcessThatDoesNotUpdate) {
   LiveCounters process = process_of(17, "stuck");
   process.updated_unix_ns = 1'000'000'000;

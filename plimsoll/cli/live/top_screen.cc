@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 #include "plimsoll/base/bytes.h"
 
@@ -105,40 +106,69 @@ std::size_t name_width(const std::vector<LiveCounters>& processes) {
 }
 
 bool is_late(const LiveCounters& process, std::int64_t now) {
-  const std::int64_t patience = 3'000'000'000 + 3'000'000 * static_cast<std::int64_t>(process.interval_ms);
+  // A process that hardly runs publishes at every fifth interval.
+  const std::int64_t patience = 3'000'000'000 + 7'000'000 * static_cast<std::int64_t>(process.interval_ms);
   return now > 0 && process.updated_unix_ns > 0 && now - process.updated_unix_ns > patience;
 }
 
-void add_process(const LiveCounters& process, std::size_t names, const TopView& view, Lines& lines) {
+// Which columns of the list fit the width; those that matter least go first. The bar stays longest.
+struct Columns {
+  std::size_t names = 4, bar = kBar;
+  bool of = true, reserved = true, mostly = true, peak = true, step = true, limit = true;
+
+  std::size_t width() const {
+    return 7 + 1 + names + (step ? 9 : 0) + 11 + (peak ? 11 : 0) + (reserved ? 11 : 0) + 2 + bar + 5 +
+           (limit ? 13 : 0) + (of ? 18 : 0) + (mostly ? 13 : 0);
+  }
+};
+
+Columns columns_for(const std::vector<LiveCounters>& processes, const TopView& view) {
+  Columns columns{.names = name_width(processes), .bar = kBar + (view.unicode ? 0 : 2)};
+  for (bool Columns::*column :
+       {&Columns::of, &Columns::reserved, &Columns::mostly, &Columns::peak, &Columns::step, &Columns::limit})
+    if (columns.width() > view.width) columns.*column = false;
+  if (const std::size_t width = columns.width(); width > view.width)
+    columns.names -= std::min(columns.names - 4, width - view.width);
+  return columns;
+}
+
+void add_process(const LiveCounters& process, const Columns& columns, const TopView& view, Lines& lines) {
   const NearestLimit nearest = nearest_limit(process);
-  const std::string before = fmt::format(
-      "{:>7} {} {} {} {} {}  ", process.process, padded(text_of(process.name), names),
-      right(process.has_step ? std::to_string(process.step) : "-", 8), right(format_bytes(process.used()), 10),
-      right(format_bytes(process.peak()), 10), right(format_bytes(process.reserved()), 10));
+  std::string before = fmt::format("{:>7} {}", process.process, padded(text_of(process.name), columns.names));
+  if (columns.step) before += right(process.has_step ? std::to_string(process.step) : "-", 9);
+  before += right(format_bytes(process.used()), 11);
+  if (columns.peak) before += right(format_bytes(process.peak()), 11);
+  if (columns.reserved) before += right(format_bytes(process.reserved()), 11);
   const std::string bar = bar_of(nearest.share(), view.unicode);
   const int top = process.top_category();
-  std::string after =
-      fmt::format(" {} of {}  {}  {}", percent(nearest.share()), right(format_bytes(nearest.limit), 9),
-                  padded(nearest.name, 16), top < 0 ? "-" : padded(category_name(static_cast<Category>(top)), 11));
+  std::string after = " " + percent(nearest.share());
+  if (columns.limit) after += fmt::format(" of {}", right(format_bytes(nearest.limit), 9));
+  if (columns.of) after += "  " + padded(nearest.name, 16);
+  if (columns.mostly) after += "  " + (top < 0 ? "-" : padded(category_name(static_cast<Category>(top)), 11));
   if (process.refusals() > 0) after += fmt::format("  {} refused", process.refusals());
   if (process.is_recording) after += "  recording";
   if (is_late(process, view.now)) after += "  (not updating)";
-  lines.add_with_bar(before, bar, after, color_of(nearest.share()), process.process == view.chosen && view.keys);
+  lines.add_with_bar(before + "  ", bar, after, color_of(nearest.share()), process.process == view.chosen && view.keys);
 }
 
 void add_budgets(const LiveCounters& process, const TopView& view, Lines& lines) {
-  lines.add(fmt::format("{:<34}{:>11}{:>11}{:>11}", "BUDGET", "USED", "PEAK", "LIMIT"), kBold);
+  const bool peak = view.width >= 64;
+  const std::size_t names =
+      std::clamp<std::size_t>(view.width - std::min<std::size_t>(view.width, peak ? 54 : 43), 12, 34);
+  const auto row = [&](const std::string& name, const std::string& used, const std::string& most,
+                       const std::string& limit) {
+    return padded(name, names) + right(used, 11) + (peak ? right(most, 11) : "") + right(limit, 11);
+  };
+  lines.add(row("BUDGET", "USED", "PEAK", "LIMIT"), kBold);
   if (process.num_budgets == 0) lines.add("  none");
   const auto add = [&](const auto& self, std::int32_t parent, std::size_t depth) -> void {
     for (std::size_t i = 0; i < process.num_budgets; ++i) {
       const LiveBudget& budget = process.budgets[i];
       if (budget.parent != parent) continue;
       const double share = budget.limit == 0 ? 0 : static_cast<double>(budget.used) / static_cast<double>(budget.limit);
+      const std::string name = std::string(2 * std::min<std::size_t>(depth, 8) + 2, ' ') + text_of(budget.name);
       lines.add_with_bar(
-          fmt::format("{}{}{}{}  ",
-                      padded(std::string(2 * std::min<std::size_t>(depth, 8) + 2, ' ') + text_of(budget.name), 34),
-                      right(format_bytes(budget.used), 11), right(format_bytes(budget.peak), 11),
-                      right(format_bytes(budget.limit), 11)),
+          row(name, format_bytes(budget.used), format_bytes(budget.peak), format_bytes(budget.limit)) + "  ",
           bar_of(share, view.unicode), " " + percent(share), color_of(share), false);
       self(self, static_cast<std::int32_t>(i), depth + 1);
     }
@@ -162,16 +192,21 @@ void add_holders(const LiveCounters& process, const TopView& view, Lines& lines)
 }
 
 void add_devices(const LiveCounters& process, const TopView& view, Lines& lines) {
-  lines.add(fmt::format("{:<14}{:>11}{:>11}{:>11}{:>11}{:>14}{:>10}", "DEVICE", "USED", "PEAK", "RESERVED", "LIMIT",
-                        "ALLOCATIONS", "REFUSALS"),
-            kBold);
+  const bool counts = view.width >= 104;
+  const auto row = [&](const std::string& name, const std::string& used, const std::string& peak,
+                       const std::string& reserved, const std::string& limit, const std::string& allocations,
+                       const std::string& refusals) {
+    return padded(name, 14) + right(used, 11) + right(peak, 11) + right(reserved, 11) + right(limit, 11) +
+           (counts ? right(allocations, 14) + right(refusals, 10) : "");
+  };
+  lines.add(row("DEVICE", "USED", "PEAK", "RESERVED", "LIMIT", "ALLOCATIONS", "REFUSALS"), kBold);
   for (std::size_t i = 0; i < process.num_devices; ++i) {
     const LiveDevice& device = process.devices[i];
     const double share = device.limit == 0 ? 0 : static_cast<double>(device.used) / static_cast<double>(device.limit);
-    lines.add_with_bar(fmt::format("{}{}{}{}{}{:>14}{:>10}  ", padded("  " + text_of(device.name), 14),
-                                   right(format_bytes(device.used), 11), right(format_bytes(device.peak), 11),
-                                   right(format_bytes(device.reserved), 11), right(format_bytes(device.limit), 11),
-                                   device.allocations, device.refusals),
+    lines.add_with_bar(row("  " + text_of(device.name), format_bytes(device.used), format_bytes(device.peak),
+                           format_bytes(device.reserved), format_bytes(device.limit),
+                           std::to_string(device.allocations), std::to_string(device.refusals)) +
+                           "  ",
                        bar_of(share, view.unicode), " " + percent(share), color_of(share), false);
   }
   std::string resident = fmt::format("  process: {} resident, at most {}", format_bytes(process.resident),
@@ -197,12 +232,25 @@ void add_section(const LiveCounters& process, TopSection section, const TopView&
 }
 
 void add_list(const std::vector<LiveCounters>& processes, const TopView& view, Lines& lines) {
-  const std::size_t names = name_width(processes);
-  const std::size_t limit = kBar + (view.unicode ? 0 : 2) + 18;  // The bar, and the text after it.
-  lines.add(fmt::format("{:>7} {} {:>8} {:>10} {:>10} {:>10}  {}  {}  MOSTLY", "PID", padded("NAME", names), "STEP",
-                        "USED", "PEAK", "RESERVED", padded("NEAREST LIMIT", limit), padded("OF", 16)),
-            kBold);
-  for (const LiveCounters& process : processes) add_process(process, names, view, lines);
+  const Columns columns = columns_for(processes, view);
+  std::string head = fmt::format("{:>7} {}", "PID", padded("NAME", columns.names));
+  if (columns.step) head += right("STEP", 9);
+  head += right("USED", 11);
+  if (columns.peak) head += right("PEAK", 11);
+  if (columns.reserved) head += right("RESERVED", 11);
+  head += "  " + padded("NEAREST LIMIT", columns.bar + 5 + (columns.limit ? 13 : 0));
+  if (columns.of) head += "  " + padded("OF", 16);
+  if (columns.mostly) head += "  MOSTLY";
+  lines.add(head, kBold);
+  for (const LiveCounters& process : processes) add_process(process, columns, view, lines);
+}
+
+const char* keys_for(std::size_t width) {
+  constexpr const char* kTexts[] = {"up/down choose  b budgets  h holders  d devices  p processes  t trim  q quit",
+                                    "b budgets  h holders  d devices  t trim  q quit", "b h d p t  q quit"};
+  for (const char* text : kTexts)
+    if (std::string_view(text).size() <= width) return text;
+  return "q";
 }
 
 }  // namespace
@@ -229,9 +277,7 @@ std::string top_screen(const std::vector<LiveCounters>& processes, const TopView
   if (view.keys) {
     if (view.height > 0)
       while (lines.count() + 1 < view.height) lines.add("");
-    lines.add(
-        !view.note.empty() ? view.note : "up/down choose  b budgets  h holders  d devices  p processes  t trim  q quit",
-        kDim);
+    lines.add(!view.note.empty() ? view.note : keys_for(view.width), kDim);
   }
   return lines.text();
 }

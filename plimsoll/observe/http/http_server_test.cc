@@ -147,6 +147,42 @@ TEST(HttpServer, RefusesBrokenAndHugeRequests) {
   EXPECT_EQ(ask("GET / HTTP/1.1\r\nA: " + std::string(100'000, 'a')), "HTTP/1.1 431");
 }
 
+TEST(HttpServer, AnswersTheFirstOfSeveralRequestsAndCloses) {
+  Running server;
+  Client client(server.port());
+  const std::string one = "GET / HTTP/1.1\r\nHost: " + server.host() + "\r\n\r\n";
+  client.say(one + "GET /throws HTTP/1.1\r\nHost: " + server.host() + "\r\n\r\n" + one);
+  const std::string said = client.hear();
+  EXPECT_THAT(said, ::testing::EndsWith("\r\n\r\nhello"));
+  EXPECT_EQ(said.find("HTTP/1.1", 1), std::string::npos);
+  EXPECT_THAT(said, HasSubstr("Connection: close\r\n"));
+}
+
+TEST(HttpServer, AnswersARequestThatComesByteByByte) {
+  Running server;
+  Client client(server.port());
+  for (const char letter : "GET / HTTP/1.1\r\nHost: " + server.host() + "\r\n\r\n") {
+    client.say(std::string(1, letter));
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+  }
+  EXPECT_THAT(client.hear(), StartsWith("HTTP/1.1 200 "));
+}
+
+TEST(HttpServer, RefusesBodiesAndManyHeaders) {
+  Running server;
+  const auto ask = [&](const std::string& first, const std::string& more) {
+    Client client(server.port());
+    client.say(first + " / HTTP/1.1\r\nHost: " + server.host() + "\r\n" + more);
+    return client.hear().substr(0, 12);
+  };
+  EXPECT_EQ(ask("POST", "Content-Length: 5\r\n\r\nhello"), "HTTP/1.1 413");
+  EXPECT_EQ(ask("POST", "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"), "HTTP/1.1 413");
+  EXPECT_EQ(ask("POST", "Content-Length: 0\r\n\r\n"), "HTTP/1.1 405");
+  std::string many;
+  for (int i = 0; i < 100; ++i) many += "A" + std::to_string(i) + ": b\r\n";
+  EXPECT_EQ(ask("GET", many + "\r\n"), "HTTP/1.1 431");
+}
+
 TEST(HttpServer, SaysThatAPortIsTaken) {
   Running server;
   try {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <optional>
 #include <string_view>
 
@@ -23,6 +24,31 @@ std::optional<T> number_in(std::string_view text) {
 
 }  // namespace
 
+ExportedSteps parse_exported_steps(const std::string& text) {
+  const std::size_t colon = text.find(':');
+  const auto first = number_in<std::uint64_t>(std::string_view(text).substr(0, colon));
+  const auto last =
+      colon == std::string::npos ? first : number_in<std::uint64_t>(std::string_view(text).substr(colon + 1));
+  if (!first || !last || *first > *last)
+    throw InvalidArgument(
+        fmt::format("export: steps \"{}\" are not A:B with A <= B; write 3:5 for steps 3, 4 and 5", text));
+  return {*first, *last};
+}
+
+ExportedMoment parse_exported_moment(const std::string& text) {
+  using Kind = ExportedMoment::Kind;
+  if (text.empty() || text == "peak") return {.kind = Kind::kPeak};
+  if (text == "end") return {.kind = Kind::kEnd};
+  if (text.starts_with("step:")) {
+    if (const auto number = number_in<std::uint64_t>(std::string_view(text).substr(5)))
+      return {.kind = Kind::kStep, .step = *number};
+  } else if (const auto seconds = number_in<double>(text); seconds && *seconds >= 0) {
+    return {.kind = Kind::kSeconds, .seconds = *seconds};
+  }
+  throw InvalidArgument(
+      fmt::format("export: at \"{}\" is not a moment; use peak, end, step:N or seconds since the beginning", text));
+}
+
 ExportedRun::ExportedRun(const TraceHistory& history, const std::string& steps)
     : history_(history),
       steps_(summarize(history).steps),
@@ -33,20 +59,13 @@ ExportedRun::ExportedRun(const TraceHistory& history, const std::string& steps)
 }
 
 void ExportedRun::select_steps(const std::string& steps) {
-  const std::size_t colon = steps.find(':');
-  const auto from = number_in<std::uint64_t>(std::string_view(steps).substr(0, colon));
-  const auto to =
-      colon == std::string::npos ? from : number_in<std::uint64_t>(std::string_view(steps).substr(colon + 1));
-  if (!from || !to || *from > *to)
-    throw InvalidArgument(
-        fmt::format("export: steps \"{}\" are not A:B with A <= B; write 3:5 for steps 3, 4 and 5", steps));
-  if (steps_.empty()) throw InvalidArgument("export: the trace has no steps; leave the steps out");
-  std::erase_if(steps_, [&, first = steps_.front().number, last = steps_.back().number](const StepSummary& step) {
-    if (*from > last || *to < first)
-      throw InvalidArgument(fmt::format("export: steps {} are not in the trace; it has {}:{}", steps, first, last));
-    return step.number < *from || step.number > *to;
-  });
-  if (steps_.empty()) throw InvalidArgument(fmt::format("export: steps {} are not in the trace", steps));
+  const ExportedSteps wanted = parse_exported_steps(steps);
+  if (steps_.empty()) throw InvalidArgument("export: steps cannot be chosen: the trace has none; leave them out");
+  const std::uint64_t first = steps_.front().number, last = steps_.back().number;
+  std::erase_if(steps_,
+                [&](const StepSummary& step) { return step.number < wanted.first || step.number > wanted.last; });
+  if (steps_.empty())
+    throw InvalidArgument(fmt::format("export: steps {} are not in the trace; it has {}:{}", steps, first, last));
   first_ = steps_.front().first_moment;
   end_ = steps_.back().end_moment;
   begin_ns_ = steps_.front().begin_ns;
@@ -78,24 +97,24 @@ void ExportedRun::find_peak() {
 }
 
 std::uint32_t ExportedRun::end_at(const std::string& at) const {
-  if (at.empty() || at == "peak") return peak_end_;
-  if (at == "end") return end_;
-  if (at.starts_with("step:")) {
-    const auto number = number_in<std::uint64_t>(std::string_view(at).substr(5));
+  const ExportedMoment moment = parse_exported_moment(at);
+  if (moment.kind == ExportedMoment::Kind::kPeak) return peak_end_;
+  if (moment.kind == ExportedMoment::Kind::kEnd) return end_;
+  if (moment.kind == ExportedMoment::Kind::kStep) {
     const auto step =
-        std::find_if(steps_.begin(), steps_.end(), [&](const StepSummary& one) { return number == one.number; });
+        std::find_if(steps_.begin(), steps_.end(), [&](const StepSummary& one) { return moment.step == one.number; });
     if (step != steps_.end()) return step->first_moment;
-    const std::string there =
-        steps_.empty() ? "there are none" : fmt::format("it has {} to {}", steps_.front().number, steps_.back().number);
-    throw InvalidArgument(fmt::format("export: \"{}\" is not an exported step; {}", at, there));
+    throw InvalidArgument(
+        steps_.empty()
+            ? fmt::format("export: at \"{}\" is not there: no step is exported; use peak, end or seconds", at)
+            : fmt::format("export: at \"{}\" is not an exported step; use step:{} to step:{}", at,
+                          steps_.front().number, steps_.back().number));
   }
-  const auto seconds = number_in<double>(at);
-  if (!seconds)
-    throw InvalidArgument(fmt::format("export: \"{}\" is not a moment; use peak, end, step:N or seconds", at));
-  const double time_ns = *seconds * 1e9;
+  const double time_ns = moment.seconds * 1e9;
   if (!(time_ns >= static_cast<double>(begin_ns_) && time_ns <= static_cast<double>(end_ns_)))
-    throw InvalidArgument(fmt::format("export: {} s is outside the exported part, {:.3f} to {:.3f} s", at,
-                                      static_cast<double>(begin_ns_) / 1e9, static_cast<double>(end_ns_) / 1e9));
+    throw InvalidArgument(fmt::format("export: at \"{}\" is outside of what is exported; use {} to {} seconds", at,
+                                      std::ceil(static_cast<double>(begin_ns_) / 1e3) / 1e6,
+                                      std::floor(static_cast<double>(end_ns_) / 1e3) / 1e6));
   const auto begin = history_.times.begin();
   return static_cast<std::uint32_t>(std::upper_bound(begin + first_, begin + end_, static_cast<std::int64_t>(time_ns)) -
                                     begin);
@@ -125,7 +144,7 @@ std::string ExportedRun::details(const TracedLabel& label) const {
   const auto add = [&](const char* what, const std::string& value) {
     if (!value.empty()) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", what, value);
   };
-  add("name", name(label.name));
+  if (!label.is_unused) add("name", name(label.name));
   add("shape", shape_text(label));
   add("budget", name(label.budget));
   return text;

@@ -24,6 +24,20 @@ struct BlockEvent {
   std::uint32_t end = 0;  // The moment after it.
 };
 
+// "3:5", or "3" for one. Throws InvalidArgument for other texts.
+struct ExportedSteps {
+  std::uint64_t first = 0, last = 0;
+};
+ExportedSteps parse_exported_steps(const std::string& text);
+
+// ExportOptions::at. Throws InvalidArgument for other texts.
+struct ExportedMoment {
+  enum class Kind { kPeak, kEnd, kStep, kSeconds } kind = Kind::kPeak;
+  std::uint64_t step = 0;
+  double seconds = 0;
+};
+ExportedMoment parse_exported_moment(const std::string& text);
+
 class ExportedRun {
  public:
   // `steps` as in ExportOptions. Throws InvalidArgument for text that is not "A:B" and for steps that do not exist.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <pthread.h>
 #include <signal.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -10,6 +11,7 @@
 #include <fstream>
 #include <mutex>
 #include <string_view>
+#include <utility>
 
 #include "plimsoll/base/clock.h"
 #include "plimsoll/base/error.h"
@@ -22,6 +24,9 @@ namespace plimsoll {
 namespace {
 
 constexpr std::int64_t kRest = 1000;  // Counting blocks takes at most 1 / kRest of the time.
+// Publishing takes at most 1 / kWork of the processor time that the process uses: one that hardly runs changes little.
+// After so many intervals it happens in any case, so that readers see that the process is alive.
+constexpr std::int64_t kWork = 300, kMostSkipped = 5;
 
 std::string program_name() {
   std::string name;
@@ -32,6 +37,12 @@ std::string program_name() {
 std::int64_t unix_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
       .count();
+}
+
+std::int64_t process_cpu_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
 // Threads made meanwhile handle no signals: those are for the program's own.
@@ -60,6 +71,13 @@ struct LiveView::State {
     counters.started_unix_ns = unix_ns();
   }
 
+  bool is_due() {
+    const std::lock_guard lock(mutex);
+    const std::int64_t every_ns = std::int64_t{counters.interval_ms} * 1'000'000;
+    return process_cpu_ns() - worked_ns >= kWork * cost_ns ||
+           monotonic_ns() - published_ns >= kMostSkipped * every_ns - every_ns / 2;
+  }
+
   // The monitor's thread does nothing else: its whole time counts.
   void publish(const ProcessMemory& memory, bool is_monitor) {
     const std::lock_guard lock(mutex);
@@ -72,7 +90,10 @@ struct LiveView::State {
     ++counters.publications;
     file.publish(counters);
     const std::int64_t end = thread_cpu_ns();
-    is_monitor ? monitor_cpu_ns = end : other_cpu_ns += end - begin;
+    cost_ns = is_monitor ? end - std::exchange(monitor_cpu_ns, end) : end - begin;
+    if (!is_monitor) other_cpu_ns += cost_ns;
+    published_ns = now;
+    worked_ns = process_cpu_ns();
     counters.publisher_cpu_ns = static_cast<std::uint64_t>(monitor_cpu_ns + other_cpu_ns);  // Published the next time.
   }
 
@@ -80,6 +101,7 @@ struct LiveView::State {
   std::mutex mutex;  // Guards what follows.
   LiveCounters counters;
   std::int64_t next_count_ns = 0, monitor_cpu_ns = 0, other_cpu_ns = 0;
+  std::int64_t published_ns = 0, worked_ns = 0, cost_ns = 0;  // When last, the process's processor time then, its cost.
   LiveFile file;
   std::unique_ptr<LiveQuestions> questions;
   std::unique_ptr<MemoryMonitor> monitor;
@@ -134,7 +156,8 @@ LiveView::LiveView(const LiveOptions& options) {
   const BlockSignals blocked;
   state_->questions = std::make_unique<LiveQuestions>(state_->file.folder(), state_->process);
   state_->monitor = std::make_unique<MemoryMonitor>(
-      MemoryMonitorOptions{.every = options.every, .reads_system = false},
+      MemoryMonitorOptions{
+          .every = options.every, .reads_system = false, .is_due = [state = state_.get()] { return state->is_due(); }},
       [state = state_.get()](const MemorySample& sample) { state->publish(sample.process, true); });
   current.file = &state_->file;
   current.questions = state_->questions.get();
