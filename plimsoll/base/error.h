@@ -93,9 +93,9 @@ struct OutOfMemoryDetails {
   std::size_t in_use = 0;     // Bytes charged there at that moment.
   // With this limit in place of `limit` the refused request succeeds, also when the program runs again from its start.
   // It does not cover the requests that would have come next. For a budget it is the smallest such limit, to a block
-  // (64 bytes); for a device to a page as long as blocks are whole pages. Other blocks lie elsewhere under another
-  // limit and share pages differently: for those it includes half of what they leave unused of their pages, and up to
-  // four pages. That is measured, not proved.
+  // (64 bytes). For a device it is, to a page, if one thread made all its requests so far and they, frees included, are
+  // not more than 65,536: these are tried again under other limits. Beyond that it is a guess on the high side, since
+  // blocks share pages differently under another limit: half of what they leave unused of them more, and four pages.
   std::size_t smallest_sufficient_limit = 0;
   std::vector<MemoryHolder> holders;
   std::vector<PressureRung> tried;

@@ -80,7 +80,7 @@ void Body::add_result(const Tensor& result) {
                     device_->name(), there->name(), device_->name()));
 }
 
-void Body::add_value_of(const Variable& variable) { add_result(graph_->read(variable)); }
+void Body::add_value_of(const GraphState::AnyVariable& variable) { add_result(graph_->read(variable)); }
 
 std::vector<Tensor> Body::close() {
   for (const GraphState::Capture& capture : graph_->captures()) feeds_.push_back(capture.inside);

@@ -25,7 +25,7 @@ class Body {
   // The same of a branch, which may change variables, in parts: open() traces, close() gives what it captured.
   static std::shared_ptr<Body> open_branch(const std::shared_ptr<GraphState>& outer, Device& device, Traced f);
   const std::vector<GraphState::Changed>& changed() const noexcept { return graph_->changed(); }
-  void add_value_of(const Variable& variable);  // At the end of the branch, as one more result.
+  void add_value_of(const GraphState::AnyVariable& variable);  // At the end of the branch, as one more result.
   std::vector<Tensor> close();
 
   std::size_t num_arguments() const noexcept { return feeds_.size(); }  // Captured ones come last.

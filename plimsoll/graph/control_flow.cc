@@ -231,6 +231,18 @@ std::vector<Tensor> execute_with(const Op& op, const std::vector<Tensor>& operan
   return execute_all(op, inputs);
 }
 
+// In a graph only what is asked for happens: who asks for one of `values` shall have `before` done.
+void wait_for(GraphState& graph, const std::vector<Tensor>& before, std::vector<Tensor>& values) {
+  if (before.empty()) return;
+  struct Restore {
+    std::vector<std::uint32_t>& waiting_for;
+    const std::size_t size = waiting_for.size();
+    ~Restore() { waiting_for.resize(size); }
+  } restore{graph.waiting_for};
+  for (const Tensor& node : before) graph.waiting_for.push_back(graph.resolve(node, "cond", "an assignment").node);
+  for (Tensor& value : values) value = value.expand_dims(0).squeeze({0});  // The same value, as another node.
+}
+
 }  // namespace
 
 namespace control_detail {
@@ -253,13 +265,13 @@ std::vector<Tensor> cond(const Tensor& predicate, Branch then, Branch otherwise)
     throw InvalidArgument(fmt::format("cond: the first branch gives {} tensors, the second {}; give the same structure",
                                       a->num_results(), b->num_results()));
   // What one of them changes is a result of both, and assigned afterwards.
-  std::vector<Variable> changed;
+  std::vector<GraphState::AnyVariable> changed;
   for (const Body* branch : {a.get(), b.get()})
     for (const GraphState::Changed& each : branch->changed()) {
-      const auto same = [&](const Variable& known) { return known.id() == each.variable.id(); };
+      const auto same = [&](const GraphState::AnyVariable& known) { return known.id == each.variable.id; };
       if (std::none_of(changed.begin(), changed.end(), same)) changed.push_back(each.variable);
     }
-  for (const Variable& variable : changed) {
+  for (const GraphState::AnyVariable& variable : changed) {
     a->add_value_of(variable);
     b->add_value_of(variable);
   }
@@ -268,8 +280,11 @@ std::vector<Tensor> cond(const Tensor& predicate, Branch then, Branch otherwise)
     for (Tensor& captured : branch->close()) operands.push_back(std::move(captured));
   std::vector<Tensor> results = execute_with(CondOp(a, b), operands);
   const std::size_t own = results.size() - changed.size();
-  for (std::size_t i = 0; i < changed.size(); ++i) outer->assign(changed[i], results[own + i], AssignKind::kSet);
+  std::vector<Tensor> assigned;
+  for (std::size_t i = 0; i < changed.size(); ++i)
+    assigned.push_back(outer->assign(changed[i], results[own + i], AssignKind::kSet));
   results.resize(own);
+  if (outer->role() == GraphState::Role::kGraph) wait_for(*outer, assigned, results);
   undo.keep();
   return results;
 }

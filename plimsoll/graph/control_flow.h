@@ -8,7 +8,8 @@
 // loop's parts, are traced once and become one operation with its plan inside. Both branches give values of one
 // structure, with the same dtypes and shapes; what a loop carries keeps its dtypes and shapes (InvalidArgument). State
 // may be a tensor, a TensorTree, or whatever tidy can return. They have gradients; that of a loop recomputes states
-// instead of keeping all of them. A branch may assign to variables made outside of the graph; a loop may not
+// instead of keeping all of them. A branch may assign to variables; when the other one is taken they stay as they are.
+// They need a value before. In a Graph it happens when a result of the cond is asked for. A loop may not assign
 // (Unsupported): carry the value out.
 #pragma once
 

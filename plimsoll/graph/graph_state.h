@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -115,9 +116,19 @@ class GraphState final : public GraphVariables, public Holder {
     Tensor outside;  // Symbolic, or any.
   };
   const std::vector<Capture>& captures() const noexcept { return captures_; }  // Of a body.
+  // A variable as a body knows it: an eager one, or one that the graph around all bodies declares.
+  struct AnyVariable {
+    std::optional<Variable> eager;
+    std::uint32_t declared = 0;
+    std::uint64_t id = 0;
+    std::string name;
+    TensorSpec spec;
+  };
+  Tensor read(const AnyVariable& variable);
+  Tensor assign(const AnyVariable& variable, const Tensor& value, AssignKind kind);
   // Of a branch: variables that it changes, and their values at its end. Whoever runs the branch assigns them.
   struct Changed {
-    Variable variable;
+    AnyVariable variable;
     Tensor value;
   };
   void become_branch() noexcept { is_branch_ = true; }
@@ -149,7 +160,10 @@ class GraphState final : public GraphVariables, public Holder {
   ValueId capture(const Tensor& tensor);
   ValueId constant_of(const Tensor& tensor, std::string_view name);
   Tensor assign_number(std::uint32_t variable, const Tensor& value, AssignKind kind);
-  Tensor assign_later(const Variable& eager, const Tensor& value, AssignKind kind);  // Of a branch.
+  Tensor assign_later(const AnyVariable& variable, const Tensor& value, AssignKind kind);  // Of a branch.
+  static AnyVariable any(const Variable& eager);
+  AnyVariable any(std::uint32_t declared) const;
+  GraphState* body_being_built() const noexcept;  // Inside of this graph, by this thread; nullptr when none is.
   // `scope`: what the name is in.
   std::uint32_t push(Node node, std::string_view base_name, std::string_view scope);
   std::uint32_t push(Node node, std::string_view base_name);  // In the thread's name scope.

@@ -104,39 +104,65 @@ void GraphState::forget_read(std::uint32_t variable) {
   set_last_read(variable, {});
 }
 
-Tensor GraphState::read(std::uint32_t declared) { return tensor(read_value(declared)); }
+GraphState::AnyVariable GraphState::any(const Variable& eager) {
+  return {.eager = eager, .id = eager.id(), .name = eager.name(), .spec = {eager.shape(), eager.dtype()}};
+}
 
-Tensor GraphState::read(const Variable& eager) {
+GraphState::AnyVariable GraphState::any(std::uint32_t declared) const {
+  const NodeVariable& variable = variables_[declared];
+  return {.declared = declared, .id = variable.id, .name = variable.name, .spec = variable.spec};
+}
+
+GraphState* GraphState::body_being_built() const noexcept {
+  auto* const innermost = static_cast<GraphState*>(ThreadContext::current().tracer);
+  for (const GraphState* graph = innermost; graph; graph = graph->outer_.get())
+    if (graph->outer_.get() == this) return innermost;
+  return nullptr;
+}
+
+Tensor GraphState::read(std::uint32_t declared) {
+  if (GraphState* const body = body_being_built()) return body->read(any(declared));
+  return tensor(read_value(declared));
+}
+
+Tensor GraphState::read(const Variable& eager) { return read(any(eager)); }
+
+Tensor GraphState::read(const AnyVariable& variable) {
   const auto locked = lock();
   for (const Changed& changed : changed_)
-    if (changed.variable.id() == eager.id()) return changed.value;
-  if (outer_) return tensor(capture(outer_->read(eager)));
-  return tensor(read_value(variable_number(eager)));
+    if (changed.variable.id == variable.id) return changed.value;
+  if (outer_) return tensor(capture(outer_->read(variable)));
+  return tensor(read_value(variable.eager ? variable_number(*variable.eager) : variable.declared));
 }
 
 Tensor GraphState::assign(std::uint32_t declared, const Tensor& value, AssignKind kind) {
-  return assign_number(declared, value, kind);
+  GraphState* const body = body_being_built();
+  return (body ? body : this)->assign(any(declared), value, kind);
 }
 
 Tensor GraphState::assign(const Variable& eager, const Tensor& value, AssignKind kind) {
-  const auto locked = lock();
-  if (outer_) return assign_later(eager, value, kind);
-  return assign_number(variable_number(eager), value, kind);
+  return assign(any(eager), value, kind);
 }
 
-Tensor GraphState::assign_later(const Variable& eager, const Tensor& value, AssignKind kind) {
+Tensor GraphState::assign(const AnyVariable& variable, const Tensor& value, AssignKind kind) {
+  const auto locked = lock();
+  if (outer_) return assign_later(variable, value, kind);
+  return assign_number(variable.eager ? variable_number(*variable.eager) : variable.declared, value, kind);
+}
+
+Tensor GraphState::assign_later(const AnyVariable& variable, const Tensor& value, AssignKind kind) {
   if (!is_branch_)
     throw Unsupported(fmt::format(
         "assign: variable \"{}\" is changed inside of a loop; carry the value in the loop's state, and assign it after",
-        eager.name()));
+        variable.name));
   const Tensor given = tensor(resolve(value, "assign", "value"));
-  require_assignable(eager.name(), {eager.shape(), eager.dtype()}, {given.shape(), given.dtype()});
+  require_assignable(variable.name, variable.spec, {given.shape(), given.dtype()});
   Tensor after = kind == AssignKind::kSet   ? given
-                 : kind == AssignKind::kAdd ? read(eager) + given
-                                            : read(eager) - given;
+                 : kind == AssignKind::kAdd ? read(variable) + given
+                                            : read(variable) - given;
   for (Changed& changed : changed_)
-    if (changed.variable.id() == eager.id()) return changed.value = after;
-  changed_.push_back({eager, after});
+    if (changed.variable.id == variable.id) return changed.value = after;
+  changed_.push_back({variable, after});
   return after;
 }
 

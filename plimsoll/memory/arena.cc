@@ -10,6 +10,7 @@ namespace plimsoll {
 Arena::Arena(PageSource& source, ArenaOptions options)
     : core_(std::make_unique<ArenaCore>(*this, source, std::move(options))), base_(core_->heap.base()) {
   ArenaList::instance().add(this);
+  core_->start_log();
   TraceHooks::arena_made(*this);
   AlertList::instance().check(*this);
   if (core_->options.pretouch) core_->heap.touch_all_pages();
@@ -74,16 +75,21 @@ void Arena::deallocate(const Block& block) {
 
 std::size_t Arena::trim() {
   core_->flush_deferred();
+  core_->log(LoggedRequest::kTrim);
   return core_->heap.trim();
 }
 
 void Arena::collect() {
   core_->flush_deferred();
+  core_->log(LoggedRequest::kCollect);
   core_->heap.collect();
 }
 
 std::size_t Arena::flush_deferred() { return core_->flush_deferred(); }
-std::size_t Arena::empty_caches() { return core_->heap.empty_caches(); }
+std::size_t Arena::empty_caches() {
+  core_->log(LoggedRequest::kEmptyCaches);
+  return core_->heap.empty_caches();
+}
 void Arena::set_deferred_release(bool on) noexcept { core_->mode.set(ArenaMode::kDeferred, on); }
 
 const std::string& Arena::name() const noexcept { return core_->options.name; }

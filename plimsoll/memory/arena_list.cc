@@ -51,7 +51,10 @@ void ArenaList::thread_ends(ThreadMemory& thread) {
 void ArenaList::before_fork() {
   instance().mutex_.lock();
   for (Arena* arena : instance().arenas_)
-    if (arena) arena->core_->heap.mutex.lock();
+    if (arena) {
+      arena->core_->log_mutex.lock();
+      arena->core_->heap.mutex.lock();
+    }
   AlertList::instance().mutex_.lock();
 }
 
@@ -61,6 +64,7 @@ void ArenaList::after_fork(bool child) {
     if (!arena) continue;
     if (child) arena->core_->heap.heap().range().after_fork();
     arena->core_->heap.mutex.unlock();
+    arena->core_->log_mutex.unlock();
   }
   instance().mutex_.unlock();
 }

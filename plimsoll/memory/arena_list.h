@@ -18,7 +18,7 @@ class ArenaList {
  public:
   static ArenaList& instance();
 
-  void add(Arena* arena);  // Gives it its number. Throws Unsupported beyond ThreadMemory::kMaxArenas.
+  void add(Arena* arena);  // Gives it its number. Throws Unsupported beyond 254.
   void remove(Arena* arena, std::size_t number);
 
   // Calls f(arena) for each, in the order of their numbers. Arenas neither come nor go meanwhile.
@@ -31,7 +31,7 @@ class ArenaList {
   static void after_fork(bool child);
 
   std::mutex mutex_;
-  std::array<Arena*, ThreadMemory::kMaxArenas> arenas_{};
+  std::array<Arena*, ThreadMemory::kMaxArenas - 2> arenas_{};  // Two places of threads are ArenaCore's own.
 };
 
 }  // namespace plimsoll::internal

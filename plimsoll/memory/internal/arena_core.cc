@@ -48,6 +48,7 @@ ArenaCore::ArenaCore(Arena& owner, PageSource& source, ArenaOptions wanted)
 void ArenaCore::set_number(std::size_t number) noexcept {
   number_ = number;
   heap.set_number(number);
+  quick_number_.store(number, std::memory_order_relaxed);
 }
 
 ArenaCache& ArenaCore::attach(ThreadMemory& thread) {
@@ -63,6 +64,7 @@ ArenaCache& ArenaCore::attach(ThreadMemory& thread) {
 void ArenaCore::detach(ThreadMemory& thread) noexcept {
   ArenaCache* cache = thread.caches[number_];
   if (!cache) return;
+  end_log();  // Others free its blocks, if anybody does.
   const std::lock_guard lock(heap.mutex);
   while (Chunk* chunk = cache->deferred) {  // Taking effect may call alerts: not under the list's lock.
     cache->deferred = chunk->link;
@@ -221,6 +223,11 @@ void ArenaCore::check_alerts(const ThreadMemory& thread) {
     AlertList::instance().check_budgets();
 }
 
+Chunk* ArenaCore::try_take(std::size_t size, std::size_t alignment) {
+  Refusal refusal;
+  return try_slowly(ThreadMemory::current(), {size, size, alignment}, BlockLabel{}, refusal);
+}
+
 Chunk* ArenaCore::take_slowly(std::size_t bytes, const BlockLabel& label, std::size_t alignment) {
   const std::size_t size = bytes > kMostBytes ? bytes : (bytes + kGranularity - 1) & ~(kGranularity - 1);
   const BlockRequest request{bytes, size, std::max(alignment, kGranularity)};
@@ -240,6 +247,7 @@ Chunk* ArenaCore::take_slowly(std::size_t bytes, const BlockLabel& label, std::s
     }
     if (refusal.search.emptied > 0 && heap.committed_pages() >= heap.page_limit() - heap.page_limit() / 64)
       trace_ladder("empty caches", refusal.search.emptied);
+    log_take(request, chunk);
     check_alerts(thread);
     return chunk;
   }
@@ -267,8 +275,10 @@ bool ArenaCore::evict(const BlockRequest& request, Refusal& refusal) {
   flush_deferred();
   if (refusal.tried.empty() || refusal.tried.back().name != kName) refusal.tried.push_back({kName, 0});
   refusal.tried.back().bytes_freed += freed;
-  if (freed > 0) trace_ladder(kName, freed);
-  return freed > 0;
+  if (freed == 0) return false;
+  trace_ladder(kName, freed);
+  end_log();  // Under another limit it would not have been freed now.
+  return true;
 }
 
 // Climbs the ladder until a rung frees something; false at its top.
@@ -290,7 +300,9 @@ bool ArenaCore::climb(std::size_t& rung, const BlockRequest& request, Refusal& r
     if (!name) return evict(request, refusal);
     flush_deferred();  // What it freed is to be had now.
     refusal.tried.push_back({name, freed});
-    if (freed > 0) trace_ladder(name, freed);
+    if (freed == 0) continue;
+    trace_ladder(name, freed);
+    end_log();  // Under another limit it would not have been freed now.
   }
   return true;
 }
@@ -305,15 +317,15 @@ void ArenaCore::refuse(const BlockRequest& request, const BlockLabel& label, Ref
   if (refusal.search.failed)  // The heap did these itself, once more after each rung.
     refusal.tried.insert(refusal.tried.begin() + 1,
                          {{"empty caches", refusal.search.emptied}, {"move pages of holes", 0}});
-  bool addresses_short = false;
-  details.smallest_sufficient_limit =
-      own ? heap.sufficient_limit(request, addresses_short) : std::max(request.size, details.in_use + request.size);
+  SufficientLimit sufficient{.bytes = std::max(request.size, details.in_use + request.size)};
+  if (own) sufficient = find_sufficient_limit(request);
+  details.smallest_sufficient_limit = sufficient.bytes;
   details.tried = std::move(refusal.tried);
   details.holders = find_holders(arena, own ? nullptr : static_cast<const BudgetNode*>(refusal.by));
   const std::string budget = own ? "" : static_cast<const BudgetNode*>(refusal.by)->name();
   details.what = describe_refusal(own ? fmt::format("\"{}\"", options.name) : fmt::format("budget \"{}\"", budget),
                                   label, details);
-  if (addresses_short)
+  if (sufficient.addresses_short)
     details.what += fmt::format(
         " to reserve more addresses: of the {} reserved now no free stretch holds {} aligned to {}; or free blocks, "
         "align them to less, or raise RLIMIT_AS where one is set",
@@ -372,6 +384,7 @@ void ArenaCore::return_quota(ThreadMemory& thread, ArenaCache& cache, std::size_
 
 void ArenaCore::give_slowly(Chunk* chunk) noexcept {
   if (recording()) TraceHooks::gives(arena, *chunk);
+  log_give(chunk);
   ThreadMemory& thread = ThreadMemory::current();
   ArenaCache& cache = cache_of(thread);
   std::size_t budget_number = SIZE_MAX;
@@ -465,6 +478,7 @@ MemoryStats ArenaCore::stats() const {
 }
 
 void ArenaCore::reset_peaks() {
+  log(LoggedRequest::kResetPeaks);
   heap.reset_peak();
   center.reset_peak();
 }

@@ -6,12 +6,15 @@
 //   climb()          nothing fits: ask others to free memory, rung by rung, and try again
 //   refuse()         OutOfMemory, with the holders and the limit that would do
 //   give_quickly(), give_slowly()   back to the cache, or to the CentralHeap
+// While its first requests are logged, everything goes the slow way.
 // Thread safety: as Arena.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -20,6 +23,7 @@
 #include "plimsoll/memory/arena.h"
 #include "plimsoll/memory/arena_cache.h"
 #include "plimsoll/memory/internal/central_heap.h"
+#include "plimsoll/memory/internal/request_log.h"
 #include "plimsoll/memory/meter_center.h"
 #include "plimsoll/memory/thread_memory.h"
 
@@ -27,6 +31,9 @@ namespace plimsoll::internal {
 
 class ArenaCore {
  public:
+  // Places in the threads' tables of caches that no arena has: that of a dry run, and one that is always empty.
+  static constexpr std::size_t kDryNumber = ThreadMemory::kMaxArenas - 1, kNoNumber = ThreadMemory::kMaxArenas - 2;
+
   ArenaCore(Arena& arena, PageSource& source, ArenaOptions options);
 
   // Inline: the only parts of an arena that every allocation runs. nullptr and false leave all to the slow ones.
@@ -35,6 +42,7 @@ class ArenaCore {
 
   Chunk* take_slowly(std::size_t bytes, const BlockLabel& label, std::size_t alignment);
   void give_slowly(Chunk* chunk) noexcept;
+  Chunk* try_take(std::size_t size, std::size_t alignment);  // Without asking others for memory; nullptr: refused.
   std::size_t flush_deferred();
   void add_overhead(std::size_t bytes);
   MemoryStats stats() const;
@@ -46,12 +54,15 @@ class ArenaCore {
   void set_number(std::size_t number) noexcept;  // In the list of arenas: where threads keep their cache of it.
   void detach(ThreadMemory& thread) noexcept;    // The thread ends: its cached blocks and counts become everybody's.
   void uncharge_live();                          // The arena ends: budgets are charged for its blocks no longer.
+  void start_log();                              // Of requests, if running them again tells what a limit would do.
+  void log(LoggedRequest::Kind kind) noexcept;
   bool recording() const noexcept { return mode.has(ArenaMode::kRecording); }
   std::size_t number() const noexcept { return number_; }
 
   Arena& arena;
   const ArenaOptions options;
-  MeterCenter center;  // Bytes in use.
+  MeterCenter center;    // Bytes in use.
+  std::mutex log_mutex;  // Comes before the heap's, and is never taken inside of a gate.
   ArenaMode mode;
   CentralHeap heap;
   std::size_t most_alignment;  // What the range's base is aligned to.
@@ -91,6 +102,14 @@ class ArenaCore {
   const BudgetNode* evicting_budget(const Refusal& refusal) const noexcept;
   bool evict(const BlockRequest& request, Refusal& refusal);
   [[noreturn]] void refuse(const BlockRequest& request, const BlockLabel& label, Refusal& refusal);
+  SufficientLimit find_sufficient_limit(const BlockRequest& request);
+
+  template <class F>
+  void add_to_log(F&& add) noexcept;
+  void log_take(const BlockRequest& request, const Chunk* chunk) noexcept;
+  void log_give(const Chunk* chunk) noexcept;
+  void end_log() noexcept;
+  void end_log_locked() noexcept;
 
   std::size_t number_ = 0;
   std::int64_t cache_limit_;   // Bytes one thread's cache may hold.
@@ -98,6 +117,12 @@ class ArenaCore {
   std::uint64_t retired_allocations_ = 0;
   std::size_t retired_largest_ = 0;
   std::atomic<std::size_t> refusals_{0};
+
+  std::atomic<std::size_t> quick_number_{kNoNumber};  // `number_` when requests may go the quick way.
+  std::atomic<bool> logging_{false};
+  std::unique_ptr<RequestLog> log_;               // `log_mutex` guards this and the two below.
+  const ThreadMemory* log_thread_ = nullptr;      // Whose requests they are.
+  std::size_t dry_words_ = std::size_t{1} << 21;  // How much of logs may still be run again: some tenths of a second.
 };
 
 // Makes a charged chunk a live block. The caller is inside its gate.
@@ -117,7 +142,7 @@ inline void ArenaCore::publish(ArenaCache& cache, Chunk* chunk, std::size_t byte
                                                              std::size_t alignment) noexcept {
   const std::size_t size = (bytes + kGranularity - 1) & ~(kGranularity - 1);
   ThreadMemory& thread = ThreadMemory::current();
-  ArenaCache* cache = thread.caches[number_];
+  ArenaCache* cache = thread.caches[quick_number_.load(std::memory_order_relaxed)];
   if (!cache || thread.budget || alignment > kGranularity) [[unlikely]]
     return nullptr;
   const EnterThread inside(thread);
@@ -136,7 +161,7 @@ inline void ArenaCore::publish(ArenaCache& cache, Chunk* chunk, std::size_t byte
 // The common case: this thread's own block, no budget, nothing unusual. False leaves all else to give_slowly.
 [[gnu::always_inline]] inline bool ArenaCore::give_quickly(Chunk* chunk) noexcept {
   ThreadMemory& thread = ThreadMemory::current();
-  ArenaCache* cache = thread.caches[number_];
+  ArenaCache* cache = thread.caches[quick_number_.load(std::memory_order_relaxed)];
   if (!cache || chunk->budget || chunk->owner != thread.id) [[unlikely]]
     return false;
   const std::size_t size = chunk->size;

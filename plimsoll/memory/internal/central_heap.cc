@@ -12,9 +12,13 @@
 namespace plimsoll::internal {
 namespace {
 
+std::size_t wanted_addresses(const PageSource& source, std::size_t limit) {
+  return std::min(source.range_bytes(limit), Heap::most_pages() * source.page_bytes());
+}
+
 std::unique_ptr<PageRange> reserve(PageSource& source, std::size_t limit, const std::string& name) {
   const std::size_t most = Heap::most_pages() * source.page_bytes();
-  auto range = source.reserve(std::min(source.range_bytes(limit), most), limit);
+  auto range = source.reserve(wanted_addresses(source, limit), limit);
   if (range->bytes() > most)
     throw InvalidArgument(fmt::format("arena \"{}\": its page source reserved {}, more than {} pages of {} bytes", name,
                                       format_bytes_exactly(range->bytes()), Heap::most_pages(), source.page_bytes()));
@@ -36,6 +40,10 @@ CentralHeap::CentralHeap(PageSource& source, const ArenaOptions& options, const 
   const bool roomy = range->bytes() / 4 >= options.limit;
   heap_ = std::make_unique<Heap>(std::move(range), source.page_bytes(), roomy, limit());
   records_ = &heap_->records();
+}
+
+bool CentralHeap::has_all_addresses() const noexcept {
+  return heap_->range().bytes() >= wanted_addresses(source_, limit());
 }
 
 // How many pages may be committed before reuse is preferred to growth: a little above the peak in use when growing
@@ -170,25 +178,29 @@ void CentralHeap::touch_all_pages() {
 
 // When the present limit is enough, the request was refused for want of addresses or by the page source: then as many
 // pages more as it has.
-std::size_t CentralHeap::sufficient_limit(const BlockRequest& request, bool& addresses_short) {
-  if (request.size > kMostLimit) return request.size;  // No machine has it.
+SufficientLimit CentralHeap::sufficient_limit(const BlockRequest& request) {
+  SufficientLimit result{.bytes = request.size};
+  if (request.size > kMostLimit) return result;  // No machine has it.
   const std::lock_guard lock(mutex);
   flush_caches();
   const std::size_t pages = heap_->pages_for(request.size);
   std::size_t enough = heap_->sufficient_pages(request.size, request.alignment);
-  addresses_short = enough == SIZE_MAX;
-  if (addresses_short) enough = heap_->committed_pages() - heap_->spare_pages() + pages;
-  enough = pages_when_run_again(enough, request) + charged_pages(0);
-  if (enough > page_limit_) return enough << page_shift_;
-  if (addresses_short) return limit_for_addresses(heap_->range().bytes() + request.size + request.alignment);
-  return (page_limit_ + pages) << page_shift_;
+  result.addresses_short = enough == SIZE_MAX;
+  if (result.addresses_short) enough = heap_->committed_pages() - heap_->spare_pages() + pages;
+  if (!result.addresses_short && enough > page_limit_) result.pages_now = enough;
+  enough = guess_pages_when_run_again(enough, request) + charged_pages(0);
+  result.bytes = (enough > page_limit_ ? enough : page_limit_ + pages) << page_shift_;
+  if (enough <= page_limit_ && result.addresses_short)
+    result.bytes = limit_for_addresses(heap_->range().bytes() + request.size + request.alignment);
+  return result;
 }
 
-// `pages` serve the request with all blocks where they lie. Under another limit they will lie elsewhere and leave more
-// or less of their first and last pages unused. Half as much again as now and a page for each of up to four such blocks
-// is what random programs needed (arena_refusal_test.cc has some): found by trying, not proved. Each block on pages of
-// its own is the most that any layout needs. Blocks of whole pages leave nothing unused: for them `pages` is exact.
-std::size_t CentralHeap::pages_when_run_again(std::size_t pages, const BlockRequest& request) const {
+// For when the requests are not known (dry_run.h). `pages` serve the request with all blocks where they lie. Under
+// another limit they will lie elsewhere and leave more or less of their first and last pages unused. Half as much again
+// as now and a page for each of up to four such blocks is what random programs needed (arena_refusal_test.cc has some):
+// found by trying, not proved. Each block on pages of its own is the most that any layout needs. Blocks of whole pages
+// leave nothing unused: for them `pages` is exact.
+std::size_t CentralHeap::guess_pages_when_run_again(std::size_t pages, const BlockRequest& request) const {
   const std::size_t page = heap_->page_bytes();
   std::size_t used = 0, most_pages = 0, ragged = 0;
   const auto add = [&](std::size_t size) {
@@ -257,7 +269,7 @@ void CentralHeap::remove_overhead(std::size_t bytes) noexcept {
 std::size_t CentralHeap::overhead_now() const noexcept {
   const std::size_t caches = num_caches.load(std::memory_order_relaxed) * sizeof(ArenaCache);
   return heap_->records().bytes() + heap_->map_bytes() + caches + sizeof(Arena) + sizeof(ArenaCore) + sizeof(Heap) +
-         beside_;
+         beside_ + log_bytes.load(std::memory_order_relaxed);
 }
 
 std::size_t CentralHeap::overhead_bytes() const {

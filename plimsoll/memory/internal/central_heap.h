@@ -58,6 +58,13 @@ struct HeapSearch {
   bool failed = false;      // The heap had nothing, with caches emptied and pages moved.
 };
 
+// What would serve a request that was refused.
+struct SufficientLimit {
+  std::size_t bytes = 0;         // Now, and also, as far as is known, if the program ran again from its start.
+  std::size_t pages_now = 0;     // With all blocks where they lie; 0 when pages are not what it lacks.
+  bool addresses_short = false;  // It lacks addresses.
+};
+
 class CentralHeap {
  public:
   static constexpr std::size_t kAlwaysCached = 256_KiB;  // Up to here a cached block keeps few pages from others.
@@ -77,9 +84,7 @@ class CentralHeap {
   void collect();
   void touch_all_pages();
 
-  // A limit with which the request would be served now, and also when the program ran again with it from its start:
-  // see OutOfMemoryDetails.
-  std::size_t sufficient_limit(const BlockRequest& request, bool& addresses_short);
+  SufficientLimit sufficient_limit(const BlockRequest& request);
 
   // Bytes of records, maps and caches, `beside` included. try_add_overhead() is false when it would pass the limit.
   std::size_t overhead_bytes() const;
@@ -104,7 +109,11 @@ class CentralHeap {
   Heap& heap() noexcept { return *heap_; }  // Requires the lock.
   const Heap& heap() const noexcept { return *heap_; }
 
+  PageSource& source() const noexcept { return source_; }
+  bool has_all_addresses() const noexcept;  // The source had as many as it should reserve.
+
   std::atomic<std::size_t> num_caches{0};  // Of threads.
+  std::atomic<std::size_t> log_bytes{0};   // Of the arena's RequestLog.
   mutable std::mutex mutex;
 
  private:
@@ -113,7 +122,7 @@ class CentralHeap {
   std::size_t overhead_now() const noexcept;
   std::size_t charged_pages(std::size_t more) const noexcept;
   bool fit_overhead(std::size_t more);
-  std::size_t pages_when_run_again(std::size_t pages, const BlockRequest& request) const;
+  std::size_t guess_pages_when_run_again(std::size_t pages, const BlockRequest& request) const;
   std::size_t limit_for_addresses(std::size_t bytes) const noexcept;
   void note_moves(const BlockRequest& request) noexcept;
   void foresee_caching(std::size_t size) noexcept;
