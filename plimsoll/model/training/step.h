@@ -37,6 +37,7 @@ struct Recomputing {
   bool is_allowed = false;
   double max_slowdown = kMostSlowdown;  // Predicted.
   SpillFile* spill = nullptr;
+  bool parks_variables = false;  // In it, between their uses.
 };
 
 struct GradientClipping {
