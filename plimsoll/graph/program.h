@@ -131,6 +131,7 @@ class Program {
   std::size_t floor_bytes(Eviction eviction = Eviction::kRecompute) const { return floor(eviction).bytes; }
   ProgramPoint floor(Eviction eviction) const;
   std::string floor_step(Eviction eviction = Eviction::kRecompute) const;
+  bool is_too_long_to_recompute() const;  // So that no leaner plans were looked for.
   // Of that one of front(); 0 is memory_plan().
   const MemoryPlan& memory_plan_of(std::size_t point, Eviction eviction = Eviction::kRecompute) const;
   MemoryPlan memory_plan_with_front(Eviction eviction = Eviction::kRecompute) const;
@@ -153,7 +154,6 @@ class Program {
   const Front& front_of(Eviction eviction) const;  // Made when first asked for.
   const std::vector<ProgramPoint>& points_for(const ProgramCall& call) const;
   const ProgramFamily& floor_family(Eviction eviction) const;
-  bool is_too_long_to_recompute() const;
   void run_charged(const ProgramCall& call);
   void run_point(std::size_t point, const ProgramCall& call);  // One of front(), of the call's kind.
   // The cheapest point that has room in the budgets that the calling thread's blocks are charged to. Throws OutOfMemory

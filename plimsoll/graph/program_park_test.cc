@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/heap_count_testing.h"
 #include "plimsoll/graph/park_variable.h"
 #include "plimsoll/graph/training_step_testing.h"
 #include "plimsoll/memory/budget.h"
@@ -57,7 +58,7 @@ TEST(ProgramPark, GivesTheSameBytesWithinEveryBudget) {
   ParkPlace place;
   std::size_t pairs = 0, parked = 0;
   const char* const more = std::getenv("PLIMSOLL_MORE_PROGRAMS");  // For long runs: so many times as many.
-  const unsigned programs = 40 * static_cast<unsigned>(more ? std::max(1, std::atoi(more)) : 1);
+  const unsigned programs = 6 * static_cast<unsigned>(more ? std::max(1, std::atoi(more)) : 1);
   for (unsigned seed = 1; seed <= programs; ++seed) {
     TrainingStep step(seed, wide_step(seed));
     const Outcome natural = step.run({.steps = 3});
@@ -71,7 +72,7 @@ TEST(ProgramPark, GivesTheSameBytesWithinEveryBudget) {
       parked += lean.spilled_bytes > 0;
     }
   }
-  EXPECT_GE(parked, 100u);
+  EXPECT_GE(parked, 12u);
   EXPECT_GE(parked, pairs / 2);
   EXPECT_EQ(place.file.stats().failures, 0u);
 }
@@ -79,36 +80,35 @@ TEST(ProgramPark, GivesTheSameBytesWithinEveryBudget) {
 // Every call of the file fails once, those that park variables included. The old bytes stay where they are.
 TEST(ProgramPark, ChangesNothingWhenACallOfTheFileFails) {
   std::size_t failed = 0;
-  for (unsigned seed = 3; seed <= 4; ++seed) {
-    TrainingStep step(seed, wide_step(seed));
-    const Outcome natural = step.run();
-    const std::vector<ProgramPoint> points = parked_points(step);
-    if (points.empty()) continue;
-    const std::size_t bytes = points.back().bytes;
-    for (const FaultyIo::Call call : {FaultyIo::kAllocate, FaultyIo::kWrite, FaultyIo::kRead})
-      for (std::size_t number = 0;; ++number) {
-        ParkPlace place;
-        step.restore();
-        const auto before = step.state();
-        restore(step, place.file);
-        place.io.fail(call, place.io.calls(call) + number, {.error_number = EIO});
-        const Budget budget("step", bytes);
-        Outcome outcome;
-        bool is_refused = false;
-        try {
-          step.run_once({.budget = &budget, .spill = &place.file, .parks_variables = true}, outcome);
-        } catch (const Error& error) {
-          is_refused = true;
-          EXPECT_THAT(error.what(), HasSubstr("errno 5"));
-          EXPECT_TRUE(step.state() == before) << "seed " << seed << ", call " << call << " number " << number;
-        }
-        EXPECT_EQ(budget.used(), 0u);
-        if (!is_refused) break;
-        ++failed;
+  TrainingStep step(3, wide_step(3));
+  const Outcome natural = step.run();
+  const std::vector<ProgramPoint> points = parked_points(step);
+  ASSERT_FALSE(points.empty());
+  const std::size_t bytes = points.back().bytes;
+  for (const FaultyIo::Call call : {FaultyIo::kAllocate, FaultyIo::kWrite, FaultyIo::kRead})
+    for (std::size_t number = 0;; ++number) {
+      ParkPlace place;
+      step.restore();
+      const auto before = step.state();
+      restore(step, place.file);
+      place.io.fail(call, place.io.calls(call) + number, {.error_number = EIO});
+      const Budget budget("step", bytes);
+      Outcome outcome;
+      bool is_refused = false;
+      try {
+        step.run_once({.budget = &budget, .spill = &place.file, .parks_variables = true}, outcome);
+      } catch (const Error& error) {
+        is_refused = true;
+        EXPECT_THAT(error.what(), HasSubstr("errno 5"));
+        EXPECT_TRUE(step.state() == before) << "call " << call << " number " << number;
+      }
+      EXPECT_EQ(budget.used(), 0u);
+      if (!is_refused) break;
+      if (++failed % 8 == 1) {
         EXPECT_TRUE(run(step, 2, budget, place.file).bytes == natural.bytes) << "the next time";
       }
-  }
-  EXPECT_GT(failed, 40u);
+    }
+  EXPECT_GT(failed, 20u);
 }
 
 TEST(ProgramPark, ChangesNothingWhenOtherBytesComeBack) {
@@ -122,6 +122,33 @@ TEST(ProgramPark, ChangesNothingWhenOtherBytesComeBack) {
   Outcome outcome;
   EXPECT_THROW(step.run_once({.budget = &budget, .spill = &place.file, .parks_variables = true}, outcome), Corruption);
   EXPECT_TRUE(step.state() == before);
+}
+
+TEST(ProgramPark, ChangesNothingWhenTheHeapIsFull) {
+  TrainingStep step(3, wide_step(3));
+  const std::size_t bytes = parked_points(step).back().bytes;
+  std::size_t failures = 0;
+  for (std::size_t after = 0;; after += 1 + after / 8) {
+    ParkPlace place;
+    step.restore();
+    const auto before = step.state();
+    restore(step, place.file);
+    step.program().release_slots();
+    const Budget budget("step", bytes);
+    Outcome outcome;
+    fail_heap_after(after);
+    try {
+      step.run_once({.budget = &budget, .spill = &place.file, .parks_variables = true}, outcome);
+    } catch (const std::bad_alloc&) {
+    } catch (const Error&) {  // Of a file that has no thread.
+    }
+    if (!disarm_heap()) break;
+    ++failures;
+    EXPECT_TRUE(step.state() == before) << after;
+    EXPECT_EQ(budget.used(), 0u) << after;
+    ASSERT_LT(failures, 200u);
+  }
+  EXPECT_GT(failures, 5u);
 }
 
 TEST(ProgramPark, VariablesStayInTheFileUntilTheyAreRead) {

@@ -62,6 +62,8 @@ std::string most_of(const MemoryForecast& needed, const CategoryBytes& categorie
 std::string describe_recomputing(const MemoryForecast& needed, const RecomputingWords& words) {
   const std::string floor = format_bytes_exactly(needed.floor_bytes);
   const bool spills = words.eviction != Eviction::kRecompute;
+  if (words.too_long > 0)
+    return fmt::format("a step of {} operations is too long to look for plans that recompute", words.too_long);
   if (needed.front.size() < 2)
     return fmt::format("{}, since {} needs {} by itself",
                        spills ? "recomputing and spilling do not help" : "recomputing does not help", needed.floor_step,
@@ -334,7 +336,9 @@ void StepBudget::refuse(const Refused& refused) const {
     const Eviction may = spill_ && limits_.parks ? refused.need->plan->spilling() : eviction(*refused.need->plan);
     refused.need->plan->add_front(needed, may);
     const std::size_t at = refused.by ? needed.smallest_budget : refused.sufficient;
-    why = describe_recomputing(needed, {at, limits_.max_slowdown, may}) + "; " + why;
+    const Program& program = refused.need->plan->program();
+    const std::size_t too_long = program.is_too_long_to_recompute() ? program.num_steps() : 0;
+    why = describe_recomputing(needed, {at, limits_.max_slowdown, may, too_long}) + "; " + why;
   }
   OutOfMemoryDetails details;
   details.smallest_sufficient_limit = refused.sufficient;

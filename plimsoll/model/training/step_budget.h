@@ -170,6 +170,7 @@ struct RecomputingWords {
   std::size_t sufficient = 0;
   double max_slowdown = kMostSlowdown;
   Eviction eviction = Eviction::kRecompute;
+  std::size_t too_long = 0;  // So many operations, for which no leaner plans are looked for.
 };
 std::string describe_recomputing(const MemoryForecast& needed, const RecomputingWords& words);
 
