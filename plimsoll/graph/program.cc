@@ -50,11 +50,15 @@ void Program::run(const ProgramCall& call) {
 
 // Points, and whose members they are; the first is natural and has none.
 struct Program::Front {
-  std::vector<BudgetPoint> points;
+  std::vector<ProgramPoint> points;
   std::vector<std::pair<ProgramFamily*, std::size_t>> members;
   std::unique_ptr<ProgramFamily> family;           // Of this kind of eviction.
   mutable std::atomic<std::uint64_t> told_key{0};  // Of the recording and the point that a trace was last told of.
 
+  // Of a point, what it takes with all variables that may be parked.
+  std::size_t bytes_with_variables(std::size_t point) const {
+    return points[point].bytes + family->parked_bytes() - points[point].parked_bytes;
+  }
   void tell_trace(std::size_t point, std::string_view where) const;
 };
 
@@ -68,25 +72,19 @@ void Program::Front::tell_trace(std::size_t point, std::string_view where) const
   const std::size_t step = 1 + point / kMostPoints;
   for (std::size_t i = point; i > 0;) {
     i -= std::min(i, step);
-    larger += fmt::format("{}[{},{:.3f}]", larger.empty() ? "" : ",", points[i].bytes, points[i].slowdown);
+    larger += fmt::format("{}[{},{:.3f}]", larger.empty() ? "" : ",", bytes_with_variables(i), points[i].slowdown);
   }
   trace_text(fmt::format(R"(@recompute {{"where":{},"natural_bytes":{},"now":[{},{:.3f}],"drops":{},"repeats":{},)"
                          R"("stores":{},"loads":{},"stored_bytes":{},"larger":[{}]}})",
-                         json_text(nlohmann::json(std::string(where))), points[0].bytes, points[point].bytes,
-                         points[point].slowdown, actions.drops, actions.repeats, actions.stores, actions.loads,
-                         actions.stored_bytes, larger));
+                         json_text(nlohmann::json(std::string(where))), bytes_with_variables(0),
+                         bytes_with_variables(point), points[point].slowdown, actions.drops, actions.repeats,
+                         actions.stores, actions.loads, actions.stored_bytes, larger));
 }
-
-namespace {
-
-Eviction eviction_of(const ProgramCall& call) { return call.spill ? Eviction::kSpill : Eviction::kRecompute; }
-
-}  // namespace
 
 void Program::run_point(std::size_t point, const ProgramCall& call) {
   if (call.recomputed_cost_fraction) *call.recomputed_cost_fraction = 0;
   if (point == 0) return natural_->run(call);
-  const Front& front = front_of(eviction_of(call));
+  const Front& front = front_of(call.eviction());
   const auto [family, member] = front.members[point];
   if (trace_is_recording()) [[unlikely]]
     front.tell_trace(point, call.where == "run" ? "step" : call.where);
@@ -102,31 +100,38 @@ void Program::run_inside(std::span<const ConstTensorView> feeds, std::span<const
 const ProgramTables& Program::tables() const noexcept { return natural_->tables(); }
 std::size_t Program::block_bytes() const noexcept { return tables().block_bytes(); }
 
-// With spilling both kinds of members compete: a leaner one is kept only where it is not dearer.
+namespace {
+
+struct Candidate {
+  ProgramPoint point;
+  std::pair<ProgramFamily*, std::size_t> member;
+};
+
+}  // namespace
+
+// With spilling all kinds of members compete: a leaner one is kept only where it is not dearer.
 const Program::Front& Program::front_of(Eviction eviction) const {
   const auto index = static_cast<std::size_t>(eviction);
   if (const Front* const made = fronts_[index].load(std::memory_order_acquire)) return *made;
-  const Front* const lower = eviction == Eviction::kSpill ? &front_of(Eviction::kRecompute) : nullptr;
+  const Front* const lower = index > 0 ? &front_of(static_cast<Eviction>(index - 1)) : nullptr;
   const std::lock_guard lock(mutex_);
   if (owned_fronts_[index]) return *owned_fronts_[index];
   auto front = std::make_unique<Front>();
   front->family =
-      std::make_unique<ProgramFamily>(rewritten_, passes_, inside_, tables(), lower ? spill_bytes_per_cost_ : 0);
-  struct Candidate {
-    BudgetPoint point;
-    std::pair<ProgramFamily*, std::size_t> member;
-  };
+      std::make_unique<ProgramFamily>(rewritten_, passes_, inside_, tables(), eviction, spill_bytes_per_cost_);
   std::vector<Candidate> candidates;
-  for (ProgramFamily* const family : {lower ? lower->family.get() : nullptr, front->family.get()})
-    for (std::size_t i = 1; family && i < family->points().size(); ++i)
-      candidates.push_back({family->points()[i], {family, i}});
+  for (std::size_t i = 1; lower && i < lower->points.size(); ++i)
+    candidates.push_back({lower->points[i], lower->members[i]});
+  ProgramFamily& own = *front->family;
+  for (std::size_t i = 1; i < own.points().size(); ++i)
+    candidates.push_back({{own.points()[i].bytes, own.points()[i].slowdown, own.parked_bytes()}, {&own, i}});
   std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
-    return a.point.slowdown != b.point.slowdown ? a.point.slowdown < b.point.slowdown : a.point.bytes < b.point.bytes;
+    return a.point.slowdown != b.point.slowdown ? a.point.slowdown < b.point.slowdown : a.point.net() < b.point.net();
   });
-  front->points.push_back({block_bytes(), 1});
+  front->points.push_back({.bytes = block_bytes()});
   front->members.emplace_back(nullptr, 0);
   for (const Candidate& candidate : candidates) {
-    if (candidate.point.bytes >= front->points.back().bytes) continue;
+    if (candidate.point.net() >= front->points.back().net()) continue;
     front->points.push_back(candidate.point);
     front->members.push_back(candidate.member);
   }
@@ -135,29 +140,41 @@ const Program::Front& Program::front_of(Eviction eviction) const {
   return *owned_fronts_[index];
 }
 
-std::vector<BudgetPoint> Program::front(Eviction eviction) const { return front_of(eviction).points; }
-const std::vector<BudgetPoint>& Program::points_for(const ProgramCall& call) const {
-  return front_of(eviction_of(call)).points;
+const std::vector<ProgramPoint>& Program::points(Eviction eviction) const { return front_of(eviction).points; }
+const std::vector<ProgramPoint>& Program::points_for(const ProgramCall& call) const { return points(call.eviction()); }
+std::vector<BudgetPoint> Program::front(Eviction eviction) const {
+  std::vector<BudgetPoint> front;
+  for (const ProgramPoint& point : points(eviction)) front.push_back({point.bytes, point.slowdown});
+  return front;
+}
+const std::vector<std::uint32_t>& Program::parked_variables() const {
+  return front_of(Eviction::kSpillVariables).family->parked();
 }
 
 bool Program::is_too_long_to_recompute() const { return front_of(Eviction::kRecompute).family->is_too_long(); }
 
-std::size_t Program::smallest_block_bytes(double max_slowdown, Eviction eviction) const {
-  std::size_t smallest = block_bytes();
-  for (const BudgetPoint& point : front_of(eviction).points)
-    if (point.slowdown <= max_slowdown) smallest = std::min(smallest, point.bytes);
+ProgramPoint Program::smallest_point(double max_slowdown, Eviction eviction) const {
+  ProgramPoint smallest{.bytes = block_bytes()};
+  for (const ProgramPoint& point : points(eviction))
+    if (point.slowdown <= max_slowdown && point.net() < smallest.net()) smallest = point;
   return smallest;
 }
 
-std::size_t Program::floor_bytes(Eviction eviction) const {
-  const std::size_t own = front_of(eviction).family->floor_bytes();
-  return eviction == Eviction::kRecompute ? own : std::min(own, floor_bytes(Eviction::kRecompute));
+// Of this kind and those before it, the one with the lowest floor.
+const ProgramFamily& Program::floor_family(Eviction eviction) const {
+  const ProgramFamily& own = *front_of(eviction).family;
+  if (eviction == Eviction::kRecompute) return own;
+  const ProgramFamily& lower = floor_family(static_cast<Eviction>(static_cast<int>(eviction) - 1));
+  const auto net = [](const ProgramFamily& family) {
+    return static_cast<std::ptrdiff_t>(family.floor_bytes()) - static_cast<std::ptrdiff_t>(family.parked_bytes());
+  };
+  return net(lower) <= net(own) ? lower : own;
 }
-std::string Program::floor_step(Eviction eviction) const {
-  if (eviction == Eviction::kSpill && front_of(eviction).family->floor_bytes() > floor_bytes(eviction))
-    return floor_step(Eviction::kRecompute);
-  return front_of(eviction).family->floor_step();
+ProgramPoint Program::floor(Eviction eviction) const {
+  const ProgramFamily& family = floor_family(eviction);
+  return {.bytes = family.floor_bytes(), .parked_bytes = family.parked_bytes()};
 }
+std::string Program::floor_step(Eviction eviction) const { return floor_family(eviction).floor_step(); }
 
 const MemoryPlan& Program::memory_plan_of(std::size_t point, Eviction eviction) const {
   if (point == 0) return memory_plan();

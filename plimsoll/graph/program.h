@@ -38,6 +38,24 @@ using Draws = std::vector<RandomDraw>;
 // Called with the fetched values, which lie in the extent.
 using ReadInside = FunctionRef<void(std::span<const ConstTensorView> fetched)>;
 
+// What a run may do to take less.
+enum class Eviction : std::uint8_t {
+  kRecompute,
+  kSpill,           // Store values in a spill file, too.
+  kSpillVariables,  // And keep large variables there, but for the steps that use them.
+};
+
+// What a run can take.
+struct ProgramPoint {
+  std::size_t bytes = 0;         // In blocks.
+  double slowdown = 1;           // Predicted.
+  std::size_t parked_bytes = 0;  // Of variables that are in the spill file instead of in memory.
+
+  std::ptrdiff_t net() const noexcept {
+    return static_cast<std::ptrdiff_t>(bytes) - static_cast<std::ptrdiff_t>(parked_bytes);
+  }
+};
+
 struct ProgramCall {
   std::span<const Tensor* const> feeds;
   std::span<const Variable> variables;  // One for each of variables().
@@ -54,7 +72,13 @@ struct ProgramCall {
   // A run that may recompute may store values there, too. It reserves what it stores before the first step, which may
   // be refused (OutOfMemory); what fails later (Error, Corruption) does so before anything has changed.
   SpillFile* spill = nullptr;
+  bool parks_variables = false;          // It may keep variables there, too, which then stay there.
   std::size_t* spilled_bytes = nullptr;  // What the run stores is added.
+
+  Eviction eviction() const noexcept {
+    if (!spill) return Eviction::kRecompute;
+    return parks_variables ? Eviction::kSpillVariables : Eviction::kSpill;
+  }
 };
 
 // What an op that runs programs could not say, since run() does not throw: thrown by the program that ran the op.
@@ -62,12 +86,6 @@ std::exception_ptr& pending_error() noexcept;
 
 class ProgramFamily;
 class ProgramVariant;
-
-// What a run may do to take less.
-enum class Eviction : std::uint8_t {
-  kRecompute,
-  kSpill,  // Store values in a spill file, too.
-};
 
 class Program {
  public:
@@ -97,13 +115,23 @@ class Program {
   std::size_t block_bytes() const noexcept;
 
   // What runs can take in place of block_bytes(), natural first, each leaner and slower than the one before. Looked for
-  // once: by counted work, so the same on every machine, whatever ran before.
+  // once: by counted work, so the same on every machine, whatever ran before. With parked variables, leaner by what is
+  // taken less of them; front() is for the kinds that park none.
+  const std::vector<ProgramPoint>& points(Eviction eviction) const;
   std::vector<BudgetPoint> front(Eviction eviction = Eviction::kRecompute) const;
+  // Of variables(), those that points with parked_bytes park.
+  const std::vector<std::uint32_t>& parked_variables() const;
   // The gate: with so many bytes left a run that may recompute happens, with one less it is refused.
-  std::size_t smallest_block_bytes(double max_slowdown = kMostSlowdown, Eviction eviction = Eviction::kRecompute) const;
+  std::size_t smallest_block_bytes(double max_slowdown = kMostSlowdown,
+                                   Eviction eviction = Eviction::kRecompute) const {
+    return smallest_point(max_slowdown, eviction).bytes;
+  }
+  ProgramPoint smallest_point(double max_slowdown, Eviction eviction) const;
   // No schedule of these steps in this order takes less; and the step that makes it so, as its scope and op.
-  std::size_t floor_bytes(Eviction eviction = Eviction::kRecompute) const;
+  std::size_t floor_bytes(Eviction eviction = Eviction::kRecompute) const { return floor(eviction).bytes; }
+  ProgramPoint floor(Eviction eviction) const;
   std::string floor_step(Eviction eviction = Eviction::kRecompute) const;
+  bool is_too_long_to_recompute() const;  // So that no leaner plans were looked for.
   // Of that one of front(); 0 is memory_plan().
   const MemoryPlan& memory_plan_of(std::size_t point, Eviction eviction = Eviction::kRecompute) const;
   MemoryPlan memory_plan_with_front(Eviction eviction = Eviction::kRecompute) const;
@@ -124,8 +152,8 @@ class Program {
   const ProgramTables& tables() const noexcept;    // Of the natural plan.
   struct Front;                                    // Of one kind of eviction.
   const Front& front_of(Eviction eviction) const;  // Made when first asked for.
-  const std::vector<BudgetPoint>& points_for(const ProgramCall& call) const;
-  bool is_too_long_to_recompute() const;
+  const std::vector<ProgramPoint>& points_for(const ProgramCall& call) const;
+  const ProgramFamily& floor_family(Eviction eviction) const;
   void run_charged(const ProgramCall& call);
   void run_point(std::size_t point, const ProgramCall& call);  // One of front(), of the call's kind.
   // The cheapest point that has room in the budgets that the calling thread's blocks are charged to. Throws OutOfMemory
@@ -133,8 +161,8 @@ class Program {
   // has no bytes yet, or that is to be changed and whose bytes are held elsewhere too.
   std::size_t choose_point(const ProgramCall& call, bool with_variables) const;
   std::size_t most_bytes() const noexcept;
-  std::size_t variable_bytes(std::span<const Variable> variables) const;
-  [[noreturn]] void refuse_room(const BudgetNode& budget, std::size_t variables, const ProgramCall& call) const;
+  std::size_t variable_bytes(std::span<const Variable> variables, bool parks) const;
+  [[noreturn]] void refuse_room(const BudgetNode& budget, std::size_t least, const ProgramCall& call) const;
 
   const Rewritten rewritten_;
   const Passes passes_;
@@ -143,8 +171,8 @@ class Program {
   std::unique_ptr<ProgramVariant> natural_;
   std::size_t most_bytes_ = 0;  // Of a natural run.
   mutable std::mutex mutex_;
-  mutable std::array<std::atomic<const Front*>, 2> fronts_{};  // By eviction. Set once, under mutex_.
-  mutable std::array<std::unique_ptr<const Front>, 2> owned_fronts_;
+  mutable std::array<std::atomic<const Front*>, 3> fronts_{};  // By eviction. Set once, under mutex_.
+  mutable std::array<std::unique_ptr<const Front>, 3> owned_fronts_;
 };
 
 }  // namespace plimsoll::internal

@@ -45,6 +45,7 @@ void describe_values(const StepList& list, ProgramTables& tables) {
   };
   const auto label_of = [&](const char* op, Category category, std::uint32_t node, const Shape& shape, DType dtype) {
     BlockLabel label = block_label({.op = op, .category = category}, shape, dtype);
+    if (node == kNoNode) return label;  // A variable.
     label.scope = list.graph->node(node).scope;
     label.site = list.graph->node(node).site;
     return label;

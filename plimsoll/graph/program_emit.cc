@@ -45,10 +45,33 @@ class Emitter {
     emit_results();
     emit_bases();
     emit_write_order();
+    emit_parked();
     emit_transfers();
   }
 
  private:
+  std::uint64_t variable_id(std::uint32_t variable) const {
+    return list_.graph->variables()[t_.variables[variable].number].id;
+  }
+
+  void emit_parked() {
+    for (const std::uint32_t root : list_.variable_roots)
+      if (root != StepList::kNone && list_.roots[root].is_parked) {
+        t_.parked.push_back({list_.roots[root].number, list_.roots[root].bytes});
+        t_.variables[list_.roots[root].number].is_parked = true;
+      }
+    std::sort(t_.parked.begin(), t_.parked.end(),
+              [&](const auto& a, const auto& b) { return variable_id(a.variable) < variable_id(b.variable); });
+  }
+
+  // Of a value, its slot among those of the run; of a parked variable, its number among them.
+  std::uint32_t slot_of(const StepList::Transfer& transfer) const {
+    const auto variables = count_of(list_.variables);
+    if (transfer.slot >= variables) return transfer.slot - variables;
+    const auto is_it = [&](const ProgramTables::Parked& parked) { return parked.variable == transfer.slot; };
+    return static_cast<std::uint32_t>(std::find_if(t_.parked.begin(), t_.parked.end(), is_it) - t_.parked.begin());
+  }
+
   // Loads are waited for where their bytes are first used; stores where their bytes are free, or written once more.
   void emit_transfers() {
     using From = StepList::Transfer::Kind;
@@ -57,30 +80,40 @@ class Emitter {
     const auto add = [&](std::uint32_t number, Kind kind, std::size_t position) {
       const StepList::Transfer& from = list_.transfers[number];
       const StepList::Root& root = list_.roots[list_.find(from.root)];
+      const bool is_parked = from.slot < list_.variables.size();
+      const std::size_t bytes = is_parked ? list_.roots[from.root].bytes : transferred_bytes(root.bytes);
       t_.transfers.push_back({.kind = kind,
-                              .slot = from.slot,
+                              .slot = slot_of(from),
+                              .is_parked = is_parked,
                               .extent = extent_of(root.device),
                               .offset = root.offset,
-                              .bytes = transferred_bytes(root.bytes),
+                              .bytes = bytes,
                               .position = position});
-      if (from.slot >= t_.slot_bytes.size()) t_.slot_bytes.resize(from.slot + 1);
-      t_.slot_bytes[from.slot] = transferred_bytes(root.bytes);
-      begun[from.root] = kind == Kind::kWait ? StepList::kNone : number;
+      begun[from.root] = kind == Kind::kStore || kind == Kind::kLoad ? number : StepList::kNone;
+      if (is_parked) return;
+      const std::uint32_t slot = t_.transfers.back().slot;
+      if (slot >= t_.slot_bytes.size()) t_.slot_bytes.resize(slot + 1);
+      t_.slot_bytes[slot] = bytes;
     };
     const auto end = [&](std::uint32_t value, bool is_written, std::size_t position) {
       const std::uint32_t number = begun[list_.values[value].root];
-      if (number != StepList::kNone && (is_written || list_.transfers[number].kind == From::kLoad))
-        add(number, Kind::kWait, position);
+      if (number == StepList::kNone) return;
+      const bool is_load = list_.transfers[number].kind == From::kLoad;
+      if (is_written || is_load) add(number, is_load ? Kind::kWaitForLoad : Kind::kWait, position);
     };
     std::uint32_t next = 0;
-    for (std::size_t i = 0; i < list_.steps.size(); ++i) {
-      for (; next < list_.transfers.size() && list_.transfers[next].position == i; ++next) {
+    const auto begin = [&](std::size_t position) {
+      for (; next < list_.transfers.size() && list_.transfers[next].position == position; ++next) {
         const From kind = list_.transfers[next].kind;
-        add(next, kind == From::kStore ? Kind::kStore : kind == From::kLoad ? Kind::kLoad : Kind::kWait, i);
+        add(next, kind == From::kStore ? Kind::kStore : kind == From::kLoad ? Kind::kLoad : Kind::kWait, position);
       }
+    };
+    for (std::size_t i = 0; i < list_.steps.size(); ++i) {
+      begin(i);
       for (const std::uint32_t input : list_.steps[i].in) end(input, false, i);
       for (const std::uint32_t output : list_.steps[i].out) end(output, true, i);
     }
+    begin(list_.steps.size());
     t_.transfers.push_back({});
   }
 
@@ -240,7 +273,7 @@ class Emitter {
       const bool scheduled = dynamic_cast<const ScheduledUpdate*>(step.op) != nullptr;
       for (std::size_t i = 0; i < step.out.size(); ++i) {
         const StepList::Root& root = list_.root_of(step.out[i]);
-        if (root.place != Place::kVariable) continue;
+        if (!StepList::is_variable(root)) continue;
         (scheduled && i > 0 ? guarded : changed)[root.number] = true;
       }
     }
@@ -252,10 +285,8 @@ class Emitter {
     const std::vector<bool> guarded = guarded_variables();
     for (std::uint32_t i = 0; i < t_.variables.size(); ++i)
       if (t_.variables[i].writes && !guarded[i]) t_.write_order.push_back(i);
-    std::sort(t_.write_order.begin(), t_.write_order.end(), [&](std::uint32_t a, std::uint32_t b) {
-      const std::vector<NodeVariable>& variables = list_.graph->variables();
-      return variables[t_.variables[a].number].id < variables[t_.variables[b].number].id;
-    });
+    std::sort(t_.write_order.begin(), t_.write_order.end(),
+              [&](std::uint32_t a, std::uint32_t b) { return variable_id(a) < variable_id(b); });
   }
 
   StepList& list_;

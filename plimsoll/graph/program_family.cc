@@ -5,7 +5,9 @@
 #include <algorithm>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/rounding.h"
 #include "plimsoll/graph/program_recompute.h"
+#include "plimsoll/memory/chunk.h"
 
 namespace plimsoll::internal {
 namespace {
@@ -30,6 +32,18 @@ StepProgram spilling_program(const StepList& list, const Passes& passes) {
   StepProgram program = step_program_of(list, passes);
   allow_spilling(list, program);
   return program;
+}
+
+Changes changes_with(Eviction eviction) {
+  switch (eviction) {
+    case Eviction::kRecompute:
+      return Changes::kEarly;
+    case Eviction::kSpill:
+      return Changes::kLate;
+    case Eviction::kSpillVariables:
+      return Changes::kParked;
+  }
+  return Changes::kEarly;
 }
 
 std::size_t limits_for(std::size_t steps) {
@@ -141,25 +155,37 @@ class ProgramFamily::Search {
 };
 
 ProgramFamily::ProgramFamily(const Rewritten& rewritten, const Passes& passes, bool inside,
-                             const ProgramTables& natural, double spill_bytes_per_cost)
+                             const ProgramTables& natural, Eviction eviction, double spill_bytes_per_cost)
     : passes_(passes),
       spill_bytes_per_cost_(spill_bytes_per_cost),
-      list_(list_fused_steps(rewritten, passes, inside, spill_bytes_per_cost > 0)),
-      program_(spill_bytes_per_cost > 0 ? spilling_program(list_, passes) : step_program_of(list_, passes)) {
+      list_(list_fused_steps(rewritten, passes, inside, changes_with(eviction))),
+      program_(eviction == Eviction::kRecompute ? step_program_of(list_, passes) : spilling_program(list_, passes)) {
   const std::size_t results = natural.block_bytes() - natural.plan.extent_bytes;
   const Floors floors = floors_of(program_);
-  const Floor& floor = spill_bytes_per_cost > 0 ? floors.spill : floors.recompute;
-  points_.push_back({natural.block_bytes(), 1});
-  floor_bytes_ = std::min(floor.bytes + results, natural.block_bytes());
+  const Floor& floor = eviction == Eviction::kRecompute ? floors.recompute : floors.spill;
+  find_parked();
+  const std::size_t most = natural.plan.extent_bytes + parked_bytes_;
+  points_.push_back({natural.block_bytes() + parked_bytes_, 1});
+  floor_bytes_ = std::min(floor.bytes, most) + results;
   floor_step_ = name_of(list_, floor.step);
-  if (floor.bytes >= natural.plan.extent_bytes || is_too_long()) return;
-  for (Search::Found& found : Search(*this, natural.plan.extent_bytes, floor.bytes).run()) {
+  if (eviction == Eviction::kSpillVariables && parked_.empty()) return;  // As without.
+  if (floor.bytes >= most || is_too_long()) return;
+  for (Search::Found& found : Search(*this, most, floor.bytes).run()) {
     points_.push_back({found.bytes + results, found.schedule.cost_factor()});
     members_.push_back({std::move(found.schedule), std::move(found.places), nullptr});
   }
   // Values that end early can be overwritten where they could not be naturally: such a plan may be below the floor.
   floor_bytes_ = std::min(floor_bytes_, points_.back().bytes);
 }
+
+void ProgramFamily::find_parked() {
+  for (const std::uint32_t root : list_.variable_roots) {
+    if (root == StepList::kNone || !list_.roots[root].is_parked) continue;
+    parked_.push_back(list_.roots[root].number);
+    parked_bytes_ += round_up(list_.roots[root].bytes, kGranularity);
+  }
+}
+
 ProgramFamily::~ProgramFamily() = default;
 
 bool ProgramFamily::is_too_long() const noexcept { return list_.steps.size() > kMostSteps; }

@@ -21,10 +21,10 @@ namespace plimsoll::internal {
 
 class ProgramFamily {
  public:
-  // `spill_bytes_per_cost` above 0: values may be stored, too; changes of variables come after everything that is
-  // loaded.
+  // With kSpill values may be stored, too; changes of variables come after everything that is loaded. With
+  // kSpillVariables those that may be are in the file between their uses, and what a point takes includes them.
   ProgramFamily(const Rewritten& rewritten, const Passes& passes, bool inside, const ProgramTables& natural,
-                double spill_bytes_per_cost = 0);
+                Eviction eviction = Eviction::kRecompute, double spill_bytes_per_cost = 0);
   ~ProgramFamily();
 
   const std::vector<BudgetPoint>& points() const noexcept { return points_; }
@@ -32,6 +32,9 @@ class ProgramFamily {
   double repeated_fraction(std::size_t point) const noexcept;  // Of the cost of a run, steps that run again.
   bool is_too_long() const noexcept;  // To look for leaner plans: there is the natural one only.
   std::size_t floor_bytes() const noexcept { return floor_bytes_; }
+  // Of memory, what parked variables take when they are not; and which they are, among the program's.
+  std::size_t parked_bytes() const noexcept { return parked_bytes_; }
+  const std::vector<std::uint32_t>& parked() const noexcept { return parked_; }
   const std::string& floor_step() const noexcept { return floor_step_; }
   struct Actions {  // Of one run.
     std::size_t repeats = 0, drops = 0, stores = 0, loads = 0, stored_bytes = 0;
@@ -49,6 +52,7 @@ class ProgramFamily {
   class Search;
 
   StepList repeated(const StepSchedule& schedule) const;  // As far as lifetimes and sharing.
+  void find_parked();
 
   const Passes passes_;
   const double spill_bytes_per_cost_;
@@ -57,6 +61,8 @@ class ProgramFamily {
   std::vector<BudgetPoint> points_;
   std::vector<Member> members_;  // Of the points after the first.
   std::size_t floor_bytes_ = 0;
+  std::size_t parked_bytes_ = 0;
+  std::vector<std::uint32_t> parked_;
   std::string floor_step_;
   mutable std::mutex mutex_;
 };

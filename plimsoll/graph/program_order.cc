@@ -77,7 +77,7 @@ void change_late(StepList& list) {
   std::vector<StepList::Step> ordered, waiting;
   std::vector<bool> is_changed(list.roots.size(), false);  // By one that waits.
   for (StepList::Step& step : list.steps) {
-    if (list.changes_variables(step)) {
+    if (list.changes_memory(step)) {
       for (const std::uint32_t output : step.out) is_changed[list.values[output].root] = true;
       waiting.push_back(std::move(step));
       continue;

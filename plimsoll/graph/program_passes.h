@@ -30,7 +30,8 @@ StepList list_steps(const Rewritten& rewritten, bool keeps_inside);
 
 // Changes of variables as early as they may happen; where nothing is changed, an order that needs less memory.
 void choose_order(StepList& list, const Passes& passes);
-// Changes of variables after everything that does not read the new values: so that what fails before changes nothing.
+// Changes of variables in memory after everything that does not read the new values: so that what fails before changes
+// nothing.
 void change_late(StepList& list);
 
 // Steps of one layer become one.
@@ -41,9 +42,11 @@ using Uses = std::vector<std::uint32_t>;
 Uses count_uses(const StepList& list);                   // By root: how many steps and fetches use it.
 void forget_value(StepList& list, std::uint32_t value);  // Nobody sees it any more.
 
-// All of the above, as `passes` ask for; with changes early or late.
+// All of the above, as `passes` ask for; with changes early or late. kParked: changes late, and variables are parked
+// that may be: large ones on the host that nobody fetches, and that are used before the first change of one in memory.
+enum class Changes : std::uint8_t { kEarly, kLate, kParked };
 StepList list_fused_steps(const Rewritten& rewritten, const Passes& passes, bool keeps_inside,
-                          bool changes_late = false);
+                          Changes changes = Changes::kEarly);
 
 // The first and last step of each root.
 void find_lifetimes(StepList& list);

@@ -67,7 +67,8 @@ class StepProgramMaker {
 
   int add_value(std::uint32_t root, bool is_given) {
     const StepList::Root& lies = shared_.roots[shared_.find(root)];
-    const std::size_t bytes = lies.place == Place::kPlanned ? buffer_bytes(list_.roots[root].bytes) : 0;
+    std::size_t bytes = lies.place == Place::kPlanned ? buffer_bytes(list_.roots[root].bytes) : 0;
+    if (lies.is_parked) bytes = transferred_bytes(list_.roots[root].bytes);
     program_.values.push_back({.bytes = bytes, .is_given = is_given});
     number_[root] = static_cast<int>(program_.values.size() - 1);
     return number_[root];
@@ -95,6 +96,30 @@ class StepProgramMaker {
   StepProgram program_;
 };
 
+// By value of the program: its root in the list; kNone for those that no step touches.
+std::vector<std::uint32_t> roots_of_values(const StepList& list, const StepProgram& program) {
+  std::vector<std::uint32_t> roots(program.values.size(), StepList::kNone);
+  const auto set = [&](int value, std::uint32_t root) {
+    if (value != StepProgram::kNone) roots[static_cast<std::size_t>(value)] = root;
+  };
+  std::vector<std::uint32_t> read;
+  for (std::size_t i = 0; i < program.steps.size(); ++i) {
+    const StepProgram::Step& step = program.steps[i];
+    read.clear();  // In the order of the values that are read.
+    for (const std::uint32_t input : list.steps[i].in) {
+      const std::uint32_t root = list.values[input].root;
+      if (std::find(read.begin(), read.end(), root) == read.end()) read.push_back(root);
+    }
+    for (std::size_t k = 0; k < step.reads.size(); ++k) set(step.reads[k], read[k]);
+    for (std::size_t k = 0; k < step.writes.size(); ++k) {
+      const std::uint32_t root = list.values[list.steps[i].out[k]].root;
+      if (list.roots[root].place == Place::kVariable) set(step.takes_over[k], root);
+      set(step.writes[k], root);
+    }
+  }
+  return roots;
+}
+
 // Follows a schedule and knows which values are there.
 class Repeater {
  public:
@@ -104,12 +129,10 @@ class Repeater {
         list_(list.without_steps()),
         now_(list.roots.size()),
         copies_(list.values.size()),
-        is_there_(program.values.size(), false) {
-    root_of_value_.assign(program.values.size(), StepList::kNone);
-    for (std::size_t step = 0; step < program.steps.size(); ++step)
-      for (std::size_t k = 0; k < program.steps[step].writes.size(); ++k)
-        root_of_value_[static_cast<std::size_t>(program.steps[step].writes[k])] =
-            list.values[list.steps[step].out[k]].root;
+        is_there_(program.values.size(), false),
+        root_of_value_(roots_of_values(list, program)) {
+    for (StepList::Root& root : list_.roots)
+      if (root.is_parked) root.place = Place::kNothing;  // Its bytes come with each load.
     slot_.assign(program.values.size(), StepList::kNone);
     stored_.assign(program.values.size(), StepList::kNone);
     std::iota(now_.begin(), now_.end(), 0u);
@@ -118,6 +141,7 @@ class Repeater {
   }
 
   StepList run(const StepSchedule& schedule) {
+    num_slots_ = static_cast<std::uint32_t>(list_.variables.size());  // Those of parked variables come first.
     for (const StepSchedule::Entry& entry : schedule.entries) {
       const auto number = static_cast<std::size_t>(entry.number);
       switch (entry.action) {
@@ -138,11 +162,17 @@ class Repeater {
           break;
       }
     }
+    end_parked_stores();
+    forget_unused_loads();
     // What is never loaded need not be stored.
     std::vector<bool> is_loaded(num_slots_, false);
+    std::fill_n(is_loaded.begin(), list_.variables.size(), true);
     for (const StepList::Transfer& transfer : list_.transfers)
       if (transfer.kind == StepList::Transfer::Kind::kLoad) is_loaded[transfer.slot] = true;
     std::erase_if(list_.transfers, [&](const StepList::Transfer& transfer) { return !is_loaded[transfer.slot]; });
+    std::vector<std::uint32_t> slots(num_slots_, 0);  // Without those.
+    for (std::uint32_t slot = 0, used = 0; slot < num_slots_; ++slot) slots[slot] = is_loaded[slot] ? used++ : 0;
+    for (StepList::Transfer& transfer : list_.transfers) transfer.slot = slots[transfer.slot];
     std::stable_sort(list_.transfers.begin(), list_.transfers.end(), [](const auto& a, const auto& b) {
       return a.position != b.position ? a.position < b.position : a.kind < b.kind;
     });
@@ -155,13 +185,52 @@ class Repeater {
     list_.transfers.push_back({kind, root, slot_[value], list_.steps.size()});
   }
 
+  // A step that waited may have lost what was loaded for it before it ran.
+  void forget_unused_loads() {
+    std::vector<bool> is_used(list_.roots.size(), false);
+    for (const StepList::Step& step : list_.steps)
+      for (const auto* values : {&step.in, &step.out})
+        for (const std::uint32_t value : *values) is_used[list_.values[value].root] = true;
+    std::erase_if(list_.transfers, [&](const StepList::Transfer& transfer) {
+      if (transfer.kind != StepList::Transfer::Kind::kLoad || is_used[transfer.root]) return false;
+      list_.roots[transfer.root].place = Place::kNothing;
+      return true;
+    });
+  }
+
+  bool is_parked(std::size_t value) const {
+    const std::uint32_t root = root_of_value_[value];
+    return root != StepList::kNone && from_.roots[root].is_parked;
+  }
+
   // A value is written once, so once it is stored it need not be stored again.
   void store(std::size_t value) {
-    if (slot_[value] != StepList::kNone) return;
-    slot_[value] = num_slots_++;
+    if (slot_[value] != StepList::kNone || is_parked(value)) return;
+    begin_store(value, num_slots_++);
+  }
+  void begin_store(std::size_t value, std::uint32_t slot) {
+    slot_[value] = slot;
     stored_[value] = now_[root_of_value_[value]];
     list_.roots[stored_[value]].is_stored = true;
     add_transfer(StepList::Transfer::Kind::kStore, stored_[value], value);
+  }
+  // The last value of a parked variable is stored when it has been made, beside the one before.
+  void store_parked(const StepProgram::Step& step) {
+    for (const int number : step.writes) {
+      const auto value = static_cast<std::size_t>(number);
+      if (!is_parked(value) || !program_.values[value].is_kept) continue;
+      begin_store(value, from_.roots[root_of_value_[value]].number);
+      open_stores_.push_back(value);
+    }
+  }
+  // All of them are in the file before anything in memory changes.
+  void end_parked_stores() {
+    for (const std::size_t value : open_stores_) {
+      if (stored_[value] == StepList::kNone) continue;
+      add_transfer(StepList::Transfer::Kind::kStored, stored_[value], value);
+      stored_[value] = StepList::kNone;
+    }
+    open_stores_.clear();
   }
 
   void drop(std::size_t value) {
@@ -173,11 +242,17 @@ class Repeater {
 
   void load(std::size_t value) {
     const std::uint32_t root = root_of_value_[value];
-    now_[root] = static_cast<std::uint32_t>(list_.roots.size());
-    list_.roots.push_back(from_.roots[root]);
-    list_.roots.back().returned = "loaded";
+    add_copy(root, "loaded");
+    if (is_parked(value)) slot_[value] = from_.roots[root].number;
     is_there_[value] = true;
     add_transfer(StepList::Transfer::Kind::kLoad, now_[root], value);
+  }
+
+  void add_copy(std::uint32_t root, const char* returned) {
+    now_[root] = static_cast<std::uint32_t>(list_.roots.size());
+    list_.roots.push_back(from_.roots[root]);
+    list_.roots.back().returned = returned;
+    if (from_.roots[root].is_parked) list_.roots.back().place = Place::kPlanned;
   }
 
   // By step: the values that nobody reads after it, unless they are kept.
@@ -207,15 +282,13 @@ class Repeater {
   void add(std::size_t number, bool again) {
     const StepProgram::Step& planned = program_.steps[number];
     StepList::Step step = from_.steps[number];
+    if (from_.changes_memory(step)) end_parked_stores();
     for (std::uint32_t& input : step.in) input = value_now(input);
     for (std::size_t k = 0; k < step.out.size(); ++k) {
       const auto made = static_cast<std::size_t>(planned.writes[k]);
       const std::uint32_t root = from_.values[step.out[k]].root;
-      if (again && !is_there_[made]) {
-        now_[root] = static_cast<std::uint32_t>(list_.roots.size());
-        list_.roots.push_back(from_.roots[root]);
-        list_.roots.back().returned = "again";
-      }
+      if (again && !is_there_[made]) add_copy(root, "again");
+      if (!again && is_parked(made) && !is_there_[static_cast<std::size_t>(planned.takes_over[k])]) add_copy(root, "");
       if (planned.takes_over[k] != StepProgram::kNone && !is_there_[made])
         is_there_[static_cast<std::size_t>(planned.takes_over[k])] = false;
       is_there_[made] = true;
@@ -228,6 +301,7 @@ class Repeater {
       for (const std::size_t value : ends_[number]) is_there_[value] = false;
     }
     list_.steps.push_back(std::move(step));
+    if (!again) store_parked(planned);
   }
 
   const StepList& from_;
@@ -237,10 +311,35 @@ class Repeater {
   std::vector<std::uint32_t> copies_;  // By value: its latest copy.
   std::vector<bool> is_there_;         // By value of the step program.
   std::vector<std::vector<std::size_t>> ends_;
-  std::vector<std::uint32_t> root_of_value_;  // In the list it came from; kNone for those that no step writes.
-  std::vector<std::uint32_t> slot_, stored_;  // By value: its slot; the root that is being stored.
+  const std::vector<std::uint32_t> root_of_value_;  // In the list it came from.
+  std::vector<std::size_t> open_stores_;            // Values of parked variables whose stores were not waited for.
+  std::vector<std::uint32_t> slot_, stored_;        // By value: its slot; the root that is being stored.
   std::uint32_t num_slots_ = 0;
 };
+
+}  // namespace
+
+namespace {
+
+// Values of parked variables are in the file at the start, and at the end again. Those between two changes stay.
+void park_variables(const StepList& list, StepProgram& program) {
+  const std::vector<std::uint32_t> roots = roots_of_values(list, program);
+  std::vector<StepProgram::Value*> last(list.roots.size(), nullptr);  // By root: its last value.
+  for (std::size_t number = 0; number < program.values.size(); ++number) {
+    if (roots[number] == StepList::kNone || !list.roots[roots[number]].is_parked) continue;
+    StepProgram::Value& value = program.values[number];
+    value.may_spill = value.starts_stored = value.is_given;
+    value.is_pinned = !value.is_given;
+    last[roots[number]] = &value;
+  }
+  for (StepProgram::Value* const value : last)
+    if (value && !value->is_given) value->is_kept = value->may_spill = true;
+  for (std::size_t step = 0; step < program.steps.size(); ++step)
+    for (const int number : program.steps[step].reads) {
+      StepProgram::Value& value = program.values[static_cast<std::size_t>(number)];
+      if (value.starts_stored) value.last_held = static_cast<int>(step);
+    }
+}
 
 }  // namespace
 
@@ -253,7 +352,7 @@ void allow_spilling(const StepList& list, StepProgram& program) {
   }
   bool is_changed = false;
   for (std::size_t step = 0; step < program.steps.size(); ++step) {
-    is_changed = is_changed || list.changes_variables(list.steps[step]);
+    is_changed = is_changed || list.changes_memory(list.steps[step]);
     if (!is_changed) continue;
     for (const auto* values : {&program.steps[step].reads, &program.steps[step].writes})
       for (const int number : *values) {
@@ -262,6 +361,7 @@ void allow_spilling(const StepList& list, StepProgram& program) {
         value.is_pinned = true;
       }
   }
+  park_variables(list, program);
 }
 
 StepProgram step_program_of(const StepList& list, const Passes& passes) { return StepProgramMaker(list, passes).run(); }

@@ -16,13 +16,14 @@
 
 namespace plimsoll::internal {
 
-// Bytes of values are those in the extent, rounded as buffers are; what lies elsewhere (feeds, constants, variables,
-// results) takes none. A variable that changes is a chain of values.
+// Bytes of values are those in the extent, rounded as buffers are; what lies elsewhere (feeds, constants, variables
+// that are not parked, results) takes none. A variable that changes is a chain of values.
 StepProgram step_program_of(const StepList& list, const Passes& passes);
 
-// Lets the planner store values, large ones only, as long as nothing has changed: what is used by changes of variables,
-// and after the first of them, stays, so that every transfer is over before. Call it with a list whose changes are
-// late.
+// Lets the planner store values, large ones only, as long as nothing in memory has changed: what is used by changes of
+// variables there, and after the first of them, stays, so that every transfer is over before. Parked variables are in
+// the file at the start: they are loaded for their readers, and what their last change makes is stored, in another
+// slot, before the first change in memory. Call it with a list whose changes are late.
 void allow_spilling(const StepList& list, StepProgram& program);
 
 // The list with the steps that the schedule repeats. Their outputs are new values, unless the old ones are still there:

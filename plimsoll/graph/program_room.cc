@@ -1,6 +1,9 @@
 // Whether a run has room in the budgets that it is charged to: asked before it begins.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <optional>
+
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/rounding.h"
@@ -82,10 +85,14 @@ std::size_t Program::most_bytes() const noexcept {
   return total;
 }
 
-// Of those that have no bytes yet, and of those that are to be changed and whose bytes others hold too.
-std::size_t Program::variable_bytes(std::span<const Variable> variables) const {
+// Of those that have no bytes yet, and of those that are to be changed and whose bytes others hold too. `parks`:
+// without those that are parked, which need none.
+std::size_t Program::variable_bytes(std::span<const Variable> variables, bool parks) const {
   std::size_t total = 0;
-  for (std::size_t i = 0; i < tables().variables.size(); ++i) {
+  const std::vector<std::uint32_t> none;
+  const std::vector<std::uint32_t>& parked = parks ? parked_variables() : none;
+  for (std::uint32_t i = 0; i < tables().variables.size(); ++i) {
+    if (std::find(parked.begin(), parked.end(), i) != parked.end()) continue;
     const StorageRef bytes = variables[i].share_bytes();
     if (!bytes->is_resident()) total += rounded(bytes->bytes());
     if (tables().variables[i].writes && (bytes->references() > 2 || bytes->is_pinned()))
@@ -97,39 +104,43 @@ std::size_t Program::variable_bytes(std::span<const Variable> variables) const {
 std::size_t Program::choose_point(const ProgramCall& call, bool with_variables) const {
   const Meter* const innermost = ThreadMemory::current().budget;
   if (!innermost || fits_quota(innermost, most_bytes_)) return 0;
-  const std::size_t variables = with_variables ? variable_bytes(call.variables) : 0;
-  const auto refused_by = [&](std::size_t bytes) { return without_room(innermost, bytes + variables); };
-  if (!refused_by(block_bytes())) return 0;
+  const std::size_t variables = with_variables ? variable_bytes(call.variables, false) : 0;
+  const auto refused_by = [&](std::size_t bytes) { return without_room(innermost, bytes); };
+  if (!refused_by(block_bytes() + variables)) return 0;
   for (const ProgramTables::Extent& extent : tables().extents)
     if (extent.device) extent.device->arena().flush_deferred();
-  if (!refused_by(block_bytes())) return 0;
-  std::size_t least = block_bytes();
+  if (!refused_by(block_bytes() + variables)) return 0;
+  std::size_t least = block_bytes() + variables;
   if (call.may_recompute) {
-    const std::vector<BudgetPoint>& points = points_for(call);
+    const std::vector<ProgramPoint>& points = points_for(call);
+    std::optional<std::size_t> unparked;  // What variables take beside parked ones, once it is known.
     for (std::size_t point = 1; point < points.size() && points[point].slowdown <= call.max_slowdown; ++point) {
-      if (!refused_by(points[point].bytes)) return point;
-      least = points[point].bytes;
+      const bool parks = points[point].parked_bytes > 0;
+      if (parks && !unparked) unparked = with_variables ? variable_bytes(call.variables, true) : 0;
+      const std::size_t bytes = points[point].bytes + (parks ? *unparked : variables);
+      if (!refused_by(bytes)) return point;
+      least = std::min(least, bytes);
     }
   }
   const BudgetNode* refused = refused_by(least);
-  if (make_room_by_evicting(innermost, least + variables)) return choose_point(call, with_variables);
-  refuse_room(*refused, variables, call);
+  if (make_room_by_evicting(innermost, least)) return choose_point(call, with_variables);
+  refuse_room(*refused, least, call);
 }
 
 // What it would take, in words: naturally, or at the least when it may recompute.
-void Program::refuse_room(const BudgetNode& budget, std::size_t variables, const ProgramCall& call) const {
-  const std::size_t natural = block_bytes() + variables;
+void Program::refuse_room(const BudgetNode& budget, std::size_t least, const ProgramCall& call) const {
   OutOfMemoryDetails details;
-  const Eviction eviction = call.spill ? Eviction::kSpill : Eviction::kRecompute;
-  details.requested =
-      (call.may_recompute ? smallest_block_bytes(call.max_slowdown, eviction) : block_bytes()) + variables;
+  const Eviction eviction = call.eviction();
+  const std::size_t smallest = call.may_recompute ? smallest_block_bytes(call.max_slowdown, eviction) : block_bytes();
+  const std::size_t variables = least - std::min(least, smallest), natural = block_bytes() + variables;
+  details.requested = least;
   details.limit = budget.limit();
   details.in_use = budget.used();
   details.smallest_sufficient_limit = details.in_use + details.requested;
   std::string why;
   if (call.may_recompute) {
     double slowdown = 1;
-    for (const BudgetPoint& point : points_for(call))
+    for (const ProgramPoint& point : points_for(call))
       if (point.slowdown <= call.max_slowdown) slowdown = point.slowdown;
     why = fmt::format(
         "{} it needs {} and takes {:.2f} times as long, and no order of these steps needs less than {}, which {} takes",

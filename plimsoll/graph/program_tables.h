@@ -16,6 +16,7 @@ namespace plimsoll::internal {
 struct ProgramVariable {
   std::uint32_t number = 0;  // In the graph.
   bool writes = false;
+  bool is_parked = false;
 };
 
 struct ProgramTables {
@@ -41,11 +42,17 @@ struct ProgramTables {
   };
   // Before a step: bytes of an extent begin to go to a slot of the spill file or to come from there, or must be there.
   struct Transfer {
-    enum class Kind : std::uint8_t { kStore, kLoad, kWait, kEnd } kind = Kind::kEnd;
-    std::uint32_t slot = 0;
+    enum class Kind : std::uint8_t { kStore, kLoad, kWait, kWaitForLoad, kEnd } kind = Kind::kEnd;
+    std::uint32_t slot = 0;  // Or of a parked variable: its number among them.
+    bool is_parked = false;
     std::uint32_t extent = 0;
     std::size_t offset = 0, bytes = 0;
     std::size_t position = SIZE_MAX;  // That step.
+  };
+  // A variable whose bytes are in the spill file between its uses.
+  struct Parked {
+    std::uint32_t variable;  // Among `variables`.
+    std::size_t bytes;
   };
   struct Result {  // A fetched value.
     enum class Kind : std::uint8_t { kStorage, kFeed, kConstant, kVariable, kNothing } kind = Kind::kNothing;
@@ -91,6 +98,7 @@ struct ProgramTables {
   std::vector<Extent> extents;
   std::vector<Transfer> transfers;      // By position; the last is kEnd.
   std::vector<std::size_t> slot_bytes;  // Of the spill file's slots that a run needs.
+  std::vector<Parked> parked;           // By the ids of the variables: the order they are locked in.
   std::vector<ResultStorage> storages;
   std::vector<std::uint32_t> feed_base;
   std::vector<Storage*> constants;

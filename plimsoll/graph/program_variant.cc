@@ -8,6 +8,7 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/rounding.h"
 #include "plimsoll/device/device.h"
+#include "plimsoll/graph/parked_variables.h"
 #include "plimsoll/memory/chunk.h"
 #include "plimsoll/memory/thread_memory.h"
 #include "plimsoll/memory/trace/trace_recorder.h"
@@ -37,6 +38,7 @@ struct ProgramVariant::Context {
   std::vector<std::uint64_t> extent_blocks;  // For it.
   std::optional<SpillFile> spill;            // That the slots are of.
   std::vector<SpillSlot> slots;
+  ParkedVariables parked;
   HostRun there;                         // For steps on devices that the host cannot reach.
   bool is_prepared = false;              // All of them are.
   std::vector<ConstTensorView> fetched;  // Copies of what is read inside, on the host.
@@ -93,6 +95,7 @@ void ProgramVariant::release_slots() noexcept {
   const std::lock_guard lock(mutex_);
   for (const std::unique_ptr<Context>& context : spare_) {
     context->slots.clear();
+    context->parked.release_slots();
     context->spill.reset();
   }
 }
@@ -104,6 +107,7 @@ class ProgramVariant::Running {
       : v_(variant), t_(variant.tables_), call_(call), c_(variant.obtain_context()) {}
   ~Running() {
     for (SpillSlot& slot : c_->slots) slot.give_up();  // Before their memory goes.
+    c_->parked.release();
     for (StorageRef& storage : c_->taken) storage = StorageRef();
     for (StorageRef& storage : c_->read) storage = StorageRef();
     c_->there.give_back();
@@ -127,6 +131,7 @@ class ProgramVariant::Running {
         Storage* const storage = record.storage.load(std::memory_order_acquire);
         set_base(t_.feed_base[i], storage->device(), static_cast<std::byte*>(storage->resident()) + record.offset);
       }
+    if (!t_.parked.empty()) obtain_parked();
     const Category category = Category::kWorkspace;
     for (std::uint32_t i = 0; i < t_.extents.size(); ++i) {
       const auto bytes = static_cast<std::int64_t>(t_.extents[i].bytes);
@@ -183,6 +188,8 @@ class ProgramVariant::Running {
       if (step.checks && pending_error()) [[unlikely]]
         std::rethrow_exception(std::exchange(pending_error(), nullptr));
     }
+    for (; transfer->kind != ProgramTables::Transfer::Kind::kEnd; ++transfer) begin_or_wait(*transfer);
+    c_->parked.commit(t_);
     if (traced) traced->finish();
   }
 
@@ -198,13 +205,27 @@ class ProgramVariant::Running {
   void finish() {
     if (call_.read) (*call_.read)(fetched());
     for (const ProgramTables::Effect& effect : t_.effects) effect.effect->commit(effect.times);
-    if (call_.spilled_bytes)
-      for (const std::size_t bytes : t_.slot_bytes) *call_.spilled_bytes += bytes;
+    if (call_.spilled_bytes) *call_.spilled_bytes += stored_bytes();
     if (call_.given_draws) return;
     for (const ProgramTables::Advance& advance : t_.advances) advance.stream->taken += advance.count;
   }
 
  private:
+  std::size_t stored_bytes() const {
+    std::size_t total = 0;
+    for (const std::size_t bytes : t_.slot_bytes) total += bytes;
+    for (const ProgramTables::Parked& parked : t_.parked)
+      if (t_.variables[parked.variable].writes) total += parked.bytes;
+    return total;
+  }
+
+  // What others hold of those that are changed is copied first, which is charged as what variables take.
+  void obtain_parked() {
+    std::optional<BudgetScope> charged;
+    if (call_.own) charged.emplace(*call_.own);
+    c_->parked.obtain(t_, call_.variables, *call_.spill);
+  }
+
   // Where kernels of the host reach it, if they do at all.
   void set_base(std::uint32_t base, Device& device, void* address) {
     c_->devices[base] = &device;
@@ -251,7 +272,7 @@ class ProgramVariant::Running {
 
   // What steps that run on the host, on copies, and a reader inside take there.
   void obtain_elsewhere() {
-    if (!t_.slot_bytes.empty())
+    if (!t_.slot_bytes.empty() || !t_.parked.empty())
       throw Unsupported("run: values of a device that the host cannot reach are not spilled; run without a spill file");
     if (!c_->is_prepared)
       for (std::size_t i = 0; i < t_.steps.size(); ++i) {
@@ -339,34 +360,52 @@ class ProgramVariant::Running {
   }
 
   void begin_or_wait(const ProgramTables::Transfer& transfer) {
-    SpillSlot& slot = c_->slots[transfer.slot];
     const std::span<std::byte> bytes(static_cast<std::byte*>(c_->bases[transfer.extent]) + transfer.offset,
                                      transfer.bytes);
+    if (transfer.is_parked) return begin_or_wait_parked(transfer, bytes);
+    SpillSlot& slot = c_->slots[transfer.slot];
     switch (transfer.kind) {
       case ProgramTables::Transfer::Kind::kStore:
         return slot.store(bytes);
       case ProgramTables::Transfer::Kind::kLoad:
         return slot.load(bytes);
       case ProgramTables::Transfer::Kind::kWait:
+      case ProgramTables::Transfer::Kind::kWaitForLoad:
       case ProgramTables::Transfer::Kind::kEnd:
         return slot.wait();
     }
   }
 
-  // Those that are written are locked, in the order of their ids, and have their bytes for themselves.
+  void begin_or_wait_parked(const ProgramTables::Transfer& transfer, std::span<std::byte> bytes) {
+    switch (transfer.kind) {
+      case ProgramTables::Transfer::Kind::kStore:
+        return c_->parked.store(transfer.slot, bytes);
+      case ProgramTables::Transfer::Kind::kLoad:
+        return c_->parked.load(transfer.slot, bytes);
+      case ProgramTables::Transfer::Kind::kWaitForLoad:
+        return c_->parked.wait_for_load(transfer.slot);
+      case ProgramTables::Transfer::Kind::kWait:
+      case ProgramTables::Transfer::Kind::kEnd:
+        return c_->parked.wait_for_store(transfer.slot);
+    }
+  }
+
+  // Those that are written are locked, in the order of their ids, and have their bytes for themselves. Of parked ones
+  // only what is locked here; obtain_parked() does the rest.
   void obtain_variables() {
     for (std::uint32_t i = 0; i < t_.constants.size(); ++i)
       set_base(t_.first_constant + i, t_.constants[i]->device(), t_.constants[i]->resident());
+    if (!t_.parked.empty()) c_->parked.share(t_, call_.variables, *call_.spill);
     // What is read is locked for a moment only, and before what is written, which is locked in one order: so runs that
     // each write what the other reads do not wait for each other for ever.
     for (std::uint32_t i = 0; i < t_.variables.size(); ++i) {
-      if (t_.variables[i].writes) continue;
+      if (t_.variables[i].writes || t_.variables[i].is_parked) continue;
       c_->read[i] = call_.variables[i].share_bytes();
       set_base(t_.first_variable + i, c_->read[i]->device(), c_->read[i]->resident());
     }
     for (std::size_t i = 0; i < t_.write_order.size(); ++i) c_->locks[i] = call_.variables[t_.write_order[i]].lock();
     for (std::uint32_t i = 0; i < t_.variables.size(); ++i) {
-      if (!t_.variables[i].writes) continue;
+      if (!t_.variables[i].writes || t_.variables[i].is_parked) continue;
       c_->written[i] = &call_.variables[i].own_bytes();
       set_base(t_.first_variable + i, c_->written[i]->device(), c_->written[i]->resident());
     }

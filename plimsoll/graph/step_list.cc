@@ -7,6 +7,7 @@
 #include "plimsoll/device/device.h"
 #include "plimsoll/graph/program_passes.h"
 #include "plimsoll/ops/assign.h"
+#include "plimsoll/tensor/parked.h"
 
 namespace plimsoll::internal {
 namespace {
@@ -114,6 +115,8 @@ class Lister {
       made.spec = graph_.variables()[variable].spec;
       made.bytes = made.spec.bytes();
       made.device = graph_.variables()[variable].device;
+      made.op = "variable";
+      made.category = Category::kParameters;
       list_.variables.push_back({.number = variable});
       list_.roots.push_back(made);
       root = static_cast<std::uint32_t>(list_.roots.size() - 1);
@@ -234,13 +237,78 @@ StepList StepList::without_steps() const {
 
 StepList list_steps(const Rewritten& rewritten, bool keeps_inside) { return Lister(rewritten, keeps_inside).run(); }
 
-StepList list_fused_steps(const Rewritten& rewritten, const Passes& passes, bool keeps_inside, bool changes_late) {
-  StepList list = list_steps(rewritten, keeps_inside);
-  choose_order(list, passes);
-  if (changes_late) change_late(list);
+namespace {
+
+void fuse(StepList& list, const Passes& passes) {
   fuse_layers(list, passes);
   if (passes.fuse_elementwise) fuse_chains(list);
-  return list;
+}
+
+using Parked = std::vector<bool>;  // By root.
+
+// What one step changes is all parked or all in memory.
+Parked parkable_among(const StepList& list, Parked parked) {
+  for (bool again = true; again;) {
+    again = false;
+    for (const StepList::Step& step : list.steps) {
+      if (!list.changes_variables(step)) continue;
+      const auto is_parked = [&](std::uint32_t output) { return parked[list.values[output].root]; };
+      if (std::all_of(step.out.begin(), step.out.end(), is_parked)) continue;
+      for (const std::uint32_t output : step.out) {
+        again |= is_parked(output);
+        parked[list.values[output].root] = false;
+      }
+    }
+  }
+  return parked;
+}
+
+Parked parkable_roots(const StepList& list) {
+  Parked parked(list.roots.size(), false);
+  for (const std::uint32_t root : list.variable_roots)
+    if (root != StepList::kNone)
+      parked[root] = list.roots[root].bytes >= Parking::kLeastBytes && list.roots[root].device->is_host();
+  for (const std::uint32_t fetch : list.fetches)
+    if (fetch != StepList::kNone) parked[list.values[fetch].root] = false;
+  return parkable_among(list, std::move(parked));
+}
+
+// What is used after the first change in memory is not parked. False when there was none.
+bool keep_what_is_used_late(const StepList& list, Parked& parked) {
+  bool is_changed = false, any = false;
+  for (const StepList::Step& step : list.steps) {
+    is_changed = is_changed || list.changes_memory(step);
+    if (!is_changed) continue;
+    for (const auto* values : {&step.in, &step.out})
+      for (const std::uint32_t value : *values) {
+        const std::uint32_t root = list.values[value].root;
+        if (root >= parked.size() || !parked[root]) continue;
+        parked[root] = false;
+        any = true;
+      }
+  }
+  return any;
+}
+
+}  // namespace
+
+StepList list_fused_steps(const Rewritten& rewritten, const Passes& passes, bool keeps_inside, Changes changes) {
+  StepList list = list_steps(rewritten, keeps_inside);
+  choose_order(list, passes);
+  if (changes != Changes::kParked) {
+    if (changes == Changes::kLate) change_late(list);
+    fuse(list, passes);
+    return list;
+  }
+  Parked parked = parkable_roots(list);
+  for (;;) {
+    StepList made = list;
+    for (std::size_t root = 0; root < parked.size(); ++root) made.roots[root].is_parked = parked[root];
+    change_late(made);
+    fuse(made, passes);
+    if (!keep_what_is_used_late(made, parked)) return made;
+    parked = parkable_among(list, parked);
+  }
 }
 
 }  // namespace plimsoll::internal

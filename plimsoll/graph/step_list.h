@@ -38,6 +38,7 @@ struct StepList {
     const char* returned = "";     // "again" or "loaded": a copy of one that was there before.
     bool is_transferred = false;   // Stored or loaded: aligned as files want it.
     bool is_stored = false;        // Its bytes stay as they are until the store has completed.
+    bool is_parked = false;        // A variable whose bytes are in the spill file between its uses.
   };
   struct Value {
     std::uint32_t root = kNone;
@@ -58,7 +59,7 @@ struct StepList {
     enum class Kind : std::uint8_t { kStore, kStored, kLoad };  // kStored: from here the root's bytes are free.
     Kind kind;
     std::uint32_t root;
-    std::uint32_t slot;
+    std::uint32_t slot;    // Of a parked variable its number.
     std::size_t position;  // Before that step.
   };
 
@@ -82,6 +83,14 @@ struct StepList {
     const NodeKind kind = graph->node(step.node).kind;
     return kind == NodeKind::kAssign || kind == NodeKind::kUpdate;
   }
+  // The same, of variables whose bytes are in memory: such a change cannot be undone.
+  bool changes_memory(const Step& step) const {
+    if (!changes_variables(step)) return false;
+    for (const std::uint32_t output : step.out)
+      if (!root_of(output).is_parked) return true;
+    return false;
+  }
+  static bool is_variable(const Root& root) { return root.place == Place::kVariable || root.is_parked; }
   // The scratch that an op needs between these values.
   std::size_t scratch_of(const Op& op, const std::vector<std::uint32_t>& in,
                          const std::vector<std::uint32_t>& out) const;

@@ -44,23 +44,25 @@ class TrainingStep {
     bool inside = true;
     bool assigns = true;  // Variables change in between, beside those that the optimizer changes at the end.
     Passes passes = {};
+    std::int64_t rows = 128, width = 16;  // An activation takes 8 KiB, a weight 1.
     double spill_bytes_per_cost = Program::kSpillBytesPerCost;
   };
   explicit TrainingStep(unsigned seed) : TrainingStep(seed, {}) {}
-  TrainingStep(unsigned seed, const Options& options) : random_(seed), assigns_(options.assigns) {
+  TrainingStep(unsigned seed, const Options& options)
+      : random_(seed), assigns_(options.assigns), num_rows_(options.rows), width_(options.width) {
     for (int i = 0; i < 3; ++i) {
-      weights_.emplace_back(random_normal({kWidth, kWidth}, {.seed = seed + 10u + static_cast<unsigned>(i)}) * 0.3f);
-      biases_.emplace_back(random_normal({kWidth}, {.seed = seed + 20u + static_cast<unsigned>(i)}));
-      means_.emplace_back(zeros({kWidth}), VariableOptions{.trainable = false});
-      variances_.emplace_back(ones({kWidth}), VariableOptions{.trainable = false});
+      weights_.emplace_back(random_normal({width_, width_}, {.seed = seed + 10u + static_cast<unsigned>(i)}) * 0.3f);
+      biases_.emplace_back(random_normal({width_}, {.seed = seed + 20u + static_cast<unsigned>(i)}));
+      means_.emplace_back(zeros({width_}), VariableOptions{.trainable = false});
+      variances_.emplace_back(ones({width_}), VariableOptions{.trainable = false});
     }
     const int layers = options.layers > 0 ? options.layers : 4 + static_cast<int>(random_() % 9);
     const auto graph = GraphState::make(GraphState::Role::kTrace);
     std::vector<ValueId> feeds, fetches;
     {
       const TraceWith tracing(graph.get());
-      const Tensor x = graph->add_placeholder({Shape({kRows, kWidth}), f32}, device_of(x_), "x");
-      const Tensor rows = graph->add_placeholder({Shape({kRows}), i64}, device_of(x_), "rows");
+      const Tensor x = graph->add_placeholder({Shape({num_rows_, width_}), f32}, device_of(x_), "x");
+      const Tensor rows = graph->add_placeholder({Shape({num_rows_}), i64}, device_of(x_), "rows");
       for (const Tensor* feed : {&x, &rows}) feeds.push_back(graph->resolve(*feed, "step", "a feed"));
       for (const Tensor& fetch : trace(x, rows, layers)) fetches.push_back(graph->resolve(fetch, "step", "a fetch"));
     }
@@ -82,6 +84,7 @@ class TrainingStep {
     bool may_recompute = true;
     int steps = 2;
     SpillFile* spill = nullptr;
+    bool parks_variables = false;
   };
   Outcome run() { return run(RunOptions()); }
   Outcome run(const RunOptions& options) {
@@ -109,6 +112,7 @@ class TrainingStep {
                    .max_slowdown = options.max_slowdown,
                    .recomputed_cost_fraction = &outcome.recomputed,
                    .spill = options.spill,
+                   .parks_variables = options.parks_variables,
                    .spilled_bytes = &outcome.spilled_bytes});
     for (const Tensor& result : results) outcome.bytes.push_back(bytes_of(result));
   }
@@ -123,12 +127,11 @@ class TrainingStep {
     return outcome.bytes;
   }
   Program& program() { return *program_; }
+  const std::vector<Variable>& variables() const { return variables_; }
 
   static std::vector<std::byte> bytes_of(const Tensor& tensor) { return copied(tensor.view()); }
 
  private:
-  static constexpr std::int64_t kRows = 128, kWidth = 16;  // An activation takes 8 KiB, a weight 1.
-
   static std::vector<std::byte> copied(const ConstTensorView& view) {
     const std::byte* const begin = view.bytes();
     return {begin, begin + view.size() * size_of(view.dtype())};
@@ -203,12 +206,13 @@ class TrainingStep {
 
   std::mt19937 random_;
   const bool assigns_;
+  const std::int64_t num_rows_, width_;
   std::vector<Variable> weights_, biases_, means_, variances_;
   const Variable counter_{zeros({}), {.trainable = false}};
   const Optimizer sgd_{SGDOptions{.learning_rate = 0.05, .momentum = 0.9}};
-  const Tensor x_ = random_normal({kRows, kWidth}, {.seed = 3});
-  const Tensor rows_ = (random_uniform({kRows}, {.seed = 4}) * 127.f).cast(i64);
-  const Tensor bad_rows_ = rows_ + full({kRows}, 1000, i64);
+  const Tensor x_ = random_normal({num_rows_, width_}, {.seed = 3});
+  const Tensor rows_ = (random_uniform({num_rows_}, {.seed = 4}) * static_cast<float>(num_rows_ - 1)).cast(i64);
+  const Tensor bad_rows_ = rows_ + full({num_rows_}, 1000, i64);
   std::unique_ptr<Program> program_;
   std::vector<Variable> variables_;
   std::vector<Tensor> initial_;

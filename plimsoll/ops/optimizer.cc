@@ -354,6 +354,17 @@ std::size_t Optimizer::state_bytes() const {
   return bytes;
 }
 
+std::vector<Variable> Optimizer::state_variables() const {
+  const std::lock_guard lock(state_->mutex);
+  std::vector<Variable> variables;
+  const auto add = [&](const Entry& entry) {
+    variables.insert(variables.end(), entry.slots.begin(), entry.slots.end());
+  };
+  for (const Entry& entry : state_->entries) add(entry);
+  for (const State::PartEntry& part : state_->parts) add(part.entry);
+  return variables;
+}
+
 namespace {
 
 std::vector<Optimizer::Slot> copies_of(const Entry& entry, const OptimizerOptions& options) {

@@ -89,7 +89,8 @@ class PLIMSOLL_API Optimizer {
   double learning_rate() const noexcept;
   void set_learning_rate(double rate) const;  // From the next step on. Throws InvalidArgument as the constructor.
 
-  std::size_t state_bytes() const;  // Of memory, what is kept for all parameters takes.
+  std::size_t state_bytes() const;                // Of memory, what is kept for all parameters takes.
+  std::vector<Variable> state_variables() const;  // What is kept for all parameters.
 
   // For checkpoints: what is kept for `parameter`, named "m", "v", "velocity" and so on; nothing before its first step.
   struct Slot {

@@ -5,20 +5,13 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/device/device.h"
 #include "plimsoll/tensor/evict/recipe_book.h"
+#include "plimsoll/tensor/parked.h"
 #include "plimsoll/tensor/staging.h"
+#include "plimsoll/tensor/storage_external.h"
 #include "plimsoll/tensor/tensor_thread.h"
 #include "plimsoll/tensor/tracer.h"
 
 namespace plimsoll {
-
-// What only few storages have.
-struct Storage::External {
-  void* memory = nullptr;
-  std::function<void(void*)> deleter;
-  BlockLabel label;        // Of a lazy one.
-  Fill fill;               // The same.
-  SymbolicValue symbolic;  // Of a symbolic one.
-};
 
 namespace {
 
@@ -94,6 +87,7 @@ void Storage::make_resident() {
         "value "
         "use cond, to repeat while it holds while_loop, and to see it run the graph in a session");
   if (is_watched()) return evict::RecipeBook::instance().settle(*this);
+  if (external_->parked) return Parking::bring_back(*this);
   const std::lock_guard lock(becoming_resident);
   if (is_resident()) return;
   Chunk* const chunk = bytes_ == 0 ? nullptr : device_->arena().take(bytes_, external_->label);

@@ -6,6 +6,7 @@
 #include "plimsoll/device/runtime.h"
 #include "plimsoll/tensor/evict/recipe.h"
 #include "plimsoll/tensor/memory_info.h"
+#include "plimsoll/tensor/parked.h"
 #include "plimsoll/tensor/slabs.h"
 #include "plimsoll/tensor/thread_context.h"
 
@@ -109,7 +110,7 @@ MemoryInfo memory() {
   });
   const auto size = [](std::int64_t value) { return static_cast<std::size_t>(value < 0 ? 0 : value); };
   const std::int64_t spilled = evict::StorageAccess::spilled_bytes();
-  return {size(tensors), size(buffers), size(bytes), size(dropped - spilled), size(spilled)};
+  return {size(tensors), size(buffers), size(bytes), size(dropped - spilled), size(spilled) + Parking::parked_bytes()};
 }
 
 }  // namespace plimsoll

@@ -6,7 +6,9 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <memory>
 #include <mutex>
+#include <new>
 #include <system_error>
 #include <utility>
 
@@ -25,8 +27,18 @@ bool is_aligned(const void* address, std::size_t alignment) noexcept {
   return reinterpret_cast<std::uintptr_t>(address) % alignment == 0;
 }
 
-std::span<std::byte> checked_staging(const SpillOptions& options) {
-  const std::span<std::byte> staging = options.staging;
+struct FreeBlock {
+  void operator()(std::byte* block) const noexcept { std::free(block); }
+};
+
+std::unique_ptr<std::byte, FreeBlock> allocate_staging(std::size_t bytes) {
+  if (bytes == 0) return nullptr;
+  std::unique_ptr<std::byte, FreeBlock> block(static_cast<std::byte*>(std::aligned_alloc(kSpillAlignment, bytes)));
+  if (!block) throw std::bad_alloc();
+  return block;
+}
+
+std::span<std::byte> checked_staging(std::span<std::byte> staging) {
   if (staging.empty() || (staging.size() % kSpillAlignment == 0 && is_aligned(staging.data(), kSpillAlignment)))
     return staging;
   throw InvalidArgument(
@@ -71,7 +83,9 @@ struct SpillFile::State {
   explicit State(const SpillOptions& options)
       : directory(options.directory),
         limit(options.limit),
-        staging(checked_staging(options)),
+        own_staging(allocate_staging(options.own_staging_bytes)),
+        staging(
+            checked_staging(own_staging ? std::span(own_staging.get(), options.own_staging_bytes) : options.staging)),
         io(options.io ? *options.io : SpillIo::system()),
         opened(open_spill_file(io, directory)),
         pieces(io, opened, staging, directory),
@@ -98,6 +112,7 @@ struct SpillFile::State {
 
   const std::filesystem::path directory;
   const std::size_t limit;
+  const std::unique_ptr<std::byte, FreeBlock> own_staging;
   const std::span<std::byte> staging;
   SpillIo& io;
   const pid_t process = getpid();
@@ -233,6 +248,7 @@ void SpillSlot::release() noexcept {
 
 std::size_t SpillSlot::bytes() const noexcept { return entry_ ? entry_->bytes : 0; }
 std::size_t SpillSlot::stored_bytes() const noexcept { return entry_ ? entry_->stored_bytes : 0; }
+bool SpillSlot::is_of(const SpillFile& file) const noexcept { return entry_ && entry_->file == file.state_; }
 std::uint64_t SpillSlot::offset() const noexcept { return entry_ ? entry_->place.offset() : 0; }
 
 bool SpillSlot::is_busy() const noexcept {

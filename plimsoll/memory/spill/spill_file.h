@@ -38,11 +38,12 @@ class SpillIo;
 class SpillSlot;
 
 struct SpillOptions {
-  std::filesystem::path directory;  // There is no default: users' data is written only where they said.
-  std::size_t limit = SIZE_MAX;     // Most bytes that slots take together, each rounded up to 4 KiB.
-  std::span<std::byte> staging{};   // For memory that is not aligned: as many pages at kSpillAlignment as one likes,
-                                    // outliving the file and its slots. Without it such memory is refused.
-  SpillIo* io = nullptr;            // The system's; another one for tests, outliving the file and its slots.
+  std::filesystem::path directory;    // There is no default: users' data is written only where they said.
+  std::size_t limit = SIZE_MAX;       // Most bytes that slots take together, each rounded up to 4 KiB.
+  std::span<std::byte> staging{};     // For memory that is not aligned: as many pages at kSpillAlignment as one likes,
+                                      // outliving the file and its slots. Without it such memory is refused.
+  std::size_t own_staging_bytes = 0;  // The same, a block of the file's own: whole pages.
+  SpillIo* io = nullptr;              // The system's; another one for tests, outliving the file and its slots.
 };
 
 // Sizes and offsets in the file are multiples of it. Buffers that begin at multiples of it are never staged, and when
@@ -106,6 +107,7 @@ class SpillSlot {
   std::size_t bytes() const noexcept;         // As reserved.
   std::size_t stored_bytes() const noexcept;  // What load() gives; 0 until wait() has found a store complete.
   std::uint64_t offset() const noexcept;      // In the file, for reports.
+  bool is_of(const SpillFile& file) const noexcept;
 
   // Begin a transfer, having waited for the one before (and throwing what went wrong with it). Both throw
   // InvalidArgument for memory that needs staging when there is none and for a size that does not fit: store() takes up

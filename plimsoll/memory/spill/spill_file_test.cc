@@ -390,5 +390,25 @@ TEST(SpillFile, RefusesWhatASmallDiskHasNoRoomFor) {
   EXPECT_GT(file.bandwidth().load, 0);
 }
 
+TEST(SpillFile, MayHaveAStagingBlockOfItsOwn) {
+  const SpillFolder folder;
+  FaultyIo io;
+  io.alignment = kSpillAlignment;
+  SpillFile file({.directory = folder.path(), .own_staging_bytes = 2 * kSpillAlignment, .io = &io});
+  const SpillFile other({.directory = folder.path(), .io = &io});
+  SpillSlot slot = file.reserve(30'000);
+  EXPECT_TRUE(slot.is_of(file));
+  EXPECT_FALSE(slot.is_of(other));
+  EXPECT_FALSE(SpillSlot().is_of(file));
+  const PatternMemory source(30'000, 7, 64);
+  PatternMemory target(30'000, 0, 64);
+  slot.store(source.span());
+  slot.wait();
+  slot.load(target.span());
+  slot.wait();
+  EXPECT_TRUE(std::ranges::equal(source.span(), target.span()));
+  EXPECT_THROW(SpillFile({.directory = folder.path(), .own_staging_bytes = 1000, .io = &io}), InvalidArgument);
+}
+
 }  // namespace
 }  // namespace plimsoll

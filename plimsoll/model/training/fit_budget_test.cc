@@ -13,6 +13,7 @@
 #include "plimsoll/model/model_testing.h"
 #include "plimsoll/model/training/budget_models_testing.h"
 #include "plimsoll/model/training/progress.h"
+#include "plimsoll/model/training/step_budget.h"
 #include "plimsoll/tensor/memory_info.h"
 
 namespace plimsoll {
@@ -317,6 +318,15 @@ TEST(FitBudget, CountsWhatStepsLeftBehindOnlyWhileItIsThere) {
       data, {.epochs = 12, .verbose = 0, .callbacks = {Callback(std::make_shared<HoldWeights>())}, .budget = budget});
   EXPECT_EQ(history.num_epochs(), 12);
   EXPECT_LE(history.peak_bytes(), budget);
+}
+
+TEST(FitBudget, RefusalsSayWhenAStepIsTooLongToRecompute) {
+  MemoryForecast needed;
+  needed.front = {{1000, 1}};
+  needed.floor_step = "dense/matmul";
+  EXPECT_THAT(describe_recomputing(needed, {.sufficient = 1000}), testing::HasSubstr("recomputing does not help"));
+  EXPECT_EQ(describe_recomputing(needed, {.sufficient = 1000, .too_long = 25'000}),
+            "a step of 25000 operations is too long to look for plans that recompute");
 }
 
 }  // namespace

@@ -76,7 +76,8 @@ MemoryForecast forecast_training(Network& network, const BatchSpec& batch, const
   const Optimizer fresh(network.training.optimizer->options());
   const StepPlan plan(network, StepKind::kTrain, batch, &fresh);
   MemoryForecast forecast = plan.forecast(batch);
-  if (forecast.peak_bytes > wanted.enough) plan.add_front(forecast, wanted.eviction);
+  if (forecast.peak_bytes > wanted.enough)
+    plan.add_front(forecast, wanted.eviction == Eviction::kRecompute ? wanted.eviction : plan.spilling());
   return forecast;
 }
 
@@ -151,15 +152,31 @@ MemoryForecast StepPlan::forecast(const BatchSpec& batch) const {
 // Whatever lies beside the step's own blocks stays as it is.
 void StepPlan::add_front(MemoryForecast& forecast, Eviction eviction) const {
   const std::size_t beside = forecast.peak_bytes - program_->block_bytes();
-  forecast.front = program_->front(eviction);
-  for (BudgetPoint& point : forecast.front) point.bytes += beside;
-  forecast.floor_bytes = beside + program_->floor_bytes(eviction);
+  const auto whole = [&](const ProgramPoint& point) {
+    return static_cast<std::size_t>(static_cast<std::ptrdiff_t>(beside) + point.net());
+  };
+  forecast.front.clear();
+  for (const ProgramPoint& point : program_->points(eviction)) forecast.front.push_back({whole(point), point.slowdown});
+  forecast.floor_bytes = whole(program_->floor(eviction));
   forecast.floor_step = program_->floor_step(eviction);
   forecast.smallest_budget = forecast.front.back().bytes;
 }
 
 std::size_t StepPlan::most_saved_bytes(double max_slowdown, Eviction eviction) const {
-  return program_->block_bytes() - program_->smallest_block_bytes(max_slowdown, eviction);
+  const std::ptrdiff_t least = program_->smallest_point(max_slowdown, eviction).net();
+  return static_cast<std::size_t>(static_cast<std::ptrdiff_t>(program_->block_bytes()) - least);
+}
+
+StepPlan::ParkedSizes StepPlan::parked_bytes() const {
+  std::set<std::uint64_t> weights;
+  for (const LayerBase::Weight& weight : network_.unique_weights()) weights.insert(weight.variable.id());
+  ParkedSizes parked;
+  for (const std::uint32_t number : program_->parked_variables()) {
+    const Variable& variable = variables_[number];
+    parked.all += whole_blocks(variable.nbytes());
+    if (weights.count(variable.id()) == 0) parked.state += whole_blocks(variable.nbytes());
+  }
+  return parked;
 }
 
 MemoryForecast Model::forecast(const ForecastOptions& options) const {

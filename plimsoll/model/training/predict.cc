@@ -136,11 +136,13 @@ void require_room_to_predict(const Network& network, const PredictNeed& need, st
     MemoryForecast forecast;
     forecast.peak_bytes = need.beside + need.results + need.most;
     need.largest->add_front(forecast, eviction);
+    const Program& program = need.largest->program();
+    const std::size_t too_long = program.is_too_long_to_recompute() ? program.num_steps() : 0;
     OutOfMemoryDetails details{.requested = needed, .limit = *budget, .smallest_sufficient_limit = needed};
     details.what = fmt::format(
         "predict: model \"{}\" needs {}, {}, its budget is {}; {}; give it {} bytes, or predict smaller batches",
         network.name(), format_bytes_exactly(needed), what, format_bytes_exactly(*budget),
-        describe_recomputing(forecast, {needed, kMostSlowdown, eviction}), needed);
+        describe_recomputing(forecast, {needed, kMostSlowdown, eviction, too_long}), needed);
     throw_refusal(std::move(details), {.budget = "predict", .op = "predict", .scope = network.name().c_str()});
   }
   const std::optional<Budget> innermost = Budget::current();

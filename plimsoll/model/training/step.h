@@ -35,6 +35,7 @@ struct Recomputing {
   bool is_allowed = false;
   double max_slowdown = kMostSlowdown;  // Predicted.
   SpillFile* spill = nullptr;
+  bool parks_variables = false;  // In it, between their uses.
 };
 
 struct GradientClipping {

@@ -5,8 +5,10 @@
 #include <algorithm>
 
 #include "plimsoll/base/bytes.h"
+#include "plimsoll/base/log.h"
 #include "plimsoll/device/device.h"
 #include "plimsoll/device/runtime.h"
+#include "plimsoll/graph/park_variable.h"
 #include "plimsoll/graph/spill_option.h"
 #include "plimsoll/memory/budget_node.h"
 #include "plimsoll/memory/chunk.h"
@@ -59,7 +61,9 @@ std::string most_of(const MemoryForecast& needed, const CategoryBytes& categorie
 
 std::string describe_recomputing(const MemoryForecast& needed, const RecomputingWords& words) {
   const std::string floor = format_bytes_exactly(needed.floor_bytes);
-  const bool spills = words.eviction == Eviction::kSpill;
+  const bool spills = words.eviction != Eviction::kRecompute;
+  if (words.too_long > 0)
+    return fmt::format("a step of {} operations is too long to look for plans that recompute", words.too_long);
   if (needed.front.size() < 2)
     return fmt::format("{}, since {} needs {} by itself",
                        spills ? "recomputing and spilling do not help" : "recomputing does not help", needed.floor_step,
@@ -89,9 +93,10 @@ StepBudget::StepBudget(Network& network, const char* where, const StepLimits& li
       limits_(limits),
       spill_(open_spill(where, limits.spill, limits.bytes.has_value())),
       measured_(measuring()) {
+  if (network_.is_built()) park_variables();
   for (const BudgetNode* node = measured_.node()->parent(); node; node = node->parent())
     around_.push_back({const_cast<BudgetNode*>(node)->shared_from_this(), node->used()});
-  if (network_.is_built()) held_ = network_.parameter_bytes() + network_.training.optimizer->state_bytes();
+  if (network_.is_built()) held_ = resident_bytes();
   held_at_first_ = held_;
   // Weights that take all of it are refused with the first step, when what that needs is known.
   if (limit()) hard_.emplace("fit within its budget", std::max<std::size_t>(left_of(*limit(), held_), 1), measured_);
@@ -103,6 +108,33 @@ StepBudget::StepBudget(Network& network, const char* where, const StepLimits& li
 StepBudget::~StepBudget() {
   if (!spill_) return;
   for (const Admitted& each : admitted_) each.plan->program().release_slots();
+  for (const Variable& variable : returning_) try {
+      if (!variable.is_disposed()) unpark_variable(variable);
+    } catch (const Error& error) {  // It comes back when it is read.
+      log_message(LogLevel::warning,
+                  fmt::format("{}: \"{}\" stays in the spill file: {}", where_, variable.name(), error.what()));
+      return;
+    }
+}
+
+// To the file, if there is one. What others hold stays in memory.
+void StepBudget::park_variables() {
+  if (!spill_ || !limits_.parks) return;
+  for (const LayerBase::Weight& weight : network_.unique_weights()) {
+    const bool was_there = weight.variable.share_bytes()->is_resident();
+    const auto is_known = [&](const Variable& known) { return known.id() == weight.variable.id(); };
+    if (park_variable(weight.variable, *spill_) && was_there &&
+        std::none_of(returning_.begin(), returning_.end(), is_known))
+      returning_.push_back(weight.variable);
+  }
+  for (const Variable& state : network_.training.optimizer->state_variables()) park_variable(state, *spill_);
+}
+
+std::size_t StepBudget::resident_bytes() const {
+  std::size_t bytes = network_.training.optimizer->state_bytes();
+  for (const LayerBase::Weight& weight : network_.unique_weights())
+    if (weight.variable.share_bytes()->is_resident()) bytes += whole_blocks(weight.variable.nbytes());
+  return bytes;
 }
 
 const Chunk* StepBudget::charged_chunk(const Tensor& tensor) const noexcept {
@@ -143,7 +175,10 @@ void StepBudget::share(std::size_t bytes) {
 
 // Weights exist once there is a plan.
 void StepBudget::begin(const Example& batch) {
-  if (!std::exchange(begun_, true)) held_ = network_.parameter_bytes() + network_.training.optimizer->state_bytes();
+  if (!std::exchange(begun_, true)) {
+    park_variables();
+    held_ = resident_bytes();
+  }
   share(shared_bytes(batch));
 }
 
@@ -190,32 +225,91 @@ std::size_t StepBudget::add_data(MemoryForecast& needed, const Example& batch, c
 void StepBudget::add_optimizer(Needs& needs) const {
   const std::size_t optimizer = std::max(network_.training.optimizer->state_bytes(),
                                          needs.empty() ? 0 : needs[0].needed.by_category["optimizer"]);
+  const bool has_parked = !needs.empty() && may_use(needs[0], Means::kParked);
+  const std::size_t parked = has_parked ? needs[0].plan->parked_bytes().state : 0;
   for (Need& need : needs) {
     MemoryForecast& needed = need.needed;
     const std::size_t more = optimizer - std::min(optimizer, needed.by_category["optimizer"]);
     needed.by_category["optimizer"] += more;
     needed.peak_bytes += more;
     need.loading += need.loading > 0 ? more : 0;
+    need.parked_state = std::min(parked, more);
   }
 }
 
-std::size_t StepBudget::saved_bytes(const Need& need) const {
-  return limit() && need.plan->has_program() ? need.plan->most_saved_bytes(limits_.max_slowdown, eviction()) : 0;
+bool StepBudget::may_use(const Need& need, Means means) const {
+  if (means == Means::kNatural) return true;
+  if (!limit() || !need.plan->has_program()) return false;
+  return means == Means::kLean || (spill_ && limits_.parks && need.plan->spilling() == Eviction::kSpillVariables);
 }
 
-// At least a byte is left for the steps' own budget. What recomputing saves is looked for only where it is needed.
-std::size_t StepBudget::smallest_limit(const Need& need) const {
+Eviction StepBudget::eviction(const StepPlan& plan) const {
+  if (!spill_) return Eviction::kRecompute;
+  return parks_ ? plan.spilling() : Eviction::kSpill;
+}
+
+std::size_t StepBudget::whole_bytes(const Need& need, Means means) const {
+  const std::size_t peak = need.needed.peak_bytes;
+  switch (means) {
+    case Means::kNatural:
+      return peak;
+    case Means::kLean:
+      return peak - need.plan->most_saved_bytes(limits_.max_slowdown, spill_ ? Eviction::kSpill : Eviction::kRecompute);
+    case Means::kParked:
+      return peak - need.parked_state - need.plan->most_saved_bytes(limits_.max_slowdown, Eviction::kSpillVariables);
+  }
+  return peak;
+}
+
+std::size_t StepBudget::loading_bytes(const Need& need, Means means) const {
+  if (means != Means::kParked) return need.loading;
+  return left_of(need.loading, need.plan->parked_bytes().all + need.parked_state);
+}
+
+// What recomputing, and then parking, saves is looked for only where it is needed.
+template <class F>
+std::size_t StepBudget::smallest_limit(const Need& need, std::size_t given, F&& needed_with, Means* means) const {
+  std::size_t smallest = SIZE_MAX;
+  for (const Means each : {Means::kNatural, Means::kLean, Means::kParked}) {
+    if (!may_use(need, each)) continue;
+    const std::size_t needed = needed_with(whole_bytes(need, each), loading_bytes(need, each));
+    if (needed < smallest && means) *means = each;
+    smallest = std::min(smallest, needed);
+    if (smallest <= given) break;
+  }
+  return smallest;
+}
+
+// At least a byte is left for the steps' own budget.
+std::size_t StepBudget::smallest_limit(const Need& need, Means* means) const {
   const std::size_t inputs = need.needed.by_category.at("inputs");
-  const std::size_t least = std::max(need.loading, held_ + inputs + 1);
-  const std::size_t natural = std::max(need.needed.peak_bytes, least);
-  return natural <= *limit() ? natural : std::max(need.needed.peak_bytes - saved_bytes(need), least);
+  const auto needed_with = [&](std::size_t whole, std::size_t loading) {
+    return std::max({whole, loading, held_ + inputs + 1});
+  };
+  return smallest_limit(need, *limit(), needed_with, means);
 }
 
-std::size_t StepBudget::smallest_limit(const Need& need, const Around& around) const {
-  const std::size_t loading = left_of(need.loading, held_at_first_), elsewhere = held_at_first_ + need.shared;
-  const std::size_t natural = around.used + std::max(left_of(need.needed.peak_bytes, elsewhere), loading);
-  if (natural <= around.node->limit()) return natural;
-  return around.used + std::max(left_of(need.needed.peak_bytes - saved_bytes(need), elsewhere), loading);
+std::size_t StepBudget::smallest_limit(const Need& need, const Around& around, Means* means) const {
+  const std::size_t elsewhere = held_at_first_ + need.shared;
+  const auto needed_with = [&](std::size_t whole, std::size_t loading) {
+    return around.used + std::max(left_of(whole, elsewhere), left_of(loading, held_at_first_));
+  };
+  return smallest_limit(need, around.node->limit(), needed_with, means);
+}
+
+// Once a step does not fit with variables in memory, all are parked.
+void StepBudget::decide_parking(const Needs& needs) {
+  if (!spill_ || !limits_.parks) return;
+  for (const Need& need : needs) {
+    Means means = Means::kNatural;
+    smallest_limit(need, &means);
+    parks_ |= means == Means::kParked;
+    if (!need.plan->has_program() || !admitted_.empty()) continue;
+    for (const Around& around : around_) {
+      smallest_limit(need, around, &means);
+      parks_ |= means == Means::kParked;
+    }
+  }
 }
 
 // The one that needs most of a limit that is too small, and the limit that suffices: of several budgets the largest, as
@@ -239,9 +333,12 @@ void StepBudget::refuse(const Refused& refused) const {
   const std::string batch = fmt::format("a step with a batch of {}", refused.need->batch.inputs.at(0).shape[0]);
   std::string why = most_of(needed, categories);
   if (limit() && refused.need->plan->has_program()) {
-    refused.need->plan->add_front(needed, eviction());
+    const Eviction may = spill_ && limits_.parks ? refused.need->plan->spilling() : eviction(*refused.need->plan);
+    refused.need->plan->add_front(needed, may);
     const std::size_t at = refused.by ? needed.smallest_budget : refused.sufficient;
-    why = describe_recomputing(needed, {at, limits_.max_slowdown, eviction()}) + "; " + why;
+    const Program& program = refused.need->plan->program();
+    const std::size_t too_long = program.is_too_long_to_recompute() ? program.num_steps() : 0;
+    why = describe_recomputing(needed, {at, limits_.max_slowdown, may, too_long}) + "; " + why;
   }
   OutOfMemoryDetails details;
   details.smallest_sufficient_limit = refused.sufficient;
@@ -287,13 +384,14 @@ void StepBudget::predict_slowdown(const Need& need) {
   for (const Around& around : around_) room = std::min(room, around.node->limit() - around.used + elsewhere);
   if (need.needed.peak_bytes <= room) return;
   MemoryForecast needed = need.needed;
-  need.plan->add_front(needed, eviction());
+  need.plan->add_front(needed, eviction(*need.plan));
   predicted_slowdown_ = needed.predicted_slowdown(room);
 }
 
 // The step's own blocks may take what is left beside the model, this batch, and what steps before have left.
 void StepBudget::make_room(const Admitted& next) {
   if (!limit() || has_room_ == next.plan.get()) return;
+  if (parks_) park_variables();  // What steps of another plan have brought back.
   const std::size_t room = left_of(*limit(), held_ + next.inputs + all_steps_->used());
   steps_.emplace("steps", std::max<std::size_t>(room, 1), *all_steps_);
   has_room_ = next.plan.get();
@@ -319,6 +417,7 @@ void StepBudget::admit(const std::shared_ptr<StepPlan>& plan, const Example& bat
     }
     refuse(refused);
   }
+  decide_parking(needs);
   if (admitted_.empty()) predict_slowdown(needs[0]);
   if (admitted_.size() >= kMostAdmitted) {
     for (const Admitted& each : admitted_) each.plan->program().release_slots();

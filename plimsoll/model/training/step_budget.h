@@ -10,7 +10,9 @@
 // Counted: weights, optimizer state, the step's plan, the batch (whether or not it shares bytes with what it was cut
 // from), and what the pass over the dataset holds beside it. The budgets around are asked too, before the first step.
 // Steps recompute only where a budget of their own is given. A refusal names the smallest limit that serves everything
-// that was asked for. Thread safety: one thread at a time.
+// that was asked for. Where a directory is given, large weights and optimizer state go there before the first batch is
+// loaded. Where steps fit with them in memory they come back with the first step; else each step loads what it uses,
+// and weights come back at the end. Thread safety: one thread at a time.
 #pragma once
 
 #include <algorithm>
@@ -36,6 +38,7 @@ struct StepLimits {
   std::optional<std::size_t> bytes = {};
   double max_slowdown = kMostSlowdown;  // Predicted; where `bytes` is given.
   std::string spill = {};               // A directory to store values in; requires `bytes`.
+  bool parks = true;                    // Large variables may be there, too, between the steps that use them.
 };
 
 // Bytes that a step takes beside its plan, its parameters and its batch: one of a job has some.
@@ -49,7 +52,7 @@ class StepBudget {
  public:
   // Throws InvalidArgument for a directory without bytes, and what SpillFile throws.
   StepBudget(Network& network, const char* where, const StepLimits& limits);
-  ~StepBudget();  // Gives back what steps have reserved on a disk.
+  ~StepBudget();  // Gives back what steps have reserved on a disk. Weights are in memory again, if they fit.
 
   const Budget& loading() const noexcept { return *data_; }  // For passes and batches.
 
@@ -64,8 +67,10 @@ class StepBudget {
   // The same in parts, for steps that are several runs: where they are charged, what they may do, what came of one.
   const Budget& stepping() const noexcept { return steps_ ? *steps_ : *data_; }
   Recomputing recomputing() noexcept {
-    return {
-        .is_allowed = limit().has_value(), .max_slowdown = limits_.max_slowdown, .spill = spill_ ? &*spill_ : nullptr};
+    return {.is_allowed = limit().has_value(),
+            .max_slowdown = limits_.max_slowdown,
+            .spill = spill_ ? &*spill_ : nullptr,
+            .parks_variables = parks_};
   }
   void note_trained(const StepResult& result) noexcept;
   // Throws what admit() would for the steps that `unlimited` expects; returns when no limit is too small for them.
@@ -95,10 +100,13 @@ class StepBudget {
   struct Need {
     std::shared_ptr<StepPlan> plan;
     BatchSpec batch;
-    MemoryForecast needed;    // Without recomputing.
-    std::size_t loading = 0;  // Of it, what is needed while batches are loaded.
-    std::size_t shared = 0;   // Bytes of the batch that nobody is charged for.
+    MemoryForecast needed;         // Without recomputing.
+    std::size_t loading = 0;       // Of it, what is needed while batches are loaded.
+    std::size_t shared = 0;        // Bytes of the batch that nobody is charged for.
+    std::size_t parked_state = 0;  // Of an optimizer that others use: what is in the file where variables are parked.
   };
+  // How a step runs: as it is; recomputing or spilling values; with variables parked, too.
+  enum class Means : std::uint8_t { kNatural, kLean, kParked };
   using Needs = std::vector<Need>;  // Of training first.
   struct Refused {
     const Need* need = nullptr;
@@ -114,10 +122,18 @@ class StepBudget {
   Need need_of(const std::shared_ptr<StepPlan>& plan, const Example& batch, const DatasetNode& data,
                const BesideStep& beside = {}) const;
   void add_optimizer(Needs& needs) const;
-  Eviction eviction() const noexcept { return spill_ ? Eviction::kSpill : Eviction::kRecompute; }
-  std::size_t saved_bytes(const Need& need) const;  // By recomputing and spilling, at most.
-  std::size_t smallest_limit(const Need& need) const;
-  std::size_t smallest_limit(const Need& need, const Around& around) const;
+  void park_variables();
+  std::size_t resident_bytes() const;  // Of weights and optimizer state.
+  bool may_use(const Need& need, Means means) const;
+  Eviction eviction(const StepPlan& plan) const;                   // Of steps, as they are run.
+  std::size_t whole_bytes(const Need& need, Means means) const;    // At least, all together.
+  std::size_t loading_bytes(const Need& need, Means means) const;  // Of that, while batches are loaded.
+  // The first of the means that fits the limit and what it needs; the last, when none does.
+  template <class F>
+  std::size_t smallest_limit(const Need& need, std::size_t given, F&& needed_with, Means* means = nullptr) const;
+  std::size_t smallest_limit(const Need& need, Means* means = nullptr) const;
+  std::size_t smallest_limit(const Need& need, const Around& around, Means* means = nullptr) const;
+  void decide_parking(const Needs& needs);
   Refused find_refused(const Needs& needs) const;
   [[noreturn]] void refuse(const Refused& refused) const;
   void predict_slowdown(const Need& need);
@@ -141,6 +157,8 @@ class StepBudget {
   std::optional<Budget> all_steps_;  // and what steps take, or have left behind;
   std::optional<Budget> steps_;      // of that, the steps of one plan.
   bool begun_ = false, refused_ = false;
+  bool parks_ = false;               // Steps do not fit otherwise.
+  std::vector<Variable> returning_;  // Weights that were in memory at first.
   double predicted_slowdown_ = 1, recomputed_ = 0, last_recomputed_ = 0;
   std::size_t trained_ = 0, last_spilled_ = 0, spilled_bytes_ = 0;
   std::vector<Admitted> admitted_;
@@ -153,6 +171,7 @@ struct RecomputingWords {
   std::size_t sufficient = 0;
   double max_slowdown = kMostSlowdown;
   Eviction eviction = Eviction::kRecompute;
+  std::size_t too_long = 0;  // So many operations, for which no leaner plans are looked for.
 };
 std::string describe_recomputing(const MemoryForecast& needed, const RecomputingWords& words);
 

@@ -330,6 +330,7 @@ StepResult StepPlan::run_program(const Example& batch, const Recomputing& recomp
                  .max_slowdown = recomputing.max_slowdown,
                  .recomputed_cost_fraction = &result.recomputed,
                  .spill = recomputing.spill,
+                 .parks_variables = recomputing.parks_variables && spilling() == Eviction::kSpillVariables,
                  .spilled_bytes = &result.spilled_bytes});
   // They work in place, on values that the program has made the variables' own.
   for (const auto& [variable, constraint] : constrained_) constrain(constraint, variable);

@@ -65,6 +65,13 @@ class StepPlan {
   void add_front(MemoryForecast& forecast, Eviction eviction) const;
   // What a run takes less of a budget, at most, when it may recompute, or spill too.
   std::size_t most_saved_bytes(double max_slowdown, Eviction eviction) const;
+  // What it may do where a directory to spill to is given. Constraints work on weights in memory, after the program.
+  Eviction spilling() const noexcept { return constrained_.empty() ? Eviction::kSpillVariables : Eviction::kSpill; }
+  // Of variables that are parked, the bytes in memory that they would take: of all, and of what are not weights.
+  struct ParkedSizes {
+    std::size_t all = 0, state = 0;
+  };
+  ParkedSizes parked_bytes() const;
 
  private:
   struct Measured {  // A metric, and where its parts begin among the fetches.

@@ -27,6 +27,9 @@
 namespace plimsoll {
 
 class Op;
+namespace internal {
+struct ParkedBytes;
+}  // namespace internal
 
 namespace evict {
 
@@ -158,6 +161,13 @@ class StorageAccess {
   static void end(Storage& storage) noexcept;            // One without references. Outside of all locks.
   static void forget_slot(Value& value) noexcept;        // It is not stored any more. Outside of the file's transfers.
   static std::int64_t spilled_bytes() noexcept;          // Of dropped storages that are stored, on all threads.
+
+  // Of storages that no recipe knows, for Parking.
+  static void park(Storage& storage, SpillFile& file);
+  static ParkedBytes* parked(const Storage& storage) noexcept;
+  static void fill(const Storage& storage, void* to) noexcept;
+  static void exchange(Storage& storage, std::unique_ptr<ParkedBytes>& with) noexcept;
+  static void bring_back(Storage& storage);
 };
 
 }  // namespace evict
