@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
+#include <new>
 
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
@@ -16,8 +18,9 @@ namespace plimsoll {
 namespace {
 
 constexpr std::size_t kPageBytes = 64_KiB, kAlignment = 2_MiB;
-constexpr std::size_t kFlushEvery = 16;     // Commands that wait to be started.
-constexpr std::size_t kMostInFlight = 512;  // Then the caller waits for those before.
+constexpr std::size_t kFlushEvery = 16;      // Commands that wait to be started.
+constexpr std::size_t kMostInFlight = 512;   // Then the caller waits for those before.
+constexpr std::size_t kStagedBytes = 1_MiB;  // Of the host, for small copies on their way.
 
 // How a call is run.
 struct Form {
@@ -71,7 +74,6 @@ OpenclBackend::OpenclBackend(const OpenclApi& cl, const OpenclDevice& device, st
 OpenclBackend::~OpenclBackend() {
   if (OpenclApi::is_forked()) return;
   if (queue_) cl_.clFinish(queue_);
-  if (mark_) cl_.clReleaseEvent(mark_);
   for (auto& [name, kernel] : kernels_) {
     if (kernel.kernel) cl_.clReleaseKernel(kernel.kernel);
     if (kernel.program) cl_.clReleaseProgram(kernel.program);
@@ -146,7 +148,20 @@ void OpenclBackend::submitted() noexcept {
   if (++in_flight_ < kMostInFlight) return;
   count_wait();
   note(cl_.clFinish(queue_), "clFinish");
-  in_flight_ = unflushed_ = 0;
+  is_empty();
+}
+
+bool OpenclBackend::stage_in(std::size_t offset, const void* from, std::size_t bytes) noexcept {
+  if (bytes > kStagedBytes - staged_used_) return false;
+  if (!staged_) staged_.reset(new (std::nothrow) std::byte[kStagedBytes]);
+  if (!staged_) return false;
+  std::byte* const here = staged_.get() + staged_used_;
+  std::memcpy(here, from, bytes);
+  staged_used_ += bytes;
+  note(cl_.clEnqueueWriteBuffer(queue_, buffer_, CL_FALSE, offset, bytes, here, 0, nullptr, nullptr),
+       "clEnqueueWriteBuffer");
+  submitted();
+  return true;
 }
 
 void OpenclBackend::copy_in(void* to, const void* from, std::size_t bytes) noexcept {
@@ -154,10 +169,11 @@ void OpenclBackend::copy_in(void* to, const void* from, std::size_t bytes) noexc
   const std::lock_guard lock(mutex_);
   if (!is_usable()) return;
   count_in(bytes);
+  if (in_flight_ > 0 && stage_in(offset_of(to), from, bytes)) return;
   if (in_flight_ > 0) count_wait();
   note(cl_.clEnqueueWriteBuffer(queue_, buffer_, CL_TRUE, offset_of(to), bytes, from, 0, nullptr, nullptr),
        "clEnqueueWriteBuffer");
-  in_flight_ = unflushed_ = 0;
+  is_empty();
 }
 
 void OpenclBackend::copy_out(void* to, const void* from, std::size_t bytes) {
@@ -169,7 +185,7 @@ void OpenclBackend::copy_out(void* to, const void* from, std::size_t bytes) {
   if (in_flight_ > 0) count_wait();
   note(cl_.clEnqueueReadBuffer(queue_, buffer_, CL_TRUE, offset_of(from), bytes, to, 0, nullptr, nullptr),
        "clEnqueueReadBuffer");
-  in_flight_ = unflushed_ = 0;
+  is_empty();
   require_working();
 }
 
@@ -198,7 +214,7 @@ void OpenclBackend::finish() {
   if (!queue_) return;
   if (in_flight_ > 0) count_wait();
   note(cl_.clFinish(queue_), "clFinish");
-  in_flight_ = unflushed_ = 0;
+  is_empty();
   require_working();
 }
 

@@ -65,6 +65,8 @@ class OpenclBackend final : public DeviceBackend, private PageSource, private Ke
   bool begin_memory() noexcept;  // Makes context, queue and buffer. False, remembering why, when it fails.
   bool is_usable() noexcept;     // Has not failed.
   bool note(cl_int code, const char* what) noexcept;  // True when it is a success; else remembers it.
+  void is_empty() noexcept { in_flight_ = unflushed_ = staged_used_ = 0; }          // The queue, after a wait.
+  bool stage_in(std::size_t offset, const void* from, std::size_t bytes) noexcept;  // False: it is too much at once.
   void submitted() noexcept;     // One more command; starts them now and then, and bounds how many wait.
   void require_working() const;  // Throws what was remembered.
   cl_kernel kernel_of(std::string_view name) noexcept;
@@ -84,7 +86,10 @@ class OpenclBackend final : public DeviceBackend, private PageSource, private Ke
   std::byte* base_ = nullptr;
   std::size_t bytes_ = 0;
   std::size_t in_flight_ = 0, unflushed_ = 0;
-  cl_event mark_ = nullptr;  // Of the command half of the bound ago.
+  // Small copies from the host wait here for their turn, so that nobody waits for them. Bytes before `staged_used_` are
+  // in use until the queue is empty.
+  std::unique_ptr<std::byte[]> staged_;
+  std::size_t staged_used_ = 0;
   std::unordered_map<std::string, Kernel> kernels_;
 };
 
