@@ -91,9 +91,8 @@ TEST_P(OpenclModel, LearnsAsOnTheHost) {
   EXPECT_EQ(there.steady.fallbacks, 0u);
   EXPECT_EQ(there.steady.driver_allocations, 0u);
   EXPECT_EQ(there.steady.waits, kCounted);
-  std::printf("%s: %lu launches, %lu in, %lu out\n", which.name.c_str(), there.steady.launches / kCounted,
               there.steady.bytes_in / kCounted, there.steady.bytes_out / kCounted);
-  EXPECT_EQ(train(which, name_).losses, there.losses);  // The same bits.
+              EXPECT_EQ(train(which, name_).losses, there.losses);  // The same bits.
 }
 
 INSTANTIATE_TEST_SUITE_P(Five, OpenclModel,
