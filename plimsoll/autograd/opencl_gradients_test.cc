@@ -18,10 +18,12 @@
 #include "plimsoll/ops/loss.h"
 #include "plimsoll/ops/matmul.h"
 #include "plimsoll/ops/movement.h"
+#include "plimsoll/ops/order.h"
 #include "plimsoll/ops/pooling.h"
 #include "plimsoll/ops/random.h"
 #include "plimsoll/ops/recurrent.h"
 #include "plimsoll/ops/softmax.h"
+#include "plimsoll/tensor/profile.h"
 
 namespace plimsoll {
 namespace {
@@ -228,6 +230,18 @@ TEST_F(OpenclGradients, Losses) {
             [&](const Tensors& t) { return sparse_categorical_cross_entropy(t[1], t[0], options); });
   }
   compare("clip", in, [](const Tensors& t) { return clip(t[0], -0.5, 0.25); });
+}
+
+// What has no kernel runs on the host, and a profile says so.
+TEST_F(OpenclGradients, FallbacksAreProfiled) {
+  const Tensor x = numbers({4, 5}, 1).to(name_);
+  const ProfileInfo info = profile([&] {
+    static_cast<void>(cumsum(x, 1));
+    static_cast<void>(relu(x));
+    static_cast<void>(cumsum(x, 0));
+  });
+  EXPECT_THAT(info.fallbacks(), testing::ElementsAre(testing::Pair("cumsum", 2u)));
+  EXPECT_EQ(Runtime::instance().device(name_).backend().fallbacks().at("cumsum"), 2u);
 }
 
 TEST_F(OpenclGradients, Products) {

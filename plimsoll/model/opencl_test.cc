@@ -7,6 +7,7 @@
 #include "plimsoll/device/device_scope.h"
 #include "plimsoll/device/runtime.h"
 #include "plimsoll/model/training/budget_models_testing.h"
+#include "plimsoll/ops/matmul.h"
 
 namespace plimsoll {
 namespace {
@@ -39,14 +40,13 @@ BudgetModel small_lenet() {
 
 struct Trained {
   std::vector<double> losses;
+  std::size_t batch_bytes = 0;
   DeviceCounters steady;                           // Of the steps after the first three.
   std::map<std::string, std::uint64_t> fallbacks;  // Of all steps.
 };
 
-class OpenclModel : public testing::TestWithParam<BudgetModel> {
+class OpenclDevice : public testing::Test {
  protected:
-  static constexpr std::size_t kSteps = 50, kWarm = 3;
-
   void SetUp() override {
     config::reset_for_testing();
     std::vector<PhysicalDevice> found = config::list_physical_devices("OPENCL");
@@ -56,6 +56,12 @@ class OpenclModel : public testing::TestWithParam<BudgetModel> {
     name_ = found[0].name;
   }
   void TearDown() override { config::reset_for_testing(); }
+  std::string name_;
+};
+
+class OpenclModel : public OpenclDevice, public testing::WithParamInterface<BudgetModel> {
+ protected:
+  static constexpr std::size_t kSteps = 50, kWarm = 3;
 
   // With the same data and initial weights everywhere.
   static Trained train(const BudgetModel& which, const std::string& device) {
@@ -66,6 +72,7 @@ class OpenclModel : public testing::TestWithParam<BudgetModel> {
     Trained result;
     DeviceBackend& backend = Runtime::instance().device(device).backend();
     backend.reset_counters();  // Initial weights are drawn on the host.
+    for (const Example& batch : data) result.batch_bytes = batch.x().nbytes() + batch.targets[0].nbytes();
     for (const Example& batch : data)
       for (std::size_t i = 0; i < kSteps; ++i) {
         if (i == kWarm) {
@@ -77,8 +84,6 @@ class OpenclModel : public testing::TestWithParam<BudgetModel> {
     result.steady = backend.counters();
     return result;
   }
-
-  std::string name_;
 };
 
 TEST_P(OpenclModel, LearnsAsOnTheHost) {
@@ -91,8 +96,62 @@ TEST_P(OpenclModel, LearnsAsOnTheHost) {
   EXPECT_EQ(there.steady.fallbacks, 0u);
   EXPECT_EQ(there.steady.driver_allocations, 0u);
   EXPECT_EQ(there.steady.waits, kCounted);
-              there.steady.bytes_in / kCounted, there.steady.bytes_out / kCounted);
-              EXPECT_EQ(train(which, name_).losses, there.losses);  // The same bits.
+  EXPECT_EQ(there.steady.bytes_in, kCounted * there.batch_bytes);
+  EXPECT_EQ(there.steady.bytes_out, kCounted * 3 * sizeof(float));  // The loss, that of the output, and the metric.
+  EXPECT_EQ(train(which, name_).losses, there.losses);              // The same bits.
+}
+
+// The batch is there already: what is in use at the peak is the model, its optimizer, the batch and the step's extent.
+TEST_P(OpenclModel, TakesWhatIsForecast) {
+  const BudgetModel& which = GetParam();
+  const Dataset data = which.batches(1);
+  const DeviceScope on(name_);
+  Model model = which.make();
+  const std::size_t forecast = model.forecast({.batch_size = which.batch}).peak_bytes;
+  Arena& arena = Runtime::instance().device(name_).arena();
+  for (const Example& batch : data) {
+    const Tensor x = batch.x().to(name_), y = batch.targets[0].to(name_);
+    for (int i = 0; i < 3; ++i) model.train_on_batch(x, y);
+    arena.reset_peaks();
+    model.train_on_batch(x, y);
+  }
+  EXPECT_EQ(arena.stats().peak_bytes_in_use, forecast);
+  EXPECT_LE(arena.stats().peak_bytes_reserved, arena.limit());
+}
+
+// A weight of the host's, used on the device; and the other way around.
+class Elsewhere : public LayerBase {
+ public:
+  explicit Elsewhere(std::string device) : device_(std::move(device)) {}
+  const char* class_name() const override { return "Elsewhere"; }
+  void build(const Shapes& in) override {
+    w_ = add_weight("w", {in[0].back(), in[0].back()}, {.initializer = "glorot_uniform"});
+  }
+  Tensor call(const Tensor& x, CallContext&) override {
+    return matmul(x.to(device_), Tensor(*w_).to(device_)).to(x.device());
+  }
+
+ private:
+  std::string device_;
+  std::optional<Variable> w_;
+};
+
+class TwoDevices : public OpenclDevice {};
+
+TEST_F(TwoDevices, ParametersOnOneAndTheWorkOnTheOther) {
+  const auto trained = [&](const std::string& parameters, const std::string& work) {
+    config::set_seed(7);
+    const DeviceScope on(parameters);
+    Sequential model({make_layer<Elsewhere>(work), layers::Dense(1, {.seed = 3})});
+    model.compile({.optimizer = "adam", .loss = "mse"});
+    const DeviceScope host("CPU:0");
+    const Tensor x = random_normal({64, 6}, {.seed = 1}), y = x.sum({1}, {.keep_dims = true});
+    return model.fit(x, y, {.epochs = 10, .batch_size = 16, .verbose = 0, .shuffle = false})["loss"];
+  };
+  const auto here = trained("CPU:0", "CPU:0");
+  EXPECT_LT(here.back(), here.front());
+  for (const auto& there : {trained("CPU:0", name_), trained(name_, "CPU:0"), trained(name_, name_)})
+    for (std::size_t i = 0; i < here.size(); ++i) EXPECT_NEAR(here[i], there[i], 1e-4) << i;
 }
 
 INSTANTIATE_TEST_SUITE_P(Five, OpenclModel,

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <utility>
@@ -109,7 +110,10 @@ std::unique_ptr<PageRange> OpenclBackend::reserve(std::size_t wanted, std::size_
   }
   base_ = range->base();
   const std::size_t most = device_.most_bytes / kPageBytes * kPageBytes;
-  const std::size_t usual = std::clamp(limit / kSegments / kPageBytes * kPageBytes, kLeastSegment, kMostSegment);
+  const char* const buffers = std::getenv("PLIMSOLL_OPENCL_BUFFERS");
+  const bool separate = buffers && std::string_view(buffers) == "separate";
+  const std::size_t usual =
+      separate ? 0 : std::clamp(limit / kSegments / kPageBytes * kPageBytes, kLeastSegment, kMostSegment);
   segments_ = std::make_unique<Segments>(static_cast<Segments::Memory&>(*this),
                                          Segments::Sizes{limit, std::min(usual, most), most});
   return range;

@@ -79,6 +79,7 @@ void Segments::remove(std::size_t address) noexcept {
   if (found == blocks_.end()) return;
   try {
     take_out(address, Block(found->second));
+    if (sizes_.segment_bytes == 0) give_empty();
   } catch (const std::exception&) {  // Its place is not used again until its segment is empty.
   }
 }

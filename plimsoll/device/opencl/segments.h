@@ -10,8 +10,9 @@
 // blocks are moved together by copies, segments that become empty are returned, and it is tried again. So, with
 // requests up to an eighth of a segment, none is refused while live and requested bytes are at most 7/8 of the limit
 // less one segment: when every hole is smaller than the request, every segment is more than 7/8 full.
-// Larger blocks than a segment have one of their own. Empty segments are kept until give_empty() or until the room is
-// needed. Not thread-safe. No method throws.
+// Larger blocks than a segment have one of their own; with segments of 0 bytes every block has, and returns it when it
+// goes: then a simulator sees who reads or writes outside of a block. Empty segments are kept until give_empty() or
+// until the room is needed. Not thread-safe. No method throws.
 #pragma once
 
 #include <cstddef>
