@@ -20,6 +20,7 @@ std::size_t align_up(std::size_t n, std::size_t alignment) { return (n + alignme
 Heap::Heap(std::unique_ptr<PageRange> range, std::size_t page_bytes, bool two_zones, std::size_t most_bytes)
     : range_(std::move(range)),
       page_shift_(static_cast<unsigned>(std::bit_width(page_bytes)) - 1),
+      places_blocks_(range_->places_blocks()),
       records_(std::clamp<std::size_t>(most_bytes > 0 ? most_bytes / (kGranularity / 2) : range_->bytes() / 512,
                                        kLeastRecords, kMostRecords)),  // For as many holes between the blocks.
       pages_(range_->bytes() >> page_shift_),
@@ -148,11 +149,20 @@ Chunk* Heap::take_resident(std::size_t size, std::size_t alignment) {
   records_.reserve(2);
   Chunk* hole = home(size).resident.best(size + alignment - kGranularity);
   if (!hole) return nullptr;
-  return carve({hole, align_up(hole->offset, alignment), 0}, size);
+  return placed(carve({hole, align_up(hole->offset, alignment), 0}, size));
+}
+
+Chunk* Heap::placed(Chunk* claimed) noexcept {
+  if (!places_blocks_ || range_->place(claimed->offset, claimed->size)) [[likely]]
+    return claimed;
+  give(claimed, 0);
+  return nullptr;
 }
 
 void Heap::give(Chunk* chunk) noexcept {
   ++counters_.gives;
+  if (places_blocks_) [[unlikely]]
+    range_->remove(chunk->offset);
   give(chunk, 0);
 }
 
@@ -279,7 +289,7 @@ std::size_t Heap::sufficient_pages(std::size_t size, std::size_t alignment) noex
 
 Chunk* Heap::take_at(const Spot& spot, std::size_t size, std::size_t soft_cap, std::size_t page_cap) noexcept {
   Chunk* claimed = carve(spot, size);
-  if (spot.missing == 0) return claimed;
+  if (spot.missing == 0) return placed(claimed);
   const std::size_t first = claimed->offset >> page_shift_;
   const std::size_t last = ((claimed->offset + size - 1) >> page_shift_) + 1;
   high_water_page_[claimed->zone] = std::max(high_water_page_[claimed->zone], last);
@@ -290,7 +300,7 @@ Chunk* Heap::take_at(const Spot& spot, std::size_t size, std::size_t soft_cap, s
   if (committed_ + spot.missing - wanted <= page_cap) {
     const bool all = take_pages(wanted, first, last);
     if ((all || committed_ + missing_in(claimed->offset, size) <= page_cap) && commit_missing(first, last))
-      return claimed;
+      return placed(claimed);
   }
   give(claimed, missing_in(claimed->offset, size));
   return nullptr;

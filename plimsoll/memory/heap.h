@@ -119,8 +119,11 @@ class Heap {
   Run move_run(std::size_t from, std::size_t to, std::size_t pages) noexcept;
   std::size_t release_pages(Chunk* free) noexcept;
 
+  Chunk* placed(Chunk* claimed) noexcept;  // nullptr, having given it back, when the page source has no place for it.
+
   std::unique_ptr<PageRange> range_;
   unsigned page_shift_;
+  bool places_blocks_;
   ChunkTable records_;
   PageMap pages_;
   std::array<Zone, 2> zones_;

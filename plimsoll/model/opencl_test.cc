@@ -1,18 +1,51 @@
-// A model on an OpenCL device against the same one on the host. Skipped where there is no OpenCL device.
+// Models on an OpenCL device against the same ones on the host. Skipped where there is no OpenCL device.
 #include <gmock/gmock.h>
+
+#include <map>
 
 #include "plimsoll/device/config.h"
 #include "plimsoll/device/device_scope.h"
 #include "plimsoll/device/runtime.h"
-#include "plimsoll/model/layers/core_layers.h"
-#include "plimsoll/model/model.h"
-#include "plimsoll/ops/creation.h"
-#include "plimsoll/ops/random.h"
+#include "plimsoll/model/training/budget_models_testing.h"
+#include "plimsoll/ops/matmul.h"
 
 namespace plimsoll {
 namespace {
 
-class OpenclModel : public testing::Test {
+// Dense layers with dropout, for classes.
+BudgetModel small_mlp() {
+  const auto make = [] {
+    Sequential model({layers::Dense(32, {.activation = "relu", .input_shape = {20}, .seed = 1}),
+                      layers::Dropout(0.25, {.seed = 3}), layers::Dense(4, {.seed = 2})});
+    model.compile({.optimizer = "adam",
+                   .loss = losses::SparseCategoricalCrossentropy({.from_logits = true}),
+                   .metrics = {"accuracy"}});
+    return model;
+  };
+  return {"MLP", make, {20}, Shape({}), 64, 4};
+}
+
+BudgetModel small_lenet() {
+  const auto make = [] {
+    Sequential model(
+        {layers::Conv2D(6, {5, 5}, {.padding = "same", .activation = "relu", .input_shape = {16, 16, 1}, .seed = 1}),
+         layers::MaxPooling2D(), layers::Conv2D(16, {5, 5}, {.activation = "relu", .seed = 2}), layers::MaxPooling2D(),
+         layers::Flatten(), layers::Dense(24, {.activation = "relu", .seed = 3}),
+         layers::Dense(10, {.activation = "softmax", .seed = 4})});
+    model.compile({.optimizer = "adam", .loss = "sparse_categorical_crossentropy", .metrics = {"accuracy"}});
+    return model;
+  };
+  return {"LeNet", make, {16, 16, 1}, Shape({}), 8, 10};
+}
+
+struct Trained {
+  std::vector<double> losses;
+  std::size_t batch_bytes = 0;
+  DeviceCounters steady;                           // Of the steps after the first three.
+  std::map<std::string, std::uint64_t> fallbacks;  // Of all steps.
+};
+
+class OpenclDevice : public testing::Test {
  protected:
   void SetUp() override {
     config::reset_for_testing();
@@ -23,42 +56,110 @@ class OpenclModel : public testing::Test {
     name_ = found[0].name;
   }
   void TearDown() override { config::reset_for_testing(); }
-
-  // The loss of each of `steps` steps of training, with the same data and initial weights everywhere.
-  std::vector<double> train(const std::string& device, std::size_t steps, const std::string& optimizer) {
-    config::set_seed(7);
-    const Tensor x = random_normal({64, 20}, {.seed = 1}), y = (random_uniform({64}, {.seed = 2}) * 4).cast(i32);
-    const DeviceScope on(device);
-    Sequential model({layers::Dense(32, {.activation = "relu", .input_shape = {20}}),
-                      layers::Dropout(0.25, {.seed = 3}), layers::Dense(4)});
-    model.compile(
-        {.optimizer = optimizer.c_str(), .loss = losses::SparseCategoricalCrossentropy({.from_logits = true})});
-    std::vector<double> losses;
-    for (std::size_t i = 0; i < steps; ++i) {
-      if (i == 3) counters(device, true);
-      losses.push_back(model.train_on_batch(x, y)["loss"]);
-    }
-    steady_ = counters(device, false);
-    return losses;
-  }
-  static DeviceCounters counters(const std::string& device, bool reset) {
-    DeviceBackend& backend = Runtime::instance().device(device).backend();
-    if (reset) backend.reset_counters();
-    return backend.counters();
-  }
-
   std::string name_;
-  DeviceCounters steady_;
 };
 
-TEST_F(OpenclModel, LearnsAsOnTheHost) {
-  const std::vector<double> here = train("CPU:0", 50, "adam"), there = train(name_, 50, "adam");
-  ASSERT_EQ(here.size(), there.size());
-  for (std::size_t i = 0; i < here.size(); ++i) EXPECT_NEAR(here[i], there[i], 1e-4) << i;
-  EXPECT_EQ(steady_.fallbacks, 0u);
-  EXPECT_EQ(steady_.driver_allocations, 0u);
-  EXPECT_EQ(train(name_, 50, "adam"), there);  // The same bits.
+class OpenclModel : public OpenclDevice, public testing::WithParamInterface<BudgetModel> {
+ protected:
+  static constexpr std::size_t kSteps = 50, kWarm = 3;
+
+  // With the same data and initial weights everywhere.
+  static Trained train(const BudgetModel& which, const std::string& device) {
+    config::set_seed(7);
+    const Dataset data = which.batches(1);
+    const DeviceScope on(device);
+    Model model = which.make();
+    Trained result;
+    DeviceBackend& backend = Runtime::instance().device(device).backend();
+    backend.reset_counters();  // Initial weights are drawn on the host.
+    for (const Example& batch : data) result.batch_bytes = batch.x().nbytes() + batch.targets[0].nbytes();
+    for (const Example& batch : data)
+      for (std::size_t i = 0; i < kSteps; ++i) {
+        if (i == kWarm) {
+          result.fallbacks = backend.fallbacks();
+          backend.reset_counters();
+        }
+        result.losses.push_back(model.train_on_batch(batch)["loss"]);
+      }
+    result.steady = backend.counters();
+    return result;
+  }
+};
+
+TEST_P(OpenclModel, LearnsAsOnTheHost) {
+  const BudgetModel& which = GetParam();
+  const Trained here = train(which, "CPU:0"), there = train(which, name_);
+  ASSERT_EQ(here.losses.size(), there.losses.size());
+  for (std::size_t i = 0; i < here.losses.size(); ++i) EXPECT_NEAR(here.losses[i], there.losses[i], 1e-4) << i;
+  EXPECT_THAT(there.fallbacks, testing::IsEmpty());
+  constexpr std::uint64_t kCounted = kSteps - kWarm;
+  EXPECT_EQ(there.steady.fallbacks, 0u);
+  EXPECT_EQ(there.steady.driver_allocations, 0u);
+  EXPECT_EQ(there.steady.waits, kCounted);
+  EXPECT_EQ(there.steady.bytes_in, kCounted * there.batch_bytes);
+  EXPECT_EQ(there.steady.bytes_out, kCounted * 3 * sizeof(float));  // The loss, that of the output, and the metric.
+  EXPECT_EQ(train(which, name_).losses, there.losses);              // The same bits.
 }
+
+// The batch is there already: what is in use at the peak is the model, its optimizer, the batch and the step's extent.
+TEST_P(OpenclModel, TakesWhatIsForecast) {
+  const BudgetModel& which = GetParam();
+  const Dataset data = which.batches(1);
+  const DeviceScope on(name_);
+  Model model = which.make();
+  const std::size_t forecast = model.forecast({.batch_size = which.batch}).peak_bytes;
+  Arena& arena = Runtime::instance().device(name_).arena();
+  for (const Example& batch : data) {
+    const Tensor x = batch.x().to(name_), y = batch.targets[0].to(name_);
+    for (int i = 0; i < 3; ++i) model.train_on_batch(x, y);
+    arena.reset_peaks();
+    model.train_on_batch(x, y);
+  }
+  EXPECT_EQ(arena.stats().peak_bytes_in_use, forecast);
+  EXPECT_LE(arena.stats().peak_bytes_reserved, arena.limit());
+}
+
+// A weight of the host's, used on the device; and the other way around.
+class Elsewhere : public LayerBase {
+ public:
+  explicit Elsewhere(std::string device) : device_(std::move(device)) {}
+  const char* class_name() const override { return "Elsewhere"; }
+  void build(const Shapes& in) override {
+    w_ = add_weight("w", {in[0].back(), in[0].back()}, {.initializer = "glorot_uniform"});
+  }
+  Tensor call(const Tensor& x, CallContext&) override {
+    return matmul(x.to(device_), Tensor(*w_).to(device_)).to(x.device());
+  }
+
+ private:
+  std::string device_;
+  std::optional<Variable> w_;
+};
+
+class TwoDevices : public OpenclDevice {};
+
+TEST_F(TwoDevices, ParametersOnOneAndTheWorkOnTheOther) {
+  const auto trained = [&](const std::string& parameters, const std::string& work) {
+    config::set_seed(7);
+    const DeviceScope on(parameters);
+    Sequential model({make_layer<Elsewhere>(work), layers::Dense(1, {.seed = 3})});
+    model.compile({.optimizer = "adam", .loss = "mse"});
+    const DeviceScope host("CPU:0");
+    const Tensor x = random_normal({64, 6}, {.seed = 1}), y = x.sum({1}, {.keep_dims = true});
+    return model.fit(x, y, {.epochs = 10, .batch_size = 16, .verbose = 0, .shuffle = false})["loss"];
+  };
+  const auto here = trained("CPU:0", "CPU:0");
+  EXPECT_LT(here.back(), here.front());
+  for (const auto& there : {trained("CPU:0", name_), trained(name_, "CPU:0"), trained(name_, name_)})
+    for (std::size_t i = 0; i < here.size(); ++i) EXPECT_NEAR(here[i], there[i], 1e-4) << i;
+}
+
+INSTANTIATE_TEST_SUITE_P(Five, OpenclModel,
+                         testing::Values(small_mlp(), small_lenet(), budget_resnet(1, 4, 8, 4), budget_lstm(8, 6, 4),
+                                         budget_transformer(1, 16, 8, 4)),
+                         [](const auto& info) {
+                           return info.param.name.substr(0, info.param.name.find_first_of(" -"));
+                         });
 
 }  // namespace
 }  // namespace plimsoll

@@ -10,6 +10,7 @@
 #include "plimsoll/ops/check_operands.h"
 #include "plimsoll/ops/execute.h"
 #include "plimsoll/ops/internal/convolution_recorded.h"
+#include "plimsoll/ops/launch.h"
 #include "plimsoll/ops/op_cost.h"
 
 namespace plimsoll {
@@ -22,6 +23,28 @@ AttentionInputs inputs_of(std::span<const ConstTensorView> in, Mask mask) noexce
   if (mask == Mask::kAllowed) inputs.allowed = in[3];
   if (mask == Mask::kAdditive) inputs.additive = in[3];
   return inputs;
+}
+
+// Of kernels with an item for each row of a head.
+struct HeadSizes {
+  std::size_t heads, queries, keys;  // Heads of all batches.
+  double scale;
+};
+HeadSizes add_sizes(KernelCall& call, const AttentionRule& rule, Mask mask, std::span<const ConstTensorView> in,
+                    std::size_t mask_input) noexcept {
+  const Shape &q = in[0].shape(), &k = in[1].shape(), &v = in[2].shape();
+  const std::size_t head = rule.sequence_first ? 2 : 1, sequence = rule.sequence_first ? 1 : 2;
+  call.integer(q[head]).integer(q[sequence]).integer(k[sequence]).integer(q[3]).integer(v[3]);
+  call.integer(rule.sequence_first ? 1 : 0).integer(rule.causal ? 1 : 0).integer(static_cast<std::int64_t>(mask));
+  std::int64_t steps[3] = {}, step = k[sequence];
+  for (std::size_t axis = 3; mask != Mask::kNone && axis-- > 0;) {
+    const std::int64_t size = in[mask_input].shape()[axis];
+    steps[axis] = size == 1 ? 0 : step;
+    step *= size;
+  }
+  for (const std::int64_t each : steps) call.integer(each);
+  return {static_cast<std::size_t>(q[0] * q[head]), static_cast<std::size_t>(q[sequence]),
+          static_cast<std::size_t>(k[sequence]), rule.scale != 0 ? rule.scale : 1 / std::sqrt(double(q[3]))};
 }
 
 bool fits(std::int64_t size, std::int64_t wanted) noexcept {
@@ -52,6 +75,17 @@ class Attention final : public OpOf<Attention> {
   void run(const OpRun& run) const noexcept override {
     attention(rule_, inputs_of(run.in, mask_), {.y = run.out[0], .log_sum = with_sums() ? run.out[1] : TensorView()},
               run.scratch);
+  }
+  bool launch(KernelQueue& queue, const OpRun& run) const noexcept override {
+    const TensorView& y = run.out[0];
+    if (y.dtype() != f32) return false;
+    KernelCall call("attention");
+    call.out(y.bytes()).out(with_sums() ? run.out[1].bytes() : nullptr);
+    for (std::size_t i = 0; i < 3; ++i) call.in(run.in[i].bytes());
+    call.in(mask_ == Mask::kNone ? nullptr : run.in[3].bytes());
+    const HeadSizes sizes = add_sizes(call, rule_, mask_, run.in, 3);
+    call.integer(with_sums() ? 1 : 0).number(sizes.scale);
+    return queue.run(call.items(sizes.queries, sizes.heads));
   }
   SavedSlots saved(SlotMask) const override {
     return {.inputs = slot(0) | slot(1) | slot(2) | (mask_ == Mask::kNone ? 0 : slot(3)), .outputs = slot(0) | slot(1)};
@@ -140,6 +174,19 @@ class AttentionGradient final : public OpOf<AttentionGradient> {
     const ConstTensorView in[4] = {run.in[0], run.in[1], run.in[2], mask};
     attention_gradient(rule_, inputs_of(in, mask_), run.in[3], run.in[4], run.in[5],
                        {run.out[0], run.out[1], run.out[2]}, run.scratch);
+  }
+  bool launch(KernelQueue& queue, const OpRun& run) const noexcept override {
+    if (run.out[0].dtype() != f32) return false;
+    const auto call_of = [&](const char* kernel, bool by_key) {
+      KernelCall call(kernel);
+      for (const TensorView& out : run.out) call.out(out.bytes());
+      for (std::size_t i = 0; i < 6; ++i) call.in(run.in[i].bytes());
+      call.in(mask_ == Mask::kNone ? nullptr : run.in[6].bytes());
+      const HeadSizes sizes = add_sizes(call, rule_, mask_, run.in, 6);
+      call.number(sizes.scale).items(by_key ? sizes.keys : sizes.queries, sizes.heads);
+      return call;
+    };
+    return queue.run(call_of("attention_queries", false)) && queue.run(call_of("attention_keys", true));
   }
   void gradient(GradientContext&) const override {
     throw Unsupported(

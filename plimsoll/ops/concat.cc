@@ -7,6 +7,7 @@
 #include "plimsoll/ops/check_indices.h"
 #include "plimsoll/ops/check_operands.h"
 #include "plimsoll/ops/execute.h"
+#include "plimsoll/ops/launch.h"
 #include "plimsoll/ops/movement.h"
 
 namespace plimsoll {
@@ -42,6 +43,16 @@ class Concat final : public OpOf<Concat> {
     const auto along = static_cast<std::size_t>(axis_ < 0 ? axis_ + rank : axis_);
     std::int64_t begin = 0;
     for (const ConstTensorView& part : run.in) begin = concat_part(part, along, begin, run.out[0]);
+  }
+  bool launch(KernelQueue& queue, const OpRun& run) const noexcept override {
+    const auto rank = static_cast<std::int64_t>(run.out[0].rank());
+    const auto along = static_cast<std::size_t>(axis_ < 0 ? axis_ + rank : axis_);
+    BoxLayout to = box_layout(run.out[0].shape(), {});
+    for (const ConstTensorView& part : run.in) {
+      if (!launch_into_box(queue, part, run.out[0], to)) return false;
+      to.start += part.shape()[along] * to.strides[along];
+    }
+    return true;
   }
   void gradient(GradientContext& c) const override {
     const std::size_t along = resolve_axis(axis_, c.input_shape(0).rank(), name());
@@ -94,16 +105,15 @@ class Stack final : public OpOf<Stack> {
     out.add(sizes.shape(), in.dtype(0));
   }
   void run(const OpRun& run) const noexcept override {
-    const auto rank = static_cast<std::int64_t>(run.out[0].rank());
-    const auto along = static_cast<std::size_t>(axis_ < 0 ? axis_ + rank : axis_);
-    const BoxLayout all = box_layout(run.out[0].shape(), {});
     for (std::size_t i = 0; i < run.in.size(); ++i) {
-      BoxLayout to{.start = static_cast<std::int64_t>(i) * all.strides[along], .strides = all.strides};
-      std::copy(all.strides.begin() + static_cast<std::ptrdiff_t>(along) + 1, all.strides.end(),
-                to.strides.begin() + static_cast<std::ptrdiff_t>(along));
       const Shape& shape = run.in[i].shape();
-      copy_box(run.in[i], box_layout(shape, {}), run.out[0], to, shape);
+      copy_box(run.in[i], box_layout(shape, {}), run.out[0], place_of(i, run.out[0].shape()), shape);
     }
+  }
+  bool launch(KernelQueue& queue, const OpRun& run) const noexcept override {
+    for (std::size_t i = 0; i < run.in.size(); ++i)
+      if (!launch_into_box(queue, run.in[i], run.out[0], place_of(i, run.out[0].shape()))) return false;
+    return true;
   }
   void gradient(GradientContext& c) const override {
     const std::size_t along = resolve_axis(axis_, c.input_shape(0).rank() + 1, name());
@@ -113,6 +123,15 @@ class Stack final : public OpOf<Stack> {
   bool operator==(const Stack&) const = default;
 
  private:
+  // Of an operand in the result.
+  BoxLayout place_of(std::size_t input, const Shape& out) const noexcept {
+    const auto along = static_cast<std::size_t>(axis_ < 0 ? axis_ + static_cast<std::int64_t>(out.rank()) : axis_);
+    const BoxLayout all = box_layout(out, {});
+    BoxLayout to{.start = static_cast<std::int64_t>(input) * all.strides[along], .strides = all.strides};
+    std::copy(all.strides.begin() + static_cast<std::ptrdiff_t>(along) + 1, all.strides.end(),
+              to.strides.begin() + static_cast<std::ptrdiff_t>(along));
+    return to;
+  }
   void match(const Specs& in, std::size_t input, SizeList& row) const {
     const Shape &first = in.shape(0), &other = in.shape(input);
     bool fits = first.rank() == other.rank();

@@ -10,6 +10,7 @@
 #include "plimsoll/ops/internal/convolution_ops.h"
 #include "plimsoll/ops/internal/convolution_recorded.h"
 #include "plimsoll/ops/internal/elementwise_ops.h"
+#include "plimsoll/ops/launch.h"
 
 namespace plimsoll {
 namespace {
@@ -87,6 +88,23 @@ void Convolve::run(const OpRun& run) const noexcept {
               {has_bias_ ? &run.in[2] : nullptr, relu}, run.scratch);
   if (activation_ && !relu) unary(*activation_, y, y);
   if (with_mask_) relu_mask(y, run.out[1].bytes());
+}
+
+bool Convolve::launch(KernelQueue& queue, const OpRun& run) const noexcept {
+  const ConstTensorView &x = run.in[0], &filter = run.in[1];
+  const TensorView& y = run.out[0];
+  const Shape images = rule_.image(x.shape()), window = rule_.window(filter.shape()), results = rule_.image(y.shape());
+  const Convolution kernel = rule_.kernel(x.shape(), filter.shape());
+  if (y.dtype() != f32 || kernel.groups != 1 || y.size() > INT32_MAX) return false;
+  const std::int64_t pixels = results[0] * results[1] * results[2], channels = results[3];
+  const bool relu = activation_ == UnaryOp::relu;
+  KernelCall call("convolution");
+  call.out(y.bytes()).in(x.bytes()).in(filter.bytes()).in(has_bias_ ? run.in[2].bytes() : nullptr);
+  call.integer(pixels).integer(channels).integer(images[3]);
+  add_window(call, window[0], window[1], images, results, kernel.window).integer(has_bias_ ? 1 : 0);
+  if (!launch_tiles(queue, call.integer(relu ? 1 : 0), channels, pixels)) return false;
+  if (activation_ && !relu && !launch_unary(queue, op_name(*activation_), y, y)) return false;
+  return !with_mask_ || launch_relu_mask(queue, y, run.out[1]);
 }
 
 SavedSlots Convolve::saved(SlotMask wanted) const {

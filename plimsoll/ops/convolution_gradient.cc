@@ -7,6 +7,7 @@
 #include "plimsoll/ops/check_operands.h"
 #include "plimsoll/ops/execute.h"
 #include "plimsoll/ops/internal/convolution_ops.h"
+#include "plimsoll/ops/launch.h"
 
 namespace plimsoll::internal {
 namespace {
@@ -60,6 +61,25 @@ void ConvolveBack::run(const OpRun& run) const noexcept {
                              run.scratch);
 }
 
+// The filter with its channels exchanged, then a convolution of dy.
+bool ConvolveBack::launch(KernelQueue& queue, const OpRun& run) const noexcept {
+  const ConstTensorView &dy = run.in[0], &filter = run.in[1];
+  const TensorView& dx = run.out[0];
+  const Shape from = rule_.image(dy.shape()), window = rule_.window(filter.shape()), to = rule_.image(dx.shape());
+  const Convolution kernel = rule_.kernel(dx.shape(), filter.shape());
+  if (dx.dtype() != f32 || kernel.groups != 1 || filter.nbytes() > run.scratch.size()) return false;
+  const std::int64_t pixels = to[0] * to[1] * to[2], taps = window[0] * window[1];
+  const TensorView turned(run.scratch.data(), 0, f32, {taps, window[3], window[2]});
+  const std::int64_t steps[] = {window[2] * window[3], 1, window[3]};
+  StridedBox box;
+  if (!box.set(3, turned.shape().sizes().data(), steps) || !launch_strided(queue, filter, box, turned)) return false;
+  KernelCall call("convolution_back");
+  call.out(dx.bytes()).in(dy.bytes()).in(turned.bytes()).in(nullptr);
+  call.integer(pixels).integer(to[3]).integer(from[3]);
+  add_window(call, window[0], window[1], from, to, kernel.window).integer(0).integer(0);
+  return launch_tiles(queue, call, to[3], pixels);
+}
+
 SavedSlots ConvolveBack::saved(SlotMask wanted) const { return saved_of_product(wanted); }
 
 void ConvolveBack::gradient(GradientContext& c) const {
@@ -88,6 +108,17 @@ void ConvolveFilter::run(const OpRun& run) const noexcept {
   convolution_filter_gradient(x.reshaped(rule_.image(x.shape())), dy.reshaped(rule_.image(dy.shape())),
                               run.out[0].reshaped(rule_.window(filter_)), rule_.kernel(x.shape(), filter_),
                               run.scratch);
+}
+
+bool ConvolveFilter::launch(KernelQueue& queue, const OpRun& run) const noexcept {
+  const ConstTensorView &x = run.in[0], &dy = run.in[1];
+  const Shape from = rule_.image(x.shape()), window = rule_.window(filter_), to = rule_.image(dy.shape());
+  const Convolution kernel = rule_.kernel(x.shape(), filter_);
+  if (x.dtype() != f32 || kernel.groups != 1) return false;
+  KernelCall call("convolution_filter");
+  call.out(run.out[0].bytes()).in(x.bytes()).in(dy.bytes()).integer(from[0]).integer(to[3]).integer(from[3]);
+  add_window(call, window[0], window[1], from, to, kernel.window);
+  return launch_tiles(queue, call, to[3], window[0] * window[1] * ((from[3] + 3) / 4) * 4);
 }
 
 SavedSlots ConvolveFilter::saved(SlotMask wanted) const { return saved_of_product(wanted); }

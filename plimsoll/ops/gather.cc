@@ -7,6 +7,7 @@
 #include "plimsoll/ops/check_indices.h"
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/execute.h"
+#include "plimsoll/ops/launch.h"
 #include "plimsoll/ops/movement.h"
 #include "plimsoll/ops/take_along.h"
 #include "plimsoll/tensor/host_access.h"
@@ -32,6 +33,17 @@ class Gather final : public OpOf<Gather> {
     out.add(sizes.shape(), in.dtype(0));
   }
   void run(const OpRun& run) const noexcept override { internal::gather(run.in[0], run.in[1], axis_, run.out[0]); }
+  bool launch(KernelQueue& queue, const OpRun& run) const noexcept override {
+    const ConstTensorView &x = run.in[0], &indices = run.in[1];
+    const TensorView& out = run.out[0];
+    if (size_of(x.dtype()) != 4) return false;
+    std::int64_t width = 1;
+    for (std::size_t axis = axis_ + 1; axis < x.rank(); ++axis) width *= x.shape()[axis];
+    KernelCall call(indices.dtype() == i32 ? "gather.i32" : "gather.i64");
+    call.out(out.bytes()).in(x.bytes()).in(indices.bytes()).integer(static_cast<std::int64_t>(out.size()));
+    call.integer(x.shape()[axis_]).integer(static_cast<std::int64_t>(indices.size())).integer(width);
+    return queue.run(call.items(out.size()));
+  }
   void check(std::span<const ConstTensorView> in) const override { check_indices(in[1], in[0].shape(), axis_, name_); }
   OpFacts facts() const noexcept override { return {.checks = true}; }
   SavedSlots saved(SlotMask) const override { return {.inputs = slot(1)}; }

@@ -163,6 +163,19 @@ bool launch_placed(KernelQueue& queue, const ConstTensorView& x, const StridedBo
   return queue.run(add_box(call, box).items(x.size()));
 }
 
+bool launch_box(KernelQueue& queue, const ConstTensorView& x, const BoxLayout& from, const TensorView& out) noexcept {
+  StridedBox box;
+  box.start = from.start;
+  return box.set(out.rank(), out.shape().sizes().data(), from.strides.data()) && launch_strided(queue, x, box, out);
+}
+
+bool launch_into_box(KernelQueue& queue, const ConstTensorView& x, const TensorView& out,
+                     const BoxLayout& to) noexcept {
+  StridedBox box;
+  box.start = to.start;
+  return box.set(x.rank(), x.shape().sizes().data(), to.strides.data()) && launch_placed(queue, x, box, out);
+}
+
 bool launch_broadcast(KernelQueue& queue, const ConstTensorView& x, const TensorView& out) noexcept {
   StridedBox box;
   return broadcast_box(x.shape(), out.shape(), box) && launch_strided(queue, x, box, out);
@@ -201,12 +214,28 @@ bool launch_select(KernelQueue& queue, const ConstTensorView& test, const ConstT
   return queue.run(call.items(out.size()));
 }
 
+bool launch_between(KernelQueue& queue, std::string_view kernel, const ConstTensorView& x, double low, double high,
+                    const TensorView& out) noexcept {
+  if (x.dtype() != f32) return false;
+  KernelCall call(kernel);
+  call.out(out.bytes()).in(x.bytes()).integer(count_of(out)).number(low).number(high);
+  return queue.run(call.items(eighths(out)));
+}
+
 bool launch_relu_mask(KernelQueue& queue, const ConstTensorView& y, const TensorView& mask) noexcept {
   if (y.dtype() != f32) return false;
   const auto words = static_cast<std::int64_t>(mask.size() / 4);
   KernelCall call("relu_mask");
   call.out(mask.bytes()).in(y.bytes()).integer(static_cast<std::int64_t>(y.size())).integer(words);
   return queue.run(call.items(static_cast<std::size_t>(words)));
+}
+
+bool launch_tiles(KernelQueue& queue, KernelCall& call, std::int64_t columns, std::int64_t rows,
+                  std::int64_t batches) noexcept {
+  const auto tiles = [](std::int64_t size, std::int64_t each) {
+    return static_cast<std::size_t>((size + each - 1) / each);
+  };
+  return queue.run(call.items(tiles(columns, 16), tiles(rows, 4), static_cast<std::size_t>(batches)));
 }
 
 bool launch_matmul(KernelQueue& queue, const ConstTensorView& a, const ConstTensorView& b, const TensorView& out,
@@ -218,10 +247,15 @@ bool launch_matmul(KernelQueue& queue, const ConstTensorView& a, const ConstTens
   call.out(out.bytes()).in(a.bytes()).in(b.bytes()).in(options.bias ? options.bias->bytes() : nullptr);
   call.integer(m).integer(n).integer(inner).integer(options.bias ? 1 : 0);
   call.integer(options.step_a).integer(options.step_b).integer(options.accumulate ? 1 : 0);
-  const auto tiles = [](std::int64_t size, std::int64_t each) {
-    return static_cast<std::size_t>((size + each - 1) / each);
-  };
-  return queue.run(call.items(tiles(n, 16), tiles(m, 4), static_cast<std::size_t>(options.batches)));
+  return launch_tiles(queue, call, n, m, options.batches);
+}
+
+KernelCall& add_window(KernelCall& call, std::int64_t taps_down, std::int64_t taps_across, const Shape& from,
+                       const Shape& to, const Window& window) noexcept {
+  call.integer(taps_down).integer(taps_across).integer(from[1]).integer(from[2]).integer(to[1]).integer(to[2]);
+  call.integer(window.row_stride).integer(window.column_stride);
+  call.integer(window.row_dilation).integer(window.column_dilation);
+  return call.integer(window.top).integer(window.left);
 }
 
 }  // namespace plimsoll::internal

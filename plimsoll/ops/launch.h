@@ -14,6 +14,8 @@
 
 #include "plimsoll/base/tensor_view.h"
 #include "plimsoll/device/kernel_queue.h"
+#include "plimsoll/kernels/convolution_window.h"
+#include "plimsoll/kernels/movement.h"
 
 namespace plimsoll::internal {
 
@@ -41,6 +43,10 @@ bool launch_strided(KernelQueue& queue, const ConstTensorView& x, const StridedB
                     const TensorView& out) noexcept;
 bool launch_placed(KernelQueue& queue, const ConstTensorView& x, const StridedBox& box, const TensorView& out) noexcept;
 
+// The same boxes as kernels of the host have them.
+bool launch_box(KernelQueue& queue, const ConstTensorView& x, const BoxLayout& from, const TensorView& out) noexcept;
+bool launch_into_box(KernelQueue& queue, const ConstTensorView& x, const TensorView& out, const BoxLayout& to) noexcept;
+
 bool launch_broadcast(KernelQueue& queue, const ConstTensorView& x, const TensorView& out) noexcept;
 // Over axes that lie beside each other (bit i: axis i). A kernel of [outer, count, inner].
 bool launch_reduce(KernelQueue& queue, std::string_view kernel, const ConstTensorView& x, std::uint32_t axes,
@@ -48,8 +54,15 @@ bool launch_reduce(KernelQueue& queue, std::string_view kernel, const ConstTenso
 // Operands of one shape, or single elements.
 bool launch_select(KernelQueue& queue, const ConstTensorView& test, const ConstTensorView& a, const ConstTensorView& b,
                    const TensorView& out) noexcept;
+// out = x, held between the two, or whether it lies there; of f32.
+bool launch_between(KernelQueue& queue, std::string_view kernel, const ConstTensorView& x, double low, double high,
+                    const TensorView& out) noexcept;
 // Bits in the order of kernels/convolution_mask.cc.
 bool launch_relu_mask(KernelQueue& queue, const ConstTensorView& y, const TensorView& mask) noexcept;
+
+// Of kernels whose items have 16 columns x 4 rows of the result.
+bool launch_tiles(KernelQueue& queue, KernelCall& call, std::int64_t columns, std::int64_t rows,
+                  std::int64_t batches = 1) noexcept;
 
 struct MatmulLaunch {
   const ConstTensorView* bias = nullptr;
@@ -60,5 +73,9 @@ struct MatmulLaunch {
 // Matrices, of f32: a [m, inner], b [inner, n] (or transposed), out [m, n].
 bool launch_matmul(KernelQueue& queue, const ConstTensorView& a, const ConstTensorView& b, const TensorView& out,
                    std::int64_t m, std::int64_t n, std::int64_t inner, const MatmulLaunch& options) noexcept;
+
+// Adds what kernels of windows over images take: taps, sizes of both images, and how the window moves.
+KernelCall& add_window(KernelCall& call, std::int64_t taps_down, std::int64_t taps_across, const Shape& from,
+                       const Shape& to, const Window& window) noexcept;
 
 }  // namespace plimsoll::internal

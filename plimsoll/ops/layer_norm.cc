@@ -1,5 +1,6 @@
 #include "plimsoll/ops/layer_norm.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "plimsoll/kernels/layer_norm.h"
@@ -8,6 +9,7 @@
 #include "plimsoll/ops/internal/convolution_recorded.h"
 #include "plimsoll/ops/internal/layer_norm_operands.h"
 #include "plimsoll/ops/internal/layer_norm_second_order.h"
+#include "plimsoll/ops/launch.h"
 #include "plimsoll/tensor/make_tensor.h"
 
 namespace plimsoll {
@@ -49,6 +51,7 @@ class LayerNormBack final : public OpOf<LayerNormBack> {
     layer_norm_gradient(x, columns_of(x.shape(), axis_), has_gamma_ ? run.in[4] : ConstTensorView(), run.in[2],
                         run.in[3], run.in[1], {run.out[0], dgamma, dbeta}, run.scratch);
   }
+  bool launch(KernelQueue& queue, const OpRun& run) const noexcept override;
   SavedSlots saved(SlotMask) const override { return {.inputs = slot(5) - 1}; }
   OpFacts facts() const noexcept override { return {.overwrites = slot(1)}; }
   void gradient(GradientContext& c) const override {
@@ -95,6 +98,7 @@ class LayerNorm final : public OpOf<LayerNorm> {
                          inputs_.has_gamma ? run.in[inputs_.gamma()] : ConstTensorView(),
                          inputs_.has_beta ? run.in[inputs_.beta()] : ConstTensorView(), epsilon_, outputs);
   }
+  bool launch(KernelQueue& queue, const OpRun& run) const noexcept override;
   SavedSlots saved(SlotMask) const override {
     return {.inputs = slot(0) | (inputs_.has_gamma ? slot(inputs_.gamma()) : 0) |
                       (inputs_.has_beta ? slot(inputs_.beta()) : 0),
@@ -112,6 +116,41 @@ class LayerNorm final : public OpOf<LayerNorm> {
   NormInputs inputs_;
   bool with_moments_, is_again_;
 };
+
+bool LayerNorm::launch(KernelQueue& queue, const OpRun& run) const noexcept {
+  const ConstTensorView& x = run.in[0];
+  if (x.dtype() != f32 || x.size() == 0) return false;
+  const std::int64_t columns = columns_of(x.shape(), axis_), rows = static_cast<std::int64_t>(x.size()) / columns;
+  KernelCall call("layer_norm");
+  call.out(run.out[0].bytes()).out(with_moments_ ? run.out[1].bytes() : nullptr);
+  call.out(with_moments_ ? run.out[2].bytes() : nullptr).in(x.bytes());
+  call.in(inputs_.has_gamma ? run.in[inputs_.gamma()].bytes() : nullptr);
+  call.in(inputs_.has_beta ? run.in[inputs_.beta()].bytes() : nullptr).integer(rows).integer(columns);
+  call.integer(inputs_.has_gamma ? 1 : 0).integer(inputs_.has_beta ? 1 : 0).integer(with_moments_ ? 1 : 0);
+  return queue.run(call.number(epsilon_).items(static_cast<std::size_t>(rows)));
+}
+
+// The parameters' gradients first: dx may take the place of dy.
+bool LayerNormBack::launch(KernelQueue& queue, const OpRun& run) const noexcept {
+  const ConstTensorView &x = run.in[0], &dy = run.in[1], &mean = run.in[2], &rstd = run.in[3];
+  if (x.dtype() != f32 || x.size() == 0) return false;
+  const std::int64_t columns = columns_of(x.shape(), axis_), rows = static_cast<std::int64_t>(x.size()) / columns;
+  const auto fit = static_cast<std::int64_t>(run.scratch.size() / (2 * sizeof(float))) / columns;
+  if (fit < 1) return false;
+  const std::int64_t most = std::clamp<std::int64_t>(std::min(fit, rows / 16), 1, 32);
+  const std::int64_t piece_rows = (rows + most - 1) / most, pieces = (rows + piece_rows - 1) / piece_rows;
+  KernelCall slopes("layer_norm_slopes");
+  slopes.out(run.scratch.data()).in(x.bytes()).in(dy.bytes()).in(mean.bytes()).in(rstd.bytes());
+  slopes.integer(rows).integer(columns).integer(piece_rows);
+  slopes.items(static_cast<std::size_t>((columns + 15) / 16), static_cast<std::size_t>(pieces));
+  KernelCall join("layer_norm_join_slopes");
+  join.out(run.out[1].bytes()).out(run.out[2].bytes()).in(run.scratch.data()).integer(columns).integer(pieces);
+  join.items(static_cast<std::size_t>(columns));
+  KernelCall back("layer_norm_back");
+  back.out(run.out[0].bytes()).in(x.bytes()).in(dy.bytes()).in(mean.bytes()).in(rstd.bytes());
+  back.in(has_gamma_ ? run.in[4].bytes() : nullptr).integer(rows).integer(columns).integer(has_gamma_ ? 1 : 0);
+  return queue.run(slopes) && queue.run(join) && queue.run(back.items(static_cast<std::size_t>(rows)));
+}
 
 Tensor LayerNorm::remake(GradientContext& c) const {
   const bool recorded = is_recorded(c.input(0));

@@ -9,6 +9,7 @@
 #include "plimsoll/ops/axis_list.h"
 #include "plimsoll/ops/check_indices.h"
 #include "plimsoll/ops/execute.h"
+#include "plimsoll/ops/launch.h"
 #include "plimsoll/ops/movement.h"
 
 namespace plimsoll {
@@ -49,6 +50,11 @@ class Pad final : public OpOf<Pad> {
       copy(ConstTensorView(&element, 0, out.dtype(), Shape::scalar()), out);
     const Shape& shape = run.in[0].shape();
     copy_box(run.in[0], box_layout(shape, {}), out, box_layout(out.shape(), before_.span()), shape);
+  }
+  bool launch(KernelQueue& queue, const OpRun& run) const noexcept override {
+    const TensorView& out = run.out[0];
+    return launch_fill(queue, value_.to(out.dtype()), out) &&
+           launch_into_box(queue, run.in[0], out, box_layout(out.shape(), before_.span()));
   }
   void gradient(GradientContext& c) const override {
     const Shape& shape = c.input_shape(0);

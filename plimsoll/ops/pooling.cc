@@ -8,6 +8,7 @@
 #include "plimsoll/ops/execute.h"
 #include "plimsoll/ops/internal/convolution_recorded.h"
 #include "plimsoll/ops/internal/pooling_ops.h"
+#include "plimsoll/ops/launch.h"
 #include "plimsoll/tensor/make_tensor.h"
 
 namespace plimsoll {
@@ -52,6 +53,22 @@ Axes between_first_and_last(const Tensor& x, const char* where) {
   return Axes(std::move(axes));
 }
 
+// Of the sizes and the window that kernels of poolings take.
+KernelCall& add_pooling(KernelCall& call, const PoolRule& rule, const Shape& x, const Shape& y) noexcept {
+  const Pooling pooling = rule.kernel(x);
+  const Shape from = rule.image(x), to = rule.image(y);
+  call.integer(from[1]).integer(from[2]).integer(from[3]).integer(to[1]).integer(to[2]);
+  call.integer(pooling.rows).integer(pooling.columns);
+  call.integer(pooling.window.row_stride).integer(pooling.window.column_stride);
+  call.integer(pooling.window.row_dilation).integer(pooling.window.column_dilation);
+  return call.integer(pooling.window.top).integer(pooling.window.left);
+}
+
+// Of each position: the bytes of eight of them.
+std::int64_t bits_of_positions(const Pooling& pooling) noexcept {
+  return static_cast<std::int64_t>(max_pool_positions_bytes({8}, pooling));
+}
+
 }  // namespace
 
 Shape PoolRule::image(const Shape& shape) const { return axes == 1 ? Shape{shape[0], 1, shape[1], shape[2]} : shape; }
@@ -94,6 +111,17 @@ void MaxPool::run(const OpRun& run) const noexcept {
            with_positions_ ? run.out[1].bytes() : nullptr);
 }
 
+bool MaxPool::launch(KernelQueue& queue, const OpRun& run) const noexcept {
+  const ConstTensorView& x = run.in[0];
+  const TensorView& y = run.out[0];
+  if (y.dtype() != f32) return false;
+  const Pooling pooling = rule_.kernel(x.shape());
+  KernelCall call("max_pool");
+  call.out(y.bytes()).out(with_positions_ ? run.out[1].bytes() : nullptr).in(x.bytes());
+  call.integer(static_cast<std::int64_t>(y.size())).integer(with_positions_ ? bits_of_positions(pooling) : 0);
+  return queue.run(add_pooling(call, rule_, x.shape(), y.shape()).items((y.size() + 7) / 8));
+}
+
 void MaxPool::gradient(GradientContext& c) const {
   c.give(0, execute(MaxPoolBack(rule_, c.input_shape(0)), c.grad(), c.output(1)));
 }
@@ -105,6 +133,16 @@ void MaxPoolBack::run(const OpRun& run) const noexcept {
   const TensorView& dx = run.out[0];
   max_pool_gradient(dy.reshaped(rule_.image(dy.shape())), run.in[1].bytes(), dx.reshaped(rule_.image(dx.shape())),
                     rule_.kernel(dx.shape()));
+}
+
+bool MaxPoolBack::launch(KernelQueue& queue, const OpRun& run) const noexcept {
+  const ConstTensorView& dy = run.in[0];
+  const TensorView& dx = run.out[0];
+  if (dx.dtype() != f32 || dy.size() > INT32_MAX) return false;
+  KernelCall call("max_pool_back");
+  call.out(dx.bytes()).in(dy.bytes()).in(run.in[1].bytes()).integer(static_cast<std::int64_t>(dx.size()));
+  call.integer(bits_of_positions(rule_.kernel(dx.shape())));
+  return queue.run(add_pooling(call, rule_, dx.shape(), dy.shape()).items(dx.size()));
 }
 
 void MaxPoolBack::gradient(GradientContext& c) const { c.give(0, execute(MaxPoolTake(rule_), c.grad(), c.input(1))); }
@@ -131,6 +169,14 @@ void AveragePool::run(const OpRun& run) const noexcept {
   average_pool(x.reshaped(rule_.image(x.shape())), y.reshaped(rule_.image(y.shape())), rule_.kernel(x.shape()));
 }
 
+bool AveragePool::launch(KernelQueue& queue, const OpRun& run) const noexcept {
+  const TensorView& y = run.out[0];
+  if (y.dtype() != f32) return false;
+  KernelCall call("average_pool");
+  call.out(y.bytes()).in(run.in[0].bytes()).integer(static_cast<std::int64_t>(y.size()));
+  return queue.run(add_pooling(call, rule_, run.in[0].shape(), y.shape()).items(y.size()));
+}
+
 void AveragePool::gradient(GradientContext& c) const {
   c.give(0, execute(AveragePoolBack(rule_, c.input_shape(0)), c.grad()));
 }
@@ -142,6 +188,14 @@ void AveragePoolBack::run(const OpRun& run) const noexcept {
   const TensorView& dx = run.out[0];
   average_pool_gradient(dy.reshaped(rule_.image(dy.shape())), dx.reshaped(rule_.image(dx.shape())),
                         rule_.kernel(dx.shape()));
+}
+
+bool AveragePoolBack::launch(KernelQueue& queue, const OpRun& run) const noexcept {
+  const TensorView& dx = run.out[0];
+  if (dx.dtype() != f32) return false;
+  KernelCall call("average_pool_back");
+  call.out(dx.bytes()).in(run.in[0].bytes()).integer(static_cast<std::int64_t>(dx.size()));
+  return queue.run(add_pooling(call, rule_, dx.shape(), run.in[0].shape()).items(dx.size()));
 }
 
 void AveragePoolBack::gradient(GradientContext& c) const { c.give(0, execute(AveragePool(rule_), c.grad())); }

@@ -13,6 +13,7 @@
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/elementwise.h"
 #include "plimsoll/ops/execute.h"
+#include "plimsoll/ops/launch.h"
 #include "plimsoll/ops/movement.h"
 #include "plimsoll/tensor/host_access.h"
 #include "plimsoll/tensor/make_tensor.h"
@@ -24,6 +25,16 @@ bool can_add(DType dtype) noexcept { return dtype == f32 || dtype == f64 || dtyp
 
 // The dtype in which elements of another are added up.
 DType dtype_to_add(DType dtype) noexcept { return is_half(dtype) ? f32 : dtype == boolean ? boolean : i32; }
+
+// Rows of f32, in the order of the indices: an item has a column.
+bool launch_add_rows(KernelQueue& queue, const ConstTensorView& updates, const ConstTensorView& indices,
+                     const TensorView& out) noexcept {
+  const std::int64_t rows = out.shape()[0], count = static_cast<std::int64_t>(indices.size());
+  const std::int64_t width = count == 0 ? 0 : static_cast<std::int64_t>(updates.size()) / count;
+  KernelCall call(indices.dtype() == i32 ? "scatter_add.i32" : "scatter_add.i64");
+  call.out(out.bytes()).in(updates.bytes()).in(indices.bytes()).integer(rows).integer(count).integer(width);
+  return queue.run(call.items(static_cast<std::size_t>(width)));
+}
 
 // Updates have the shape of the indices, then that of a row.
 void require_rows(const char* where, const Shape& indices, const Shape& updates, std::span<const std::int64_t> row) {
@@ -58,6 +69,10 @@ class Scatter final : public OpOf<Scatter> {
   void run(const OpRun& run) const noexcept override {
     if (run.out[0].size() > 0) std::memset(run.out[0].bytes(), 0, run.out[0].nbytes());
     internal::scatter_add(run.in[1], run.in[0], run.out[0]);
+  }
+  bool launch(KernelQueue& queue, const OpRun& run) const noexcept override {
+    return run.in[1].dtype() == f32 && launch_fill(queue, 0, run.out[0]) &&
+           launch_add_rows(queue, run.in[1], run.in[0], run.out[0]);
   }
   void check(std::span<const ConstTensorView> in) const override { check_indices(in[0], {rows_}, 0, name()); }
   OpFacts facts() const noexcept override { return {.checks = true}; }
@@ -94,6 +109,11 @@ class ScatterInto final : public OpOf<ScatterInto> {
       internal::scatter_add(run.in[2], run.in[0], run.out[0]);
     else
       internal::scatter(run.in[2], run.in[0], run.out[0]);
+  }
+  bool launch(KernelQueue& queue, const OpRun& run) const noexcept override {
+    if (!adds_ || run.in[1].dtype() != f32) return false;
+    if (run.out[0].bytes() != run.in[1].bytes() && !launch_copy(queue, run.in[1], run.out[0])) return false;
+    return launch_add_rows(queue, run.in[2], run.in[0], run.out[0]);
   }
   void check(std::span<const ConstTensorView> in) const override { check_indices(in[0], in[1].shape(), 0, name()); }
   OpFacts facts() const noexcept override { return {.checks = true, .overwrites = slot(1)}; }

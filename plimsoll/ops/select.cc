@@ -99,6 +99,9 @@ class IsWithin final : public OpOf<IsWithin> {
     const ScalarOperand low(low_, run.in[0].dtype()), high(high_, run.in[0].dtype());
     ternary(TernaryOp::is_within, run.in[0], low.view(), high.view(), run.out[0]);
   }
+  bool launch(KernelQueue& queue, const OpRun& run) const noexcept override {
+    return launch_between(queue, "is_within", run.in[0], low_.as_double(), high_.as_double(), run.out[0]);
+  }
   void gradient(GradientContext&) const override {}
   OpFacts facts() const noexcept override { return {.has_gradient = false}; }
   bool operator==(const IsWithin&) const = default;
@@ -118,6 +121,9 @@ class Clip final : public OpOf<Clip> {
   void run(const OpRun& run) const noexcept override {
     const ScalarOperand low(low_, run.in[0].dtype()), high(high_, run.in[0].dtype());
     ternary(TernaryOp::clip, run.in[0], low.view(), high.view(), run.out[0]);
+  }
+  bool launch(KernelQueue& queue, const OpRun& run) const noexcept override {
+    return launch_between(queue, "clip", run.in[0], low_.as_double(), high_.as_double(), run.out[0]);
   }
   SavedSlots saved(SlotMask) const override { return {.inputs = slot(0)}; }
   void gradient(GradientContext& c) const override {

@@ -8,6 +8,7 @@
 #include "plimsoll/ops/axis_list.h"
 #include "plimsoll/ops/check_indices.h"
 #include "plimsoll/ops/execute.h"
+#include "plimsoll/ops/launch.h"
 #include "plimsoll/ops/movement.h"
 
 namespace plimsoll {
@@ -29,6 +30,9 @@ class Slice final : public OpOf<Slice> {
   void run(const OpRun& run) const noexcept override {
     const Shape& shape = run.out[0].shape();
     copy_box(run.in[0], box_layout(run.in[0].shape(), begin_.span()), run.out[0], box_layout(shape, {}), shape);
+  }
+  bool launch(KernelQueue& queue, const OpRun& run) const noexcept override {
+    return launch_box(queue, run.in[0], box_layout(run.in[0].shape(), begin_.span()), run.out[0]);
   }
   OpFacts facts() const noexcept override { return {.is_view = is_leading()}; }
   std::size_t view_offset(const Specs& in) const override {
@@ -150,6 +154,9 @@ class StridedSlice final : public OpOf<StridedSlice> {
     const Shape& shape = run.out[0].shape();
     copy_box(run.in[0], part_.layout(run.in[0].shape()), run.out[0], box_layout(shape, {}), shape);
   }
+  bool launch(KernelQueue& queue, const OpRun& run) const noexcept override {
+    return launch_box(queue, run.in[0], part_.layout(run.in[0].shape()), run.out[0]);
+  }
   void gradient(GradientContext& c) const override { c.give(0, part_.into_zeros(c.grad(), c.input_shape(0))); }
   bool operator==(const StridedSlice&) const = default;
 
@@ -173,6 +180,10 @@ class StridedSliceGradient final : public OpOf<StridedSliceGradient> {
     if (run.out[0].size() > 0) std::memset(run.out[0].bytes(), 0, run.out[0].nbytes());
     copy_box(run.in[0], box_layout(shape, {}), run.out[0], part_.layout(run.out[0].shape()), shape);
   }
+  bool launch(KernelQueue& queue, const OpRun& run) const noexcept override {
+    return launch_fill(queue, 0, run.out[0]) &&
+           launch_into_box(queue, run.in[0], run.out[0], part_.layout(run.out[0].shape()));
+  }
   void gradient(GradientContext& c) const override { c.give(0, part_.slice(c.grad())); }
   bool operator==(const StridedSliceGradient&) const = default;
 
@@ -193,19 +204,24 @@ class Reverse final : public OpOf<Reverse> {
   void infer(const Specs& in, SpecList& out) const override { out.add(in.shape(0), in.dtype(0)); }
   void run(const OpRun& run) const noexcept override {
     const Shape& shape = run.out[0].shape();
+    copy_box(run.in[0], layout(shape), run.out[0], box_layout(shape, {}), shape);
+  }
+  bool launch(KernelQueue& queue, const OpRun& run) const noexcept override {
+    return launch_box(queue, run.in[0], layout(run.out[0].shape()), run.out[0]);
+  }
+  void gradient(GradientContext& c) const override { c.give(0, execute(Reverse(axes_), c.grad())); }
+  bool operator==(const Reverse&) const = default;
+
+ private:
+  BoxLayout layout(const Shape& shape) const noexcept {
     std::int64_t begin[kMaxRank], step[kMaxRank];
     for (std::size_t axis = 0; axis < shape.rank(); ++axis) {
       const bool backwards = axes_ >> axis & 1;
       begin[axis] = backwards ? shape[axis] - 1 : 0;
       step[axis] = backwards ? -1 : 1;
     }
-    copy_box(run.in[0], box_layout(shape, {begin, shape.rank()}, {step, shape.rank()}), run.out[0],
-             box_layout(shape, {}), shape);
+    return box_layout(shape, {begin, shape.rank()}, {step, shape.rank()});
   }
-  void gradient(GradientContext& c) const override { c.give(0, execute(Reverse(axes_), c.grad())); }
-  bool operator==(const Reverse&) const = default;
-
- private:
   std::uint32_t axes_;
 };
 

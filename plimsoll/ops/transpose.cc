@@ -6,6 +6,7 @@
 #include "plimsoll/ops/axis_list.h"
 #include "plimsoll/ops/check_indices.h"
 #include "plimsoll/ops/execute.h"
+#include "plimsoll/ops/launch.h"
 #include "plimsoll/ops/movement.h"
 
 namespace plimsoll {
@@ -27,6 +28,13 @@ class Transpose final : public OpOf<Transpose> {
     const std::size_t rank = run.in[0].rank();
     for (std::size_t axis = 0; axis < rank; ++axis) permutation[axis] = static_cast<std::int64_t>(source(axis, rank));
     internal::transpose(run.in[0], std::span<const std::int64_t>(permutation, rank), run.out[0]);
+  }
+  bool launch(KernelQueue& queue, const OpRun& run) const noexcept override {
+    const std::size_t rank = run.in[0].rank();
+    const BoxLayout dense = box_layout(run.in[0].shape(), {});
+    BoxLayout from;
+    for (std::size_t axis = 0; axis < rank; ++axis) from.strides[axis] = dense.strides[source(axis, rank)];
+    return launch_box(queue, run.in[0], from, run.out[0]);
   }
   void gradient(GradientContext& c) const override {
     std::vector<std::int64_t> inverse(permutation_.size());

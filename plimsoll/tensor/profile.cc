@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "plimsoll/tensor/memory_info.h"
+#include "plimsoll/tensor/run_on.h"
 #include "plimsoll/tensor/tensor_thread.h"
 
 namespace plimsoll {
@@ -14,8 +15,16 @@ std::vector<std::string> ProfileInfo::kernel_names() const {
   return names;
 }
 
+std::map<std::string, std::size_t> ProfileInfo::fallbacks() const {
+  std::map<std::string, std::size_t> counts;
+  for (const ProfiledKernel& kernel : kernels)
+    if (kernel.is_fallback) ++counts[kernel.name];
+  return counts;
+}
+
 Profiler::Profiler() : outer_(std::exchange(ThreadContext::current().observer, this)) {
   TensorThread& thread = TensorThread::of(ThreadMemory::current());
+  fallbacks_ = fallbacks_of_thread();
   const MemoryInfo start = memory();
   start_bytes_ = start.num_bytes;
   start_tensors_ = start.num_tensors;
@@ -32,6 +41,7 @@ Profiler::~Profiler() {
 void Profiler::ran(const Op& op, std::span<const Tensor* const> inputs, std::span<const Tensor> outputs,
                    std::int64_t nanoseconds) {
   ProfiledKernel kernel{.name = op.name(), .total_bytes = memory().num_bytes, .nanoseconds = nanoseconds};
+  kernel.is_fallback = std::exchange(fallbacks_, fallbacks_of_thread()) != fallbacks_of_thread();
   for (const Tensor* input : inputs) kernel.input_shapes.push_back(input->shape());
   for (const Tensor& output : outputs) {
     kernel.output_shapes.push_back(output.shape());

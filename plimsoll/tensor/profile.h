@@ -4,6 +4,7 @@
 //   auto info = profile([&] { return relu(matmul(x, w)).sum(); });
 //   info.relative_peak_bytes;            // the most it had beyond what was there before
 //   info.kernels[0].name;                // "MatMul"
+//   info.fallbacks();                    // {{"cumsum", 3}}: ran on the host for want of a kernel on their device
 //   info.result;                         // what the function returned, when it returns something
 //
 // Counts are those of memory(): exact when no other thread makes or drops tensors meanwhile; kernels are those the
@@ -17,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -37,6 +39,7 @@ struct ProfiledKernel {
   std::size_t bytes_added = 0;  // Of its outputs.
   std::size_t total_bytes = 0;  // memory().num_bytes while it ran, its scratch included.
   std::int64_t nanoseconds = 0;
+  bool is_fallback = false;  // Its device has no kernel for it: it ran on the host, on copies (docs/devices.md).
 };
 
 struct ProfileInfo {
@@ -46,7 +49,8 @@ struct ProfileInfo {
   std::size_t relative_peak_bytes = 0;  // Without what was there before.
   std::vector<ProfiledKernel> kernels;  // In the order they ran.
 
-  PLIMSOLL_API std::vector<std::string> kernel_names() const;  // Each once, in the order they first ran.
+  PLIMSOLL_API std::vector<std::string> kernel_names() const;         // Each once, in the order they first ran.
+  PLIMSOLL_API std::map<std::string, std::size_t> fallbacks() const;  // How many of each, of those that were.
 };
 
 template <class T>
@@ -77,6 +81,7 @@ class PLIMSOLL_API Profiler final : public OpObserver {
   ProfileInfo info_;
   std::size_t start_bytes_, start_tensors_;
   std::int64_t outer_most_bytes_, thread_bytes_;  // Of the thread's own count: the most before, and now.
+  std::uint64_t fallbacks_;                       // The same: until now.
 };
 
 // The same, for time only.

@@ -65,6 +65,8 @@ void reach(Device& device, const OpRun& run, HereViews& here) {
   if (!run.scratch.empty()) here.scratch = {backend.host_address(run.scratch.data()), run.scratch.size()};
 }
 
+thread_local std::uint64_t thread_fallbacks = 0;
+
 // Answers instead of running.
 class KernelQuestion final : public KernelQueue {
  public:
@@ -77,6 +79,8 @@ class KernelQuestion final : public KernelQueue {
 };
 
 }  // namespace
+
+std::uint64_t fallbacks_of_thread() noexcept { return thread_fallbacks; }
 
 bool has_kernel(Device& device, const Op& op, const OpRun& run) noexcept {
   KernelQueue* const queue = device.backend().kernels();
@@ -129,6 +133,7 @@ void HostRun::check(Device& device, const Op& op, const OpRun& run) {
 }
 
 void HostRun::fall_back(Device& device, const Op& op, const OpRun& run) {
+  ++thread_fallbacks;
   DeviceBackend& backend = device.backend();
   if (backend.count_fallback(op.name()))
     log_message(LogLevel::info,

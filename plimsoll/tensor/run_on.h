@@ -34,6 +34,9 @@ class PLIMSOLL_API HostRun {
   StorageRef staged_;
 };
 
+// Ops that this thread has run on the host, on copies, since it began.
+std::uint64_t fallbacks_of_thread() noexcept;
+
 PLIMSOLL_API bool has_kernel(Device& device, const Op& op, const OpRun& run) noexcept;
 
 namespace run_on_detail {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <cstring>
+#include <random>
 #include <vector>
 
 #include "plimsoll/base/bytes.h"
@@ -66,6 +67,36 @@ TEST(FarDevice, IsReachedElsewhereUnlessStaged) {
   std::memcpy(here, &one, sizeof(one));
   EXPECT_THAT(read(device, block.data(), 1), ElementsAre(1));
   device.arena().deallocate(block);
+}
+
+// As of OpenCL devices (opencl_test.cc), with an eighth of the limit for a segment.
+TEST(FarDevice, AnAdversaryIsNotRefused) {
+  Device device = far_device();
+  constexpr std::size_t kLimit = 8_MiB, kSegment = kLimit / 8;
+  std::mt19937_64 random(7);
+  std::vector<Block> live;
+  std::size_t bytes_live = 0;
+  for (int round = 0; round < 20000; ++round) {
+    const std::size_t most = round / 1000 % 2 == 0 ? kSegment / 64 : kSegment / 8;
+    const std::size_t bytes = (random() % (most / 64) + 1) * 64;
+    if (bytes_live + bytes <= (kLimit - kSegment) / 8 * 7) {
+      live.push_back(device.arena().allocate(bytes));
+      bytes_live += bytes;
+      continue;
+    }
+    std::vector<Block> kept;
+    for (std::size_t i = 0; i < live.size(); ++i) {
+      if (i % 2 == 0) {
+        kept.push_back(live[i]);
+        continue;
+      }
+      bytes_live -= live[i].size();
+      device.arena().deallocate(live[i]);
+    }
+    live = std::move(kept);
+  }
+  EXPECT_LE(device.arena().stats().peak_bytes_reserved, kLimit);
+  for (const Block& block : live) device.arena().deallocate(block);
 }
 
 TEST(FarDevice, HoldsItsLimitAndGivesPagesBack) {

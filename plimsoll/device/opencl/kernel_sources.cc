@@ -351,8 +351,15 @@ bool is_layout(std::string_view layout) noexcept {
 
 }  // namespace
 
+const KernelText* kernel_text(std::string_view name) noexcept {
+  for (const auto& texts : {element_texts(), image_texts(), normalization_texts(), sequence_texts()})
+    for (const KernelText& text : texts)
+      if (text.name == name) return &text;
+  return nullptr;
+}
+
 bool has_kernel_source(std::string_view name) noexcept {
-  if (!kernel_text(name).empty()) return true;
+  if (kernel_text(name)) return true;
   const Parts parts(name);
   if (!parts.is_whole) return false;
   const auto [family, op, dtype] = parts.part;
@@ -365,7 +372,8 @@ bool has_kernel_source(std::string_view name) noexcept {
 
 std::string kernel_source(std::string_view name) {
   std::string source(common_text());
-  if (const std::string_view text = kernel_text(name); !text.empty()) return source + std::string(text);
+  if (const KernelText* const text = kernel_text(name))
+    return source.append(text->before).append(text->then).append(text->text);
   const auto [family, op, dtype] = Parts(name).part;
   PLIMSOLL_CHECK(has_kernel_source(name));
   if (family == "unary") return source + unary_source(unary_expression(op, dtype), type_of(dtype));

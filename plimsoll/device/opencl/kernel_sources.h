@@ -10,7 +10,7 @@
 // | number.OP.T            | out = a OP number, or number OP a                                                        |
 // | cast.S.T               | from S to T                                                                              |
 // | matmul.AB.ACTIVATION   | a product; A and B are n or t (transposed); bias and activation in the same pass         |
-// | others                 | kernel_texts.cc                                                                          |
+// | others                 | element_texts.cc, image_texts.cc, normalization_texts.cc, sequence_texts.cc              |
 //
 // T is f32, i32, i64 or u8 (booleans). Results of comparisons are u8. Multiplications and additions are not contracted,
 // so that a device always gives the same bits. Matmul has two forms: matmul keeps results in registers and has no
@@ -18,6 +18,7 @@
 // Arguments come in pairs of a buffer and an offset for each address: see kernel_queue.h.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -26,8 +27,16 @@ namespace plimsoll::internal {
 bool has_kernel_source(std::string_view name) noexcept;
 std::string kernel_source(std::string_view name);  // Requires that there is one.
 
-// Of kernel_texts.cc: the body of a kernel that is not generated; empty: there is none.
-std::string_view kernel_text(std::string_view name) noexcept;
+// A kernel that is not generated: its text, and what comes before it, which several may share.
+struct KernelText {
+  std::string_view name, text, before = "", then = "";
+};
+const KernelText* kernel_text(std::string_view name) noexcept;  // nullptr: there is none.
+// By theme, each in its own file.
+std::span<const KernelText> element_texts() noexcept;
+std::span<const KernelText> image_texts() noexcept;
+std::span<const KernelText> normalization_texts() noexcept;
+std::span<const KernelText> sequence_texts() noexcept;
 // The functions that all kernels may use.
 std::string_view common_text() noexcept;
 

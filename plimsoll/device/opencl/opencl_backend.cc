@@ -5,6 +5,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <utility>
 
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
@@ -15,9 +19,12 @@
 namespace plimsoll::internal {
 namespace {
 
-constexpr std::size_t kPageBytes = 64_KiB, kAlignment = 2_MiB;
-constexpr std::size_t kFlushEvery = 16;     // Commands that wait to be started.
-constexpr std::size_t kMostInFlight = 512;  // Then the caller waits for those before.
+constexpr std::size_t kPageBytes = 4_KiB, kAlignment = 2_MiB;
+constexpr std::size_t kAddressesPerByte = 4;  // Of the limit: so that there is always a hole among the addresses.
+constexpr std::size_t kSegments = 8, kLeastSegment = 1_MiB, kMostSegment = 256_MiB;  // So many of the limit's size.
+constexpr std::size_t kFlushEvery = 16;      // Commands that wait to be started.
+constexpr std::size_t kMostInFlight = 512;   // Then the caller waits for those before.
+constexpr std::size_t kStagedBytes = 1_MiB;  // Of the host, for small copies on their way.
 
 // How a call is run.
 struct Form {
@@ -35,7 +42,7 @@ void use_local_memory(Form& form) {
 
 }  // namespace
 
-// Addresses without access rights.
+// Addresses without access rights. Pages are only counted.
 class OpenclBackend::Range final : public PageRange {
  public:
   static std::unique_ptr<Range> make(OpenclBackend& backend, std::size_t bytes) {
@@ -49,13 +56,22 @@ class OpenclBackend::Range final : public PageRange {
   }
   ~Range() override { munmap(whole_, bytes() + kAlignment); }
 
-  bool commit(std::size_t, std::size_t) noexcept override {
+  bool commit(std::size_t, std::size_t) noexcept override { return true; }
+  bool release(std::size_t, std::size_t) noexcept override {
     const std::lock_guard lock(backend_.mutex_);
-    return backend_.begin_memory();
+    if (!OpenclApi::is_forked()) backend_.segments_->give_empty();
+    return true;
   }
-  bool release(std::size_t, std::size_t) noexcept override { return true; }  // They stay the buffer's.
-  std::string note() const override {
-    return "its memory is one buffer of the driver's, which is returned as a whole when the device ends";
+  std::size_t move(std::size_t, std::size_t, std::size_t bytes) noexcept override { return bytes; }
+  std::string mover() const override { return "copies of blocks"; }
+  bool places_blocks() const noexcept override { return true; }
+  bool place(std::size_t offset, std::size_t bytes) noexcept override {
+    const std::lock_guard lock(backend_.mutex_);
+    return backend_.begin() && backend_.segments_->place(offset, bytes);
+  }
+  void remove(std::size_t offset) noexcept override {
+    const std::lock_guard lock(backend_.mutex_);
+    backend_.segments_->remove(offset);
   }
 
  private:
@@ -71,30 +87,76 @@ OpenclBackend::OpenclBackend(const OpenclApi& cl, const OpenclDevice& device, st
 OpenclBackend::~OpenclBackend() {
   if (OpenclApi::is_forked()) return;
   if (queue_) cl_.clFinish(queue_);
-  if (mark_) cl_.clReleaseEvent(mark_);
   for (auto& [name, kernel] : kernels_) {
     if (kernel.kernel) cl_.clReleaseKernel(kernel.kernel);
     if (kernel.program) cl_.clReleaseProgram(kernel.program);
   }
-  if (buffer_) cl_.clReleaseMemObject(buffer_);
+  for (const cl_mem buffer : buffers_)
+    if (buffer) cl_.clReleaseMemObject(buffer);
   if (queue_) cl_.clReleaseCommandQueue(queue_);
   if (context_) cl_.clReleaseContext(context_);
 }
 
 std::size_t OpenclBackend::page_bytes() const noexcept { return kPageBytes; }
-std::size_t OpenclBackend::range_bytes(std::size_t limit) const noexcept { return limit; }
+std::size_t OpenclBackend::range_bytes(std::size_t limit) const noexcept { return kAddressesPerByte * limit; }
 
-std::unique_ptr<PageRange> OpenclBackend::reserve(std::size_t wanted, std::size_t least) {
-  bytes_ = std::min(wanted, device_.most_bytes / kPageBytes * kPageBytes);
-  std::unique_ptr<Range> range = bytes_ >= std::min(least, wanted) ? Range::make(*this, bytes_) : nullptr;
+std::unique_ptr<PageRange> OpenclBackend::reserve(std::size_t wanted, std::size_t limit) {
+  std::unique_ptr<Range> range = Range::make(*this, wanted);
   if (!range) {
     OutOfMemoryDetails details;
-    details.what = fmt::format("device \"{}\": {} cannot be one buffer, the largest is {}; lower its limit", name_,
-                               format_bytes(wanted), format_bytes(device_.most_bytes));
+    details.what =
+        fmt::format("device \"{}\": {} of addresses cannot be reserved; lower its limit", name_, format_bytes(wanted));
     throw OutOfMemory(std::move(details));
   }
   base_ = range->base();
+  const std::size_t most = device_.most_bytes / kPageBytes * kPageBytes;
+  const char* const buffers = std::getenv("PLIMSOLL_OPENCL_BUFFERS");
+  const bool separate = buffers && std::string_view(buffers) == "separate";
+  const std::size_t usual =
+      separate ? 0 : std::clamp(limit / kSegments / kPageBytes * kPageBytes, kLeastSegment, kMostSegment);
+  segments_ = std::make_unique<Segments>(static_cast<Segments::Memory&>(*this),
+                                         Segments::Sizes{limit, std::min(usual, most), most});
   return range;
+}
+
+std::size_t OpenclBackend::segment_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return segments_ ? segments_->bytes() : 0;
+}
+
+bool OpenclBackend::make_segment(std::size_t segment, std::size_t bytes) noexcept {
+  const BlockSignals blocked;
+  cl_int code = CL_SUCCESS;
+  // Without this flag PoCL takes the memory at its first use, and ends the process when there is none.
+  const cl_mem_flags flags = CL_MEM_READ_WRITE | (device_.is_processor ? CL_MEM_ALLOC_HOST_PTR : 0);
+  const cl_mem made = cl_.clCreateBuffer(context_, flags, bytes, nullptr, &code);
+  count_driver_allocation();
+  if (code != CL_SUCCESS || !made) return false;  // Not lost: less may fit another time.
+  if (buffers_.size() <= segment) buffers_.resize(segment + 1);
+  buffers_[segment] = made;
+  return true;
+}
+
+void OpenclBackend::drop_segment(std::size_t segment) noexcept {
+  cl_.clReleaseMemObject(std::exchange(buffers_[segment], nullptr));  // When no command uses it any more.
+}
+
+void OpenclBackend::copy(Segments::Place to, Segments::Place from, std::size_t bytes) noexcept {
+  note(cl_.clEnqueueCopyBuffer(queue_, buffers_[from.segment], buffers_[to.segment], from.offset, to.offset, bytes, 0,
+                               nullptr, nullptr),
+       "clEnqueueCopyBuffer");
+  submitted();
+}
+
+// What is not there, such as an operand that was left out, is anywhere.
+OpenclBackend::Where OpenclBackend::where(const void* address) const noexcept {
+  Segments::Place place;
+  const auto* const byte = static_cast<const std::byte*>(address);
+  if (byte && byte >= base_ && segments_->find(static_cast<std::size_t>(byte - base_), place))
+    return {buffers_[place.segment], place.offset};
+  for (const cl_mem buffer : buffers_)
+    if (buffer) return {buffer, 0};
+  return {};
 }
 
 bool OpenclBackend::note(cl_int code, const char* what) noexcept {
@@ -121,8 +183,8 @@ void OpenclBackend::fail_for_testing(const std::string& why) noexcept {
   failure_ = why;
 }
 
-bool OpenclBackend::begin_memory() noexcept {
-  if (buffer_) return true;
+bool OpenclBackend::begin() noexcept {
+  if (queue_) return true;
   if (!is_usable()) return false;
   const BlockSignals blocked;
   cl_int code = CL_SUCCESS;
@@ -130,12 +192,7 @@ bool OpenclBackend::begin_memory() noexcept {
   if (!note(code, "clCreateContext")) return false;
   if (!queue_) queue_ = cl_.clCreateCommandQueue(context_, device_.id, 0, &code);
   if (!note(code, "clCreateCommandQueue")) return false;
-  // Without this flag PoCL takes the memory at its first use, and ends the process when there is none.
-  const cl_mem_flags flags = CL_MEM_READ_WRITE | (device_.is_processor ? CL_MEM_ALLOC_HOST_PTR : 0);
-  buffer_ = cl_.clCreateBuffer(context_, flags, bytes_, nullptr, &code);
-  count_driver_allocation();
-  if (code != CL_SUCCESS) buffer_ = nullptr;  // Not lost: less may fit another time.
-  return buffer_ != nullptr;
+  return true;
 }
 
 void OpenclBackend::submitted() noexcept {
@@ -146,7 +203,20 @@ void OpenclBackend::submitted() noexcept {
   if (++in_flight_ < kMostInFlight) return;
   count_wait();
   note(cl_.clFinish(queue_), "clFinish");
-  in_flight_ = unflushed_ = 0;
+  is_empty();
+}
+
+bool OpenclBackend::stage_in(const Where& to, const void* from, std::size_t bytes) noexcept {
+  if (bytes > kStagedBytes - staged_used_) return false;
+  if (!staged_) staged_.reset(new (std::nothrow) std::byte[kStagedBytes]);
+  if (!staged_) return false;
+  std::byte* const here = staged_.get() + staged_used_;
+  std::memcpy(here, from, bytes);
+  staged_used_ += bytes;
+  note(cl_.clEnqueueWriteBuffer(queue_, to.buffer, CL_FALSE, to.offset, bytes, here, 0, nullptr, nullptr),
+       "clEnqueueWriteBuffer");
+  submitted();
+  return true;
 }
 
 void OpenclBackend::copy_in(void* to, const void* from, std::size_t bytes) noexcept {
@@ -154,10 +224,12 @@ void OpenclBackend::copy_in(void* to, const void* from, std::size_t bytes) noexc
   const std::lock_guard lock(mutex_);
   if (!is_usable()) return;
   count_in(bytes);
+  const Where there = where(to);
+  if (in_flight_ > 0 && stage_in(there, from, bytes)) return;
   if (in_flight_ > 0) count_wait();
-  note(cl_.clEnqueueWriteBuffer(queue_, buffer_, CL_TRUE, offset_of(to), bytes, from, 0, nullptr, nullptr),
+  note(cl_.clEnqueueWriteBuffer(queue_, there.buffer, CL_TRUE, there.offset, bytes, from, 0, nullptr, nullptr),
        "clEnqueueWriteBuffer");
-  in_flight_ = unflushed_ = 0;
+  is_empty();
 }
 
 void OpenclBackend::copy_out(void* to, const void* from, std::size_t bytes) {
@@ -167,9 +239,10 @@ void OpenclBackend::copy_out(void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return;
   count_out(bytes);
   if (in_flight_ > 0) count_wait();
-  note(cl_.clEnqueueReadBuffer(queue_, buffer_, CL_TRUE, offset_of(from), bytes, to, 0, nullptr, nullptr),
+  const Where there = where(from);
+  note(cl_.clEnqueueReadBuffer(queue_, there.buffer, CL_TRUE, there.offset, bytes, to, 0, nullptr, nullptr),
        "clEnqueueReadBuffer");
-  in_flight_ = unflushed_ = 0;
+  is_empty();
   require_working();
 }
 
@@ -177,8 +250,10 @@ void OpenclBackend::copy(void* to, const void* from, std::size_t bytes) noexcept
   if (bytes == 0 || to == from) return;
   const std::lock_guard lock(mutex_);
   if (!is_usable()) return;
-  note(cl_.clEnqueueCopyBuffer(queue_, buffer_, buffer_, offset_of(from), offset_of(to), bytes, 0, nullptr, nullptr),
-       "clEnqueueCopyBuffer");
+  const Where there = where(to), here = where(from);
+  note(
+      cl_.clEnqueueCopyBuffer(queue_, here.buffer, there.buffer, here.offset, there.offset, bytes, 0, nullptr, nullptr),
+      "clEnqueueCopyBuffer");
   submitted();
 }
 
@@ -186,7 +261,8 @@ void OpenclBackend::fill(void* to, std::uint64_t pattern, std::size_t element_by
   if (bytes == 0) return;
   const std::lock_guard lock(mutex_);
   if (!is_usable()) return;
-  note(cl_.clEnqueueFillBuffer(queue_, buffer_, &pattern, element_bytes, offset_of(to), bytes, 0, nullptr, nullptr),
+  const Where there = where(to);
+  note(cl_.clEnqueueFillBuffer(queue_, there.buffer, &pattern, element_bytes, there.offset, bytes, 0, nullptr, nullptr),
        "clEnqueueFillBuffer");
   submitted();
 }
@@ -198,7 +274,7 @@ void OpenclBackend::finish() {
   if (!queue_) return;
   if (in_flight_ > 0) count_wait();
   note(cl_.clFinish(queue_), "clFinish");
-  in_flight_ = unflushed_ = 0;
+  is_empty();
   require_working();
 }
 
@@ -211,7 +287,7 @@ bool OpenclBackend::run(const KernelCall& call) noexcept {
   const auto& items = form.items;
   if (items[0] * items[1] * items[2] == 0) return true;
   const std::lock_guard lock(mutex_);
-  if (!is_usable() || !begin_memory()) return true;  // Remembered: the next call that waits throws.
+  if (!is_usable() || !begin()) return true;  // Remembered: the next call that waits throws.
   const cl_kernel kernel = kernel_of(form.kernel);
   if (!kernel) return true;
   cl_uint place = 0;
@@ -220,9 +296,9 @@ bool OpenclBackend::run(const KernelCall& call) noexcept {
     cl_int code = CL_SUCCESS;
     switch (argument.kind) {
       case KernelArgument::Kind::kAddress: {
-        const cl_ulong offset = argument.address ? offset_of(argument.address) : 0;
-        code = cl_.clSetKernelArg(kernel, place++, sizeof(buffer_), &buffer_);
-        if (code == CL_SUCCESS) code = cl_.clSetKernelArg(kernel, place++, sizeof(offset), &offset);
+        const auto [buffer, offset] = where(argument.address);
+        code = cl_.clSetKernelArg(kernel, place++, sizeof(buffer), &buffer);
+        if (code == CL_SUCCESS) code = cl_.clSetKernelArg(kernel, place++, sizeof(cl_ulong), &offset);
         break;
       }
       case KernelArgument::Kind::kInteger:

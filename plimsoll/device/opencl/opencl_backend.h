@@ -1,9 +1,10 @@
-// OpenclBackend: one logical device of OpenCL: a buffer for its memory, a queue in order, and kernels built when first
+// OpenclBackend: one logical device of OpenCL: segments for its memory, a queue in order, and kernels built when first
 // used.
 //
-// An address is the arena's base, which has no access rights, plus an offset into the buffer; kernels get the buffer
-// and the offset. The buffer and the context are made when memory is first taken. Thread safety: any thread; one lock
-// orders what is submitted.
+// An address is the arena's base, which has no access rights, plus an offset; behind each block is a place in a segment
+// (segments.h), a buffer of the driver's, and kernels get that buffer and the offset in it. Blocks may be moved to
+// other places, in the queue's order, while their addresses stay: so nothing is pinned. Thread safety: any thread; one
+// lock orders what is submitted; the arena's comes before it.
 #pragma once
 
 #include <map>
@@ -11,9 +12,11 @@
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "plimsoll/device/backend.h"
 #include "plimsoll/device/opencl/opencl_api.h"
+#include "plimsoll/device/opencl/segments.h"
 
 namespace plimsoll::internal {
 
@@ -28,7 +31,7 @@ struct OpenclDevice {
   std::size_t most_group = 1, units = 1;
 };
 
-class OpenclBackend final : public DeviceBackend, private PageSource, private KernelQueue {
+class OpenclBackend final : public DeviceBackend, private PageSource, private KernelQueue, private Segments::Memory {
  public:
   OpenclBackend(const OpenclApi& cl, const OpenclDevice& device, std::string name);
   ~OpenclBackend() override;
@@ -45,11 +48,16 @@ class OpenclBackend final : public DeviceBackend, private PageSource, private Ke
   KernelQueue* kernels() noexcept override { return this; }
   std::string description() const override { return device_.name + ", " + device_.driver; }
 
+  std::size_t segment_bytes() const;  // That the driver has given.
   // For tests: the device behaves as if this had failed.
   void fail_for_testing(const std::string& why) noexcept;
 
  private:
   class Range;
+  struct Where {
+    cl_mem buffer = nullptr;
+    std::size_t offset = 0;
+  };
   struct Kernel {
     cl_program program = nullptr;
     cl_kernel kernel = nullptr;
@@ -62,16 +70,19 @@ class OpenclBackend final : public DeviceBackend, private PageSource, private Ke
   bool has(std::string_view kernel) const noexcept override;
 
   // All below require the lock.
-  bool begin_memory() noexcept;  // Makes context, queue and buffer. False, remembering why, when it fails.
-  bool is_usable() noexcept;     // Has not failed.
+  bool begin() noexcept;  // Makes context and queue. False, remembering why, when it fails.
+  bool make_segment(std::size_t segment, std::size_t bytes) noexcept override;
+  void drop_segment(std::size_t segment) noexcept override;
+  void copy(Segments::Place to, Segments::Place from, std::size_t bytes) noexcept override;
+  bool is_usable() noexcept;                          // Has not failed.
   bool note(cl_int code, const char* what) noexcept;  // True when it is a success; else remembers it.
+  void is_empty() noexcept { in_flight_ = unflushed_ = staged_used_ = 0; }       // The queue, after a wait.
+  bool stage_in(const Where& to, const void* from, std::size_t bytes) noexcept;  // False: it is too much at once.
   void submitted() noexcept;     // One more command; starts them now and then, and bounds how many wait.
   void require_working() const;  // Throws what was remembered.
   cl_kernel kernel_of(std::string_view name) noexcept;
   Kernel build(std::string_view name);
-  std::size_t offset_of(const void* address) const noexcept {
-    return static_cast<std::size_t>(static_cast<const std::byte*>(address) - base_);
-  }
+  Where where(const void* address) const noexcept;
 
   const OpenclApi& cl_;
   const OpenclDevice device_;
@@ -80,11 +91,14 @@ class OpenclBackend final : public DeviceBackend, private PageSource, private Ke
   std::string failure_;  // Empty while it works.
   cl_context context_ = nullptr;
   cl_command_queue queue_ = nullptr;
-  cl_mem buffer_ = nullptr;
   std::byte* base_ = nullptr;
-  std::size_t bytes_ = 0;
+  std::unique_ptr<Segments> segments_;
+  std::vector<cl_mem> buffers_;  // Of segments, by number; null: there is none.
   std::size_t in_flight_ = 0, unflushed_ = 0;
-  cl_event mark_ = nullptr;  // Of the command half of the bound ago.
+  // Small copies from the host wait here for their turn, so that nobody waits for them. Bytes before `staged_used_` are
+  // in use until the queue is empty.
+  std::unique_ptr<std::byte[]> staged_;
+  std::size_t staged_used_ = 0;
   std::unordered_map<std::string, Kernel> kernels_;
 };
 

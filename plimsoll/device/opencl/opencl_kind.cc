@@ -46,7 +46,6 @@ OpenclDevice describe(const OpenclApi& cl, cl_platform_id platform, cl_device_id
   device.most_group = number_of<std::size_t>(cl, id, CL_DEVICE_MAX_WORK_GROUP_SIZE);
   device.units = number_of<cl_uint>(cl, id, CL_DEVICE_MAX_COMPUTE_UNITS);
   if (device.is_processor) device.memory_bytes = std::min(device.memory_bytes, read_system_memory().capacity());
-  device.memory_bytes = std::min(device.memory_bytes, device.most_bytes);
   return device;
 }
 

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <numeric>
 #include <optional>
+#include <random>
 #include <set>
 #include <vector>
 
@@ -86,6 +87,81 @@ TEST_F(OpenclTest, HoldsItsLimit) {
   take(60_MiB);
   EXPECT_THROW(static_cast<void>(device_->arena().allocate(8_MiB)), OutOfMemory);
   EXPECT_LE(device_->arena().stats().bytes_reserved, 64_MiB);
+}
+
+TEST_F(OpenclTest, TakesSegmentsAsItGrowsAndReturnsThem) {
+  auto& opencl = static_cast<OpenclBackend&>(backend());
+  EXPECT_EQ(opencl.segment_bytes(), 0u);
+  take(1_MiB);
+  EXPECT_EQ(opencl.segment_bytes(), 8_MiB);  // An eighth of the limit.
+  take(20_MiB);
+  EXPECT_EQ(opencl.segment_bytes(), 28_MiB);
+  for (const Block& block : blocks_) device_->arena().deallocate(block);
+  blocks_.clear();
+  device_->arena().trim();
+  EXPECT_EQ(opencl.segment_bytes(), 0u);
+}
+
+// Every other block is freed, then more is asked for than any hole has: live blocks are moved, and keep their bytes.
+TEST_F(OpenclTest, FragmentationIsNotTheReasonToRefuse) {
+  constexpr std::size_t kBlock = 256_KiB, kCount = 64_MiB / kBlock;
+  std::vector<Block> blocks;
+  for (std::size_t i = 0; i < kCount; ++i) {
+    blocks.push_back(device_->arena().allocate(kBlock));
+    backend().fill(blocks.back().data(), i, 8, kBlock);
+  }
+  EXPECT_THROW(static_cast<void>(device_->arena().allocate(kBlock)), OutOfMemory);
+  for (std::size_t i = 0; i < kCount; i += 2) device_->arena().deallocate(blocks[i]);
+  for (int i = 0; i < 3; ++i) take(8_MiB);
+  auto& opencl = static_cast<OpenclBackend&>(backend());
+  EXPECT_LE(opencl.segment_bytes(), 64_MiB);
+  EXPECT_LE(device_->arena().stats().peak_bytes_reserved, 64_MiB);
+  for (std::size_t i = 1; i < kCount; i += 2) {
+    std::vector<std::uint64_t> values(kBlock / 8);
+    backend().copy_out(values.data(), blocks[i].data(), kBlock);
+    EXPECT_THAT(values, testing::Each(i));
+    device_->arena().deallocate(blocks[i]);
+  }
+}
+
+// Random blocks up to an eighth of a segment: none is refused while live + request <= 7/8 (limit - one segment).
+TEST_F(OpenclTest, AnAdversaryIsNotRefused) {
+  constexpr std::size_t kLimit = 64_MiB, kSegment = kLimit / 8;
+  std::mt19937_64 random(7);
+  std::vector<std::pair<Block, std::uint64_t>> live;
+  std::size_t bytes_live = 0;
+  const auto give = [&](std::size_t i) {
+    std::uint64_t ends[2];
+    const auto* const bytes = static_cast<const std::byte*>(live[i].first.data());
+    backend().copy_out(&ends[0], bytes, 8);
+    backend().copy_out(&ends[1], bytes + live[i].first.size() / 64 * 64 - 8, 8);
+    EXPECT_EQ(ends[0], live[i].second);
+    EXPECT_EQ(ends[1], live[i].second);
+    bytes_live -= live[i].first.size();
+    device_->arena().deallocate(live[i].first);
+  };
+  for (std::uint64_t round = 1; round <= 2000; ++round) {
+    const std::size_t most = round / 200 % 2 == 0 ? kSegment / 64 : kSegment / 8,
+                      bytes = (random() % (most / 64) + 1) * 64;
+    if (bytes_live + bytes <= (kLimit - kSegment) / 8 * 7) {
+      live.emplace_back(device_->arena().allocate(bytes), round);
+      bytes_live += bytes;
+      backend().fill(live.back().first.data(), round, 8, bytes);
+      continue;
+    }
+    std::vector<std::pair<Block, std::uint64_t>> kept;
+    for (std::size_t i = 0; i < live.size(); ++i)
+      if (i % 2 == 0)
+        give(i);
+      else
+        kept.push_back(live[i]);
+    live = std::move(kept);
+  }
+  EXPECT_LE(device_->arena().stats().peak_bytes_reserved, kLimit);
+  while (!live.empty()) {
+    give(live.size() - 1);
+    live.pop_back();
+  }
 }
 
 // Stream order: who takes a freed block while a kernel still reads it writes after that kernel.

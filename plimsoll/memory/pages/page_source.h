@@ -39,6 +39,13 @@ class PLIMSOLL_API PageRange {
   // Returns how many bytes, from the start, were moved; the arena releases and commits the rest instead.
   virtual std::size_t move(std::size_t from, std::size_t to, std::size_t bytes) noexcept;
 
+  // (optional) Where pages are only counted and each block has a place of its own in other memory, which may change
+  // without its address changing: places_blocks(), asked once, is true. Then every block is placed before it is handed
+  // out (false refuses it) and removed when it goes.
+  virtual bool places_blocks() const noexcept;
+  [[nodiscard]] virtual bool place(std::size_t offset, std::size_t bytes) noexcept;
+  virtual void remove(std::size_t offset) noexcept;
+
   // (optional) How move() works, for reports; "none" when it does not.
   virtual std::string mover() const;
 

@@ -21,6 +21,7 @@ class BatchNormTrain final : public OpOf<BatchNormTrain> {
   void infer(const Specs& in, SpecList& out) const override;
   std::size_t workspace_bytes(const Specs& in, const SpecList& out) const override;
   void run(const OpRun& run) const noexcept override;
+  bool launch(KernelQueue& queue, const OpRun& run) const noexcept override;
   SavedSlots saved(SlotMask wanted) const override;
   void gradient(GradientContext& context) const override;
   Tensor remake(GradientContext& context) const override;
@@ -41,6 +42,7 @@ class RepeatedBatchNorm final : public OpOf<RepeatedBatchNorm> {
   void infer(const Specs& in, SpecList& out) const override { out.add(in.shape(0), in.dtype(0)); }
   std::size_t workspace_bytes(const Specs& in, const SpecList& out) const override;
   void run(const OpRun& run) const noexcept override;
+  bool launch(KernelQueue& queue, const OpRun& run) const noexcept override;
   SavedSlots saved(SlotMask wanted) const override;
   void gradient(GradientContext& context) const override;
   bool operator==(const RepeatedBatchNorm&) const = default;
@@ -58,6 +60,7 @@ class BatchNormBack final : public OpOf<BatchNormBack> {
   void infer(const Specs& in, SpecList& out) const override;
   std::size_t workspace_bytes(const Specs& in, const SpecList& out) const override;
   void run(const OpRun& run) const noexcept override;
+  bool launch(KernelQueue& queue, const OpRun& run) const noexcept override;
   SavedSlots saved(SlotMask) const override { return {.inputs = slot(6) - 1}; }
   void gradient(GradientContext& context) const override;
   OpFacts facts() const noexcept override { return {.overwrites = slot(1)}; }
@@ -78,6 +81,7 @@ class BatchNormInfer final : public OpOf<BatchNormInfer> {
   void infer(const Specs& in, SpecList& out) const override;
   std::size_t workspace_bytes(const Specs& in, const SpecList& out) const override;
   void run(const OpRun& run) const noexcept override;
+  bool launch(KernelQueue& queue, const OpRun& run) const noexcept override;
   SavedSlots saved(SlotMask wanted) const override;
   void gradient(GradientContext& context) const override;
   OpFacts facts() const noexcept override { return {.overwrites = slot(0)}; }

@@ -27,6 +27,7 @@ class Convolve final : public OpOf<Convolve> {
   std::size_t workspace_bytes(const Specs& in, const SpecList& out) const override;
   std::uint64_t cost(const Specs& in, const SpecList& out) const override;
   void run(const OpRun& run) const noexcept override;
+  bool launch(KernelQueue& queue, const OpRun& run) const noexcept override;
   SavedSlots saved(SlotMask wanted) const override;
   void gradient(GradientContext& context) const override;
   std::string input_name(std::size_t input) const override;
@@ -63,6 +64,7 @@ class ConvolveBack final : public OpOf<ConvolveBack> {
   std::size_t workspace_bytes(const Specs& in, const SpecList& out) const override;
   std::uint64_t cost(const Specs& in, const SpecList& out) const override;
   void run(const OpRun& run) const noexcept override;
+  bool launch(KernelQueue& queue, const OpRun& run) const noexcept override;
   SavedSlots saved(SlotMask wanted) const override;
   void gradient(GradientContext& context) const override;
   std::string input_name(std::size_t input) const override;
@@ -82,6 +84,7 @@ class ConvolveFilter final : public OpOf<ConvolveFilter> {
   std::size_t workspace_bytes(const Specs& in, const SpecList& out) const override;
   std::uint64_t cost(const Specs& in, const SpecList& out) const override;
   void run(const OpRun& run) const noexcept override;
+  bool launch(KernelQueue& queue, const OpRun& run) const noexcept override;
   SavedSlots saved(SlotMask wanted) const override;
   void gradient(GradientContext& context) const override;
   std::string input_name(std::size_t input) const override { return input == 0 ? "x" : "dy"; }

@@ -11,6 +11,7 @@
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/elementwise.h"
 #include "plimsoll/ops/execute.h"
+#include "plimsoll/ops/launch.h"
 #include "plimsoll/ops/scratch.h"
 
 namespace plimsoll::internal {
@@ -34,6 +35,14 @@ void run_kernel(const RowLossRule& rule, const ConstTensorView& x, const ConstTe
     case RowLossKind::sigmoid:
       return sigmoid_cross_entropy(x, y, out);
   }
+}
+
+const char* kernel_of(RowLossKind kind, bool is_gradient) noexcept {
+  constexpr const char* kNames[][2] = {{"row_loss.squared", "row_loss_grad.squared"},
+                                       {"row_loss.absolute", "row_loss_grad.absolute"},
+                                       {"row_loss.huber", "row_loss_grad.huber"},
+                                       {"row_loss.sigmoid", "row_loss_grad.sigmoid"}};
+  return kNames[static_cast<std::size_t>(kind)][is_gradient];
 }
 
 double number(const ConstTensorView& x) noexcept {
@@ -81,6 +90,33 @@ void RowLoss::run(const OpRun& run) const noexcept {
     std::memset(losses.bytes(), 0, losses.nbytes());  // Rows of nothing.
   if (is_reduced)
     reduce(rule_.reduction == Reduction::mean ? ReduceOp::mean : ReduceOp::sum, losses, axes_mask({0}), run.out[0]);
+}
+
+bool RowLoss::launch(KernelQueue& queue, const OpRun& run) const noexcept {
+  const ConstTensorView &targets = run.in[0], &predictions = run.in[1];
+  if (predictions.dtype() != f32 || predictions.size() == 0) return false;
+  const std::int64_t rows = rows_of(predictions.shape());
+  const bool is_reduced = rule_.reduction != Reduction::none;
+  const TensorView losses = is_reduced ? ScratchViews(run.scratch).take(f32, {rows}) : run.out[0].reshaped({rows});
+  KernelCall call(kernel_of(rule_.kind, false));
+  call.out(losses.bytes()).in(targets.bytes()).in(predictions.bytes()).integer(rows);
+  call.integer(predictions.shape().back()).number(rule_.delta).items(static_cast<std::size_t>(rows));
+  if (!queue.run(call)) return false;
+  if (!is_reduced) return true;
+  return launch_reduce(queue, rule_.reduction == Reduction::mean ? "reduce.mean.f32" : "reduce.sum.f32", losses,
+                       axes_mask({0}), run.out[0]);
+}
+
+bool RowLossGradient::launch(KernelQueue& queue, const OpRun& run) const noexcept {
+  const ConstTensorView &targets = run.in[0], &predictions = run.in[1];
+  if (predictions.dtype() != f32 || predictions.size() == 0) return false;
+  const auto columns = static_cast<double>(predictions.shape().back());
+  const double rows = rule_.reduction == Reduction::mean ? static_cast<double>(rows_of(predictions.shape())) : 1;
+  KernelCall call(kernel_of(rule_.kind, true));
+  call.out(run.out[0].bytes()).in(targets.bytes()).in(predictions.bytes()).in(run.in[2].bytes());
+  call.integer(static_cast<std::int64_t>(predictions.size())).integer(predictions.shape().back());
+  call.integer(rule_.reduction == Reduction::none ? 1 : 0).number(1 / (rows * columns)).number(rule_.delta);
+  return queue.run(call.items(predictions.size()));
 }
 
 void RowLoss::gradient(GradientContext& c) const {

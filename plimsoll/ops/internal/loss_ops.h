@@ -24,6 +24,7 @@ class RowLoss final : public OpOf<RowLoss> {
   void infer(const Specs& in, SpecList& out) const override;
   std::size_t workspace_bytes(const Specs& in, const SpecList& out) const override;
   void run(const OpRun& run) const noexcept override;
+  bool launch(KernelQueue& queue, const OpRun& run) const noexcept override;
   SavedSlots saved(SlotMask) const override { return {.inputs = slot(0) | slot(1)}; }
   void gradient(GradientContext& context) const override;
   std::string input_name(std::size_t input) const override { return input == 0 ? "targets" : "predictions"; }
@@ -40,6 +41,7 @@ class RowLossGradient final : public OpOf<RowLossGradient> {
   const char* name() const noexcept override { return "loss_gradient"; }
   void infer(const Specs& in, SpecList& out) const override { out.add(in.shape(1), in.dtype(1)); }
   void run(const OpRun& run) const noexcept override;
+  bool launch(KernelQueue& queue, const OpRun& run) const noexcept override;
   SavedSlots saved(SlotMask) const override { return {.inputs = slot(0) | slot(1) | slot(2)}; }
   void gradient(GradientContext& context) const override;
   OpFacts facts() const noexcept override { return {.overwrites = slot(1)}; }

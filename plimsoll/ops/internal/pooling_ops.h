@@ -27,6 +27,7 @@ class MaxPool final : public OpOf<MaxPool> {
   const char* name() const noexcept override { return rule_.name; }
   void infer(const Specs& in, SpecList& out) const override;
   void run(const OpRun& run) const noexcept override;
+  bool launch(KernelQueue& queue, const OpRun& run) const noexcept override;
   SavedSlots saved(SlotMask) const override { return {.outputs = slot(1)}; }
   void gradient(GradientContext& context) const override;
   OpFacts facts() const noexcept override { return {.has_gradient = with_positions_}; }
@@ -45,6 +46,7 @@ class MaxPoolBack final : public OpOf<MaxPoolBack> {
   const char* name() const noexcept override { return "max_pool_gradient"; }
   void infer(const Specs& in, SpecList& out) const override;
   void run(const OpRun& run) const noexcept override;
+  bool launch(KernelQueue& queue, const OpRun& run) const noexcept override;
   SavedSlots saved(SlotMask) const override { return {.inputs = slot(1)}; }
   void gradient(GradientContext& context) const override;
   bool operator==(const MaxPoolBack&) const = default;
@@ -75,6 +77,7 @@ class AveragePool final : public OpOf<AveragePool> {
   const char* name() const noexcept override { return rule_.name; }
   void infer(const Specs& in, SpecList& out) const override;
   void run(const OpRun& run) const noexcept override;
+  bool launch(KernelQueue& queue, const OpRun& run) const noexcept override;
   void gradient(GradientContext& context) const override;
   bool operator==(const AveragePool&) const = default;
 
@@ -89,6 +92,7 @@ class AveragePoolBack final : public OpOf<AveragePoolBack> {
   const char* name() const noexcept override { return "average_pool_gradient"; }
   void infer(const Specs& in, SpecList& out) const override;
   void run(const OpRun& run) const noexcept override;
+  bool launch(KernelQueue& queue, const OpRun& run) const noexcept override;
   void gradient(GradientContext& context) const override;
   bool operator==(const AveragePoolBack&) const = default;
 

@@ -22,6 +22,7 @@ class RecurrentOp final : public OpOf<RecurrentOp> {
   std::size_t workspace_bytes(const Specs& in, const SpecList& out) const override;
   std::uint64_t cost(const Specs& in, const SpecList& out) const override;
   void run(const OpRun& run) const noexcept override;
+  bool launch(KernelQueue& queue, const OpRun& run) const noexcept override;
   SavedSlots saved(SlotMask wanted) const override;
   void gradient(GradientContext& context) const override;
   OpFacts facts() const noexcept override { return {.has_gradient = options_.keep_for_gradient}; }
@@ -66,6 +67,7 @@ class RecurrentGradient final : public OpOf<RecurrentGradient> {
   std::size_t workspace_bytes(const Specs& in, const SpecList& out) const override;
   std::uint64_t cost(const Specs& in, const SpecList& out) const override;
   void run(const OpRun& run) const noexcept override;
+  bool launch(KernelQueue& queue, const OpRun& run) const noexcept override;
   void gradient(GradientContext& context) const override;  // Throws Unsupported.
   bool operator==(const RecurrentGradient&) const = default;
 

@@ -1,8 +1,5 @@
-// The kernels that are not generated. Sums are over elements in order, so that a device always gives the same bits.
-#include <iterator>
-#include <string_view>
-#include <utility>
-
+// Kernels of elements, rows and updates that are not generated, and what all kernels share. Sums are over elements in
+// order, so that a device always gives the same bits.
 #include "plimsoll/device/opencl/kernel_sources.h"
 
 namespace plimsoll::internal {
@@ -27,9 +24,7 @@ float gelu_tanh_slope(float x) {
 }
 )";
 
-using Row = std::pair<std::string_view, std::string_view>;
-
-constexpr Row kTexts[] = {
+constexpr KernelText kTexts[] = {
     // Fills with a pattern of 1, 4 or 8 bytes.
     {"fill.1", R"(kernel void run(OUT(out, uchar), int n, int low, int high) {
   ADDRESS(out, uchar)
@@ -335,6 +330,39 @@ constexpr Row kTexts[] = {
     PLIMSOLL_ROWS("i32", "int"),
     PLIMSOLL_ROWS("i64", "long"),
 #undef PLIMSOLL_ROWS
+    {"clip", R"(kernel void run(OUT(out, float), IN(x, float), int n, float low, float high) {
+  ADDRESS(out, float) ADDRESS(x, float)
+  const int first = get_global_id(0) * 8;
+  for (int i = first; i < first + 8 && i < n; ++i) out[i] = x[i] < low ? low : x[i] > high ? high : x[i];
+})"},
+    {"is_within", R"(kernel void run(OUT(out, uchar), IN(x, float), int n, float low, float high) {
+  ADDRESS(out, uchar) ADDRESS(x, float)
+  const int first = get_global_id(0) * 8;
+  for (int i = first; i < first + 8 && i < n; ++i) out[i] = x[i] >= low && x[i] <= high;
+})"},
+// The mean over each row of a loss of e = prediction - target; and its slope, times that of its row or of all.
+#define PLIMSOLL_ROW_LOSS(name, loss, slope)                                                                     \
+  {"row_loss." name,                                                                                             \
+   "kernel void run(OUT(out, float), IN(target, float), IN(x, float), int rows, int columns,\n"                  \
+   "    float delta) {\n  ADDRESS(out, float) ADDRESS(target, float) ADDRESS(x, float)\n"                        \
+   "  const int row = get_global_id(0);\n  if (row >= rows) return;\n  float sum = 0.f;\n"                       \
+   "  for (long i = (long)row * columns; i < ((long)row + 1) * columns; ++i) {\n"                                \
+   "    const float e = x[i] - target[i];\n    sum += " loss ";\n  }\n  out[row] = sum / (float)columns;\n}\n"}, \
+  {                                                                                                              \
+    "row_loss_grad." name,                                                                                       \
+        "kernel void run(OUT(out, float), IN(target, float), IN(x, float), IN(g, float), int n, int columns,\n"  \
+        "    int by_row, float factor, float delta) {\n"                                                         \
+        "  ADDRESS(out, float) ADDRESS(target, float) ADDRESS(x, float) ADDRESS(g, float)\n"                     \
+        "  const int i = get_global_id(0);\n  if (i >= n) return;\n  const float e = x[i] - target[i];\n"        \
+        "  out[i] = (" slope ") * (g[by_row ? i / columns : 0] * factor);\n}\n"                                  \
+  }
+    PLIMSOLL_ROW_LOSS("squared", "e * e", "2.f * e"),
+    PLIMSOLL_ROW_LOSS("absolute", "fabs(e)", "(float)((e > 0.f) - (e < 0.f))"),
+    PLIMSOLL_ROW_LOSS("huber", "fabs(e) <= delta ? 0.5f * e * e : delta * fabs(e) - 0.5f * delta * delta",
+                      "e < -delta ? -delta : e > delta ? delta : e"),
+    PLIMSOLL_ROW_LOSS("sigmoid", "fmax(x[i], 0.f) - x[i] * target[i] + log1p(exp(-fabs(x[i])))",
+                      "sigmoid_of(x[i]) - target[i]"),
+#undef PLIMSOLL_ROW_LOSS
     {"select.4",
      R"(kernel void run(OUT(out, int), IN(test, uchar), IN(a, int), IN(b, int), int n, int step_t, int step_a,
     int step_b) {
@@ -348,10 +376,6 @@ constexpr Row kTexts[] = {
 
 std::string_view common_text() noexcept { return kCommon; }
 
-std::string_view kernel_text(std::string_view name) noexcept {
-  for (const Row& row : kTexts)
-    if (row.first == name) return row.second;
-  return {};
-}
+std::span<const KernelText> element_texts() noexcept { return kTexts; }
 
 }  // namespace plimsoll::internal
