@@ -4,7 +4,7 @@
 #include "plimsoll/ops/internal/batch_norm_ops.h"
 #include "plimsoll/ops/launch.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 struct Extent {
@@ -57,7 +57,7 @@ bool BatchNormTrain::launch(KernelQueue& queue, const OpRun& run) const noexcept
                run.out[0]);
 }
 
-bool BatchNormAgain::launch(KernelQueue& queue, const OpRun& run) const noexcept {
+bool RepeatedBatchNorm::launch(KernelQueue& queue, const OpRun& run) const noexcept {
   const ConstTensorView& x = run.in[0];
   return x.dtype() == f32 && apply(queue, Extent(x.shape(), run.scratch.size()), x, run.in[1].bytes(),
                                    run.in[2].bytes(), parameters_of(run, inputs_), relu_, nullptr, run.out[0]);
@@ -92,4 +92,4 @@ bool BatchNormBack::launch(KernelQueue& queue, const OpRun& run) const noexcept 
   return queue.run(slopes) && queue.run(join) && queue.run(back);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

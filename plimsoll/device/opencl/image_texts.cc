@@ -1,7 +1,7 @@
 // The kernels of convolutions and poolings, for images [batch, rows, columns, channels].
 #include "plimsoll/device/opencl/kernel_sources.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 // From a pixel (py, px) of the result and a tap (r, c) of its window to a pixel (y, z) of the other image; `fits` says
@@ -254,4 +254,4 @@ constexpr KernelText kTexts[] = {
 
 std::span<const KernelText> image_texts() noexcept { return kTexts; }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

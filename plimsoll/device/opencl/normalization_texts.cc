@@ -2,7 +2,7 @@
 // always gives the same bits.
 #include "plimsoll/device/opencl/kernel_sources.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 // Sixteen columns, or as many as there are. Sums of rows are by 64, to keep rounding small.
@@ -278,4 +278,4 @@ std::span<const KernelText> normalization_texts() noexcept {
   return kTexts;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

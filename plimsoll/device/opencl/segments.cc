@@ -4,7 +4,7 @@
 #include <exception>
 #include <iterator>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 void Segments::add_hole(std::size_t segment, std::size_t offset, std::size_t bytes) {
   if (bytes > 0) holes_.insert({bytes, segment, offset});
@@ -191,4 +191,4 @@ bool Segments::evacuate(std::size_t number) {
   return any;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -22,7 +22,7 @@
 #include <tuple>
 #include <vector>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 class Segments {
  public:
@@ -87,4 +87,4 @@ class Segments {
   std::uint64_t moved_ = 0;
 };
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -7,7 +7,7 @@
 
 #include "plimsoll/base/bytes.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 // Segments that are really there, so that contents can be looked at.
@@ -146,4 +146,4 @@ TEST_F(SegmentsTest, AnAdversaryIsNotRefused) {
 }
 
 }  // namespace
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

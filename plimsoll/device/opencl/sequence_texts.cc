@@ -1,7 +1,7 @@
 // The kernels of LSTM steps and of attention.
 #include "plimsoll/device/opencl/kernel_sources.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 // Activations by the numbers of RecurrentActivation: linear, relu, tanh, sigmoid, hard_sigmoid; slopes by their value.
@@ -242,4 +242,4 @@ std::span<const KernelText> sequence_texts() noexcept {
   return kTexts;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace plimsoll {
+namespace plimsoll::internal {
 namespace {
 
 std::size_t hash_of(const TracedLabel& label) noexcept {
@@ -85,4 +85,4 @@ void CompactEvents::sort() {
   if (!std::is_sorted(all_.begin(), all_.end(), earlier)) std::stable_sort(all_.begin(), all_.end(), earlier);
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

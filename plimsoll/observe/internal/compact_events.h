@@ -14,7 +14,7 @@
 
 #include "plimsoll/observe/trace_history.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
 // Labels, each once, numbered in the order they came. Traces can have almost as many labels as blocks: beside a label
 // this takes 8 to 16 bytes.
@@ -61,4 +61,4 @@ class CompactEvents {
 
 TracedLabel label_of(const TraceEvent& event);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal
