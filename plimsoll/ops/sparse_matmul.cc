@@ -39,7 +39,7 @@ class SparseTimesDense final : public OpOf<SparseTimesDense> {
     if (b.rank() != 2 || !may_equal(b[0], inner))
       throw InvalidArgument(fmt::format("{}: inner sizes differ: sparse [{}, {}] has {}, dense {}{}", kWhere, rows,
                                         inner, inner, b.to_string(),
-                                        b.rank() == 2 ? fmt::format(" has {}", b[0]) : " is no matrix"));
+                                        b.rank() == 2 ? fmt::format(" has {}", b[0]) : " is not a matrix"));
     out.add({rows, b[1]}, in.dtype(0));
   }
   std::size_t workspace_bytes(const Specs& in, const SpecList&) const override {
