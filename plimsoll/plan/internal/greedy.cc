@@ -4,6 +4,8 @@
 #include <limits>
 #include <numeric>
 
+#include "plimsoll/base/rounding.h"
+
 namespace plimsoll::internal {
 namespace {
 
@@ -29,7 +31,7 @@ void add_forbidden(const Instance& instance, const Item& item, const Item& other
   }
 }
 
-Units align(Units offset, Units alignment) { return (offset + alignment - 1) / alignment * alignment; }
+Units align(Units offset, Units alignment) { return round_up(offset, alignment); }
 
 Units find_hole(std::vector<Forbidden>& forbidden, Units alignment, Fit fit) {
   std::sort(forbidden.begin(), forbidden.end(), [](const Forbidden& a, const Forbidden& b) { return a.low < b.low; });
