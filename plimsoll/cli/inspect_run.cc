@@ -126,7 +126,7 @@ Inspection inspect_trace(const fs::path& path) {
 Inspection inspect_layers_model(const fs::path& path) {
   const Json document = try_parse_json(read_file(path, kMostModelBytes));
   if (!document.is_object() || !document.contains("modelTopology") || !document["modelTopology"].is_object())
-    corrupt(path, "it is no model of TensorFlow.js: it has no modelTopology");
+    corrupt(path, "it is not a model of TensorFlow.js: it has no modelTopology");
   Inspection found{.file = path.native(), .kind = "layers model"};
   for (const char* key : {"format", "generatedBy", "convertedBy"})
     if (!text_at(document, key).empty()) found.metadata.emplace_back(key, text_at(document, key));

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <unordered_set>
 
+#include "plimsoll/base/rounding.h"
 #include "plimsoll/base/thread_pool.h"
 #include "plimsoll/kernels/elementwise.h"
 
@@ -81,7 +82,7 @@ bool ChainOp::launch(KernelQueue& queue, const OpRun& run) const noexcept {
 void ChainOp::run(const OpRun& run) const noexcept {
   const TensorView& out = run.out[0];
   const std::size_t size = size_of(out.dtype()), total = out.size(), block = kBlockBytes / size;
-  const auto blocks = static_cast<std::int64_t>((total + block - 1) / block);
+  const auto blocks = static_cast<std::int64_t>(divide_up(total, block));
   parallel_for(blocks, kTaskBytes / static_cast<std::int64_t>(kBlockBytes), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       const std::size_t from = static_cast<std::size_t>(i) * block, count = std::min(block, total - from);

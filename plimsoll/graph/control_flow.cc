@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/rounding.h"
 #include "plimsoll/graph/body.h"
 #include "plimsoll/graph/loop_gradient.h"
 #include "plimsoll/ops/creation.h"
@@ -17,7 +18,7 @@ namespace plimsoll {
 namespace {
 
 constexpr std::size_t kAlignment = 64;
-std::size_t rounded(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+std::size_t rounded(std::size_t bytes) { return round_up(bytes, kAlignment); }
 
 std::vector<SpecRef> part(const Specs& in, std::size_t begin, std::size_t count) {
   std::vector<SpecRef> refs;

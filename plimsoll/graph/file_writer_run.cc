@@ -113,8 +113,8 @@ class Sizes {
 ValueId value_of(const Tensor& tensor, const GraphState& graph, const char* what) {
   if (tensor.is_empty_handle() || tensor.is_disposed()) refuse_disposed(tensor, "run_metadata", what);
   if (!is_symbolic(tensor) || tracer_of(tensor).get() != &graph)
-    throw InvalidArgument(fmt::format("run_metadata: a {} of shape {} is no node of the graph of the first fetch", what,
-                                      tensor.shape().to_string()));
+    throw InvalidArgument(fmt::format("run_metadata: a {} of shape {} is not a node of the graph of the first fetch",
+                                      what, tensor.shape().to_string()));
   return {symbolic_value(tensor).node, symbolic_value(tensor).output};
 }
 

@@ -67,7 +67,7 @@ void reset_default_graph() {
 
 Tensor placeholder(DType dtype, const Shape& shape, std::string_view name) {
   if (name.empty() || name.front() == '/' || name.back() == '/')
-    throw InvalidArgument(fmt::format("placeholder: \"{}\" is no name; give one without '/' at its ends", name));
+    throw InvalidArgument(fmt::format("placeholder: \"{}\" is not a name; give one without '/' at its ends", name));
   return current_state()->add_placeholder({shape.or_scalar(), dtype}, current_device(), name);
 }
 

@@ -7,6 +7,7 @@
 #include <cctype>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/rounding.h"
 #include "plimsoll/device/device.h"
 #include "plimsoll/memory/thread_memory.h"
 #include "plimsoll/tensor/make_tensor.h"
@@ -194,7 +195,7 @@ void GraphState::put_on(Device& device) noexcept {
 
 const Op* GraphState::keep(const Op& op) {
   constexpr std::size_t kAlign = alignof(std::max_align_t);
-  const std::size_t bytes = (op.object_bytes() + kAlign - 1) / kAlign * kAlign;
+  const std::size_t bytes = round_up(op.object_bytes(), kAlign);
   if (blocks_.empty() || blocks_.back().size - blocks_.back().used < bytes) {
     const std::size_t size = std::max(kBlock, bytes);
     blocks_.push_back({std::make_unique<std::byte[]>(size), size, 0});

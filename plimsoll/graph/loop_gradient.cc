@@ -5,6 +5,7 @@
 
 #include "plimsoll/autograd/tape.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/rounding.h"
 #include "plimsoll/graph/control_flow.h"
 #include "plimsoll/ops/assign.h"
 #include "plimsoll/ops/creation.h"
@@ -20,7 +21,7 @@ using Views = std::vector<TensorView>;
 
 constexpr std::size_t kAlignment = 64;
 constexpr std::size_t kKeptStates = 32;
-std::size_t rounded(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+std::size_t rounded(std::size_t bytes) { return round_up(bytes, kAlignment); }
 
 Tensors joined(const Tensors& a, const Tensors& b) {
   Tensors all(a.begin(), a.end());

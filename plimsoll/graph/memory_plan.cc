@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "plimsoll/base/bytes.h"
+#include "plimsoll/base/rounding.h"
 #include "plimsoll/plan/lifetimes_csv.h"
 
 namespace plimsoll {
@@ -15,7 +16,7 @@ std::array<std::size_t, kCategories> MemoryPlan::extent_by_category() const {
   std::vector<std::int64_t> change(count, 0);
   for (const PlannedBuffer& buffer : buffers) {
     if (buffer.is_result) continue;
-    const auto bytes = static_cast<std::int64_t>((buffer.bytes + kAlignment - 1) / kAlignment * kAlignment);
+    const auto bytes = static_cast<std::int64_t>(round_up(buffer.bytes, kAlignment));
     change[static_cast<std::size_t>(buffer.first)] += bytes;
     change[std::min(count - 1, static_cast<std::size_t>(buffer.end))] -= bytes;
   }

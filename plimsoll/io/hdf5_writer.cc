@@ -181,7 +181,7 @@ Hdf5Writer::GroupPlaces Hdf5Writer::write_links(Node& group) {
   append(heap + names);
 
   std::string tree(std::string("TREE") + std::string(2, '\0'));
-  const std::size_t each = 2 * leaf_half_, lists = (headers.size() + each - 1) / each;
+  const std::size_t each = 2 * leaf_half_, lists = divide_up(headers.size(), each);
   append_number(tree, static_cast<std::uint16_t>(lists));
   append_number(tree, kHdf5Nowhere);
   append_number(tree, kHdf5Nowhere);

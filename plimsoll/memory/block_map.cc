@@ -6,14 +6,10 @@
 #include <bit>
 #include <thread>
 
+#include "plimsoll/base/rounding.h"
 #include "plimsoll/memory/pages/zero_pages.h"
 
 namespace plimsoll::internal {
-namespace {
-
-std::size_t round_up(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
-
-}  // namespace
 
 BlockMap::BlockMap(std::size_t range_bytes) : page_bytes_(static_cast<std::size_t>(sysconf(_SC_PAGESIZE))) {
   static_assert(Entry::is_always_lock_free && sizeof(Entry) == sizeof(void*) && sizeof(Leaf) == 4);

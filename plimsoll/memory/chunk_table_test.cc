@@ -85,7 +85,7 @@ TEST(ChunkTable, TrimGivesPagesOfSpareRecordsBackAndTheyAreMadeAgain) {
   EXPECT_EQ(given_back, (kRecords / 32 - kRecords / kKeptEach) * 4096);
   EXPECT_EQ(table.bytes(), kRecords * sizeof(Chunk) - given_back);
   EXPECT_EQ(table.trim(), 0u) << "nothing is left to give";
-  EXPECT_EQ(table.find(33)->state, ChunkState::kSpare) << "an old number is no live block";
+  EXPECT_EQ(table.find(33)->state, ChunkState::kSpare) << "an old number is not a live block";
   table.reserve((1 << 20) - kRecords / kKeptEach);
   std::set<Chunk*> made;
   for (std::size_t i = 0; i < kRecords - kRecords / kKeptEach; ++i) {

@@ -54,7 +54,8 @@ void PmrResource::do_deallocate(void* data, std::size_t bytes, std::size_t) {
   const bool ours = offset < arena_.range_bytes() && offset % kGranularity == 0;
   Chunk* const chunk = ours ? blocks_->find(offset) : nullptr;
   if (!chunk)
-    refuse(arena_, data, ours ? "it was given back before or is no start of a block" : "it was not allocated here");
+    refuse(arena_, data,
+           ours ? "it was given back before or is not the start of a block" : "it was not allocated here");
   if (chunk->requested != std::max<std::size_t>(bytes, 1))
     refuse(arena_, data, fmt::format("{} bytes were asked for there, not {}", chunk->requested, bytes));
   if (!blocks_->take(offset, chunk)) refuse(arena_, data, "another thread gives it back at this moment");

@@ -135,11 +135,12 @@ class OptimizerState {
       if (!reader.contains(name)) continue;
       const BundleEntry& entry = reader.entry(name);
       if (!(entry.shape == key.parameter.shape()) || entry.dtype != key.parameter.dtype())
-        throw InvalidArgument(fmt::format(
-            "load_weights: \"{}\" of {} is {} {}, which is no state of variable \"{}\" {}; compile with the optimizer "
-            "that it was saved with",
-            name, reader.prefix(), entry.dtype_name, entry.shape.to_string(), key.parameter.name(),
-            key.parameter.shape().to_string()));
+        throw InvalidArgument(
+            fmt::format("load_weights: \"{}\" of {} is {} {}, which is not a state of variable \"{}\" {}; compile with "
+                        "the optimizer "
+                        "that it was saved with",
+                        name, reader.prefix(), entry.dtype_name, entry.shape.to_string(), key.parameter.name(),
+                        key.parameter.shape().to_string()));
       const std::uint64_t id = key.parameter.id();
       if (slots_.count(id) == 0) order_.push_back(key.parameter);
       slots_[id].push_back({key.slot, reader.read(name)});

@@ -86,7 +86,7 @@ Equation::Equation(std::string_view text) : text_(text) {
 void Equation::check_letters(const Letters& letters) const {
   for (const char letter : letters)
     if (!(letter >= 'a' && letter <= 'z') && !(letter >= 'A' && letter <= 'Z'))
-      refuse(fmt::format("'{}' is no letter; write operands as \"ij,jk->ik\"", letter));
+      refuse(fmt::format("'{}' is not a letter; write operands as \"ij,jk->ik\"", letter));
 }
 
 Letters Equation::implied_output() const {

@@ -124,7 +124,7 @@ TEST(Einsum, RefusesEquationsThatAreNone) {
   EXPECT_EQ(refusal<InvalidArgument>([] { einsum("ij->k", {matrix()}); }),
             "einsum: \"ij->k\": k of the output is in no operand");
   EXPECT_EQ(refusal<InvalidArgument>([] { einsum("i1->i", {matrix()}); }),
-            "einsum: \"i1->i\": '1' is no letter; write operands as \"ij,jk->ik\"");
+            "einsum: \"i1->i\": '1' is not a letter; write operands as \"ij,jk->ik\"");
 }
 
 TEST(Einsum, SaysWhatItDoesNotOffer) {

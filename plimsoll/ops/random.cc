@@ -154,7 +154,7 @@ Tensor random_uniform(const Shape& shape, const Number& low, const Number& high,
     require_integers_between(low, high, options.dtype);
   } else if (!std::isfinite(low.as_double()) || !std::isfinite(high.as_double()) ||
              low.as_double() > high.as_double()) {
-    throw InvalidArgument(fmt::format("random_uniform: {} to {} is no range; give finite ends, the lower one first",
+    throw InvalidArgument(fmt::format("random_uniform: {} to {} is not a range; give finite ends, the lower one first",
                                       low.as_double(), high.as_double()));
   }
   return drawn(Distribution::kUniform, shape, low, high, options);

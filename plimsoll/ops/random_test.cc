@@ -69,7 +69,7 @@ TEST(RandomUniform, RefusesWhatIsNoRange) {
   EXPECT_EQ(refusal([] { random_uniform({2}, 0, 257, {.dtype = u8}); }),
             "random_uniform: uint8 does not hold all from 0 to 256");
   EXPECT_EQ(refusal([] { random_uniform({2}, 1, 0); }),
-            "random_uniform: 1 to 0 is no range; give finite ends, the lower one first");
+            "random_uniform: 1 to 0 is not a range; give finite ends, the lower one first");
   EXPECT_THROW(random_uniform({2}, 0, std::numeric_limits<double>::infinity()), InvalidArgument);
   EXPECT_EQ(refusal([] {
               random_uniform({kUnknownSize, 4});

@@ -217,7 +217,11 @@ TEST(SparseProduct, RefusesOperandsThatDoNotGoTogether) {
       },
       ThrowsMessage<InvalidArgument>(
           HasSubstr("sparse_matmul: inner sizes differ: sparse [3, 3] has 3, dense [4, 2] has 4")));
-  EXPECT_THAT([] { sparse_matmul(small(), ones({2, 3, 2})); }, ThrowsMessage<InvalidArgument>(HasSubstr("no matrix")));
+  EXPECT_THAT(
+      [] {
+        sparse_matmul(small(), ones({2, 3, 2}));
+      },
+      ThrowsMessage<InvalidArgument>(HasSubstr("not a matrix")));
   EXPECT_THAT([] { sparse_matmul(small(), small().slice_rows(0, 2)); },
               ThrowsMessage<InvalidArgument>(HasSubstr("left sparse [3, 3] has 3, right sparse [2, 3] has 2")));
   EXPECT_THROW(sparse_matmul(small(), ones({3, 3}, f64)), InvalidArgument);

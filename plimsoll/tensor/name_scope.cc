@@ -29,7 +29,7 @@ void internal::set_scope_namer(ScopeNamer namer) noexcept { scope_namer = namer;
 NameScope::NameScope(std::string_view name, CallSite site)
     : before_(ThreadContext::current().name_scope), site_before_(ThreadContext::current().site) {
   if (name.empty() || name.front() == '/' || name.back() == '/')
-    throw InvalidArgument(fmt::format("NameScope: \"{}\" is no name; give one without '/' at its ends", name));
+    throw InvalidArgument(fmt::format("NameScope: \"{}\" is not a name; give one without '/' at its ends", name));
   ThreadContext::current().name_scope = interned_name(before_, name);
   if (const std::uint32_t number = site_number(site)) ThreadContext::current().site = number;
 }

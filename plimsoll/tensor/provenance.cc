@@ -6,6 +6,8 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "plimsoll/base/rounding.h"
+
 namespace plimsoll {
 namespace {
 
@@ -62,7 +64,7 @@ const Provenance& Provenance::of(std::uint32_t number) noexcept {
 std::size_t Provenance::num_bytes() noexcept {
   const std::size_t size = Table::instance().size.load(std::memory_order_relaxed);
   constexpr std::size_t kNode = sizeof(Provenance) + 32;  // In the hash table.
-  return sizeof(Table) + (size + kPerPage - 1) / kPerPage * sizeof(Page) + size * kNode;
+  return sizeof(Table) + divide_up(size, kPerPage) * sizeof(Page) + size * kNode;
 }
 
 }  // namespace plimsoll

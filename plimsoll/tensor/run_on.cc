@@ -7,13 +7,14 @@
 #include <vector>
 
 #include "plimsoll/base/log.h"
+#include "plimsoll/base/rounding.h"
 #include "plimsoll/tensor/staging.h"
 
 namespace plimsoll::internal {
 namespace {
 
 constexpr std::size_t kAlignment = 64;
-std::size_t rounded(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+std::size_t rounded(std::size_t bytes) { return round_up(bytes, kAlignment); }
 
 // Which input has the bytes of this output; as many as there are inputs: none.
 std::size_t same_input(const OpRun& run, const TensorView& out) {

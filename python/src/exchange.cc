@@ -329,7 +329,7 @@ pl::Tensor import_object(nb::handle object, std::optional<pl::DType> dtype, std:
         "asarray: a place in a model has no elements; there layers do it, such as pl.layers.Activation(\"relu\") and "
         "pl.layers.Lambda(pl.square)");
   throw nb::type_error(
-      fmt::format("asarray: {} is no array, list or number{}", nb::type_name(object.type()).c_str(),
+      fmt::format("asarray: {} is not an array, list or number{}", nb::type_name(object.type()).c_str(),
                   nb::hasattr(object, "__iter__") && !PyUnicode_Check(object.ptr()) && !PyDict_Check(object.ptr())
                       ? "; make a list of it: list(...)"
                       : "")

@@ -137,7 +137,7 @@ pl::Tensor sliced(const pl::Tensor& x, const std::vector<Part>& parts, bool with
   return is_whole ? x : pl::strided_slice(x, begin, end, step);
 }
 
-// Where a part that is no slice stands: of the axes it covers, taken as one of this size, the positions.
+// Where a part that is not a slice stands: of the axes it covers, taken as one of this size, the positions.
 pl::Tensor positions_of(const Part& part, const pl::Shape& shape, std::size_t axis, std::int64_t size) {
   if (part.kind == Part::Kind::integer) {
     require_inside(part.begin, axis, size);

@@ -6,7 +6,7 @@
 NB_MODULE(_plimsoll, m) {
   using namespace binding;
   m.doc() = "The library plimsoll, as Python's own types and functions.";
-  nb::set_leak_warnings(false);  // Tensors that live when the interpreter ends are no leak.
+  nb::set_leak_warnings(false);  // Tensors that live when the interpreter ends are not leaks.
   m.attr("T") = nb::module_::import_("typing").attr("TypeVar")("T");
   bind_errors(m);
   bind_dtypes(m);

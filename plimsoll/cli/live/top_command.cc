@@ -177,7 +177,7 @@ void add_top_command(CommandLine& line) {
   command.option("PID", arguments->process, "One process, with its budgets, holders and devices; all by default")
       .value("");
   command.flag("--all", arguments->all, "Every process of yours that publishes its memory (the default)");
-  command.flag("--once", arguments->once, "Print one table and end; the default where the output is no terminal");
+  command.flag("--once", arguments->once, "Print one table and end; the default where the output is not a terminal");
   command.flag("--json", arguments->json, "Print one JSON document instead of a table");
   command.option("--interval", arguments->interval, "Seconds between pictures (1); in a pipe, prints again each time")
       .check(positive_number())

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "plimsoll/base/rounding.h"
+
 namespace plimsoll::internal {
 namespace {
 
@@ -22,7 +24,7 @@ class MmapRegionSource final : public BfcRegionSource {
     if (extra == 0) return begin;
     const auto address = reinterpret_cast<std::uintptr_t>(begin);
     const std::size_t before = (alignment - address % alignment) % alignment;
-    const std::size_t kept = (bytes + kPage - 1) / kPage * kPage;
+    const std::size_t kept = round_up(bytes, kPage);
     if (before > 0) munmap(begin, before);
     if (before + kept < bytes + extra) munmap(begin + before + kept, bytes + extra - before - kept);
     return begin + before;
@@ -40,7 +42,7 @@ BfcRegionSource& mmap_region_source() {
 BfcRegion::BfcRegion(std::byte* data, std::size_t size)
     : data_(data),
       size_(size),
-      handles_(static_cast<BfcHandle*>(std::calloc((size + kBfcGranule - 1) / kBfcGranule, sizeof(BfcHandle)))) {}
+      handles_(static_cast<BfcHandle*>(std::calloc(divide_up(size, kBfcGranule), sizeof(BfcHandle)))) {}
 
 BfcRegionList::~BfcRegionList() {
   for (const BfcRegion& region : regions_) source_.release(region.data(), region.size());

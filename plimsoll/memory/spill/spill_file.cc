@@ -14,6 +14,7 @@
 
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/rounding.h"
 #include "plimsoll/memory/spill/spill_refusal.h"
 #include "plimsoll/memory/spill/spill_space.h"
 #include "plimsoll/memory/spill/spill_worker.h"
@@ -135,8 +136,7 @@ struct SpillSlot::Entry {
 
 SpillSpace::Taken SpillFile::State::take(std::size_t bytes) {
   constexpr std::size_t kLargest = std::size_t{1} << 62;
-  const std::size_t whole =
-      bytes > kLargest ? kLargest : (bytes + kSpillAlignment - 1) / kSpillAlignment * kSpillAlignment;
+  const std::size_t whole = bytes > kLargest ? kLargest : round_up(bytes, kSpillAlignment);
   const std::lock_guard lock(mutex);
   const std::size_t taken = space.taken_bytes();
   if (whole > limit || taken > limit - whole)

@@ -80,7 +80,7 @@ class Scanner {
  private:
   void read_header() {
     if (bytes_.size() < kHeaderBytes || std::memcmp(bytes_.data(), kMagic, sizeof(kMagic)) != 0)
-      corrupt(0, "this is no trace file; TraceRecorder writes them");
+      corrupt(0, "this is not a trace file; TraceRecorder writes them");
     const std::byte* at = bytes_.data();
     if (limits_.verify_checksums && get_fixed<std::uint32_t>(at + 32) != header_checksum(at))
       corrupt(32, "the header's checksum is wrong");

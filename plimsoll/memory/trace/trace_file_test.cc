@@ -203,7 +203,7 @@ TEST(TraceFile, SaysWhatIsWrong) {
   const auto event = [&](std::initializer_list<std::uint64_t> values) {
     return with(block(BlockType::kEvents, 1, numbers(values)));
   };
-  EXPECT_THAT(reason_of({}), HasSubstr("no trace file"));
+  EXPECT_THAT(reason_of({}), HasSubstr("not a trace file"));
   EXPECT_THAT(reason_of(event({77, 0})), HasSubstr("event kind 77"));
   EXPECT_THAT(reason_of(event({2, 0, 1, 0, 0, 0})), HasSubstr("arena 1 of 1"));
   EXPECT_THAT(reason_of(event({1, 0, 0, 0, 2, 0, 0, 100, 9, 0, 0, 0, 0})), HasSubstr("name 9 of 2"));

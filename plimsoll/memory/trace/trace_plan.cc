@@ -5,6 +5,7 @@
 
 #include "plimsoll/base/call_site.h"
 #include "plimsoll/base/clock.h"
+#include "plimsoll/base/rounding.h"
 #include "plimsoll/memory/chunk.h"
 #include "plimsoll/memory/trace/trace_recording.h"
 
@@ -13,7 +14,7 @@ namespace {
 
 constexpr std::size_t kMostLabelBytes = 128;
 
-std::uint64_t rounded(std::uint64_t bytes) { return (bytes + kGranularity - 1) / kGranularity * kGranularity; }
+std::uint64_t rounded(std::uint64_t bytes) { return round_up(bytes, kGranularity); }
 
 // As it goes to the file: docs/trace_format.md.
 std::vector<std::byte> encoded(TraceSession& session, const PlacedValues& plan) {

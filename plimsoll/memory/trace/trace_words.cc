@@ -10,7 +10,7 @@
 namespace plimsoll {
 namespace {
 
-// As a JSON string, quotes included; bytes that are no UTF-8 are replaced. Short, so that a record fits a text.
+// As a JSON string, quotes included; bytes that are not UTF-8 are replaced. Short, so that a record fits a text.
 std::string quoted(std::string_view text) { return json_text(nlohmann::json(text.substr(0, 200))); }
 
 // Makes and records a text, if anybody listens; for want of memory it is left out.

@@ -209,7 +209,7 @@ void CsvColumns::learn(CsvReader& reader) {
     if (categories.known || is_missing_field(text)) continue;
     categories.codes.emplace(text, 0.f);
     if (categories.codes.size() > kMostCategories)
-      reader.corrupt(fmt::format("{} has more than {} different texts; they are no categories, leave the column out",
+      reader.corrupt(fmt::format("{} has more than {} different texts; they are not categories, leave the column out",
                                  described(index), kMostCategories));
   }
 }

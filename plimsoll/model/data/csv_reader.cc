@@ -38,7 +38,7 @@ int CsvReader::get() {
 
 void CsvReader::put(char c) {
   std::string& field = fields_[count_ - 1];
-  if (field.size() == kMaxFieldBytes) corrupt("a field has more than 1 MiB; this is no table");
+  if (field.size() == kMaxFieldBytes) corrupt("a field has more than 1 MiB; this is not a table");
   field.push_back(c);
 }
 
@@ -57,7 +57,7 @@ void CsvReader::read_quoted() {
 }
 
 bool CsvReader::read_field() {
-  if (count_ == kMaxFields) corrupt("has more than a million fields; this is no table");
+  if (count_ == kMaxFields) corrupt("has more than a million fields; this is not a table");
   if (++count_ > fields_.size()) fields_.emplace_back();
   fields_[count_ - 1].clear();
   was_quoted_ = false;

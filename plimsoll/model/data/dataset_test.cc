@@ -73,7 +73,7 @@ TEST(Dataset, EveryOrderOfAFewRowsIsAboutAsLikely) {
   for (std::uint64_t seed = 0; seed < 2400; ++seed) ++seen[all_of(numbers(4).shuffle(4, {.seed = seed}).batch(4))];
   EXPECT_EQ(seen.size(), 24u);
   for (const auto& [order, count] : seen) EXPECT_NEAR(count, 100, 50) << order[0] << order[1] << order[2];
-  std::map<std::pair<std::size_t, float>, int> places;  // Of a row of 11, which is no power of two.
+  std::map<std::pair<std::size_t, float>, int> places;  // Of a row of 11, which is not a power of two.
   for (std::uint64_t seed = 0; seed < 2200; ++seed) {
     const auto order = all_of(numbers(11).shuffle(11, {.seed = seed}).batch(11));
     for (std::size_t i = 0; i < order.size(); ++i) ++places[{i, order[i]}];

@@ -85,7 +85,7 @@ class ExampleParser {
   ExampleValues read_feature(std::string_view bytes) {
     ExampleValues result;
     for (Fields feature(bytes, begin_); feature.next();) {
-      if (feature.type != 2) feature.corrupt("a feature that is no list");
+      if (feature.type != 2) feature.corrupt("a feature that is not a list");
       if (feature.field == 1) read_bytes(feature.content, result);
       if (feature.field == 2) read_floats(feature.content, result);
       if (feature.field == 3) read_integers(feature.content, result);

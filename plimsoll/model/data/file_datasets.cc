@@ -46,7 +46,7 @@ DType idx_dtype(const GzipFile& file, std::byte code) {
     case 0x0E:
       return f64;
     default:
-      file.corrupt(fmt::format("{:#04x} is no dtype of idx files", std::to_integer<int>(code)));
+      file.corrupt(fmt::format("{:#04x} is not a dtype of idx files", std::to_integer<int>(code)));
   }
 }
 

@@ -128,7 +128,7 @@ TEST_F(Csv, TellsAHeaderByNamesAndByTextOverNumbers) {
             (std::vector<float>{1, 3}));
   EXPECT_FALSE(header("1,2\n3,4\n", {.header = false}));
   EXPECT_TRUE(header("1,2\n3,4\n", {.header = true}));
-  // Text in every line is no header, and no number either.
+  // Text in every line is neither a header nor a number.
   EXPECT_NE(error_of([&] { header("Bonn,2\nEssen,4\n"); }).find("line 1: column 1: \"Bonn\" is not a number"),
             std::string::npos);
 }

@@ -17,7 +17,7 @@ DType dtype_named(const std::string& name, const std::string& path) {
   try {
     return parse_dtype(name);
   } catch (const Error&) {
-    throw Corruption(fmt::format("{}/dtype: \"{}\" is no dtype", path, name));
+    throw Corruption(fmt::format("{}/dtype: \"{}\" is not a dtype", path, name));
   }
 }
 

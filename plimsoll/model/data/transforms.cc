@@ -2,6 +2,7 @@
 
 #include <deque>
 
+#include "plimsoll/base/rounding.h"
 #include "plimsoll/model/data/row_source.h"
 
 namespace plimsoll::internal {
@@ -10,7 +11,7 @@ namespace {
 using NodePointer = std::shared_ptr<const DatasetNode>;
 
 std::vector<std::size_t> parts_of(std::vector<std::size_t> bytes, std::size_t count) {
-  for (std::size_t& each : bytes) each = (each + count - 1) / count;
+  for (std::size_t& each : bytes) each = divide_up(each, count);
   return bytes;
 }
 
@@ -47,7 +48,7 @@ class PartOfBatchNode final : public BetweenNode {
     return std::make_unique<Stream>(from_->open(), *this, *from_->size());
   }
   std::optional<std::size_t> size() const override {
-    return drop_ ? *from_->size() / count_ : (*from_->size() + count_ - 1) / count_;
+    return drop_ ? *from_->size() / count_ : divide_up(*from_->size(), count_);
   }
   std::optional<std::size_t> batch_size() const override { return count_; }
   HeldBytes held(const std::vector<std::size_t>& tensor_bytes) const override {
@@ -119,7 +120,7 @@ class BatchNode final : public BetweenNode {
   std::optional<std::size_t> size() const override {
     const auto all = from_->size();
     if (!all) return std::nullopt;
-    return drop_ ? *all / count_ : (*all + count_ - 1) / count_;
+    return drop_ ? *all / count_ : divide_up(*all, count_);
   }
   std::optional<std::size_t> batch_size() const override { return count_; }
   NodePointer part_of_batches(const RowsOfBatch& rows) const override {

@@ -111,7 +111,7 @@ void assign_weights(Network& network, const std::map<std::string, Tensor>& weigh
 std::shared_ptr<Network> read_topology(const Json& document, const std::string& path) {
   const bool is_bare = document.contains("class_name") && document.contains("config");  // Keras' to_json.
   if (!is_bare && (!document.contains("modelTopology") || !document["modelTopology"].is_object()))
-    throw Corruption(fmt::format("{}: has no modelTopology; it is no Layers model", path));
+    throw Corruption(fmt::format("{}: has no modelTopology; it is not a Layers model", path));
   const Json& topology = is_bare ? document : document["modelTopology"];
   const Json& model = topology.contains("model_config") ? topology["model_config"] : topology;
   const std::string at = path + ": modelTopology";
@@ -147,7 +147,7 @@ struct Manifest {
   }
 };
 
-// Whether the model.json that is there names this file. One that cannot be read names none: it is no model.
+// Whether the model.json that is there names this file. One that cannot be read names none: it is not a model.
 bool is_named(const fs::path& json, const std::string& file) {
   bool named = false;
   try {
@@ -194,7 +194,7 @@ void write_files(const fs::path& directory, OrderedJson& document, Manifest& man
 constexpr int kMostAttempts = 5;
 
 Model read_model(const Json& document, const std::string& path, const LoadLayersOptions& options) {
-  if (!document.is_object()) throw Corruption(fmt::format("{}: is no object; it is no Layers model", path));
+  if (!document.is_object()) throw Corruption(fmt::format("{}: is not an object; it is not a Layers model", path));
   refuse_graph_models(document, path);
   const bool has_weights = document.contains("weightsManifest");
   std::shared_ptr<Network> network;

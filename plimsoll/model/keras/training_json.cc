@@ -56,7 +56,7 @@ Optimizer read_optimizer(const std::string& name, const ConfigReader& in) {
 std::vector<Loss> read_losses(const Json& in, const std::vector<std::string>& outputs, const std::string& path) {
   std::vector<Loss> result;
   const auto add = [&](const Json& each) {
-    if (!each.is_string()) throw Unsupported(fmt::format("{}: a loss that is no name is not offered", path));
+    if (!each.is_string()) throw Unsupported(fmt::format("{}: a loss that is not a name is not offered", path));
     try {
       result.emplace_back(snake_case(each.get<std::string>()));
     } catch (const InvalidArgument& error) {
@@ -124,7 +124,7 @@ std::vector<Metric> read_metrics(const Json& in, const std::string& path) {
   std::vector<Metric> result;
   if (!in.is_array()) return result;
   for (const Json& each : in) {
-    if (!each.is_string()) throw Unsupported(fmt::format("{}: a metric that is no name is not offered", path));
+    if (!each.is_string()) throw Unsupported(fmt::format("{}: a metric that is not a name is not offered", path));
     try {
       result.emplace_back(snake_case(each.get<std::string>()));
     } catch (const InvalidArgument& error) {

@@ -23,8 +23,9 @@ LayerActivation::LayerActivation(std::string_view name, const char* where) : nam
     try {
       elementwise_ = activation_of(name_);
     } catch (const InvalidArgument&) {
-      throw InvalidArgument(fmt::format(
-          "{}: \"{}\" is no activation; use relu, tanh, sigmoid, softmax or another of Keras' names", where, name_));
+      throw InvalidArgument(
+          fmt::format("{}: \"{}\" is not an activation; use relu, tanh, sigmoid, softmax or another of Keras' names",
+                      where, name_));
     }
   }
 }

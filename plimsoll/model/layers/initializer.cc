@@ -165,7 +165,7 @@ Tensor Initializer::make(const Shape& shape, std::optional<std::uint64_t> seed) 
     case Kind::kIdentity:
       if (shape.rank() != 2)
         throw InvalidArgument(
-            fmt::format("identity: shape {} is no matrix; use another initializer", shape.to_string()));
+            fmt::format("identity: shape {} is not a matrix; use another initializer", shape.to_string()));
       return tidy([&] { return eye(shape[0], shape[1]) * first_; });
     case Kind::kUnset:
     case Kind::kConstant:

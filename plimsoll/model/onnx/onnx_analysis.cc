@@ -77,7 +77,7 @@ void OnnxAnalysis::check_values(const onnx::GraphProto& graph, bool ends) {
   const auto refuse = [&](const onnx::ValueInfo& value, const char* which) {
     if (!value.is_tensor)
       throw Unsupported(
-          fmt::format("\"{}\": the {} \"{}\" is no tensor; sequences and optional values at the ends of a "
+          fmt::format("\"{}\": the {} \"{}\" is not a tensor; sequences and optional values at the ends of a "
                       "graph are unsupported",
                       graph_.file_->name(), which, value.name));
     if (!onnx::dtype_of(value.type))

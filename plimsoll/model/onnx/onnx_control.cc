@@ -171,7 +171,7 @@ void sequence_construct(OnnxNode& node) {
 void sequence_empty(OnnxNode& node) { node.give(OnnxValue::sequence_of({})); }
 
 const std::vector<OnnxValue>& parts_of(const OnnxNode& node, std::size_t input) {
-  if (!node.value(input).is_sequence()) node.invalid(fmt::format("operand {} is no sequence", input));
+  if (!node.value(input).is_sequence()) node.invalid(fmt::format("operand {} is not a sequence", input));
   return node.value(input).sequence();
 }
 

@@ -33,7 +33,7 @@ Mapping map_file(const std::filesystem::path& path) {
   Mapping mapping{nullptr, is_file ? static_cast<std::size_t>(info.st_size) : 0};
   if (mapping.size > 0) mapping.address = ::mmap(nullptr, mapping.size, PROT_READ, MAP_PRIVATE, handle, 0);
   ::close(handle);
-  if (!is_file) throw Error(fmt::format("\"{}\": is no file", path.native()));
+  if (!is_file) throw Error(fmt::format("\"{}\": is not a file", path.native()));
   if (mapping.address == MAP_FAILED) throw Error(fmt::format("\"{}\": cannot be mapped", path.native()));
   return mapping;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "plimsoll/base/rounding.h"
 #include "plimsoll/model/onnx/onnx_layout.h"
 #include "plimsoll/model/onnx/onnx_operators.h"
 #include "plimsoll/ops/creation.h"
@@ -38,7 +39,7 @@ void split_of(OnnxNode& node) {
     const std::int64_t size = x.shape()[axis];
     const std::int64_t parts = node.integer("num_outputs", static_cast<std::int64_t>(node.num_outputs()));
     if (parts < 1) node.invalid("there are no parts");
-    const std::int64_t each = (size + parts - 1) / parts;
+    const std::int64_t each = divide_up(size, parts);
     for (std::int64_t i = 0; i < parts; ++i) sizes.push_back(std::clamp<std::int64_t>(size - i * each, 0, each));
   }
   const std::vector<Tensor> parts = split(x, sizes, static_cast<std::int64_t>(axis));

@@ -142,13 +142,13 @@ std::vector<std::int64_t> OnnxNode::integers(std::string_view name, std::size_t 
 Tensor OnnxNode::tensor(std::string_view name) const {
   const onnx::AttributeProto* found = find(name);
   if (found && found->sparse) return frame_.graph_.file().tensor(*found->sparse);
-  if (!found || !found->tensor) invalid(fmt::format("the attribute \"{}\" is no tensor", name));
+  if (!found || !found->tensor) invalid(fmt::format("the attribute \"{}\" is not a tensor", name));
   return frame_.graph_.tensors_.at(found->tensor.get());
 }
 
 const onnx::GraphProto& OnnxNode::graph(std::string_view name) const {
   const onnx::AttributeProto* found = find(name);
-  if (!found || !found->graph) invalid(fmt::format("the attribute \"{}\" is no graph", name));
+  if (!found || !found->graph) invalid(fmt::format("the attribute \"{}\" is not a graph", name));
   return *found->graph;
 }
 

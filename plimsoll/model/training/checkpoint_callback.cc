@@ -107,7 +107,7 @@ Callback callbacks::ModelCheckpoint(const std::string& path, const ModelCheckpoi
     throw InvalidArgument(fmt::format("ModelCheckpoint: save_freq is {}; give 0 or more", options.save_freq));
   if (path.empty() || (options.save_weights_only && std::filesystem::is_directory(path)))
     throw InvalidArgument(
-        fmt::format("ModelCheckpoint: \"{}\" is no name of a file; give one, such as \"cp-{{epoch:04d}}.ckpt\"", path));
+        fmt::format("ModelCheckpoint: \"{}\" is not a file name; give one, such as \"cp-{{epoch:04d}}.ckpt\"", path));
   return make_callback<CheckpointCallback>(path, options);
 }
 

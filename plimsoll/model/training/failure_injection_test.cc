@@ -21,7 +21,7 @@ namespace plimsoll {
 namespace {
 
 // A model with all that a step could leave half done: statistics, states, random draws, constraints.
-Model make_model(bool eagerly) {
+Model make_one_headed(bool eagerly) {
   const Input in({.shape = {4, 3}});
   const LayerOutput h = layers::LSTM(5, {.stateful = true, .seed = 1, .dropout = 0.3})(in);
   const LayerOutput n = layers::BatchNormalization()(layers::Dropout(0.4, {.seed = 2})(h));
@@ -63,7 +63,7 @@ TEST(FailureInjection, AStepIsRefusedAtEveryBlock) {
   for (const bool eagerly : {false, true}) {
     SCOPED_TRACE(eagerly ? "run directly" : "planned");
     for (const int steps_before : {0, 1}) {
-      Model model = make_model(eagerly), peer = make_model(eagerly);
+      Model model = make_one_headed(eagerly), peer = make_one_headed(eagerly);
       for (int i = 0; i < steps_before; ++i)
         for (Model each : {model, peer}) each.train_on_batch(data.x, data.y);
       const Values before = values_of(model);
@@ -115,13 +115,13 @@ TEST(FailureInjection, AFitThatIsRefusedHasTakenWholeSteps) {
   for (const bool eagerly : {false, true}) {
     SCOPED_TRACE(eagerly ? "run directly" : "planned");
     after.clear();
-    Model peer = make_model(eagerly);
+    Model peer = make_one_headed(eagerly);
     after[0] = values_of(peer);
     const std::size_t need = fit(peer, {}).peak_bytes();
     const MemoryInfo held = memory();
     std::size_t refused = 0;
     for (std::size_t limit = need - 8192; limit < need; limit += 256) {
-      Model model = make_model(eagerly);
+      Model model = make_one_headed(eagerly);
       EXPECT_THROW(fit(model, limit), OutOfMemory) << limit << " of " << need;
       ++refused;
       const std::int64_t steps = model.optimizer().step();
@@ -204,8 +204,8 @@ TEST(FailureInjection, AStepIsRefusedByTheHeapAtEveryAllocation) {
         refuse_each_allocation(prepared, step, is_first);
       }
   };
-  refuse(make_model, 1, true);
-  refuse(make_model, 1, false);
+  refuse(make_one_headed, 1, true);
+  refuse(make_one_headed, 1, false);
   refuse(make_two_headed, 2, false);
 }
 
@@ -228,7 +228,7 @@ TEST(FailureInjection, AFitIsRefusedByTheHeapBetweenWholeSteps) {
   const Dataset batches = Dataset::from_tensors(data.x, data.y).batch(6).repeat(2);
   for (const bool eagerly : {false, true}) {
     SCOPED_TRACE(eagerly ? "run directly" : "planned");
-    Model model = make_model(eagerly), peer = make_model(eagerly);
+    Model model = make_one_headed(eagerly), peer = make_one_headed(eagerly);
     for (Model each : {model, peer}) each.train_on_batch(batch);
     std::size_t refused_after[3] = {};
     bool was_refused = true;

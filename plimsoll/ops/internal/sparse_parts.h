@@ -55,8 +55,8 @@ inline SparseRows sparse_rows(const Tensor& splits, const Tensor& columns, std::
 
 inline void require_matrix(const SparseTensor& x, const char* where) {
   if (x.rank() != 2)
-    throw InvalidArgument(
-        fmt::format("{}: a sparse tensor of shape {} is no matrix; give one of rank 2", where, x.shape().to_string()));
+    throw InvalidArgument(fmt::format("{}: a sparse tensor of shape {} is not a matrix; give one of rank 2", where,
+                                      x.shape().to_string()));
 }
 inline std::string coordinates_text(const std::int64_t* coordinates, std::size_t rank) {
   return fmt::format("[{}]", fmt::join(coordinates, coordinates + rank, ", "));

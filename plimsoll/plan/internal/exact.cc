@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <limits>
 
+#include "plimsoll/base/rounding.h"
+
 namespace plimsoll::internal {
 namespace {
 
 constexpr Units kPlaced = std::numeric_limits<Units>::max() / 2;
 
-Units align(Units offset, Units alignment) {
-  return alignment == 1 ? offset : (offset + alignment - 1) / alignment * alignment;
-}
+Units align(Units offset, Units alignment) { return alignment == 1 ? offset : round_up(offset, alignment); }
 
 // A number in [0, 1) that depends on both arguments only.
 double unit_random(std::uint64_t seed, int item) {

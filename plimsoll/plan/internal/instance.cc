@@ -4,6 +4,7 @@
 #include <numeric>
 #include <unordered_map>
 
+#include "plimsoll/base/rounding.h"
 #include "plimsoll/plan/internal/check_buffers.h"
 
 namespace plimsoll::internal {
@@ -98,8 +99,6 @@ Draft draft_items(std::span<const Buffer> buffers, const Constraints& constraint
   for (std::size_t s = 0; s < set_stays.size(); ++s) merge_members(draft.stays, set_items[s], set_stays[s]);
   return draft;
 }
-
-std::size_t round_up(std::size_t value, std::size_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
 // Pads every extent to the alignment all items share, then finds the largest unit that divides everything.
 void choose_units(Draft& draft, Instance& instance) {

@@ -31,7 +31,7 @@ def finfo(type, /):
     rows = {"float16": (16, 2 ** -10, 65504.0, 2.0 ** -14), "bfloat16": (16, 2 ** -7, 3.3895313892515355e38, 2.0 ** -126),
             "float32": (32, 2 ** -23, 3.4028234663852886e38, 2.0 ** -126), "float64": (64, 2 ** -52, 1.7976931348623157e308, 2.0 ** -1022)}
     if dtype.name not in rows:
-        raise ValueError(f"finfo: {dtype.name} is no dtype of floats")
+        raise ValueError(f"finfo: {dtype.name} is not a dtype of floats")
     bits, eps, largest, smallest = rows[dtype.name]
     return _Limits(bits=bits, eps=float(eps), max=largest, min=-largest, smallest_normal=smallest, dtype=dtype)
 
@@ -40,7 +40,7 @@ def iinfo(type, /):
     """Limits of a dtype of integers."""
     dtype = _dtype_of(type)
     if not dtype.is_integer:
-        raise ValueError(f"iinfo: {dtype.name} is no dtype of integers")
+        raise ValueError(f"iinfo: {dtype.name} is not a dtype of integers")
     bits = 8 * dtype.itemsize
     signed = dtype.name != "uint8"
     return _Limits(bits=bits, max=2 ** (bits - signed) - 1, min=-(2 ** (bits - 1)) if signed else 0, dtype=dtype)
@@ -52,7 +52,7 @@ def isdtype(dtype, kind):
         return any(isdtype(dtype, each) for each in kind)
     if isinstance(kind, str):
         if kind not in _KINDS:
-            raise ValueError(f"isdtype: {kind!r} is no kind of dtypes; there are {', '.join(_KINDS)}")
+            raise ValueError(f"isdtype: {kind!r} is not a kind of dtypes; there are {', '.join(_KINDS)}")
         return dtype.name in _KINDS[kind] or (kind in ("real floating", "numeric") and dtype.name in _HALVES)
     return dtype == kind
 
