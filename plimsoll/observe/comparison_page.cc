@@ -79,13 +79,13 @@ std::string comparison_page(const RunComparison& runs, const std::string& before
   const std::uint64_t most =
       std::max<std::uint64_t>({runs.before.summary.peak_bytes, runs.after.summary.peak_bytes, 1});
   const std::string head = fmt::format(
-      "<thead><tr><th scope=\"col\"></th><th scope=\"col\" class=\"n\">{}</th><th scope=\"col\" class=\"n\">{}</th><th "
+      "<thead><tr><td></td><th scope=\"col\" class=\"n\">{}</th><th scope=\"col\" class=\"n\">{}</th><th "
       "scope=\"col\" class=\"n\">Change</th></tr></thead>",
       a, b);
   std::string page = fmt::format(
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
       "content=\"width=device-width, initial-scale=1\"><title>{0} and {1}</title><link rel=\"icon\" "
-      "href=\"data:,\"><style>{2}</style></head><body>\n<h1>{0} and {1}</h1>\n<p>Memory of two runs: {3} and {4} "
+      "href=\"data:,\"><style>{2}</style></head><body><main>\n<h1>{0} and {1}</h1>\n<p>Memory of two runs: {3} and {4} "
       "events, "
       "{5:.2f} and {6:.2f} s. Sizes are block sizes, including rounding.</p>\n",
       a, b, kStyle, runs.before.events, runs.after.events, static_cast<double>(runs.before.duration_ns) * 1e-9,
@@ -104,7 +104,7 @@ std::string comparison_page(const RunComparison& runs, const std::string& before
                 {.name = group.what, .before = group.before, .after = group.after});
   }
   if (shown == 0) page += "<tr><td colspan=\"4\">Nothing: the same operations hold the same bytes.</td></tr>\n";
-  return page + "</tbody></table>\n</body></html>\n";
+  return page + "</tbody></table>\n</main></body></html>\n";
 }
 
 }  // namespace plimsoll
