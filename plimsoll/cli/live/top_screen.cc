@@ -106,8 +106,8 @@ std::size_t name_width(const std::vector<LiveCounters>& processes) {
 }
 
 bool is_late(const LiveCounters& process, std::int64_t now) {
-  // A process that hardly runs publishes at every fifth interval.
-  const std::int64_t patience = 3'000'000'000 + 7'000'000 * static_cast<std::int64_t>(process.interval_ms);
+  // A process that hardly runs publishes at every tenth interval.
+  const std::int64_t patience = 3'000'000'000 + 12'000'000 * static_cast<std::int64_t>(process.interval_ms);
   return now > 0 && process.updated_unix_ns > 0 && now - process.updated_unix_ns > patience;
 }
 
