@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -42,11 +43,13 @@ void run(ExportArguments& arguments) {
   ShareProgress progress("export");
   arguments.options.progress = [&](double share) { progress.show(share); };
   const ExportResult result = export_or_refuse(arguments);
-  std::printf("%s: %s, %zu allocations, peak %s (%zu bytes); %s\n", arguments.out.c_str(),
-              format_bytes(result.file_bytes).c_str(), static_cast<std::size_t>(result.allocations),
-              format_bytes(result.peak_bytes).c_str(), static_cast<std::size_t>(result.peak_bytes),
-              viewer_of(arguments.options.format));
-  std::fflush(stdout);
+  // What goes through a pipe is the file alone.
+  std::FILE* const told = std::filesystem::is_regular_file(arguments.out) ? stdout : stderr;
+  std::fprintf(told, "%s: %s, %zu allocations, peak %s (%zu bytes); %s\n", arguments.out.c_str(),
+               format_bytes(result.file_bytes).c_str(), static_cast<std::size_t>(result.allocations),
+               format_bytes(result.peak_bytes).c_str(), static_cast<std::size_t>(result.peak_bytes),
+               viewer_of(arguments.options.format));
+  std::fflush(told);
 }
 
 }  // namespace

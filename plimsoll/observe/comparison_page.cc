@@ -11,9 +11,9 @@ namespace plimsoll::internal {
 namespace {
 
 constexpr std::size_t kShownGroups = 40;
-// The colors of the report's categories.
-constexpr const char* kColors[kCategories] = {"#3b6fb6", "#d98a2b", "#7a5aa6", "#4a9d6b",
-                                              "#c4574f", "#8a8f98", "#5bb0c4", "#b5b04a"};
+// The colors of the report's categories (web/src/colors.js).
+constexpr const char* kColors[kCategories] = {"#2f5fb3", "#e08a3c", "#7a5bb5", "#2f9c95",
+                                              "#d9b23c", "#8b98a5", "#c9567f", "#9a7b62"};
 
 constexpr const char* kStyle = R"(
 :root{color-scheme:light dark;--text:#1c2430;--soft:#5a6472;--line:#d9dee5;--back:#fff;--more:#b3372b;--less:#1f7a45}
@@ -24,6 +24,7 @@ table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:.35rem .
 td.n,th.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}.more{color:var(--more)}.less{color:var(--less)}
 .bar{display:flex;height:1.5rem;border-radius:3px;overflow:hidden;background:var(--line);margin:.2rem 0 .8rem}.bar span{height:100%}
 .key{display:flex;flex-wrap:wrap;gap:.3rem 1.1rem;list-style:none;padding:0;margin:.3rem 0}.key i{display:inline-block;width:.8rem;height:.8rem;border-radius:2px;margin-right:.4rem;vertical-align:-.05rem}
+h1,th,li{overflow-wrap:anywhere}@media(max-width:40rem){body{font-size:13px;margin:1rem auto}th,td{padding:.3rem .25rem}td.n,th.n{white-space:normal}}
 )";
 
 std::string change_cell(const ComparedFigure& figure) {
@@ -78,13 +79,13 @@ std::string comparison_page(const RunComparison& runs, const std::string& before
   const std::uint64_t most =
       std::max<std::uint64_t>({runs.before.summary.peak_bytes, runs.after.summary.peak_bytes, 1});
   const std::string head = fmt::format(
-      "<thead><tr><th scope=\"col\"></th><th scope=\"col\" class=\"n\">{}</th><th scope=\"col\" class=\"n\">{}</th><th "
+      "<thead><tr><td></td><th scope=\"col\" class=\"n\">{}</th><th scope=\"col\" class=\"n\">{}</th><th "
       "scope=\"col\" class=\"n\">Change</th></tr></thead>",
       a, b);
   std::string page = fmt::format(
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
       "content=\"width=device-width, initial-scale=1\"><title>{0} and {1}</title><link rel=\"icon\" "
-      "href=\"data:,\"><style>{2}</style></head><body>\n<h1>{0} and {1}</h1>\n<p>Memory of two runs: {3} and {4} "
+      "href=\"data:,\"><style>{2}</style></head><body><main>\n<h1>{0} and {1}</h1>\n<p>Memory of two runs: {3} and {4} "
       "events, "
       "{5:.2f} and {6:.2f} s. Sizes are block sizes, including rounding.</p>\n",
       a, b, kStyle, runs.before.events, runs.after.events, static_cast<double>(runs.before.duration_ns) * 1e-9,
@@ -103,7 +104,7 @@ std::string comparison_page(const RunComparison& runs, const std::string& before
                 {.name = group.what, .before = group.before, .after = group.after});
   }
   if (shown == 0) page += "<tr><td colspan=\"4\">Nothing: the same operations hold the same bytes.</td></tr>\n";
-  return page + "</tbody></table>\n</body></html>\n";
+  return page + "</tbody></table>\n</main></body></html>\n";
 }
 
 }  // namespace plimsoll::internal

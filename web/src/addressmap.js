@@ -13,7 +13,7 @@ function packed(color) {
 export class AddressMap {
   constructor(canvas, history, view, timeline, colors) {
     Object.assign(this, {canvas, history, view, timeline, colors});
-    this.run = 0;
+    this.run = this.painted = 0;  // The last painting that began, and the last that is finished.
     this.picture = document.createElement('canvas');
     this.on_hover = () => {};
     this.on_select = () => {};
@@ -46,6 +46,7 @@ export class AddressMap {
         return;
       }
       this.#finish(paint);
+      this.painted = run;
     };
     slice();
   }

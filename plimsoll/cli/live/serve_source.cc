@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 
+#include "plimsoll/base/clock.h"
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/json.h"
 #include "plimsoll/base/system_error.h"
@@ -115,9 +117,12 @@ bool ServeSource::has_changed() {
 void ServeSource::refresh() {
   const auto begin = Clock::now();
   if (begin < next_) return;
+  const std::int64_t worked_ns = thread_cpu_ns();
   ask_for_the_rest();
   if (has_changed()) read();
-  next_ = Clock::now() + std::max<Clock::duration>(std::chrono::milliseconds(500), 4 * (Clock::now() - begin));
+  // A long trace takes long to read: that takes at most a fifth of a processor, and leaves time for other requests.
+  next_ = Clock::now() + std::max({Clock::duration(std::chrono::milliseconds(500)), (Clock::now() - begin) / 2,
+                                   Clock::duration(std::chrono::nanoseconds(4 * (thread_cpu_ns() - worked_ns)))});
 }
 
 void ServeSource::read() {

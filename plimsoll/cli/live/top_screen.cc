@@ -106,24 +106,28 @@ std::size_t name_width(const std::vector<LiveCounters>& processes) {
 }
 
 bool is_late(const LiveCounters& process, std::int64_t now) {
-  // A process that hardly runs publishes at every fifth interval.
-  const std::int64_t patience = 3'000'000'000 + 7'000'000 * static_cast<std::int64_t>(process.interval_ms);
+  // A process that hardly runs publishes at every tenth interval.
+  const std::int64_t patience = 3'000'000'000 + 12'000'000 * static_cast<std::int64_t>(process.interval_ms);
   return now > 0 && process.updated_unix_ns > 0 && now - process.updated_unix_ns > patience;
 }
 
 // Which columns of the list fit the width; those that matter least go first. The bar stays longest.
 struct Columns {
-  std::size_t names = 4, bar = kBar;
+  std::size_t names = 4, bar = kBar, limits = 16;  // Letters of names of processes, of the bar, of names of limits.
   bool of = true, reserved = true, mostly = true, peak = true, step = true, limit = true;
 
   std::size_t width() const {
     return 7 + 1 + names + (step ? 9 : 0) + 11 + (peak ? 11 : 0) + (reserved ? 11 : 0) + 2 + bar + 5 +
-           (limit ? 13 : 0) + (of ? 18 : 0) + (mostly ? 13 : 0);
+           (limit ? 13 : 0) + (of ? limits + 2 : 0) + (mostly ? 13 : 0);
   }
 };
 
 Columns columns_for(const std::vector<LiveCounters>& processes, const TopView& view) {
   Columns columns{.names = name_width(processes), .bar = kBar + (view.unicode ? 0 : 2)};
+  const std::size_t narrow = columns.limits;
+  for (const LiveCounters& process : processes)
+    columns.limits = std::min<std::size_t>(std::max(columns.limits, Lines::letters(nearest_limit(process).name)), 32);
+  if (columns.width() > view.width) columns.limits = narrow;
   for (bool Columns::*column :
        {&Columns::of, &Columns::reserved, &Columns::mostly, &Columns::peak, &Columns::step, &Columns::limit})
     if (columns.width() > view.width) columns.*column = false;
@@ -143,7 +147,7 @@ void add_process(const LiveCounters& process, const Columns& columns, const TopV
   const int top = process.top_category();
   std::string after = " " + percent(nearest.share());
   if (columns.limit) after += fmt::format(" of {}", right(format_bytes(nearest.limit), 9));
-  if (columns.of) after += "  " + padded(nearest.name, 16);
+  if (columns.of) after += "  " + padded(nearest.name, columns.limits);
   if (columns.mostly) after += "  " + (top < 0 ? "-" : padded(category_name(static_cast<Category>(top)), 11));
   if (process.refusals() > 0) after += fmt::format("  {} refused", process.refusals());
   if (process.is_recording) after += "  recording";
@@ -239,7 +243,7 @@ void add_list(const std::vector<LiveCounters>& processes, const TopView& view, L
   if (columns.peak) head += right("PEAK", 11);
   if (columns.reserved) head += right("RESERVED", 11);
   head += "  " + padded("NEAREST LIMIT", columns.bar + 5 + (columns.limit ? 13 : 0));
-  if (columns.of) head += "  " + padded("OF", 16);
+  if (columns.of) head += "  " + padded("OF", columns.limits);
   if (columns.mostly) head += "  MOSTLY";
   lines.add(head, kBold);
   for (const LiveCounters& process : processes) add_process(process, columns, view, lines);

@@ -26,7 +26,7 @@ namespace {
 constexpr std::int64_t kRest = 1000;  // Counting blocks takes at most 1 / kRest of the time.
 // Publishing takes at most 1 / kWork of the processor time that the process uses: one that hardly runs changes little.
 // After so many intervals it happens in any case, so that readers see that the process is alive.
-constexpr std::int64_t kWork = 300, kMostSkipped = 5;
+constexpr std::int64_t kWork = 300, kMostSkipped = 10;
 
 std::string program_name() {
   std::string name;
