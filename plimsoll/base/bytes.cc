@@ -39,7 +39,7 @@ std::string format_bytes(std::size_t bytes) {
 }
 
 std::string format_bytes_exactly(std::size_t bytes) {
-  if (bytes < 1024) return fmt::format("{} bytes", bytes);
+  if (bytes < 1024) return fmt::format("{} {}", bytes, bytes == 1 ? "byte" : "bytes");
   return fmt::format("{} ({} bytes)", format_bytes(bytes), bytes);
 }
 

@@ -15,6 +15,7 @@ TEST(Bytes, PrintsTheLargestUnitWithOneDecimal) {
   EXPECT_EQ(format_bytes(1_MiB - 1), "1.0 MiB");
   EXPECT_EQ(format_bytes(SIZE_MAX), "16.0 EiB");
   EXPECT_EQ(format_bytes_exactly(24_MiB), "24.0 MiB (25165824 bytes)");
+  EXPECT_EQ(format_bytes_exactly(1), "1 byte");
 }
 
 TEST(Bytes, ReadsUnitsInAnyCaseWithOrWithoutSpace) {

@@ -30,10 +30,17 @@ bool is(const std::exception& error) {
   return dynamic_cast<const Kind*>(&error) != nullptr;
 }
 
+// As the program's options spell it: "did you mean 10_MiB?" is C++.
+std::string as_options_are_written(std::string message) {
+  constexpr std::string_view kLiteral = "_MiB?";
+  if (const std::size_t at = message.find(kLiteral); at != std::string::npos) message.erase(at, 1);
+  return message;
+}
+
 }  // namespace
 
 Failure failure_of(const std::exception& error) {
-  Failure failure{.code = 1, .kind = "error", .message = error.what()};
+  Failure failure{.code = 1, .kind = "error", .message = as_options_are_written(error.what())};
   if (const auto* refused = dynamic_cast<const OutOfMemory*>(&error)) {
     failure.code = 3;
     failure.kind = "out_of_memory";

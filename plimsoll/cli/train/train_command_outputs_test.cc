@@ -47,6 +47,17 @@ TEST_F(TrainCommand, NeverDropsWhatItTrained) {
   run({"predict", "model-trained-2/model.json", "--input", path("train.csv")});
 }
 
+TEST_F(TrainCommand, PredictNamesABudgetThatIsEnoughToLoadTheModel) {
+  run({"train", "--data", path("train.csv"), "--target", "label", "--epochs", "1", "--out", path("made")});
+  const auto predict = [&](const std::string& budget, int code) {
+    return run({"predict", path("made/model.json"), "--input", path("train.csv"), "--budget", budget, "--json"}, code);
+  };
+  const auto enough = parse_json(predict("10", 3))["error"]["smallest_sufficient_bytes"].get<std::size_t>();
+  EXPECT_THAT(errors_, HasSubstr("limits are in bytes: did you mean 10MiB?"));
+  predict(std::to_string(enough), 0);
+  predict(std::to_string(enough - 1), 3);
+}
+
 // An error in the last line comes up when most of an epoch is done.
 TEST_F(TrainCommand, SavesTheModelWhenTrainingFails) {
   std::string text = "a,b,label\n";

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
+#include <fstream>
 #include <numeric>
 #include <utility>
 
@@ -18,6 +20,8 @@ using namespace trace_format;
 constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 56;  // Of sizes and offsets: they can be added without care.
 
 constexpr std::string_view kWhere = "trace: ";  // Who reads a file says which one.
+
+constexpr const char* kNoTrace = "this is not a trace file; TraceRecorder writes them";
 
 [[noreturn]] void corrupt(std::size_t offset, const std::string& reason) {
   throw Corruption(fmt::format("{}{} (offset {})", kWhere, reason, offset));
@@ -79,8 +83,7 @@ class Scanner {
 
  private:
   void read_header() {
-    if (bytes_.size() < kHeaderBytes || std::memcmp(bytes_.data(), kMagic, sizeof(kMagic)) != 0)
-      corrupt(0, "this is not a trace file; TraceRecorder writes them");
+    if (bytes_.size() < kHeaderBytes || std::memcmp(bytes_.data(), kMagic, sizeof(kMagic)) != 0) corrupt(0, kNoTrace);
     const std::byte* at = bytes_.data();
     if (limits_.verify_checksums && get_fixed<std::uint32_t>(at + 32) != header_checksum(at))
       corrupt(32, "the header's checksum is wrong");
@@ -385,9 +388,23 @@ TraceFile parse_trace(std::span<const std::byte> bytes, const TraceLimits& limit
   return file;
 }
 
+namespace {
+
+// Of what can be opened a second time: a pipe cannot.
+bool begins_otherwise(const std::filesystem::path& path) {
+  std::error_code error;
+  if (std::filesystem::is_fifo(path, error) || std::filesystem::is_socket(path, error)) return false;
+  std::ifstream file(path, std::ios::binary);
+  char start[sizeof(kMagic)];
+  return file.read(start, sizeof(start)) && std::memcmp(start, kMagic, sizeof(kMagic)) != 0;
+}
+
+}  // namespace
+
 TraceFile read_trace_file(const std::filesystem::path& path, const TraceLimits& limits) {
-  const std::string bytes = read_file(path, limits.max_file_bytes);
   try {
+    if (begins_otherwise(path)) corrupt(0, kNoTrace);  // Before all of it is read: it may be large, or have no end.
+    const std::string bytes = read_file(path, limits.max_file_bytes);
     return parse_trace(std::as_bytes(std::span(bytes)), limits);
   } catch (const Corruption& error) {
     std::string_view what = error.what();

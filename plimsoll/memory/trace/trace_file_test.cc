@@ -267,5 +267,14 @@ TEST(TraceFormat, NumbersTakeSevenBitsAByte) {
     EXPECT_EQ(unzigzag(zigzag(value)), value);
 }
 
+TEST(TraceFile, IsNotReadToTheEndToSayThatItIsNone) {
+  try {
+    read_trace_file("/dev/zero");
+    FAIL() << "it is no trace";
+  } catch (const Corruption& error) {
+    EXPECT_THAT(error.what(), HasSubstr("trace \"/dev/zero\": this is not a trace file"));
+  }
+}
+
 }  // namespace
 }  // namespace plimsoll

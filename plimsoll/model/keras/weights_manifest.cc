@@ -83,8 +83,25 @@ fs::path weight_file(const std::string& directory, const std::string& name, cons
   return fs::path(directory) / relative;
 }
 
+// Refuses all of it at once, so that the limit that is named is enough: for the files' bytes and every weight. The
+// block has no pages as long as nobody writes to it.
+void require_room(const std::vector<WeightSpec>& specs, std::size_t file_bytes) {
+  const auto add = [](std::size_t& sum, std::size_t bytes) {
+    if (bytes > SIZE_MAX / 4 - sum) throw Corruption("model.json: the weights are larger than any memory");
+    sum += (bytes + 63) / 64 * 64;
+  };
+  std::size_t weights = 0;
+  for (const WeightSpec& spec : specs) add(weights, size_of(spec.dtype) * spec.shape.size());
+  const auto probe = [](std::size_t bytes, Device& device) {
+    if (bytes > 0) static_cast<void>(make_tensor({.op = "weights"}, {bytes}, u8, device));
+  };
+  if (&current_device() != &current_host_device()) return probe(weights, current_device());
+  add(weights, file_bytes);
+  probe(weights, current_device());
+}
+
 // All files one after the other, in memory of the arena.
-Tensor read_stream(const std::vector<fs::path>& files, std::size_t expected) {
+Tensor read_stream(const std::vector<fs::path>& files, const std::vector<WeightSpec>& specs, std::size_t expected) {
   std::size_t total = 0;
   std::vector<std::size_t> sizes;
   for (const fs::path& file : files) {
@@ -97,6 +114,7 @@ Tensor read_stream(const std::vector<fs::path>& files, std::size_t expected) {
   if (total != expected)
     throw Corruption(fmt::format("{}: the weights' files have {} bytes, the manifest says {}",
                                  files.empty() ? "model.json" : files.back().string(), total, expected));
+  require_room(specs, total);
   const Tensor stream =
       make_tensor({.op = "weights", .category = Category::kOther}, {total}, u8, current_host_device());
   char* to = reinterpret_cast<char*>(writable(stream).data<std::uint8_t>());
@@ -170,7 +188,7 @@ NamedWeights read_weights(const Json& manifest, const std::string& directory, co
       bytes += specs.back().stored_bytes();
     }
   }
-  const Tensor stream = read_stream(files, bytes);
+  const Tensor stream = read_stream(files, specs, bytes);
   const std::uint8_t* from = stream.view().data<std::uint8_t>();
   NamedWeights result;
   for (const WeightSpec& spec : specs) {
