@@ -62,10 +62,10 @@ if(NOT PLIMSOLL_SANITIZER)
               Pad.Has* Placement.* Ragged* Repeat.RepeatsEach* Reverse.* Roll.* Scatter* Slice.Has* Sparse* Split.Gives* Stack.Infers*
               StridedSlice.Has* TakeAlongAxis.Chooses* Tile.Infers* Transpose.Has* Unstack.*)
   test_on_far(autograd GradientTape.CountsItsNodesAsOverheadUntilItsMemoryGoes Sparse* Ragged* Optimizer.AStepThatFailsLeavesEverythingAsItWas)
-  test_on_far(graph FileWriterTest.* GraphDefinition.* GraphDevices.* RunMetadata.* ProgramFamily.* ProgramSpill.* Graph.PrintsSymbolicTensors Graph.CountsItsNodesAsOverhead
+  test_on_far(graph FileWriterTest.* GraphDefinition.* GraphDevices.* RunMetadata.* ProgramFamily.* ProgramPark.* ProgramSpill.* Graph.PrintsSymbolicTensors Graph.CountsItsNodesAsOverhead
               RecomputeBudget.BranchesAndLoopsAreNotRepeated RunBudget.RefusesAFunctionsFirstStepWithoutATrace
               SaverTest.ReadsObjectBasedCheckpointsByFullNames SaverTest.StaysWithinTheSessionsBudget)
-  test_on_far(model Distributed* KerasFile.WeightsStay* Onnx* TfRecord.ExamplesArePartsOfRecords CsvFileTest.HeldAndStreamedAreTheSame Dataset.SaysWhatAPassHoldsAtMost
+  test_on_far(model Distributed* FitGroup.* FitPark.* KerasFile.WeightsStay* Onnx* TfRecord.ExamplesArePartsOfRecords CsvFileTest.HeldAndStreamedAreTheSame Dataset.SaysWhatAPassHoldsAtMost
               FailureInjection.* Forecast.IsTrueToTheByteForPublishedModels)
 endif()
 

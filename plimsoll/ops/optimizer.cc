@@ -16,6 +16,7 @@
 #include "plimsoll/ops/optimizer_update.h"
 #include "plimsoll/tensor/host_access.h"
 #include "plimsoll/tensor/make_tensor.h"
+#include "plimsoll/tensor/parked.h"
 #include "plimsoll/tensor/run_on.h"
 #include "plimsoll/tensor/tracer.h"
 
@@ -373,7 +374,9 @@ std::vector<Optimizer::Slot> copies_of(const Entry& entry, const OptimizerOption
     const Tensor slot = entry.slots[i].value();
     Tensor value = make_tensor({.op = "optimizer_slot", .category = Category::kOther}, slot.shape(), slot.dtype(),
                                device_of(slot));
-    copy_on(device_of(slot), slot.view(), writable(value));
+    // State in a spill file stays there.
+    if (!Parking::read(*entry.slots[i].share_bytes(), writable(value).bytes()))
+      copy_on(device_of(slot), slot.view(), writable(value));
     slots.push_back({OptimizerUpdate::slot_spec(options, i).name, std::move(value)});
   }
   return slots;

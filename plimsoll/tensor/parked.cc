@@ -35,6 +35,15 @@ void Parking::fill(const Storage& storage, void* to) noexcept { evict::StorageAc
 void Parking::exchange(Storage& storage, std::unique_ptr<ParkedBytes>& with) noexcept {
   evict::StorageAccess::exchange(storage, with);
 }
+bool Parking::read(const Storage& storage, void* to) {
+  ParkedBytes* const parked = bytes_of(storage);
+  if (!parked) return false;
+  const std::lock_guard lock(parked->mutex);
+  if (storage.is_resident()) return false;
+  parked->slot.load({static_cast<std::byte*>(to), storage.bytes()});
+  parked->slot.wait();
+  return true;
+}
 void Parking::bring_back(Storage& storage) { evict::StorageAccess::bring_back(storage); }
 
 }  // namespace plimsoll::internal

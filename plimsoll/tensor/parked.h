@@ -49,6 +49,8 @@ class Parking {
   // The bytes of one that is not resident are those of `with` from now on; gives back what it had before. A resident
   // one forgets where its bytes were, with nothing in `with`.
   static void exchange(Storage& storage, std::unique_ptr<ParkedBytes>& with) noexcept;
+  // Copies the bytes of a parked one, which stays parked; false when it is not. Throws Error and Corruption.
+  static bool read(const Storage& storage, void* to);
   // Makes it resident. Throws OutOfMemory, Error and Corruption; then it is parked as before.
   static void bring_back(Storage& storage);
   static std::size_t parked_bytes() noexcept;  // Of all storages, on all threads.

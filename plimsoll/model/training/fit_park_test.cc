@@ -139,6 +139,8 @@ TEST_F(FitPark, WeightsAreInMemoryAfterwards) {
   EXPECT_LT(memory().num_bytes, before + weights / 2);
   EXPECT_GT(memory().num_bytes + weights / 2, before);
   EXPECT_NEAR(static_cast<double>(memory().spilled_bytes - spilled), 2.0 * weights, 0.1 * weights) << "the state";
+  values_of(model);  // Copies the state, which stays where it is.
+  EXPECT_NEAR(static_cast<double>(memory().spilled_bytes - spilled), 2.0 * weights, 0.1 * weights);
   const Logs natural = model.evaluate(data);
   EXPECT_EQ(model.evaluate(data, {.budget = 2 * gate, .spill = directory()})["loss"], natural["loss"]);
 }
