@@ -118,7 +118,7 @@ def dtype(dtype: object) -> object:
     plimsoll.float32
     """
 
-def result_type_of(arg0: object, arg1: object, /) -> object:
+def result_type_of(a: DTypeLike, b: DTypeLike, /) -> DType:
     """The dtype of an operation on these two."""
 
 def parse_bytes(size: object) -> int:
@@ -2922,7 +2922,7 @@ class Session:
 
     def __init__(self, graph: Graph | None = None, budget: str | int | None = None, spill: str | os.PathLike[str] | None = None) -> None: ...
 
-    def run(self, fetches: object, feed_dict: dict[Tensor, TensorLike] | None = None) -> object:
+    def run(self, fetches: object, feed_dict: dict[Tensor, TensorLike] | None = None) -> Any:
         """
         Values of the fetches, in the same structure; None for what has none, such as a training step.
         """
@@ -2966,7 +2966,7 @@ class Saver:
     def save(self, session: Session, path: str, global_step: int | None = None) -> str:
         """The path it was saved under."""
 
-    def restore(self, session: Session, path: str) -> None: ...
+    def restore(self, session: Session, path: str | os.PathLike[str] | None) -> None: ...
 
     def recover(self, directory: str) -> None: ...
 

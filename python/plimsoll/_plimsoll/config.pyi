@@ -261,5 +261,8 @@ def get_log_level() -> str:
 
 def reset_for_testing() -> None:
     """
-    Forgets devices and settings, as if the process had just begun; refuses while tensors live.
+    Forgets devices and settings, as if the process had just begun; refused while tensors live.
+
+    >>> pl.config.reset_for_testing.__name__
+    'reset_for_testing'
     """
