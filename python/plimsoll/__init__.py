@@ -27,7 +27,7 @@ for _name in ("HalfBits", "dlpack_of", "findings_of", "from_bytes", "has_report_
     globals().pop(_name, None)
 
 from ._plimsoll import Budget, DType, Tensor, Tidy, Variable, bool
-from . import callbacks, config, distributed, layers, losses, metrics, optimizers, summary, train
+from . import callbacks, config, distributed, layers, losses, metrics, optimizers, summary, train  # type: ignore[no-redef]
 from .models import History, Model, Sequential, load_model
 from .report import Report, max_memory_allocated, memory_allocated, memory_summary
 
