@@ -26,9 +26,14 @@ test: build
 	@$(TEST) build; status=$$?; tools/show_skipped build; exit $$status
 	@tools/python test-if-can
 
-# The Python package, on the library in build.
-python wheel: build
-	@tools/setup python
+# The Python package, on the library in build; of that only what it needs.
+python wheel:
+	@tools/setup build test python
+	@tools/setup page || echo "make: building without the page of reports"
+	@tools/setup mpi || echo "make: building without the adapter for MPI"
+	@tools/setup opencl || echo "make: building without OpenCL devices, or without one for this processor"
+	@cmake --preset default >/dev/null
+	@$(BUILD) build -j$(JOBS) --target libplimsoll.so plimsoll_program
 	@tools/python $(if $(filter wheel,$@),wheel,test)
 
 demo:

@@ -6,6 +6,7 @@
 
 #include "plimsoll/autograd/tape.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/interrupt.h"
 #include "plimsoll/device/device.h"
 #include "plimsoll/ops/assign.h"
 #include "plimsoll/ops/creation.h"
@@ -133,6 +134,7 @@ Program& BoundBody::plan(std::span<const SpecRef> arguments) const {
 void BoundBody::run(std::span<const ConstTensorView> feeds, std::span<const TensorView> results,
                     std::byte* extent) const noexcept {
   try {
+    check_interrupt();
     std::shared_ptr<Body::Planned> planned = bound();
     if (!planned || !planned->is_for(feeds)) {  // Another thread asked about other sizes meanwhile.
       std::vector<SpecRef> specs;

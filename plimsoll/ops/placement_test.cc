@@ -129,6 +129,9 @@ TEST(Creation, GivesWhatItSays) {
   EXPECT_EQ(arange(5, 0, -2).to_vector<int>(), (std::vector<int>{5, 3, 1}));
   EXPECT_EQ(arange(0).size(), 0u);
   EXPECT_EQ(linspace(0, 1, 3).to_vector<float>(), (std::vector<float>{0, 0.5, 1}));
+  const std::vector<double> ends = linspace(-1e16, 0.1, 3, f64).to_vector<double>();  // The distance is rounded.
+  EXPECT_EQ(ends.front(), -1e16);
+  EXPECT_EQ(ends.back(), 0.1);
   EXPECT_EQ(eye(2).to_vector<float>(), (std::vector<float>{1, 0, 0, 1}));
   EXPECT_EQ(full({2}, 7.f).to_vector<float>(), (std::vector<float>{7, 7}));
   EXPECT_EQ(constant(5, {.shape = {2, 2}}).to_vector<int>(), (std::vector<int>{5, 5, 5, 5}));

@@ -30,7 +30,7 @@ assert c.device == "CPU:1" and c.tolist() == [[22.0, 28.0], [49.0, 64.0]]
 with tf.device("/CPU:1"):
     try:
         tf.zeros([8 << 20])
-    except MemoryError as e:
+    except tf.OutOfMemory as e:  # A MemoryError.
         print(f"refused: {tf.format_bytes(e.requested)} of {tf.format_bytes(e.limit)}; {tf.format_bytes(e.smallest_sufficient_limit)} would do")
         assert e.limit == 16 << 20 and e.smallest_sufficient_limit > e.limit
     else:

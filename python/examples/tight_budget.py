@@ -38,7 +38,7 @@ for budget in (None, forecast.front[len(forecast.front) // 2].bytes, forecast.sm
 assert losses[0] == losses[1] == losses[2]  # To the bit.
 try:
     make().fit(x, y, batch_size=256, verbose=0, budget=forecast.smallest_budget - 1)
-except MemoryError as refusal:
+except pl.OutOfMemory as refusal:  # A MemoryError.
     print(f"one byte less is refused before the first step; it takes {refusal.smallest_sufficient_limit}")
 
 # Without a model too: results that do not fit are dropped, and computed again when they are read.

@@ -13,14 +13,27 @@ import functools as _functools
 import os as _os
 import types as _types
 
+from . import _documentation, _support
+
+_support.refuse_other_interpreters()
+
 from . import _plimsoll
 from ._plimsoll import *  # noqa: F401,F403
-from ._plimsoll import Budget, DType, Tensor, Tidy, Variable, bool, config, losses, metrics, optimizers, train
-from . import callbacks, layers, summary
+
+# What the extension has for this package, and not for its users.
+for _name in ("HalfBits", "dlpack_of", "findings_of", "from_bytes", "has_report_page", "native_callbacks", "new_function", "new_tidy", "note_fork",
+              "result_type_of", "time_product", "write_report",
+              "config", "distributed", "losses", "metrics", "optimizers", "train"):  # The last have modules of their own.
+    globals().pop(_name, None)
+
+from ._plimsoll import Budget, DType, Tensor, Tidy, Variable, bool
+from . import callbacks, config, distributed, layers, losses, metrics, optimizers, summary, train  # type: ignore[no-redef]
 from .models import History, Model, Sequential, load_model
 from .report import Report, max_memory_allocated, memory_allocated, memory_summary
 
 __version__ = "0.1.0"
+
+_documentation.document_classes(_plimsoll)
 newaxis = None
 e, inf, nan, pi = 2.718281828459045, float("inf"), float("nan"), 3.141592653589793
 
@@ -57,7 +70,14 @@ def tidy(function=None, *args, **kwargs):
 
 
 def tidied(function):
-    """A decorator: calls of the function leave behind what they return, and nothing else."""
+    """A decorator: calls of the function leave behind what they return, and nothing else.
+
+    >>> @pl.tidied
+    ... def standardized(x):
+    ...     return (x - x.mean()) / x.std()
+    >>> standardized(pl.asarray([1.0, 3.0])).tolist()
+    [-1.0, 1.0]
+    """
 
     @_functools.wraps(function)
     def tidy_function(*args, **kwargs):
@@ -103,7 +123,12 @@ def grad(f):
 
 
 def value_and_gradients(f, sources):
-    """f(*sources) and its gradient for each of them."""
+    """f(*sources) and its gradient for each of them.
+
+    >>> value, (slope,) = pl.value_and_gradients(lambda x: x * x, [3.0])
+    >>> value.item(), slope.item()
+    (9.0, 6.0)
+    """
     sources = [x if isinstance(x, (Tensor, Variable)) else asarray(x) for x in sources]
     with GradientTape() as tape:
         tape.watch([x for x in sources if isinstance(x, Tensor)])
@@ -112,25 +137,41 @@ def value_and_gradients(f, sources):
 
 
 def zeros_like(x, dtype=None):
-    """Zeros of x's shape and dtype."""
+    """Zeros of x's shape and dtype.
+
+    >>> pl.zeros_like([1, 2]).tolist()
+    [0, 0]
+    """
     x = asarray(x)
     return zeros(x.shape, dtype or x.dtype, x.device)
 
 
 def ones_like(x, dtype=None):
-    """Ones of x's shape and dtype."""
+    """Ones of x's shape and dtype.
+
+    >>> pl.ones_like([5, 2]).tolist()
+    [1, 1]
+    """
     x = asarray(x)
     return ones(x.shape, dtype or x.dtype, x.device)
 
 
 def full_like(x, fill_value, dtype=None):
-    """A value in x's shape and dtype."""
+    """A value in x's shape and dtype.
+
+    >>> pl.full_like([1, 2], 7).tolist()
+    [7, 7]
+    """
     x = asarray(x)
     return full(x.shape, fill_value, dtype or x.dtype, x.device)
 
 
 def to_numpy(x):
-    """A read-only array of NumPy on the memory of x."""
+    """A read-only array of NumPy on the memory of x.
+
+    >>> pl.to_numpy(pl.ones(2)).flags.writeable
+    False
+    """
     return x.numpy()
 
 

@@ -2,6 +2,20 @@
 import inspect
 
 
+def refuse_other_interpreters():
+    """The extension has one state for the whole process: only its first interpreter may load it."""
+    import importlib
+
+    for name in ("_interpreters", "_xxsubinterpreters"):
+        try:
+            them = importlib.import_module(name)
+        except ImportError:
+            continue
+        if them.get_current() != them.get_main():
+            raise ImportError("plimsoll: only the main interpreter of a process can import it; start a process instead (multiprocessing with \"spawn\")")
+        return
+
+
 def takes_training(layer):
     """Whether layer.call() has a parameter called training."""
     try:

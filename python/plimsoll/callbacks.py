@@ -12,7 +12,10 @@ CSVLogger = _native.CSVLogger
 
 
 def LearningRateScheduler(schedule):
-    """The learning rate of each epoch, from schedule(epoch, rate) or schedule(epoch)."""
+    """The learning rate of each epoch, from schedule(epoch, rate) or schedule(epoch).
+
+    >>> callback = pl.callbacks.LearningRateScheduler(lambda epoch: 0.1 if epoch < 10 else 0.01)
+    """
     import inspect
 
     takes_rate = len(inspect.signature(schedule).parameters) > 1
@@ -20,7 +23,17 @@ def LearningRateScheduler(schedule):
 
 
 class Callback:
-    """Override what you want to be told of. self.model is the model; self.model.stop_training = True ends the fit."""
+    """Override what you want to be told of. self.model is the model; self.model.stop_training = True ends the fit.
+
+    >>> class Enough(pl.callbacks.Callback):
+    ...     def on_epoch_end(self, epoch, logs=None):
+    ...         if epoch == 2:
+    ...             self.model.stop_training = True
+    >>> model = pl.Sequential([pl.layers.Dense(1, input_shape=(4,))])
+    >>> model.compile(optimizer="sgd", loss="mse")
+    >>> model.fit(pl.ones((8, 4)), pl.ones(8), epochs=10, verbose=0, callbacks=[Enough()])
+    <History of 3 epochs: loss>
+    """
 
     model = None
 
@@ -44,7 +57,10 @@ class Callback:
 
 
 class LambdaCallback(Callback):
-    """Functions as a callback: LambdaCallback(on_epoch_end=lambda epoch, logs: ...)."""
+    """Functions as a callback.
+
+    >>> callback = pl.callbacks.LambdaCallback(on_epoch_end=lambda epoch, logs: print(epoch, logs["loss"]))
+    """
 
     def __init__(self, **functions):
         for name, function in functions.items():

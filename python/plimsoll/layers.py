@@ -15,6 +15,7 @@ Initializers, regularizers and constraints are names ("he_normal", "l2", "max_no
 import json as _json
 import operator as _op
 
+from ._documentation import document_layers as _document_layers
 from ._plimsoll import Input, Layer, LayerOutput, register_layer
 
 _DETERMINISTIC = ("zeros", "ones", "constant", "identity", "Zeros", "Ones")
@@ -86,7 +87,11 @@ class Lambda(Layer):
 
 
 def InputLayer(input_shape=None, shape=None, dtype=None, name=None):
-    """Input(), as Keras' Sequential models are begun."""
+    """Input(), as Keras' Sequential models are begun.
+
+    >>> pl.Sequential([pl.layers.InputLayer(input_shape=(4,)), pl.layers.Dense(2)]).output_shape
+    (None, 2)
+    """
     return Input(shape if input_shape is None else input_shape, dtype, name or "")
 
 
@@ -353,10 +358,10 @@ class GRU(_Recurrent):
 
 
 def _inner(layer):
-    return {"class_name": layer_class(layer), "config": layer.get_config()}
+    return {"class_name": _layer_class(layer), "config": layer.get_config()}
 
 
-def layer_class(layer):
+def _layer_class(layer):
     """The name that files have for the layer's class."""
     return type(layer).__name__
 
@@ -489,6 +494,8 @@ _operator("__mul__", _op.mul, lambda: Multiply())
 _operator("__rmul__", lambda a, b: b * a)
 _operator("__truediv__", _op.truediv)
 setattr(LayerOutput, "__neg__", lambda self: Lambda(lambda x: -x)(self))
+
+_document_layers(globals())
 
 __all__ = ["Activation", "Add", "AlphaDropout", "Average", "AveragePooling1D", "AveragePooling2D", "BatchNormalization", "Bidirectional",
            "Concatenate", "Conv1D", "Conv2D", "Conv2DTranspose", "Cropping2D", "Dense", "DepthwiseConv2D", "Dot", "Dropout",

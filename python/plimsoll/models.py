@@ -12,6 +12,12 @@ class History:
 
     history["loss"] is history.history["loss"]; peak_bytes is the most that the fit held at once, recomputed_fraction how
     much of its work was done again to stay inside the budget, spilled_bytes what it wrote to a directory instead.
+
+    >>> model = pl.Sequential([pl.layers.Dense(1, input_shape=(4,))])
+    >>> model.compile(optimizer="sgd", loss="mse")
+    >>> history = model.fit(pl.ones((8, 4)), pl.ones(8), epochs=2, verbose=0)
+    >>> list(history.history), len(history["loss"]), history.peak_bytes > 0
+    (['loss'], 2, True)
     """
 
     def __init__(self, model, told):
@@ -186,7 +192,12 @@ for _name, _value in vars(_Training).items():
 
 
 def load_model(path):
-    """A model that save() or others wrote: a folder or model.json (also TensorFlow.js's), .keras, .h5, .onnx."""
+    """A model that save() or others wrote: a folder or model.json (also TensorFlow.js's), .keras, .h5, .onnx.
+
+    >>> pl.Sequential([pl.layers.Dense(2, input_shape=(3,))]).save("model")
+    >>> pl.load_model("model").predict(pl.ones((1, 3))).shape
+    (1, 2)
+    """
     path = os.fspath(path)
     if path.endswith((".keras", ".h5", ".hdf5")):
         return _plimsoll.load_keras(path)

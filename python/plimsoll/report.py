@@ -25,12 +25,21 @@ def memory_summary(device=None):
 
 
 def memory_allocated(device=""):
-    """Bytes in use on a device."""
+    """Bytes in use on a device.
+
+    >>> x = pl.ones(1000)
+    >>> pl.memory_allocated() >= 4000
+    True
+    """
     return _plimsoll.memory_stats(device).bytes_in_use
 
 
 def max_memory_allocated(device=""):
-    """The most bytes that were in use on a device since the start or reset_memory_stats()."""
+    """The most bytes that were in use on a device since the start or reset_memory_stats().
+
+    >>> pl.max_memory_allocated() >= pl.memory_allocated()
+    True
+    """
     return _plimsoll.memory_stats(device).peak_bytes_in_use
 
 
@@ -38,6 +47,13 @@ class Report:
     """A recording as a page: shows itself in a notebook, and writes itself to a file.
 
     findings are what is worth knowing about the run, in words.
+
+    >>> with pl.record("run.trace"):
+    ...     x = pl.ones(1000) * 2
+    >>> report = pl.Report("run.trace")
+    >>> report.findings[0]["level"]
+    'note'
+    >>> report.write("run.html")
     """
 
     def __init__(self, trace):

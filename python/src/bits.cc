@@ -40,6 +40,8 @@ pl::Tensor combined_tensors(const pl::Tensor& a, const pl::Tensor& b, Bits opera
   return result;
 }
 
+}  // namespace
+
 pl::Shape broadcast_shape(const pl::Shape& a, const pl::Shape& b) {
   const std::size_t rank = std::max(a.rank(), b.rank());
   std::vector<std::int64_t> sizes(rank);
@@ -49,8 +51,6 @@ pl::Shape broadcast_shape(const pl::Shape& a, const pl::Shape& b) {
   }
   return pl::Shape(std::span<const std::int64_t>(sizes));
 }
-
-}  // namespace
 
 pl::Tensor combine_bits(const pl::Tensor& x, const pl::Tensor& y, Bits operation) {
   constexpr const char* kNames[] = {"bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_left_shift",

@@ -10,7 +10,7 @@ namespace {
 
 pl::Tensor in_dtype(const pl::Tensor& x, pl::DType dtype) { return x.dtype() == dtype ? x : x.cast(dtype); }
 
-void bind_ragged(nb::module_& m) {
+void bind_ragged(Module& m) {
   using pl::RaggedTensor;
   nb::class_<RaggedTensor> type(
       m, "RaggedTensor",
@@ -110,7 +110,7 @@ void bind_ragged(nb::module_& m) {
       .def("__repr__", [](const RaggedTensor& r) { return pl::to_string(r); });
 }
 
-void bind_array(nb::module_& m) {
+void bind_array(Module& m) {
   using pl::TensorArray;
   nb::class_<TensorArray> type(
       m, "TensorArray",
@@ -194,7 +194,7 @@ nb::object tree_item(const pl::TensorTree& tree) {
   return tree.is_tensor() ? wrap_tensor(tree.tensor()) : nb::cast(tree);
 }
 
-void bind_tree(nb::module_& m) {
+void bind_tree(Module& m) {
   using pl::TensorTree;
   nb::class_<TensorTree> type(
       m, "TensorTree",
@@ -290,9 +290,8 @@ nb::object acquire(pl::TensorPool& pool, std::optional<double> timeout) {
   }
 }
 
-void bind_pool(nb::module_& m) {
-  nb::class_<Lease>(m, "Lease", nb::type_slots(lease_slots),
-                    "One tensor of a pool, until it ends; a buffer that can be written.")
+void bind_pool(Module& m) {
+  nb::class_<Lease>(m, "Lease", nb::type_slots(lease_slots))
       .def_prop_ro(
           "tensor", [](const Lease& l) { return wrap_tensor(l.lease.tensor()); }, nb::sig("def tensor(self) -> Tensor"),
           "What is there; disposed when the lease ends.")
@@ -366,7 +365,7 @@ bool visit_collection(nb::handle value, const std::function<void(const pl::Tenso
   return true;
 }
 
-void bind_collections(nb::module_& m) {
+void bind_collections(Module& m) {
   bind_sparse(m);
   bind_ragged(m);
   bind_array(m);

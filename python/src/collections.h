@@ -10,6 +10,6 @@ namespace binding {
 // Calls f with every tensor of a sparse, ragged or other collection; false for what is none.
 bool visit_collection(nb::handle value, const std::function<void(const pl::Tensor&)>& f);
 
-void bind_sparse(nb::module_& m);
+void bind_sparse(Module& m);
 
 }  // namespace binding

@@ -26,6 +26,33 @@ namespace pl = plimsoll;
 
 namespace binding {
 
+// A module whose functions have the texts and examples of plimsoll/_documentation.py; where that has none, their own.
+class Module : public nb::module_ {
+ public:
+  explicit Module(nb::module_ m, std::string prefix = "") : nb::module_(std::move(m)), prefix_(std::move(prefix)) {}
+  template <class F, class... Extra>
+  Module& def(const char* name, F&& f, const Extra&... extra) {
+    nb::module_::def(name, std::forward<F>(f), extra..., text_of(name, given(extra...)));
+    return *this;
+  }
+  Module def_submodule(const char* name, const char* text) {
+    return Module(nb::module_::def_submodule(name, text), prefix_ + name + ".");
+  }
+
+ private:
+  template <class... Extra>
+  static const char* given(const Extra&... extra) {
+    const char* text = "";
+    const auto look = [&](const auto& each) {
+      if constexpr (std::is_convertible_v<decltype(each), const char*>) text = each;
+    };
+    (look(extra), ...);
+    return text;
+  }
+  const char* text_of(const char* name, const char* otherwise) const;
+  std::string prefix_;
+};
+
 // Throws FailedPrecondition in a process that was forked after the library had been used.
 extern bool forked;
 [[noreturn]] void refuse_forked();
@@ -110,6 +137,10 @@ nb::object index_tensor(const pl::Tensor& x, nb::handle key);
 int get_buffer(PyObject* self, Py_buffer* view, int flags);
 void release_buffer(PyObject* self, Py_buffer* view);
 
+// Ctrl-C: throws KeyboardInterrupt, or what another handler of Python raises, when a signal has come. Cheap: it asks
+// Python some twenty times a second. The library calls it, too, between batches and rounds (plimsoll/base/interrupt.h).
+void check_signals();
+
 // What a callback of Python throws on a thread of ours crosses the library as nb::python_error.
 template <class F>
 auto with_python(F&& f) {
@@ -120,25 +151,27 @@ auto with_python(F&& f) {
 // Budgets worth choosing: pairs of bytes and how many times as long it takes there.
 nb::list wrap_front(const std::vector<pl::BudgetPoint>& front);
 
-void bind_errors(nb::module_& m);
-void bind_dtypes(nb::module_& m);
-void bind_tensor(nb::module_& m);
-void bind_exchange(nb::module_& m);
-void bind_functions(nb::module_& m);
-void bind_more_functions(nb::module_& m);
-void bind_collections(nb::module_& m);
-void bind_scopes(nb::module_& m);
-void bind_memory(nb::module_& m);
-void bind_config(nb::module_& m);
-void bind_gradients(nb::module_& m);
-void bind_graphs(nb::module_& m);
-void bind_data(nb::module_& m);
-void bind_layers(nb::module_& m);
-void bind_training(nb::module_& m);
-void bind_models(nb::module_& m);
-void bind_files(nb::module_& m);
-void bind_interchange(nb::module_& m);
-void bind_live(nb::module_& m);
-void bind_distributed(nb::module_& m);
+void bind_errors(Module& m);
+void bind_dtypes(Module& m);
+void bind_tensor(Module& m);
+void bind_exchange(Module& m);
+void bind_functions(Module& m);
+void bind_more_functions(Module& m);
+void bind_running(Module& m);
+void bind_float_bits(Module& m);
+void bind_collections(Module& m);
+void bind_scopes(Module& m);
+void bind_memory(Module& m);
+void bind_config(Module& m);
+void bind_gradients(Module& m);
+void bind_graphs(Module& m);
+void bind_data(Module& m);
+void bind_layers(Module& m);
+void bind_training(Module& m);
+void bind_models(Module& m);
+void bind_files(Module& m);
+void bind_interchange(Module& m);
+void bind_live(Module& m);
+void bind_distributed(Module& m);
 
 }  // namespace binding

@@ -6,8 +6,8 @@
 namespace binding {
 namespace {
 
-void bind_devices(nb::module_& m) {
-  nb::class_<pl::PhysicalDevice>(m, "PhysicalDevice", "A piece of the machine that has memory and computes.")
+void bind_devices(Module& m) {
+  nb::class_<pl::PhysicalDevice>(m, "PhysicalDevice")
       .def_ro("name", &pl::PhysicalDevice::name)
       .def_ro("type", &pl::PhysicalDevice::type)
       .def_prop_ro("device_type", [](const pl::PhysicalDevice& d) { return d.type; })
@@ -17,7 +17,7 @@ void bind_devices(nb::module_& m) {
       .def("__repr__", [](const pl::PhysicalDevice& d) {
         return fmt::format("PhysicalDevice(name='{}', memory='{}')", d.name, pl::format_bytes(d.memory_bytes));
       });
-  nb::class_<pl::LogicalDevice>(m, "LogicalDevice", "What programs use, with its limit.")
+  nb::class_<pl::LogicalDevice>(m, "LogicalDevice")
       .def_ro("name", &pl::LogicalDevice::name)
       .def_ro("type", &pl::LogicalDevice::type)
       .def_prop_ro("device_type", [](const pl::LogicalDevice& d) { return d.type; })
@@ -26,7 +26,7 @@ void bind_devices(nb::module_& m) {
       .def("__repr__", [](const pl::LogicalDevice& d) {
         return fmt::format("LogicalDevice(name='{}', memory_limit='{}')", d.name, pl::format_bytes(d.memory_limit));
       });
-  nb::class_<pl::LogicalDeviceConfiguration>(m, "LogicalDeviceConfiguration", "What one logical device shall be.")
+  nb::class_<pl::LogicalDeviceConfiguration>(m, "LogicalDeviceConfiguration")
       .def(
           "__init__",
           [](pl::LogicalDeviceConfiguration* self, nb::handle limit) {
@@ -45,7 +45,7 @@ void bind_devices(nb::module_& m) {
       nb::arg("device_type") = "");
   m.def(
       "list_logical_devices", [](const std::string& type) { return pl::config::list_logical_devices(type); },
-      nb::arg("device_type") = "", "Starts the runtime: from here on settings of devices are fixed.");
+      nb::arg("device_type") = "");
   m.def(
       "set_visible_devices",
       [](nb::handle devices, const std::string& type) {
@@ -63,7 +63,7 @@ void bind_devices(nb::module_& m) {
       "get_visible_devices", [](const std::string& type) { return pl::config::get_visible_devices(type); },
       nb::arg("device_type") = "");
   m.def("set_logical_device_configuration", &pl::config::set_logical_device_configuration, nb::arg("device"),
-        nb::arg("logical_devices"), "As many logical devices as there are entries, each with its own limit.");
+        nb::arg("logical_devices"));
   m.def("get_logical_device_configuration", &pl::config::get_logical_device_configuration, nb::arg("device"));
   m.def(
       "get_memory_info",
@@ -74,16 +74,13 @@ void bind_devices(nb::module_& m) {
         row["peak"] = info.peak;
         return row;
       },
-      nb::arg("device"), nb::sig("def get_memory_info(device: str) -> dict[str, int]"),
-      "Bytes in use on a logical device: now, and at most.");
+      nb::arg("device"), nb::sig("def get_memory_info(device: str) -> dict[str, int]"));
 }
 
-void bind_settings(nb::module_& m) {
-  m.def("set_memory_growth", &pl::config::set_memory_growth, nb::arg("device"), nb::arg("enable"),
-        "Pages are taken as they are needed, instead of all at once.");
+void bind_settings(Module& m) {
+  m.def("set_memory_growth", &pl::config::set_memory_growth, nb::arg("device"), nb::arg("enable"));
   m.def("get_memory_growth", &pl::config::get_memory_growth, nb::arg("device"));
-  m.def("set_memory_fraction", &pl::config::set_memory_fraction, nb::arg("device"), nb::arg("fraction"),
-        "The device's limit as a share of its memory.");
+  m.def("set_memory_fraction", &pl::config::set_memory_fraction, nb::arg("device"), nb::arg("fraction"));
   m.def("get_memory_fraction", &pl::config::get_memory_fraction, nb::arg("device"));
   m.def("set_lazy_allocation", &pl::config::set_lazy_allocation, nb::arg("enable"));
   m.def("get_lazy_allocation", &pl::config::get_lazy_allocation);
@@ -91,11 +88,10 @@ void bind_settings(nb::module_& m) {
   m.def("get_deferred_release", &pl::config::get_deferred_release);
   m.def("set_threads", &pl::config::set_threads, nb::arg("threads"));
   m.def("get_threads", &pl::config::get_threads);
-  m.def("set_seed", &pl::config::set_seed, nb::arg("seed"), "Of random numbers whose call gives none.");
+  m.def("set_seed", &pl::config::set_seed, nb::arg("seed"));
   m.def("get_seed", &pl::config::get_seed);
   m.def(
-      "set_log_level", [](const std::string& level) { pl::config::set_log_level(level); }, nb::arg("level"),
-      "\"debug\", \"info\", \"warning\", \"error\" or \"off\".");
+      "set_log_level", [](const std::string& level) { pl::config::set_log_level(level); }, nb::arg("level"));
   m.def("get_log_level", &pl::config::get_log_level);
   m.def(
       "reset_for_testing",
@@ -110,8 +106,8 @@ void bind_settings(nb::module_& m) {
 
 }  // namespace
 
-void bind_config(nb::module_& m) {
-  nb::module_ config = m.def_submodule("config", "Which devices there are, how much memory each may take, and how.");
+void bind_config(Module& m) {
+  Module config = m.def_submodule("config", "Which devices there are, how much memory each may take, and how.");
   bind_devices(config);
   bind_settings(config);
 }

@@ -209,7 +209,7 @@ pl::Dataset to_dataset(nb::handle object) {
   return nb::isinstance<pl::Dataset>(object) ? nb::cast<pl::Dataset>(object) : pl::Dataset();
 }
 
-void bind_data(nb::module_& m) {
+void bind_data(Module& m) {
   nb::class_<Pass>(m, "Pass")
       .def("__iter__", [](nb::handle self) { return nb::borrow(self); })
       .def("__next__", &Pass::next);

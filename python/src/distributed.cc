@@ -1,7 +1,6 @@
 // Training by many processes: jobs, and what a fit spreads over one.
 #include "distributed.h"
 
-#ifdef PLIMSOLL_HAS_JOBS
 #include <chrono>
 
 #include "plimsoll/distributed/collectives.h"
@@ -30,9 +29,9 @@ jobs::TrainingOptions to_training(nb::handle object) {
           .shard_optimizer = training.shard_optimizer};
 }
 
-void bind_distributed(nb::module_& m) {
-  nb::module_ d = m.def_submodule("distributed", "Training by many processes, that mpirun started.");
-  nb::class_<JobObject>(d, "Job", "The processes that train together; one object in each of them.")
+void bind_distributed(Module& m) {
+  Module d = m.def_submodule("distributed", "Training by many processes, that mpirun started.");
+  nb::class_<JobObject>(d, "Job")
       .def(
           "__init__",
           [](JobObject* self, const std::string& engine, double timeout) {
@@ -73,7 +72,7 @@ void bind_distributed(nb::module_& m) {
       .def(
           "__exit__", [](JobObject& j, const nb::args&) { j.close(); },
           nb::sig("def __exit__(self, *args: object) -> None"));
-  nb::class_<TrainingObject>(d, "Training", "What a fit spreads over a job: fit(..., distributed=Training(job, ...)).")
+  nb::class_<TrainingObject>(d, "Training")
       .def(
           "__init__",
           [](TrainingObject* self, nb::object job, std::size_t slices, bool shard) {
@@ -86,8 +85,3 @@ void bind_distributed(nb::module_& m) {
 }
 
 }  // namespace binding
-#else
-namespace binding {
-void bind_distributed(nb::module_&) {}
-}  // namespace binding
-#endif

@@ -5,9 +5,7 @@
 
 #include "common.h"
 
-#if __has_include("plimsoll/distributed/job.h")
 #include "plimsoll/distributed/job.h"
-#define PLIMSOLL_HAS_JOBS
 
 namespace binding {
 
@@ -37,4 +35,3 @@ struct TrainingObject {
 pl::distributed::TrainingOptions to_training(nb::handle object);  // Of None, a Job or a Training.
 
 }  // namespace binding
-#endif

@@ -179,7 +179,7 @@ Strided dlpack_of(nb::handle object, std::optional<bool> copy) {
   return take_capsule<DlManaged>(capsule.ptr(), kPlain, "used_dltensor");
 }
 
-void bind_exchange(nb::module_& m) {
+void bind_exchange(Module& m) {
   m.def(
       "asarray",
       [](nb::handle object, nb::handle dtype, std::optional<bool> copy, nb::handle device) {
@@ -208,8 +208,7 @@ void bind_exchange(nb::module_& m) {
         return wrap_tensor(copy == true || !memory.is_contiguous() ? copied(memory) : wrapped(std::move(memory)));
       },
       nb::arg("x"), nb::kw_only(), nb::arg("device").none() = nb::none(), nb::arg("copy").none() = nb::none(),
-      nb::sig("def from_dlpack(x: object, /, *, device: object | None = None, copy: bool | None = None) -> Tensor"),
-      "A tensor on the memory of another library's array, which must not change while the tensor lives.");
+      nb::sig("def from_dlpack(x: object, /, *, device: object | None = None, copy: bool | None = None) -> Tensor"));
   m.def(
       "dlpack_of",
       [](nb::handle x, nb::handle max_version, nb::handle device, std::optional<bool> copy) {

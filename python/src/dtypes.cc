@@ -185,7 +185,7 @@ nb::object wrap_tree(const pl::TensorTree& tree) {
   return result;
 }
 
-void bind_dtypes(nb::module_& m) {
+void bind_dtypes(Module& m) {
   nb::class_<DTypeObject> type(m, "DType", "The type of a tensor's elements; equal to its name and to NumPy's.");
   dtype_type = reinterpret_cast<PyTypeObject*>(type.ptr());
   type.def_prop_ro("name", [](const DTypeObject& d) { return pl::dtype_name(d.dtype); })
@@ -218,20 +218,17 @@ void bind_dtypes(nb::module_& m) {
     m.attr(pl::dtype_name(dtype)) = object;
   }
   m.def(
-      "dtype", [](nb::handle object) { return wrap_dtype(to_dtype(object)); }, nb::arg("dtype"),
-      "The dtype of that name, or NumPy's.\n\n>>> pl.dtype(\"f32\")\nplimsoll.float32");
+      "dtype", [](nb::handle object) { return wrap_dtype(to_dtype(object)); }, nb::arg("dtype"));
   m.def(
       "result_type_of",
       [](nb::handle a, nb::handle b) {
         const auto result = promoted(to_dtype(a), to_dtype(b));
         return wrap_dtype(*result);
       },
-      "The dtype of an operation on these two.");
-  m.def("parse_bytes", &to_bytes, nb::arg("size"),
-        "Bytes of a size such as \"64MiB\".\n\n>>> pl.parse_bytes(\"1.5 KiB\")\n1536");
+      nb::sig("def result_type_of(a: DTypeLike, b: DTypeLike, /) -> DType"), "The dtype of an operation on these two.");
+  m.def("parse_bytes", &to_bytes, nb::arg("size"));
   m.def(
-      "format_bytes", [](nb::handle size) { return pl::format_bytes(to_bytes(size)); }, nb::arg("bytes"),
-      "Text for a number of bytes.\n\n>>> pl.format_bytes(24 << 20)\n'24.0 MiB'");
+      "format_bytes", [](nb::handle size) { return pl::format_bytes(to_bytes(size)); }, nb::arg("bytes"));
 }
 
 }  // namespace binding

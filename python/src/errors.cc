@@ -1,25 +1,19 @@
 // The library's errors as Python's: each is a pl.Error and one of Python's own kinds.
 #include "common.h"
 #include "distributed.h"
-#ifdef PLIMSOLL_HAS_JOBS
 #include "plimsoll/distributed/unavailable.h"
-#endif
 
 namespace binding {
 namespace {
 
 PyObject *error, *invalid_argument, *failed_precondition, *out_of_memory, *not_found, *corruption, *unsupported,
-    *disposed, *leak;
-#ifdef PLIMSOLL_HAS_JOBS
-PyObject* unavailable;
-#endif
+    *disposed, *leak, *unavailable;
 
-PyObject* make(nb::module_& m, const char* name, const char* documentation, std::initializer_list<PyObject*> bases) {
+PyObject* make(Module& m, const char* name, std::initializer_list<PyObject*> bases) {
   nb::object tuple = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(bases.size())));
   Py_ssize_t place = 0;
   for (PyObject* base : bases) PyTuple_SetItem(tuple.ptr(), place++, Py_NewRef(base));
-  PyObject* made =
-      PyErr_NewExceptionWithDoc((std::string("plimsoll.") + name).c_str(), documentation, tuple.ptr(), nullptr);
+  PyObject* made = PyErr_NewException((std::string("plimsoll.") + name).c_str(), tuple.ptr(), nullptr);
   if (made == nullptr) throw nb::python_error();
   m.attr(name) = nb::handle(made);
   return made;
@@ -70,12 +64,12 @@ bool set_ours(const std::exception_ptr& exception) {
     PyErr_SetString(disposed, e.what());
   } catch (const pl::Leak& e) {
     PyErr_SetString(leak, e.what());
-#ifdef PLIMSOLL_HAS_JOBS
   } catch (const pl::Unavailable& e) {
     nb::object made = nb::handle(unavailable)(e.what());
     made.attr("rank") = e.rank();
     PyErr_SetObject(unavailable, made.ptr());
-#endif
+  } catch (const std::bad_cast&) {  // Of an argument that is taken as any object.
+    PyErr_SetString(PyExc_TypeError, "an argument is of a type that does not fit here; see help() of what was called");
   } catch (const pl::Error& e) {
     PyErr_SetString(error, e.what());
   } catch (...) {
@@ -118,28 +112,17 @@ void set_python_error() noexcept {
   }
 }
 
-void bind_errors(nb::module_& m) {
-  error = make(m, "Error", "What plimsoll raises; its kinds are errors of Python too.", {PyExc_Exception});
-  invalid_argument =
-      make(m, "InvalidArgument", "An argument is wrong: a shape, a size, an index, a name.", {error, PyExc_ValueError});
-  failed_precondition =
-      make(m, "FailedPrecondition", "The argument is fine, but the moment is not.", {error, PyExc_RuntimeError});
-  out_of_memory = make(m, "OutOfMemory",
-                       "The work does not fit; nothing was changed by the call that raised it.\n\nIt has requested, "
-                       "limit, in_use, smallest_sufficient_limit, holders and tried.",
-                       {error, PyExc_MemoryError});
-  not_found = make(m, "NotFound", "What was asked for by name does not exist.",
-                   {error, PyExc_LookupError, PyExc_FileNotFoundError});
-  corruption = make(m, "Corruption", "A file is damaged; the message has the place.", {error, PyExc_ValueError});
-  unsupported = make(m, "Unsupported", "Understood, but not offered here.", {error, PyExc_NotImplementedError});
-  disposed = make(m, "Disposed", "A tensor was used after dispose() or after the end of its scope.",
-                  {error, PyExc_RuntimeError});
-  leak = make(m, "Leak", "A LeakCheck found tensors that should be gone.", {error, PyExc_AssertionError});
-#ifdef PLIMSOLL_HAS_JOBS
-  unavailable =
-      make(m, "Unavailable", "Another process of the job is gone, or does not answer in time; rank says which.",
-           {error, PyExc_ConnectionError});
-#endif
+void bind_errors(Module& m) {
+  error = make(m, "Error", {PyExc_Exception});
+  invalid_argument = make(m, "InvalidArgument", {error, PyExc_ValueError});
+  failed_precondition = make(m, "FailedPrecondition", {error, PyExc_RuntimeError});
+  out_of_memory = make(m, "OutOfMemory", {error, PyExc_MemoryError});
+  not_found = make(m, "NotFound", {error, PyExc_LookupError, PyExc_FileNotFoundError});
+  corruption = make(m, "Corruption", {error, PyExc_ValueError});
+  unsupported = make(m, "Unsupported", {error, PyExc_NotImplementedError});
+  disposed = make(m, "Disposed", {error, PyExc_RuntimeError});
+  leak = make(m, "Leak", {error, PyExc_AssertionError});
+  unavailable = make(m, "Unavailable", {error, PyExc_ConnectionError});
   nb::register_exception_translator([](const std::exception_ptr& exception, void*) {
     if (!set_ours(exception)) std::rethrow_exception(exception);
   });

@@ -6,7 +6,7 @@
 
 namespace binding {
 
-void bind_files(nb::module_& m) {
+void bind_files(Module& m) {
   using Path = std::filesystem::path;
   m.def(
       "save_safetensors",
@@ -19,8 +19,7 @@ void bind_files(nb::module_& m) {
       },
       nb::arg("path"), nb::arg("tree"), nb::arg("metadata") = std::map<std::string, std::string>(),
       nb::sig(
-          "def save_safetensors(path: str | os.PathLike[str], tree: object, metadata: dict[str, str] = {}) -> None"),
-      "A dict or list of tensors, nested as it may be.");
+          "def save_safetensors(path: str | os.PathLike[str], tree: object, metadata: dict[str, str] = {}) -> None"));
   m.def(
       "load_safetensors",
       [](const Path& path) { return wrap_tree(unlocked([&] { return pl::load_safetensors(path); })); }, nb::arg("path"),
@@ -43,7 +42,7 @@ void bind_files(nb::module_& m) {
       [](const std::string& path, bool weights) {
         return unlocked([&] { return pl::load_layers_model(path, {.weights = weights}); });
       },
-      nb::arg("path"), nb::arg("weights") = true, "The model of a model.json, as TensorFlow.js and save() write it.");
+      nb::arg("path"), nb::arg("weights") = true);
   m.def(
       "save_layers_model",
       [](const pl::Model& model, const std::string& directory, bool include_optimizer) {
@@ -52,8 +51,7 @@ void bind_files(nb::module_& m) {
           return 0;
         });
       },
-      nb::arg("model"), nb::arg("directory"), nb::arg("include_optimizer") = false,
-      "model.json and its weights, for TensorFlow.js and for load_layers_model().");
+      nb::arg("model"), nb::arg("directory"), nb::arg("include_optimizer") = false);
   m.def(
       "load_json_tensors",
       [](const std::string& path) { return wrap_tensors(unlocked([&] { return pl::load_json_tensors(path); })); },

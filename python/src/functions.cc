@@ -103,16 +103,15 @@ nb::object made(nb::handle device, F&& f) {
   return wrap_tensor(unlocked(std::forward<F>(f)));
 }
 
-void bind_elementwise(nb::module_& m) {
+void bind_elementwise(Module& m) {
   for (const UnaryFunction& f : kUnary)
     m.def(
         f.name, [&f](nb::handle x) { return wrap_tensor(apply_unary(f, x)); }, nb::arg("x"),
-        nb::sig((std::string("def ") + f.name + "(x: TensorLike, /) -> Tensor").c_str()), "Of each element.");
+        nb::sig((std::string("def ") + f.name + "(x: TensorLike, /) -> Tensor").c_str()));
   for (const BinaryFunction& f : kBinary)
     m.def(
         f.name, [&f](nb::handle a, nb::handle b) { return wrap_tensor(apply_binary(f, a, b)); }, nb::arg("a"),
-        nb::arg("b"), nb::sig((std::string("def ") + f.name + "(a: TensorLike, b: TensorLike, /) -> Tensor").c_str()),
-        "Element by element, with NumPy's broadcasting.");
+        nb::arg("b"), nb::sig((std::string("def ") + f.name + "(a: TensorLike, b: TensorLike, /) -> Tensor").c_str()));
   m.def(
       "where",
       [](nb::handle condition, nb::handle x, nb::handle y) {
@@ -127,16 +126,14 @@ void bind_elementwise(nb::module_& m) {
             mask, [&] { return pl::where(in_dtype(mask, pl::boolean), in_dtype(a, dtype), in_dtype(b, dtype)); }));
       },
       nb::arg("condition"), nb::arg("x"), nb::arg("y"),
-      nb::sig("def where(condition: TensorLike, x: TensorLike, y: TensorLike, /) -> Tensor"),
-      "x where the condition holds, else y.");
+      nb::sig("def where(condition: TensorLike, x: TensorLike, y: TensorLike, /) -> Tensor"));
   m.def(
       "cast",
       [](nb::handle object, nb::handle dtype) {
         const pl::DType wanted = to_dtype(dtype);
         return wrap_tensor(to_tensor(object, wanted));
       },
-      nb::arg("x"), nb::arg("dtype"), nb::sig("def cast(x: TensorLike, dtype: DTypeLike) -> Tensor"),
-      "The same numbers in another dtype.");
+      nb::arg("x"), nb::arg("dtype"), nb::sig("def cast(x: TensorLike, dtype: DTypeLike) -> Tensor"));
   m.def(
       "leaky_relu",
       [](nb::handle object, double alpha) {
@@ -154,7 +151,7 @@ void bind_elementwise(nb::module_& m) {
       nb::arg("x"), nb::arg("shape"), nb::sig("def broadcast_to(x: TensorLike, shape: ShapeLike) -> Tensor"));
 }
 
-void bind_fills(nb::module_& m) {
+void bind_fills(Module& m) {
   m.def(
       "zeros",
       [](nb::handle shape, nb::handle dtype, nb::handle device) {
@@ -163,8 +160,7 @@ void bind_fills(nb::module_& m) {
         return made(device, [&] { return pl::zeros(sizes, type); });
       },
       nb::arg("shape"), nb::arg("dtype").none() = nb::none(), nb::arg("device").none() = nb::none(),
-      nb::sig("def zeros(shape: ShapeLike, dtype: DTypeLike | None = None, device: str | None = None) -> Tensor"),
-      ">>> pl.zeros((2, 3)).shape\n(2, 3)");
+      nb::sig("def zeros(shape: ShapeLike, dtype: DTypeLike | None = None, device: str | None = None) -> Tensor"));
   m.def(
       "ones",
       [](nb::handle shape, nb::handle dtype, nb::handle device) {
@@ -173,8 +169,7 @@ void bind_fills(nb::module_& m) {
         return made(device, [&] { return pl::ones(sizes, type); });
       },
       nb::arg("shape"), nb::arg("dtype").none() = nb::none(), nb::arg("device").none() = nb::none(),
-      nb::sig("def ones(shape: ShapeLike, dtype: DTypeLike | None = None, device: str | None = None) -> Tensor"),
-      ">>> pl.ones(2).tolist()\n[1.0, 1.0]");
+      nb::sig("def ones(shape: ShapeLike, dtype: DTypeLike | None = None, device: str | None = None) -> Tensor"));
   m.def(
       "full",
       [](nb::handle shape, nb::handle value, nb::handle dtype, nb::handle device) {
@@ -192,7 +187,7 @@ void bind_fills(nb::module_& m) {
               "None) -> Tensor"));
 }
 
-void bind_ranges(nb::module_& m) {
+void bind_ranges(Module& m) {
   m.def(
       "arange",
       [](nb::handle start, nb::handle stop, nb::handle step, nb::handle dtype, nb::handle device) {
@@ -214,8 +209,7 @@ void bind_ranges(nb::module_& m) {
       nb::arg("start"), nb::arg("stop").none() = nb::none(), nb::arg("step") = 1, nb::arg("dtype").none() = nb::none(),
       nb::arg("device").none() = nb::none(),
       nb::sig("def arange(start: float, stop: float | None = None, step: float = 1, dtype: DTypeLike | None = None, "
-              "device: str | None = None) -> Tensor"),
-      ">>> pl.arange(3).tolist()\n[0, 1, 2]");
+              "device: str | None = None) -> Tensor"));
   m.def(
       "linspace",
       [](double start, double stop, std::int64_t num, nb::handle dtype, nb::handle device, bool endpoint) {
@@ -258,7 +252,7 @@ void bind_ranges(nb::module_& m) {
               "str = '') -> Tensor"));
 }
 
-void bind_random(nb::module_& m) {
+void bind_random(Module& m) {
   m.def(
       "random_uniform",
       [](nb::handle shape, nb::handle low, nb::handle high, std::optional<std::uint64_t> seed, nb::handle dtype) {
@@ -270,8 +264,7 @@ void bind_random(nb::module_& m) {
       nb::arg("shape"), nb::arg("low") = 0.0, nb::arg("high") = 1.0, nb::arg("seed").none() = nb::none(),
       nb::arg("dtype").none() = nb::none(),
       nb::sig("def random_uniform(shape: ShapeLike, low: float = 0.0, high: float = 1.0, seed: int | None = None, "
-              "dtype: DTypeLike | None = None) -> Tensor"),
-      "[low, high); with a seed always the same numbers.");
+              "dtype: DTypeLike | None = None) -> Tensor"));
   m.def(
       "random_normal",
       [](nb::handle shape, double mean, double stddev, std::optional<std::uint64_t> seed, nb::handle dtype) {
@@ -309,7 +302,7 @@ void bind_random(nb::module_& m) {
 
 }  // namespace
 
-void bind_functions(nb::module_& m) {
+void bind_functions(Module& m) {
   bind_elementwise(m);
   bind_fills(m);
   bind_ranges(m);

@@ -87,7 +87,7 @@ nb::object assigned(nb::handle self, const pl::Assigned& result) {
   return nb::borrow(self);
 }
 
-void bind_variable(nb::module_& m) {
+void bind_variable(Module& m) {
   nb::class_<pl::Variable> type(m, "Variable", nb::type_slots(number_slots), nb::is_weak_referenceable(),
                                 "A tensor's value that can be changed; a model's parameter.\n\n>>> w = "
                                 "pl.Variable([1.0, 2.0])\n>>> w.assign_add([1.0, 1.0]).tolist()\n[2.0, 3.0]");
@@ -167,7 +167,7 @@ void bind_variable(nb::module_& m) {
 
 }  // namespace
 
-void bind_gradients(nb::module_& m) {
+void bind_gradients(Module& m) {
   bind_variable(m);
   nb::class_<Tape>(
       m, "GradientTape",
@@ -203,11 +203,10 @@ void bind_gradients(nb::module_& m) {
       },
       nb::arg("inputs"), nb::arg("forward"), nb::arg("backward"),
       nb::sig("def custom_gradient(inputs: typing.Sequence[TensorLike], forward: typing.Callable[..., Tensor], "
-              "backward: typing.Callable[..., object]) -> Tensor"),
-      "A function with a gradient of your own: backward(gradient, *inputs) gives one for each input.");
+              "backward: typing.Callable[..., object]) -> Tensor"));
   m.def(
       "stop_gradient", [](nb::handle x) { return wrap_tensor(pl::stop_gradient(to_tensor(x))); }, nb::arg("x"),
-      nb::sig("def stop_gradient(x: TensorLike) -> Tensor"), "The same value, which tapes take for a constant.");
+      nb::sig("def stop_gradient(x: TensorLike) -> Tensor"));
   // While it is open, tapes see nothing.
   struct NoGradient : ScopeObject {};
   nb::class_<NoGradient>(m, "NoGradient")
@@ -225,8 +224,7 @@ void bind_gradients(nb::module_& m) {
           "__exit__", [](NoGradient& self, const nb::args&) { self.end(); },
           nb::sig("def __exit__(self, *args: object) -> None"));
   m.def(
-      "no_grad", [] { return NoGradient(); }, nb::sig("def no_grad() -> NoGradient"),
-      "A scope in which tapes see nothing.");
+      "no_grad", [] { return NoGradient(); }, nb::sig("def no_grad() -> NoGradient"));
 }
 
 }  // namespace binding

@@ -103,8 +103,8 @@ nb::dict plan_row(const pl::MemoryPlan& plan) {
   return row;
 }
 
-void bind_graph(nb::module_& m) {
-  nb::class_<GraphObject>(m, "Graph", "Operations that are written down instead of run.")
+void bind_graph(Module& m) {
+  nb::class_<GraphObject>(m, "Graph")
       .def(nb::init<>())
       .def(
           "__enter__",
@@ -148,11 +148,10 @@ void bind_graph(nb::module_& m) {
         return wrap_tensor(pl::placeholder(to_dtype(dtype), to_shape(shape).or_scalar(), name));
       },
       nb::arg("dtype"), nb::arg("shape") = nb::make_tuple(), nb::arg("name") = "placeholder",
-      nb::sig("def placeholder(dtype: DTypeLike, shape: ShapeLike = (), name: str = 'placeholder') -> Tensor"),
-      "A value that each run is fed with; sizes that are None fit any.");
+      nb::sig("def placeholder(dtype: DTypeLike, shape: ShapeLike = (), name: str = 'placeholder') -> Tensor"));
   m.def(
       "group", [](const nb::args& nodes) { return wrap_tensor(pl::group(to_tensors(nodes))); },
-      nb::sig("def group(*nodes: Tensor) -> Tensor"), "A node that runs all of these.");
+      nb::sig("def group(*nodes: Tensor) -> Tensor"));
   m.def(
       "gradients",
       [](nb::handle target, nb::handle sources) {
@@ -162,15 +161,12 @@ void bind_graph(nb::module_& m) {
         const auto result = pl::gradients(*tensor_of(target), list);
         return is_one ? wrap_tensor(result[0]) : nb::object(wrap_tensors(result));
       },
-      nb::arg("target"), nb::arg("sources"), nb::sig("def gradients(target: Tensor, sources: object) -> object"),
-      "Gradients as nodes of the graph.");
+      nb::arg("target"), nb::arg("sources"), nb::sig("def gradients(target: Tensor, sources: object) -> object"));
   nb::class_<VariablesInitializer>(m, "VariablesInitializer");
-  m.def(
-      "global_variables_initializer", [] { return VariablesInitializer{}; },
-      "For session.run(): gives every variable its initial value.");
+  m.def("global_variables_initializer", [] { return VariablesInitializer{}; });
 }
 
-void bind_session(nb::module_& m) {
+void bind_session(Module& m) {
   nb::class_<SessionObject>(m, "Session",
                             "Runs a graph: values for its placeholders in, values of its nodes out.\n\n>>> with "
                             "pl.Graph() as g:\n...     x = pl.placeholder(pl.float32, (None,))\n...     y = x * 2\n>>> "
@@ -187,7 +183,7 @@ void bind_session(nb::module_& m) {
           nb::sig("def __init__(self, graph: Graph | None = None, budget: str | int | None = None, spill: str | "
                   "os.PathLike[str] | None = None) -> None"))
       .def("run", &run, nb::arg("fetches"), nb::arg("feed_dict").none() = nb::none(),
-           nb::sig("def run(self, fetches: object, feed_dict: dict[Tensor, TensorLike] | None = None) -> object"),
+           nb::sig("def run(self, fetches: object, feed_dict: dict[Tensor, TensorLike] | None = None) -> typing.Any"),
            "Values of the fetches, in the same structure; None for what has none, such as a training step.")
       .def("initialize_variables",
            [](SessionObject& s) {
@@ -234,8 +230,8 @@ void bind_session(nb::module_& m) {
           nb::sig("def __exit__(self, *args: object) -> None"));
 }
 
-void bind_saver(nb::module_& m) {
-  nb::class_<pl::Saver>(m, "Saver", "The variables of a session, in checkpoints that TensorFlow reads and writes.")
+void bind_saver(Module& m) {
+  nb::class_<pl::Saver>(m, "Saver")
       .def(
           "__init__",
           [](pl::Saver* self, std::size_t max_to_keep, const std::vector<std::string>& variables) {
@@ -251,21 +247,23 @@ void bind_saver(nb::module_& m) {
           "The path it was saved under.")
       .def(
           "restore",
-          [](pl::Saver& saver, SessionObject& s, const std::string& path) {
-            unlocked([&] {
-              saver.restore(*s.session, path);
+          [](pl::Saver& saver, SessionObject& s, nb::handle path) {
+            if (path.is_none()) throw pl::NotFound("restore: there is no checkpoint (latest_checkpoint() gave None)");
+            unlocked([&, name = to_path(path)] {
+              saver.restore(*s.session, name);
               return 0;
             });
           },
-          nb::arg("session"), nb::arg("path"))
+          nb::arg("session"), nb::arg("path").none(),
+          nb::sig("def restore(self, session: Session, path: str | os.PathLike[str] | None) -> None"))
       .def(
           "recover", [](pl::Saver& saver, const std::string& directory) { saver.recover(directory); },
           nb::arg("directory"))
       .def_prop_ro("checkpoints", [](const pl::Saver& saver) { return saver.checkpoints(); });
 }
 
-void bind_train(nb::module_& m) {
-  nb::module_ train = m.def_submodule("train", "Optimizers whose steps are nodes of a graph.");
+void bind_train(Module& m) {
+  Module train = m.def_submodule("train", "Optimizers whose steps are nodes of a graph.");
   nb::class_<pl::train::Optimizer>(train, "Optimizer")
       .def(
           "minimize",
@@ -311,7 +309,7 @@ void bind_train(nb::module_& m) {
         std::string found = pl::latest_checkpoint(directory);
         return found.empty() ? std::nullopt : std::optional(found);
       },
-      nb::arg("directory"), "The path of the newest checkpoint of a folder; None when there is none.");
+      nb::arg("directory"));
 }
 
 // A function of Python that is traced: called with symbolic tensors once for each kind of arguments.
@@ -342,6 +340,19 @@ class PythonFunction {
 
   std::size_t trace_count() const { return core_->trace_count(); }
   nb::object function() const { return nb::borrow(function_.get()); }
+
+  // A function of Python may hold the object that holds this one: self.step = pl.function(self.advance).
+  static int traverse(PyObject* self, visitproc visit, void* arg) {
+    if (const int stopped = traverse_attributes(self, visit, arg); stopped != 0) return stopped;
+    if (!nb::inst_ready(self)) return 0;
+    const SharedObject& function = nb::inst_ptr<PythonFunction>(self)->function_;
+    if (function.is_only()) Py_VISIT(function.get().ptr());
+    return 0;
+  }
+  static int clear(PyObject* self) {
+    if (nb::inst_ready(self)) nb::inst_ptr<PythonFunction>(self)->function_.forget();
+    return clear_attributes(self);
+  }
 
  private:
   // What a trace keeps: the function's result, and the objects that it tells from others by where they are.
@@ -423,9 +434,12 @@ class PythonFunction {
   std::shared_ptr<pl::FunctionCore> core_;
 };
 
-void bind_function(nb::module_& m) {
-  nb::class_<PythonFunction>(m, "Function", nb::dynamic_attr(),
-                             "A function that is traced once for each kind of arguments, and then runs planned.")
+PyType_Slot function_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(&PythonFunction::traverse)},
+                                {Py_tp_clear, reinterpret_cast<void*>(&PythonFunction::clear)},
+                                {0, nullptr}};
+
+void bind_function(Module& m) {
+  nb::class_<PythonFunction>(m, "Function", nb::dynamic_attr(), nb::type_slots(function_slots))
       .def("__call__", &PythonFunction::call)
       .def("memory_plan", &PythonFunction::memory_plan, "What a call with these takes, without running it.")
       .def_prop_ro("trace_count", &PythonFunction::trace_count)
@@ -456,8 +470,7 @@ void bind_function(nb::module_& m) {
         std::size_t next = 0;
         return replaced(result, values, next);
       },
-      nb::arg("pred"), nb::arg("true_fn"), nb::arg("false_fn"),
-      "One of the two branches, on a value that a graph computes.");
+      nb::arg("pred"), nb::arg("true_fn"), nb::arg("false_fn"));
   m.def(
       "while_loop",
       [](nb::object condition, nb::object body, nb::object state) -> nb::object {
@@ -490,12 +503,12 @@ void bind_function(nb::module_& m) {
             list);
         return with(end);
       },
-      nb::arg("cond"), nb::arg("body"), nb::arg("state"), "A loop on values that a graph computes.");
+      nb::arg("cond"), nb::arg("body"), nb::arg("state"));
 }
 
-void bind_writer(nb::module_& m) {
+void bind_writer(Module& m) {
   using pl::summary::FileWriter;
-  nb::class_<FileWriter>(m, "FileWriter", "A graph and what happens in its runs, for TensorBoard.")
+  nb::class_<FileWriter>(m, "FileWriter")
       .def(
           "__init__",
           [](FileWriter* self, const std::string& directory, nb::handle graph) {
@@ -533,7 +546,7 @@ void bind_writer(nb::module_& m) {
 
 }  // namespace
 
-void bind_graphs(nb::module_& m) {
+void bind_graphs(Module& m) {
   bind_writer(m);
   bind_graph(m);
   bind_session(m);

@@ -43,7 +43,12 @@ Part parse(nb::handle key) {
   if (!PyBool_Check(key.ptr()) && !is_tensor(key.ptr()) && PyIndex_Check(key.ptr())) {
     const nb::object index = nb::steal(PyNumber_Index(key.ptr()));
     if (!index.is_valid()) PyErr_Clear();  // Such as an array of NumPy.
-    if (index.is_valid()) return {Part::Kind::integer, PyLong_AsLongLong(index.ptr())};
+    if (index.is_valid()) {
+      int overflow = 0;
+      const long long position = PyLong_AsLongLongAndOverflow(index.ptr(), &overflow);
+      if (overflow != 0) throw nb::index_error("index: a position beyond all axes");
+      return {Part::Kind::integer, position};
+    }
   }
   Part part{Part::Kind::positions};
   part.tensor = to_tensor(key);

@@ -4,31 +4,22 @@
 #include <map>
 
 #include "models.h"
-
-#if __has_include("plimsoll/model/keras/keras_file.h")
 #include "plimsoll/model/keras/keras_file.h"
-#define PLIMSOLL_HAS_KERAS_FILES
-#endif
-#if __has_include("plimsoll/model/onnx/onnx_model.h")
 #include "plimsoll/model/onnx/onnx_model.h"
-#define PLIMSOLL_HAS_ONNX_FILES
-#endif
 
 namespace binding {
 namespace {
 
 using Path = std::filesystem::path;
 
-#ifdef PLIMSOLL_HAS_KERAS_FILES
-void bind_keras(nb::module_& m) {
+void bind_keras(Module& m) {
   m.def(
       "load_keras",
       [](const Path& path, bool weights, bool compile) {
         return unlocked([&] { return pl::load_keras(path.string(), {.weights = weights, .compile = compile}); });
       },
       nb::arg("path"), nb::arg("weights") = true, nb::arg("compile") = true,
-      nb::sig("def load_keras(path: str | os.PathLike[str], weights: bool = True, compile: bool = True) -> Model"),
-      "The model of a .keras or .h5 file, compiled and trained as far as it was there.");
+      nb::sig("def load_keras(path: str | os.PathLike[str], weights: bool = True, compile: bool = True) -> Model"));
   m.def(
       "save_keras",
       [](const pl::Model& model, const Path& path, bool include_optimizer) {
@@ -38,12 +29,9 @@ void bind_keras(nb::module_& m) {
         });
       },
       nb::arg("model"), nb::arg("path"), nb::arg("include_optimizer") = true,
-      nb::sig("def save_keras(model: Model, path: str | os.PathLike[str], include_optimizer: bool = True) -> None"),
-      "A .keras file, which Keras 3 reads.");
+      nb::sig("def save_keras(model: Model, path: str | os.PathLike[str], include_optimizer: bool = True) -> None"));
 }
-#endif
 
-#ifdef PLIMSOLL_HAS_ONNX_FILES
 nb::list wrap_ends(const std::vector<pl::OnnxEnd>& ends) {
   nb::list list;
   for (const pl::OnnxEnd& each : ends) {
@@ -82,16 +70,15 @@ pl::MemoryForecast onnx_forecast(const pl::OnnxModel& model, nb::handle inputs) 
   return unlocked([&] { return model.forecast(tensors); });
 }
 
-void bind_onnx(nb::module_& m) {
+void bind_onnx(Module& m) {
   m.def(
       "load_onnx",
       [](const Path& path, bool weights) {
         return unlocked([&] { return pl::load_onnx(path, {.weights = weights}); });
       },
       nb::arg("path"), nb::arg("weights") = true,
-      nb::sig("def load_onnx(path: str | os.PathLike[str], weights: bool = True) -> Model"),
-      "An ONNX file as a model that predicts, trains and forecasts as any other.");
-  nb::class_<pl::OnnxModel>(m, "OnnxModel", "An ONNX file as it is: by the names of its ends, whole inputs at once.")
+      nb::sig("def load_onnx(path: str | os.PathLike[str], weights: bool = True) -> Model"));
+  nb::class_<pl::OnnxModel>(m, "OnnxModel")
       .def(
           "__init__",
           [](pl::OnnxModel* self, const Path& path, bool weights) {
@@ -121,17 +108,12 @@ void bind_onnx(nb::module_& m) {
       .def_prop_ro("num_parameters", &pl::OnnxModel::num_parameters)
       .def("model", &pl::OnnxModel::model, "The same weights as a model.");
 }
-#endif
 
 }  // namespace
 
-void bind_interchange([[maybe_unused]] nb::module_& m) {
-#ifdef PLIMSOLL_HAS_KERAS_FILES
+void bind_interchange(Module& m) {
   bind_keras(m);
-#endif
-#ifdef PLIMSOLL_HAS_ONNX_FILES
   bind_onnx(m);
-#endif
 }
 
 }  // namespace binding

@@ -199,16 +199,15 @@ PythonLayer* python_layer_of_model(const pl::Model& model, nb::handle self) {
   return found != nullptr && found->self() == self.ptr() ? found : nullptr;
 }
 
-// How an object with attributes shows the collector of cycles what it holds.
 struct Attributes {};
-traverseproc traverse_attributes = nullptr;
-inquiry clear_attributes = nullptr;
+traverseproc plain_traverse = nullptr;
+inquiry plain_clear = nullptr;
 
-void find_collector_slots(nb::module_& m) {
+void find_collector_slots(Module& m) {
   const nb::class_<Attributes> type(m, "Attributes", nb::dynamic_attr());
   auto* plain = reinterpret_cast<PyTypeObject*>(type.ptr());
-  traverse_attributes = reinterpret_cast<traverseproc>(PyType_GetSlot(plain, Py_tp_traverse));
-  clear_attributes = reinterpret_cast<inquiry>(PyType_GetSlot(plain, Py_tp_clear));
+  plain_traverse = reinterpret_cast<traverseproc>(PyType_GetSlot(plain, Py_tp_traverse));
+  plain_clear = reinterpret_cast<inquiry>(PyType_GetSlot(plain, Py_tp_clear));
   nb::delattr(m, "Attributes");
 }
 
@@ -298,7 +297,7 @@ nb::list wrap_variables(const std::vector<pl::Variable>& variables) {
 
 void bind_layer_facts(nb::class_<pl::Layer>& type);
 
-void bind_layer(nb::module_& m) {
+void bind_layer(Module& m) {
   nb::class_<pl::Layer> type(
       m, "Layer", nb::type_slots(layer_slots), nb::dynamic_attr(), nb::is_weak_referenceable(),
       "A piece of a model: weights, and a function of tensors that uses them. Derive from it to write one of your "
@@ -415,6 +414,11 @@ void bind_layer_facts(nb::class_<pl::Layer>& type) {
 
 }  // namespace
 
+int traverse_attributes(PyObject* self, visitproc visit, void* arg) {
+  return plain_traverse ? plain_traverse(self, visit, arg) : 0;
+}
+int clear_attributes(PyObject* self) { return plain_clear ? plain_clear(self) : 0; }
+
 PyType_Slot model_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(&traverse_model)},
                              {Py_tp_clear, reinterpret_cast<void*>(&clear_model)},
                              {0, nullptr}};
@@ -442,8 +446,8 @@ std::string to_json(nb::handle object) {
 }
 nb::object from_json(const std::string& text) { return nb::module_::import_("json").attr("loads")(text); }
 
-void bind_layers(nb::module_& m) {
-  nb::class_<pl::LayerOutput>(m, "LayerOutput", "A place in a model that is being described: what a layer will give.")
+void bind_layers(Module& m) {
+  nb::class_<pl::LayerOutput>(m, "LayerOutput")
       .def_prop_ro(
           "shape", [](const pl::LayerOutput& o) { return wrap_shape(o.shape()); },
           nb::sig("def shape(self) -> tuple[int | None, ...]"))
@@ -457,8 +461,7 @@ void bind_layers(nb::module_& m) {
             pl::Input({.shape = to_shape(shape), .dtype = optional_dtype(dtype).value_or(pl::f32), .name = name}));
       },
       nb::arg("shape"), nb::arg("dtype").none() = nb::none(), nb::arg("name") = "",
-      nb::sig("def Input(shape: ShapeLike, dtype: DTypeLike | None = None, name: str = '') -> LayerOutput"),
-      "Where a described model begins; the shape is without the batch.");
+      nb::sig("def Input(shape: ShapeLike, dtype: DTypeLike | None = None, name: str = '') -> LayerOutput"));
   m.def(
       "register_layer",
       [](nb::object type) {
@@ -474,8 +477,7 @@ void bind_layers(nb::module_& m) {
         });
         return type;
       },
-      nb::arg("layer_class"), nb::sig("def register_layer(layer_class: T) -> T"),
-      "From now on files may have layers of this class, made with what get_config() gave. Also as a decorator.");
+      nb::arg("layer_class"), nb::sig("def register_layer(layer_class: T) -> T"));
 }
 
 }  // namespace binding

@@ -1,12 +1,10 @@
 // LiveView: other programs of the same user watch this process's memory.
-#include "common.h"
-
-#if __has_include("plimsoll/observe/live/live_view.h")
 #include <nanobind/stl/filesystem.h>
 
 #include <chrono>
 #include <memory>
 
+#include "common.h"
 #include "plimsoll/observe/live/live_view.h"
 
 namespace binding {
@@ -31,9 +29,8 @@ struct Live {
 
 }  // namespace
 
-void bind_live(nb::module_& m) {
-  nb::class_<Live>(m, "LiveView",
-                   "While it lives, `plimsoll top` and `plimsoll serve` of the same user show this process's memory.")
+void bind_live(Module& m) {
+  nb::class_<Live>(m, "LiveView")
       .def(
           "__init__",
           [](Live* self, const std::string& name, double every) {
@@ -63,8 +60,3 @@ void bind_live(nb::module_& m) {
 }
 
 }  // namespace binding
-#else
-namespace binding {
-void bind_live(nb::module_&) {}
-}  // namespace binding
-#endif

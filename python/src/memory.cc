@@ -26,8 +26,8 @@ struct Recording {
   std::unique_ptr<pl::TraceRecorder> recorder;
 };
 
-void bind_counts(nb::module_& m) {
-  nb::class_<pl::MemoryInfo>(m, "MemoryInfo", "How many tensors live, on how many buffers, of how many bytes.")
+void bind_counts(Module& m) {
+  nb::class_<pl::MemoryInfo>(m, "MemoryInfo")
       .def_ro("num_tensors", &pl::MemoryInfo::num_tensors)
       .def_ro("num_data_buffers", &pl::MemoryInfo::num_data_buffers)
       .def_ro("num_bytes", &pl::MemoryInfo::num_bytes)
@@ -37,7 +37,7 @@ void bind_counts(nb::module_& m) {
       });
   m.def("memory", &pl::memory,
         ">>> before = pl.memory().num_tensors\n>>> x = pl.ones(3)\n>>> pl.memory().num_tensors - before\n1");
-  nb::class_<pl::MemoryStats>(m, "MemoryStats", "What one device's memory looks like now, and at its worst.")
+  nb::class_<pl::MemoryStats>(m, "MemoryStats")
       .def_ro("bytes_in_use", &pl::MemoryStats::bytes_in_use)
       .def_ro("peak_bytes_in_use", &pl::MemoryStats::peak_bytes_in_use)
       .def_ro("bytes_reserved", &pl::MemoryStats::bytes_reserved)
@@ -51,21 +51,15 @@ void bind_counts(nb::module_& m) {
   m.def(
       "memory_stats", [](const std::string& device) { return pl::memory_stats(device); }, nb::arg("device") = "");
   m.def(
-      "reset_memory_stats", [](const std::string& device) { pl::reset_memory_stats(device); }, nb::arg("device") = "",
-      "Peaks fall to what is used now.");
-  m.def(
-      "trim", [] { return unlocked([] { return pl::trim(); }); },
-      "Gives every free page back to the system; the bytes that were given.");
-  m.def(
-      "collect_garbage",
-      [] {
-        unlocked([] {
-          pl::collect_garbage();
-          return 0;
-        });
-      },
-      "Lets deferred releases take effect and empties caches.");
-  nb::class_<pl::LiveTensor>(m, "LiveTensor", "A tensor that is alive, and what is known of it.")
+      "reset_memory_stats", [](const std::string& device) { pl::reset_memory_stats(device); }, nb::arg("device") = "");
+  m.def("trim", [] { return unlocked([] { return pl::trim(); }); });
+  m.def("collect_garbage", [] {
+    unlocked([] {
+      pl::collect_garbage();
+      return 0;
+    });
+  });
+  nb::class_<pl::LiveTensor>(m, "LiveTensor")
       .def_ro("id", &pl::LiveTensor::id)
       .def_ro("name", &pl::LiveTensor::name)
       .def_ro("op", &pl::LiveTensor::op)
@@ -82,11 +76,11 @@ void bind_counts(nb::module_& m) {
       });
   m.def(
       "live_tensors", [] { return unlocked([] { return pl::live_tensors(); }); },
-      nb::sig("def live_tensors() -> list[LiveTensor]"), "Every tensor that is alive.");
+      nb::sig("def live_tensors() -> list[LiveTensor]"));
 }
 
-void bind_questions(nb::module_& m) {
-  nb::class_<pl::Holders>(m, "Holders", "What keeps a tensor and its bytes alive.")
+void bind_questions(Module& m) {
+  nb::class_<pl::Holders>(m, "Holders")
       .def("paths", &pl::Holders::paths, "One for each holder, from the tensor outwards.")
       .def("__str__", &pl::Holders::to_string)
       .def("__repr__", &pl::Holders::to_string)
@@ -103,7 +97,7 @@ void bind_questions(nb::module_& m) {
         return unlocked([&] { return pl::who_holds(*tensor); });
       },
       nb::arg("x"), nb::sig("def who_holds(x: Tensor | Variable) -> Holders"));
-  nb::class_<pl::GrowthRow>(m, "GrowthRow", "Tensors of one kind that there are more of.")
+  nb::class_<pl::GrowthRow>(m, "GrowthRow")
       .def_ro("op", &pl::GrowthRow::op)
       .def_ro("scope", &pl::GrowthRow::scope)
       .def_ro("site", &pl::GrowthRow::site)
@@ -145,14 +139,14 @@ void bind_questions(nb::module_& m) {
           nb::arg("type").none(), nb::arg("value").none(), nb::arg("traceback").none());
 }
 
-void bind_alerts(nb::module_& m) {
+void bind_alerts(Module& m) {
   nb::class_<pl::MemoryAlert>(m, "MemoryAlert")
       .def_ro("device", &pl::MemoryAlert::device)
       .def_ro("budget", &pl::MemoryAlert::budget)
       .def_ro("bytes_in_use", &pl::MemoryAlert::bytes_in_use)
       .def_ro("bytes_limit", &pl::MemoryAlert::bytes_limit)
       .def_ro("fraction", &pl::MemoryAlert::fraction);
-  nb::class_<Alerting>(m, "AlertHandle", "Calls back while it lives.")
+  nb::class_<Alerting>(m, "AlertHandle")
       .def("close",
            [](Alerting& alerting) {
              unlocked([&] {
@@ -171,13 +165,11 @@ void bind_alerts(nb::module_& m) {
         return alert_handle(pl::on_memory_alert(fraction, alert_function(callback)));
       },
       nb::arg("fraction"), nb::arg("callback"),
-      nb::sig("def on_memory_alert(fraction: float, callback: typing.Callable[[MemoryAlert], object]) -> AlertHandle"),
-      "Calls back when a device's memory passes that share of its limit, while what it returns lives.");
+      nb::sig("def on_memory_alert(fraction: float, callback: typing.Callable[[MemoryAlert], object]) -> AlertHandle"));
 }
 
-void bind_recordings(nb::module_& m) {
-  nb::class_<Recording>(m, "Recording",
-                        "Writes what happens in memory to a trace, between `with` and the end of its block.")
+void bind_recordings(Module& m) {
+  nb::class_<Recording>(m, "Recording")
       .def(
           "__enter__",
           [](nb::handle self) {
@@ -207,17 +199,14 @@ void bind_recordings(nb::module_& m) {
         return recording;
       },
       nb::arg("path"), nb::arg("max_bytes").none() = nb::none(),
-      nb::sig("def record(path: str | os.PathLike[str], max_bytes: str | int | None = None) -> Recording"),
-      "A recording of what happens in memory, for `with`; `plimsoll report` and pl.Report show it.");
+      nb::sig("def record(path: str | os.PathLike[str], max_bytes: str | int | None = None) -> Recording"));
   m.def(
-      "trace_step", [](std::uint64_t number) { pl::trace_step(number); }, nb::arg("number"),
-      "A step begins, in recordings.");
+      "trace_step", [](std::uint64_t number) { pl::trace_step(number); }, nb::arg("number"));
   m.def(
-      "trace_phase", [](const std::string& name) { pl::trace_phase(name); }, nb::arg("name"),
-      "A phase begins, in recordings.");
+      "trace_phase", [](const std::string& name) { pl::trace_phase(name); }, nb::arg("name"));
 }
 
-void bind_reports(nb::module_& m) {
+void bind_reports(Module& m) {
   m.def(
       "write_report",
       [](const std::filesystem::path& trace, const std::filesystem::path& html) {
@@ -258,8 +247,7 @@ void bind_reports(nb::module_& m) {
           return 0;
         });
       },
-      nb::arg("trace"), nb::arg("out"), nb::arg("format") = "pytorch", nb::arg("at") = "", nb::arg("steps") = "",
-      "A recording as a file for other viewers: pytorch, perfetto, pprof or heaptrack.");
+      nb::arg("trace"), nb::arg("out"), nb::arg("format") = "pytorch", nb::arg("at") = "", nb::arg("steps") = "");
   m.def(
       "process_memory",
       [] {
@@ -271,10 +259,8 @@ void bind_reports(nb::module_& m) {
         row["threads"] = now.threads;
         return row;
       },
-      nb::sig("def process_memory() -> dict[str, int]"), "What the system says that this process holds, in bytes.");
-  m.def(
-      "resident_parts", [] { return pl::resident_parts().to_string(); },
-      "What the resident bytes of this process consist of.");
+      nb::sig("def process_memory() -> dict[str, int]"));
+  m.def("resident_parts", [] { return pl::resident_parts().to_string(); });
 }
 
 }  // namespace
@@ -293,7 +279,7 @@ std::function<void(const pl::MemoryAlert&)> alert_function(nb::object callback) 
 
 nb::object alert_handle(pl::MemoryAlertHandle handle) { return nb::cast(Alerting(std::move(handle))); }
 
-void bind_memory(nb::module_& m) {
+void bind_memory(Module& m) {
   bind_counts(m);
   bind_questions(m);
   bind_alerts(m);

@@ -104,11 +104,7 @@ nb::dict fit(nb::handle self, nb::handle x, nb::handle y, std::size_t batch_size
                          .spill = to_path(spill),
                          .max_slowdown = max_slowdown,
                          .initial_epoch = initial_epoch};
-#ifdef PLIMSOLL_HAS_JOBS
   options.distributed = to_training(distributed);
-#else
-  if (!distributed.is_none()) throw nb::type_error("fit: this build has no jobs of several processes");
-#endif
   if (!class_weight.is_none()) options.class_weights = nb::cast<std::map<std::int64_t, double>>(class_weight);
   if (!callbacks.is_none()) {
     const bool is_list = PyList_Check(callbacks.ptr()) || PyTuple_Check(callbacks.ptr());
@@ -199,9 +195,8 @@ const pl::Layer& begun(const pl::Layer& layer, const nb::object& input) {
   return layer;
 }
 
-void bind_forecast(nb::module_& m) {
-  nb::class_<pl::BudgetPoint>(m, "BudgetPoint",
-                              "A budget that a run fits in, and how many times as long it takes there.")
+void bind_forecast(Module& m) {
+  nb::class_<pl::BudgetPoint>(m, "BudgetPoint")
       .def_ro("bytes", &pl::BudgetPoint::bytes)
       .def_ro("slowdown", &pl::BudgetPoint::slowdown)
       .def(
@@ -210,7 +205,7 @@ void bind_forecast(nb::module_& m) {
       .def("__repr__", [](const pl::BudgetPoint& p) {
         return fmt::format("BudgetPoint(bytes={}, slowdown={:.3f})", p.bytes, p.slowdown);
       });
-  nb::class_<pl::MemoryForecast>(m, "MemoryForecast", "What training a model takes, known before it runs, to the byte.")
+  nb::class_<pl::MemoryForecast>(m, "MemoryForecast")
       .def_ro("peak_bytes", &pl::MemoryForecast::peak_bytes)
       .def_ro("smallest_budget", &pl::MemoryForecast::smallest_budget,
               "The gate of fit(budget=): at it training runs, below it is refused.")
@@ -348,7 +343,7 @@ void bind_looking(nb::class_<pl::Model, pl::Layer>& type) {
 
 }  // namespace
 
-void bind_models(nb::module_& m) {
+void bind_models(Module& m) {
   bind_forecast(m);
   nb::class_<pl::Model, pl::Layer> type(
       m, "Model", nb::type_slots(model_slots), nb::dynamic_attr(),

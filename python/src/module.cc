@@ -1,10 +1,26 @@
 // The extension module plimsoll._plimsoll; the package around it is in python/plimsoll.
+#include <nanobind/stl/map.h>
+
 #include <ctime>
+#include <map>
 
 #include "common.h"
+#include "plimsoll/base/interrupt.h"
 
-NB_MODULE(_plimsoll, m) {
+namespace binding {
+
+const char* Module::text_of(const char* name, const char* otherwise) const {
+  static const auto& texts = *new std::map<std::string, std::string>(
+      nb::cast<std::map<std::string, std::string>>(nb::module_::import_("plimsoll._documentation").attr("texts")()));
+  const auto found = texts.find(prefix_ + name);
+  return found == texts.end() ? otherwise : found->second.c_str();
+}
+
+}  // namespace binding
+
+NB_MODULE(_plimsoll, root) {
   using namespace binding;
+  Module m(root);
   m.doc() = "The library plimsoll, as Python's own types and functions.";
   nb::set_leak_warnings(false);  // Tensors that live when the interpreter ends are not leaks.
   m.attr("T") = nb::module_::import_("typing").attr("TypeVar")("T");
@@ -14,6 +30,8 @@ NB_MODULE(_plimsoll, m) {
   bind_exchange(m);
   bind_functions(m);
   bind_more_functions(m);
+  bind_running(m);
+  bind_float_bits(m);
   bind_collections(m);
   bind_scopes(m);
   bind_memory(m);
@@ -28,6 +46,7 @@ NB_MODULE(_plimsoll, m) {
   bind_interchange(m);
   bind_live(m);
   bind_distributed(m);
+  pl::set_interrupt_check(&check_signals);
   m.def("note_fork", [] { forked = true; });
   m.def(
       "time_product",

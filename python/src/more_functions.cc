@@ -24,17 +24,16 @@ struct Reduction {
   const char* name;
   Prepare prepare;
   Reduce reduce;
-  const char* documentation;
 };
 const Reduction kReductions[] = {
-    {"sum", wide, &pl::sum, "The sum over the axes; of all elements when none is given. Integers add up in int64."},
-    {"prod", wide, &pl::prod, "The product over the axes."},
-    {"mean", floats, &pl::mean, "The mean over the axes.\n\n>>> pl.mean([1, 2]).item()\n1.5"},
-    {"max", [](const pl::Tensor& x) { return x; }, &pl::max, "The largest element over the axes."},
-    {"min", [](const pl::Tensor& x) { return x; }, &pl::min, "The smallest element over the axes."},
-    {"any", truths, &pl::any, "Whether one is true."},
-    {"all", truths, &pl::all, "Whether all are true."},
-    {"logsumexp", floats, &pl::log_sum_exp, "The logarithm of the sum of exponentials, without overflow."},
+    {"sum", wide, &pl::sum},
+    {"prod", wide, &pl::prod},
+    {"mean", floats, &pl::mean},
+    {"max", [](const pl::Tensor& x) { return x; }, &pl::max},
+    {"min", [](const pl::Tensor& x) { return x; }, &pl::min},
+    {"any", truths, &pl::any},
+    {"all", truths, &pl::all},
+    {"logsumexp", floats, &pl::log_sum_exp},
 };
 
 // All axes when none is given; none at all when an empty tuple is.
@@ -63,7 +62,7 @@ pl::Tensor deviation_squared(nb::handle object, nb::handle axis, double correcti
   });
 }
 
-void bind_reductions(nb::module_& m) {
+void bind_reductions(Module& m) {
   for (const Reduction& r : kReductions)
     m.def(
         r.name,
@@ -75,8 +74,7 @@ void bind_reductions(nb::module_& m) {
         nb::sig((std::string("def ") + r.name +
                  "(x: TensorLike, axis: int | typing.Sequence[int] | None = None, keepdims: bool = False, dtype: "
                  "DTypeLike | None = None) -> Tensor")
-                    .c_str()),
-        r.documentation);
+                    .c_str()));
   m.def(
       "var",
       [](nb::handle x, nb::handle axis, double correction, bool keepdims) {
@@ -84,8 +82,7 @@ void bind_reductions(nb::module_& m) {
       },
       nb::arg("x"), nb::arg("axis").none() = nb::none(), nb::arg("correction") = 0.0, nb::arg("keepdims") = false,
       nb::sig("def var(x: TensorLike, axis: int | typing.Sequence[int] | None = None, correction: float = 0.0, "
-              "keepdims: bool = False) -> Tensor"),
-      "The mean square of what elements differ from their mean.");
+              "keepdims: bool = False) -> Tensor"));
   m.def(
       "std",
       [](nb::handle x, nb::handle axis, double correction, bool keepdims) {
@@ -93,8 +90,7 @@ void bind_reductions(nb::module_& m) {
       },
       nb::arg("x"), nb::arg("axis").none() = nb::none(), nb::arg("correction") = 0.0, nb::arg("keepdims") = false,
       nb::sig("def std(x: TensorLike, axis: int | typing.Sequence[int] | None = None, correction: float = 0.0, "
-              "keepdims: bool = False) -> Tensor"),
-      "The root of var().");
+              "keepdims: bool = False) -> Tensor"));
   for (const bool largest : {true, false})
     m.def(
         largest ? "argmax" : "argmin",
@@ -115,7 +111,7 @@ void bind_reductions(nb::module_& m) {
                         : "def argmin(x: TensorLike, axis: int | None = None, keepdims: bool = False) -> Tensor"));
 }
 
-void bind_orders(nb::module_& m) {
+void bind_orders(Module& m) {
   m.def(
       "norm",
       [](nb::handle object, nb::handle order, nb::handle axis, bool keepdims) {
@@ -127,18 +123,6 @@ void bind_orders(nb::module_& m) {
       nb::arg("x"), nb::arg("ord") = 2.0, nb::arg("axis").none() = nb::none(), nb::arg("keepdims") = false,
       nb::sig("def norm(x: TensorLike, ord: float = 2.0, axis: int | typing.Sequence[int] | None = None, keepdims: "
               "bool = False) -> Tensor"));
-  m.def(
-      "cumsum",
-      [](nb::handle object, std::optional<std::int64_t> axis, bool exclusive, bool reverse) {
-        const pl::Tensor x = to_tensor(object);
-        return wrap_tensor(computed(x, [&] {
-          return pl::cumsum(axis ? wide(x) : wide(x).flatten(), axis.value_or(0),
-                            {.exclusive = exclusive, .reverse = reverse});
-        }));
-      },
-      nb::arg("x"), nb::arg("axis").none() = nb::none(), nb::arg("exclusive") = false, nb::arg("reverse") = false,
-      nb::sig("def cumsum(x: TensorLike, axis: int | None = None, exclusive: bool = False, reverse: bool = False) -> "
-              "Tensor"));
   for (const bool places : {false, true})
     m.def(
         places ? "argsort" : "sort",
@@ -157,8 +141,7 @@ void bind_orders(nb::module_& m) {
         const pl::TopK found = unlocked([&] { return pl::top_k(x, k); });
         return nb::make_tuple(wrap_tensor(found.values), wrap_tensor(found.indices));
       },
-      nb::arg("x"), nb::arg("k") = 1, nb::sig("def top_k(x: TensorLike, k: int = 1) -> tuple[Tensor, Tensor]"),
-      "The k largest of each row, and where they are.");
+      nb::arg("x"), nb::arg("k") = 1, nb::sig("def top_k(x: TensorLike, k: int = 1) -> tuple[Tensor, Tensor]"));
   for (const bool logarithm : {false, true})
     m.def(
         logarithm ? "log_softmax" : "softmax",
@@ -180,7 +163,7 @@ std::vector<pl::Tensor> of_one_dtype(nb::handle list) {
   return all;
 }
 
-void bind_joining(nb::module_& m) {
+void bind_joining(Module& m) {
   m.def(
       "concat",
       [](nb::handle tensors, std::optional<std::int64_t> axis) {
@@ -192,8 +175,7 @@ void bind_joining(nb::module_& m) {
         }));
       },
       nb::arg("tensors"), nb::arg("axis").none() = 0,
-      nb::sig("def concat(tensors: typing.Sequence[TensorLike], axis: int | None = 0) -> Tensor"),
-      "One after the other along an axis.\n\n>>> pl.concat([[1, 2], [3]]).tolist()\n[1, 2, 3]");
+      nb::sig("def concat(tensors: typing.Sequence[TensorLike], axis: int | None = 0) -> Tensor"));
   m.def(
       "stack",
       [](nb::handle tensors, std::int64_t axis) {
@@ -201,8 +183,7 @@ void bind_joining(nb::module_& m) {
         return wrap_tensor(unlocked([&] { return pl::stack(all, axis); }));
       },
       nb::arg("tensors"), nb::arg("axis") = 0,
-      nb::sig("def stack(tensors: typing.Sequence[TensorLike], axis: int = 0) -> Tensor"),
-      "Side by side along a new axis.");
+      nb::sig("def stack(tensors: typing.Sequence[TensorLike], axis: int = 0) -> Tensor"));
   m.def(
       "unstack",
       [](nb::handle object, std::int64_t axis) {
@@ -219,11 +200,10 @@ void bind_joining(nb::module_& m) {
         return wrap_tensors(unlocked([&] { return equal ? pl::split(x, sizes[0], axis) : pl::split(x, sizes, axis); }));
       },
       nb::arg("x"), nb::arg("parts"), nb::arg("axis") = 0,
-      nb::sig("def split(x: TensorLike, parts: int | typing.Sequence[int], axis: int = 0) -> list[Tensor]"),
-      "Equal parts, or parts of these sizes.");
+      nb::sig("def split(x: TensorLike, parts: int | typing.Sequence[int], axis: int = 0) -> list[Tensor]"));
 }
 
-void bind_movement(nb::module_& m) {
+void bind_movement(Module& m) {
   m.def(
       "reshape",
       [](nb::handle object, nb::handle shape, std::optional<bool> copy) {
@@ -241,8 +221,7 @@ void bind_movement(nb::module_& m) {
         return wrap_tensor(computed(x, [&] { return x.transpose(permutation); }));
       },
       nb::arg("x"), nb::arg("axes").none() = nb::none(),
-      nb::sig("def transpose(x: TensorLike, axes: typing.Sequence[int] | None = None) -> Tensor"),
-      "The axes in that order; in reverse when none is given.");
+      nb::sig("def transpose(x: TensorLike, axes: typing.Sequence[int] | None = None) -> Tensor"));
   m.def(
       "squeeze",
       [](nb::handle object, nb::handle axis) {
@@ -278,7 +257,7 @@ void bind_movement(nb::module_& m) {
       nb::sig("def roll(x: TensorLike, shift: int, axis: int = 0) -> Tensor"));
 }
 
-void bind_repeating(nb::module_& m) {
+void bind_repeating(Module& m) {
   m.def(
       "pad",
       [](nb::handle object, const std::vector<std::vector<std::int64_t>>& paddings, double value,
@@ -316,7 +295,7 @@ void bind_repeating(nb::module_& m) {
       nb::sig("def repeat(x: TensorLike, repeats: int, axis: int | None = None) -> Tensor"));
 }
 
-void bind_choosing(nb::module_& m) {
+void bind_choosing(Module& m) {
   for (const char* name : {"gather", "take"})
     m.def(
         name,
@@ -334,8 +313,8 @@ void bind_choosing(nb::module_& m) {
           }));
         },
         nb::arg("x"), nb::arg("indices"), nb::arg("axis") = 0,
-        nb::sig((std::string("def ") + name + "(x: TensorLike, indices: TensorLike, axis: int = 0) -> Tensor").c_str()),
-        "Positions of one axis, chosen and repeated.");
+        nb::sig(
+            (std::string("def ") + name + "(x: TensorLike, indices: TensorLike, axis: int = 0) -> Tensor").c_str()));
   m.def(
       "take_along_axis",
       [](nb::handle object, nb::handle indices, std::int64_t axis) {
@@ -357,11 +336,10 @@ void bind_choosing(nb::module_& m) {
         const pl::Tensor x = to_tensor(mask);
         return wrap_tensor(unlocked([&] { return pl::where_true(truths(x)); }));
       },
-      nb::arg("mask"), nb::sig("def where_true(mask: TensorLike) -> Tensor"),
-      "The positions where it is true, a row for each.");
+      nb::arg("mask"), nb::sig("def where_true(mask: TensorLike) -> Tensor"));
 }
 
-void bind_scattering(nb::module_& m) {
+void bind_scattering(Module& m) {
   m.def(
       "one_hot",
       [](nb::handle indices, std::int64_t depth, nb::handle dtype, double on, double off) {
@@ -372,8 +350,7 @@ void bind_scattering(nb::module_& m) {
       nb::arg("indices"), nb::arg("depth"), nb::arg("dtype").none() = nb::none(), nb::arg("on") = 1.0,
       nb::arg("off") = 0.0,
       nb::sig("def one_hot(indices: TensorLike, depth: int, dtype: DTypeLike | None = None, on: float = 1.0, off: "
-              "float = 0.0) -> Tensor"),
-      ">>> pl.one_hot([1, 0], 2).tolist()\n[[0.0, 1.0], [1.0, 0.0]]");
+              "float = 0.0) -> Tensor"));
   m.def(
       "scatter",
       [](nb::handle indices, nb::handle updates, nb::handle shape) {
@@ -416,7 +393,7 @@ void bind_scattering(nb::module_& m) {
       nb::sig("def clip(x: TensorLike, min: TensorLike | None = None, max: TensorLike | None = None) -> Tensor"));
 }
 
-void bind_products(nb::module_& m) {
+void bind_products(Module& m) {
   m.def(
       "matmul",
       [](nb::handle left, nb::handle right, bool transpose_a, bool transpose_b) {
@@ -428,8 +405,7 @@ void bind_products(nb::module_& m) {
       },
       nb::arg("a"), nb::arg("b"), nb::arg("transpose_a") = false, nb::arg("transpose_b") = false,
       nb::sig(
-          "def matmul(a: TensorLike, b: TensorLike, transpose_a: bool = False, transpose_b: bool = False) -> Tensor"),
-      "Products of matrices, and of batches of them.\n\n>>> pl.matmul(pl.ones((2, 3)), pl.ones((3, 4))).shape\n(2, 4)");
+          "def matmul(a: TensorLike, b: TensorLike, transpose_a: bool = False, transpose_b: bool = False) -> Tensor"));
   for (const bool outer : {false, true})
     m.def(
         outer ? "outer" : "dot",
@@ -451,8 +427,7 @@ void bind_products(nb::module_& m) {
             operands.size() == 1 && !tensor_of(operands[0]) ? nb::borrow(operands[0]) : nb::borrow(operands));
         return wrap_tensor(unlocked([&] { return pl::einsum(equation, all); }));
       },
-      nb::sig("def einsum(equation: str, *operands: TensorLike) -> Tensor"),
-      "Sums of products of one or two tensors, by the letters of their axes.");
+      nb::sig("def einsum(equation: str, *operands: TensorLike) -> Tensor"));
   m.def(
       "global_norm",
       [](nb::handle list) {
@@ -485,7 +460,7 @@ pl::SpatialSize to_spatial(nb::handle size) {
   return sizes.size() == 1 ? pl::SpatialSize(sizes[0]) : pl::SpatialSize{sizes.at(0), sizes.at(1)};
 }
 
-void bind_networks(nb::module_& m) {
+void bind_networks(Module& m) {
   m.def(
       "conv2d",
       [](nb::handle object, nb::handle kernel, nb::handle strides, const std::string& padding, nb::handle dilations,
@@ -498,8 +473,7 @@ void bind_networks(nb::module_& m) {
       nb::arg("x"), nb::arg("filter"), nb::arg("strides") = 1, nb::arg("padding") = "valid", nb::arg("dilations") = 1,
       nb::arg("groups") = 1,
       nb::sig("def conv2d(x: TensorLike, filter: TensorLike, strides: int | tuple[int, int] = 1, padding: str = "
-              "'valid', dilations: int | tuple[int, int] = 1, groups: int = 1) -> Tensor"),
-      "Images [batch, height, width, channels], filters [height, width, in, out].");
+              "'valid', dilations: int | tuple[int, int] = 1, groups: int = 1) -> Tensor"));
   for (const bool largest : {true, false})
     m.def(
         largest ? "max_pool2d" : "avg_pool2d",
@@ -531,13 +505,12 @@ void bind_networks(nb::module_& m) {
           return wrap_tensor(unlocked([&] { return f.function(a, b); }));
         },
         nb::arg("labels"), nb::arg("logits"),
-        nb::sig((std::string("def ") + f.name + "(labels: TensorLike, logits: TensorLike) -> Tensor").c_str()),
-        "A number for each example.");
+        nb::sig((std::string("def ") + f.name + "(labels: TensorLike, logits: TensorLike) -> Tensor").c_str()));
 }
 
 }  // namespace
 
-void bind_more_functions(nb::module_& m) {
+void bind_more_functions(Module& m) {
   bind_reductions(m);
   bind_orders(m);
   bind_joining(m);

@@ -116,8 +116,8 @@ BudgetObject make_budget(const std::string& name, nb::handle size, nb::handle pa
   return BudgetObject(pl::Budget(name, limit, options));
 }
 
-void bind_tidy(nb::module_& m) {
-  nb::class_<Tidy>(m, "Tidy", "A scope: tensors made inside are disposed at its end, but for those that are kept.")
+void bind_tidy(Module& m) {
+  nb::class_<Tidy>(m, "Tidy")
       .def(
           "__enter__",
           [](nb::handle self) {
@@ -163,8 +163,7 @@ void bind_tidy(nb::module_& m) {
         for_each_tensor(value, [](const pl::Tensor& tensor) { pl::keep(tensor); });
         return value;
       },
-      nb::arg("value"), nb::sig("def keep(value: T) -> T"),
-      "No scope releases the tensors inside of the value from now on; dispose() does. Returns it.");
+      nb::arg("value"), nb::sig("def keep(value: T) -> T"));
   m.def(
       "dispose",
       [](nb::handle value) {
@@ -172,12 +171,11 @@ void bind_tidy(nb::module_& m) {
           return nb::inst_ptr<pl::Variable>(value)->dispose();
         for_each_tensor(value, [](const pl::Tensor& tensor) { tensor.dispose(); });
       },
-      nb::arg("value"), "Disposes of every tensor inside: of a tensor, a list, a dict, ...");
+      nb::arg("value"));
 }
 
-void bind_budget(nb::module_& m) {
-  nb::class_<BudgetObject>(m, "Budget",
-                           "A limit in bytes that what is charged to it never passes; budgets form a tree.")
+void bind_budget(Module& m) {
+  nb::class_<BudgetObject>(m, "Budget")
       .def(
           "__enter__",
           [](nb::handle self) {
@@ -229,8 +227,8 @@ void bind_budget(nb::module_& m) {
       "1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]\n>>> b.peak <= 12 << 10\nTrue");
 }
 
-void bind_places(nb::module_& m) {
-  nb::class_<DeviceObject>(m, "DeviceScope", "What is made inside goes to that device.")
+void bind_places(Module& m) {
+  nb::class_<DeviceObject>(m, "DeviceScope")
       .def(
           "__enter__",
           [](nb::handle self) {
@@ -266,10 +264,8 @@ void bind_places(nb::module_& m) {
         device.soft = soft;
         return device;
       },
-      nb::arg("name"), nb::arg("soft") = false, nb::sig("def device(name: str, soft: bool = False) -> DeviceScope"),
-      "A scope: what is made inside goes to that device. A soft one is for graphs: without such a device nodes go "
-      "where they would anyway.");
-  nb::class_<NameObject>(m, "NameScope", "What is made inside carries the name in every report.")
+      nb::arg("name"), nb::arg("soft") = false, nb::sig("def device(name: str, soft: bool = False) -> DeviceScope"));
+  nb::class_<NameObject>(m, "NameScope")
       .def(
           "__enter__",
           [](nb::handle self) {
@@ -292,13 +288,12 @@ void bind_places(nb::module_& m) {
         object.name = name;
         return object;
       },
-      nb::arg("name"), nb::sig("def name_scope(name: str) -> NameScope"),
-      "A scope: what is made inside carries the name in every report.");
+      nb::arg("name"), nb::sig("def name_scope(name: str) -> NameScope"));
 }
 
 }  // namespace
 
-void bind_scopes(nb::module_& m) {
+void bind_scopes(Module& m) {
   bind_tidy(m);
   bind_budget(m);
   bind_places(m);

@@ -41,9 +41,16 @@ class SharedObject {
  public:
   explicit SharedObject(nb::object object);
   nb::handle get() const { return object_->ptr(); }
+  // For the collector of cycles, with Python's lock: whether nobody else has it; None in its place from now on.
+  bool is_only() const { return object_.use_count() == 1; }
+  void forget() { *object_ = nb::none(); }
 
  private:
   std::shared_ptr<nb::object> object_;
 };
+
+// How any object with attributes shows the collector of cycles what it holds, and lets go of it.
+int traverse_attributes(PyObject* self, visitproc visit, void* arg);
+int clear_attributes(PyObject* self);
 
 }  // namespace binding

@@ -227,7 +227,7 @@ void bind_operators(nb::class_<SparseTensor>& type) {
 
 }  // namespace
 
-void bind_sparse(nb::module_& m) {
+void bind_sparse(Module& m) {
   nb::class_<SparseTensor> type(
       m, "SparseTensor",
       "A tensor of which only some elements are stored, the entries; all others are zero.\n\n>>> s = "
@@ -244,11 +244,10 @@ void bind_sparse(nb::module_& m) {
       },
       nb::arg("a"), nb::arg("b"), nb::arg("transpose_a") = false, nb::arg("transpose_b") = false,
       nb::sig("def sparse_matmul(a: object, b: object, transpose_a: bool = False, transpose_b: bool = False) -> "
-              "typing.Any"),
-      "A product of two sparse tensors, or of a sparse and a dense one.");
+              "typing.Any"));
   m.def(
       "sparse_softmax", [](const SparseTensor& x) { return unlocked([&] { return pl::sparse_softmax(x); }); },
-      nb::arg("x"), "Over the entries of each row; those that are not stored take no part.");
+      nb::arg("x"));
 }
 
 }  // namespace binding

@@ -249,7 +249,7 @@ std::optional<pl::Tensor> tensor_of(nb::handle object) {
   return std::nullopt;
 }
 
-void bind_tensor(nb::module_& m) {
+void bind_tensor(Module& m) {
   nb::class_<HalfBits>(m, "HalfBits", nb::type_slots(half_bits_slots), "The bits of a bfloat16 tensor, as a buffer.");
   nb::class_<pl::Tensor> type(m, "Tensor", nb::type_slots(number_slots), nb::is_weak_referenceable(),
                               "Elements of one dtype under a shape, on a device; they never change.\n\n>>> x = "

@@ -2,8 +2,6 @@
 #include <fmt/format.h>
 #include <nanobind/stl/map.h>
 
-#include <chrono>
-
 #include "models.h"
 
 namespace binding {
@@ -58,25 +56,14 @@ class PythonCallback final : public pl::CallbackBase {
   SharedObject callback_, model_;
 };
 
-// Python sees a signal only when it is asked: some ten times a second.
+// Ctrl-C ends a fit after a step, when all of the model's weights have taken it.
 class SignalCallback final : public pl::CallbackBase {
  public:
-  void on_batch_end(pl::Model&, std::size_t, const pl::Logs&) override {
-    const auto now = std::chrono::steady_clock::now();
-    if (now - last_ < std::chrono::milliseconds(100)) return;
-    last_ = now;
-    with_python([] {
-      if (PyErr_CheckSignals() != 0) throw nb::python_error();
-      return 0;
-    });
-  }
-
- private:
-  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+  void on_batch_end(pl::Model&, std::size_t, const pl::Logs&) override { check_signals(); }
 };
 
-void bind_optimizer(nb::module_& m) {
-  nb::class_<pl::Optimizer>(m, "Optimizer", "Changes parameters in place by their gradients.")
+void bind_optimizer(Module& m) {
+  nb::class_<pl::Optimizer>(m, "Optimizer")
       .def(
           "apply",
           [](const pl::Optimizer& optimizer, nb::handle gradients, nb::handle variables) {
@@ -109,8 +96,8 @@ void bind_optimizer(nb::module_& m) {
       .def_prop_ro("state_bytes", &pl::Optimizer::state_bytes);
 }
 
-void bind_optimizers(nb::module_& m) {
-  nb::module_ o = m.def_submodule("optimizers", "How steps change weights; Keras' formulas and defaults.");
+void bind_optimizers(Module& m) {
+  Module o = m.def_submodule("optimizers", "How steps change weights; Keras' formulas and defaults.");
   using nb::arg;
   o.def(
       "SGD",
@@ -160,8 +147,8 @@ void bind_optimizers(nb::module_& m) {
       "get", [](const std::string& name) { return pl::optimizers::by_name(name); }, arg("name"));
 }
 
-void bind_losses(nb::module_& m) {
-  nb::class_<pl::Loss>(m, "Loss", "What a model is trained to make small.")
+void bind_losses(Module& m) {
+  nb::class_<pl::Loss>(m, "Loss")
       .def(
           "__call__",
           [](const pl::Loss& loss, nb::handle targets, nb::handle predictions) {
@@ -171,7 +158,7 @@ void bind_losses(nb::module_& m) {
           nb::arg("y_true"), nb::arg("y_pred"),
           nb::sig("def __call__(self, y_true: TensorLike, y_pred: TensorLike) -> Tensor"))
       .def_prop_ro("name", [](const pl::Loss& loss) { return loss.name(); });
-  nb::module_ l = m.def_submodule("losses", "Keras' losses.");
+  Module l = m.def_submodule("losses", "Keras' losses.");
   using Make = pl::Loss (*)(const pl::losses::CrossentropyOptions&);
   struct Entropy {
     const char* name;
@@ -208,8 +195,8 @@ void bind_losses(nb::module_& m) {
   l.def("get", &to_loss, nb::arg("name"));
 }
 
-void bind_metrics(nb::module_& m) {
-  nb::class_<pl::Metric>(m, "Metric", "A figure reported about a model's predictions beside the loss.")
+void bind_metrics(Module& m) {
+  nb::class_<pl::Metric>(m, "Metric")
       .def(
           "update_state",
           [](const pl::Metric& metric, nb::handle targets, nb::handle predictions) {
@@ -223,7 +210,7 @@ void bind_metrics(nb::module_& m) {
       .def("result", &pl::Metric::result)
       .def("reset_state", &pl::Metric::reset)
       .def_prop_ro("name", [](const pl::Metric& metric) { return metric.name(); });
-  nb::module_ n = m.def_submodule("metrics", "Keras' metrics.");
+  Module n = m.def_submodule("metrics", "Keras' metrics.");
   n.def(
       "Accuracy", [](const std::string& name) { return pl::metrics::Accuracy(name); }, nb::arg("name") = "accuracy");
   n.def(
@@ -258,9 +245,9 @@ void bind_metrics(nb::module_& m) {
   n.def("RootMeanSquaredError", [] { return pl::metrics::RootMeanSquaredError(); });
 }
 
-void bind_callbacks(nb::module_& m) {
-  nb::class_<pl::Callback>(m, "NativeCallback", "A ready-made callback.");
-  nb::module_ c = m.def_submodule("native_callbacks");
+void bind_callbacks(Module& m) {
+  nb::class_<pl::Callback>(m, "NativeCallback");
+  Module c = m.def_submodule("native_callbacks", "Callbacks that the library has.");
   using nb::arg;
   c.def(
       "ModelCheckpoint",
@@ -344,7 +331,7 @@ pl::Callback to_callback(nb::handle object, nb::handle model) {
 
 pl::Callback signal_callback() { return pl::make_callback<SignalCallback>(); }
 
-void bind_training(nb::module_& m) {
+void bind_training(Module& m) {
   bind_optimizer(m);
   bind_optimizers(m);
   bind_losses(m);

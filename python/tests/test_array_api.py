@@ -30,3 +30,33 @@ def test_functions_of_the_standard():
     assert [g.shape for g in xp.meshgrid(xp.ones(2), xp.ones(3))] == [(3, 2), (3, 2)]
     assert xp.nonzero(x == 1)[0].tolist() == [0, 1] and xp.diff(xp.asarray([1, 4, 9])).tolist() == [3, 5]
     assert xp.hypot(xp.asarray([3.0]), xp.asarray([4.0])).item() == 5.0 and xp.var(x, axis=()).tolist() == [[0, 0], [0, 0]]
+
+
+def test_running_products_and_the_bits_of_floats():
+    x = xp.asarray([[1, 2, 3], [4, 5, 6]])
+    assert xp.cumulative_prod(x, axis=1).tolist() == [[1, 2, 6], [4, 20, 120]]
+    assert xp.cumulative_prod(x, axis=0, include_initial=True).tolist() == [[1, 1, 1], [1, 2, 3], [4, 10, 18]]
+    assert xp.cumulative_prod(xp.asarray([2.0, 0.5, 4.0]), dtype=xp.float64).dtype == xp.float64
+    assert pl.cumprod([2, 3, 4], exclusive=True).tolist() == [1, 2, 6] and pl.cumprod(pl.zeros((0, 2)), axis=0).shape == (0, 2)
+    w = pl.Variable([2.0, 3.0, 4.0])
+    with pl.GradientTape() as tape:
+        last = pl.cumprod(w)[-1]
+    assert tape.gradient(last, w).tolist() == [12, 8, 6]
+    with pytest.raises(ValueError):
+        xp.cumulative_prod(x)
+    with pytest.raises(pl.InvalidArgument, match="axis 3"):
+        pl.cumprod(x, axis=3)
+    for dtype, step in [("float16", 2.0 ** -10), ("bfloat16", 2.0 ** -7), ("float32", 2.0 ** -23), ("float64", 2.0 ** -52)]:
+        one = pl.ones((), dtype)
+        assert xp.nextafter(one, 2 * one).item() == 1 + step and xp.nextafter(-one, -2 * one).item() == -1 - step
+        assert xp.nextafter(one, 0.0).item() == 1 - step / 2 and xp.nextafter(0 * one, one).item() > 0
+        assert xp.signbit(pl.asarray([-0.0, 0.0, float("nan")], dtype)).tolist() == [True, False, False]
+        assert xp.copysign(pl.asarray([1.0, -2.0], dtype), -one).tolist() == [-1, -2]
+    assert xp.isnan(xp.nextafter(xp.asarray([float("nan"), 1.0]), xp.asarray([1.0, float("nan")]))).tolist() == [True, True]
+    with pl.Graph():
+        symbolic = pl.placeholder("float32", (2,))
+        with pytest.raises(pl.Unsupported):
+            pl.nextafter(symbolic, 1.0)
+        with pytest.raises(pl.Unsupported):
+            pl.signbit(symbolic)
+    assert xp.linspace(-1e16, 0.1, 3, dtype=xp.float64)[-1].item() == 0.1

@@ -196,3 +196,42 @@ def test_numpy_is_not_needed():
     done = run("import sys\nsys.modules['numpy'] = None\nimport plimsoll as pl\nx = pl.asarray([1, 2]) * 2\n"
                "m = memoryview(x)\nprint(x.tolist(), m.format, m.shape, m.readonly)")
     assert done.stdout == "[2, 4] q (2,) True\n", done.stderr
+
+
+def test_arrays_of_fit_evaluate_and_predict_are_used_where_they_lie_or_charged_outside():
+    import tracemalloc
+
+    model = pl.Sequential([pl.layers.Dense(2, input_shape=(64,)), pl.layers.Dense(1)])
+    model.compile(optimizer="sgd", loss="mse")
+    x, y = np.ones((4096, 64), "float32"), np.ones((4096, 1), "float32")
+    wide = x.astype("float64")
+    model.fit(x[:64], y[:64], verbose=0)
+    tight = model.forecast(batch_size=32).smallest_budget
+    calls = {"fit": lambda a: model.fit(a, y, verbose=0, shuffle=False, budget=tight), "evaluate": lambda a: model.evaluate(a, y, budget=tight),
+             "predict": lambda a: model.predict(a, budget="64KiB")}
+    for name, call in calls.items():
+        for array, converted in [(x, 0), (wide, x.nbytes), (x[:, ::-1], x.nbytes)]:
+            with pl.budget("around", "64MiB") as around:
+                tracemalloc.start()
+                call(array)
+                elsewhere = tracemalloc.get_traced_memory()[1]
+                tracemalloc.stop()
+            assert converted <= around.peak < converted + x.nbytes / 2, (name, converted, around.peak)
+            assert elsewhere < x.nbytes / 2, (name, elsewhere)  # NumPy's memory is traced: no copy is made there.
+        with pl.budget("around", "512KiB"), pytest.raises(pl.OutOfMemory):
+            call(wide)
+
+
+def test_functions_of_python_are_called_from_threads_of_the_library():
+    threads, seen = set(), []
+
+    def doubled(a, b):
+        threads.add(threading.get_ident())
+        return a * 2, b
+
+    data = pl.Dataset.from_tensors(pl.ones((64, 3)), pl.ones(64)).map(doubled).batch(8).prefetch(2)
+    assert sum(x.sum().item() for x, _ in data) == 64 * 6 and threads and threading.get_ident() not in threads
+    with pl.budget("alerted", "1MiB") as budget:
+        handle = budget.on_alert(0.5, lambda alert: seen.append(threading.get_ident())) if hasattr(budget, "on_alert") else None
+        x = pl.ones(200_000)
+    assert handle is None or seen, x

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/interrupt.h"
 #include "plimsoll/base/log.h"
 #include "plimsoll/device/device_memory.h"
 #include "plimsoll/memory/thread_memory.h"
@@ -97,6 +98,7 @@ std::size_t test_batches(Network& network, const Dataset& data, StepBudget& memo
   std::size_t batches = 0;
   for (ChargedPass pass(network, data, memory); pass.next(batch); ++batches) {
     if (batches % every != first) continue;
+    check_interrupt();
     const auto plan = network.training.plans.get(StepKind::kTest, batch, options.where);
     memory.admit(plan, batch, *data.node());
     f(memory.run(*plan, batch));

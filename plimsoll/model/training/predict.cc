@@ -4,6 +4,7 @@
 
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/interrupt.h"
 #include "plimsoll/graph/spill_option.h"
 #include "plimsoll/memory/budget.h"
 #include "plimsoll/memory/budget_node.h"
@@ -212,6 +213,7 @@ std::vector<Tensor> Model::predict_all(const std::vector<Tensor>& inputs, const 
     kinds.clear();
     std::vector<Collected> collected(network_->output_slots().size());
     for (std::int64_t begin = 0; begin < count; begin += size) {
+      check_interrupt();
       std::vector<Tensor> parts = tidy([&] { return predicted(batch_at(begin)); });
       std::optional<BudgetScope> scope;
       if (budget) scope.emplace(*budget);

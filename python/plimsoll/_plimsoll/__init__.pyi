@@ -1,4 +1,4 @@
-"""The library plimsoll, as Python's own types and functions. Made by tools/python_stubs."""
+"""The library plimsoll, as Python's own types and functions. Made by tools/python_stubs with nanobind 3.1.0."""
 
 import builtins
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -57,8 +57,16 @@ class Disposed(Error, RuntimeError):
 class Leak(Error, AssertionError):
     ...
 
+class Unavailable(Error, ConnectionError):
+    ...
+
 class DType:
-    """The type of a tensor's elements; equal to its name and to NumPy's."""
+    """
+    The type of a tensor's elements; equal to its name and to NumPy's.
+
+    >>> pl.float32 == "float32", pl.float32.itemsize, pl.int8.is_floating
+    (True, 4, False)
+    """
 
     @property
     def name(self) -> str: ...
@@ -110,7 +118,7 @@ def dtype(dtype: object) -> object:
     plimsoll.float32
     """
 
-def result_type_of(arg0: object, arg1: object, /) -> object:
+def result_type_of(a: DTypeLike, b: DTypeLike, /) -> DType:
     """The dtype of an operation on these two."""
 
 def parse_bytes(size: object) -> int:
@@ -139,11 +147,11 @@ class Tensor:
     def dot(self, other: TensorLike, /) -> Tensor: ...
     def swapaxes(self, axis1: int, axis2: int, /) -> Tensor: ...
     """
-    Elements of one dtype under a shape, on a device; they never change.
+    An array that does not change. pl.asarray() and the like make them; operators, indexing and methods are NumPy's.
 
-    >>> x = pl.asarray([[1.0, 2.0], [3.0, 4.0]])
-    >>> (x + 1).sum(axis=1).tolist()
-    [5.0, 9.0]
+    >>> x = pl.Tensor([[1.0, 2.0], [3.0, 4.0]])
+    >>> x.shape, (x + 1)[0].tolist(), (x @ x.T).sum().item()
+    ((2, 2), [2.0, 3.0], 52.0)
     """
 
     def __hash__(self, /):
@@ -455,6 +463,9 @@ def asarray(obj: TensorLike, dtype: DTypeLike | None = None, *, copy: builtins.b
 def from_dlpack(x: object, /, *, device: object | None = None, copy: builtins.bool | None = None) -> Tensor:
     """
     A tensor on the memory of another library's array, which must not change while the tensor lives.
+
+    >>> pl.from_dlpack(pl.ones(2)).tolist()
+    [1.0, 1.0]
     """
 
 def dlpack_of(x: object, max_version: object | None, device: object | None, copy: builtins.bool | None) -> object: ...
@@ -465,252 +476,660 @@ def from_bytes(data: bytes, dtype: object, shape: object) -> object:
     """
 
 def logical_not(x: TensorLike, /) -> Tensor:
-    """Of each element."""
+    """
+    The opposite of each truth.
+
+    >>> pl.logical_not([True, False]).tolist()
+    [False, True]
+    """
 
 def is_nan(x: TensorLike, /) -> Tensor:
-    """Of each element."""
+    """
+    Which elements are no numbers.
+
+    >>> pl.is_nan([1.0, float("nan")]).tolist()
+    [False, True]
+    """
 
 def is_inf(x: TensorLike, /) -> Tensor:
-    """Of each element."""
+    """
+    Which elements are infinite.
+
+    >>> pl.is_inf([1.0, float("-inf")]).tolist()
+    [False, True]
+    """
 
 def is_finite(x: TensorLike, /) -> Tensor:
-    """Of each element."""
+    """
+    Which elements are numbers that are not infinite.
+
+    >>> pl.is_finite([1.0, float("inf"), float("nan")]).tolist()
+    [True, False, False]
+    """
 
 def negative(x: TensorLike, /) -> Tensor:
-    """Of each element."""
+    """
+    -x.
+
+    >>> pl.negative([1, -2]).tolist()
+    [-1, 2]
+    """
 
 def abs(x: TensorLike, /) -> Tensor:
-    """Of each element."""
+    """
+    Each element without its sign.
+
+    >>> pl.abs([-1, 2]).tolist()
+    [1, 2]
+    """
 
 def sign(x: TensorLike, /) -> Tensor:
-    """Of each element."""
+    """
+    -1, 0 or 1.
+
+    >>> pl.sign([-3.0, 0.0, 2.0]).tolist()
+    [-1.0, 0.0, 1.0]
+    """
 
 def floor(x: TensorLike, /) -> Tensor:
-    """Of each element."""
+    """
+    The largest whole number that is not above.
+
+    >>> pl.floor([1.5, -1.5]).tolist()
+    [1.0, -2.0]
+    """
 
 def ceil(x: TensorLike, /) -> Tensor:
-    """Of each element."""
+    """
+    The smallest whole number that is not below.
+
+    >>> pl.ceil([1.5, -1.5]).tolist()
+    [2.0, -1.0]
+    """
 
 def round(x: TensorLike, /) -> Tensor:
-    """Of each element."""
+    """
+    The nearest whole number; of two, the even one.
+
+    >>> pl.round([0.5, 1.5, 2.4]).tolist()
+    [0.0, 2.0, 2.0]
+    """
 
 def square(x: TensorLike, /) -> Tensor:
-    """Of each element."""
+    """
+    x times x.
+
+    >>> pl.square([3, -2]).tolist()
+    [9, 4]
+    """
 
 def sqrt(x: TensorLike, /) -> Tensor:
-    """Of each element."""
+    """
+    The square root; NaN below 0.
+
+    >>> pl.sqrt([4.0, 9.0]).tolist()
+    [2.0, 3.0]
+    """
 
 def rsqrt(x: TensorLike, /) -> Tensor:
-    """Of each element."""
+    """
+    1 / sqrt(x).
+
+    >>> pl.rsqrt([4.0, 0.25]).tolist()
+    [0.5, 2.0]
+    """
 
 def reciprocal(x: TensorLike, /) -> Tensor:
-    """Of each element."""
+    """
+    1 / x.
+
+    >>> pl.reciprocal([2.0, -4.0]).tolist()
+    [0.5, -0.25]
+    """
 
 def exp(x: TensorLike, /) -> Tensor:
-    """Of each element."""
+    """
+    e to the x.
+
+    >>> pl.exp([0.0]).tolist()
+    [1.0]
+    """
 
 def expm1(x: TensorLike, /) -> Tensor:
-    """Of each element."""
+    """
+    exp(x) - 1, exact near 0.
+
+    >>> pl.expm1([0.0]).tolist()
+    [0.0]
+    """
 
 def log(x: TensorLike, /) -> Tensor:
-    """Of each element."""
+    """
+    The natural logarithm.
+
+    >>> pl.log([1.0, 0.0]).tolist()
+    [0.0, -inf]
+    """
 
 def log1p(x: TensorLike, /) -> Tensor:
-    """Of each element."""
+    """
+    log(1 + x), exact near 0.
+
+    >>> pl.log1p([0.0]).tolist()
+    [0.0]
+    """
 
 def sin(x: TensorLike, /) -> Tensor:
-    """Of each element."""
+    """
+    The sine of angles in radians.
+
+    >>> pl.sin([0.0]).tolist()
+    [0.0]
+    """
 
 def cos(x: TensorLike, /) -> Tensor:
-    """Of each element."""
+    """
+    The cosine of angles in radians.
+
+    >>> pl.cos([0.0]).tolist()
+    [1.0]
+    """
 
 def tan(x: TensorLike, /) -> Tensor:
-    """Of each element."""
+    """
+    The tangent of angles in radians.
+
+    >>> pl.tan([0.0]).tolist()
+    [0.0]
+    """
 
 def asin(x: TensorLike, /) -> Tensor:
-    """Of each element."""
+    """
+    The angle of a sine.
+
+    >>> pl.asin([0.0]).tolist()
+    [0.0]
+    """
 
 def acos(x: TensorLike, /) -> Tensor:
-    """Of each element."""
+    """
+    The angle of a cosine.
+
+    >>> pl.acos([1.0]).tolist()
+    [0.0]
+    """
 
 def atan(x: TensorLike, /) -> Tensor:
-    """Of each element."""
+    """
+    The angle of a tangent.
+
+    >>> pl.atan([0.0]).tolist()
+    [0.0]
+    """
 
 def sinh(x: TensorLike, /) -> Tensor:
-    """Of each element."""
+    """
+    The hyperbolic sine.
+
+    >>> pl.sinh([0.0]).tolist()
+    [0.0]
+    """
 
 def cosh(x: TensorLike, /) -> Tensor:
-    """Of each element."""
+    """
+    The hyperbolic cosine.
+
+    >>> pl.cosh([0.0]).tolist()
+    [1.0]
+    """
 
 def tanh(x: TensorLike, /) -> Tensor:
-    """Of each element."""
+    """
+    The hyperbolic tangent: between -1 and 1.
+
+    >>> pl.tanh([0.0, 100.0]).tolist()
+    [0.0, 1.0]
+    """
 
 def asinh(x: TensorLike, /) -> Tensor:
-    """Of each element."""
+    """
+    The inverse of sinh.
+
+    >>> pl.asinh([0.0]).tolist()
+    [0.0]
+    """
 
 def acosh(x: TensorLike, /) -> Tensor:
-    """Of each element."""
+    """
+    The inverse of cosh.
+
+    >>> pl.acosh([1.0]).tolist()
+    [0.0]
+    """
 
 def atanh(x: TensorLike, /) -> Tensor:
-    """Of each element."""
+    """
+    The inverse of tanh.
+
+    >>> pl.atanh([0.0]).tolist()
+    [0.0]
+    """
 
 def erf(x: TensorLike, /) -> Tensor:
-    """Of each element."""
+    """
+    The error function of the normal distribution.
+
+    >>> pl.erf([0.0, 10.0]).tolist()
+    [0.0, 1.0]
+    """
 
 def relu(x: TensorLike, /) -> Tensor:
-    """Of each element."""
+    """
+    max(x, 0).
+
+    >>> pl.relu([-1.0, 2.0]).tolist()
+    [0.0, 2.0]
+    """
 
 def relu6(x: TensorLike, /) -> Tensor:
-    """Of each element."""
+    """
+    Between 0 and 6.
+
+    >>> pl.relu6([-1.0, 2.0, 8.0]).tolist()
+    [0.0, 2.0, 6.0]
+    """
 
 def elu(x: TensorLike, /) -> Tensor:
-    """Of each element."""
+    """
+    x above 0, exp(x) - 1 below.
+
+    >>> pl.elu([0.0, 2.0]).tolist()
+    [0.0, 2.0]
+    """
 
 def selu(x: TensorLike, /) -> Tensor:
-    """Of each element."""
+    """
+    elu() scaled so that means and variances stay through layers.
+
+    >>> pl.selu([0.0]).tolist()
+    [0.0]
+    """
 
 def gelu(x: TensorLike, /) -> Tensor:
-    """Of each element."""
+    """
+    x times the share of the normal distribution below x.
+
+    >>> pl.gelu([0.0]).tolist()
+    [0.0]
+    """
 
 def gelu_tanh(x: TensorLike, /) -> Tensor:
-    """Of each element."""
+    """
+    gelu() by a formula with tanh, as older models have it.
+
+    >>> pl.gelu_tanh([0.0]).tolist()
+    [0.0]
+    """
 
 def sigmoid(x: TensorLike, /) -> Tensor:
-    """Of each element."""
+    """
+    1 / (1 + exp(-x)): between 0 and 1.
+
+    >>> pl.sigmoid([0.0, 100.0]).tolist()
+    [0.5, 1.0]
+    """
 
 def hard_sigmoid(x: TensorLike, /) -> Tensor:
-    """Of each element."""
+    """
+    sigmoid() in three straight pieces.
+
+    >>> pl.hard_sigmoid([-9.0, 0.0, 9.0]).tolist()
+    [0.0, 0.5, 1.0]
+    """
 
 def softplus(x: TensorLike, /) -> Tensor:
-    """Of each element."""
+    """
+    log(1 + exp(x)), without overflow.
+
+    >>> pl.softplus([1000.0]).tolist()
+    [1000.0]
+    """
 
 def softsign(x: TensorLike, /) -> Tensor:
-    """Of each element."""
+    """
+    x / (1 + abs(x)).
+
+    >>> pl.softsign([1.0, -3.0]).tolist()
+    [0.5, -0.75]
+    """
 
 def swish(x: TensorLike, /) -> Tensor:
-    """Of each element."""
+    """
+    x times sigmoid(x).
+
+    >>> pl.swish([0.0]).tolist()
+    [0.0]
+    """
 
 def add(a: TensorLike, b: TensorLike, /) -> Tensor:
-    """Element by element, with NumPy's broadcasting."""
+    """
+    a + b, with NumPy's broadcasting.
+
+    >>> pl.add([1, 2], 10).tolist()
+    [11, 12]
+    """
 
 def subtract(a: TensorLike, b: TensorLike, /) -> Tensor:
-    """Element by element, with NumPy's broadcasting."""
+    """
+    a - b, with NumPy's broadcasting.
+
+    >>> pl.subtract([[1], [2]], [1, 2]).tolist()
+    [[0, -1], [1, 0]]
+    """
 
 def multiply(a: TensorLike, b: TensorLike, /) -> Tensor:
-    """Element by element, with NumPy's broadcasting."""
+    """
+    a * b, with NumPy's broadcasting.
+
+    >>> pl.multiply([1, 2], 3).tolist()
+    [3, 6]
+    """
 
 def divide(a: TensorLike, b: TensorLike, /) -> Tensor:
-    """Element by element, with NumPy's broadcasting."""
+    """
+    a / b, with NumPy's broadcasting; integers give floats, as in Python.
+
+    >>> pl.divide([1, 3], 2).tolist()
+    [0.5, 1.5]
+    """
 
 def floor_divide(a: TensorLike, b: TensorLike, /) -> Tensor:
-    """Element by element, with NumPy's broadcasting."""
+    """
+    a // b: the quotient rounded down.
+
+    >>> pl.floor_divide([7, -7], 2).tolist()
+    [3, -4]
+    """
 
 def modulo(a: TensorLike, b: TensorLike, /) -> Tensor:
-    """Element by element, with NumPy's broadcasting."""
+    """
+    a % b: what floor_divide() leaves, with the sign of b.
+
+    >>> pl.modulo([7, -7], 3).tolist()
+    [1, 2]
+    """
 
 def power(a: TensorLike, b: TensorLike, /) -> Tensor:
-    """Element by element, with NumPy's broadcasting."""
+    """
+    a ** b.
+
+    >>> pl.power([2.0, 3.0], 2).tolist()
+    [4.0, 9.0]
+    """
 
 def maximum(a: TensorLike, b: TensorLike, /) -> Tensor:
-    """Element by element, with NumPy's broadcasting."""
+    """
+    The larger of two, element by element.
+
+    >>> pl.maximum([1, 5], 3).tolist()
+    [3, 5]
+    """
 
 def minimum(a: TensorLike, b: TensorLike, /) -> Tensor:
-    """Element by element, with NumPy's broadcasting."""
+    """
+    The smaller of two, element by element.
+
+    >>> pl.minimum([1, 5], 3).tolist()
+    [1, 3]
+    """
 
 def squared_difference(a: TensorLike, b: TensorLike, /) -> Tensor:
-    """Element by element, with NumPy's broadcasting."""
+    """
+    (a - b) squared.
+
+    >>> pl.squared_difference([1.0, 5.0], 3).tolist()
+    [4.0, 4.0]
+    """
 
 def divide_no_nan(a: TensorLike, b: TensorLike, /) -> Tensor:
-    """Element by element, with NumPy's broadcasting."""
+    """
+    a / b, and 0 where b is 0.
+
+    >>> pl.divide_no_nan([1.0, 2.0], [0.0, 4.0]).tolist()
+    [0.0, 0.5]
+    """
 
 def xdivy(a: TensorLike, b: TensorLike, /) -> Tensor:
-    """Element by element, with NumPy's broadcasting."""
+    """
+    a / b, and 0 where a is 0.
+
+    >>> pl.xdivy([0.0, 2.0], [0.0, 4.0]).tolist()
+    [0.0, 0.5]
+    """
 
 def xlogy(a: TensorLike, b: TensorLike, /) -> Tensor:
-    """Element by element, with NumPy's broadcasting."""
+    """
+    a log(b), and 0 where a is 0.
+
+    >>> pl.xlogy([0.0, 2.0], [0.0, 1.0]).tolist()
+    [0.0, 0.0]
+    """
 
 def atan2(a: TensorLike, b: TensorLike, /) -> Tensor:
-    """Element by element, with NumPy's broadcasting."""
+    """
+    The angle of the point (b, a).
+
+    >>> pl.atan2([0.0], [1.0]).tolist()
+    [0.0]
+    """
 
 def equal(a: TensorLike, b: TensorLike, /) -> Tensor:
-    """Element by element, with NumPy's broadcasting."""
+    """
+    a == b, element by element.
+
+    >>> pl.equal([1, 2], [1, 3]).tolist()
+    [True, False]
+    """
 
 def not_equal(a: TensorLike, b: TensorLike, /) -> Tensor:
-    """Element by element, with NumPy's broadcasting."""
+    """
+    a != b, element by element.
+
+    >>> pl.not_equal([1, 2], [1, 3]).tolist()
+    [False, True]
+    """
 
 def less(a: TensorLike, b: TensorLike, /) -> Tensor:
-    """Element by element, with NumPy's broadcasting."""
+    """
+    a < b, element by element.
+
+    >>> pl.less([1, 2], 2).tolist()
+    [True, False]
+    """
 
 def less_equal(a: TensorLike, b: TensorLike, /) -> Tensor:
-    """Element by element, with NumPy's broadcasting."""
+    """
+    a <= b, element by element.
+
+    >>> pl.less_equal([1, 2], 1).tolist()
+    [True, False]
+    """
 
 def greater(a: TensorLike, b: TensorLike, /) -> Tensor:
-    """Element by element, with NumPy's broadcasting."""
+    """
+    a > b, element by element.
+
+    >>> pl.greater([1, 2], 1).tolist()
+    [False, True]
+    """
 
 def greater_equal(a: TensorLike, b: TensorLike, /) -> Tensor:
-    """Element by element, with NumPy's broadcasting."""
+    """
+    a >= b, element by element.
+
+    >>> pl.greater_equal([1, 2], 2).tolist()
+    [False, True]
+    """
 
 def logical_and(a: TensorLike, b: TensorLike, /) -> Tensor:
-    """Element by element, with NumPy's broadcasting."""
+    """
+    Whether both are true.
+
+    >>> pl.logical_and([True, True], [True, False]).tolist()
+    [True, False]
+    """
 
 def logical_or(a: TensorLike, b: TensorLike, /) -> Tensor:
-    """Element by element, with NumPy's broadcasting."""
+    """
+    Whether one of the two is true.
+
+    >>> pl.logical_or([True, False], False).tolist()
+    [True, False]
+    """
 
 def logical_xor(a: TensorLike, b: TensorLike, /) -> Tensor:
-    """Element by element, with NumPy's broadcasting."""
+    """
+    Whether one of the two is true, and the other is not.
+
+    >>> pl.logical_xor([True, True], [True, False]).tolist()
+    [False, True]
+    """
 
 def where(condition: TensorLike, x: TensorLike, y: TensorLike, /) -> Tensor:
-    """x where the condition holds, else y."""
+    """
+    x where the condition holds, else y.
+
+    >>> pl.where([True, False], [1, 2], 0).tolist()
+    [1, 0]
+    """
 
 def cast(x: TensorLike, dtype: DTypeLike) -> Tensor:
-    """The same numbers in another dtype."""
+    """
+    The same numbers in another dtype.
 
-def leaky_relu(x: TensorLike, alpha: float = 0.2) -> Tensor: ...
+    >>> pl.cast([1.7, -1.7], "int32").tolist()
+    [1, -1]
+    """
 
-def broadcast_to(x: TensorLike, shape: ShapeLike) -> Tensor: ...
+def leaky_relu(x: TensorLike, alpha: float = 0.2) -> Tensor:
+    """
+    x above 0, alpha times x below.
+
+    >>> pl.leaky_relu([-2.0, 2.0], alpha=0.5).tolist()
+    [-1.0, 2.0]
+    """
+
+def broadcast_to(x: TensorLike, shape: ShapeLike) -> Tensor:
+    """
+    Repeated to a shape, as operators do.
+
+    >>> pl.broadcast_to([1, 2], (2, 2)).tolist()
+    [[1, 2], [1, 2]]
+    """
 
 def zeros(shape: ShapeLike, dtype: DTypeLike | None = None, device: str | None = None) -> Tensor:
     """
+    Zeros of a shape.
+
     >>> pl.zeros((2, 3)).shape
     (2, 3)
     """
 
 def ones(shape: ShapeLike, dtype: DTypeLike | None = None, device: str | None = None) -> Tensor:
     """
+    Ones of a shape.
+
     >>> pl.ones(2).tolist()
     [1.0, 1.0]
     """
 
-def full(shape: ShapeLike, fill_value: TensorLike, dtype: DTypeLike | None = None, device: str | None = None) -> Tensor: ...
+def full(shape: ShapeLike, fill_value: TensorLike, dtype: DTypeLike | None = None, device: str | None = None) -> Tensor:
+    """
+    One value everywhere.
+
+    >>> pl.full((2,), 7).tolist()
+    [7, 7]
+    """
 
 def arange(start: float, stop: float | None = None, step: float = 1, dtype: DTypeLike | None = None, device: str | None = None) -> Tensor:
     """
-    >>> pl.arange(3).tolist()
-    [0, 1, 2]
+    Numbers from start on, by steps, before stop; from 0 on when only one is given.
+
+    >>> pl.arange(3).tolist(), pl.arange(1, 10, 4).tolist()
+    ([0, 1, 2], [1, 5, 9])
     """
 
-def linspace(start: float, stop: float, num: int, dtype: DTypeLike | None = None, device: str | None = None, endpoint: builtins.bool = True) -> Tensor: ...
+def linspace(start: float, stop: float, num: int, dtype: DTypeLike | None = None, device: str | None = None, endpoint: builtins.bool = True) -> Tensor:
+    """
+    num numbers at equal distances from start to stop, with both; without stop when endpoint is False.
 
-def eye(n_rows: int, n_cols: int | None = None, dtype: DTypeLike | None = None, device: str | None = None) -> Tensor: ...
+    >>> pl.linspace(0, 1, 3).tolist()
+    [0.0, 0.5, 1.0]
+    """
 
-def constant(value: TensorLike, dtype: DTypeLike | None = None, shape: ShapeLike | None = None, name: str = '') -> Tensor: ...
+def eye(n_rows: int, n_cols: int | None = None, dtype: DTypeLike | None = None, device: str | None = None) -> Tensor:
+    """
+    Ones on the diagonal of a matrix of zeros.
+
+    >>> pl.eye(2).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+
+def constant(value: TensorLike, dtype: DTypeLike | None = None, shape: ShapeLike | None = None, name: str = '') -> Tensor:
+    """
+    A tensor of a value, in a shape if one is given.
+
+    >>> pl.constant(3.0, shape=(2,)).tolist()
+    [3.0, 3.0]
+    """
 
 def random_uniform(shape: ShapeLike, low: float = 0.0, high: float = 1.0, seed: int | None = None, dtype: DTypeLike | None = None) -> Tensor:
-    """[low, high); with a seed always the same numbers."""
+    """
+    Numbers of [low, high), all as likely; with a seed always the same ones.
 
-def random_normal(shape: ShapeLike, mean: float = 0.0, stddev: float = 1.0, seed: int | None = None, dtype: DTypeLike | None = None) -> Tensor: ...
+    >>> pl.random_uniform((3,), 0, 10, seed=1).shape
+    (3,)
+    """
 
-def truncated_normal(shape: ShapeLike, mean: float = 0.0, stddev: float = 1.0, seed: int | None = None, dtype: DTypeLike | None = None) -> Tensor: ...
+def random_normal(shape: ShapeLike, mean: float = 0.0, stddev: float = 1.0, seed: int | None = None, dtype: DTypeLike | None = None) -> Tensor:
+    """
+    Normal numbers; with a seed always the same ones.
 
-def random_bernoulli(shape: ShapeLike, probability: float = 0.5, seed: int | None = None, dtype: DTypeLike | None = None) -> Tensor: ...
+    >>> (pl.random_normal((3,), seed=1) == pl.random_normal((3,), seed=1)).tolist()
+    [True, True, True]
+    """
+
+def truncated_normal(shape: ShapeLike, mean: float = 0.0, stddev: float = 1.0, seed: int | None = None, dtype: DTypeLike | None = None) -> Tensor:
+    """
+    Normal numbers, drawn again while they are more than two deviations away.
+
+    >>> pl.abs(pl.truncated_normal((100,), seed=1)).max().item() <= 2
+    True
+    """
+
+def random_bernoulli(shape: ShapeLike, probability: float = 0.5, seed: int | None = None, dtype: DTypeLike | None = None) -> Tensor:
+    """
+    Ones with the probability given, else zeros.
+
+    >>> pl.random_bernoulli((4,), 1.0).tolist()
+    [1.0, 1.0, 1.0, 1.0]
+    """
 
 def sum(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False, dtype: DTypeLike | None = None) -> Tensor:
     """
     The sum over the axes; of all elements when none is given. Integers add up in int64.
+
+    >>> pl.sum([[1, 2], [3, 4]], axis=0).tolist()
+    [4, 6]
     """
 
 def prod(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False, dtype: DTypeLike | None = None) -> Tensor:
-    """The product over the axes."""
+    """
+    The product over the axes; of all elements when none is given.
+
+    >>> pl.prod([2, 3, 4]).item()
+    24
+    """
 
 def mean(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False, dtype: DTypeLike | None = None) -> Tensor:
     """
@@ -721,44 +1140,125 @@ def mean(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: built
     """
 
 def max(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False, dtype: DTypeLike | None = None) -> Tensor:
-    """The largest element over the axes."""
+    """
+    The largest element over the axes.
+
+    >>> pl.max([[1, 5], [3, 2]], axis=1).tolist()
+    [5, 3]
+    """
 
 def min(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False, dtype: DTypeLike | None = None) -> Tensor:
-    """The smallest element over the axes."""
+    """
+    The smallest element over the axes.
+
+    >>> pl.min([[1, 5], [3, 2]], axis=1).tolist()
+    [1, 2]
+    """
 
 def any(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False, dtype: DTypeLike | None = None) -> Tensor:
-    """Whether one is true."""
+    """
+    Whether one is true.
+
+    >>> pl.any([False, True]).item()
+    True
+    """
 
 def all(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False, dtype: DTypeLike | None = None) -> Tensor:
-    """Whether all are true."""
+    """
+    Whether all are true.
+
+    >>> pl.all([[False, True], [True, True]], axis=1).tolist()
+    [False, True]
+    """
 
 def logsumexp(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False, dtype: DTypeLike | None = None) -> Tensor:
-    """The logarithm of the sum of exponentials, without overflow."""
+    """
+    The logarithm of the sum of exponentials, without overflow.
+
+    >>> pl.logsumexp([1000.0]).item()
+    1000.0
+    """
 
 def var(x: TensorLike, axis: int | Sequence[int] | None = None, correction: float = 0.0, keepdims: builtins.bool = False) -> Tensor:
-    """The mean square of what elements differ from their mean."""
+    """
+    The mean square of what elements differ from their mean; divided by correction fewer.
+
+    >>> pl.var([1.0, 3.0]).item()
+    1.0
+    """
 
 def std(x: TensorLike, axis: int | Sequence[int] | None = None, correction: float = 0.0, keepdims: builtins.bool = False) -> Tensor:
-    """The root of var()."""
+    """
+    The root of var().
 
-def argmax(x: TensorLike, axis: int | None = None, keepdims: builtins.bool = False) -> Tensor: ...
+    >>> pl.std([1.0, 3.0]).item()
+    1.0
+    """
 
-def argmin(x: TensorLike, axis: int | None = None, keepdims: builtins.bool = False) -> Tensor: ...
+def argmax(x: TensorLike, axis: int | None = None, keepdims: builtins.bool = False) -> Tensor:
+    """
+    Where the largest element is; of equal ones the first. Without an axis, in the flattened tensor.
 
-def norm(x: TensorLike, ord: float = 2.0, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor: ...
+    >>> pl.argmax([[1, 5], [3, 2]], axis=1).tolist()
+    [1, 0]
+    """
 
-def cumsum(x: TensorLike, axis: int | None = None, exclusive: builtins.bool = False, reverse: builtins.bool = False) -> Tensor: ...
+def argmin(x: TensorLike, axis: int | None = None, keepdims: builtins.bool = False) -> Tensor:
+    """
+    Where the smallest element is; of equal ones the first. Without an axis, in the flattened tensor.
 
-def sort(x: TensorLike, axis: int = -1, descending: builtins.bool = False) -> Tensor: ...
+    >>> pl.argmin([4, 2, 3]).item()
+    1
+    """
 
-def argsort(x: TensorLike, axis: int = -1, descending: builtins.bool = False) -> Tensor: ...
+def norm(x: TensorLike, ord: float = 2.0, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
+    """
+    The norm over the axes: of order 2 the root of the sum of squares, of order 1 the sum without signs.
+
+    >>> pl.norm([3.0, 4.0]).item(), pl.norm([3.0, -4.0], ord=1).item()
+    (5.0, 7.0)
+    """
+
+def sort(x: TensorLike, axis: int = -1, descending: builtins.bool = False) -> Tensor:
+    """
+    Elements in order along an axis; NaN last.
+
+    >>> pl.sort([3, 1, 2]).tolist(), pl.sort([3, 1, 2], descending=True).tolist()
+    ([1, 2, 3], [3, 2, 1])
+    """
+
+def argsort(x: TensorLike, axis: int = -1, descending: builtins.bool = False) -> Tensor:
+    """
+    The positions of elements in order; equal ones keep theirs.
+
+    >>> pl.argsort([3, 1, 2]).tolist()
+    [1, 2, 0]
+    """
 
 def top_k(x: TensorLike, k: int = 1) -> tuple[Tensor, Tensor]:
-    """The k largest of each row, and where they are."""
+    """
+    The k largest of each row, and where they are.
 
-def softmax(x: TensorLike, axis: int = -1) -> Tensor: ...
+    >>> values, indices = pl.top_k([1, 5, 3], k=2)
+    >>> values.tolist(), indices.tolist()
+    ([5, 3], [1, 2])
+    """
 
-def log_softmax(x: TensorLike, axis: int = -1) -> Tensor: ...
+def softmax(x: TensorLike, axis: int = -1) -> Tensor:
+    """
+    Shares of 1 along an axis: exp(x) divided by its sum.
+
+    >>> pl.softmax([0.0, 0.0]).tolist()
+    [0.5, 0.5]
+    """
+
+def log_softmax(x: TensorLike, axis: int = -1) -> Tensor:
+    """
+    The logarithm of softmax(), without overflow.
+
+    >>> pl.log_softmax([1000.0]).tolist()
+    [0.0]
+    """
 
 def concat(tensors: Sequence[TensorLike], axis: int | None = 0) -> Tensor:
     """
@@ -769,58 +1269,180 @@ def concat(tensors: Sequence[TensorLike], axis: int | None = 0) -> Tensor:
     """
 
 def stack(tensors: Sequence[TensorLike], axis: int = 0) -> Tensor:
-    """Side by side along a new axis."""
+    """
+    Side by side along a new axis.
 
-def unstack(x: TensorLike, axis: int = 0) -> list[Tensor]: ...
+    >>> pl.stack([[1, 2], [3, 4]], axis=1).tolist()
+    [[1, 3], [2, 4]]
+    """
+
+def unstack(x: TensorLike, axis: int = 0) -> list[Tensor]:
+    """
+    The parts along an axis, which is gone.
+
+    >>> [t.tolist() for t in pl.unstack([[1, 2], [3, 4]])]
+    [[1, 2], [3, 4]]
+    """
 
 def split(x: TensorLike, parts: int | Sequence[int], axis: int = 0) -> list[Tensor]:
-    """Equal parts, or parts of these sizes."""
+    """
+    Equal parts, or parts of these sizes.
 
-def reshape(x: TensorLike, shape: ShapeLike, copy: builtins.bool | None = None) -> Tensor: ...
+    >>> [t.tolist() for t in pl.split([1, 2, 3], [1, 2])]
+    [[1], [2, 3]]
+    """
+
+def reshape(x: TensorLike, shape: ShapeLike, copy: builtins.bool | None = None) -> Tensor:
+    """
+    The same elements in another shape; one size may be -1.
+
+    >>> pl.reshape([1, 2, 3, 4], (2, -1)).tolist()
+    [[1, 2], [3, 4]]
+    """
 
 def transpose(x: TensorLike, axes: Sequence[int] | None = None) -> Tensor:
-    """The axes in that order; in reverse when none is given."""
+    """
+    The axes in that order; in reverse when none is given.
 
-def squeeze(x: TensorLike, axis: int | Sequence[int] | None = None) -> Tensor: ...
+    >>> pl.transpose([[1, 2], [3, 4]]).tolist()
+    [[1, 3], [2, 4]]
+    """
 
-def expand_dims(x: TensorLike, axis: int = 0) -> Tensor: ...
+def squeeze(x: TensorLike, axis: int | Sequence[int] | None = None) -> Tensor:
+    """
+    Without axes of size 1: all, or those given.
 
-def flip(x: TensorLike, axis: int | Sequence[int] | None = None) -> Tensor: ...
+    >>> pl.squeeze([[1, 2]]).shape
+    (2,)
+    """
 
-def roll(x: TensorLike, shift: int, axis: int = 0) -> Tensor: ...
+def expand_dims(x: TensorLike, axis: int = 0) -> Tensor:
+    """
+    With a new axis of size 1.
 
-def pad(x: TensorLike, paddings: Sequence[tuple[int, int]], value: float = 0.0, mode: str = 'constant') -> Tensor: ...
+    >>> pl.expand_dims([1, 2], axis=1).shape
+    (2, 1)
+    """
 
-def tile(x: TensorLike, multiples: int | Sequence[int]) -> Tensor: ...
+def flip(x: TensorLike, axis: int | Sequence[int] | None = None) -> Tensor:
+    """
+    Backwards along the axes; along all when none is given.
 
-def repeat(x: TensorLike, repeats: int, axis: int | None = None) -> Tensor: ...
+    >>> pl.flip([1, 2, 3]).tolist()
+    [3, 2, 1]
+    """
+
+def roll(x: TensorLike, shift: int, axis: int = 0) -> Tensor:
+    """
+    Along an axis by so many places; what leaves comes in on the other side.
+
+    >>> pl.roll([1, 2, 3], 1).tolist()
+    [3, 1, 2]
+    """
+
+def pad(x: TensorLike, paddings: Sequence[tuple[int, int]], value: float = 0.0, mode: str = 'constant') -> Tensor:
+    """
+    With so many elements before and after each axis: a value, or mirrored (mode "reflect", "symmetric").
+
+    >>> pl.pad([1, 2], [(1, 2)]).tolist()
+    [0, 1, 2, 0, 0]
+    """
+
+def tile(x: TensorLike, multiples: int | Sequence[int]) -> Tensor:
+    """
+    The whole repeated along each axis.
+
+    >>> pl.tile([1, 2], 2).tolist()
+    [1, 2, 1, 2]
+    """
+
+def repeat(x: TensorLike, repeats: int, axis: int | None = None) -> Tensor:
+    """
+    Each element, or each part of an axis, repeated.
+
+    >>> pl.repeat([1, 2], 2).tolist()
+    [1, 1, 2, 2]
+    """
 
 def gather(x: TensorLike, indices: TensorLike, axis: int = 0) -> Tensor:
-    """Positions of one axis, chosen and repeated."""
+    """
+    Positions of one axis, chosen and repeated.
+
+    >>> pl.gather([10, 20, 30], [2, 0, 2]).tolist()
+    [30, 10, 30]
+    """
 
 def take(x: TensorLike, indices: TensorLike, axis: int = 0) -> Tensor:
-    """Positions of one axis, chosen and repeated."""
+    """
+    Positions of one axis, chosen and repeated.
 
-def take_along_axis(x: TensorLike, indices: TensorLike, axis: int = -1) -> Tensor: ...
+    >>> pl.take([[1, 2], [3, 4]], [1], axis=1).tolist()
+    [[2], [4]]
+    """
 
-def boolean_mask(x: TensorLike, mask: TensorLike) -> Tensor: ...
+def take_along_axis(x: TensorLike, indices: TensorLike, axis: int = -1) -> Tensor:
+    """
+    For each place along an axis the element that an index names; what argsort() gives sorts with it.
+
+    >>> pl.take_along_axis([[3, 1]], pl.argsort([[3, 1]])).tolist()
+    [[1, 3]]
+    """
+
+def boolean_mask(x: TensorLike, mask: TensorLike) -> Tensor:
+    """
+    The elements, or parts of the first axes, where the mask is true.
+
+    >>> pl.boolean_mask([1, 2, 3], [True, False, True]).tolist()
+    [1, 3]
+    """
 
 def where_true(mask: TensorLike) -> Tensor:
-    """The positions where it is true, a row for each."""
+    """
+    The positions where it is true, a row for each.
+
+    >>> pl.where_true([[True, False], [False, True]]).tolist()
+    [[0, 0], [1, 1]]
+    """
 
 def one_hot(indices: TensorLike, depth: int, dtype: DTypeLike | None = None, on: float = 1.0, off: float = 0.0) -> Tensor:
     """
+    A one at the place of each index, zeros beside it.
+
     >>> pl.one_hot([1, 0], 2).tolist()
     [[0.0, 1.0], [1.0, 0.0]]
     """
 
-def scatter(indices: TensorLike, updates: TensorLike, shape: ShapeLike) -> Tensor: ...
+def scatter(indices: TensorLike, updates: TensorLike, shape: ShapeLike) -> Tensor:
+    """
+    Zeros of a shape with the updates added at these positions.
 
-def scatter_add(x: TensorLike, indices: TensorLike, updates: TensorLike) -> Tensor: ...
+    >>> pl.scatter([1, 3], [5, 7], (4,)).tolist()
+    [0, 5, 0, 7]
+    """
 
-def scatter_update(x: TensorLike, indices: TensorLike, updates: TensorLike) -> Tensor: ...
+def scatter_add(x: TensorLike, indices: TensorLike, updates: TensorLike) -> Tensor:
+    """
+    x with the updates added at these positions.
 
-def clip(x: TensorLike, min: TensorLike | None = None, max: TensorLike | None = None) -> Tensor: ...
+    >>> pl.scatter_add([1, 1, 1], [0, 0], [5, 7]).tolist()
+    [13, 1, 1]
+    """
+
+def scatter_update(x: TensorLike, indices: TensorLike, updates: TensorLike) -> Tensor:
+    """
+    x with the updates put at these positions.
+
+    >>> pl.scatter_update([1, 1, 1], [2], [9]).tolist()
+    [1, 1, 9]
+    """
+
+def clip(x: TensorLike, min: TensorLike | None = None, max: TensorLike | None = None) -> Tensor:
+    """
+    Elements below min become min, those above max become max.
+
+    >>> pl.clip([-1, 2, 9], 0, 5).tolist()
+    [0, 2, 5]
+    """
 
 def matmul(a: TensorLike, b: TensorLike, transpose_a: builtins.bool = False, transpose_b: builtins.bool = False) -> Tensor:
     """
@@ -830,36 +1452,142 @@ def matmul(a: TensorLike, b: TensorLike, transpose_a: builtins.bool = False, tra
     (2, 4)
     """
 
-def dot(a: TensorLike, b: TensorLike) -> Tensor: ...
+def dot(a: TensorLike, b: TensorLike) -> Tensor:
+    """
+    The sum of products of two vectors.
 
-def outer(a: TensorLike, b: TensorLike) -> Tensor: ...
+    >>> pl.dot([1.0, 2.0], [3.0, 4.0]).item()
+    11.0
+    """
+
+def outer(a: TensorLike, b: TensorLike) -> Tensor:
+    """
+    All products of two vectors, as a matrix.
+
+    >>> pl.outer([1, 2], [3, 4]).tolist()
+    [[3, 4], [6, 8]]
+    """
 
 def einsum(equation: str, *operands: TensorLike) -> Tensor:
-    """Sums of products of one or two tensors, by the letters of their axes."""
+    """
+    Sums of products of one or two tensors, by the letters of their axes.
 
-def global_norm(tensors: Sequence[TensorLike]) -> Tensor: ...
+    >>> pl.einsum("ij,jk->ik", pl.ones((2, 3)), pl.ones((3, 4))).shape
+    (2, 4)
+    """
 
-def clip_by_global_norm(tensors: Sequence[TensorLike], limit: float) -> tuple[list[Tensor], Tensor]: ...
+def global_norm(tensors: Sequence[TensorLike]) -> Tensor:
+    """
+    The norm of several tensors together.
 
-def confusion_matrix(labels: TensorLike, predictions: TensorLike, num_classes: int) -> Tensor: ...
+    >>> pl.global_norm([[3.0], [4.0]]).item()
+    5.0
+    """
+
+def clip_by_global_norm(tensors: Sequence[TensorLike], limit: float) -> tuple[list[Tensor], Tensor]:
+    """
+    The tensors scaled so that their norm together is not above the limit.
+
+    >>> tensors, norm = pl.clip_by_global_norm([[3.0], [4.0]], 1.0)
+    >>> norm.item()
+    5.0
+    """
+
+def confusion_matrix(labels: TensorLike, predictions: TensorLike, num_classes: int) -> Tensor:
+    """
+    How often each label (row) was taken for each class (column).
+
+    >>> pl.confusion_matrix([0, 1, 1], [0, 1, 0], num_classes=2).tolist()
+    [[1, 0], [1, 1]]
+    """
 
 def conv2d(x: TensorLike, filter: TensorLike, strides: int | tuple[int, int] = 1, padding: str = 'valid', dilations: int | tuple[int, int] = 1, groups: int = 1) -> Tensor:
     """
-    Images [batch, height, width, channels], filters [height, width, in, out].
+    A convolution of images [batch, height, width, channels] with filters [height, width, in, out].
+
+    >>> pl.conv2d(pl.ones((1, 5, 5, 2)), pl.ones((3, 3, 2, 4))).shape
+    (1, 3, 3, 4)
     """
 
-def max_pool2d(x: TensorLike, size: int | tuple[int, int] = 2, strides: int | tuple[int, int] = 0, padding: str = 'valid') -> Tensor: ...
+def max_pool2d(x: TensorLike, size: int | tuple[int, int] = 2, strides: int | tuple[int, int] = 0, padding: str = 'valid') -> Tensor:
+    """
+    The largest of each window of images [batch, height, width, channels].
 
-def avg_pool2d(x: TensorLike, size: int | tuple[int, int] = 2, strides: int | tuple[int, int] = 0, padding: str = 'valid') -> Tensor: ...
+    >>> pl.max_pool2d(pl.ones((1, 4, 4, 2)), size=2).shape
+    (1, 2, 2, 2)
+    """
+
+def avg_pool2d(x: TensorLike, size: int | tuple[int, int] = 2, strides: int | tuple[int, int] = 0, padding: str = 'valid') -> Tensor:
+    """
+    The mean of each window of images [batch, height, width, channels].
+
+    >>> pl.avg_pool2d(pl.ones((1, 4, 4, 2)), size=2).shape
+    (1, 2, 2, 2)
+    """
 
 def softmax_cross_entropy_with_logits(labels: TensorLike, logits: TensorLike) -> Tensor:
-    """A number for each example."""
+    """
+    A loss for each example: labels are shares of classes, logits what softmax() would get.
+
+    >>> pl.softmax_cross_entropy_with_logits([[1.0, 0.0]], [[100.0, 0.0]]).tolist()
+    [0.0]
+    """
 
 def sparse_softmax_cross_entropy_with_logits(labels: TensorLike, logits: TensorLike) -> Tensor:
-    """A number for each example."""
+    """
+    A loss for each example: labels are numbers of classes.
+
+    >>> pl.sparse_softmax_cross_entropy_with_logits([0], [[100.0, 0.0]]).tolist()
+    [0.0]
+    """
 
 def sigmoid_cross_entropy_with_logits(labels: TensorLike, logits: TensorLike) -> Tensor:
-    """A number for each example."""
+    """
+    A loss for each element: labels are 0 or 1, logits what sigmoid() would get.
+
+    >>> pl.sigmoid_cross_entropy_with_logits([1.0], [1000.0]).tolist()
+    [0.0]
+    """
+
+def cumsum(x: TensorLike, axis: int | None = None, exclusive: builtins.bool = False, reverse: builtins.bool = False) -> Tensor:
+    """
+    Running sums along an axis; of all elements in a row when none is given. Integers add up in int64.
+
+    >>> pl.cumsum([1, 2, 3]).tolist(), pl.cumsum([1, 2, 3], exclusive=True).tolist()
+    ([1, 3, 6], [0, 1, 3])
+    """
+
+def cumprod(x: TensorLike, axis: int | None = None, exclusive: builtins.bool = False, reverse: builtins.bool = False) -> Tensor:
+    """
+    Running products along an axis; of all elements in a row when none is given. They double up: a product of n takes log2(n) passes.
+
+    >>> pl.cumprod([1, 2, 3, 4]).tolist(), pl.cumprod([1, 2, 3], reverse=True).tolist()
+    ([1, 2, 6, 24], [6, 6, 3])
+    """
+
+def nextafter(a: TensorLike, b: TensorLike, /) -> Tensor:
+    """
+    The number next to each of a, on the way to b.
+
+    >>> pl.nextafter(1.0, 2.0).item() - 1 == 2.0 ** -23
+    True
+    """
+
+def copysign(a: TensorLike, b: TensorLike, /) -> Tensor:
+    """
+    a with the signs of b.
+
+    >>> pl.copysign([1.0, -2.0], -0.0).tolist()
+    [-1.0, -2.0]
+    """
+
+def signbit(x: TensorLike, /) -> Tensor:
+    """
+    Whether the sign is set; also that of zeros and NaNs.
+
+    >>> pl.signbit([1.0, -0.0]).tolist()
+    [False, True]
+    """
 
 class SparseTensor:
     """
@@ -975,10 +1703,22 @@ class SparseTensor:
     def __rmatmul__(self, other: object, /) -> Any: ...
 
 def sparse_matmul(a: object, b: object, transpose_a: builtins.bool = False, transpose_b: builtins.bool = False) -> Any:
-    """A product of two sparse tensors, or of a sparse and a dense one."""
+    """
+    A product of two sparse tensors, or of a sparse and a dense one.
+
+    >>> s = pl.SparseTensor([[0, 1]], [2.0], (2, 2))
+    >>> pl.sparse_matmul(s, pl.ones((2, 1))).tolist()
+    [[2.0], [0.0]]
+    """
 
 def sparse_softmax(x: SparseTensor) -> SparseTensor:
-    """Over the entries of each row; those that are not stored take no part."""
+    """
+    Over the entries of each row; those that are not stored take no part.
+
+    >>> s = pl.SparseTensor([[0, 0], [0, 2]], [1.0, 1.0], (1, 3))
+    >>> pl.sparse_softmax(s).to_dense().tolist()
+    [[0.5, 0.0, 0.5]]
+    """
 
 class RaggedTensor:
     """
@@ -1152,7 +1892,15 @@ class TensorTree:
     def __repr__(self) -> str: ...
 
 class Lease:
-    """One tensor of a pool, until it ends; a buffer that can be written."""
+    """
+    One tensor of a pool, until it ends; a buffer that can be written.
+
+    >>> pool = pl.TensorPool((1,), capacity=1)
+    >>> with pool.acquire() as lease:
+    ...     memoryview(lease)[0] = 5.0
+    ...     print(lease.tensor.tolist())
+    [5.0]
+    """
 
     @property
     def tensor(self) -> Tensor:
@@ -1207,7 +1955,12 @@ class TensorPool:
 
 class Tidy:
     """
-    A scope: tensors made inside are disposed at its end, but for those that are kept.
+    A scope: tensors made inside are disposed at its end, but for those that are kept. What pl.tidy() gives.
+
+    >>> with pl.tidy() as scope:
+    ...     y = scope.keep(pl.ones(3) * 2)
+    >>> y.tolist()
+    [2.0, 2.0, 2.0]
     """
 
     def __enter__(self) -> Tidy: ...
@@ -1227,14 +1980,31 @@ def new_tidy(name: str = '') -> Tidy: ...
 def keep(value: T) -> T:
     """
     No scope releases the tensors inside of the value from now on; dispose() does. Returns it.
+
+    >>> with pl.tidy():
+    ...     x = pl.keep(pl.ones(3))
+    >>> x.sum().item()
+    3.0
     """
 
 def dispose(value: object) -> None:
-    """Disposes of every tensor inside: of a tensor, a list, a dict, ..."""
+    """
+    Gives back the memory of every tensor inside: of a tensor, a list, a dict, ...
+
+    >>> x = pl.ones(3)
+    >>> pl.dispose([x])
+    >>> x.is_disposed
+    True
+    """
 
 class Budget:
     """
-    A limit in bytes that what is charged to it never passes; budgets form a tree.
+    A limit in bytes that what is charged to it never passes; budgets form a tree. What pl.budget() gives.
+
+    >>> with pl.budget("step", "1MiB") as budget:
+    ...     x = pl.ones(1000)
+    >>> budget.name, budget.limit, budget.used >= 4000
+    ('step', 1048576, True)
     """
 
     def __enter__(self) -> Budget: ...
@@ -1288,7 +2058,12 @@ def budget(name: str, size: str | int, parent: Budget | None = None, evict: buil
     """
 
 class DeviceScope:
-    """What is made inside goes to that device."""
+    """
+    What is made inside goes to that device. What pl.device() gives.
+
+    >>> with pl.device("CPU:0"):
+    ...     x = pl.ones(3)
+    """
 
     def __enter__(self) -> DeviceScope: ...
 
@@ -1296,21 +2071,44 @@ class DeviceScope:
 
 def device(name: str, soft: builtins.bool = False) -> DeviceScope:
     """
-    A scope: what is made inside goes to that device. A soft one is for graphs: without such a device nodes go where they would anyway.
+    A scope: what is made inside goes to that device. A soft one is for graphs: without such a device nodes go where they can.
+
+    >>> with pl.device("CPU:0"):
+    ...     x = pl.ones(3)
+    >>> x.device
+    'CPU:0'
     """
 
 class NameScope:
-    """What is made inside carries the name in every report."""
+    """
+    What is made inside carries the name in every report. What pl.name_scope() gives.
+
+    >>> with pl.name_scope("encoder"):
+    ...     x = pl.ones(3)
+    """
 
     def __enter__(self) -> NameScope: ...
 
     def __exit__(self, *args: object) -> None: ...
 
 def name_scope(name: str) -> NameScope:
-    """A scope: what is made inside carries the name in every report."""
+    """
+    A scope: what is made inside carries the name in every report.
+
+    >>> with pl.name_scope("encoder"):
+    ...     x = pl.keep(pl.ones(3))
+    >>> [t.scope for t in pl.live_tensors() if t.id == x.id]
+    ['encoder']
+    """
 
 class MemoryInfo:
-    """How many tensors live, on how many buffers, of how many bytes."""
+    """
+    How many tensors live, on how many buffers, of how many bytes. What pl.memory() gives.
+
+    >>> info = pl.memory()
+    >>> info.num_tensors >= info.num_data_buffers
+    True
+    """
 
     @property
     def num_tensors(self) -> int: ...
@@ -1332,7 +2130,13 @@ def memory() -> MemoryInfo:
     """
 
 class MemoryStats:
-    """What one device's memory looks like now, and at its worst."""
+    """
+    What one device's memory looks like now, and at its worst. What pl.memory_stats() gives.
+
+    >>> stats = pl.memory_stats()
+    >>> stats.bytes_in_use <= stats.peak_bytes_in_use <= stats.bytes_limit
+    True
+    """
 
     @property
     def bytes_in_use(self) -> int: ...
@@ -1364,19 +2168,48 @@ class MemoryStats:
     @property
     def fragmentation(self) -> float: ...
 
-def memory_stats(device: str = '') -> MemoryStats: ...
+def memory_stats(device: str = '') -> MemoryStats:
+    """
+    What a device's memory looks like now, and at its worst.
+
+    >>> x = pl.ones(1000)
+    >>> pl.memory_stats().bytes_in_use >= 4000
+    True
+    """
 
 def reset_memory_stats(device: str = '') -> None:
-    """Peaks fall to what is used now."""
+    """
+    Peaks fall to what is used now.
+
+    >>> pl.reset_memory_stats()
+    >>> stats = pl.memory_stats()
+    >>> stats.peak_bytes_in_use == stats.bytes_in_use
+    True
+    """
 
 def trim() -> int:
-    """Gives every free page back to the system; the bytes that were given."""
+    """
+    Gives every free page back to the system; the bytes that were given.
+
+    >>> pl.trim() >= 0
+    True
+    """
 
 def collect_garbage() -> None:
-    """Lets deferred releases take effect and empties caches."""
+    """
+    Lets deferred releases take effect and empties caches.
+
+    >>> pl.collect_garbage()
+    """
 
 class LiveTensor:
-    """A tensor that is alive, and what is known of it."""
+    """
+    A tensor that is alive, and what is known of it. What pl.live_tensors() lists.
+
+    >>> x = pl.ones(3)
+    >>> [(t.shape, t.dtype) for t in pl.live_tensors() if t.id == x.id]
+    [((3,), plimsoll.float32)]
+    """
 
     @property
     def id(self) -> int: ...
@@ -1411,10 +2244,22 @@ class LiveTensor:
     def __repr__(self) -> str: ...
 
 def live_tensors() -> list[LiveTensor]:
-    """Every tensor that is alive."""
+    """
+    Every tensor that is alive.
+
+    >>> x = pl.ones(3)
+    >>> any(t.id == x.id for t in pl.live_tensors())
+    True
+    """
 
 class Holders:
-    """What keeps a tensor and its bytes alive."""
+    """
+    What keeps a tensor and its bytes alive. What pl.who_holds() gives; a picture in a notebook.
+
+    >>> x = pl.ones(3)
+    >>> print(str(pl.who_holds(x)).splitlines()[0])
+    tensor (3,): float32, made by ones; buffer of 12 B on CPU:0
+    """
 
     def paths(self) -> list[str]:
         """One for each holder, from the tensor outwards."""
@@ -1431,10 +2276,25 @@ class Holders:
 
     def write_dot(self, path: str | os.PathLike) -> None: ...
 
-def who_holds(x: Tensor | Variable) -> Holders: ...
+def who_holds(x: Tensor | Variable) -> Holders:
+    """
+    What keeps a tensor and its bytes alive: handles, views, tapes, scopes.
+
+    >>> x = pl.ones(3)
+    >>> view = memoryview(x)
+    >>> "1 data view" in str(pl.who_holds(x))
+    True
+    """
 
 class GrowthRow:
-    """Tensors of one kind that there are more of."""
+    """
+    Tensors of one kind that there are more of: where they were made, how many, how many bytes.
+
+    >>> growth = pl.Growth()
+    >>> x = pl.ones(3)
+    >>> [(row.count, row.bytes) for row in growth.take()]
+    [(1, 12)]
+    """
 
     @property
     def op(self) -> str: ...
@@ -1491,6 +2351,14 @@ class LeakCheck:
     def __exit__(self, type: object | None, value: object | None, traceback: object | None) -> None: ...
 
 class MemoryAlert:
+    """
+    What a callback of pl.on_memory_alert() is told: the device, its use and its limit.
+
+    >>> def tell(alert: pl.MemoryAlert):
+    ...     print(alert)
+    >>> handle = pl.on_memory_alert(0.9, tell)
+    """
+
     @property
     def device(self) -> str: ...
 
@@ -1507,7 +2375,12 @@ class MemoryAlert:
     def fraction(self) -> float: ...
 
 class AlertHandle:
-    """Calls back while it lives."""
+    """
+    Calls back while it lives. What pl.on_memory_alert() gives.
+
+    >>> handle = pl.on_memory_alert(0.9, print)
+    >>> del handle
+    """
 
     def close(self) -> None: ...
 
@@ -1518,11 +2391,17 @@ class AlertHandle:
 def on_memory_alert(fraction: float, callback: Callable[[MemoryAlert], object]) -> AlertHandle:
     """
     Calls back when a device's memory passes that share of its limit, while what it returns lives.
+
+    >>> handle = pl.on_memory_alert(0.9, lambda alert: print(alert))
+    >>> del handle
     """
 
 class Recording:
     """
-    Writes what happens in memory to a trace, between `with` and the end of its block.
+    Writes what happens in memory to a trace, between `with` and the end of its block. What pl.record() gives.
+
+    >>> with pl.record("run.trace") as recording:
+    ...     x = pl.ones(1000) * 2
     """
 
     def __enter__(self) -> Recording: ...
@@ -1535,13 +2414,26 @@ class Recording:
 def record(path: str | os.PathLike[str], max_bytes: str | int | None = None) -> Recording:
     """
     A recording of what happens in memory, for `with`; `plimsoll report` and pl.Report show it.
+
+    >>> with pl.record("run.trace"):
+    ...     x = pl.ones(1000) * 2
+    >>> pl.Report("run.trace").findings[0]["level"]
+    'note'
     """
 
 def trace_step(number: int) -> None:
-    """A step begins, in recordings."""
+    """
+    A step begins, in recordings.
+
+    >>> pl.trace_step(1)
+    """
 
 def trace_phase(name: str) -> None:
-    """A phase begins, in recordings."""
+    """
+    A phase begins, in recordings.
+
+    >>> pl.trace_phase("forward")
+    """
 
 def write_report(trace: str | os.PathLike, html: str | os.PathLike) -> None:
     """One offline page that shows a recording."""
@@ -1553,13 +2445,27 @@ def findings_of(trace: str | os.PathLike[str]) -> list[dict[str, object]]: ...
 def export_trace(trace: str | os.PathLike, out: str | os.PathLike, format: str = 'pytorch', at: str = '', steps: str = '') -> None:
     """
     A recording as a file for other viewers: pytorch, perfetto, pprof or heaptrack.
+
+    >>> with pl.record("run.trace"):
+    ...     x = pl.ones(1000) * 2
+    >>> pl.export_trace("run.trace", "run.json", format="perfetto")
     """
 
 def process_memory() -> dict[str, int]:
-    """What the system says that this process holds, in bytes."""
+    """
+    What the system says that this process holds, in bytes.
+
+    >>> pl.process_memory()["resident"] > 0
+    True
+    """
 
 def resident_parts() -> str:
-    """What the resident bytes of this process consist of."""
+    """
+    What the resident bytes of this process consist of, as a table.
+
+    >>> pl.resident_parts().startswith("resident")
+    True
+    """
 
 class Variable:
     """
@@ -1822,21 +2728,56 @@ class GradientTape:
 def custom_gradient(inputs: Sequence[TensorLike], forward: Callable[..., Tensor], backward: Callable[..., object]) -> Tensor:
     """
     A function with a gradient of your own: backward(gradient, *inputs) gives one for each input.
+
+    >>> x = pl.Variable(2.0)
+    >>> with pl.GradientTape() as tape:
+    ...     y = pl.custom_gradient([x], lambda v: v * v, lambda g, v: [g * 10])
+    >>> tape.gradient(y, x).item()
+    10.0
     """
 
 def stop_gradient(x: TensorLike) -> Tensor:
-    """The same value, which tapes take for a constant."""
+    """
+    The same value, which tapes take for a constant.
+
+    >>> x = pl.Variable(2.0)
+    >>> with pl.GradientTape() as tape:
+    ...     y = x * pl.stop_gradient(x)
+    >>> tape.gradient(y, x).item()
+    2.0
+    """
 
 class NoGradient:
+    """
+    A scope in which tapes see nothing. What pl.no_grad() gives.
+
+    >>> with pl.no_grad():
+    ...     x = pl.ones(3) * 2
+    """
+
     def __enter__(self) -> None: ...
 
     def __exit__(self, *args: object) -> None: ...
 
 def no_grad() -> NoGradient:
-    """A scope in which tapes see nothing."""
+    """
+    A scope in which tapes see nothing.
+
+    >>> x = pl.Variable(2.0)
+    >>> with pl.GradientTape() as tape:
+    ...     with pl.no_grad():
+    ...         y = x * x
+    >>> tape.gradient(y, x) is None
+    True
+    """
 
 class FileWriter:
-    """A graph and what happens in its runs, for TensorBoard."""
+    """
+    A graph and what happens in its runs, for TensorBoard.
+
+    >>> with pl.FileWriter("logs") as writer:
+    ...     writer.add_scalar("loss", 0.5, step=1)
+    """
 
     def __init__(self, logdir: str, graph: object | None = None) -> None: ...
 
@@ -1855,7 +2796,16 @@ class FileWriter:
     def __exit__(self, *args) -> None: ...
 
 class Graph:
-    """Operations that are written down instead of run."""
+    """
+    Operations that are written down instead of run.
+
+    >>> with pl.Graph() as g:
+    ...     x = pl.placeholder("float32", (2,))
+    ...     y = x * 2
+    >>> with pl.Session(g) as session:
+    ...     print(session.run(y, {x: [1, 2]}).tolist())
+    [2.0, 4.0]
+    """
 
     def __init__(self) -> None: ...
 
@@ -1884,24 +2834,79 @@ class Graph:
 
     def __hash__(self) -> int: ...
 
-def default_graph() -> Graph: ...
+def default_graph() -> Graph:
+    """
+    The graph that is open: of the innermost `with pl.Graph():`, or the one of the thread.
 
-def reset_default_graph() -> None: ...
+    >>> with pl.Graph():
+    ...     x = pl.placeholder("float32")
+    ...     graph = pl.default_graph()
+    >>> with pl.Session(graph) as session:
+    ...     print(session.run(x, {x: 3.0}).item())
+    3.0
+    """
+
+def reset_default_graph() -> None:
+    """
+    An empty default graph from now on.
+
+    >>> pl.reset_default_graph()
+    """
 
 def placeholder(dtype: DTypeLike, shape: ShapeLike = (), name: str = 'placeholder') -> Tensor:
-    """A value that each run is fed with; sizes that are None fit any."""
+    """
+    A value that each run of a graph is fed with; sizes that are None fit any.
+
+    >>> with pl.Graph() as g:
+    ...     x = pl.placeholder("float32", (None, 2))
+    ...     y = x.sum(axis=1)
+    >>> with pl.Session(g) as session:
+    ...     print(session.run(y, {x: [[1, 2], [3, 4]]}).tolist())
+    [3.0, 7.0]
+    """
 
 def group(*nodes: Tensor) -> Tensor:
-    """A node that runs all of these."""
+    """
+    A node that runs all of these.
+
+    >>> with pl.Graph() as g:
+    ...     both = pl.group(pl.constant(1.0), pl.constant(2.0))
+    """
 
 def gradients(target: Tensor, sources: object) -> object:
-    """Gradients as nodes of the graph."""
+    """
+    Gradients as nodes of the graph.
+
+    >>> with pl.Graph() as g:
+    ...     x = pl.placeholder("float32")
+    ...     slope = pl.gradients(x * x, [x])[0]
+    >>> with pl.Session(g) as session:
+    ...     print(session.run(slope, {x: 3.0}).item())
+    6.0
+    """
 
 class VariablesInitializer:
-    pass
+    """
+    What pl.global_variables_initializer() gives: session.run() of it gives every variable its initial value.
+
+    >>> with pl.Graph() as g:
+    ...     w = pl.Variable(3.0)
+    >>> with pl.Session(g) as session:
+    ...     session.run(pl.global_variables_initializer())
+    """
 
 def global_variables_initializer() -> VariablesInitializer:
-    """For session.run(): gives every variable its initial value."""
+    """
+    For session.run(): gives every variable its initial value.
+
+    >>> with pl.Graph() as g:
+    ...     w = pl.Variable(3.0)
+    ...     start = pl.global_variables_initializer()
+    >>> with pl.Session(g) as session:
+    ...     session.run(start)
+    ...     print(session.run(w).item())
+    3.0
+    """
 
 class Session:
     """
@@ -1917,7 +2922,7 @@ class Session:
 
     def __init__(self, graph: Graph | None = None, budget: str | int | None = None, spill: str | os.PathLike[str] | None = None) -> None: ...
 
-    def run(self, fetches: object, feed_dict: dict[Tensor, TensorLike] | None = None) -> object:
+    def run(self, fetches: object, feed_dict: dict[Tensor, TensorLike] | None = None) -> Any:
         """
         Values of the fetches, in the same structure; None for what has none, such as a training step.
         """
@@ -1946,6 +2951,14 @@ class Session:
 class Saver:
     """
     The variables of a session, in checkpoints that TensorFlow reads and writes.
+
+    >>> with pl.Graph() as g:
+    ...     w = pl.Variable(3.0, name="w")
+    ...     saver = pl.Saver()
+    >>> with pl.Session(g) as session:
+    ...     session.run(pl.global_variables_initializer())
+    ...     path = saver.save(session, "model.ckpt")
+    ...     saver.restore(session, path)
     """
 
     def __init__(self, max_to_keep: int = 5, variables: Sequence[str] = []) -> None: ...
@@ -1953,7 +2966,7 @@ class Saver:
     def save(self, session: Session, path: str, global_step: int | None = None) -> str:
         """The path it was saved under."""
 
-    def restore(self, session: Session, path: str) -> None: ...
+    def restore(self, session: Session, path: str | os.PathLike[str] | None) -> None: ...
 
     def recover(self, directory: str) -> None: ...
 
@@ -1963,11 +2976,18 @@ class Saver:
 def latest_checkpoint(directory: str) -> str | None:
     """
     The path of the newest checkpoint of a folder; None when there is none.
+
+    >>> pl.latest_checkpoint(".") is None
+    True
     """
 
 class Function:
     """
-    A function that is traced once for each kind of arguments, and then runs planned.
+    A function that is traced once for each kind of arguments, and then runs planned. What pl.function() gives.
+
+    >>> f = pl.function(lambda x: pl.relu(x) * 2)
+    >>> f(pl.asarray([-1.0, 3.0])).tolist(), f.trace_count
+    ([0.0, 6.0], 1)
     """
 
     def __call__(self, *args, **kwargs) -> object: ...
@@ -1984,18 +3004,44 @@ class Function:
 def new_function(function: object, budget: object | None = None, name: str = '', spill: object | None = None) -> Function: ...
 
 def cond(pred: object, true_fn: object, false_fn: object) -> object:
-    """One of the two branches, on a value that a graph computes."""
+    """
+    One of the two branches, on a value that a graph computes.
+
+    >>> f = pl.function(lambda x: pl.cond(x.sum() > 0, lambda: x * 2, lambda: -x))
+    >>> f(pl.asarray([1.0])).tolist(), f(pl.asarray([-1.0])).tolist()
+    ([2.0], [1.0])
+    """
 
 def while_loop(cond: object, body: object, state: object) -> object:
-    """A loop on values that a graph computes."""
+    """
+    A loop on values that a graph computes: body(state) as long as cond(state) holds.
+
+    >>> f = pl.function(lambda x: pl.while_loop(lambda v: v < 100, lambda v: v * 2, x))
+    >>> f(pl.asarray(3.0)).item()
+    192.0
+    """
 
 class Pass:
+    """
+    One pass over a Dataset: what iter(dataset) gives.
+
+    >>> x, y = next(iter(pl.Dataset.from_tensors([[1.0]], [2.0])))
+    >>> x.tolist(), y.item()
+    ([1.0], 2.0)
+    """
+
     def __iter__(self) -> object: ...
 
     def __next__(self) -> object: ...
 
 class Dataset:
-    """Examples one after the other, as often as they are asked for."""
+    """
+    Examples one after the other, as often as they are asked for; TensorFlow's methods.
+
+    >>> data = pl.Dataset.from_tensors(pl.arange(5), pl.arange(5) * 10).batch(2)
+    >>> [y.tolist() for x, y in data]
+    [[0, 10], [20, 30], [40]]
+    """
 
     @staticmethod
     def from_tensor_slices(x: object, y: object = None, weights: TensorLike | None = None) -> Dataset:
@@ -2051,7 +3097,15 @@ class Dataset:
     def size(self) -> int | None:
         """Examples of a pass; None when that is not known."""
 
-def timeseries_windows(series: TensorLike, look_back: int, horizon: int = 1, stride: int = 1) -> Dataset: ...
+def timeseries_windows(series: TensorLike, look_back: int, horizon: int = 1, stride: int = 1) -> Dataset:
+    """
+    Windows of a series and what comes after each: a Dataset of look_back steps and the horizon's.
+
+    >>> windows = pl.timeseries_windows([1.0, 2.0, 3.0, 4.0], look_back=2)
+    >>> x, y = next(iter(windows))
+    >>> x.tolist(), y.tolist()
+    ([[1.0], [2.0]], [3.0])
+    """
 
 class LayerOutput:
     def __add__(self, other: LayerOutput | float) -> LayerOutput: ...
@@ -2062,7 +3116,14 @@ class LayerOutput:
     def __rmul__(self, other: LayerOutput | float) -> LayerOutput: ...
     def __truediv__(self, other: LayerOutput | float) -> LayerOutput: ...
     def __neg__(self) -> LayerOutput: ...
-    """A place in a model that is being described: what a layer will give."""
+    """
+    A place in a model that is described, what layers give when they are called with another: no elements, but operators.
+
+    >>> x = pl.Input((4,))
+    >>> y = pl.layers.Dense(4)(x) + x
+    >>> pl.Model(x, y).output_shape
+    (None, 4)
+    """
 
     @property
     def shape(self) -> tuple[int | None, ...]: ...
@@ -2073,8 +3134,15 @@ class LayerOutput:
 class Layer:
     def __getattr__(self, name: str) -> Any: ...
     """
-    A piece of a model: weights, and a function of tensors that uses them. Derive from it to write one of your own:
-    build(input_shape) makes the weights with add_weight(), call(x) uses them.
+    What models are made of. Derive from it: build() makes weights, call() uses them.
+
+    >>> class Scale(pl.layers.Layer):
+    ...     def build(self, input_shape):
+    ...         self.scale = self.add_weight("scale", input_shape[-1:], initializer="ones")
+    ...     def call(self, x):
+    ...         return x * self.scale
+    >>> Scale()(pl.ones((1, 2))).tolist()
+    [[1.0, 1.0]]
     """
 
     def __init__(self, name: str = '', *, class_name: str = '', config: str = '', input_shape: ShapeLike | None = None) -> None: ...
@@ -2128,15 +3196,34 @@ class Layer:
     def __repr__(self) -> str: ...
 
 def Input(shape: ShapeLike, dtype: DTypeLike | None = None, name: str = '') -> LayerOutput:
-    """Where a described model begins; the shape is without the batch."""
+    """
+    Where a described model begins; the shape is without the batch.
+
+    >>> x = pl.Input((4,))
+    >>> model = pl.Model(x, pl.layers.Dense(2)(x))
+    >>> model.output_shape
+    (None, 2)
+    """
 
 def register_layer(layer_class: T) -> T:
     """
     From now on files may have layers of this class, made with what get_config() gave. Also as a decorator.
+
+    >>> @pl.register_layer
+    ... class Half(pl.layers.Layer):
+    ...     def call(self, x):
+    ...         return x * 0.5
     """
 
 class Optimizer:
-    """Changes parameters in place by their gradients."""
+    """
+    Changes parameters in place by their gradients. Those of pl.optimizers are.
+
+    >>> w = pl.Variable([1.0])
+    >>> pl.optimizers.SGD(0.5).apply([pl.asarray([1.0])], [w])
+    >>> w.tolist()
+    [0.5]
+    """
 
     def apply(self, gradients: object, variables: object) -> None: ...
 
@@ -2156,7 +3243,12 @@ class Optimizer:
     def state_bytes(self) -> int: ...
 
 class Loss:
-    """What a model is trained to make small."""
+    """
+    What a model is trained to make small. Those of pl.losses are.
+
+    >>> pl.losses.MeanSquaredError()([[1.0]], [[3.0]]).item()
+    4.0
+    """
 
     def __call__(self, y_true: TensorLike, y_pred: TensorLike) -> Tensor: ...
 
@@ -2164,7 +3256,14 @@ class Loss:
     def name(self) -> str: ...
 
 class Metric:
-    """What is told of a model's predictions beside the loss."""
+    """
+    What is told of a model's predictions beside the loss. Those of pl.metrics are.
+
+    >>> m = pl.metrics.MeanAbsoluteError()
+    >>> m.update_state([[1.0]], [[3.0]])
+    >>> m.result()
+    2.0
+    """
 
     def update_state(self, y_true: object, y_pred: object) -> None: ...
 
@@ -2176,11 +3275,21 @@ class Metric:
     def name(self) -> str: ...
 
 class NativeCallback:
-    """A ready-made callback."""
+    """
+    A ready-made callback; pl.callbacks has functions that make them.
+
+    >>> isinstance(pl.callbacks.CSVLogger("log.csv"), pl.NativeCallback)
+    True
+    """
 
 class BudgetPoint:
     """
-    A budget that a run fits in, and how many times as long it takes there.
+    A budget that a run fits in, and how many times as long it takes there. What a forecast's front lists.
+
+    >>> model = pl.Sequential([pl.layers.Dense(4, input_shape=(8,))])
+    >>> model.compile(optimizer="sgd", loss="mse")
+    >>> model.forecast(batch_size=16).front[0].slowdown
+    1.0
     """
 
     @property
@@ -2194,7 +3303,15 @@ class BudgetPoint:
     def __repr__(self) -> str: ...
 
 class MemoryForecast:
-    """What training a model takes, known before it runs, to the byte."""
+    """
+    What training a model takes, known before it runs, to the byte. What model.forecast() gives.
+
+    >>> model = pl.Sequential([pl.layers.Dense(4, input_shape=(8,))])
+    >>> model.compile(optimizer="sgd", loss="mse")
+    >>> forecast = model.forecast(batch_size=16)
+    >>> forecast.smallest_budget <= forecast.peak_bytes, forecast.fits("1MiB")
+    (True, True)
+    """
 
     @property
     def peak_bytes(self) -> int: ...
@@ -2242,7 +3359,7 @@ class MemoryForecast:
 
 class Model(Layer):
     def compile(self, optimizer='rmsprop', loss=None, metrics=None, *, loss_weights=None, clipnorm=0.0, clipvalue=0.0, global_clipnorm=0.0, run_eagerly=False) -> None: ...
-    def fit(self, x, y=None, batch_size=32, epochs=1, verbose=1, callbacks=None, validation_split=0.0, validation_data=None, shuffle=True, class_weight=None, sample_weight=None, initial_epoch=0, budget=None, spill=None, max_slowdown=8.0, steps_per_epoch=None) -> History: ...
+    def fit(self, x, y=None, batch_size=32, epochs=1, verbose=1, callbacks=None, validation_split=0.0, validation_data=None, shuffle=True, class_weight=None, sample_weight=None, initial_epoch=0, budget=None, spill=None, max_slowdown=8.0, steps_per_epoch=None, distributed=None) -> History: ...
     def evaluate(self, x, y=None, batch_size=32, verbose=0, sample_weight=None, return_dict=False, budget=None, spill=None) -> Any: ...
     def predict(self, x, batch_size=32, verbose=0, budget=None, spill=None) -> Any: ...
     def build(self, input_shape) -> Any: ...
@@ -2254,30 +3371,20 @@ class Model(Layer):
     stop_training: builtins.bool
     history: History
     """
-    Layers that are trained and asked together, described by their ends.
+    Layers that are trained and asked together: described by its inputs and outputs, or a class of your own with a call().
 
     >>> x = pl.Input((4,))
     >>> model = pl.Model(x, pl.layers.Dense(2)(x))
-    >>> model.predict(pl.ones((3, 4))).shape
-    (3, 2)
-
-    Or derive from it: layers are attributes, call(x) uses them.
-
-    >>> class Twice(pl.Model):
-    ...     def __init__(self):
-    ...         super().__init__()
-    ...         self.dense = pl.layers.Dense(4)
-    ...     def call(self, x, training=False):
-    ...         return self.dense(self.dense(x))
-    >>> Twice().predict(pl.ones((3, 4))).shape
-    (3, 4)
+    >>> model.compile(optimizer="adam", loss="mse")
+    >>> model.fit(pl.ones((8, 4)), pl.ones((8, 2)), verbose=0)
+    <History of 1 epochs: loss>
     """
 
     def __init__(self, inputs: object | None = None, outputs: object | None = None, name: str = '') -> None: ...
 
     def native_compile(self, optimizer: object, loss: object | None, metrics: object | None, loss_weights: object | None, clip_norm: float, clip_value: float, global_clip_norm: float, run_eagerly: builtins.bool) -> None: ...
 
-    def native_fit(self, x: object, y: object | None, batch_size: int, epochs: int, verbose: int, callbacks: object | None, validation_split: float, validation_data: object | None, shuffle: builtins.bool, class_weight: object | None, sample_weight: object | None, initial_epoch: int, budget: object | None, spill: object | None, max_slowdown: float) -> dict: ...
+    def native_fit(self, x: object, y: object | None, batch_size: int, epochs: int, verbose: int, callbacks: object | None, validation_split: float, validation_data: object | None, shuffle: builtins.bool, class_weight: object | None, sample_weight: object | None, initial_epoch: int, budget: object | None, spill: object | None, max_slowdown: float, distributed: object | None = None) -> dict: ...
 
     def native_evaluate(self, x: object, y: object | None, batch_size: int, weights: object | None, budget: object | None, spill: object | None) -> dict: ...
 
@@ -2347,23 +3454,146 @@ class Sequential(Model):
     def add(self, layer: Layer | LayerOutput) -> None: ...
 
 def save_safetensors(path: str | os.PathLike[str], tree: object, metadata: dict[str, str] = {}) -> None:
-    """A dict or list of tensors, nested as it may be."""
+    """
+    A dict or list of tensors, nested as it may be, in a .safetensors file.
 
-def load_safetensors(path: str | os.PathLike[str]) -> Any: ...
+    >>> pl.save_safetensors("w.safetensors", {"w": pl.ones(2)})
+    """
 
-def save_npz(path: str | os.PathLike[str], tree: object) -> None: ...
+def load_safetensors(path: str | os.PathLike[str]) -> Any:
+    """
+    The tensors of a .safetensors file, by name.
 
-def load_npz(path: str | os.PathLike[str]) -> Any: ...
+    >>> pl.save_safetensors("w.safetensors", {"w": pl.ones(2)})
+    >>> pl.load_safetensors("w.safetensors")["w"].tolist()
+    [1.0, 1.0]
+    """
+
+def save_npz(path: str | os.PathLike[str], tree: object) -> None:
+    """
+    A dict or list of tensors in an .npz file of NumPy.
+
+    >>> pl.save_npz("w.npz", {"w": pl.ones(2)})
+    """
+
+def load_npz(path: str | os.PathLike[str]) -> Any:
+    """
+    The arrays of an .npz file of NumPy, by name.
+
+    >>> pl.save_npz("w.npz", {"w": pl.ones(2)})
+    >>> pl.load_npz("w.npz")["w"].tolist()
+    [1.0, 1.0]
+    """
 
 def load_layers_model(path: str, weights: builtins.bool = True) -> Model:
-    """The model of a model.json, as TensorFlow.js and save() write it."""
+    """
+    The model of a model.json, as TensorFlow.js and save() write it.
+
+    >>> pl.Sequential([pl.layers.Dense(2, input_shape=(3,))]).save("model")
+    >>> pl.load_layers_model("model/model.json").output_shape
+    (None, 2)
+    """
 
 def save_layers_model(model: Model, directory: str, include_optimizer: builtins.bool = False) -> None:
     """
     model.json and its weights, for TensorFlow.js and for load_layers_model().
+
+    >>> model = pl.Sequential([pl.layers.Dense(2, input_shape=(3,))])
+    >>> pl.save_layers_model(model, "model")
     """
 
-def load_json_tensors(path: str) -> list[Tensor]: ...
+def load_json_tensors(path: str) -> list[Tensor]:
+    """
+    The tensors of a JSON file: numbers and nested lists of them, by name.
+
+    >>> import json
+    >>> with open("w.json", "w") as file:
+    ...     json.dump([{"shape": [2], "data": [1, 2]}], file)
+    >>> [t.tolist() for t in pl.load_json_tensors("w.json")]
+    [[1.0, 2.0]]
+    """
+
+def load_keras(path: str | os.PathLike[str], weights: builtins.bool = True, compile: builtins.bool = True) -> Model:
+    """
+    The model of a .keras or .h5 file, compiled and trained as far as it was there.
+
+    >>> pl.Sequential([pl.layers.Dense(2, input_shape=(3,))]).save("m.keras")
+    >>> pl.load_keras("m.keras").output_shape
+    (None, 2)
+    """
+
+def save_keras(model: Model, path: str | os.PathLike[str], include_optimizer: builtins.bool = True) -> None:
+    """
+    A .keras file, which Keras 3 reads.
+
+    >>> model = pl.Sequential([pl.layers.Dense(2, input_shape=(3,))])
+    >>> pl.save_keras(model, "m.keras")
+    """
+
+def load_onnx(path: str | os.PathLike[str], weights: builtins.bool = True) -> Model:
+    """
+    An ONNX file as a model that predicts, trains and forecasts as any other.
+
+    >>> try:
+    ...     pl.load_onnx("missing.onnx")
+    ... except FileNotFoundError:
+    ...     print("no such file")
+    no such file
+    """
+
+class OnnxModel:
+    """
+    An ONNX file as it is: by the names of its ends, whole inputs at once.
+
+    >>> try:
+    ...     pl.OnnxModel("missing.onnx")
+    ... except FileNotFoundError:
+    ...     print("no such file")
+    no such file
+    """
+
+    def __init__(self, path: str | os.PathLike[str], weights: builtins.bool = True) -> None: ...
+
+    @property
+    def inputs(self) -> list[dict[str, Any]]: ...
+
+    @property
+    def outputs(self) -> list[dict[str, Any]]: ...
+
+    def predict(self, inputs: dict[str, TensorLike], budget: str | int | None = None) -> list[Tensor]:
+        """Outputs in the order of the file's."""
+
+    def forecast(self, inputs: dict[str, Any]) -> MemoryForecast:
+        """What a prediction takes: of shapes by name, or of inputs."""
+
+    @property
+    def num_parameters(self) -> int: ...
+
+    def model(self) -> Model:
+        """The same weights as a model."""
+
+class LiveView:
+    """
+    While it lives, `plimsoll top` and `plimsoll serve` of the same user show this process's memory.
+
+    >>> def watched(train):
+    ...     with pl.LiveView("trainer"):
+    ...         return train()
+    """
+
+    def __init__(self, name: str = '', every: float = 1.0) -> None: ...
+
+    @property
+    def file(self) -> pathlib.Path: ...
+
+    def publish(self) -> None:
+        """Now, too; for programs that end soon."""
+
+    def close(self) -> None: ...
+
+    def __enter__(self) -> LiveView: ...
+
+    def __exit__(self, *args: object) -> None: ...
 
 def note_fork() -> None: ...
 
@@ -2371,33 +3601,3 @@ def time_product(arg0: Tensor, arg1: Tensor, arg2: int, /) -> float:
     """
     Nanoseconds of this thread that a product by the library alone takes, for python/benchmarks/cost.py.
     """
-
-class Unavailable(Error, ConnectionError):
-    rank: int
-
-def load_keras(path: str | os.PathLike[str], weights: builtins.bool = True, compile: builtins.bool = True) -> Model: ...
-
-def save_keras(model: Model, path: str | os.PathLike[str], include_optimizer: builtins.bool = True) -> None: ...
-
-def load_onnx(path: str | os.PathLike[str], weights: builtins.bool = True) -> Model: ...
-
-class OnnxModel:
-    def __init__(self, path: str | os.PathLike[str], weights: builtins.bool = True) -> None: ...
-    @property
-    def inputs(self) -> list[dict[str, Any]]: ...
-    @property
-    def outputs(self) -> list[dict[str, Any]]: ...
-    def predict(self, inputs: dict[str, TensorLike], budget: str | int | None = None) -> list[Tensor]: ...
-    def forecast(self, inputs: dict[str, Any]) -> MemoryForecast: ...
-    @property
-    def num_parameters(self) -> int: ...
-    def model(self) -> Model: ...
-
-class LiveView:
-    def __init__(self, name: str = '', every: float = 1.0) -> None: ...
-    @property
-    def file(self) -> pathlib.Path: ...
-    def publish(self) -> None: ...
-    def close(self) -> None: ...
-    def __enter__(self) -> LiveView: ...
-    def __exit__(self, *args: object) -> None: ...

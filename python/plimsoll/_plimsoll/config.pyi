@@ -4,7 +4,12 @@ from collections.abc import Sequence
 
 
 class PhysicalDevice:
-    """A piece of the machine that has memory and computes."""
+    """
+    A device of this machine.
+
+    >>> pl.config.list_physical_devices("CPU")[0].type
+    'CPU'
+    """
 
     @property
     def name(self) -> str: ...
@@ -25,7 +30,12 @@ class PhysicalDevice:
     def __repr__(self) -> str: ...
 
 class LogicalDevice:
-    """What programs use, with its limit."""
+    """
+    A device that tensors go to.
+
+    >>> pl.config.list_logical_devices()[0].type
+    'CPU'
+    """
 
     @property
     def name(self) -> str: ...
@@ -45,7 +55,12 @@ class LogicalDevice:
     def __repr__(self) -> str: ...
 
 class LogicalDeviceConfiguration:
-    """What one logical device shall be."""
+    """
+    What a part of a device is to have: its limit.
+
+    >>> pl.config.LogicalDeviceConfiguration(memory_limit="64MiB").memory_limit
+    67108864
+    """
 
     def __init__(self, memory_limit: str | int | None = None) -> None: ...
 
@@ -56,56 +71,198 @@ class LogicalDeviceConfiguration:
 
     def __repr__(self) -> str: ...
 
-def list_physical_devices(device_type: str = '') -> list[PhysicalDevice]: ...
+def list_physical_devices(device_type: str = '') -> list[PhysicalDevice]:
+    """
+    The devices of this machine; of a kind ("CPU") if one is given.
+
+    >>> pl.config.list_physical_devices("CPU")[0].name
+    'CPU:0'
+    """
 
 def list_logical_devices(device_type: str = '') -> list[LogicalDevice]:
-    """Starts the runtime: from here on settings of devices are fixed."""
+    """
+    The devices that tensors go to: parts of physical ones where limits were set.
 
-def set_visible_devices(devices: PhysicalDevice | Sequence[PhysicalDevice], device_type: str = '') -> None: ...
+    >>> pl.config.list_logical_devices()[0].name
+    'CPU:0'
+    """
 
-def get_visible_devices(device_type: str = '') -> list[PhysicalDevice]: ...
+def set_visible_devices(devices: PhysicalDevice | Sequence[PhysicalDevice], device_type: str = '') -> None:
+    """
+    Only these devices may be used from now on; before the first tensor.
+
+    >>> pl.config.set_visible_devices(pl.config.get_visible_devices())
+    """
+
+def get_visible_devices(device_type: str = '') -> list[PhysicalDevice]:
+    """
+    The devices that may be used.
+
+    >>> len(pl.config.get_visible_devices()) >= 1
+    True
+    """
 
 def set_logical_device_configuration(device: PhysicalDevice, logical_devices: Sequence[LogicalDeviceConfiguration]) -> None:
-    """As many logical devices as there are entries, each with its own limit."""
+    """
+    Divides a device: as many logical ones as there are entries, each with its own limit; before the first tensor.
 
-def get_logical_device_configuration(device: PhysicalDevice) -> list[LogicalDeviceConfiguration]: ...
+    >>> import subprocess, sys
+    >>> program = \"\"\"
+    ... import plimsoll as pl
+    ... cpu = pl.config.list_physical_devices("CPU")[0]
+    ... pl.config.set_logical_device_configuration(cpu, [pl.config.LogicalDeviceConfiguration("64MiB")])
+    ... print(pl.config.list_logical_devices()[0].memory_limit)
+    ... \"\"\"
+    >>> subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout
+    '67108864\\n'
+    """
+
+def get_logical_device_configuration(device: PhysicalDevice) -> list[LogicalDeviceConfiguration]:
+    """
+    The parts that a device was divided into; None when it was not.
+
+    >>> pl.config.get_logical_device_configuration(pl.config.list_physical_devices("CPU")[0])
+    []
+    """
 
 def get_memory_info(device: str) -> dict[str, int]:
-    """Bytes in use on a logical device: now, and at most."""
+    """
+    Bytes in use on a device, now and at the peak.
+
+    >>> sorted(pl.config.get_memory_info("CPU:0"))
+    ['current', 'peak']
+    """
 
 def set_memory_growth(device: PhysicalDevice, enable: bool) -> None:
-    """Pages are taken as they are needed, instead of all at once."""
+    """
+    Pages are taken as they are needed, instead of all at once; before the first tensor.
 
-def get_memory_growth(device: PhysicalDevice) -> bool: ...
+    >>> import subprocess, sys
+    >>> program = \"\"\"
+    ... import plimsoll as pl
+    ... cpu = pl.config.list_physical_devices("CPU")[0]
+    ... pl.config.set_memory_growth(cpu, True)
+    ... print(pl.config.get_memory_growth(cpu))
+    ... \"\"\"
+    >>> subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout
+    'True\\n'
+    """
+
+def get_memory_growth(device: PhysicalDevice) -> bool:
+    """
+    Whether a device takes memory as it needs it.
+
+    >>> pl.config.get_memory_growth(pl.config.list_physical_devices("CPU")[0])
+    False
+    """
 
 def set_memory_fraction(device: PhysicalDevice, fraction: float) -> None:
-    """The device's limit as a share of its memory."""
+    """
+    The device's limit as a share of its memory; before the first tensor.
 
-def get_memory_fraction(device: PhysicalDevice) -> float: ...
+    >>> import subprocess, sys
+    >>> program = \"\"\"
+    ... import plimsoll as pl
+    ... cpu = pl.config.list_physical_devices("CPU")[0]
+    ... pl.config.set_memory_fraction(cpu, 0.5)
+    ... print(pl.config.get_memory_fraction(cpu))
+    ... \"\"\"
+    >>> subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout
+    '0.5\\n'
+    """
 
-def set_lazy_allocation(enable: bool) -> None: ...
+def get_memory_fraction(device: PhysicalDevice) -> float:
+    """
+    The share of the machine's memory that a device may take.
 
-def get_lazy_allocation() -> bool: ...
+    >>> pl.config.get_memory_fraction(pl.config.list_physical_devices("CPU")[0])
+    0.0
+    """
 
-def set_deferred_release(enable: bool) -> None: ...
+def set_lazy_allocation(enable: bool) -> None:
+    """
+    Whether memory is taken from the system only when it is touched.
 
-def get_deferred_release() -> bool: ...
+    >>> pl.config.set_lazy_allocation(pl.config.get_lazy_allocation())
+    """
 
-def set_threads(threads: int) -> None: ...
+def get_lazy_allocation() -> bool:
+    """
+    Whether memory is taken from the system only when it is touched.
 
-def get_threads() -> int: ...
+    >>> pl.config.get_lazy_allocation() in (True, False)
+    True
+    """
+
+def set_deferred_release(enable: bool) -> None:
+    """
+    Whether blocks that were released wait for a quiet moment.
+
+    >>> pl.config.set_deferred_release(pl.config.get_deferred_release())
+    """
+
+def get_deferred_release() -> bool:
+    """
+    Whether blocks that were released wait for a quiet moment.
+
+    >>> pl.config.get_deferred_release() in (True, False)
+    True
+    """
+
+def set_threads(threads: int) -> None:
+    """
+    How many threads compute from now on.
+
+    >>> pl.config.set_threads(pl.config.get_threads())
+    """
+
+def get_threads() -> int:
+    """
+    How many threads compute.
+
+    >>> pl.config.get_threads() >= 1
+    True
+    """
 
 def set_seed(seed: int) -> None:
-    """Of random numbers whose call gives none."""
+    """
+    Draws without a seed of their own repeat from here.
 
-def get_seed() -> int | None: ...
+    >>> pl.config.set_seed(7)
+    >>> first = pl.random_normal((3,))
+    >>> pl.config.set_seed(7)
+    >>> (pl.random_normal((3,)) == first).all().item()
+    True
+    """
+
+def get_seed() -> int | None:
+    """
+    The seed of draws that have none of their own.
+
+    >>> pl.config.set_seed(7)
+    >>> pl.config.get_seed()
+    7
+    """
 
 def set_log_level(level: str) -> None:
-    """"debug", "info", "warning", "error" or "off"."""
+    """
+    What is written to the log: "off" to "trace".
 
-def get_log_level() -> str: ...
+    >>> pl.config.set_log_level(pl.config.get_log_level())
+    """
+
+def get_log_level() -> str:
+    """
+    What is written to the log: "off" to "trace".
+
+    >>> pl.config.get_log_level()
+    'warning'
+    """
 
 def reset_for_testing() -> None:
     """
-    Forgets devices and settings, as if the process had just begun; refuses while tensors live.
+    Forgets devices and settings, as if the process had just begun; refused while tensors live.
+
+    >>> pl.config.reset_for_testing.__name__
+    'reset_for_testing'
     """

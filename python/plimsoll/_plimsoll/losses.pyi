@@ -3,34 +3,130 @@
 import plimsoll._plimsoll
 
 
-def BinaryCrossentropy(from_logits: bool = False, label_smoothing: float = 0.0) -> plimsoll._plimsoll.Loss: ...
+def BinaryCrossentropy(from_logits: bool = False, label_smoothing: float = 0.0) -> plimsoll._plimsoll.Loss:
+    """
+    For one class or several that do not exclude each other: targets are 0 or 1.
 
-def CategoricalCrossentropy(from_logits: bool = False, label_smoothing: float = 0.0) -> plimsoll._plimsoll.Loss: ...
+    >>> pl.losses.BinaryCrossentropy(from_logits=True)([[1.0]], [[1000.0]]).item()
+    0.0
+    """
 
-def SparseCategoricalCrossentropy(from_logits: bool = False, label_smoothing: float = 0.0) -> plimsoll._plimsoll.Loss: ...
+def CategoricalCrossentropy(from_logits: bool = False, label_smoothing: float = 0.0) -> plimsoll._plimsoll.Loss:
+    """
+    For classes of which one is right: targets are shares of classes.
 
-def MeanSquaredError() -> plimsoll._plimsoll.Loss: ...
+    >>> pl.losses.CategoricalCrossentropy(from_logits=True)([[1.0, 0.0]], [[100.0, 0.0]]).item()
+    0.0
+    """
 
-def MeanAbsoluteError() -> plimsoll._plimsoll.Loss: ...
+def SparseCategoricalCrossentropy(from_logits: bool = False, label_smoothing: float = 0.0) -> plimsoll._plimsoll.Loss:
+    """
+    For classes of which one is right: targets are their numbers.
 
-def MeanAbsolutePercentageError() -> plimsoll._plimsoll.Loss: ...
+    >>> pl.losses.SparseCategoricalCrossentropy(from_logits=True)([0], [[100.0, 0.0]]).item()
+    0.0
+    """
 
-def MeanSquaredLogarithmicError() -> plimsoll._plimsoll.Loss: ...
+def MeanSquaredError() -> plimsoll._plimsoll.Loss:
+    """
+    The mean of squared differences.
 
-def LogCosh() -> plimsoll._plimsoll.Loss: ...
+    >>> pl.losses.MeanSquaredError()([[1.0, 2.0]], [[1.0, 4.0]]).item()
+    2.0
+    """
 
-def Poisson() -> plimsoll._plimsoll.Loss: ...
+def MeanAbsoluteError() -> plimsoll._plimsoll.Loss:
+    """
+    The mean of differences without sign.
 
-def KLDivergence() -> plimsoll._plimsoll.Loss: ...
+    >>> pl.losses.MeanAbsoluteError()([[1.0, 2.0]], [[1.0, 4.0]]).item()
+    1.0
+    """
 
-def Hinge() -> plimsoll._plimsoll.Loss: ...
+def MeanAbsolutePercentageError() -> plimsoll._plimsoll.Loss:
+    """
+    The mean of differences in percent of the targets.
 
-def SquaredHinge() -> plimsoll._plimsoll.Loss: ...
+    >>> pl.losses.MeanAbsolutePercentageError()([[1.0, 2.0]], [[1.0, 4.0]]).item()
+    50.0
+    """
 
-def CategoricalHinge() -> plimsoll._plimsoll.Loss: ...
+def MeanSquaredLogarithmicError() -> plimsoll._plimsoll.Loss:
+    """
+    The mean of squared differences of log(1 + x).
 
-def CosineSimilarity() -> plimsoll._plimsoll.Loss: ...
+    >>> pl.losses.MeanSquaredLogarithmicError()([[1.0]], [[1.0]]).item()
+    0.0
+    """
 
-def Huber(delta: float = 1.0) -> plimsoll._plimsoll.Loss: ...
+def LogCosh() -> plimsoll._plimsoll.Loss:
+    """
+    As squares near 0, as absolute values far away.
 
-def get(name: object) -> plimsoll._plimsoll.Loss: ...
+    >>> pl.losses.LogCosh()([[1.0]], [[1.0]]).item()
+    0.0
+    """
+
+def Poisson() -> plimsoll._plimsoll.Loss:
+    """
+    For counts: predictions - targets log(predictions).
+
+    >>> pl.losses.Poisson()([[0.0]], [[2.0]]).item()
+    2.0
+    """
+
+def KLDivergence() -> plimsoll._plimsoll.Loss:
+    """
+    How far the predicted shares are from the targets.
+
+    >>> pl.losses.KLDivergence()([[1.0, 0.0]], [[1.0, 0.0]]).item()
+    0.0
+    """
+
+def Hinge() -> plimsoll._plimsoll.Loss:
+    """
+    max(1 - target prediction, 0), targets -1 or 1.
+
+    >>> pl.losses.Hinge()([[1.0]], [[0.25]]).item()
+    0.75
+    """
+
+def SquaredHinge() -> plimsoll._plimsoll.Loss:
+    """
+    The square of Hinge.
+
+    >>> pl.losses.SquaredHinge()([[1.0]], [[0.5]]).item()
+    0.25
+    """
+
+def CategoricalHinge() -> plimsoll._plimsoll.Loss:
+    """
+    How far the right class is from being 1 above the others.
+
+    >>> pl.losses.CategoricalHinge()([[1.0, 0.0]], [[1.0, 0.5]]).item()
+    0.5
+    """
+
+def CosineSimilarity() -> plimsoll._plimsoll.Loss:
+    """
+    -1 where predictions point as targets do.
+
+    >>> pl.losses.CosineSimilarity()([[1.0, 0.0]], [[1.0, 0.0]]).item()
+    -1.0
+    """
+
+def Huber(delta: float = 1.0) -> plimsoll._plimsoll.Loss:
+    """
+    Half squares up to delta, straight beyond.
+
+    >>> pl.losses.Huber(delta=1.0)([[0.0]], [[3.0]]).item()
+    2.5
+    """
+
+def get(name: object) -> plimsoll._plimsoll.Loss:
+    """
+    A loss by its name.
+
+    >>> pl.losses.get("mse").name
+    'mse'
+    """

@@ -3,20 +3,92 @@
 import plimsoll._plimsoll
 
 
-def Accuracy(name: str = 'accuracy') -> plimsoll._plimsoll.Metric: ...
+def Accuracy(name: str = 'accuracy') -> plimsoll._plimsoll.Metric:
+    """
+    How often the prediction is right, as the targets' form asks.
 
-def BinaryAccuracy(threshold: float = 0.5, name: str = '') -> plimsoll._plimsoll.Metric: ...
+    >>> m = pl.metrics.Accuracy()
+    >>> m.update_state([0, 1], [[0.9, 0.1], [0.8, 0.2]])
+    >>> m.result()
+    0.5
+    """
 
-def Precision(threshold: float = 0.5, name: str = '') -> plimsoll._plimsoll.Metric: ...
+def BinaryAccuracy(threshold: float = 0.5, name: str = '') -> plimsoll._plimsoll.Metric:
+    """
+    How often predictions lie on the right side of the threshold.
 
-def Recall(threshold: float = 0.5, name: str = '') -> plimsoll._plimsoll.Metric: ...
+    >>> m = pl.metrics.BinaryAccuracy()
+    >>> m.update_state([[1.0], [0.0]], [[0.9], [0.8]])
+    >>> m.result()
+    0.5
+    """
 
-def AUC(num_thresholds: int = 200, name: str = '') -> plimsoll._plimsoll.Metric: ...
+def Precision(threshold: float = 0.5, name: str = '') -> plimsoll._plimsoll.Metric:
+    """
+    Of what was taken for true, how much is.
 
-def TopK(k: int = 5, name: str = '') -> plimsoll._plimsoll.Metric: ...
+    >>> m = pl.metrics.Precision()
+    >>> m.update_state([[1.0], [0.0]], [[0.9], [0.8]])
+    >>> m.result()
+    0.5
+    """
 
-def MeanAbsoluteError() -> plimsoll._plimsoll.Metric: ...
+def Recall(threshold: float = 0.5, name: str = '') -> plimsoll._plimsoll.Metric:
+    """
+    Of what is true, how much was taken for it.
 
-def MeanSquaredError() -> plimsoll._plimsoll.Metric: ...
+    >>> m = pl.metrics.Recall()
+    >>> m.update_state([[1.0], [1.0]], [[0.9], [0.2]])
+    >>> m.result()
+    0.5
+    """
 
-def RootMeanSquaredError() -> plimsoll._plimsoll.Metric: ...
+def AUC(num_thresholds: int = 200, name: str = '') -> plimsoll._plimsoll.Metric:
+    """
+    The area under the curve of hits over false alarms.
+
+    >>> m = pl.metrics.AUC()
+    >>> m.update_state([[1.0], [0.0]], [[0.9], [0.2]])
+    >>> round(m.result(), 3)
+    1.0
+    """
+
+def TopK(k: int = 5, name: str = '') -> plimsoll._plimsoll.Metric:
+    """
+    How often the right class is among the k likeliest.
+
+    >>> m = pl.metrics.TopK(k=1)
+    >>> m.update_state([0, 1], [[0.9, 0.1], [0.8, 0.2]])
+    >>> m.result()
+    0.5
+    """
+
+def MeanAbsoluteError() -> plimsoll._plimsoll.Metric:
+    """
+    The mean of differences without sign.
+
+    >>> m = pl.metrics.MeanAbsoluteError()
+    >>> m.update_state([[1.0]], [[3.0]])
+    >>> m.result()
+    2.0
+    """
+
+def MeanSquaredError() -> plimsoll._plimsoll.Metric:
+    """
+    The mean of squared differences.
+
+    >>> m = pl.metrics.MeanSquaredError()
+    >>> m.update_state([[1.0]], [[3.0]])
+    >>> m.result()
+    4.0
+    """
+
+def RootMeanSquaredError() -> plimsoll._plimsoll.Metric:
+    """
+    The root of the mean of squared differences.
+
+    >>> m = pl.metrics.RootMeanSquaredError()
+    >>> m.update_state([[1.0]], [[3.0]])
+    >>> m.result()
+    2.0
+    """

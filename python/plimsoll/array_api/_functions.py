@@ -10,7 +10,7 @@ def _both(function):
     def of_both(x1, x2, /):
         return function(x1, x2)
 
-    of_both.__name__ = function.__name__
+    of_both.__name__, of_both.__doc__ = function.__name__, function.__doc__
     return of_both
 
 
@@ -18,7 +18,7 @@ def _one(function):
     def of_one(x, /):
         return function(x)
 
-    of_one.__name__ = function.__name__
+    of_one.__name__, of_one.__doc__ = function.__name__, function.__doc__
     return of_one
 
 
@@ -37,54 +37,67 @@ logical_and, logical_or, logical_xor = map(_both, (_pl.logical_and, _pl.logical_
 
 
 def negative(x, /):
+    """-x."""
     return -x
 
 
 def positive(x, /):
+    """+x: x itself."""
     return +x
 
 
 def bitwise_and(x1, x2, /):
+    """x1 & x2, bit by bit."""
     return x1 & x2
 
 
 def bitwise_or(x1, x2, /):
+    """x1 | x2, bit by bit."""
     return x1 | x2
 
 
 def bitwise_xor(x1, x2, /):
+    """x1 ^ x2, bit by bit."""
     return x1 ^ x2
 
 
 def bitwise_left_shift(x1, x2, /):
+    """x1 << x2."""
     return x1 << x2
 
 
 def bitwise_right_shift(x1, x2, /):
+    """x1 >> x2."""
     return x1 >> x2
 
 
 def bitwise_invert(x, /):
+    """~x, bit by bit."""
     return ~x
 
 
 def reciprocal(x, /):
+    """1 / x."""
     return _pl.reciprocal(x)
 
 
 def log2(x, /):
+    """The logarithm of base 2."""
     return _pl.log(x) * 1.4426950408889634
 
 
 def log10(x, /):
+    """The logarithm of base 10."""
     return _pl.log(x) * 0.4342944819032518
 
 
 def logaddexp(x1, x2, /):
+    """log(exp(x1) + exp(x2)), without overflow."""
     return _pl.logsumexp(_pl.stack(list(_together(x1, x2))), axis=0)
 
 
 def hypot(x1, x2, /):
+    """The root of the sum of both squares, without overflow."""
     a, b = _together(x1, x2)
     a, b = _pl.abs(a), _pl.abs(b)
     large, small = _pl.maximum(a, b), _pl.minimum(a, b)
@@ -100,7 +113,7 @@ def _together(x1, x2):
         x1 = _asarray(x1, dtype=x2.dtype)
     if isinstance(x2, (int, float)):
         x2 = _asarray(x2, dtype=x1.dtype)
-    dtype = _pl.result_type_of(x1.dtype, x2.dtype)
+    dtype = _pl._plimsoll.result_type_of(x1.dtype, x2.dtype)
     shape = broadcast_shapes(x1.shape, x2.shape)
     return _pl.broadcast_to(x1.astype(dtype, copy=False), shape), _pl.broadcast_to(x2.astype(dtype, copy=False), shape)
 
@@ -110,109 +123,139 @@ def _tested(x, function, otherwise):
 
 
 def isnan(x, /):
+    """Which elements are no numbers."""
     return _tested(x, _pl.is_nan, False)
 
 
 def isinf(x, /):
+    """Which elements are infinite."""
     return _tested(x, _pl.is_inf, False)
 
 
 def isfinite(x, /):
+    """Which elements are numbers that are not infinite."""
     return _tested(x, _pl.is_finite, True)
 
 
-def signbit(x, /):
-    return (x < 0) | ((x == 0) & (1 / x < 0))
-
-
-def copysign(x1, x2, /):
-    a, b = _together(x1, x2)
-    return _pl.where(signbit(b), -_pl.abs(a), _pl.abs(a))
+signbit = _one(_pl.signbit)
+copysign, nextafter = _both(_pl.copysign), _both(_pl.nextafter)
 
 
 def trunc(x, /):
+    """The nearest whole number towards zero."""
     return _pl.where(x < 0, _pl.ceil(x), _pl.floor(x)) if x.dtype.is_floating else x
 
 
 def clip(x, /, min=None, max=None):
+    """Not below min, not above max."""
     return _pl.clip(x, min, max)
 
 
 def real(x, /):
+    """x itself: all numbers here are real."""
     return x
 
 
+def imag(x, /):
+    """Zeros: all numbers here are real."""
+    return _pl.zeros_like(x)
+
+
 def conj(x, /):
+    """x itself: all numbers here are real."""
     return x
 
 
 # Reductions.
 def sum(x, /, *, axis=None, dtype=None, keepdims=False):
+    """The sum over the axes."""
     return _pl.sum(x, axis, keepdims, dtype)
 
 
 def prod(x, /, *, axis=None, dtype=None, keepdims=False):
+    """The product over the axes."""
     return _pl.prod(x, axis, keepdims, dtype)
 
 
 def mean(x, /, *, axis=None, keepdims=False):
+    """The mean over the axes."""
     return _pl.mean(x, axis, keepdims)
 
 
 def max(x, /, *, axis=None, keepdims=False):
+    """The largest element over the axes."""
     return _pl.max(x, axis, keepdims)
 
 
 def min(x, /, *, axis=None, keepdims=False):
+    """The smallest element over the axes."""
     return _pl.min(x, axis, keepdims)
 
 
 def any(x, /, *, axis=None, keepdims=False):
+    """Whether one is true."""
     return _pl.any(x, axis, keepdims)
 
 
 def all(x, /, *, axis=None, keepdims=False):
+    """Whether all are true."""
     return _pl.all(x, axis, keepdims)
 
 
 def var(x, /, *, axis=None, correction=0.0, keepdims=False):
+    """The mean square of what elements differ from their mean."""
     return _pl.var(x, axis, correction, keepdims)
 
 
 def std(x, /, *, axis=None, correction=0.0, keepdims=False):
+    """The root of var()."""
     return _pl.std(x, axis, correction, keepdims)
 
 
 def argmax(x, /, *, axis=None, keepdims=False):
+    """Where the largest element is."""
     return _pl.argmax(x, axis, keepdims)
 
 
 def argmin(x, /, *, axis=None, keepdims=False):
+    """Where the smallest element is."""
     return _pl.argmin(x, axis, keepdims)
 
 
 def count_nonzero(x, /, *, axis=None, keepdims=False):
+    """How many elements are not zero."""
     return _pl.sum(x != 0, axis, keepdims)
 
 
-def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False):
+def _running(name, function, initial, x, axis, dtype, include_initial):
     if axis is None:
         if x.ndim > 1:
-            raise ValueError("cumulative_sum: an axis is needed for more than one")
+            raise ValueError(f"{name}: an axis is needed for more than one")
         axis = 0
     if dtype is not None:
         x = x.astype(dtype, copy=False)
-    sums = _pl.cumsum(x, axis)
+    results = function(x, axis)
     if dtype is not None:
-        sums = sums.astype(dtype, copy=False)
+        results = results.astype(dtype, copy=False)
     if not include_initial:
-        return sums
-    shape = list(sums.shape)
+        return results
+    shape = list(results.shape)
     shape[axis] = 1
-    return _pl.concat([_pl.zeros(shape, sums.dtype), sums], axis)
+    return _pl.concat([_pl.full(shape, initial, results.dtype), results], axis)
+
+
+def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False):
+    """Running sums along an axis."""
+    return _running("cumulative_sum", _pl.cumsum, 0, x, axis, dtype, include_initial)
+
+
+def cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False):
+    """Running products along an axis."""
+    return _running("cumulative_prod", _pl.cumprod, 1, x, axis, dtype, include_initial)
 
 
 def diff(x, /, *, axis=-1, n=1, prepend=None, append=None):
+    """What each element differs from the one before it."""
     parts = [part for part in (prepend, x, append) if part is not None]
     x = _pl.concat(parts, axis) if len(parts) > 1 else x
     for _ in range(n):
@@ -225,30 +268,37 @@ def diff(x, /, *, axis=-1, n=1, prepend=None, append=None):
 
 # Moving elements.
 def concat(arrays, /, *, axis=0):
+    """One after the other along an axis; flattened when it is None."""
     return _pl.concat(list(arrays), axis)
 
 
 def stack(arrays, /, *, axis=0):
+    """Side by side along a new axis."""
     return _pl.stack(list(arrays), axis)
 
 
 def unstack(x, /, *, axis=0):
+    """The parts along an axis, which is gone."""
     return tuple(_pl.unstack(x, axis))
 
 
 def reshape(x, /, shape, *, copy=None):
+    """The same elements in another shape."""
     return _pl.reshape(x, shape, copy)
 
 
 def permute_dims(x, /, axes):
+    """The axes in that order."""
     return _pl.transpose(x, tuple(axes))
 
 
 def matrix_transpose(x, /):
+    """The last two axes exchanged."""
     return x.mT
 
 
 def moveaxis(x, source, destination, /):
+    """Axes moved to other places."""
     source = [source] if isinstance(source, int) else list(source)
     destination = [destination] if isinstance(destination, int) else list(destination)
     source, destination = [s % x.ndim for s in source], [d % x.ndim for d in destination]
@@ -259,20 +309,24 @@ def moveaxis(x, source, destination, /):
 
 
 def expand_dims(x, /, axis):
+    """With a new axis of size 1."""
     if not -x.ndim - 1 <= axis <= x.ndim:
         raise IndexError(f"expand_dims: axis {axis} is outside of {x.ndim + 1} axes")
     return _pl.expand_dims(x, axis)
 
 
 def squeeze(x, /, axis):
+    """Without these axes, whose size is 1."""
     return _pl.squeeze(x, axis) if axis != () else x
 
 
 def flip(x, /, *, axis=None):
+    """Backwards along the axes."""
     return _pl.flip(x, axis) if x.ndim else x
 
 
 def roll(x, /, shift, *, axis=None):
+    """Along axes by so many places."""
     if axis is None:
         return _pl.roll(x.reshape(-1), shift, 0).reshape(x.shape)
     shifts, axes = ((shift,), (axis,)) if isinstance(axis, int) else (shift, axis)
@@ -283,6 +337,7 @@ def roll(x, /, shift, *, axis=None):
 
 
 def repeat(x, repeats, /, *, axis=None):
+    """Each element, or each part of an axis, repeated."""
     if isinstance(repeats, int):
         return _pl.repeat(x, repeats, axis)
     x = x.reshape(-1) if axis is None else x
@@ -294,28 +349,34 @@ def repeat(x, repeats, /, *, axis=None):
 
 
 def tile(x, repetitions, /):
+    """The whole repeated along each axis."""
     return _pl.tile(x, tuple(repetitions)) if len(repetitions) or x.ndim else x
 
 
 def broadcast_to(x, /, shape):
+    """Repeated to a shape, as operators do."""
     return _pl.broadcast_to(x, shape)
 
 
 # Choosing and ordering.
 def take(x, indices, /, *, axis=None):
+    """Positions of one axis, chosen and repeated."""
     return _pl.take(x, indices, 0 if axis is None else axis)
 
 
 def take_along_axis(x, indices, /, *, axis=-1):
+    """For each place along an axis the element that an index names."""
     size = x.shape[axis]
     return _pl.take_along_axis(x, _pl.where(indices < 0, indices + size, indices), axis)
 
 
 def where(condition, x1, x2, /):
+    """x1 where the condition holds, else x2."""
     return _pl.where(condition, x1, x2)
 
 
 def nonzero(x, /):
+    """Where elements are not zero: a tensor of positions for each axis."""
     if x.ndim == 0:
         raise ValueError("nonzero: of at least one axis")
     places = _pl.where_true(x)
@@ -323,14 +384,17 @@ def nonzero(x, /):
 
 
 def argsort(x, /, *, axis=-1, descending=False, stable=True):
+    """The positions of elements in order."""
     return _pl.argsort(x, axis, descending)
 
 
 def sort(x, /, *, axis=-1, descending=False, stable=True):
+    """Elements in order along an axis."""
     return _pl.sort(x, axis, descending)
 
 
 def searchsorted(x1, x2, /, *, side="left", sorter=None):
+    """Where elements of x2 would be put into x1, which is in order."""
     if sorter is not None:
         x1 = _pl.take(x1, sorter)
     wanted = x2.reshape(-1, 1)
@@ -360,37 +424,43 @@ def unique_all(x, /):
 
 
 def unique_counts(x, /):
+    """Each value once, in order, and how often it is there."""
     found = unique_all(x)
     return _Counts(found.values, found.counts)
 
 
 def unique_inverse(x, /):
+    """Each value once, in order, and which of them each element is."""
     found = unique_all(x)
     return _Inverse(found.values, found.inverse_indices)
 
 
 def unique_values(x, /):
+    """Each value once, in order."""
     return unique_all(x).values
 
 
 # Products.
 def matmul(x1, x2, /):
+    """Products of matrices, and of batches of them."""
     return _pl.matmul(x1, x2)
 
 
 def vecdot(x1, x2, /, *, axis=-1):
-    if not -min_of(x1.ndim, x2.ndim) <= axis < 0:
+    """Sums of products along an axis."""
+    if not -_min_of(x1.ndim, x2.ndim) <= axis < 0:
         raise ValueError(f"vecdot: the axis {axis} is counted from the end of both")
     if x1.shape[axis] != x2.shape[axis]:
         raise ValueError(f"vecdot: sizes {x1.shape[axis]} and {x2.shape[axis]} along axis {axis} differ")
-    return _pl.sum(x1 * x2, axis, dtype=_pl.result_type_of(x1.dtype, x2.dtype))
+    return _pl.sum(x1 * x2, axis, dtype=_pl._plimsoll.result_type_of(x1.dtype, x2.dtype))
 
 
-def min_of(a, b):
+def _min_of(a, b):
     return a if a < b else b
 
 
 def tensordot(x1, x2, /, *, axes=2):
+    """Sums of products over several axes."""
     if isinstance(axes, int):
         first, second = list(range(x1.ndim - axes, x1.ndim)), list(range(axes))
     else:
@@ -409,7 +479,7 @@ def tensordot(x1, x2, /, *, axes=2):
     columns = 1
     for a in rest2:
         columns *= x2.shape[a]
-    dtype = _pl.result_type_of(x1.dtype, x2.dtype)
+    dtype = _pl._plimsoll.result_type_of(x1.dtype, x2.dtype)
     wide = dtype if dtype.name in ("int32", "int64") or dtype.is_floating else _pl.int64
     product = _pl.matmul(left.reshape(rows, size).astype(wide, copy=False), right.reshape(size, columns).astype(wide, copy=False))
     return product.reshape(shape).astype(dtype, copy=False)
@@ -417,11 +487,11 @@ def tensordot(x1, x2, /, *, axes=2):
 
 __all__ = ["abs", "acos", "acosh", "add", "all", "any", "argmax", "argmin", "argsort", "asin", "asinh", "atan", "atan2", "atanh",
            "bitwise_and", "bitwise_invert", "bitwise_left_shift", "bitwise_right_shift", "bitwise_or", "bitwise_xor", "broadcast_to", "ceil", "clip", "concat", "conj",
-           "copysign", "cos", "cosh", "count_nonzero", "cumulative_sum", "diff", "divide", "equal", "exp", "expand_dims",
-           "expm1", "flip", "floor", "floor_divide", "greater", "greater_equal", "hypot", "isfinite", "isinf", "isnan",
+           "copysign", "cos", "cosh", "count_nonzero", "cumulative_prod", "cumulative_sum", "diff", "divide", "equal", "exp", "expand_dims",
+           "expm1", "flip", "floor", "floor_divide", "greater", "greater_equal", "hypot", "imag", "isfinite", "isinf", "isnan",
            "less", "less_equal", "log", "log10", "log1p", "log2", "logaddexp", "logical_and", "logical_not", "logical_or",
            "logical_xor", "matmul", "matrix_transpose", "max", "maximum", "mean", "min", "minimum", "moveaxis", "multiply",
-           "negative", "nonzero", "not_equal", "permute_dims", "positive", "pow", "prod", "real", "reciprocal", "remainder",
+           "negative", "nextafter", "nonzero", "not_equal", "permute_dims", "positive", "pow", "prod", "real", "reciprocal", "remainder",
            "repeat", "reshape", "roll", "round", "searchsorted", "sign", "signbit", "sin", "sinh", "sort", "sqrt", "square",
            "squeeze", "stack", "std", "subtract", "sum", "take", "take_along_axis", "tan", "tanh", "tensordot", "tile",
            "trunc", "unique_all", "unique_counts", "unique_inverse", "unique_values", "unstack", "var", "vecdot", "where"]

@@ -64,7 +64,7 @@ def result_type(*arrays_and_dtypes):
         raise ValueError("result_type: at least one array or dtype is needed")
     result = strong[0]
     for each in strong[1:]:
-        result = _pl.result_type_of(result, each)
+        result = _pl._plimsoll.result_type_of(result, each)
     for number in arrays_and_dtypes:
         if isinstance(number, float) and not result.is_floating:
             result = _pl.float32
@@ -77,7 +77,7 @@ def can_cast(from_, to, /):
     """Whether promotion leads from one to the other."""
     source, target = _dtype_of(from_), _dtype_of(to)
     kinds = [k for k in ("bool", "integral", "real floating") if isdtype(source, k)]
-    return any(isdtype(target, k) for k in kinds) and _pl.result_type_of(source, target) == target
+    return any(isdtype(target, k) for k in kinds) and _pl._plimsoll.result_type_of(source, target) == target
 
 
 def broadcast_shapes(*shapes):
