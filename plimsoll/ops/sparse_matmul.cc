@@ -37,8 +37,8 @@ class SparseTimesDense final : public OpOf<SparseTimesDense> {
                                         kSparseMatmul, dtype_name(in.dtype(0)), dtype_name(in.dtype(3))));
     if (!is_sparse_product_dtype(in.dtype(0))) refuse_dtype(*this, in.dtype(0));
     if (b.rank() != 2 || !may_equal(b[0], inner))
-      throw InvalidArgument(fmt::format("{}: inner sizes differ: sparse [{}, {}] has {}, dense {}{}", kSparseMatmul, rows,
-                                        inner, inner, b.to_string(),
+      throw InvalidArgument(fmt::format("{}: inner sizes differ: sparse [{}, {}] has {}, dense {}{}", kSparseMatmul,
+                                        rows, inner, inner, b.to_string(),
                                         b.rank() == 2 ? fmt::format(" has {}", b[0]) : " is not a matrix"));
     out.add({rows, b[1]}, in.dtype(0));
   }
