@@ -107,6 +107,8 @@ set_tests_properties(killed_saves PROPERTIES LABELS tools TIMEOUT 300)
 # Traces for the tests of reports in a browser (tools/check_report).
 add_executable(make_traces ${PROJECT_SOURCE_DIR}/tools/make_traces.cc)
 target_link_libraries(make_traces PRIVATE plimsoll)
+add_executable(device_speed EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tools/device_speed.cc)
+target_link_libraries(device_speed PRIVATE plimsoll fmt::fmt)
 add_executable(distributed_rate EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tools/distributed_rate.cc)
 target_link_libraries(distributed_rate PRIVATE plimsoll)
 if(NOT PLIMSOLL_SANITIZER)

@@ -16,7 +16,8 @@ constexpr std::string_view kBack = R"(#define FIND_TAP \
 )";
 
 // As a product: one item has 4 pixels x 16 channels in registers. Weights are [taps, channels from, channels to]. The
-// sum of each result is over taps, then channels, in order.
+// sum of each result is over taps, then channels, in order. Where fewer channels than 16 are left, those read behind
+// them belong to nobody and are not written.
 constexpr std::string_view kWindows = R"(
 kernel void run(OUT(out, float), IN(x, float), IN(w, float), IN(bias, float), int pixels, int to, int from, int taps_y,
     int taps_x, int rows, int columns, int out_rows, int out_columns, int stride_y, int stride_x, int apart_y,
@@ -32,54 +33,42 @@ kernel void run(OUT(out, float), IN(x, float), IN(w, float), IN(bias, float), in
     py[i] = p / out_columns % out_rows;
     image[i] = (long)(p / out_columns / out_rows) * rows * columns * from;
   }
-  float sum[4][16];
-  for (int i = 0; i < 4; ++i) for (int j = 0; j < 16; ++j) sum[i][j] = 0.f;
   float16 s0 = 0.f, s1 = 0.f, s2 = 0.f, s3 = 0.f;
+  const long last = (long)taps_y * taps_x * from * to - 16 - column;  // Where sixteen weights end inside.
   for (int r = 0; r < taps_y; ++r)
     for (int c = 0; c < taps_x; ++c) {
-      int inside[4], any = 0, all = 1;
+      int inside[4], any = 0;
       long at[4];
       for (int i = 0; i < 4; ++i) {
         FIND_TAP
         inside[i] = fits && y >= 0 && y < rows && z >= 0 && z < columns;
         at[i] = inside[i] ? image[i] + ((long)y * columns + z) * from : 0;
         any |= inside[i];
-        all &= inside[i];
       }
       if (!any) continue;
-      global const float* const weights = w + (long)(r * taps_x + c) * from * to + column;
-      if (width < 16) {
-        for (int i = 0; i < 4; ++i) {
-          if (!inside[i]) continue;
-          for (int k = 0; k < from; ++k) {
-            const float value = x[at[i] + k];
-            for (int j = 0; j < width; ++j) sum[i][j] += value * weights[(long)k * to + j];
-          }
+      const long tap = (long)(r * taps_x + c) * from * to;
+      global const float* const weights = w + tap + column;
+      const int whole = last < tap ? 0 : (int)min((long)from, (last - tap) / to + 1);
+      for (int k = 0; k < from; ++k) {
+        float16 right;
+        if (k < whole) {
+          right = vload16(0, weights + (long)k * to);
+        } else {
+          float some[16];
+          for (int j = 0; j < 16; ++j) some[j] = j < width ? weights[(long)k * to + j] : 0.f;
+          right = vload16(0, some);
         }
-      } else if (all) {
-        for (int k = 0; k < from; ++k) {
-          const float16 right = vload16(0, weights + (long)k * to);
-          s0 += x[at[0] + k] * right;
-          s1 += x[at[1] + k] * right;
-          s2 += x[at[2] + k] * right;
-          s3 += x[at[3] + k] * right;
-        }
-      } else {
-        for (int k = 0; k < from; ++k) {
-          const float16 right = vload16(0, weights + (long)k * to);
-          if (inside[0]) s0 += x[at[0] + k] * right;
-          if (inside[1]) s1 += x[at[1] + k] * right;
-          if (inside[2]) s2 += x[at[2] + k] * right;
-          if (inside[3]) s3 += x[at[3] + k] * right;
-        }
+        s0 += (inside[0] ? x[at[0] + k] : 0.f) * right;
+        s1 += (inside[1] ? x[at[1] + k] : 0.f) * right;
+        s2 += (inside[2] ? x[at[2] + k] : 0.f) * right;
+        s3 += (inside[3] ? x[at[3] + k] : 0.f) * right;
       }
     }
-  if (width == 16) {
-    vstore16(s0, 0, sum[0]);
-    vstore16(s1, 0, sum[1]);
-    vstore16(s2, 0, sum[2]);
-    vstore16(s3, 0, sum[3]);
-  }
+  float sum[4][16];
+  vstore16(s0, 0, sum[0]);
+  vstore16(s1, 0, sum[1]);
+  vstore16(s2, 0, sum[2]);
+  vstore16(s3, 0, sum[3]);
   for (int i = 0; i < count; ++i)
     for (int j = 0; j < width; ++j) {
       float value = sum[i][j];
@@ -97,8 +86,9 @@ kernel void run(OUT(out, float), IN(x, float), IN(dy, float), int batch, int to,
   const int blocks = (from + 3) / 4, channel = get_global_id(1) % blocks * 4, tap = get_global_id(1) / blocks;
   const int r = tap / taps_x, c = tap % taps_x, column = get_global_id(0) * 16;
   const int count = min(4, from - channel), width = min(16, to - column);
-  float total[4][16];
-  for (int i = 0; i < 4; ++i) for (int j = 0; j < 16; ++j) total[i][j] = 0.f;
+  const int k1 = min(1, count - 1), k2 = min(2, count - 1), k3 = min(3, count - 1);
+  const long last = (long)batch * out_rows * out_columns * to - 16;  // Where sixteen slopes end inside.
+  float16 t0 = 0.f, t1 = 0.f, t2 = 0.f, t3 = 0.f;
   const int shift = c * apart_x - left;  // z of the first pixel.
   const int begin = shift >= 0 ? 0 : (-shift + stride_x - 1) / stride_x;
   const int end = shift >= columns ? 0 : min(out_columns, (columns - 1 - shift) / stride_x + 1);
@@ -107,32 +97,32 @@ kernel void run(OUT(out, float), IN(x, float), IN(dy, float), int batch, int to,
     if (y < 0 || y >= rows) continue;
     global const float* const pixels = x + ((long)(line / out_rows) * rows + y) * columns * from + channel;
     global const float* const slopes = dy + (long)line * out_columns * to + column;
-    if (width == 16 && count == 4) {
-      float16 s0 = 0.f, s1 = 0.f, s2 = 0.f, s3 = 0.f;
-      for (int p = begin; p < end; ++p) {
-        const float16 right = vload16(0, slopes + (long)p * to);
-        global const float* const at = pixels + (long)(p * stride_x + shift) * from;
-        s0 += at[0] * right;
-        s1 += at[1] * right;
-        s2 += at[2] * right;
-        s3 += at[3] * right;
+    float16 s0 = 0.f, s1 = 0.f, s2 = 0.f, s3 = 0.f;
+    for (int p = begin; p < end; ++p) {
+      float16 right;
+      if ((long)line * out_columns * to + (long)p * to + column <= last) {
+        right = vload16(0, slopes + (long)p * to);
+      } else {
+        float some[16];
+        for (int j = 0; j < 16; ++j) some[j] = j < width ? slopes[(long)p * to + j] : 0.f;
+        right = vload16(0, some);
       }
-      vstore16(vload16(0, total[0]) + s0, 0, total[0]);
-      vstore16(vload16(0, total[1]) + s1, 0, total[1]);
-      vstore16(vload16(0, total[2]) + s2, 0, total[2]);
-      vstore16(vload16(0, total[3]) + s3, 0, total[3]);
-    } else {
-      for (int i = 0; i < count; ++i) {
-        float sum[16];
-        for (int j = 0; j < 16; ++j) sum[j] = 0.f;
-        for (int p = begin; p < end; ++p) {
-          const float value = pixels[(long)(p * stride_x + shift) * from + i];
-          for (int j = 0; j < width; ++j) sum[j] += value * slopes[(long)p * to + j];
-        }
-        for (int j = 0; j < width; ++j) total[i][j] += sum[j];
-      }
+      global const float* const at = pixels + (long)(p * stride_x + shift) * from;
+      s0 += at[0] * right;
+      s1 += at[k1] * right;
+      s2 += at[k2] * right;
+      s3 += at[k3] * right;
     }
+    t0 += s0;
+    t1 += s1;
+    t2 += s2;
+    t3 += s3;
   }
+  float total[4][16];
+  vstore16(t0, 0, total[0]);
+  vstore16(t1, 0, total[1]);
+  vstore16(t2, 0, total[2]);
+  vstore16(t3, 0, total[3]);
   for (int i = 0; i < count; ++i)
     for (int j = 0; j < width; ++j) out[((long)tap * from + channel + i) * to + column + j] = total[i][j];
 })";

@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -119,7 +120,7 @@ TEST_F(OpenclTest, FragmentationIsNotTheReasonToRefuse) {
   for (std::size_t i = 1; i < kCount; i += 2) {
     std::vector<std::uint64_t> values(kBlock / 8);
     backend().copy_out(values.data(), blocks[i].data(), kBlock);
-    EXPECT_THAT(values, testing::Each(i));
+    EXPECT_EQ(std::count(values.begin(), values.end(), i), static_cast<std::ptrdiff_t>(values.size()));
     device_->arena().deallocate(blocks[i]);
   }
 }
@@ -205,6 +206,13 @@ TEST_F(OpenclTest, BothFormsOfProductsAgree) {
   EXPECT_EQ(get(out, expected.size()), expected);
 }
 
+// Only for tools/check_opencl: the simulator must find this, or it finds nothing.
+TEST_F(OpenclTest, DISABLED_WritesOutsideOfABlock) {
+  void* const a = put(std::vector<float>(1024));
+  queue().run(KernelCall("number.add.f32").out(a).in(a).integer(1040).number(1).integer(0).items(130));
+  backend().finish();
+}
+
 TEST_F(OpenclTest, HasNoKernelOfAnotherName) {
   EXPECT_FALSE(queue().run(KernelCall("nothing")));
   EXPECT_FALSE(queue().has("flat.add.f16"));
@@ -259,6 +267,73 @@ TEST(ProgramCache, KeepsWhatItWasGivenAndNothingElse) {
   setenv("PLIMSOLL_PROGRAM_CACHE", "off", 1);
   EXPECT_TRUE(ProgramCache("source").path().empty());
   unsetenv("PLIMSOLL_PROGRAM_CACHE");
+  unsetenv("XDG_CACHE_HOME");
+  std::filesystem::remove_all(folder);
+}
+
+// A folder that cannot be written costs the cache, nothing else; a file whose header promises more is not used.
+TEST(ProgramCache, DoesWithoutAFolder) {
+  const auto folder = std::filesystem::temp_directory_path() / ("plimsoll_nocache_" + std::to_string(getpid()));
+  std::ofstream(folder) << "a file, where a folder should be";
+  setenv("XDG_CACHE_HOME", folder.c_str(), 1);
+  const ProgramCache cache("source");
+  cache.write("binary");
+  EXPECT_EQ(cache.read(), "");
+  setenv("XDG_CACHE_HOME", "not/absolute", 1);
+  EXPECT_EQ(ProgramCache("source").path().string().find("not/absolute"), std::string::npos);
+  unsetenv("XDG_CACHE_HOME");
+  std::filesystem::remove(folder);
+}
+
+// Many writers and readers at once: a reader sees a whole file of one of them, or none.
+TEST(ProgramCache, WritersAtOnceLeaveAWholeFile) {
+  const auto folder = std::filesystem::temp_directory_path() / ("plimsoll_writers_" + std::to_string(getpid()));
+  setenv("XDG_CACHE_HOME", folder.c_str(), 1);
+  std::vector<pid_t> children;
+  for (int i = 0; i < 4; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      const ProgramCache mine("source");
+      for (int round = 0; round < 50; ++round) mine.write(std::string(100000, static_cast<char>('a' + i)));
+      _exit(0);
+    }
+    children.push_back(child);
+  }
+  const ProgramCache cache("source");
+  for (int round = 0; round < 200; ++round) {
+    const std::string seen = cache.read();
+    EXPECT_TRUE(seen.empty() || seen == std::string(100000, seen[0]));
+  }
+  for (const pid_t child : children) {
+    int status = 1;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+  }
+  EXPECT_EQ(cache.read().size(), 100000u);
+  std::size_t files = 0;
+  for (const auto& file : std::filesystem::recursive_directory_iterator(folder)) files += file.is_regular_file();
+  EXPECT_EQ(files, 1u);
+  unsetenv("XDG_CACHE_HOME");
+  std::filesystem::remove_all(folder);
+}
+
+// A file that is whole but nonsense to the driver is compiled again.
+TEST_F(OpenclTest, ADamagedProgramIsBuiltAgain) {
+  const auto folder = std::filesystem::temp_directory_path() / ("plimsoll_nonsense_" + std::to_string(getpid()));
+  setenv("XDG_CACHE_HOME", folder.c_str(), 1);
+  const auto added = [&](float number) {
+    void* const a = put({1});
+    queue().run(KernelCall("number.add.f32").out(a).in(a).integer(1).number(number).integer(0));
+    return get(a, 1)[0];
+  };
+  EXPECT_EQ(added(1), 2);
+  for (const auto& file : std::filesystem::recursive_directory_iterator(folder))
+    if (file.is_regular_file()) std::filesystem::resize_file(file, 70);
+  for (const Block& block : blocks_) device_->arena().deallocate(block);
+  blocks_.clear();
+  device_.reset();
+  SetUp();  // A device that has built nothing yet.
+  EXPECT_EQ(added(2), 3);
   unsetenv("XDG_CACHE_HOME");
   std::filesystem::remove_all(folder);
 }

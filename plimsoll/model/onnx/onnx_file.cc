@@ -14,6 +14,7 @@
 #include "plimsoll/base/wire.h"
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/movement.h"
+#include "plimsoll/tensor/host_access.h"
 #include "plimsoll/tensor/make_tensor.h"
 
 namespace plimsoll::internal {
@@ -106,7 +107,7 @@ Tensor OnnxFile::tensor(const onnx::TensorProto& proto) const {
   if (!proto.raw.empty() ? proto.raw.size() != bytes : bytes > 64 * bytes_.size() + 64)
     corrupt(proto, fmt::format("has {} bytes for its {}", proto.raw.size(), shape.to_string()));
   Tensor result = make_tensor({.op = "onnx"}, shape, *dtype, current_device());
-  fill(proto, writable(result));
+  fill(proto, HostWrite(result));
   return result;
 }
 
@@ -125,7 +126,8 @@ Tensor OnnxFile::tensor(const onnx::TensorProto& proto, const std::vector<std::i
     strides.push_back(of_file[static_cast<std::size_t>(axis)]);
   }
   Tensor result = make_tensor({.op = "onnx"}, Shape(sizes), *dtype, current_device());
-  std::byte* out = writable(result).bytes();
+  const HostWrite written(result);
+  std::byte* out = written.bytes();
   std::int64_t from = 0;
   for (std::size_t i = 0; i < shape.size(); ++i, out += width) {
     std::memcpy(out, proto.raw.data() + static_cast<std::size_t>(from) * width, width);
@@ -209,7 +211,7 @@ Tensor OnnxFile::external_tensor(const onnx::TensorProto& proto, const Shape& sh
   }
   const std::shared_ptr<void> ended(nullptr, unmap);
   Tensor copied = make_tensor({.op = "onnx"}, shape, dtype, current_device());
-  if (bytes > 0) std::memcpy(writable(copied).bytes(), first, bytes);
+  if (bytes > 0) std::memcpy(HostWrite(copied).bytes(), first, bytes);
   return copied;
 }
 
@@ -233,6 +235,8 @@ Tensor OnnxFile::tensor(const onnx::SparseTensorProto& proto) const {
   const std::vector<std::int64_t> places = indices.to_vector<std::int64_t>();
   const Strides strides = row_major_strides(shape);
   const std::size_t width = size_of(values.dtype());
+  const HostRead from(values);
+  const HostWrite to(dense, HostWrite::Elements::kKept);
   for (std::size_t i = 0; i < count; ++i) {
     std::int64_t place = linear ? places[i] : 0;
     for (std::size_t axis = 0; !linear && axis < rank; ++axis) {
@@ -242,8 +246,7 @@ Tensor OnnxFile::tensor(const onnx::SparseTensorProto& proto) const {
     }
     if (place < 0 || static_cast<std::size_t>(place) >= shape.size())
       corrupt(proto.values, fmt::format("has the sparse index {}", place));
-    std::memcpy(writable(dense).bytes() + static_cast<std::size_t>(place) * width, values.view().bytes() + i * width,
-                width);
+    std::memcpy(to.bytes() + static_cast<std::size_t>(place) * width, from.bytes() + i * width, width);
   }
   return dense;
 }

@@ -2,6 +2,7 @@
 
 #include "plimsoll/base/wire.h"
 #include "plimsoll/model/onnx/onnx_proto.h"
+#include "plimsoll/tensor/host_access.h"
 
 namespace plimsoll::internal {
 namespace {
@@ -65,9 +66,8 @@ void OnnxMessage::write(AtomicFile& file) const {
   for (const Piece& piece : pieces_) {
     file.write(piece.bytes);
     if (piece.elements.is_empty_handle()) continue;
-    BytesLock lock;
-    const ConstTensorView view = piece.elements.view(lock);
-    file.write({reinterpret_cast<const char*>(view.bytes()), piece.elements.nbytes()});
+    const HostRead elements(piece.elements);
+    file.write({reinterpret_cast<const char*>(elements.bytes()), piece.elements.nbytes()});
   }
 }
 
