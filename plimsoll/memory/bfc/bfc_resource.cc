@@ -15,9 +15,9 @@ namespace {
 
 constexpr std::size_t kFirstRegion = 2_MiB;
 
-constexpr std::size_t round_down(std::size_t bytes) { return bytes / kBfcGranule * kBfcGranule; }
-constexpr std::size_t round_up(std::size_t bytes) {  // The largest granule multiple when it would overflow.
-  return bytes > SIZE_MAX - kBfcGranule ? round_down(SIZE_MAX) : round_down(bytes + kBfcGranule - 1);
+constexpr std::size_t granules_down(std::size_t bytes) { return bytes / kBfcGranule * kBfcGranule; }
+constexpr std::size_t granules_up(std::size_t bytes) {  // The largest granule multiple when it would overflow.
+  return bytes > SIZE_MAX - kBfcGranule ? granules_down(SIZE_MAX) : granules_down(bytes + kBfcGranule - 1);
 }
 
 BfcOptions checked(BfcOptions options) {
@@ -32,7 +32,7 @@ BfcOptions checked(BfcOptions options) {
 BfcResource::BfcResource(BfcOptions options)
     : options_(checked(std::move(options))),
       regions_(options_.source != nullptr ? *options_.source : mmap_region_source()),
-      step_(round_up(options_.growth ? std::min(options_.limit, kFirstRegion) : options_.limit)) {
+      step_(granules_up(options_.growth ? std::min(options_.limit, kFirstRegion) : options_.limit)) {
   stats_.bytes_limit = options_.limit;
 }
 
@@ -43,7 +43,7 @@ Block BfcResource::allocate(std::size_t bytes, std::size_t alignment) {
     throw InvalidArgument(fmt::format("bfc \"{}\": alignment {} is not a power of two", options_.name, alignment));
   if (bytes == 0) return {};
   alignment = std::max(alignment, kBfcGranule);
-  const std::size_t size = round_up(bytes);
+  const std::size_t size = granules_up(bytes);
   const std::lock_guard lock(mutex_);
   if (size < bytes || size > options_.limit) refuse(bytes, size);
   const BfcHandle handle = find_or_extend(size, alignment);
@@ -59,7 +59,7 @@ BfcHandle BfcResource::find_or_extend(std::size_t size, std::size_t alignment) {
 }
 
 bool BfcResource::extend(std::size_t size, std::size_t alignment) {
-  const std::size_t available = round_down(options_.limit - regions_.bytes());
+  const std::size_t available = granules_down(options_.limit - regions_.bytes());
   if (size > available) return false;
   bool grown = false;
   while (step_ < size) {
@@ -84,7 +84,7 @@ BfcRegion* BfcResource::reserve_region(std::size_t bytes, std::size_t least, std
     if (BfcRegion* region = regions_.add(bytes, alignment)) return region;
     const auto tenth_off = static_cast<std::size_t>(static_cast<double>(bytes) * 0.9);
     if (bytes == kBfcGranule) break;
-    bytes = std::min(round_up(tenth_off), bytes - kBfcGranule);
+    bytes = std::min(granules_up(tenth_off), bytes - kBfcGranule);
   }
   return nullptr;
 }

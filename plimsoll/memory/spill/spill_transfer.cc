@@ -15,8 +15,8 @@ namespace {
 
 constexpr int kFruitlessCalls = 16;  // That succeed but transfer less than a block, before we give up.
 
-std::size_t round_down(std::size_t bytes) noexcept { return bytes / kSpillAlignment * kSpillAlignment; }
-std::size_t round_up(std::size_t bytes) noexcept { return round_down(bytes + kSpillAlignment - 1); }
+std::size_t sectors_within(std::size_t bytes) noexcept { return bytes / kSpillAlignment * kSpillAlignment; }
+std::size_t whole_sectors(std::size_t bytes) noexcept { return sectors_within(bytes + kSpillAlignment - 1); }
 
 // Transfers and fork() exclude each other: where a page is shared with a child that came while a device was writing to
 // it, older kernels give the bytes to one of the two.
@@ -90,12 +90,12 @@ SpillPieces::SpillPieces(SpillIo& io, const OpenedSpill& opened, std::span<std::
 SpillPieces::Piece SpillPieces::next_piece(std::byte* at, std::size_t left) noexcept {
   const bool is_aligned = reinterpret_cast<std::uintptr_t>(at) % address_alignment() == 0;
   if (is_aligned && left >= kSpillAlignment) {
-    const std::size_t bytes = std::min(round_down(left), kPieceBytes);
+    const std::size_t bytes = std::min(sectors_within(left), kPieceBytes);
     return {at, bytes, bytes, true};
   }
   if (left <= kSpillAlignment) return {last_part_.data(), left, kSpillAlignment, false};
   const std::size_t bytes = std::min(left, staging_.size());
-  return {staging_.data(), bytes, round_up(bytes), false};
+  return {staging_.data(), bytes, whole_sectors(bytes), false};
 }
 
 SpillFault SpillPieces::store(std::span<const std::byte> source, std::uint64_t offset, std::uint32_t& crc) noexcept {
@@ -152,7 +152,8 @@ SpillFault SpillPieces::transfer(std::byte* memory, std::size_t bytes, std::uint
     if (done < 0 && (error == EINTR || (error == EINVAL && leave_direct()))) continue;
     if (done < 0) return system_fault(kStore, error, offset, bytes);
     if (done == 0 && !kStore) return {.kind = SpillFault::Kind::kEnd, .offset = offset, .bytes = bytes};
-    const std::size_t moved = is_direct() ? round_down(static_cast<std::size_t>(done)) : static_cast<std::size_t>(done);
+    const std::size_t moved =
+        is_direct() ? sectors_within(static_cast<std::size_t>(done)) : static_cast<std::size_t>(done);
     if (moved == 0 && ++fruitless > kFruitlessCalls) return system_fault(kStore, EIO, offset, bytes);
     if (!is_direct() && moved > 0 && io_.drop_from_cache(opened_.file, offset, moved) != 0 && kStore &&
         !lacks_direct_io(errno))
