@@ -91,12 +91,17 @@ void BudgetNode::sweep() noexcept {
         link = &node->next_released_;
         continue;
       }
-      *link = std::exchange(node->next_released_, std::exchange(done, node));
-      const std::lock_guard centers(MeterCenter::mutex());
-      const StopThreads stopped;
-      for (ThreadMemory* thread : stopped) {
-        if (thread->find_meter(*node)) thread->meters[node->number()].reset();
+      try {
+        const std::lock_guard centers(MeterCenter::mutex());
+        const StopThreads stopped;
+        for (ThreadMemory* thread : stopped) {
+          if (thread->find_meter(*node)) thread->meters[node->number()].reset();
+        }
+      } catch (const std::bad_alloc&) {  // No room for the list of threads; the next sweep may have it.
+        link = &node->next_released_;
+        continue;
       }
+      *link = std::exchange(node->next_released_, std::exchange(done, node));
       list.taken[node->number()] = false;
     }
   }

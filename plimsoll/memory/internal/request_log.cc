@@ -11,7 +11,6 @@
 namespace plimsoll::internal {
 namespace {
 
-constexpr std::size_t kLeastWords = 1024;  // It grows in few steps, so that memory_overhead() does.
 constexpr unsigned kKindShift = 29, kAlignmentShift = 25, kSizeBits = 24;
 constexpr std::uint32_t kWide = std::uint32_t{1} << kSizeBits, kSizeMask = kWide - 1;
 
@@ -19,7 +18,7 @@ constexpr std::uint32_t kWide = std::uint32_t{1} << kSizeBits, kSizeMask = kWide
 
 bool RequestLog::push(std::uint32_t word) {
   if (words_.size() >= kMostWords) return false;
-  if (words_.size() == words_.capacity()) words_.reserve(std::max(kLeastWords, 2 * words_.capacity()));
+  if (words_.empty()) words_.reserve(kMostWords);  // Once: later requests take nothing from the heap.
   words_.push_back(word);
   return true;
 }

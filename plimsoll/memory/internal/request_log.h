@@ -7,7 +7,7 @@
 //   log.for_each([](const LoggedRequest& request) { ...; return true; });   // false stops
 //
 // It holds kMostWords at most: programs that do not fit mostly show it in their first steps. Cost: four bytes for each
-// request. Not thread-safe: the arena has a lock for it.
+// of these, reserved at the first request. Not thread-safe: the arena has a lock for it.
 #pragma once
 
 #include <cstddef>
