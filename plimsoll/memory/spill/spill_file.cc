@@ -34,7 +34,8 @@ struct FreeBlock {
 
 std::unique_ptr<std::byte, FreeBlock> allocate_staging(std::size_t bytes) {
   if (bytes == 0) return nullptr;
-  std::unique_ptr<std::byte, FreeBlock> block(static_cast<std::byte*>(std::aligned_alloc(kSpillAlignment, bytes)));
+  const std::size_t whole = round_up(bytes, kSpillAlignment);  // Other sizes are refused below.
+  std::unique_ptr<std::byte, FreeBlock> block(static_cast<std::byte*>(std::aligned_alloc(kSpillAlignment, whole)));
   if (!block) throw std::bad_alloc();
   return block;
 }
