@@ -1,6 +1,7 @@
 """Every test begins without tensors, and is named as a sentence."""
 import doctest
 import gc
+import signal
 
 import pytest
 
@@ -28,3 +29,8 @@ def count():
 
 
 assert doctest
+
+
+def pytest_configure():
+    """Lets tests interrupt themselves also where SIGINT is ignored, as it is in a shell's background jobs."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
