@@ -4,7 +4,7 @@
 //
 // Settings may change before the start; afterwards they are fixed. It starts when a device is first needed: by an
 // allocation, config::list_logical_devices() or a query of a device's memory. When starting throws, it has not started.
-// Thread safety: any thread, except that reset() must not run beside users of devices. Cost of device(): some 10 ns.
+// Thread safety: any thread, except that reset() must not run beside users of devices. Cost of device(): about 10 ns.
 #pragma once
 
 #include <atomic>

@@ -41,7 +41,7 @@ class Network;
 }  // namespace internal
 
 struct CompileOptions {
-  OptimizerChoice optimizer = {};  // Left out: "rmsprop", as in Keras.
+  OptimizerChoice optimizer = {};  // Default: "rmsprop", as in Keras.
   LossList loss = {};              // One, or one for each output.
   std::vector<Metric> metrics = {};
   std::vector<double> loss_weights = {};  // For each output; left out: 1.

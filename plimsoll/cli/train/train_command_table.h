@@ -5,7 +5,7 @@
 //   table.train(), table.validation()                             // Parts of table.file()
 //   table.columns().save("trained")                               // For predictions
 //
-// Left out: dates, unless they are named among the features, and what is ignored. Text becomes numbers. With a
+// Default: dates, unless they are named among the features, and what is ignored. Text becomes numbers. With a
 // look-back the inputs are all columns, the targets' past too; else all but the targets. Targets are the last columns.
 // Throws NotFound for columns that are not there, InvalidArgument for data that cannot be trained with.
 #pragma once

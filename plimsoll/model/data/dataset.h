@@ -117,10 +117,10 @@ struct CsvScale {
 };
 struct CsvOptions {
   std::vector<std::string> targets = {};      // Columns, by name or by number from 0; left out: the last one.
-  std::vector<std::string> features = {};     // Left out: all others.
+  std::vector<std::string> features = {};     // Default: all others.
   std::vector<std::string> categorical = {};  // Text: 0, 1, .. in the order of the alphabet.
   CsvCategories categories = {};  // Text whose numbers are known, from another file; no other text is taken.
-  // Left out: the first line is one when it has the name of a column that is asked for, or text where the line after
+  // Default: the first line is one when it has the name of a column that is asked for, or text where the line after
   // it has a number (in a column that is used and no text).
   std::optional<bool> header = {};
   // An empty field, NA or NaN: "error", "zero", "nan", or "drop" its line. Targets are never filled in.

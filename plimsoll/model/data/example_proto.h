@@ -3,7 +3,7 @@
 //   const auto features = parse_example(record);             // Throws Corruption for damaged bytes.
 //   features.at("label").size();                             // Values; of bytes: the first value's length.
 //
-// Values point into the record, which must stay. Nothing is read outside of it.
+// Values point into the record, which must stay. Nothing is read outside it.
 #pragma once
 
 #include <cstdint>

@@ -4,7 +4,7 @@
 //   order(0), order(1), ...                     // Each number below `rows` once.
 //
 // A Feistel network over as many bits as the count has, walked until a number below the count comes out (at most two
-// steps on average). Thread safety: any thread. Cost: some 40 ns for each number.
+// steps on average). Thread safety: any thread. Cost: about 40 ns for each number.
 #pragma once
 
 #include <bit>

@@ -18,7 +18,7 @@ struct ConfigWriter::Document {
 struct ConfigReader::Document {
   const nlohmann::json& json;
   std::string path;
-  int depth = 0;                                    // Of layers inside of layers, which files could nest without end.
+  int depth = 0;                                    // Of layers inside layers, which files could nest without end.
   mutable std::set<std::string, std::less<>> read;  // Keys someone asked for.
 
   const nlohmann::json* find(std::string_view key) const;  // nullptr when it is absent or null. Counts as read.

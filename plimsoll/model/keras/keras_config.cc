@@ -38,7 +38,7 @@ const char* module_of(const std::string& class_name) {
   return built_in_layer_reader(class_name) != nullptr ? "keras.layers" : "keras.initializers";
 }
 
-// Adds the modules to what write_layer() gave for a setting or a layer inside of a layer.
+// Adds the modules to what write_layer() gave for a setting or a layer inside a layer.
 void add_modules(OrderedJson& value) {
   if (value.is_array())
     for (OrderedJson& each : value) add_modules(each);

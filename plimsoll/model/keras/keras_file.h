@@ -9,7 +9,7 @@
 // they are not charged to a budget until training changes them, and the file must not be truncated meanwhile. Others
 // are read into memory that is charged; loading takes no more than these weights and a constant.
 // A compiled model is compiled again, and its optimizer goes on where it stood.
-// Files are not trusted: Corruption (with the offset, or the path inside of the configuration), Unsupported for
+// Files are not trusted: Corruption (with the offset, or the path inside the configuration), Unsupported for
 // classes and settings that are not offered: none is ignored. No library of HDF5 is needed.
 #pragma once
 

@@ -17,7 +17,7 @@ namespace {
 using Json = nlohmann::json;
 using OrderedJson = nlohmann::ordered_json;
 
-constexpr int kMaxDepth = 32;                    // Of layers inside of layers.
+constexpr int kMaxDepth = 32;                    // Of layers inside layers.
 constexpr std::int64_t kMaxInteger = 1LL << 40;  // Larger sizes are damage.
 
 const char* kind_of(const Json& value) { return value.type_name(); }

@@ -8,7 +8,7 @@
 // Both forms of topology (TF.js' and the one Keras' converter wraps), shards, groups and quantized weights. With a
 // training configuration the model is compiled, and the optimizer goes on where it stood. A document without weights
 // (what Keras' to_json gives, too) is a model with new weights.
-// Files are not trusted: Corruption (with the path inside of the document, or the weight and the offset) for what is
+// Files are not trusted: Corruption (with the path inside the document, or the weight and the offset) for what is
 // damaged, NotFound for files that are missing, Unsupported for graph models, and for classes of layers and settings of
 // layers that are not offered: none is ignored.
 #pragma once

@@ -120,7 +120,7 @@ class FunctionalReader {
       pending_.push_back({name, i, nodes[i].is_object() ? read_call(nodes[i], at) : read_references(nodes[i], at), at});
     }
   }
-  // A model inside of a model has a call 0 of its own, which is not listed, so the listed ones count from 1; unless
+  // A model inside a model has a call 0 of its own, which is not listed, so the listed ones count from 1; unless
   // someone refers to call 0.
   void number_calls_of_models(const Json& config) {
     std::set<std::string> from_zero;

@@ -29,7 +29,7 @@ ObjectPath attributes_of(const LayerBase& layer, const std::string& weight) {
   return parts;
 }
 
-// What a layer calls the layers inside of it.
+// What a layer calls the layers inside it.
 std::string attribute_of_inner(const LayerBase& layer, std::size_t index) {
   if (layer.class_name() == std::string("Bidirectional")) return index == 0 ? "forward_layer" : "backward_layer";
   const std::size_t count = layer.inner_layers().size();

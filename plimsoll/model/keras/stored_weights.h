@@ -22,7 +22,7 @@ struct StoredWeight {
   bool trainable = true;
 };
 
-// `config` is what a file has of the network: {"layers": [...]}. Throws Corruption when the two do not go together.
+// `config` is what a file has of the network: {"layers": [...]}. Throws Corruption when the two do not match.
 std::vector<StoredWeight> stored_weights(const Network& network, const nlohmann::json& config, const std::string& path);
 
 // The variables of each layer of a legacy file, in Keras' order: those that are trained, then the others.

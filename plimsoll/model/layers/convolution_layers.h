@@ -36,7 +36,7 @@ struct Conv2DOptions {
   Constraint kernel_constraint = {};
   Constraint bias_constraint = {};
   std::int64_t depth_multiplier = 1;  // Of depthwise and separable ones: outputs of each channel.
-  // Of separable ones, whose kernel_* are those of the depthwise kernel. Left out: the same.
+  // Of separable ones, whose kernel_* are those of the depthwise kernel. Default: the same.
   Initializer pointwise_initializer = {};
   std::optional<Regularizer> pointwise_regularizer = {};
   std::optional<Constraint> pointwise_constraint = {};

@@ -4,7 +4,7 @@
 //   layers::Embedding(1000, 16, {.mask_zero = true})
 //
 // Options and defaults are Keras'. A first layer may be told its input's shape, without the batch: then its model has
-// weights at once. Throws InvalidArgument for sizes below 1, rates outside of [0, 1) and names that are none.
+// weights at once. Throws InvalidArgument for sizes below 1, rates outside [0, 1) and names that are none.
 #pragma once
 
 #include <cstdint>

@@ -82,7 +82,7 @@ void CallContext::commit() {
   later_.clear();
 }
 
-// Outside of scopes the runtime is not started: settings may still change.
+// Outside scopes the runtime is not started: settings may still change.
 LayerBase::LayerBase() {
   if (DeviceScope::current() != 0) device_ = Runtime::instance().device("").name();
 }

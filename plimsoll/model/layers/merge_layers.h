@@ -3,7 +3,7 @@
 //   layers::Add()({a, b}); layers::Concatenate({.axis = 1})({a, b, c}); layers::LeakyReLU(0.1)
 //
 // Inputs of merges broadcast as in Keras: equal sizes, or 1. Throws InvalidArgument for fewer than two inputs and
-// shapes that do not go together, naming both.
+// shapes that do not match, naming both.
 #pragma once
 
 #include <cstdint>

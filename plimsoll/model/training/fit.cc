@@ -150,7 +150,7 @@ struct TrainedOn {
 };
 
 // When data could not be loaded, or a step that has no plan could not run: throws the limit that suffices, if that can
-// be found. It loads one batch of each dataset, outside of budgets; devices still refuse.
+// be found. It loads one batch of each dataset, outside budgets; devices still refuse.
 void explain_refusal(Network& network, const StepBudget& memory, const TrainedOn& on) {
   std::optional<StepBudget> unlimited;
   try {

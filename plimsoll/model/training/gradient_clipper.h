@@ -22,7 +22,7 @@ class GradientClipper {
   GradientClipper(distributed::Job& job, const distributed::FlatSpace& space, std::size_t num_parameters)
       : job_(job), space_(space), num_parameters_(num_parameters) {}
 
-  static std::size_t grain(const distributed::FlatSpace& space);  // Of some 256 cells: a power of two.
+  static std::size_t grain(const distributed::FlatSpace& space);  // Of about 256 cells: a power of two.
   void clip(const GradientClipping& clipping, const distributed::PartAddresses& sum);
 
  private:

@@ -2,7 +2,7 @@
 //
 // Looked at once a step, at the same moment of it. After a warm-up, steps form windows; the least live bytes of a
 // window are compared with those of the one before. When they have risen `kRises` times in a row, the growth since the
-// warm-up is broken down by what made it. Cost: a few loads a step; some 20 ns for each live tensor, once.
+// warm-up is broken down by what made it. Cost: a few loads a step; about 20 ns for each live tensor, once.
 #pragma once
 
 #include <cstddef>

@@ -193,7 +193,7 @@ std::vector<Tensor> Model::predict_all(const std::vector<Tensor>& inputs, const 
     const std::int64_t last = count <= size ? 0 : (count - 1) / size * size;
     std::vector<std::vector<Tensor>> kinds = {batch_at(0)};
     if (last > 0 && count - last != size) kinds.push_back(batch_at(last));
-    std::optional<Budget> budget;  // For results and steps, inside of those around.
+    std::optional<Budget> budget;  // For results and steps, inside those around.
     if (options.budget || Budget::current()) {
       const PredictNeed need(*network_, kinds, count);
       require_room_to_predict(*network_, need, count, options.budget, spilling.eviction());

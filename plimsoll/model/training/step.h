@@ -67,7 +67,7 @@ struct StepResult {
 StepResult measure(const Network& network, const Example& batch, const Forward& forward);
 
 // Means over steps, weighted by their number of examples. The constructor takes all the memory that logs need, so a
-// step that has happened never fails for want of it.
+// step that has happened never fails for lack of it.
 class StepMeans {
  public:
   explicit StepMeans(Network& network, std::string_view prefix = {});
