@@ -46,8 +46,8 @@ class PLIMSOLL_API Runtime {
 
   Settings settings() const;
 
-  // Changes settings through `edit`, which may throw to refuse. Does nothing when they stay as they were; throws
-  // FailedPrecondition, in the name of `function`, when they would change after the start.
+  // Changes settings through `edit`, which may throw to refuse. Does nothing when they stay the same; throws
+  // FailedPrecondition that begins with `function` when they would change after the start.
   void change(std::string_view function, FunctionRef<void(Settings&)> edit);
 
   // Forgets devices and settings. Throws FailedPrecondition while blocks or tensors live; then nothing has changed.

@@ -152,13 +152,12 @@ void AlertList::fire(const std::vector<Due>& due) {
     const MemoryAlert& what = one.what;
     const std::lock_guard lock(alert->running);
     if (alert->ended) continue;
-    const auto complain =
-        [&what = what](const char* why) {  // The allocation succeeded: it must not look failed.
-          log_message(LogLevel::warning,
-                      fmt::format("memory alert at {} of {}\"{}\": the callback threw{}{}", what.fraction,
-                                  what.budget.empty() ? "" : "budget ", what.budget.empty() ? what.device : what.budget,
-                                  *why ? ": " : "", why));
-        };
+    const auto complain = [&what = what](const char* why) {  // The allocation succeeded: it must not look failed.
+      log_message(LogLevel::warning,
+                  fmt::format("memory alert at {} of {}\"{}\": the callback threw{}{}", what.fraction,
+                              what.budget.empty() ? "" : "budget ", what.budget.empty() ? what.device : what.budget,
+                              *why ? ": " : "", why));
+    };
     try {
       alert->callback(what);
     } catch (const std::exception& error) {

@@ -20,8 +20,8 @@ namespace plimsoll::internal {
 struct ArenaCache {
   static constexpr std::size_t kSlots = 1024;
 
-  Meter meter;                        // Bytes in use, as part of the device's count.
-  std::atomic<std::int64_t> held{0};  // Bytes this thread uses or caches: reuse leaves it unchanged.
+  Meter meter;                            // Bytes in use, as part of the device's count.
+  std::atomic<std::int64_t> held{0};      // Bytes this thread uses or caches: reuse leaves it unchanged.
   std::atomic<std::uint64_t> next_id{0};  // The next id in the batch of block ids this thread hands out.
   std::atomic<std::uint64_t> last_id{0};
   std::atomic<std::uint64_t> id_batches{0};

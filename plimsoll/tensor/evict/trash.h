@@ -22,7 +22,7 @@ class Trash {
   void clear() noexcept;
   bool is_empty() const noexcept { return chunks_.empty() && !recipes_ && !values_ && !domains_; }
   void add(Recipe& recipe) noexcept;
-  void add_value(Value& value) noexcept;  // With its chunk, and an orphan's storage; the trash owns them.
+  void add_value(Value& value) noexcept;            // With its chunk, and an orphan's storage; the trash owns them.
   bool add(Device& device, Chunk* chunk) noexcept;  // False: there was no room to note it.
   void make_room(std::size_t chunks);
   void add(Domain& domain) noexcept;  // A domain without budget and recipes.
