@@ -2,8 +2,8 @@
 //
 // The owner works on its state between enter() and leave(), which cost two plain stores and a load. Another thread that
 // needs that state (to empty caches, to take back unused quota, to walk the ledger) stops the owner at the gate first:
-//   StopThreads stopped;                        //   StopThreads stopped;                        // every other thread
-//   is now outside enter()/leave() for (ThreadMemory* thread : stopped) ...    // their state may be read and changed
+//   StopThreads stopped;                        // every other thread is now outside enter()/leave()
+//   for (ThreadMemory* thread : stopped) ...    // their state may be read and changed
 // The cost of stopping is paid by the stopping thread (a membarrier system call), never by the owner.
 //
 // Lock order: charge windows, arena list, arena, budgets, threads. Nothing that blocks may happen between enter() and

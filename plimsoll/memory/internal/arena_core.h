@@ -1,10 +1,10 @@
 // ArenaCore: how an arena serves a request: from the thread's cache, from the central heap, and up the pressure ladder.
 //
 // The path of a request, top to bottom in arena_core.cc:
-//     take_quickly()   a cached block of that size and no budget in force: a few nanoseconds, no lock
+//   take_quickly()   a cached block of that size and no budget in force: a few nanoseconds, no lock
 //   take_slowly()    charge the budgets and the device, look in the cache, then in the CentralHeap
 //   climb()          nothing fits: ask others to free memory, rung by rung, and try again
-//     refuse()         OutOfMemory, with the holders and the limit that would suffice
+//   refuse()         OutOfMemory, with the holders and the limit that would suffice
 //   give_quickly(), give_slowly()   back to the cache, or to the CentralHeap
 // While its first requests are logged, everything takes the slow path.
 // Thread safety: as Arena.
