@@ -52,6 +52,21 @@ class SpillFolder {
   std::filesystem::path path_;
 };
 
+// For tests that spill to a real disk: skipped when the tests' directory is kept in memory.
+class OnDisk : public testing::Test {
+ protected:
+  void SetUp() override {
+    SpillIo::FileSystem facts;
+    const int opened = ::open(folder_.path().c_str(), O_PATH | O_CLOEXEC);
+    SpillIo::system().file_system(opened, facts);
+    ::close(opened);
+    if (facts.type == TMPFS_MAGIC) GTEST_SKIP() << "the tests' directory is kept in memory";
+  }
+  std::string directory() const { return folder_.path().string(); }
+
+  const SpillFolder folder_;
+};
+
 // Counts calls and makes some of them fail, each once. Unless told otherwise it says that every directory is on a disk,
 // so that tests run in a container whose disk is memory.
 class FaultyIo : public SpillIo {
