@@ -50,7 +50,7 @@ std::size_t limits_for(std::size_t steps) {
   return std::clamp<std::size_t>(60'000 / std::max<std::size_t>(steps, 1), kFewestLimits, kMostLimits);
 }
 
-// For one limit: some 20 ns each. In the lower half more pays, as long as it is not much.
+// For one limit: about 20 ns each. In the lower half more pays, as long as it is not much.
 std::uint64_t schedule_work(std::size_t steps, bool is_lean) {
   const std::uint64_t work = 12'000 + std::min<std::uint64_t>(125 * steps, 1'000'000);
   return is_lean && steps <= kMostLeanSteps ? kLeanWork * work : work;

@@ -54,7 +54,7 @@ struct Forward {
                    accumulate);
   }
 
-  // The gates of the rows that are not masked.
+  // Runs the gates of the rows that are not masked.
   template <class F>
   void for_rows(std::int64_t begin, std::int64_t end, std::int64_t k, F gates) const noexcept {
     const std::int64_t t = plan.place(k);

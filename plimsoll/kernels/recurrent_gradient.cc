@@ -16,7 +16,8 @@ struct Chunk {
   std::int64_t row(std::int64_t b, std::int64_t t) const noexcept { return b * steps + t - first; }
 };
 
-// Through time, from the last step taken to the first: from the gates' values the gradients of their products.
+// Back through time, from the last step taken to the first: computes the gradients of the gates' products from the
+// gates' values.
 template <class T>
 struct Backward {
   RecurrentPlan<T> plan;
@@ -132,7 +133,7 @@ struct Backward {
   }
 };
 
-// The gradients of inputs and parameters, from those of a chunk's products; those of parameters are added up.
+// The gradients of inputs and parameters, from those of a chunk's products; parameter gradients are accumulated.
 template <class T>
 struct Products {
   const RecurrentPlan<T>& plan;
@@ -148,8 +149,8 @@ struct Products {
   TensorView products() const noexcept { return view(plan.slopes, plan.width()); }
   T* third_gate(std::int64_t row) const noexcept { return plan.slopes + row * plan.width() + plan.first_columns(); }
 
-  // What the products of some rows read, prepared by the thread that ran them through time: inputs and states of the
-  // chunk's steps side by side, and the biases' sums.
+  // Prepares what the products of some rows read, in the thread that ran those rows through time: inputs and states of
+  // the chunk's steps side by side, and the sums of the biases.
   void prepare(std::int64_t begin, std::int64_t end) const noexcept {
     if (out.kernel.base()) gather(in.x.data<T>(), plan.inputs, plan.chunk_x, begin, end);
     if (out.recurrent_kernel.base()) {
@@ -215,7 +216,7 @@ struct Products {
     if (out.x.base()) of_input(out.x.data<T>());
     if (out.kernel.base()) multiply(view(plan.chunk_x, plan.inputs), products(), out.kernel);
     if (!out.recurrent_kernel.base()) return;
-    if (has_two_biases())  // What the recurrent products had in the third gate's place.
+    if (has_two_biases())  // The part of the recurrent products for the third gate.
       for (std::int64_t r = 0; r < rows(); ++r) copy_row(third_gate(r), plan.extra_slopes + r * plan.units, plan.units);
     multiply(view(plan.chunk_h, plan.units), products(), out.recurrent_kernel);
     if (plan.is_gru() && !has_two_biases()) third_of_kernel(out.recurrent_kernel.data<T>());
@@ -232,7 +233,7 @@ struct Products {
   }
 };
 
-// The groups' sums, one after the other. The second biases, if there are two, differ in the third gate alone.
+// Adds the groups' sums in order. The second biases, if there are two, differ in the third gate only.
 template <class T>
 void finish_bias(const RecurrentPlan<T>& plan, T* to) noexcept {
   const std::int64_t width = plan.width(), first = plan.first_columns();
@@ -251,7 +252,7 @@ template <class T>
 void run_backward(const RecurrentRule& options, const RecurrentInputs& in,
                   const RecurrentResults<ConstTensorView>& upstream, const RecurrentGradients& out,
                   std::span<const std::byte> workspace, std::span<std::byte> scratch) noexcept {
-  // The plan has one kind of address; going back, those of the workspace are only read.
+  // The plan has one kind of address; the backward pass only reads those of the workspace.
   const Backward<T> backward = {
       plan_recurrent<T>(options, recurrent_sizes(in), true, const_cast<std::byte*>(workspace.data()), scratch.data()),
       recurrent_loops_of<T>(),

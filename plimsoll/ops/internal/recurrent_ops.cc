@@ -98,7 +98,7 @@ void RecurrentOp::check_optional(const Specs& in, const RecurrentSizes& sizes) c
   if (given_.mask) require(mask_input(), {sizes.batch, sizes.time});
 }
 
-// Each step of each sequence meets both kernels once.
+// Each step of each sequence uses both kernels once.
 static std::uint64_t recurrent_cost(const Specs& in) {
   const auto features = static_cast<std::uint64_t>(in.shape(0).back());
   return features == 0 ? 0

@@ -1,4 +1,4 @@
-// RecurrentOp: a whole sequence through a recurrent layer; and its gradient.
+// RecurrentOp: runs a whole sequence through a recurrent layer; and its gradient.
 #pragma once
 
 #include "plimsoll/kernels/recurrent.h"
@@ -6,13 +6,13 @@
 
 namespace plimsoll::internal {
 
-// Which of the operands that may be left out are there. They follow x, kernel and recurrent kernel in this order.
+// Which of the optional operands are present. They follow x, kernel and recurrent kernel in this order.
 struct RecurrentOperands {
   bool bias = false, initial_h = false, initial_c = false, mask = false;
   bool operator==(const RecurrentOperands&) const = default;
 };
 
-// Outputs: the sequence or the last output, h, for an LSTM c, and what the gradient reads when it is kept.
+// Outputs: the sequence or the last output, h, for an LSTM c, and what the gradient reads if it is kept.
 class RecurrentOp final : public OpOf<RecurrentOp> {
  public:
   RecurrentOp(const RecurrentRule& options, RecurrentOperands given, bool return_sequences) noexcept
@@ -47,7 +47,7 @@ class RecurrentOp final : public OpOf<RecurrentOp> {
   bool return_sequences_;
 };
 
-// What a gradient is asked for, and out of what.
+// Which gradients are requested, and which inputs are present.
 struct RecurrentGradientParts {
   bool x = false, kernel = false, recurrent_kernel = false, bias = false, initial_h = false, initial_c = false;
   bool reads_initial_h = false, mask = false;       // Among the inputs.
@@ -56,8 +56,7 @@ struct RecurrentGradientParts {
   bool operator==(const RecurrentGradientParts&) const = default;
 };
 
-// Inputs: x, kernel, recurrent kernel, the workspace, and those of the parts that are there; outputs: the parts asked
-// for.
+// Inputs: x, kernel, recurrent kernel, the workspace, and the parts that are present; outputs: the requested parts.
 class RecurrentGradient final : public OpOf<RecurrentGradient> {
  public:
   RecurrentGradient(const RecurrentRule& options, const RecurrentGradientParts& parts) noexcept
