@@ -63,8 +63,10 @@ class NodeGradient final : public GradientContext {
     return gradient;
   }
   Tensor take_grad() override {
-    const Tensor& gradient = grad(0);
-    return slots_[outputs_[0].slot].source ? gradient : std::move(slots_[outputs_[0].slot].gradient);
+    grad(0);  // Zeros where there is none.
+    Slot& slot = slots_[outputs_[0].slot];
+    if (slot.source) return slot.gradient;
+    return std::move(slot.gradient);
   }
   void done_with(std::size_t input) override {
     if (input < tensors_.size()) tensors_[input] = Tensor();

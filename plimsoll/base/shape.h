@@ -105,7 +105,7 @@ class PLIMSOLL_API Shape {
     if (a.rank_ != b.rank_ || a.count_ != b.count_) return false;
     if (a.is_spilled()) [[unlikely]]
       return a.equal_sizes(b);
-    for (std::int8_t axis = 0; axis < a.rank_; ++axis)
+    for (int axis = 0; axis < a.rank_; ++axis)
       if (a.sizes_[static_cast<std::size_t>(axis)] != b.sizes_[static_cast<std::size_t>(axis)]) return false;
     return true;
   }
