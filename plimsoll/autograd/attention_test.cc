@@ -1,4 +1,4 @@
-// Attention beside the same made of products and softmax, values and gradients.
+// Attention compared with the same made of products and softmax, values and gradients.
 #include "plimsoll/ops/attention.h"
 
 #include <gtest/gtest.h>

@@ -57,7 +57,7 @@ std::vector<ValueId> gradient_nodes(GraphState& graph, std::span<const GradientS
   for (const GradientSeed& seed : seeds)
     backward.push_back(
         {graph.tensor(seed.target), seed.gradient.node == kNoNode ? Tensor() : graph.tensor(seed.gradient)});
-  const CategoryGuard gradients(Category::kGradients);
+  const CategoryGuard category(Category::kGradients);
   const std::vector<Tensor> gradients = run_backward(record, backward, source_tensors, false);
   std::vector<ValueId> result;
   for (const Tensor& gradient : gradients)

@@ -1,4 +1,4 @@
-// Time per operation beside many free holes that are too small, each held apart by a small live block.
+// Time per operation with many free holes that are too small, each held apart by a small live block.
 //
 //   holes_bench run      (nothing without an argument: tools/bench_memory runs it)
 //

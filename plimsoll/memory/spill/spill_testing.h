@@ -1,4 +1,4 @@
-// For tests of spill files: a directory, memory with a pattern, and system calls that fail when told to.
+// For tests of spill files: a directory, memory with a pattern, and system calls that fail on request.
 //
 //   SpillFolder folder;
 //   FaultyIo io;
@@ -31,7 +31,7 @@
 
 namespace plimsoll {
 
-// A fresh directory beside the tests, which are on a disk more often than the directory for temporary files.
+// A fresh directory next to the tests, which are on a disk more often than the directory for temporary files.
 class SpillFolder {
  public:
   SpillFolder() {
