@@ -43,7 +43,7 @@ struct StepList {
   struct Value {
     std::uint32_t root = kNone;
     std::size_t offset = 0;
-    const TensorSpec* spec = nullptr;  // Lies in the graph.
+    const TensorSpec* spec = nullptr;  // Lies in the graph, or in `specs`.
   };
   struct Step {
     const Op* op = nullptr;
@@ -95,6 +95,7 @@ struct StepList {
   std::size_t scratch_of(const Op& op, const std::vector<std::uint32_t>& in,
                          const std::vector<std::uint32_t>& out) const;
   std::uint64_t cost_of(const Step& step) const;
+  SpecList outputs_of(const Op& op, const std::vector<std::uint32_t>& in) const;
   StepList without_steps() const;  // A copy of all the rest.
 
   std::shared_ptr<GraphState> graph;
@@ -109,7 +110,8 @@ struct StepList {
   std::vector<ProgramVariable> variables;      // In the order of their roots' numbers.
   std::vector<Storage*> constants;             // The same.
   std::vector<std::shared_ptr<const Op>> ops;  // Made for steps that stand for no node or for several.
-  std::vector<Transfer> transfers;             // By position; before one step stores, then kStored, then loads.
+  std::vector<std::shared_ptr<const TensorSpec>> specs;  // Of values that are not as their nodes have them.
+  std::vector<Transfer> transfers;                       // By position; before one step stores, then kStored, then loads.
 };
 
 }  // namespace plimsoll::internal

@@ -13,7 +13,7 @@ namespace {
 constexpr std::int64_t kChunkRows = 128;  // Rows of all steps whose gradients are multiplied together, about.
 
 bool is_launched(const RecurrentRule& rule, DType dtype) noexcept {
-  return rule.cell == RecurrentCell::lstm && rule.unmasked && dtype == f32;
+  return rule.cell == RecurrentCell::lstm && rule.unmasked && rule.remade == 0 && dtype == f32;
 }
 
 // Pieces of device memory, aligned.
