@@ -105,13 +105,13 @@ struct StepList {
   std::vector<std::uint32_t> fetches;    // Values; kNone: nothing.
   std::vector<ValueId> fetched_outputs;  // The same as outputs of nodes.
   std::size_t num_feeds = 0;
-  bool keeps_inside = false;                   // What is fetched stays in the extent.
-  std::vector<std::uint32_t> variable_roots;   // By number in the graph.
-  std::vector<ProgramVariable> variables;      // In the order of their roots' numbers.
-  std::vector<Storage*> constants;             // The same.
-  std::vector<std::shared_ptr<const Op>> ops;  // Made for steps that stand for no node or for several.
+  bool keeps_inside = false;                             // What is fetched stays in the extent.
+  std::vector<std::uint32_t> variable_roots;             // By number in the graph.
+  std::vector<ProgramVariable> variables;                // In the order of their roots' numbers.
+  std::vector<Storage*> constants;                       // The same.
+  std::vector<std::shared_ptr<const Op>> ops;            // Made for steps that stand for no node or for several.
   std::vector<std::shared_ptr<const TensorSpec>> specs;  // Of values that are not as their nodes have them.
-  std::vector<Transfer> transfers;                       // By position; before one step stores, then kStored, then loads.
+  std::vector<Transfer> transfers;  // By position; before one step stores, then kStored, then loads.
 };
 
 }  // namespace plimsoll::internal

@@ -23,8 +23,9 @@ namespace plimsoll::internal {
 
 struct MatmulFlags {
   bool transpose_a = false, transpose_b = false;
-  bool accumulate = false;         // out += instead of out =.
-  std::int64_t part_of_rows = 0;   // These are some rows of a product of so many: they get the bits that they have there.
+  bool accumulate = false;  // out += instead of out =.
+  std::int64_t part_of_rows =
+      0;  // These are some rows of a product of so many: they get the bits that they have there.
 };
 
 // What is done with the product while it is in the caches; bit for bit what binary(BinaryOp::add, out, bias, out) and

@@ -70,8 +70,8 @@ struct RecurrentGradients {
 
 // What recurrent() leaves for the gradient: per row and step gates units, the state before (of an unmasked LSTM c
 // alone), and for a GRU units more.
-// Without keep_for_gradient only the gates. With `remade` those of fewer steps, some states and a copy of the bias; what
-// is made again takes scratch.
+// Without keep_for_gradient only the gates. With `remade` those of fewer steps, some states and a copy of the bias;
+// what is made again takes scratch.
 PLIMSOLL_API std::size_t recurrent_workspace_bytes(const RecurrentRule& options, const RecurrentSizes& sizes,
                                                    DType dtype) noexcept;
 PLIMSOLL_API std::size_t recurrent_scratch_bytes(const RecurrentRule& options, const RecurrentSizes& sizes,

@@ -242,16 +242,8 @@ void finish_bias(const RecurrentPlan<T>& plan, T* to) noexcept {
 // What computes the gates of segments again of which they were not kept.
 template <class T>
 RecurrentForward<T> forward_again(const RecurrentPlan<T>& plan, const RecurrentInputs& in) noexcept {
-  RecurrentForward<T> forward = {plan,
-                                 recurrent_loops_of<T>(),
-                                 nullptr,
-                                 nullptr,
-                                 nullptr,
-                                 nullptr,
-                                 data_or_null<bool>(in.mask),
-                                 nullptr,
-                                 nullptr,
-                                 nullptr,
+  RecurrentForward<T> forward = {plan,    recurrent_loops_of<T>(),     nullptr, nullptr, nullptr,
+                                 nullptr, data_or_null<bool>(in.mask), nullptr, nullptr, nullptr,
                                  nullptr};
   forward.plan.panels = plan.forward_panels;
   forward.plan.third_panels = plan.forward_third_panels;

@@ -121,7 +121,8 @@ inline BudgetModel budget_lstm(std::int64_t units, std::int64_t length, std::siz
     std::vector<Layer> list;
     for (int i = 0; i < depth; ++i) {
       list.push_back(layers::LSTM(
-          units, {.return_sequences = i + 1 < depth, .input_shape = {length, 8}, .seed = static_cast<unsigned>(i + 1)}));
+          units,
+          {.return_sequences = i + 1 < depth, .input_shape = {length, 8}, .seed = static_cast<unsigned>(i + 1)}));
       if (i == 0 && depth > 1) list.push_back(layers::Dropout(0.2, {.seed = 7}));
     }
     list.push_back(layers::Dense(1, {.seed = 4}));

@@ -109,16 +109,11 @@ std::uint64_t RecurrentOp::cost(const Specs& in, const SpecList& out) const {
   return Op::cost(in, out) + recurrent_cost(in);
 }
 
-// What is made again costs as much as the first time.
+// What is made again stays in the caches, a few steps at a time: it took 0.4 to 0.85 of the first time.
 std::uint64_t RecurrentGradient::cost(const Specs& in, const SpecList& out) const {
-  const std::uint64_t cost = Op::cost(in, out) + 2 * recurrent_cost(in);
-  if (options_.remade == 0) return cost;
-  RecurrentRule natural = options_;
-  natural.remade = 0;
-  const std::uint64_t made =
-      recurrent_cost(in) +
-      2 * recurrent_workspace_bytes(natural, sizes_of(in.shape(0), in.shape(2)), in.dtype(0));
-  return cost + made / kRecurrentParts * static_cast<std::uint64_t>(options_.remade);
+  const std::uint64_t products = recurrent_cost(in);
+  const auto remade = static_cast<std::uint64_t>(options_.remade);
+  return Op::cost(in, out) + 2 * products + products / 4 * 3 / kRecurrentParts * remade;
 }
 
 static std::int8_t remade_at(int level) {
