@@ -13,7 +13,7 @@ namespace {
 constexpr std::int64_t kChunkRows = 128;  // About how many rows of all steps have their gradients multiplied together.
 
 bool is_launched(const RecurrentRule& rule, DType dtype) noexcept {
-  return rule.cell == RecurrentCell::lstm && rule.unmasked && dtype == f32;
+  return rule.cell == RecurrentCell::lstm && rule.unmasked && rule.remade == 0 && dtype == f32;
 }
 
 // Pieces of device memory, aligned.
