@@ -39,7 +39,7 @@ foreach(folder ${folders_with_tests})
   compile_together(compiled ${name}_test ${tests})
   add_executable(${name}_test ${compiled})
   use_test_precompiled(${name}_test)
-  foreach(test ${tests})  # Only those that read data know where it lies: the others compile alike in every clone, so ccache can share them.
+  foreach(test ${tests})  # Only those that read data get its path: the others compile to the same objects in every clone, so ccache can share them.
     file(STRINGS ${test} reads_data REGEX "TEST_DATA|SHARED_DATA")
     if(reads_data)
       set_property(SOURCE ${test} APPEND PROPERTY COMPILE_DEFINITIONS TEST_DATA="${PROJECT_SOURCE_DIR}/testdata"

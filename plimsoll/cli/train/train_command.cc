@@ -174,8 +174,7 @@ void add_train_command(CommandLine& app) {
           "Folder for the trained model (model.json and weights.bin), or a file NAME.keras; left out: MODEL-trained")
       .value("DIR");
   command.option("--logdir", arguments->logdir, "Folder for TensorBoard").value("DIR");
-  command.option("--report", arguments->report, "One HTML page about the memory; its trace lies beside it")
-      .value("FILE");
+  command.option("--report", arguments->report, "One HTML page about memory; its trace is next to it").value("FILE");
   command.flag("--json", arguments->json, "Print one JSON document and nothing else");
   command.notes(
       "Ends with 3 when it does not fit the budget, with 130 after Ctrl-C and 143 after SIGTERM, when the model is "
