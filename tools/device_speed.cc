@@ -1,6 +1,7 @@
 // device_speed: how fast an OpenCL device is beside the host's kernels, in turns, best of some rounds.
 //
-//   cmake --build build --target device_speed && build/device_speed [ROUNDS [ROW]]      # all rows, or those that begin so
+//   cmake --build build --target device_speed && build/device_speed [ROUNDS [ROW]]      # all rows, or those that begin
+//   so
 //
 // Rows: matmul 512, add of 4 Mi elements, planned training steps of five models, and microseconds per launch. PoCL uses
 // every processor; so does the host.
