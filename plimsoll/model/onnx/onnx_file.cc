@@ -203,7 +203,8 @@ Tensor OnnxFile::external_tensor(const onnx::TensorProto& proto, const Shape& sh
   char* const first = static_cast<char*>(mapping.address) + offset;
   if (bytes > 0 && reinterpret_cast<std::uintptr_t>(first) % size_of(dtype) == 0) {
     try {
-      return wrap(first, shape, dtype, unmap);
+      const Tensor wrapped = wrap(first, shape, dtype, unmap);
+      return current_device().is_host() ? wrapped : wrapped.to(current_device().name());
     } catch (...) {
       unmap(nullptr);
       throw;
