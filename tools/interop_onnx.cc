@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "plimsoll/model/onnx/exported_models_testing.h"
+#include "plimsoll/plimsoll.h"
 
 int main(int argc, char** argv) {
   if (argc != 2) return 2;

@@ -13,6 +13,31 @@ namespace {
 
 constexpr std::int64_t kGrain = 1 << 14;  // Elements of a chunk.
 
+// The place on the axis as it was, of place `to` of the result.
+double resample_place(const ResampleRule& rule, std::int64_t to) noexcept {
+  const double at = static_cast<double>(to), from = static_cast<double>(rule.from), size = static_cast<double>(rule.to);
+  switch (rule.place) {
+    case ResamplePlace::half_pixel:
+      return (at + 0.5) / rule.scale - 0.5;
+    case ResamplePlace::pytorch_half_pixel:
+      return rule.to > 1 ? (at + 0.5) / rule.scale - 0.5 : 0;
+    case ResamplePlace::half_pixel_symmetric: {
+      const double adjusted = size / (rule.scale * from);
+      return from / 2 * (1 - adjusted) + (at + 0.5) / rule.scale - 0.5;
+    }
+    case ResamplePlace::align_corners:
+      return rule.to > 1 ? at * (from - 1) / (rule.scale * from - 1) : 0;
+    case ResamplePlace::asymmetric:
+      return at / rule.scale;
+    case ResamplePlace::tf_half_pixel_for_nn:
+      return (at + 0.5) / rule.scale;
+    case ResamplePlace::tf_crop_and_resize:
+      return rule.to > 1 ? rule.begin * (from - 1) + at * (rule.end - rule.begin) * (from - 1) / (size - 1)
+                         : 0.5 * (rule.begin + rule.end) * (from - 1);
+  }
+  return 0;
+}
+
 double shrinking(const ResampleRule& rule) noexcept { return rule.antialias ? std::min(rule.scale, 1.0) : 1.0; }
 
 // Neighbours on either side that have a weight.
@@ -184,30 +209,6 @@ void copy_nearest(const ResampleRule& rule, const Table<double>& table, const Co
 }
 
 }  // namespace
-
-double resample_place(const ResampleRule& rule, std::int64_t to) noexcept {
-  const double at = static_cast<double>(to), from = static_cast<double>(rule.from), size = static_cast<double>(rule.to);
-  switch (rule.place) {
-    case ResamplePlace::half_pixel:
-      return (at + 0.5) / rule.scale - 0.5;
-    case ResamplePlace::pytorch_half_pixel:
-      return rule.to > 1 ? (at + 0.5) / rule.scale - 0.5 : 0;
-    case ResamplePlace::half_pixel_symmetric: {
-      const double adjusted = size / (rule.scale * from);
-      return from / 2 * (1 - adjusted) + (at + 0.5) / rule.scale - 0.5;
-    }
-    case ResamplePlace::align_corners:
-      return rule.to > 1 ? at * (from - 1) / (rule.scale * from - 1) : 0;
-    case ResamplePlace::asymmetric:
-      return at / rule.scale;
-    case ResamplePlace::tf_half_pixel_for_nn:
-      return (at + 0.5) / rule.scale;
-    case ResamplePlace::tf_crop_and_resize:
-      return rule.to > 1 ? rule.begin * (from - 1) + at * (rule.end - rule.begin) * (from - 1) / (size - 1)
-                         : 0.5 * (rule.begin + rule.end) * (from - 1);
-  }
-  return 0;
-}
 
 std::size_t resample_scratch_bytes(const ResampleRule& rule, DType) noexcept {
   const auto to = static_cast<std::size_t>(rule.to), taps = static_cast<std::size_t>(taps_of(rule));

@@ -47,9 +47,6 @@ struct ResampleRule {
   bool operator==(const ResampleRule&) const = default;
 };
 
-// The place on the axis as it was, of place `to` of the result.
-PLIMSOLL_API double resample_place(const ResampleRule& rule, std::int64_t to) noexcept;
-
 // Aligned to 64 bytes.
 PLIMSOLL_API std::size_t resample_scratch_bytes(const ResampleRule& rule, DType dtype) noexcept;
 

@@ -6,7 +6,17 @@
 #include <string>
 #include <vector>
 
-#include "plimsoll/plimsoll.h"
+#include "plimsoll/model/internal/network.h"
+#include "plimsoll/model/layers/attention_layers.h"
+#include "plimsoll/model/layers/convolution_layers.h"
+#include "plimsoll/model/layers/core_layers.h"
+#include "plimsoll/model/layers/merge_layers.h"
+#include "plimsoll/model/layers/normalization_layers.h"
+#include "plimsoll/model/layers/pooling_layers.h"
+#include "plimsoll/model/layers/recurrent_layers.h"
+#include "plimsoll/model/model.h"
+#include "plimsoll/ops/elementwise.h"
+#include "plimsoll/ops/random.h"
 
 namespace plimsoll {
 
@@ -47,15 +57,15 @@ inline std::vector<ExportedModel> exported_models() {
                        Conv2D(4, 3, {.strides = 2, .padding = "same", .activation = "gelu"}),
                        Cropping2D({1, 0}, {1, 2}), AveragePooling2D(2), GlobalAveragePooling2D()}),
            {2, 8, 8, 3});
-  for (const std::string& padding : {"same", "valid"})
+  for (const std::string padding : {"same", "valid"})
     sequence(padding == "same" ? "transposed_same" : "transposed_valid",
              Sequential({Conv2DTranspose(5, 3, {.strides = 2, .padding = padding, .input_shape = {5, 6, 3}}),
                          Conv2DTranspose(2, 2, {.strides = 3, .padding = padding})}),
              {2, 5, 6, 3});
   sequence("activations",
            Sequential({Dense(8, {.activation = "swish", .input_shape = {6}}), LeakyReLU(), Dense(8), PReLU(), ELU(),
-                       Dense(8, {.activation = "gelu"}), BatchNormalization(), LayerNormalization(), RepeatVector(3),
-                       Permute({2, 1}), Softmax()}),
+                       Dense(8, {.activation = "gelu"}), BatchNormalization(), LayerNormalization(), Softmax(),
+                       RepeatVector(3), Permute({2, 1})}),
            {4, 6});
   Input x({.shape = {7, 16}});
   LayerOutput mixed = MultiHeadAttention(4, 8, {.causal = true})({x, x});
@@ -65,6 +75,12 @@ inline std::vector<ExportedModel> exported_models() {
   Input many({.shape = {5, 4}});
   const std::vector<LayerOutput> states = LSTM(6, {.return_sequences = true, .return_state = true}).outputs({many});
   models.push_back({"states", Model({many}, states), {input({3, 5, 4})}});
+  // No weight is 0 or 1, so that none is left out unnoticed; variances are positive.
+  std::uint64_t seed = 11;
+  for (const ExportedModel& each : models)
+    for (const auto& layer : each.model.network().layers())
+      for (const LayerBase::Weight& weight : layer->weights())
+        Variable(weight.variable).assign(random_uniform(weight.variable.shape(), 0.1, 0.5, {.seed = ++seed}));
   return models;
 }
 
