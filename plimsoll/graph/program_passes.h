@@ -4,7 +4,8 @@
 //   choose_order(list, passes);
 //   fuse_layers(list, passes);
 //   fuse_chains(list);
-//   list = with_repeats(list, schedule);        // program_recompute.h; only when a budget requires it
+//   use_thrifty_ops(list, level);               // only where a budget asks for it, as the next
+//   list = with_repeats(list, schedule);        // program_recompute.h
 //   find_lifetimes(list);
 //   place_results(list);
 //   share_bytes(list);
@@ -48,6 +49,10 @@ void forget_value(StepList& list, std::uint32_t value);  // Nothing uses it any 
 enum class Changes : std::uint8_t { kEarly, kLate, kParked };
 StepList list_fused_steps(const Rewritten& rewritten, const Passes& passes, bool keeps_inside,
                           Changes changes = Changes::kEarly);
+
+// Ops that can work in less memory do so, at a level from 1 to ThriftyOp::kMostThrift. How many do.
+std::size_t use_thrifty_ops(StepList& list, int level);
+bool has_thrifty_ops(const StepList& list);
 
 // The first and last step of each root.
 void find_lifetimes(StepList& list);

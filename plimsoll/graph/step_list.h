@@ -44,7 +44,7 @@ struct StepList {
   struct Value {
     std::uint32_t root = kNone;
     std::size_t offset = 0;
-    const TensorSpec* spec = nullptr;  // Owned by the graph.
+    const TensorSpec* spec = nullptr;  // Lies in the graph, or in `specs`.
   };
   struct Step {
     const Op* op = nullptr;
@@ -96,6 +96,7 @@ struct StepList {
   std::size_t scratch_of(const Op& op, const std::vector<std::uint32_t>& in,
                          const std::vector<std::uint32_t>& out) const;
   std::uint64_t cost_of(const Step& step) const;
+  SpecList outputs_of(const Op& op, const std::vector<std::uint32_t>& in) const;
   StepList without_steps() const;  // A copy of all the rest.
 
   std::shared_ptr<GraphState> graph;
@@ -105,12 +106,13 @@ struct StepList {
   std::vector<std::uint32_t> fetches;    // Values; kNone: none.
   std::vector<ValueId> fetched_outputs;  // The same as outputs of nodes.
   std::size_t num_feeds = 0;
-  bool keeps_inside = false;                   // Fetched values stay in the extent.
-  std::vector<std::uint32_t> variable_roots;   // By number in the graph.
-  std::vector<ProgramVariable> variables;      // In the order of their roots' numbers.
-  std::vector<Storage*> constants;             // The same.
-  std::vector<std::shared_ptr<const Op>> ops;  // Made for steps that represent no node or several.
-  std::vector<Transfer> transfers;             // By position; before a step first stores, then kStored, then loads.
+  bool keeps_inside = false;                             // What is fetched stays in the extent.
+  std::vector<std::uint32_t> variable_roots;             // By number in the graph.
+  std::vector<ProgramVariable> variables;                // In the order of their roots' numbers.
+  std::vector<Storage*> constants;                       // The same.
+  std::vector<std::shared_ptr<const Op>> ops;            // Made for steps that stand for no node or for several.
+  std::vector<std::shared_ptr<const TensorSpec>> specs;  // Of values that are not as their nodes have them.
+  std::vector<Transfer> transfers;  // By position; before one step stores, then kStored, then loads.
 };
 
 }  // namespace plimsoll::internal

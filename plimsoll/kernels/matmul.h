@@ -24,6 +24,8 @@ namespace plimsoll::internal {
 struct MatmulFlags {
   bool transpose_a = false, transpose_b = false;
   bool accumulate = false;  // out += instead of out =.
+  std::int64_t part_of_rows =
+      0;  // These are some rows of a product of so many: they get the bits that they have there.
 };
 
 // Applied to the product while it is in the caches; gives the same bits as binary(BinaryOp::add, out, bias, out) and

@@ -31,6 +31,8 @@ enum class RecurrentCell : unsigned char { simple, lstm, gru };
 // hard_sigmoid is 0.2 x + 0.5, clamped to [0, 1].
 enum class RecurrentActivation : unsigned char { linear, relu, tanh, sigmoid, hard_sigmoid };
 
+inline constexpr std::int8_t kRecurrentParts = 8;
+
 struct RecurrentRule {
   RecurrentCell cell = RecurrentCell::simple;
   RecurrentActivation activation = RecurrentActivation::tanh;
@@ -41,6 +43,8 @@ struct RecurrentRule {
                                   // otherwise an output has its input's place.
   bool keep_for_gradient = true;  // The workspace will be passed to recurrent_gradient().
   bool unmasked = false;          // There is no mask: an LSTM then keeps no h, which the gradient recomputes.
+  std::int8_t remade = 0;         // Of kRecurrentParts parts of the steps, the first so many: of these only some states
+                                  // are kept, from which the gradient computes the rest again. The same bits.
   bool operator==(const RecurrentRule&) const = default;
 };
 
@@ -64,8 +68,10 @@ struct RecurrentGradients {
   TensorView x, kernel, recurrent_kernel, bias, initial_h, initial_c;
 };
 
-// The memory that recurrent() leaves for the gradient: per row and step the gates' units, the state before (for an
-// unmasked LSTM only c), and for a GRU units more. Without keep_for_gradient only the gates.
+// What recurrent() leaves for the gradient: per row and step gates units, the state before (of an unmasked LSTM c
+// alone), and for a GRU units more.
+// Without keep_for_gradient only the gates. With `remade` those of fewer steps, some states and a copy of the bias;
+// what is made again takes scratch.
 PLIMSOLL_API std::size_t recurrent_workspace_bytes(const RecurrentRule& options, const RecurrentSizes& sizes,
                                                    DType dtype) noexcept;
 PLIMSOLL_API std::size_t recurrent_scratch_bytes(const RecurrentRule& options, const RecurrentSizes& sizes,

@@ -33,7 +33,8 @@ class BlockMap;
 // std::exception&)` does not catch.
 class PLIMSOLL_API PmrOutOfMemory final : public std::bad_alloc {
  public:
-  explicit PmrOutOfMemory(const OutOfMemory& refusal) noexcept : refusal_(refusal) {}  // NOLINT(bugprone-throw-keyword-missing)
+  explicit PmrOutOfMemory(const OutOfMemory& refusal) noexcept
+      : refusal_(refusal) {}  // NOLINT(bugprone-throw-keyword-missing)
   ~PmrOutOfMemory() override;
   const char* what() const noexcept override { return refusal_.what(); }
   const OutOfMemory& refusal() const noexcept { return refusal_; }

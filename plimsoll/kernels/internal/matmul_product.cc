@@ -58,7 +58,9 @@ void MatmulFinish::apply(std::byte* c, std::int64_t row_bytes, std::int64_t rows
 }
 
 bool MatmulProduct::is_direct() const noexcept {
-  return !is_half(source) && (k <= kDirectDepth || work() <= kDirectWork || m <= 4);
+  const std::int64_t rows = std::max(m, part_of_rows);
+  const double whole = static_cast<double>(rows) * static_cast<double>(n) * static_cast<double>(k);
+  return !is_half(source) && (k <= kDirectDepth || whole <= kDirectWork || rows <= 4);
 }
 
 std::int64_t MatmulProduct::items() const noexcept {
