@@ -1,14 +1,14 @@
-// TensorExchange: adds lists of tensors over the processes of a job, in the order of a SliceTree, through buckets of a
-// bounded size; and puts together what each process has of them.
+// TensorExchange: adds lists of tensors over the processes of a job, in the order of a SliceTree, through buckets of
+// bounded size; and gathers the parts that each process has.
 //
 //   const FlatSpace space({{f32, 784 * 100}, {f32, 100}}, job.size());    // The tensors as one row, cut for the ranks.
 //   TensorExchange exchange(job, space, buckets);                         // room_bytes() of memory.
 //   exchange.reduce_scatter(tree, {first_piece, second_piece}, sum);      // sum: my stretch of the sum of all pieces.
 //   exchange.all_gather(sum);                                             // Now all of it.
 //
-// Each element's sum is made by one rank, from the pieces of all, added as the tree says: the bits do not depend on the
-// number of ranks. Volume: where every rank has one piece, a rank sends (n-1)/n of all bytes for each of the two calls.
-// They throw Unavailable. Thread safety: one thread.
+// Each element's sum is computed by one rank, from the pieces of all, added in the tree's order: the bits do not depend
+// on the number of ranks. Volume: when every rank has one piece, a rank sends (n-1)/n of all bytes for each of the two
+// calls. They throw Unavailable. Thread safety: one thread.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@
 
 namespace plimsoll::distributed {
 
-// Tensors after one another, each from a multiple of 64 bytes on, and the stretches of the ranks: about equal, cut at
+// Tensors one after another, each starting at a multiple of 64 bytes, and the ranks' parts: about equal, cut at
 // multiples of 64 bytes or more.
 class PLIMSOLL_API FlatSpace {
  public:
@@ -66,16 +66,16 @@ PLIMSOLL_API void add_parts(const FlatSpace& space, const PartAddresses& left, c
 class PLIMSOLL_API TensorExchange {
  public:
   static constexpr std::size_t kMostRoom = std::size_t{4} << 20;
-  // What buckets take for this tree: an eighth of all bytes, at most kMostRoom and what is sent at once; nothing for
+  // The memory of buckets for this tree: an eighth of all bytes, at most kMostRoom and what is sent at once; none for
   // one rank.
   static std::size_t room_bytes(const FlatSpace& space, const SliceTree& tree);
-  static std::size_t least_room_bytes(const SliceTree& tree);  // With less it cannot work.
+  static std::size_t least_room_bytes(const SliceTree& tree);  // The minimum it can work with.
 
   // Borrows `room`, which is aligned to 64 bytes.
   TensorExchange(Job& job, const FlatSpace& space, std::span<std::byte> room) : job_(job), space_(space), room_(room) {}
 
-  // `pieces`: this rank's, as tree.pieces(rank) lists them. `sum` may be the first of them; only this rank's stretch of
-  // it is written. What is in the pieces stays, but for that.
+  // `pieces`: this rank's, as listed by tree.pieces(rank). `sum` may be the first of them; only this rank's part of it
+  // is written. Apart from that the pieces do not change.
   void reduce_scatter(const SliceTree& tree, std::span<const PartAddresses> pieces, const PartAddresses& sum);
   // Sends this rank's stretch of `values` to all and gets theirs.
   void all_gather(const PartAddresses& values);

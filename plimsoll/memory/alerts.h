@@ -67,7 +67,7 @@ class AlertList {
   void remove(MemoryAlertHandle::Alert& alert);
 
   // Fires the alerts whose threshold was passed, re-arms those that use has fallen below, and sets the next marks.
-  // Takes no lock from the caller.
+  // Call it without a lock held.
   void check(Arena& arena);
   void check_budgets();  // Checks all budgets that have alerts.
 

@@ -55,14 +55,7 @@ class LayerNormBack final : public OpOf<LayerNormBack> {
   SavedSlots saved(SlotMask) const override { return {.inputs = slot(5) - 1}; }
   OpFacts facts() const noexcept override { return {.overwrites = slot(1)}; }
   void gradient(GradientContext& c) const override {
-    const auto upstream = [&](std::size_t output) { return c.has_grad(output) ? c.grad(output) : Tensor(); };
-    const NormSecondOrder result =
-        norm_second_order(grid_of(c.input_shape(0), axis_),
-                          {c.input(0), c.input(1), c.input(2), c.input(3), has_gamma_ ? c.input(4) : Tensor()},
-                          {upstream(0), upstream(1), upstream(2)});
-    if (!result.x.is_empty_handle()) c.give(0, result.x);
-    if (!result.dy.is_empty_handle()) c.give(1, result.dy);
-    if (!result.gamma.is_empty_handle()) c.give(4, result.gamma);
+    give_second_order(c, grid_of(c.input_shape(0), axis_), has_gamma_);
   }
   bool operator==(const LayerNormBack&) const = default;
 

@@ -93,7 +93,8 @@ Tensor make_tensor_on(StorageRef storage, std::size_t offset, const Shape& shape
 class TensorMaker {
  public:
   // `known`: the shape in the table, if some record refers to it until this returns; else nullptr.
-  static Tensor make(const Origin& origin, const Shape& shape, const SharedShape* known, DType dtype, Device& device) {
+  [[gnu::always_inline]] static inline Tensor make(const Origin& origin, const Shape& shape, const SharedShape* known,
+                                                   DType dtype, Device& device) {
     const std::size_t bytes = shape.size() * size_of(dtype);
     ThreadMemory& thread = ThreadMemory::current();
     TensorThread& counts = TensorThread::of(thread);

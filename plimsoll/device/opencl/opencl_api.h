@@ -1,11 +1,12 @@
-// OpenclApi: the OpenCL library of this machine, loaded when somebody first asks; nothing links it.
+// OpenclApi: the OpenCL library of this machine, loaded on first use; nothing links against it.
 //
 //   const OpenclApi* cl = OpenclApi::load();      // nullptr: why_not() says what is missing
 //   cl->clGetPlatformIDs(...)
 //
-// Loading closes traps of PoCL, the implementation for processors: it would install signal handlers (turned off through
-// its environment variables, unless the program set them), and its threads would take the program's signals (they start
-// with all of them blocked). After fork() its threads are gone and a wait would never end: is_forked() says so.
+// Loading avoids traps of PoCL, the implementation for processors: it would install signal handlers (turned off through
+// its environment variables, unless the program set them), and its threads would receive the program's signals (they
+// start with all of them blocked). After fork() its threads are gone and a wait would never end: is_forked() reports
+// that.
 // Thread safety: any thread.
 #pragma once
 

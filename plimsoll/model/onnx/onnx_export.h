@@ -1,4 +1,4 @@
-// OnnxExport: a model of layers as an ONNX graph: nodes and initializers, layer by layer.
+// OnnxExport: converts a model of layers to an ONNX graph: nodes and initializers, layer by layer.
 //
 //   OnnxExport graph(model);  OnnxMessage message = graph.take();      // Of GraphProto.
 #pragma once

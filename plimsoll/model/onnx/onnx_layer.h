@@ -1,7 +1,8 @@
-// OnnxLayer: the graph of an ONNX file as a layer of a model: its weights are the file's, its call computes the graph.
+// OnnxLayer: the graph of an ONNX file as a layer of a model: it has the file's weights, and its call computes the
+// graph.
 //
-// In training, tensors of floats are trained, but for the statistics of BatchNormalization, which stay what they are,
-// as does the graph itself: it is the one that predicts. Thread safety: as a layer.
+// In training, float tensors are trained, except for the statistics of BatchNormalization, which stay fixed, as does
+// the graph itself: training uses the graph that predicts. Thread safety: as a layer.
 #pragma once
 
 #include <memory>

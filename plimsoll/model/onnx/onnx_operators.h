@@ -1,11 +1,11 @@
-// The table of ONNX's operators: one row for each handler, with the versions it is for.
+// The table of ONNX operators: one row per handler, with the versions it supports.
 //
 //   {"Softmax", 1, 12, softmax_of_rows},           // In a family's file: name, first and last version, handler
 //   {"Softmax", 13, kNewest, softmax_of_axis},
 //   {"Reshape", 5, kNewest, reshape, kOperand1},   // ... and operands whose elements decide shapes.
 //
-// A family is a file onnx_<family>.cc that ends with its rows and the function that gives them; the list of families is
-// in onnx_operators.cc. docs/onnx.md lists what is here, and a test holds the two together.
+// A family is a file onnx_<family>.cc that ends with its rows and the function that returns them; onnx_operators.cc
+// lists the families. docs/onnx.md lists the operators, and a test compares the two.
 #pragma once
 
 #include <cstdint>

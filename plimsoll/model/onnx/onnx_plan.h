@@ -1,4 +1,4 @@
-// OnnxPlan: one run of an ONNX graph on inputs of known shapes, planned: what it takes is known before it runs.
+// OnnxPlan: a planned run of an ONNX graph on inputs of known shapes: its memory is known before it runs.
 //
 //   OnnxPlan plan(layer, {{{1, 3, 224, 224}, f32}}, known);
 //   plan.smallest_bytes();  plan.run(inputs);
@@ -22,7 +22,7 @@ class OnnxPlan {
 
   std::vector<Tensor> run(const std::vector<Tensor>& inputs);
   const Program& program() const noexcept { return *program_; }
-  MemoryForecast forecast(std::size_t beside) const;  // With so many bytes that are held beside it.
+  MemoryForecast forecast(std::size_t beside) const;  // With this many bytes held besides it.
 
  private:
   std::vector<bool> is_fed_;  // By input.

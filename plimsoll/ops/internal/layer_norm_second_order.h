@@ -4,6 +4,7 @@
 // P(u) = u - mean(u) - n mean(u n). This is the gradient of those three, in terms of operations.
 #pragma once
 
+#include "plimsoll/tensor/op.h"
 #include "plimsoll/tensor/tensor.h"
 
 namespace plimsoll::internal {
@@ -31,6 +32,10 @@ struct NormSecondOrder {
 
 // Results have the shapes of x, dy and gamma as they were given.
 NormSecondOrder norm_second_order(const NormGrid& grid, const NormOperands& operands, const NormUpstream& upstream);
+
+// The same as the gradient() of an op with inputs x, dy, mean, rstd and, when `has_gamma`, gamma, and outputs dx,
+// dgamma and dbeta.
+void give_second_order(GradientContext& context, const NormGrid& grid, bool has_gamma);
 
 // What reaches x through the moments themselves, which second derivatives read; either of the two may be empty.
 Tensor moments_gradient(const NormGrid& grid, const Tensor& x, const Tensor& mean, const Tensor& rstd,
