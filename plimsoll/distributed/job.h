@@ -35,6 +35,7 @@ struct JobOptions {
 // What this process has sent and received, without what engines add.
 struct Traffic {
   std::uint64_t sent_bytes = 0, received_bytes = 0, sent_messages = 0;
+  std::uint64_t early_bytes = 0;  // Of those sent, gradients that left while others were still computed.
   double waited_seconds = 0;  // For others.
 };
 
@@ -72,12 +73,17 @@ class PLIMSOLL_API Job {
   Message receive(int from, int tag, std::span<std::byte> bytes);
   // Waits for all of them. Throws Unavailable after the timeout, or when the engine knows more; the job is over then.
   void wait(std::span<const Message> messages, const char* doing);
+  // Whether all of them have come or gone, without waiting; those that have leave the list. Throws as wait() does, but
+  // for the timeout.
+  bool are_done(std::vector<Message>& messages, const char* doing);
+  void count_early(std::uint64_t bytes) noexcept { traffic_.early_bytes += bytes; }
   // What errors say it was in: "step 120".
   void set_activity(std::string activity) { activity_ = std::move(activity); }
   const std::string& activity() const noexcept { return activity_; }
 
  private:
   void greet();
+  void forget_done(std::vector<Message>& messages);
   [[noreturn]] void give_up(int peer, const char* doing, const std::string& why);
 
   std::shared_ptr<Communicator> communicator_;

@@ -38,6 +38,9 @@ using Draws = std::vector<RandomDraw>;
 // Called with the fetched values, which lie in the extent.
 using ReadInside = FunctionRef<void(std::span<const ConstTensorView> fetched)>;
 
+// Called after every step, with the fetches that no later step touches: their results have their values.
+using AfterStep = FunctionRef<void(std::span<const ProgramTables::FetchEnd> ended)>;
+
 // What a run may do to take less.
 enum class Eviction : std::uint8_t {
   kRecompute,
@@ -61,6 +64,7 @@ struct ProgramCall {
   std::span<const Variable> variables;  // One for each of variables().
   std::span<Tensor> results;            // One for each fetch, unless they stay inside.
   const ReadInside* read = nullptr;     // Of a program whose fetches stay inside.
+  const AfterStep* after_step = nullptr;
   const Draws* given_draws = nullptr;   // Used where they have the ticket.
   Draws* drawn = nullptr;               // Added to, when asked for.
   std::string_view where = "run";       // In refusals: who runs it.

@@ -4,24 +4,25 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <string_view>
 
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/text.h"
 #include "plimsoll/observe/report_page.h"
 
 namespace plimsoll::internal {
 namespace {
 
-std::string escaped(const std::string& text) {
+// For a text area: line by line, since scripts need their line ends.
+std::string escape_lines(std::string_view page) {
   std::string out;
-  out.reserve(text.size() + text.size() / 8);
-  for (const char c : text) {
-    if (c == '&')
-      out += "&amp;";
-    else if (c == '<')
-      out += "&lt;";
-    else
-      out += c;
+  out.reserve(page.size() + page.size() / 8);
+  while (!page.empty()) {
+    const std::size_t end = std::min(page.find('\n'), page.size());
+    out += escape_xml(page.substr(0, end));
+    out += '\n';
+    page.remove_prefix(std::min(end + 1, page.size()));
   }
   return out;
 }
@@ -65,10 +66,10 @@ std::string ranks_page(const std::vector<RankTrace>& ranks) {
     page += fmt::format(
         "<tr data-rank=\"{0}\"><td><button>{0}: {1}</button></td><td>{2}</td><td>{3}</td><td>{4}</td><td>{5}</td>"
         "<td>{6}</td></tr>\n",
-        i, escaped(rank.name), format_bytes(rank.summary.peak_bytes), format_bytes(rank.summary.peak_reserved_bytes),
+        i, escape_xml(rank.name), format_bytes(rank.summary.peak_bytes), format_bytes(rank.summary.peak_reserved_bytes),
         rank.summary.steps.size(), rank.summary.refusals, rank.findings.size());
     pages += fmt::format("<textarea id=\"rank{}\" hidden>\n{}</textarea>\n", i,
-                         escaped(report_page(rank.history, rank.summary, rank.findings, rank.name)));
+                         escape_lines(report_page(rank.history, rank.summary, rank.findings, rank.name)));
   }
   std::string tail = kTail;
   tail.insert(tail.find("<script>"), pages);

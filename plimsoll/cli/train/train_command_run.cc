@@ -82,6 +82,7 @@ class TrainRun {
       fit();
       together([&] { finish(); });
       outcome_.sent_bytes = job_->traffic().sent_bytes;
+      outcome_.early_bytes = job_->traffic().early_bytes;
       outcome_.waited_seconds = job_->traffic().waited_seconds;
       job_->leave();
     } catch (const Unavailable& error) {

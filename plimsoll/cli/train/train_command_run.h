@@ -38,7 +38,7 @@ struct TrainOutcome {
   int signal = 0;  // That ended it.
   int rank = 0, ranks = 1;
   std::size_t slices = 0;
-  std::uint64_t sent_bytes = 0;  // By this rank.
+  std::uint64_t sent_bytes = 0, early_bytes = 0;  // By this rank.
   double waited_seconds = 0;     // For others.
 };
 

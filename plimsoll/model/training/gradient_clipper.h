@@ -1,10 +1,10 @@
 // GradientClipper: clips gradients that are spread over the processes of a job: each clips its own stretch, by norms of
 // the whole.
 //
-//   const FlatSpace space(parts, job.size(), GradientClipper::grain(FlatSpace(parts, job.size())));
+//   const FlatSpace space(parts, job.size(), {.grain = GradientClipper::grain(FlatSpace(parts, job.size()))});
 //   GradientClipper(job, space, parts.size()).clip(clipping, sum);
 //
-// Squares are added in double, within cells of grain() bytes that do not depend on the number of ranks, and then over
+// Squares are added in double, within cells of the space's grain that do not depend on the number of ranks, and then over
 // the cells in their order: the bits do not depend on the ranks either. Requires stretches that are cut between cells.
 #pragma once
 
