@@ -36,7 +36,7 @@ struct JobOptions {
 struct Traffic {
   std::uint64_t sent_bytes = 0, received_bytes = 0, sent_messages = 0;
   std::uint64_t early_bytes = 0;  // Of those sent, gradients that left while others were still computed.
-  double waited_seconds = 0;  // For others.
+  double waited_seconds = 0;      // For others.
 };
 
 class PLIMSOLL_API Job {

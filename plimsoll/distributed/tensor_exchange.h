@@ -5,8 +5,8 @@
 //   TensorExchange exchange(job, space, buckets);                         // room_bytes() of memory.
 //   exchange.begin_reduce(tree, {first_piece, second_piece}, sum);
 //   exchange.set_ready(1); exchange.advance();                            // While the others are still computed:
-//   exchange.finish_reduce();                                             // sum: my stretches of the sum of all pieces.
-//   exchange.all_gather(sum);                                             // Now all of it.
+//   exchange.finish_reduce();                                             // sum: my stretches of the sum of all
+//   pieces. exchange.all_gather(sum);                                             // Now all of it.
 //
 // Each element's sum is made by one rank, from the pieces of all, added as the tree says: the bits do not depend on the
 // number of ranks. Volume: where every rank has one piece, a rank sends (n-1)/n of all bytes for each of the two parts.
@@ -34,9 +34,9 @@ class PLIMSOLL_API FlatSpace {
     std::size_t count;  // Of elements.
   };
   struct Options {
-    std::size_t grain = 64;         // Groups begin, and stretches are cut, at its multiples; a multiple of 64 itself.
-    std::size_t group_bytes = 0;    // A group ends with the part that reaches so many. 0: one group of all.
-    std::size_t last_group = 0;     // This part and those after it are no group with those before. 0: they may be.
+    std::size_t grain = 64;       // Groups begin, and stretches are cut, at its multiples; a multiple of 64 itself.
+    std::size_t group_bytes = 0;  // A group ends with the part that reaches so many. 0: one group of all.
+    std::size_t last_group = 0;   // This part and those after it are no group with those before. 0: they may be.
   };
   FlatSpace(std::vector<Part> parts, int ranks) : FlatSpace(std::move(parts), ranks, Options()) {}
   FlatSpace(std::vector<Part> parts, int ranks, const Options& options);
@@ -50,8 +50,8 @@ class PLIMSOLL_API FlatSpace {
   std::size_t first_part_of(std::size_t group) const noexcept { return groups_[group]; }
   // Where a rank's stretch of a group begins, and the one before ends.
   std::size_t cut(std::size_t group, int rank) const noexcept;
-  int owner_of(std::size_t at) const noexcept;                         // The rank whose stretch it is in.
-  std::size_t longest_stretch() const noexcept;                        // Of all groups.
+  int owner_of(std::size_t at) const noexcept;   // The rank whose stretch it is in.
+  std::size_t longest_stretch() const noexcept;  // Of all groups.
   std::size_t longest_stretch(std::size_t group) const noexcept;
   // Calls f(part, first byte in it, bytes) for what lies in [begin, end).
   template <class F>
@@ -147,9 +147,10 @@ class PLIMSOLL_API TensorExchange {
   std::vector<Piece> all_pieces_;
   std::vector<PartAddresses> pieces_;
   PartAddresses sum_;
-  std::vector<bool> is_ready_;           // By part.
-  std::vector<std::byte*> received_;     // By piece of all ranks: where it is in the room.
-  std::size_t group_ = 0, first_ = 0;    // Groups that are left; bytes of the stretches of the last of them that are done.
+  std::vector<bool> is_ready_;        // By part.
+  std::vector<std::byte*> received_;  // By piece of all ranks: where it is in the room.
+  std::size_t group_ = 0,
+              first_ = 0;  // Groups that are left; bytes of the stretches of the last of them that are done.
   std::size_t bucket_ = 0;
   std::uint64_t early_bytes_ = 0;
   int tag_ = 0;

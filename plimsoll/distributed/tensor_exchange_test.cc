@@ -146,7 +146,8 @@ TEST(FlatSpace, IsCutIntoStretchesThatCoverIt) {
   for (const int ranks : {1, 2, 3, 7, 200})
     for (const std::size_t group_bytes : {0, 1, 4100})
       for (const std::size_t grain : {64, 512}) {
-        const FlatSpace space({{f32, 1000}, {f32, 37}, {f64, 501}}, ranks, {.grain = grain, .group_bytes = group_bytes});
+        const FlatSpace space({{f32, 1000}, {f32, 37}, {f64, 501}}, ranks,
+                              {.grain = grain, .group_bytes = group_bytes});
         EXPECT_EQ(space.num_groups(), group_bytes == 0 ? 1u : group_bytes == 1 ? 3u : 2u);
         std::size_t bytes = 0;
         for (std::size_t group = 0; group < space.num_groups(); ++group) {

@@ -18,7 +18,7 @@ std::vector<bool> ancestors(const GraphState& graph, std::span<const ValueId> ta
   return marked;
 }
 
-// What a tape would have seen of these nodes.
+// Records these nodes as a tape would have.
 void replay(GraphState& graph, const std::vector<bool>& marked, TapeRecord& record) {
   const struct KeepNameScope {
     const char* const name_scope = ThreadContext::current().name_scope;
@@ -40,7 +40,7 @@ void replay(GraphState& graph, const std::vector<bool>& marked, TapeRecord& reco
   }
 }
 
-// While it lives, nodes that are added make gradients.
+// While it lives, added nodes compute gradients.
 class AddGradients {
  public:
   AddGradients() { ThreadContext::current().category = Category::kGradients; }
@@ -88,7 +88,7 @@ std::vector<bool> depends_on(const GraphState& graph, ValueId target, std::span<
   std::vector<bool> result;
   const std::vector<bool> marked = ancestors(graph, {&target, 1});
   for (const ValueId& source : sources) {
-    // By identity, as all reads of one variable are the same source.
+    // By identity, because all reads of one variable are the same source.
     std::unordered_set<std::uint64_t> ids = {graph.output(source).id};
     for (std::uint32_t i = 0; i < marked.size(); ++i) {
       const Node& node = graph.node(i);

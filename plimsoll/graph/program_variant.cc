@@ -351,7 +351,7 @@ class ProgramVariant::Running {
     return c_->fetched;
   }
 
-  // Of a run inside of an op, which is on the host: constants may not be.
+  // Of a run inside an op, which is on the host: constants may not be.
   void stage_constants() {
     here_.resize(t_.constants.size());
     for (std::uint32_t i = 0; i < t_.constants.size(); ++i) {
@@ -461,7 +461,7 @@ class ProgramVariant::Running {
     if (timed) timed->step_done();
   }
 
-  // A run inside of an op has no extents of its own: the op's scratch is what a trace shows.
+  // A run inside an op has no extents of its own: the op's scratch is what a trace shows.
   void begin_trace(std::optional<TracePlanRun>& traced) {
     bool any = false;
     for (std::size_t i = 0; i < t_.extents.size(); ++i) {

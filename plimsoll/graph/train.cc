@@ -14,7 +14,7 @@
 namespace plimsoll::train {
 namespace {
 
-// OptimizerUpdate whose number of steps done is its last operand.
+// OptimizerUpdate whose last operand is the number of steps done.
 class CountedUpdate final : public OpOf<CountedUpdate> {
  public:
   explicit CountedUpdate(const OptimizerOptions& options) noexcept : options_(options) {}
@@ -54,11 +54,11 @@ struct Change {
   std::uint32_t variable;  // In the graph.
 };
 
-// Every variable is updated where it is: its slots are made there, its gradient and the count of steps are moved there.
+// Every variable is updated where it is: its slots are made there, its gradient and the step count are moved there.
 Tensor add_updates(const std::shared_ptr<GraphState>& graph, const OptimizerOptions& options, const std::string& name,
                    const std::vector<Change>& changes) {
   const TraceWith here(graph.get());
-  const WithoutNames unnamed;  // Names begin with that of the variable, which has its scope.
+  const WithoutNames unnamed;  // Names start with that of the variable, which includes its scope.
   const PlacementScope nowhere;
   const Variable steps(constant(std::int64_t{0}), {.name = name + "/step", .trainable = false});
   std::vector<Tensor> updates;

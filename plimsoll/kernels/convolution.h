@@ -45,7 +45,7 @@ enum class ConvolutionPass : unsigned char { forward, input_gradient, filter_gra
 PLIMSOLL_API bool is_convolution_supported(DType dtype) noexcept;
 
 // Bytes of scratch for these shapes of x (or its gradient), filter and y, whatever the batch: forward and input
-// gradient, the filter reordered (or transformed: 16 / 9 of it) and up to some 2 MiB; filter gradient, up to some 4
+// gradient, the filter reordered (or transformed: 16 / 9 of it) and up to about 2 MiB; filter gradient, up to about 4
 // MiB.
 PLIMSOLL_API std::size_t convolution_scratch_bytes(ConvolutionPass pass, const Shape& x, const Shape& filter,
                                                    const Shape& y, const Convolution& convolution,

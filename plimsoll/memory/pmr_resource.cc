@@ -12,7 +12,7 @@
 namespace plimsoll {
 namespace {
 
-// What an arena's base is aligned to, 2 MiB at most: its blocks are aligned relative to it.
+// The alignment of an arena's base, 2 MiB at most: its blocks are aligned relative to it.
 std::size_t most_alignment(const Arena& arena) {
   const auto base = reinterpret_cast<std::uintptr_t>(arena.base());
   return std::min<std::size_t>(base & (~base + 1), 2_MiB);

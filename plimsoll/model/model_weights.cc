@@ -42,7 +42,7 @@ void refuse_hdf5(const std::string& path, const char* where) {
         where, path, extension == ".keras" ? "zip" : "HDF5", extension, fs::path(path).stem().string()));
 }
 
-// Those that train, in Keras' order.
+// Trainable ones, in Keras' order.
 std::vector<ModelVariable> parameters_of(const Network& network, const std::vector<ModelVariable>& all) {
   std::set<std::uint64_t> trained;
   for (const LayerBase::Weight& weight : network.unique_weights())
@@ -53,7 +53,7 @@ std::vector<ModelVariable> parameters_of(const Network& network, const std::vect
   return result;
 }
 
-// Tensors and the objects that hold them, as they come.
+// Writes tensors and the objects that hold them, in order.
 class ObjectWriter {
  public:
   explicit ObjectWriter(const fs::path& prefix) : writer_(prefix) {}
@@ -82,7 +82,7 @@ void write_optimizer(ObjectWriter& out, const Optimizer& optimizer, const std::v
       if (slot.name == key.slot) out.add(key.path, slot.value, key.parameter.name() + "/" + key.slot);
 }
 
-// The slots of all parameters, in the first rank, where a job has them; elsewhere it sends what it has.
+// The slots of all parameters, in the first rank when a job has them; other ranks send what they have.
 class GatheredSlots {
  public:
   GatheredSlots(const Network& network, const std::vector<ModelVariable>& parameters)
@@ -100,8 +100,8 @@ class GatheredSlots {
   std::map<std::uint64_t, std::vector<Optimizer::Slot>> slots_;
 };
 
-// Where in the file the variables are: all by Keras' paths, else all by the names that their objects were given, or by
-// their own in a file without objects. Keys by paths when neither is whole, for the error to name.
+// Where the variables are in the file: all by Keras' paths, else all by the names of their objects, or by their own
+// names in a file without objects. Keys by paths when neither is complete, for the error to name.
 std::vector<std::string> keys_in(const BundleReader& reader, const std::vector<ModelVariable>& variables) {
   std::multimap<std::string, std::string> named;
   for (const ObjectName& name : read_object_graph(reader)) named.emplace(name.full_name, name.key);
@@ -120,7 +120,7 @@ std::vector<std::string> keys_in(const BundleReader& reader, const std::vector<M
   return !all(by_path) && all(by_name) ? by_name : by_path;
 }
 
-// The optimizer's state of a checkpoint, read and checked, not yet in force.
+// The optimizer's state from a checkpoint, read and checked, not yet applied.
 class OptimizerState {
  public:
   OptimizerState(const BundleReader& reader, const Optimizer& optimizer, const std::vector<ModelVariable>& parameters)
@@ -147,7 +147,7 @@ class OptimizerState {
     }
   }
 
-  // All or nothing, but for memory that is refused twice.
+  // All or nothing, unless memory is refused twice.
   void put_in_force() const {
     if (!step_) return;
     std::vector<std::vector<Optimizer::Slot>> old;
@@ -182,7 +182,7 @@ void Model::save_weights(const std::string& path) const {
   std::optional<GatheredSlots> slots;
   if (training.is_compiled() && training.optimizer->step() > 0)
     slots.emplace(*network_, parameters_of(*network_, variables));
-  if (training.job && training.job->rank() != 0) return;  // The first one writes.
+  if (training.job && training.job->rank() != 0) return;  // The first process writes.
   ObjectWriter out(path);
   for (const ModelVariable& each : variables) out.add(each.path, each.variable.value(), each.variable.name());
   if (slots) write_optimizer(out, *training.optimizer, parameters_of(*network_, variables), *slots);
@@ -194,7 +194,7 @@ void Model::save_weights(const std::string& path) const {
 
 namespace {
 
-// Weights of layers that the model does not have: the checkpoint may be another model's.
+// Warns of weights of layers that the model does not have: the checkpoint may belong to another model.
 void warn_of_layers(const std::string& path, std::vector<std::string> extra) {
   std::erase_if(extra, [](const std::string& key) {
     return !key.starts_with("layer_with_weights-") || key.find(".OPTIMIZER_SLOT") != std::string::npos;
@@ -231,7 +231,7 @@ void Model::load_weights(const std::string& path) const {
     wanted.push_back({keys[i], variables[i].variable.dtype(), variables[i].variable.shape()});
   warn_of_layers(path, check_checkpoint_fits(reader, wanted));
   for (const CheckpointSpec& spec : wanted) reader.verify(spec.name);
-  std::vector<TensorView> destinations;  // A variable whose value is held elsewhere gets bytes of its own: may fail.
+  std::vector<TensorView> destinations;  // A variable whose value is held elsewhere gets its own bytes: may fail.
   for (const ModelVariable& each : variables) destinations.push_back(each.variable.writable_value());
   if (network_->training.is_compiled())
     OptimizerState(reader, *network_->training.optimizer, parameters_of(*network_, variables)).put_in_force();

@@ -27,7 +27,7 @@ std::string escape_lines(std::string_view page) {
   return out;
 }
 
-// What an iframe shows is put there when its row is chosen: browsers then lay out one page only.
+// An iframe is filled when its row is chosen, so that browsers lay out only one page.
 constexpr const char* kHead =
     R"(<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Plimsoll: {0} ranks</title><style>
 body{{font:15px/1.4 system-ui,sans-serif;margin:0;display:flex;flex-direction:column;height:100vh}}

@@ -1,4 +1,4 @@
-// Budgets that evict and name a directory: what cannot be computed again, or not cheaply, is stored there.
+// Budgets that evict and name a directory: what cannot be recomputed, or not cheaply, is stored there.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/resource.h>
@@ -34,7 +34,7 @@ std::vector<float> numbers(float offset) {
   return expected;
 }
 
-// As a tape does while it computes gradients: results are not recorded, so they cannot be computed again.
+// As a tape does while it computes gradients: results are not recorded, so they cannot be recomputed.
 class AsGradients {
  public:
   AsGradients() : before_(std::exchange(ThreadContext::current().category, Category::kGradients)) {}

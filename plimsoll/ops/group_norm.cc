@@ -16,7 +16,7 @@
 namespace plimsoll {
 namespace {
 
-// x as [items, places, groups, channels of a group], whose moments are over the second and the last.
+// x as [items, places, groups, channels of a group]; the moments are over the second and the last axis.
 NormGrid grid_of(const Shape& x, std::int64_t groups) {
   const std::int64_t channels = x.back() / groups;
   const std::int64_t places = rows_of(part_of(x, 1, x.rank()), x.rank() - 2);
@@ -64,7 +64,7 @@ class GroupNormBack final : public OpOf<GroupNormBack> {
   bool has_gamma_;
 };
 
-// Inputs x and what it has of gamma and beta. Outputs y and, for the gradient, mean and rstd.
+// Inputs: x, and gamma and beta if present. Outputs: y and, for the gradient, mean and rstd.
 class GroupNorm final : public OpOf<GroupNorm> {
  public:
   GroupNorm(std::int64_t groups, double epsilon, NormInputs inputs, bool with_moments) noexcept

@@ -71,8 +71,8 @@ class LayerNormBack final : public OpOf<LayerNormBack> {
   bool has_gamma_;
 };
 
-// Inputs x and what it has of gamma and beta. Outputs y and, for the gradient, mean and rstd. `is_again`: what was
-// computed before, and is not to be taken from there.
+// Inputs: x, and gamma and beta if present. Outputs: y and, for the gradient, mean and rstd. `is_again`: a
+// recomputation, whose result must not be shared with the first.
 class LayerNorm final : public OpOf<LayerNorm> {
  public:
   LayerNorm(std::size_t axis, double epsilon, NormInputs inputs, bool with_moments, bool is_again = false) noexcept
@@ -130,7 +130,7 @@ bool LayerNorm::launch(KernelQueue& queue, const OpRun& run) const noexcept {
   return queue.run(call.number(epsilon_).items(static_cast<std::size_t>(rows)));
 }
 
-// The parameters' gradients first: dx may take the place of dy.
+// The parameters' gradients come first: dx may overwrite dy.
 bool LayerNormBack::launch(KernelQueue& queue, const OpRun& run) const noexcept {
   const ConstTensorView &x = run.in[0], &dy = run.in[1], &mean = run.in[2], &rstd = run.in[3];
   if (x.dtype() != f32 || x.size() == 0) return false;

@@ -38,7 +38,7 @@ inline BlockLabel label_of(const ThreadContext& context, const Origin& origin, c
   return label;
 }
 
-// What a record refers to, got ready before the gate.
+// What a record refers to, prepared before entering the gate.
 struct Made {
   const SharedShape* shape;
   std::uint32_t provenance;
@@ -47,7 +47,7 @@ struct Made {
       : shape(counts.share(of_shape)), provenance(counts.number_of({op, context.name_scope, context.site})) {}
 };
 
-// Inside the gate: the spare record becomes a tensor on these bytes.
+// Inside the gate: turns the spare record into a tensor on these bytes.
 inline void begin_record(TensorRecord& record, TensorThread& counts, const ThreadContext& context, Storage* storage,
                          std::size_t offset, const Made& made, DType dtype, Category category,
                          std::uint8_t flags) noexcept {
@@ -78,7 +78,7 @@ Tensor make_tensor_on(StorageRef storage, std::size_t offset, const Shape& shape
   ThreadMemory& thread = ThreadMemory::current();
   TensorThread& counts = TensorThread::of(thread);
   const ThreadContext& context = ThreadContext::current();
-  if (context.scope) context.scope->make_room();  // May put back records: so it comes before one is chosen.
+  if (context.scope) context.scope->make_room();  // May put back records, so it comes before one is chosen.
   TensorRecord* const record = counts.spare_record();
   const Made made(counts, context, origin.op, shape);
   {
@@ -89,7 +89,7 @@ Tensor make_tensor_on(StorageRef storage, std::size_t offset, const Shape& shape
   return Tensor::adopt(record);
 }
 
-// As Storage::take() and make_tensor_on(), at one gate.
+// Does what Storage::take() and make_tensor_on() do, entering the gate once.
 class TensorMaker {
  public:
   static Tensor make(const Origin& origin, const Shape& shape, DType dtype, Device& device) {
@@ -98,7 +98,7 @@ class TensorMaker {
     TensorThread& counts = TensorThread::of(thread);
     const ThreadContext& context = ThreadContext::current();
     Chunk* const chunk = bytes == 0 ? nullptr : device.arena().take(bytes, label_of(context, origin, shape, dtype));
-    Storage* storage;  // Chosen last: under pressure the arena has others' storages and records put back.
+    Storage* storage;  // Chosen last: under pressure the arena makes others put back storages and records.
     TensorRecord* record;
     try {
       if (context.scope) context.scope->make_room();
@@ -172,7 +172,7 @@ void set_name(const Tensor& tensor, std::string_view name) {
 TensorView writable(const Tensor& tensor) {
   const TensorRecord& record = *tensor.record();
   Storage& storage = *record.storage.load(std::memory_order_acquire);
-  storage.note_write();  // Its recipe, if it has one, does not make what will be there.
+  storage.note_write();  // Its recipe, if it has one, does not produce what will be written.
   return {storage.resident(), record.offset, record.dtype, record.shape()};
 }
 

@@ -13,7 +13,7 @@
 namespace plimsoll::internal {
 namespace {
 
-// The leak sanitizer looks for pointers (large shapes lie on the heap) only in memory that it knows of.
+// The leak sanitizer looks for pointers (large shapes are on the heap) only in memory that it knows about.
 void tell_leak_sanitizer([[maybe_unused]] const SlabRegion* region, [[maybe_unused]] bool is_mapped) noexcept {
 #if defined(__SANITIZE_ADDRESS__)
   if (is_mapped)
@@ -71,7 +71,7 @@ std::size_t Slabs::trim() {
   return bytes;
 }
 
-// Records that end later than their tensor keep their shape, too.
+// Records that outlive their tensor keep their shape, too.
 void Slabs::sweep_shapes(const StopThreads& stopped) {
   ShapeTable& table = ShapeTable::instance();
   const std::lock_guard lock(table.mutex);

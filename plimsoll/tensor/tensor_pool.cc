@@ -21,7 +21,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr Origin kOrigin{.op = "pool", .category = Category::kInputs};
 constexpr std::size_t kNone = SIZE_MAX;
-constexpr auto kLookAgain = std::chrono::milliseconds(1);  // At buffers that something else still refers to.
+constexpr auto kLookAgain = std::chrono::milliseconds(1);  // How often held buffers are checked.
 
 // A thread that waits for a buffer.
 struct Waiter {
@@ -97,7 +97,7 @@ void TensorPool::State::grant() noexcept {
     free.pop_back();
     waiter.granted.notify_one();
   }
-  if (first && !held.empty()) first->granted.notify_one();  // It is to look again by itself.
+  if (first && !held.empty()) first->granted.notify_one();  // It must check again by itself.
   peak = std::max(peak, buffers.size() - free.size());
 }
 
@@ -126,7 +126,7 @@ std::size_t TensorPool::State::acquire(Clock::time_point until, bool wait) {
   }
   if (self.buffer == kNone) {
     remove(self);
-    grant();  // The next one is first now.
+    grant();  // Another waiter is first now.
   }
   return self.buffer;
 }

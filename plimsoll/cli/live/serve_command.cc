@@ -30,7 +30,7 @@ HttpResponse text(int status, std::string body) {
   return {.status = status, .body = std::make_shared<const std::string>(std::move(body))};
 }
 
-// The page itself says nothing about the run: it asks for the data with the token of its address.
+// The page itself contains nothing about the run: it requests the data with the token of its address.
 class Pages {
  public:
   Pages(ServeSource& source, const std::string& token)
@@ -68,7 +68,7 @@ class Pages {
 };
 
 void run(const ServeArguments& arguments) {
-  if (!has_report_page()) static_cast<void>(live_page());  // Explains itself.
+  if (!has_report_page()) static_cast<void>(live_page());  // Throws an explanation.
   const std::string token = serve_token(arguments.token_file);
   ServeSource source(arguments.source);
   Pages pages(source, token);

@@ -81,7 +81,7 @@ void run(const TrainArguments& arguments) {
   require_budget_to_spill(arguments.spill, arguments.budget);
   const auto there = work_on(arguments.device);
   const TrainOutcome outcome = train(arguments);
-  if (outcome.rank != 0) throw Exit{outcome.signal == 0 ? 0 : 128 + outcome.signal};  // The first one speaks.
+  if (outcome.rank != 0) throw Exit{outcome.signal == 0 ? 0 : 128 + outcome.signal};  // Only the first rank prints.
   arguments.json ? print_json(arguments, outcome) : print_text(arguments, outcome);
   std::fflush(stdout);
   if (outcome.signal == 0) return;

@@ -47,7 +47,7 @@ std::vector<std::string> usual_names(const char* letter, const std::string& own,
   return names;
 }
 
-// Numbers of classes, as the loss takes them and a forecast counts them.
+// Class numbers, in the form that the loss takes and a forecast counts.
 Tensor labels_of(const Tensor& targets, const Shape& output, const std::string& path) {
   Tensor labels = targets;
   if (labels.dtype() == f32) {
@@ -69,7 +69,7 @@ Tensor labels_of(const Tensor& targets, const Shape& output, const std::string& 
   return labels;
 }
 
-// Batches as the model takes them.
+// Batches in the form that the model takes.
 Dataset fit_batches(const Dataset& batches, const Model& model, const std::string& path) {
   return batches.map([ends = ModelEnds(model), labels = model.loss_takes_labels(), path](const Example& batch) {
     Example result;
@@ -84,7 +84,7 @@ Dataset fit_batches(const Dataset& batches, const Model& model, const std::strin
 
 std::size_t blocks(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-// What a step of the model takes, when that is known before there is a batch.
+// The memory of a step, when it is known before there is a batch.
 std::optional<MemoryForecast> step_forecast(const Model& model, std::size_t batch) {
   try {
     return model.forecast({.batch_size = batch});
@@ -95,7 +95,7 @@ std::optional<MemoryForecast> step_forecast(const Model& model, std::size_t batc
   }
 }
 
-// Data takes what a step leaves. Where the step has to recompute, it gets half of what it could use.
+// Data may use what a step leaves. When the step must recompute, it gets half of what it could use.
 std::size_t room_for_data(const Model& model, std::size_t batch, std::size_t budget) {
   const std::optional<MemoryForecast> step = step_forecast(model, batch);
   if (!step) return budget - budget / 2;
@@ -191,7 +191,7 @@ TrainingData make_training_data(const TrainingTable& table, const CsvFile* valid
             ? file.row_bytes()
             : sizeof(float) * (static_cast<std::size_t>(columns.look_back) * columns.features.size() +
                                static_cast<std::size_t>(columns.horizon) * columns.targets.size());
-    const std::size_t beside = 3 * plan.batch * example + 2 * bytes_of(rows) + 1024;  // Batches while they are made.
+    const std::size_t beside = 3 * plan.batch * example + 2 * bytes_of(rows) + 1024;  // Batches under construction.
     const std::size_t pool = (plan.budget ? room : kPoolWithoutBudget) - std::min(room, beside);
     data.shuffled_rows = plan.shuffle ? std::min(data.examples, pool / example) : 0;
   }

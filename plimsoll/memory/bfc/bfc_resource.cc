@@ -94,7 +94,7 @@ bool BfcResource::empty(const BfcRegion& region) const noexcept {
   return !first.in_use() && first.size == region.size();  // Free neighbours have merged.
 }
 
-// Gives empty regions back if the pool could then grow by `least`; the bytes given back.
+// Releases empty regions if the pool could then grow by `least`; returns the bytes released.
 std::size_t BfcResource::free_empty_regions(std::size_t least) {
   std::size_t free = 0;
   for (const BfcRegion& region : regions_.all())
@@ -143,7 +143,7 @@ void BfcResource::split(BfcHandle handle, std::size_t size) {
   chunks_.bin_insert(rest);
 }
 
-// Joins two free chunks that are in no bin; the one that remains.
+// Joins two free chunks that are in no bin; returns the one that remains.
 BfcHandle BfcResource::merge_with_next(BfcHandle handle) {
   BfcChunk& chunk = chunks_[handle];
   const BfcHandle gone = chunk.next;

@@ -17,7 +17,7 @@ Tensor matrix(std::size_t rows, std::size_t columns) {
                      {static_cast<std::int64_t>(rows), static_cast<std::int64_t>(columns)}, f32, current_host_device());
 }
 
-// The numbers of some rows, of a file that is read from its beginning.
+// Reads the numbers of some rows of a file, from its beginning.
 class CsvRowReader {
  public:
   CsvRowReader(std::shared_ptr<const CsvColumns> columns, const CsvPart& part,
@@ -65,7 +65,7 @@ class CsvStream final : public RowStream {
   CsvRowReader rows_;
 };
 
-// Windows over the rows: the last `look_back + horizon` of them are held, the oldest where the next will be.
+// Windows over the rows: keeps the last `look_back + horizon` rows in a ring; the next one replaces the oldest.
 class CsvWindowStream final : public RowStream {
  public:
   CsvWindowStream(std::shared_ptr<const CsvColumns> columns, const CsvPart& part)
@@ -98,7 +98,7 @@ class CsvWindowStream final : public RowStream {
   }
 
  private:
-  // Reads until there is the next window.
+  // Reads until the next window is complete.
   bool step() {
     const std::size_t size = back_ + ahead_;
     do {
@@ -109,7 +109,7 @@ class CsvWindowStream final : public RowStream {
     } while (++read_ < size);
     return true;
   }
-  // Rows of the window, the first of which is the oldest.
+  // Copies rows of the window, oldest first.
   void copy(const Tensor& ring, std::size_t first, std::size_t count, std::size_t width, float* to) const {
     const std::size_t size = back_ + ahead_;
     const float* const from = writable(ring).data<float>();

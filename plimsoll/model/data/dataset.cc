@@ -81,7 +81,7 @@ std::size_t ExampleStream::skip_rows(std::size_t count) {
 }
 
 Dataset::Iterator& Dataset::Iterator::operator++() {
-  example_ = {};  // Before the next one takes memory.
+  example_ = {};  // Freed before the next one is allocated.
   if (stream_ && !stream_->next(example_)) {
     example_ = {};
     stream_.reset();

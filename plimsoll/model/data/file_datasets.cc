@@ -144,7 +144,7 @@ Tensor load_idx(const std::string& path) {
     if (value != 0 && bytes > kMostBytes / value) file.corrupt("an array of more than 1 TiB");
     bytes *= value;
   }
-  // zlib makes at most 1032 bytes of one.
+  // zlib expands a byte to at most 1032.
   if (bytes / 1100 > std::filesystem::file_size(path))
     file.corrupt(fmt::format("an array of {} bytes is not in it", bytes));
   const Tensor result =

@@ -102,7 +102,7 @@ class WindowRows final : public RowSource {
   const std::int64_t count_;
 };
 
-// A tensor of ours on the caller's buffer: disposing of one does not dispose of the other, and no scope ends it.
+// Our own tensor on the caller's buffer: disposing of one does not dispose of the other, and no scope ends it.
 Tensor own(const Tensor& tensor) {
   const OutsideScopes outside;
   return tensor.reshape(tensor.shape());

@@ -15,7 +15,7 @@ std::vector<std::size_t> parts_of(std::vector<std::size_t> bytes, std::size_t co
   return bytes;
 }
 
-// A transform of another node, to which it forwards what it is asked.
+// A transform of another node, to which it forwards queries.
 class BetweenNode : public DatasetNode {
  public:
   explicit BetweenNode(NodePointer from) : from_(std::move(from)) {}
@@ -160,7 +160,7 @@ class RepeatNode final : public BetweenNode {
           if (stream_->next(out)) return true;
           stream_.reset();
           if (left_ > 0) --left_;
-          if (fresh && left_ < 0) return false;  // Nothing, repeated without end, is nothing.
+          if (fresh && left_ < 0) return false;  // Repeating nothing endlessly gives nothing.
         }
         return false;
       }

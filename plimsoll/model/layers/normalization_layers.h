@@ -1,9 +1,9 @@
-// BatchNormalization and LayerNormalization, over the last axis; files may name it by its number.
+// BatchNormalization and LayerNormalization, over the last axis, which files may give by its number.
 //
 //   layers::BatchNormalization(); layers::LayerNormalization({.epsilon = 1e-5})
 //
-// Keras' defaults. In training a batch norm uses the batch's own moments and moves its averages, when the step has
-// succeeded; else it uses the averages, and so it does when it is not trainable.
+// Keras' defaults. In training a batch norm uses the batch's own moments and updates its averages when the step has
+// succeeded; otherwise, and when it is not trainable, it uses the averages.
 #pragma once
 
 #include <string>

@@ -64,7 +64,7 @@ class PLIMSOLL_API GlobalMaxPooling1D : public Layer {
  public:
   explicit GlobalMaxPooling1D(const GlobalPoolingOptions& options = {});
 };
-class PLIMSOLL_API GlobalAveragePooling1D : public Layer {  // Of the steps that are not masked.
+class PLIMSOLL_API GlobalAveragePooling1D : public Layer {  // Over the steps that are not masked.
  public:
   explicit GlobalAveragePooling1D(const GlobalPoolingOptions& options = {});
 };

@@ -33,7 +33,7 @@ Shape with_batch(const Shape& shape, std::size_t batch_size, const std::string& 
   return result;
 }
 
-// Which of several inputs; a batch that lacks its first axis is most likely an batch.
+// Says which of several inputs; an input without its first axis is most likely a single example.
 [[noreturn]] void refuse_shape(const Network& network, std::size_t i, const Shape& given, const char* where) {
   const Network::Call& input = network.call_of(network.input_slots()[i]);
   const Shape& wanted = input.shapes[0];

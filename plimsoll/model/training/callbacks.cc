@@ -62,7 +62,7 @@ class EarlyStoppingCallback final : public CallbackBase {
   const EarlyStoppingOptions options_;
   Monitor monitor_;
   int waited_ = 0, best_epoch_ = 0;
-  std::vector<Tensor> best_;  // Of the best epoch: copies, so that no step inside of a budget has to make one.
+  std::vector<Tensor> best_;  // Of the best epoch: copies, so that no step inside a budget has to make one.
 };
 
 class ReduceOnPlateauCallback final : public CallbackBase {

@@ -43,7 +43,7 @@ std::size_t examples_in(const Example& batch) {
   return batch.whole_examples > 0 ? batch.whole_examples : static_cast<std::size_t>(batch.x().shape()[0]);
 }
 
-// Where a slice begins: about equal ones, whatever the batch.
+// Where a slice begins: about equal sizes, whatever the batch.
 std::size_t slice_begin(std::size_t examples, std::size_t slices, std::size_t slice) {
   return examples * slice / slices;
 }
@@ -71,7 +71,7 @@ PartAddresses addresses_of(std::span<const Tensor> values) {
   return addresses;
 }
 
-// While it lives, tensors belong to no scope and are of this category.
+// While it lives, tensors belong to no scope and have this category.
 class Making {
  public:
   explicit Making(Category category) { ThreadContext::current().category = category; }
@@ -139,7 +139,7 @@ Dataset DistributedTraining::agreed(const Dataset& data, bool parts) {
   distributed::broadcast(job_, std::as_writable_bytes(std::span(&seed, 1)), 0, "the order of examples");
   const auto seeded = data.node()->seeded(seed);
   const auto& node = seeded ? seeded : data.node();
-  // A process without slices still gets an example, to know what one is.
+  // A process without slices still gets an example, to know its form.
   const auto own_rows = [slices = slices_, ranks = job_.size(), rank = job_.rank()](std::size_t examples) {
     const SliceTree tree(std::min(slices, examples), ranks);
     const std::size_t first = slice_begin(examples, tree.slices(), tree.begin(rank));
@@ -163,14 +163,14 @@ bool DistributedTraining::load(FunctionRef<bool()> next, const Example& batch) {
   return is_there;
 }
 
-// Everybody begins with the weights and the seeds of the first rank. Optimizers must be alike already.
+// All processes start with the weights and seeds of the first rank. Their optimizers must already agree.
 void DistributedTraining::begin(const Example& batch) {
   std::exception_ptr error;
   std::uint64_t state = 0;
   const Optimizer& optimizer = *network_.training.optimizer;
   try {
     require_batch(network_, StepKind::kGradients, batch, "fit");
-    if (shards_) network_.training.plans.clear();  // They may hold state that is about to be elsewhere.
+    if (shards_) network_.training.plans.clear();  // They may hold state that is about to move elsewhere.
     std::uint32_t crc = 0;
     const auto add = [&](const void* bytes, std::size_t size) {
       crc = crc32c({static_cast<const std::byte*>(bytes), size}, crc);
@@ -183,7 +183,7 @@ void DistributedTraining::begin(const Example& batch) {
       if (!device_of(weight.variable.value()).is_host())
         throw Unsupported(fmt::format("fit: variable \"{}\" is on {}; processes of a job train on the host's memory",
                                       weight.variable.name(), weight.variable.device()));
-      weight.variable.writable_value();  // A copy, where it needs one, before anything is sent.
+      weight.variable.writable_value();  // Copies, where necessary, before anything is sent.
       add(weight.variable.name().data(), weight.variable.name().size());
       for (const Optimizer::Slot& slot : optimizer.slots(weight.variable))
         if (!optimizer.is_spread()) add(slot.value.view().bytes(), slot.value.nbytes());
@@ -323,7 +323,7 @@ void DistributedTraining::compute(const Example& batch, const DatasetNode& data,
   results_.clear();
 }
 
-// All that the update needs.
+// Acquires everything that the update needs.
 void DistributedTraining::obtain(const SliceTree& tree) {
   const BudgetScope charged(memory_.stepping());
   const Making making(Category::kGradients);
@@ -455,7 +455,7 @@ PartAddresses DistributedTraining::variable_addresses() const {
   return addresses;
 }
 
-// Parameters by their gradients, statistics by their new values.
+// Updates parameters by their gradients and statistics by their new values.
 void DistributedTraining::change_variables(const PartAddresses& sum) {
   std::vector<ConstTensorView> gradients;
   const std::vector<Optimizer::Stretch>& stretches = layout_->stretches();

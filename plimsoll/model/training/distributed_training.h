@@ -1,15 +1,15 @@
 // DistributedTraining: the steps of a fit, taken together by the processes of a job.
 //
 //   DistributedTraining together(network, options.distributed, memory);
-//   const Dataset data = together.agreed(given);                 // Shuffles without a seed mix alike everywhere.
+//   const Dataset data = together.agreed(given);                 // Shuffles without a seed are the same everywhere.
 //   while (together.load([&] { return pass.next(batch); }, batch))
-//     means.add(together.step(batch, *data.node()));             // All take it, or none does.
+//     means.add(together.step(batch, *data.node()));             // All processes take it, or none does.
 //
-// A batch is cut into slices, of which each process computes its own; what they give (gradients, new statistics of
-// normalizations) is added in the order of a SliceTree, and the sum changes the weights once. The bits depend on the
-// slices, not on the number of processes. From the second step on, sums travel while the last slice's backward pass
-// still computes others. What fails in one process before weights change is thrown in all, and nothing
-// has changed; Unavailable may come later, when weights may have changed in some of them: the job is over then.
+// A batch is cut into slices, and each process computes its own; the results (gradients, new statistics of
+// normalizations) are added in the order of a SliceTree, and the sum changes the weights once. The bits depend on the
+// slices, not on the number of processes. From the second step on, sums travel while the backward pass of the last
+// slice computes the rest. A failure in one process before weights change is thrown in all, and nothing has changed;
+// Unavailable may come later, when weights may have changed in some of them: the job is then over.
 // Thread safety: one thread.
 #pragma once
 
@@ -46,22 +46,22 @@ class DistributedTraining {
   DistributedTraining(const DistributedTraining&) = delete;
   DistributedTraining& operator=(const DistributedTraining&) = delete;
 
-  // With `parts`: of each batch only the rows of this process, where that is possible.
+  // With `parts`: only this process's rows of each batch, where possible.
   Dataset agreed(const Dataset& data, bool parts);
-  // Whether `next` gave a batch, here as elsewhere. Throws InvalidArgument when processes have different ones.
+  // Whether `next` returned a batch, here and elsewhere. Throws InvalidArgument when processes disagree.
   bool load(FunctionRef<bool()> next, const Example& batch);
   StepResult step(const Example& batch, const DatasetNode& data);
-  // Results of batches that the processes took in turns, for all, in order: this one's are numbers rank, rank + size,
-  // .. `error`: what ended it.
+  // Results of batches that the processes took in turn, for all, in order: this one's are numbers rank, rank + size, ..
+  // `error`: what ended it.
   std::vector<StepResult> share_results(const std::vector<StepResult>& own, std::size_t batches,
                                         std::exception_ptr error);
-  // At the end of an epoch, and of the fit: what went wrong here since is thrown everywhere.
+  // At the end of an epoch, and of the fit: errors here since then are thrown everywhere.
   void agree_to_go_on();
-  // Tells the others of an error that they do not know; quick when they do.
+  // Reports an error that the others do not know about; fast when they do.
   void tell(std::exception_ptr error) noexcept;
 
   bool is_first() const noexcept { return job_.rank() == 0; }
-  bool has_to_stop() const noexcept { return stop_; }              // One process was asked to.
+  bool has_to_stop() const noexcept { return stop_; }              // One process was asked to stop.
   std::size_t bytes_used() const noexcept { return bytes_used_; }  // By all processes, at the last step.
 
  private:
@@ -106,7 +106,7 @@ class DistributedTraining {
 
   // Of the step under way.
   std::optional<distributed::TensorExchange> exchange_;
-  std::size_t num_pieces_ = 0;  // That this rank's slices add up to.
+  std::size_t num_pieces_ = 0;               // That this rank's slices add up to.
   std::vector<bool> may_hurry_, is_merged_;  // By part: has bytes of its own in the plan; is added to the sums.
   std::unique_ptr<distributed::SliceSums<Values>> sums_;
   Values blank_;  // For the sum, in a process without slices.

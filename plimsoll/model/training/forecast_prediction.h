@@ -1,9 +1,9 @@
-// forecast_prediction: what one prediction of a model takes, known before it runs.
+// forecast_prediction: the memory of one prediction of a model, known before it runs.
 //
 //   forecast_prediction(model, {.batch_size = 8}).smallest_budget;       // The gate of predict, with such a batch.
 //
-// Counted are the parameters, one batch, its results and the run between them. Needs no compile(). Throws
-// FailedPrecondition when sizes of the inputs are not known.
+// Counts the parameters, one batch, its results and the run between them. Needs no compile(). Throws FailedPrecondition
+// when sizes of the inputs are not known.
 #pragma once
 
 #include "plimsoll/base/api.h"

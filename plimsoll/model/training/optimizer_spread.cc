@@ -18,7 +18,7 @@ std::vector<Optimizer::Slot> OptimizerSpread::whole_slots(const Optimizer& optim
   if (found == parameters.end()) return {};
   const auto part = static_cast<std::size_t>(found - parameters.begin());
   std::vector<Optimizer::Slot> own;
-  std::size_t own_begin = 0;  // Bytes of the parameter before what is here.
+  std::size_t own_begin = 0;  // Bytes of the parameter before the part that is here.
   if (std::optional<Optimizer::StretchSlots> here = optimizer.stretch_slots(parameter)) {
     own_begin = static_cast<std::size_t>(here->begin) * size_of(parameter.dtype());
     own = std::move(here->slots);

@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::size_t kCacheBytes = std::size_t{32} << 20;
 
-// While it lives, tensors belong to no tidy scope and are of the category of activations.
+// While it lives, tensors belong to no tidy scope and to the category of activations.
 class Tracing {
  public:
   explicit Tracing(GraphState& graph) : before_(ThreadContext::current()), trace_(&graph) {
@@ -56,7 +56,7 @@ double number_in(const ConstTensorView& scalar) {
   });
 }
 
-// Puts the draws of all layers back unless the step is kept.
+// Restores the draws of all layers unless the step is kept.
 class DrawsBefore {
  public:
   explicit DrawsBefore(Network& network) {
@@ -101,7 +101,7 @@ Feeds feeds_of(const Example& batch) {
 
 }  // namespace
 
-// What is known while a step is traced.
+// Known while a step is traced.
 struct StepPlan::Traced {
   std::shared_ptr<GraphState> graph = GraphState::make(GraphState::Role::kTrace);
   std::vector<ValueId> feeds, fetches;
@@ -177,8 +177,8 @@ void StepPlan::trace_training(const Optimizer& optimizer, Traced& traced) {
   traced.context.commit();
 }
 
-// What is added up over slices: gradients, and what layers would assign. States of recurrent layers are of examples, so
-// they cannot be.
+// What is added up over slices: gradients, and layers' assignments. States of recurrent layers belong to examples, so
+// they cannot be added up.
 std::vector<Tensor> StepPlan::find_changed(const std::vector<Variable>& parameters,
                                            const std::vector<Tensor>& gradients, const CallContext& context,
                                            const Tensor& scale) {
@@ -246,7 +246,7 @@ void StepPlan::fetch_measures(Traced& traced) {
   }
 }
 
-// Has room for all that is measured: filling it in cannot fail a step that has happened.
+// Has room for all measurements: filling it in cannot fail a step that has succeeded.
 StepResult StepPlan::blank_result() const {
   StepResult result;
   result.examples = examples_;
@@ -270,8 +270,8 @@ void StepPlan::measure(std::span<const ConstTensorView> fetched, StepResult& res
   }
 }
 
-// Keeps the states that recurrent layers got from the first run, or forgets them. A plan that was refused before it
-// ever ran is forgotten with all it holds, above all the optimizer's state.
+// Keeps the states that recurrent layers got from the first run, or discards them. A plan that was refused before it
+// ever ran is discarded with everything it holds, above all the optimizer's state.
 template <class F>
 auto StepPlan::run_whole(F&& f) {
   const bool first = !program_ || !has_run();
@@ -358,7 +358,7 @@ StepResult StepPlan::train_directly(const Example& batch) {
   trace_phase("update");
   network_.training.optimizer->apply(trained.parameters, gradients);
   trace_phase("between steps");
-  // From here on nothing fails: values are shared, constraints work in place.
+  // Nothing fails below: values are shared, constraints work in place.
   context.commit();
   for (const auto& [variable, constraint] : trained.constrained) constrain(constraint, variable);
   draws.keep();
@@ -367,7 +367,7 @@ StepResult StepPlan::train_directly(const Example& batch) {
 
 namespace {
 
-// A result that shares its bytes with something else gets some of its own.
+// A result that shares its bytes with something else gets its own.
 void own_bytes(std::vector<Tensor>& tensors) {
   for (Tensor& tensor : tensors) {
     const bool shares = tensor.record()->storage.load(std::memory_order_relaxed)->references() > 1;
@@ -456,7 +456,7 @@ StepPlans::~StepPlans() = default;
 void StepPlans::clear() { plans_.clear(); }
 void StepPlans::recount(const StepPlan& plan) { plans_.recount(plan, bytes_of(plan)); }
 
-// Layers that have changed since are traced again.
+// Layers that have changed since then are traced again.
 void StepPlans::clear_when_changed() {
   const std::lock_guard lock(mutex_);
   std::uint64_t changes = network_.changes();
@@ -500,7 +500,7 @@ std::shared_ptr<StepPlan> StepPlans::make(StepKind kind, const Example& batch, b
     return std::make_shared<StepPlan>(network_, kind, BatchSpec::of(batch));
   } catch (const OutOfMemory&) {
     throw;
-  } catch (const InvalidArgument&) {  // Run directly, it says the same.
+  } catch (const InvalidArgument&) {  // Running it directly gives the same error.
     keep = false;
   } catch (const Error& error) {
     const std::lock_guard lock(mutex_);

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view kValidation = "val_";
 
-// Layers as nodes, connected as the model connects them.
+// Layers as nodes, connected as in the model.
 GraphDefinition graph_of(const Network& network) {
   GraphDefinition graph;
   std::map<std::size_t, std::string> names;  // Of a call, by its first slot.
@@ -77,7 +77,7 @@ class TensorBoardCallback final : public CallbackBase {
   }
 
  private:
-  // Made when there is something to write: a fit that is refused leaves no files.
+  // Made when there is something to write: a refused fit leaves no files.
   EventWriter& train() {
     if (!train_) train_.emplace(directory_ / "train");
     return *train_;

@@ -9,14 +9,14 @@
 
 namespace plimsoll::internal {
 
-// Of the multiplications between y's elements and the filter, whichever of the three ops does them.
+// The cost of the multiplications between y's elements and the filter, the same for all three ops.
 inline std::uint64_t convolution_cost(const Shape& y, const Shape& filter) {
   const auto channels = static_cast<std::uint64_t>(y.back());
   return channels == 0 ? 0 : multiplication_cost(y.size() / channels * filter.size());
 }
 
-// activation(convolution of x by filter + bias); inputs x, filter and, when it has one, bias. With a mask, output 1
-// tells where a relu's result is above zero, in bits, and the gradient reads it in place of the result.
+// activation(convolution of x by filter + bias); inputs x, filter and, if present, bias. With a mask, output 1 holds
+// one bit per element that says where a relu's result is above zero, and the gradient reads it instead of the result.
 class Convolve final : public OpOf<Convolve> {
  public:
   explicit Convolve(const ConvolutionRule& rule, bool has_bias = false, std::optional<UnaryOp> activation = {},
@@ -39,11 +39,11 @@ class Convolve final : public OpOf<Convolve> {
 
  private:
   ConvolutionRule rule_;
-  std::optional<UnaryOp> activation_;  // relu, sigmoid or tanh: those whose gradient the output tells.
+  std::optional<UnaryOp> activation_;  // relu, sigmoid or tanh: those whose gradient follows from the output.
   bool has_bias_, with_mask_;
 };
 
-// dy where the mask says so, else 0; inputs dy and mask.
+// dy where the mask is set, else 0; inputs dy and mask.
 class MaskSlope final : public OpOf<MaskSlope> {
  public:
   const char* name() const noexcept override { return "relu_gradient"; }
@@ -55,7 +55,7 @@ class MaskSlope final : public OpOf<MaskSlope> {
   OpFacts facts() const noexcept override { return {.overwrites = slot(0)}; }
 };
 
-// dx of inputs dy and filter. Without a shape of x it is the transposed convolution, which chooses it.
+// dx from inputs dy and filter. Without a shape of x it is the transposed convolution, which chooses the shape.
 class ConvolveBack final : public OpOf<ConvolveBack> {
  public:
   explicit ConvolveBack(const ConvolutionRule& rule, const Shape& x = {}) noexcept : rule_(rule), x_(x) {}

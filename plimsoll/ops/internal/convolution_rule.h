@@ -1,4 +1,4 @@
-// ConvolutionRule: the attributes all ops of one convolution share, and the shapes they lead to.
+// ConvolutionRule: the attributes that all ops of one convolution share, and the shapes that follow from them.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@ namespace plimsoll::internal {
 
 enum class PaddingRule : unsigned char { valid, same, causal };
 
-// "valid", "same", and "causal" where it `may_be_causal`. Throws InvalidArgument in the name of `where`.
+// "valid", "same", and "causal" where it `may_be_causal`. Throws InvalidArgument that begins with `where`.
 PaddingRule padding_rule(const std::string& word, const char* where, bool may_be_causal = false);
 // Throws InvalidArgument unless both are 1 or more.
 void require_positive(const SpatialSize& size, const char* what, const char* where);
@@ -30,7 +30,7 @@ std::int64_t window_positions(PaddingRule padding, std::int64_t size, std::int64
 Shape with_batch(const Shape& shape, const Shape& of);
 
 struct ConvolutionRule {
-  const char* name;      // Of the function that was called.
+  const char* name;      // The function that was called.
   std::size_t axes = 2;  // Of images; 1: sequences.
   SpatialSize strides = 1, dilations = 1;
   PaddingRule padding = PaddingRule::valid;

@@ -1,6 +1,6 @@
-// An LSTM without a mask, of f32, on devices with kernels of their own: a launch for each step going forward; going
-// back two, and products of some steps together. The workspace is as kernels/recurrent.h leaves it: the gates' values
-// [batch, time, 4 units], then the cells before each step [batch, time, units].
+// An LSTM without a mask, in f32, on devices with kernels of their own: one launch per step forward, two per step
+// backward, and products of several steps together. The workspace is as kernels/recurrent.h leaves it: the gates'
+// values [batch, time, 4 units], then the cells before each step [batch, time, units].
 #include <algorithm>
 
 #include "plimsoll/kernels/reduce.h"
@@ -10,10 +10,10 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::int64_t kChunkRows = 128;  // Rows of all steps whose gradients are multiplied together, about.
+constexpr std::int64_t kChunkRows = 128;  // About how many rows of all steps have their gradients multiplied together.
 
 bool is_launched(const RecurrentRule& rule, DType dtype) noexcept {
-  return rule.cell == RecurrentCell::lstm && rule.unmasked && dtype == f32;
+  return rule.cell == RecurrentCell::lstm && rule.unmasked && rule.remade == 0 && dtype == f32;
 }
 
 // Pieces of device memory, aligned.
@@ -117,7 +117,7 @@ bool RecurrentOp::launch(KernelQueue& queue, const OpRun& run) const noexcept {
 
 namespace {
 
-// What a gradient reads and writes; null: not there.
+// The operands of a gradient; null: absent.
 struct Operands {
   ConstTensorView x, kernel, recurrent;
   const std::byte *gates = nullptr, *cells = nullptr;
@@ -184,7 +184,7 @@ class Backward {
                          s_.batch, s_.units, width, product);
   }
 
-  // What the slopes of a chunk add to the gradients.
+  // Adds the contributions of a chunk's slopes to the gradients.
   bool multiply(std::int64_t low, std::int64_t steps) const noexcept {
     const std::int64_t rows = steps * s_.batch, width = s_.width();
     const bool is_first = low + steps == s_.time;
