@@ -65,7 +65,7 @@ if(NOT PLIMSOLL_SANITIZER)
   test_on_far(graph FileWriterTest.* GraphDefinition.* GraphDevices.* RunMetadata.* ProgramFamily.* ProgramPark.* ProgramSpill.* Graph.PrintsSymbolicTensors Graph.CountsItsNodesAsOverhead
               RecomputeBudget.BranchesAndLoopsAreNotRepeated RunBudget.RefusesAFunctionsFirstStepWithoutATrace
               SaverTest.ReadsObjectBasedCheckpointsByFullNames SaverTest.StaysWithinTheSessionsBudget)
-  test_on_far(model *Opencl* Distributed* FitBudget.ALongSequence* FitGroup.* FitPark.* KerasFile.WeightsStay* Onnx* TfRecord.ExamplesArePartsOfRecords CsvFileTest.HeldAndStreamedAreTheSame Dataset.SaysWhatAPassHoldsAtMost
+  test_on_far(model *Opencl* Distributed* FitBudget.ALongSequence* FitGroup.* FitPark.* KerasFile.WeightsStay* TfRecord.ExamplesArePartsOfRecords CsvFileTest.HeldAndStreamedAreTheSame Dataset.SaysWhatAPassHoldsAtMost
               FailureInjection.* Forecast.IsTrueToTheByteForPublishedModels)
 endif()
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <limits>
 
 #include "plimsoll/autograd/tape.h"
 #include "plimsoll/device/config.h"
@@ -260,6 +261,45 @@ TEST_F(OpenclGradients, Products) {
         [](const Tensors& t) { return dense(t[0], t[1], t[2], Activation::relu); }, 1e-4);
   }
   compare("softmax", inputs({{7, 33}}), [](const Tensors& t) { return softmax(t[0]); });
+}
+
+// Those with formulas of their own, for numbers of all sizes; and the others by the way.
+TEST_F(OpenclGradients, Elementwise) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  std::vector<float> values = {0.f, -0.f, kInfinity, -kInfinity, std::nanf(""), 1e-30f, -1e-30f, 90.f, -90.f, 1e30f};
+  for (int i = 0; i < 90; ++i) values.push_back(static_cast<float>(i - 45) * 0.37f);
+  const Tensor x = from_vector(values), y = from_vector(std::vector<float>(values.rbegin(), values.rend()));
+  struct Row {
+    const char* name;
+    Tensor (*function)(Tensor);
+  };
+  const Row unary[] = {{"exp", exp},     {"tanh", tanh},  {"erf", erf},     {"sigmoid", sigmoid},
+                       {"gelu", gelu},   {"sign", sign},  {"relu", relu},   {"softplus", softplus},
+                       {"relu6", relu6}, {"elu", elu},    {"swish", swish}, {"gelu_tanh", gelu_tanh},
+                       {"sqrt", sqrt},   {"floor", floor}};
+  const auto compare_all = [&](const char* name, const Tensor& here, const Tensor& there) {
+    const std::vector<float> a = here.to_vector<float>(), b = there.to_vector<float>();
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      if (std::isfinite(a[i]) && std::fabs(a[i]) < 1e30f)
+        EXPECT_NEAR(a[i], b[i], 4e-6 * (1e-3 + std::fabs(a[i]))) << name << " of " << values[i];
+      else
+        EXPECT_TRUE(a[i] == b[i] || (a[i] != a[i] && b[i] != b[i]) || std::fabs(b[i]) > 0.99e30f)
+            << name << " of " << values[i] << ": " << a[i] << " and " << b[i];
+    }
+  };
+  DeviceBackend& backend = Runtime::instance().device(name_).backend();
+  backend.reset_counters();
+  for (const Row& row : unary) compare_all(row.name, row.function(x), row.function(x.to(name_)));
+  const Tensor far_x = x.to(name_), far_y = y.to(name_);
+  compare_all("minimum", minimum(x, y), minimum(far_x, far_y));
+  compare_all("maximum", maximum(x, y), maximum(far_x, far_y));
+  compare_all("divide_no_nan", divide_no_nan(x, y), divide_no_nan(far_x, far_y));
+  compare_all("leaky_relu", leaky_relu(x), leaky_relu(far_x));
+  EXPECT_THAT(backend.fallbacks(), testing::IsEmpty());
+  for (const Row& row : {Row{"gelu", gelu}, Row{"gelu_tanh", gelu_tanh}, Row{"tanh", tanh}, Row{"swish", swish},
+                         Row{"softplus", softplus}, Row{"elu", elu}})
+    compare(row.name, inputs({{3, 37}}), [&](const Tensors& in) { return row.function(in[0]); });
+  compare("broadcast", inputs({{2, 1, 5, 3}, {4, 1, 3}}), [](const Tensors& in) { return in[0] * in[1]; });
 }
 
 // Every rule, with each of its options: parameters and slots after 20 steps.

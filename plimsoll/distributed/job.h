@@ -35,7 +35,8 @@ struct JobOptions {
 // What this process has sent and received, without the overhead of engines.
 struct Traffic {
   std::uint64_t sent_bytes = 0, received_bytes = 0, sent_messages = 0;
-  double waited_seconds = 0;  // For others.
+  std::uint64_t early_bytes = 0;  // Of those sent, gradients that left while others were still computed.
+  double waited_seconds = 0;      // For others.
 };
 
 class PLIMSOLL_API Job {
@@ -79,6 +80,7 @@ class PLIMSOLL_API Job {
 
  private:
   void greet();
+  void forget_done(std::vector<Message>& messages);
   [[noreturn]] void give_up(int peer, const char* doing, const std::string& why);
 
   std::shared_ptr<Communicator> communicator_;

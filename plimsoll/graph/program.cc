@@ -125,7 +125,7 @@ const Program::Front& Program::front_of(Eviction eviction) const {
                                                               spill_bytes_per_cost_, thrift));
   };
   add_family(0);
-  if (front->families[0]->has_thrift()) {
+  if (front->families[0]->has_thrift_that_costs()) {
     const bool is_coarse = eviction != Eviction::kRecompute || front->families[0]->num_steps() > kMostThriftySteps;
     for (int thrift = is_coarse ? ThriftyOp::kMostThrift : 1; thrift <= ThriftyOp::kMostThrift; ++thrift)
       add_family(thrift);

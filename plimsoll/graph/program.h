@@ -37,6 +37,9 @@ using Draws = std::vector<RandomDraw>;
 // Called with the fetched values, which are in the extent.
 using ReadInside = FunctionRef<void(std::span<const ConstTensorView> fetched)>;
 
+// Called after every step with the fetches that no later step reads or writes: their results are complete.
+using AfterStep = FunctionRef<void(std::span<const ProgramTables::FetchEnd> ended)>;
+
 // What a run may do to use less memory.
 enum class Eviction : std::uint8_t {
   kRecompute,
@@ -60,12 +63,13 @@ struct ProgramCall {
   std::span<const Variable> variables;  // One for each of variables().
   std::span<Tensor> results;            // One per fetch, unless they stay inside.
   const ReadInside* read = nullptr;     // For a program whose fetches stay inside.
-  const Draws* given_draws = nullptr;   // Used where they have the ticket.
-  Draws* drawn = nullptr;               // Draws are added to it, if set.
-  std::string_view where = "run";       // Who runs it, for refusals.
-  const Budget* own = nullptr;          // The caller's budget, in addition to the BudgetScope around.
-  bool may_recompute = false;           // When the natural plan does not fit, use the cheapest one that does.
-  double max_slowdown = 8;              // Plans predicted to be slower are not used; there are none above 8.
+  const AfterStep* after_step = nullptr;
+  const Draws* given_draws = nullptr;  // Used where they have the ticket.
+  Draws* drawn = nullptr;              // Draws are added to it, if set.
+  std::string_view where = "run";      // Who runs it, for refusals.
+  const Budget* own = nullptr;         // The caller's budget, in addition to the BudgetScope around.
+  bool may_recompute = false;          // When the natural plan does not fit, use the cheapest one that does.
+  double max_slowdown = 8;             // Plans predicted to be slower are not used; there are none above 8.
   double* recomputed_cost_fraction =
       nullptr;  // Set before the first step: how much of the run's cost is repeated work.
   // A run that may recompute may also store values there. It reserves the space before the first step, which may be

@@ -43,6 +43,7 @@ class Emitter {
     emit_seeds();
     emit_effects();
     emit_results();
+    emit_fetch_ends();
     emit_bases();
     emit_write_order();
     emit_parked();
@@ -249,6 +250,25 @@ class Emitter {
       }
       t_.fetches.push_back(result);
     }
+  }
+
+  // Values may share a storage: the last step that touches any of them ends all.
+  void emit_fetch_ends() {
+    std::vector<std::uint32_t> last(t_.storages.size(), 0);
+    const auto touch = [&](const ProgramTables::View& view, std::uint32_t step) {
+      if (view.base >= t_.first_storage && view.base < t_.first_feed) last[view.base - t_.first_storage] = step;
+    };
+    for (std::uint32_t i = 0; i < t_.steps.size(); ++i) {
+      const ProgramTables::Step& step = t_.steps[i];
+      for (std::uint32_t k = 0; k < step.num_in; ++k) touch(t_.in[step.first_in + k], i);
+      for (std::uint32_t k = 0; k < step.num_out; ++k) touch(t_.out[step.first_out + k], i);
+    }
+    for (std::uint32_t i = 0; i < t_.fetches.size(); ++i) {
+      const bool is_own = t_.fetches[i].kind == ProgramTables::Result::Kind::kStorage;
+      t_.fetch_ends.push_back({is_own ? last[t_.fetches[i].number] : 0, i});
+    }
+    std::stable_sort(t_.fetch_ends.begin(), t_.fetch_ends.end(),
+                     [](const auto& a, const auto& b) { return a.step < b.step; });
   }
 
   // Which views have each base.

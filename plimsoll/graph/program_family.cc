@@ -185,7 +185,8 @@ StepList ProgramFamily::thrifty(StepList list, int thrift) {
     return sum;
   };
   const double natural = cost();
-  if (use_thrifty_ops(list, thrift) > 0 && natural > 0) base_factor_ = std::max(1.0, cost() / natural);
+  use_thrifty_ops(list, thrift);
+  if (natural > 0) base_factor_ = std::max(1.0, cost() / natural);
   return list;
 }
 

@@ -50,9 +50,9 @@ enum class Changes : std::uint8_t { kEarly, kLate, kParked };
 StepList list_fused_steps(const Rewritten& rewritten, const Passes& passes, bool keeps_inside,
                           Changes changes = Changes::kEarly);
 
-// Ops that can work in less memory do so, at a level from 1 to ThriftyOp::kMostThrift. How many do.
-std::size_t use_thrifty_ops(StepList& list, int level);
-bool has_thrifty_ops(const StepList& list);
+// Ops that can work in less memory do so, at a level up to ThriftyOp::kMostThrift; at 0 those that it costs no time.
+void use_thrifty_ops(StepList& list, int level);
+bool has_thrift_that_costs(const StepList& list);
 
 // The first and last step of each root.
 void find_lifetimes(StepList& list);

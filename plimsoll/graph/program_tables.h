@@ -60,6 +60,9 @@ struct ProgramTables {
     std::uint32_t number = 0;
     std::size_t offset = 0;
   };
+  struct FetchEnd {  // A fetched value that no step touches after this one.
+    std::uint32_t step, fetch;
+  };
   struct ResultStorage {
     Device* device;
     std::size_t bytes;
@@ -108,6 +111,7 @@ struct ProgramTables {
   std::vector<std::uint32_t> base_views_begin, base_views;  // Which views each base has.
   std::vector<Result> fetches;
   std::vector<ValueId> fetch_values;
+  std::vector<FetchEnd> fetch_ends;  // By step; what no step touches belongs to the first.
   std::vector<RandomStep> random_steps;
   std::vector<Ticket> tickets;
   std::vector<SeededStep> seeded_steps;

@@ -25,16 +25,13 @@ class Thrift {
       if (fetch != StepList::kNone) readers_[list.values[fetch].root].push_back({kNobody, 0});
   }
 
-  std::size_t run() {
-    std::size_t changed = 0;
+  void run() {
     for (std::size_t i = 0; i < list_.steps.size(); ++i) {
       const ThriftyOp* const op = thrifty_op(list_.steps[i]);
-      if (!op || op->thrifty_input() != ThriftyOp::kNone) continue;
+      if (!op || op->thrifty_input() != ThriftyOp::kNone || (level_ == 0 && op->costs_time())) continue;
       if (op->thrifty_output() != ThriftyOp::kNone && !change_output(i, op->thrifty_output())) continue;
       replace(i);
-      ++changed;
     }
-    return changed;
   }
 
  private:
@@ -45,7 +42,8 @@ class Thrift {
 
   void replace(std::size_t i) {
     StepList::Step& step = list_.steps[i];
-    list_.ops.push_back(thrifty_op(step)->with_thrift(level_));
+    const ThriftyOp& op = *thrifty_op(step);
+    list_.ops.push_back(op.with_thrift(op.costs_time() ? level_ : ThriftyOp::kMostThrift));
     step.op = list_.ops.back().get();
     step.scratch_bytes = list_.scratch_of(*step.op, step.in, step.out);
   }
@@ -76,11 +74,13 @@ class Thrift {
 
 }  // namespace
 
-std::size_t use_thrifty_ops(StepList& list, int level) { return level > 0 ? Thrift(list, level).run() : 0; }
+void use_thrifty_ops(StepList& list, int level) { Thrift(list, level).run(); }
 
-bool has_thrifty_ops(const StepList& list) {
-  return std::any_of(list.steps.begin(), list.steps.end(),
-                     [](const StepList::Step& step) { return thrifty_op(step) != nullptr; });
+bool has_thrift_that_costs(const StepList& list) {
+  return std::any_of(list.steps.begin(), list.steps.end(), [](const StepList::Step& step) {
+    const ThriftyOp* const op = thrifty_op(step);
+    return op && op->costs_time();
+  });
 }
 
 }  // namespace plimsoll::internal

@@ -11,6 +11,7 @@
 #include "plimsoll/io/bundle.h"
 #include "plimsoll/io/checkpoint.h"
 #include "plimsoll/io/checkpoint_state.h"
+#include "plimsoll/memory/budget.h"
 #include "plimsoll/model/data/plural.h"
 #include "plimsoll/model/data/row_source.h"
 #include "plimsoll/model/internal/network.h"
@@ -20,6 +21,8 @@
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/tensor/context_guards.h"
 #include "plimsoll/tensor/host_access.h"
+#include "plimsoll/tensor/make_tensor.h"
+#include "plimsoll/tensor/parked.h"
 #include "plimsoll/tensor/tidy.h"
 
 namespace plimsoll {
@@ -54,7 +57,20 @@ std::vector<ModelVariable> parameters_of(const Network& network, const std::vect
   return result;
 }
 
-// Writes tensors and the objects that hold them, in order.
+// A weight to be written: where it is in a spill file it stays there, and this is a copy, charged to the fit that put
+// it there.
+Tensor value_to_save(const Network& network, const Variable& weight) {
+  const Tensor value = weight.value();
+  const StorageRef bytes = weight.share_bytes();
+  if (!Parking::bytes_of(*bytes)) return value;
+  std::optional<BudgetScope> charged;
+  if (network.training.saving) charged.emplace(*network.training.saving);
+  Tensor copy =
+      make_tensor({.op = "save_weights", .category = Category::kOther}, value.shape(), value.dtype(), device_of(value));
+  return Parking::read(*bytes, writable(copy).bytes()) ? copy : value;
+}
+
+// Tensors and the objects that hold them, as they come.
 class ObjectWriter {
  public:
   explicit ObjectWriter(const fs::path& prefix) : writer_(prefix) {}
@@ -74,13 +90,21 @@ class ObjectWriter {
 };
 
 template <class Slots>
-void write_optimizer(ObjectWriter& out, const Optimizer& optimizer, const std::vector<ModelVariable>& parameters,
+void write_optimizer(ObjectWriter& out, const Training& training, const std::vector<ModelVariable>& parameters,
                      Slots&& slots_of) {
+  const Optimizer& optimizer = *training.optimizer;
   out.add(kIterationsPath, constant(optimizer.step()), "iteration");
   out.add(kLearningRatePath, constant(static_cast<float>(optimizer.learning_rate())), "learning_rate");
-  for (const OptimizerKey& key : optimizer_keys(optimizer, parameters))
-    for (const Optimizer::Slot& slot : slots_of(key.parameter))
+  const auto charged_slots = [&](const Variable& parameter) {
+    std::optional<BudgetScope> charged;
+    if (training.saving) charged.emplace(*training.saving);
+    return slots_of(parameter);
+  };
+  for (const OptimizerKey& key : optimizer_keys(optimizer, parameters)) {
+    const TidyScope one;
+    for (const Optimizer::Slot& slot : charged_slots(key.parameter))
       if (slot.name == key.slot) out.add(key.path, slot.value, key.parameter.name() + "/" + key.slot);
+  }
 }
 
 // The slots of all parameters, in the first rank when a job has them; other ranks send what they have.
@@ -185,8 +209,11 @@ void Model::save_weights(const std::string& path) const {
     slots.emplace(*network_, parameters_of(*network_, variables));
   if (training.job && training.job->rank() != 0) return;  // The first process writes.
   ObjectWriter out(path);
-  for (const ModelVariable& each : variables) out.add(each.path, each.variable.value(), each.variable.name());
-  if (slots) write_optimizer(out, *training.optimizer, parameters_of(*network_, variables), *slots);
+  for (const ModelVariable& each : variables) {
+    const TidyScope one;
+    out.add(each.path, value_to_save(*network_, each.variable), each.variable.name());
+  }
+  if (slots) write_optimizer(out, training, parameters_of(*network_, variables), *slots);
   out.commit();
   const fs::path prefix(path);
   const std::string name = prefix.filename().string();

@@ -1,12 +1,17 @@
 // Models on an OpenCL device against the same ones on the host. Skipped where there is no OpenCL device.
 #include <gmock/gmock.h>
+#include <unistd.h>
 
+#include <filesystem>
 #include <map>
 
 #include "plimsoll/device/config.h"
 #include "plimsoll/device/device_scope.h"
 #include "plimsoll/device/runtime.h"
+#include "plimsoll/model/onnx/onnx_model.h"
+#include "plimsoll/model/onnx/save_onnx.h"
 #include "plimsoll/model/training/budget_models_testing.h"
+#include "plimsoll/ops/elementwise.h"
 #include "plimsoll/ops/matmul.h"
 
 namespace plimsoll {
@@ -152,6 +157,45 @@ TEST_F(TwoDevices, ParametersOnOneAndTheWorkOnTheOther) {
   EXPECT_LT(here.back(), here.front());
   for (const auto& there : {trained("CPU:0", name_), trained(name_, "CPU:0"), trained(name_, name_)})
     for (std::size_t i = 0; i < here.size(); ++i) EXPECT_NEAR(here[i], there[i], 1e-4) << i;
+}
+
+// What was loaded there works there, wherever its inputs are.
+TEST_F(TwoDevices, OnnxModelsPredictAndTrainThere) {
+  const auto path = std::filesystem::temp_directory_path() / ("plimsoll_there_" + std::to_string(getpid()) + ".onnx");
+  save_onnx(Sequential({layers::Conv2D(6, 3, {.padding = "same", .activation = "relu", .input_shape = {8, 8, 3}}),
+                        layers::BatchNormalization(), layers::MaxPooling2D(2), layers::Flatten(),
+                        layers::Dense(5, {.activation = "softmax"})}),
+            path);
+  const Tensor x = random_uniform({16, 8, 8, 3}, -1, 1, {.seed = 5}),
+               y = cast(random_uniform({16}, 0, 5, {.seed = 6}), i32);
+  struct Result {
+    std::vector<float> predicted;
+    std::vector<double> losses;
+  };
+  const auto on = [&](const std::string& device) {
+    Result result;
+    std::optional<OnnxModel> read;
+    {
+      const DeviceScope there(device);
+      read.emplace(path);
+    }
+    const std::string input = read->inputs()[0].name;
+    const Tensor predicted = read->predict({{input, x}})[0];
+    EXPECT_EQ(predicted.device(), device);
+    result.predicted = predicted.to_vector<float>();
+    EXPECT_GT(read->forecast({{input, x}}).peak_bytes, 0u);
+    Model model = read->model();
+    model.compile(
+        {.optimizer = optimizers::SGD({.learning_rate = 0.1}), .loss = losses::SparseCategoricalCrossentropy()});
+    result.losses = model.fit(x, y, {.epochs = 10, .batch_size = 8, .verbose = 0, .shuffle = false})["loss"];
+    return result;
+  };
+  const Result here = on("CPU:0"), there = on(name_);
+  std::filesystem::remove(path);
+  ASSERT_EQ(here.predicted.size(), there.predicted.size());
+  for (std::size_t i = 0; i < here.predicted.size(); ++i) EXPECT_NEAR(here.predicted[i], there.predicted[i], 1e-5) << i;
+  EXPECT_LT(here.losses.back(), here.losses.front());
+  for (std::size_t i = 0; i < here.losses.size(); ++i) EXPECT_NEAR(here.losses[i], there.losses[i], 1e-4) << i;
 }
 
 INSTANTIATE_TEST_SUITE_P(Five, OpenclModel,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <string_view>
 
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"

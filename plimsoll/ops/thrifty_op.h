@@ -19,8 +19,9 @@ class PLIMSOLL_API ThriftyOp {
   static constexpr int kMostThrift = 4;
   static constexpr std::size_t kNone = SIZE_MAX;
 
-  // A copy that takes less with each level from 1 to kMostThrift, and more time.
+  // A copy that takes less with each level from 1 to kMostThrift, and more time if costs_time().
   virtual std::unique_ptr<Op> with_thrift(int level) const = 0;
+  virtual bool costs_time() const noexcept { return true; }
   // The output that has another size then, and the input that has to come from such an op; kNone: there is none.
   virtual std::size_t thrifty_output() const noexcept { return kNone; }
   virtual std::size_t thrifty_input() const noexcept { return kNone; }

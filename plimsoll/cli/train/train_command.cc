@@ -52,6 +52,7 @@ void print_json(const TrainArguments& arguments, const TrainOutcome& outcome) {
       {"ranks", outcome.ranks},
       {"slices", or_null(arguments.distributed, outcome.slices)},
       {"sent_bytes", outcome.sent_bytes},
+      {"early_bytes", outcome.early_bytes},
       {"waited_seconds", outcome.waited_seconds}};
   print_document(document);
 }

@@ -28,6 +28,7 @@ struct BatchPlan {
   bool shuffle = true;
   std::optional<std::uint64_t> seed = {};
   std::optional<std::size_t> budget = {};
+  ForecastOptions together = {};  // The ranks of a job and how they share the work; its batch size is not used.
 };
 
 // A CSV is held when the budget (or the device) has room for it besides the model's step, otherwise it is streamed and

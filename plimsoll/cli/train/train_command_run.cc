@@ -82,6 +82,7 @@ class TrainRun {
       fit();
       together([&] { finish(); });
       outcome_.sent_bytes = job_->traffic().sent_bytes;
+      outcome_.early_bytes = job_->traffic().early_bytes;
       outcome_.waited_seconds = job_->traffic().waited_seconds;
       job_->leave();
     } catch (const Unavailable& error) {
@@ -238,7 +239,11 @@ class TrainRun {
   }
 
   BatchPlan batch_plan() const {
-    return {.batch = arguments_.batch, .shuffle = !arguments_.no_shuffle, .seed = arguments_.seed, .budget = budget_};
+    BatchPlan plan{
+        .batch = arguments_.batch, .shuffle = !arguments_.no_shuffle, .seed = arguments_.seed, .budget = budget_};
+    if (job_)
+      plan.together = {.ranks = job_->size(), .slices = outcome_.slices, .shard_optimizer = arguments_.shard_optimizer};
+    return plan;
   }
 
   void take(TrainingData data) {

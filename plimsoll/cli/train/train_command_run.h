@@ -38,8 +38,8 @@ struct TrainOutcome {
   int signal = 0;  // The signal that ended it.
   int rank = 0, ranks = 1;
   std::size_t slices = 0;
-  std::uint64_t sent_bytes = 0;  // By this rank.
-  double waited_seconds = 0;     // For others.
+  std::uint64_t sent_bytes = 0, early_bytes = 0;  // By this rank.
+  double waited_seconds = 0;                      // For others.
 };
 
 TrainOutcome train(const TrainArguments& arguments);

@@ -326,7 +326,7 @@ constexpr KernelText kTexts[] = {
   const int first = get_global_id(0) * 16;
   if (first >= n) return;
   const int16 bits = as_int16(vload16(0, mask + first / 512 * 16) >> (uint16)(first % 512 / 16)) & 1;
-  store_some(bits != 0 ? load_some(g + first, n - first) : (V)0.f, out + first, n - first);
+  store_some(PICK(bits != 0, load_some(g + first, n - first), 0.f), out + first, n - first);
 })",
      "", "", 16},
 // Rows by index, and added up at an index; indices are checked before.

@@ -33,7 +33,7 @@ int rows_of_vectors(int rows, int to, int column) {
 }
 void finish(V value, global float* out, global const float* bias, int width, int has_bias, int relu) {
   if (has_bias) value += load_some(bias, width);
-  store_some(relu ? (value < 0.f ? (V)0.f : value) : value, out, width);
+  store_some(relu ? PICK(value < 0.f, 0.f, value) : value, out, width);
 }
 #define ARGUMENTS OUT(out, float), IN(x, float), IN(w, float), IN(bias, float), int lines, int to, int from, int taps_y, \
     int taps_x, int rows, int columns, int out_rows, int out_columns, int stride_y, int stride_x, int apart_y, \
@@ -190,30 +190,37 @@ kernel void run(OUT(out, float), OUT(codes, uchar), IN(x, float), int n, int bit
   p /= out_columns;
   int py = p % out_rows;
   global const float* image = x + (long)(p / out_rows) * rows * columns * channels;
+  int fresh = 1, low_r = 0, high_r = 0, low_c = 0, high_c = 0;
+  global const float* window = image;
   for (int end = min(n, o + 32); o < end;) {
     ulong packed = 0;
     const int group = o / 8;
     for (int i = 0; i < 8 && o < end; ++i, ++o) {
+      if (fresh) {  // Another pixel: the taps that are inside.
+        const int y = py * stride_y - top, z = px * stride_x - left;
+        low_r = y >= 0 ? 0 : (apart_y - 1 - y) / apart_y;
+        low_c = z >= 0 ? 0 : (apart_x - 1 - z) / apart_x;
+        high_r = y >= rows ? 0 : min(taps_y, (rows - 1 - y) / apart_y + 1);
+        high_c = z >= columns ? 0 : min(taps_x, (columns - 1 - z) / apart_x + 1);
+        window = image + ((long)y * columns + z) * channels;
+        fresh = 0;
+      }
       float best = -INFINITY;
       int code = 0, seen = 0;
-      for (int r = 0; r < taps_y; ++r) {
-        const int y = py * stride_y - top + r * apart_y;
-        if (y < 0 || y >= rows) continue;
-        for (int c = 0; c < taps_x; ++c) {
-          const int z = px * stride_x - left + c * apart_x;
-          if (z < 0 || z >= columns) continue;
-          const float value = image[((long)y * columns + z) * channels + channel];
+      for (int r = low_r; r < high_r; ++r)
+        for (int c = low_c; c < high_c; ++c) {
+          const float value = window[((long)r * apart_y * columns + c * apart_x) * channels + channel];
           const int better = !seen || value > best || (value != value && best == best);
           best = better ? value : best;
           code = better ? r * taps_x + c : code;
           seen = 1;
         }
-      }
       out[o] = best;
       if (bits == 32) ((global int*)codes)[o] = code;
       packed |= (ulong)code << (i * (bits & 15));
       if (++channel == channels) {
         channel = 0;
+        fresh = 1;
         if (++px == out_columns) {
           px = 0;
           if (++py == out_rows) { py = 0; image += (long)rows * columns * channels; }

@@ -16,10 +16,10 @@ using Row = std::pair<std::string_view, std::string_view>;
 constexpr Row kUnary[] = {
     {"negative", "-x"},
     {"abs", "fabs(x)"},
-    {"sign", "x != x ? x : x > 0.f ? (V)1.f : x < 0.f ? (V)-1.f : (V)0.f"},
+    {"sign", "PICK(x != x, x, PICK(x > 0.f, 1.f, PICK(x < 0.f, -1.f, 0.f)))"},
     {"square", "x * x"},
-    {"relu", "x < 0.f ? (V)0.f : x"},
-    {"relu6", "x < 0.f ? (V)0.f : x > 6.f ? (V)6.f : x"},
+    {"relu", "PICK(x < 0.f, 0.f, x)"},
+    {"relu6", "PICK(x < 0.f, 0.f, PICK(x > 6.f, 6.f, x))"},
     {"sqrt", "sqrt(x)"},
     {"rsqrt", "1.f / sqrt(x)"},
     {"reciprocal", "1.f / x"},
@@ -47,8 +47,8 @@ constexpr Row kUnary[] = {
     {"erf", "erf_of(x)"},
     {"sigmoid", "sigmoid_of(x)"},
     {"softplus", "softplus_of(x)"},
-    {"elu", "x < 0.f ? expm1(x) : x"},
-    {"selu", "SELU_SCALE * (x < 0.f ? SELU_ALPHA * expm1(x) : x)"},
+    {"elu", "PICK(x < 0.f, expm1(x), x)"},
+    {"selu", "SELU_SCALE * PICK(x < 0.f, SELU_ALPHA * expm1(x), x)"},
     {"gelu", "gelu_of(x)"},
     {"gelu_tanh", "gelu_tanh_of(x)"},
     {"swish", "x * sigmoid_of(x)"},
@@ -82,20 +82,20 @@ constexpr Row kBinaryFloats[] = {
     {"divide", "a / b"},
     {"floor_divide", "floor(a / b)"},
     {"power", "pow(a, b)"},
-    {"minimum", "a != a ? a : b != b ? b : b < a ? b : a"},
-    {"maximum", "a != a ? a : b != b ? b : a < b ? b : a"},
-    {"divide_no_nan", "b == 0.f ? (V)0.f : a / b"},
-    {"xdivy", "a == 0.f ? (V)0.f : a / b"},
-    {"xlogy", "a == 0.f ? (V)0.f : a * log(b)"},
+    {"minimum", "PICK(a != a, a, PICK(b != b, b, PICK(b < a, b, a)))"},
+    {"maximum", "PICK(a != a, a, PICK(b != b, b, PICK(a < b, b, a)))"},
+    {"divide_no_nan", "PICK(b == 0.f, 0.f, a / b)"},
+    {"xdivy", "PICK(a == 0.f, 0.f, a / b)"},
+    {"xlogy", "PICK(a == 0.f, 0.f, a * log(b))"},
     {"atan2", "atan2(a, b)"},
-    {"leaky_relu", "a > 0.f ? a : a * b"},
-    {"relu_grad", "a > 0.f ? b : (V)0.f"},
-    {"relu6_grad", "(a > 0.f && a < 6.f) ? b : (V)0.f"},
+    {"leaky_relu", "PICK(a > 0.f, a, a * b)"},
+    {"relu_grad", "PICK(a > 0.f, b, 0.f)"},
+    {"relu6_grad", "PICK(a > 0.f && a < 6.f, b, 0.f)"},
     {"tanh_grad", "b * (1.f - a * a)"},
     {"sigmoid_grad", "b * (a * (1.f - a))"},
-    {"hard_sigmoid_grad", "(a > 0.f && a < 1.f) ? 0.2f * b : (V)0.f"},
-    {"elu_grad", "a < 0.f ? b * (a + 1.f) : b"},
-    {"selu_grad", "a < 0.f ? b * (a + SELU_SCALE * SELU_ALPHA) : b * SELU_SCALE"},
+    {"hard_sigmoid_grad", "PICK(a > 0.f && a < 1.f, 0.2f * b, 0.f)"},
+    {"elu_grad", "PICK(a < 0.f, b * (a + 1.f), b)"},
+    {"selu_grad", "PICK(a < 0.f, b * (a + SELU_SCALE * SELU_ALPHA), b * SELU_SCALE)"},
     {"softsign_grad", "b / ((1.f + fabs(a)) * (1.f + fabs(a)))"},
     {"softplus_grad", "b * sigmoid_of(a)"},
     {"swish_grad", "b * swish_slope(a)"},
@@ -381,6 +381,10 @@ kernel __attribute__((reqd_work_group_size(16, 16, 1))) void run(OUT(out, float)
                      layout[1] == 't' ? "(long)(j) * inner + (k)" : "(long)(k) * n + (j)", activation);
 }
 
+bool is_product(std::string_view family) noexcept {
+  return family == "matmul" || family == "matmul_registers" || family == "matmul_local";
+}
+
 bool is_layout(std::string_view layout) noexcept {
   return layout == "nn" || layout == "nt" || layout == "tn" || layout == "tt";
 }
@@ -402,8 +406,7 @@ bool has_kernel_source(std::string_view name) noexcept {
   if (family == "unary") return !unary_expression(op, dtype).value.empty();
   if (family == "cast") return !type_of(op).empty() && !type_of(dtype).empty();
   if (family == "flat" || family == "broad" || family == "number") return !binary_expression(op, dtype).value.empty();
-  return (family == "matmul" || family == "matmul_local") && is_layout(op) &&
-         (dtype == "linear" || !find(kUnary, dtype).empty());
+  return is_product(family) && is_layout(op) && (dtype == "linear" || !find(kUnary, dtype).empty());
 }
 
 std::string kernel_source(std::string_view name) {
@@ -412,10 +415,10 @@ std::string kernel_source(std::string_view name) {
     return source.append(vector_text(text->lanes)).append(text->before).append(text->then).append(text->text);
   const auto [family, op, dtype] = Parts(name).part;
   PLIMSOLL_CHECK(has_kernel_source(name));
-  if (family == "matmul" || family == "matmul_local") {
+  if (is_product(family)) {
     const std::string_view activation = dtype == "linear" ? "x" : find(kUnary, dtype);
-    return family == "matmul" ? source + vector_text(16) + matmul_source(op, activation)
-                              : source + vector_text(1) + local_matmul_source(op, activation);
+    return family == "matmul_local" ? source + vector_text(1) + local_matmul_source(op, activation)
+                                    : source + vector_text(16) + matmul_source(op, activation);
   }
   if (family == "cast") return source + cast_source(op, dtype);
   const std::string_view type = type_of(dtype);

@@ -13,8 +13,8 @@
 // | others                 | element_texts.cc, image_texts.cc, normalization_texts.cc, sequence_texts.cc              |
 //
 // T is f32, i32, i64 or u8 (booleans). Results of comparisons are u8. Multiplications and additions are not contracted,
-// so that a device always gives the same bits. Matmul has two forms: matmul keeps results in registers and has no
-// barriers, for processors; matmul_local has the same arguments and uses local memory, for devices that have it.
+// so that a device always gives the same bits. Matmul has two forms: matmul_registers keeps results in registers and
+// has no barriers, for processors; matmul_local has the same arguments and uses local memory, for devices that have it.
 // Arguments come in pairs of a buffer and an offset for each address: see kernel_queue.h.
 #pragma once
 

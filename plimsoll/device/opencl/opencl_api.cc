@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 namespace plimsoll::internal {
 namespace {
@@ -28,6 +29,27 @@ BlockSignals::~BlockSignals() {
   sigset_t before;
   std::memcpy(&before, before_, sizeof(before));
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+KeepHandlers::KeepHandlers() {
+  for (int number = 1; number < 32; ++number) sigaction(number, nullptr, &before_[number]);
+}
+
+KeepHandlers::~KeepHandlers() {
+  for (int number = 1; number < 32; ++number) {
+    struct sigaction now = {};
+    if (sigaction(number, nullptr, &now) != 0 || now.sa_handler == before_[number].sa_handler) continue;
+    Dl_info from = {};
+    if (now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN ||
+        !dladdr(reinterpret_cast<void*>(now.sa_handler), &from))
+      continue;
+    const std::string_view file = from.dli_fname ? from.dli_fname : "";
+    for (const char* name : {"LLVM", "pocl", "clang"})
+      if (file.find(name) != std::string_view::npos) {
+        sigaction(number, &before_[number], nullptr);
+        break;
+      }
+  }
 }
 
 bool OpenclApi::open(std::string& why_not) {

@@ -3,15 +3,15 @@
 //   const OpenclApi* cl = OpenclApi::load();      // nullptr: why_not() says what is missing
 //   cl->clGetPlatformIDs(...)
 //
-// Loading avoids traps of PoCL, the implementation for processors: it would install signal handlers (turned off through
-// its environment variables, unless the program set them), and its threads would receive the program's signals (they
-// start with all of them blocked). After fork() its threads are gone and a wait would never end: is_forked() reports
-// that.
-// Thread safety: any thread.
+// Loading closes traps of PoCL, the implementation for processors: it would install signal handlers (turned off through
+// its environment variables, unless the program set them; those of its compiler are taken back, see KeepHandlers), and
+// its threads would take the program's signals (they start with all of them blocked). After fork() its threads are gone
+// and a wait would never end: is_forked() says so. Thread safety: any thread.
 #pragma once
 
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
+#include <signal.h>
 
 #include <string>
 
@@ -49,6 +49,19 @@ class BlockSignals {
 
  private:
   unsigned long before_[16];  // Room for a sigset_t, which headers of ours need not know.
+};
+
+// When it ends, signals have the handlers again that they had, where the compiler of a driver has replaced them: LLVM
+// does when it first compiles. Handlers that the program itself sets in between stay.
+class KeepHandlers {
+ public:
+  KeepHandlers();
+  ~KeepHandlers();
+  KeepHandlers(const KeepHandlers&) = delete;
+  KeepHandlers& operator=(const KeepHandlers&) = delete;
+
+ private:
+  struct sigaction before_[32];
 };
 
 // "CL_OUT_OF_RESOURCES (-5)".

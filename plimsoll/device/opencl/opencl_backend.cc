@@ -300,8 +300,9 @@ bool OpenclBackend::run(const KernelCall& call) noexcept {
   if (items[0] * items[1] * items[2] == 0) return true;
   const std::lock_guard lock(mutex_);
   if (!is_usable() || !begin()) return true;  // Remembered: the next call that waits throws.
-  const cl_kernel kernel = kernel_of(form.kernel);
-  if (!kernel) return true;
+  Kernel* const built = kernel_of(form.kernel);
+  if (!built) return true;
+  const cl_kernel kernel = built->kernel;
   cl_uint place = 0;
   for (std::size_t i = 0; i < call.num_arguments(); ++i) {
     const KernelArgument& argument = call.argument(i);
@@ -322,21 +323,33 @@ bool OpenclBackend::run(const KernelCall& call) noexcept {
     }
     if (!note(code, "clSetKernelArg")) return true;
   }
-  const bool grouped = form.group[0] > 0;
-  note(cl_.clEnqueueNDRangeKernel(queue_, kernel, 3, nullptr, items.data(), grouped ? form.group.data() : nullptr, 0,
-                                  nullptr, nullptr),
-       "clEnqueueNDRangeKernel");
-  count_launch();
-  submitted();
+  const auto enqueue = [&] {
+    note(cl_.clEnqueueNDRangeKernel(queue_, kernel, 3, nullptr, items.data(),
+                                    form.group[0] > 0 ? form.group.data() : nullptr, 0, nullptr, nullptr),
+         "clEnqueueNDRangeKernel");
+    count_launch();
+    submitted();
+  };
+  bool& has_run = form.group[0] > 1 ? built->has_run_grouped : built->has_run;
+  if (has_run) {
+    enqueue();
+  } else {  // PoCL compiles it now, in a thread of its own.
+    const KeepHandlers kept;
+    enqueue();
+    if (in_flight_ > 0) count_wait();
+    note(cl_.clFinish(queue_), "clFinish");
+    is_empty();
+    has_run = true;
+  }
   return true;
 }
 
-cl_kernel OpenclBackend::kernel_of(std::string_view name) noexcept {
+OpenclBackend::Kernel* OpenclBackend::kernel_of(std::string_view name) noexcept {
   const std::string key(name);
   const auto found = kernels_.find(key);
-  if (found != kernels_.end()) return found->second.kernel;
+  if (found != kernels_.end()) return &found->second;
   try {
-    return kernels_.emplace(key, build(name)).first->second.kernel;
+    return &kernels_.emplace(key, build(name)).first->second;
   } catch (const std::exception& error) {
     if (failure_.empty()) failure_ = fmt::format("device \"{}\": kernel \"{}\": {}", name_, name, error.what());
     return nullptr;
@@ -345,6 +358,7 @@ cl_kernel OpenclBackend::kernel_of(std::string_view name) noexcept {
 
 OpenclBackend::Kernel OpenclBackend::build(std::string_view name) {
   const BlockSignals blocked;
+  const KeepHandlers kept;
   const std::string source = kernel_source(name);
   const ProgramCache cache(device_.name + "\n" + device_.driver + "\n" + source);
   Kernel made;

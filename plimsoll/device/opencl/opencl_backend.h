@@ -61,6 +61,7 @@ class OpenclBackend final : public DeviceBackend, private PageSource, private Ke
   struct Kernel {
     cl_program program = nullptr;
     cl_kernel kernel = nullptr;
+    bool has_run = false, has_run_grouped = false;
   };
 
   std::size_t page_bytes() const noexcept override;
@@ -81,7 +82,7 @@ class OpenclBackend final : public DeviceBackend, private PageSource, private Ke
   bool stage_in(const Where& to, const void* from, std::size_t bytes) noexcept;  // False: it is too much at once.
   void submitted() noexcept;     // One more command; starts them now and then, and bounds how many wait.
   void require_working() const;  // Throws what was remembered.
-  cl_kernel kernel_of(std::string_view name) noexcept;
+  Kernel* kernel_of(std::string_view name) noexcept;  // nullptr: it does not build, which is remembered.
   Kernel build(std::string_view name);
   Where where(const void* address) const noexcept;
 

@@ -8,7 +8,7 @@ namespace {
 constexpr std::string_view kActivations = R"(
 V activate(V x, int kind) {
   switch (kind) {
-    case 1: return x < 0.f ? (V)0.f : x;
+    case 1: return PICK(x < 0.f, 0.f, x);
     case 2: return tanh_of(x);
     case 3: return sigmoid_of(x);
     case 4: return clamp(x * 0.2f + 0.5f, 0.f, 1.f);
@@ -17,10 +17,10 @@ V activate(V x, int kind) {
 }
 V slope_at(V y, int kind) {
   switch (kind) {
-    case 1: return y > 0.f ? (V)1.f : (V)0.f;
+    case 1: return PICK(y > 0.f, 1.f, 0.f);
     case 2: return 1.f - y * y;
     case 3: return y * (1.f - y);
-    case 4: return y > 0.f && y < 1.f ? (V)0.2f : (V)0.f;
+    case 4: return PICK(y > 0.f && y < 1.f, 0.2f, 0.f);
     default: return (V)1.f;
   }
 }

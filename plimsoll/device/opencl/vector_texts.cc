@@ -82,7 +82,9 @@ float4 dots_of_one(global const float* a0, global const float* b0, global const 
 }
 )";
 
+// PICK is `test ? yes : no`, which oclgrind computes wrongly for vectors (it inverts unordered comparisons).
 constexpr std::string_view kMath = R"(
+#define PICK(test, yes, no) select((V)(no), (V)(yes), test)
 #define EXP_SHIFT (12582912.f + 127.f)
 V exp_tail(V r) {
   V p = r * 1.9875691500e-4f + 1.3981999507e-3f;
@@ -95,18 +97,18 @@ V exp_tail(V r) {
 V exp_rest(V x, V n) { return (x - n * 0.693359375f) - n * -2.12194440e-4f; }
 V power_of(V shifted) { return AS_V(AS_VI(shifted) << 23); }
 V exp_of(V x) {
-  const V high = x > 89.f ? (V)89.f : x, c = high < -104.f ? (V)-104.f : high;
+  const V high = PICK(x > 89.f, 89.f, x), c = PICK(high < -104.f, -104.f, high);
   const V n = (c * 1.44269504088896341f + EXP_SHIFT) - EXP_SHIFT, half_n = (n * 0.5f + 12582912.f) - 12582912.f;
   return (exp_tail(exp_rest(c, n)) + 1.f) * power_of(half_n + EXP_SHIFT) * power_of((n - half_n) + EXP_SHIFT);
 }
 V exp_of_negative(V x) {
-  const V c = x < -87.f ? (V)-87.f : x, shifted = c * 1.44269504088896341f + EXP_SHIFT;
+  const V c = PICK(x < -87.f, -87.f, x), shifted = c * 1.44269504088896341f + EXP_SHIFT;
   const V y = (exp_tail(exp_rest(c, shifted - EXP_SHIFT)) + 1.f) * power_of(shifted);
-  return x < -87.f ? (V)0.f : y;
+  return PICK(x < -87.f, 0.f, y);
 }
 V tanh_of(V x) {
-  const V high = x > 7.99881172180175781f ? (V)7.99881172180175781f : x;
-  const V c = high < -7.99881172180175781f ? (V)-7.99881172180175781f : high, s = c * c;
+  const V high = PICK(x > 7.99881172180175781f, 7.99881172180175781f, x);
+  const V c = PICK(high < -7.99881172180175781f, -7.99881172180175781f, high), s = c * c;
   V p = s * -2.76076847742355e-16f + 2.00018790482477e-13f;
   p = p * s + -8.60467152213735e-11f;
   p = p * s + 5.12229709037114e-08f;
@@ -117,10 +119,10 @@ V tanh_of(V x) {
   q = q * s + 2.26843463243900e-03f;
   q = q * s + 4.89352518554385e-03f;
   const V y = p / q * c;
-  return y > 1.f ? (V)1.f : y < -1.f ? (V)-1.f : y;
+  return PICK(y > 1.f, 1.f, PICK(y < -1.f, -1.f, y));
 }
 V erf_of(V x) {
-  const V high = x > 4.f ? (V)4.f : x, c = high < -4.f ? (V)-4.f : high, s = c * c;
+  const V high = PICK(x > 4.f, 4.f, x), c = PICK(high < -4.f, -4.f, high), s = c * c;
   V p = s * -2.72614225801306e-10f + 2.77068142495902e-08f;
   p = p * s + -2.10102402082508e-06f;
   p = p * s + -5.69250639462346e-05f;
@@ -132,24 +134,24 @@ V erf_of(V x) {
   q = q * s + -7.37332916720468e-03f;
   q = q * s + -1.42647390514189e-02f;
   const V y = p / q * c;
-  return y > 1.f ? (V)1.f : y < -1.f ? (V)-1.f : y;
+  return PICK(y > 1.f, 1.f, PICK(y < -1.f, -1.f, y));
 }
 V sigmoid_of(V x) {
   const V e = exp_of_negative(-fabs(x));
-  return (x < 0.f ? e : (V)1.f) / (1.f + e);
+  return PICK(x < 0.f, e, 1.f) / (1.f + e);
 }
-V softplus_of(V x) { return (x > 0.f ? x : (V)0.f) + log1p(exp_of(-fabs(x))); }
+V softplus_of(V x) { return PICK(x > 0.f, x, 0.f) + log1p(exp_of(-fabs(x))); }
 V swish_slope(V x) {
   const V s = sigmoid_of(x);
   return s * (1.f + x * (1.f - s));
 }
 V normal_tail(V x, V* end, V* density) {
-  const V size = fabs(x), z = size > 14.5f ? (V)14.5f : size, high = AS_V(AS_VI(z) & (VI)0xfffff000);
+  const V size = fabs(x), z = PICK(size > 14.5f, 14.5f, size), high = AS_V(AS_VI(z) & (VI)0xfffff000);
   const V square = high * high * -0.5f, rest = (z - high) * (z + high) * -0.5f;
-  const V shifted = (square < -87.f ? (V)-87.f : square) * 1.44269504088896341f + EXP_SHIFT;
+  const V shifted = PICK(square < -87.f, -87.f, square) * 1.44269504088896341f + EXP_SHIFT;
   const V rise = (exp_tail(exp_rest(square, shifted - EXP_SHIFT) + rest) + 1.f) * power_of(shifted);
   *end = z;
-  *density = square < -87.f ? (V)0.f : rise;
+  *density = PICK(square < -87.f, 0.f, rise);
   const V t = 1.f / (z * 0.275f + 1.f);
   V p = t * 2.64057117e-2f - 1.06795319e-1f;
   p = p * t + 1.21816305e-1f;
@@ -164,12 +166,12 @@ V normal_tail(V x, V* end, V* density) {
 V gelu_of(V x) {
   V z, density;
   const V beyond = normal_tail(x, &z, &density);
-  return x < 0.f ? -z * beyond : x * (1.f - beyond);
+  return PICK(x < 0.f, -z * beyond, x * (1.f - beyond));
 }
 V gelu_slope(V x) {
   V z, density;
   const V beyond = normal_tail(x, &z, &density), rise = z * density * 0.39894228040143268f;
-  return x < 0.f ? beyond - rise : (1.f - beyond) + rise;
+  return PICK(x < 0.f, beyond - rise, (1.f - beyond) + rise);
 }
 #define GELU_C 0.79788456080286535588f
 V gelu_tanh_of(V x) { return 0.5f * x * (1.f + tanh_of(GELU_C * (x + 0.044715f * x * x * x))); }

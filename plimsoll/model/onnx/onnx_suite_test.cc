@@ -18,6 +18,7 @@
 #include "plimsoll/model/onnx/onnx_file.h"
 #include "plimsoll/model/onnx/onnx_layer.h"
 #include "plimsoll/model/onnx/onnx_model.h"
+#include "plimsoll/tensor/host_access.h"
 #include "plimsoll/tensor/tidy.h"
 
 namespace plimsoll {
@@ -61,7 +62,7 @@ std::string difference(const Tensor& got, const Tensor& wanted) {
 
 bool same_bits(const Tensor& a, const Tensor& b) {
   return a.shape() == b.shape() && a.dtype() == b.dtype() &&
-         std::memcmp(a.view().bytes(), b.view().bytes(), a.nbytes()) == 0;
+         std::memcmp(HostRead(a).bytes(), HostRead(b).bytes(), a.nbytes()) == 0;
 }
 
 struct Counts {

@@ -33,6 +33,14 @@ class DistributedLayout {
   const distributed::FlatSpace& space() const noexcept { return space_; }
   const std::vector<Optimizer::Stretch>& stretches() const noexcept { return stretches_; }  // This rank updates these,
   std::size_t part_of(std::size_t stretch) const { return stretch_parts_.at(stretch); }  // of this part of the space.
+  // Calls f(part, first byte in it, bytes) for what this rank updates.
+  template <class F>
+  void visit_updated(F&& f) const {
+    if (rank_.shards)
+      space_.visit_own(rank_.rank, f);
+    else
+      space_.visit(0, space_.end(), f);
+  }
   // The memory a rank needs while it computes a slice, besides the slice's plan: sums that wait, results, buckets,
   // state.
   BesideStep beside(const StepPlan& plan, const distributed::SliceTree& tree, const Optimizer& optimizer) const;

@@ -7,8 +7,9 @@
 //
 // A batch is cut into slices, and each process computes its own; the results (gradients, new statistics of
 // normalizations) are added in the order of a SliceTree, and the sum changes the weights once. The bits depend on the
-// slices, not on the number of processes. A failure in one process before weights change is thrown in all, and nothing
-// has changed; Unavailable may come later, when weights may have changed in some of them: the job is then over.
+// slices, not on the number of processes. From the second step on, sums travel while the backward pass of the last
+// slice computes the rest. A failure in one process before weights change is thrown in all, and nothing has changed;
+// Unavailable may come later, when weights may have changed in some of them: the job is then over.
 // Thread safety: one thread.
 #pragma once
 
@@ -25,6 +26,7 @@
 #include "plimsoll/model/data/dataset.h"
 #include "plimsoll/model/training/distributed_layout.h"
 #include "plimsoll/model/training/step.h"
+#include "plimsoll/model/training/step_plan.h"
 #include "plimsoll/ops/optimizer.h"
 
 namespace plimsoll {
@@ -35,7 +37,6 @@ namespace plimsoll::internal {
 
 class Network;
 class StepBudget;
-class StepPlan;
 
 class DistributedTraining {
  public:
@@ -72,11 +73,14 @@ class DistributedTraining {
   struct RowRange {  // Of the batch that is here.
     std::size_t begin, end;
   };
-  void compute_slice(const Example& batch, const RowRange& rows, const DatasetNode& data, std::vector<Tensor>& out);
+  void compute_slice(const Example& batch, const RowRange& rows, const DatasetNode& data, std::vector<Tensor>& out,
+                     const StepPlan::Watch* watch = nullptr);
+  void send_early(std::span<const Tensor> values, std::span<const std::size_t> ended);
+  void begin_exchange(const distributed::SliceTree& tree);
   void set_layout(const StepPlan& plan);
   void obtain(const distributed::SliceTree& tree);
   void update(const distributed::SliceTree& tree);
-  void change_variables(const distributed::PartAddresses& sum, std::size_t from, std::size_t to);
+  void change_variables(const distributed::PartAddresses& sum);
   StepResult combine(std::size_t examples, const distributed::SliceTree& tree);
   void agree(std::exception_ptr error, std::uint64_t signature, const char* what);
   StepResult blank_result() const;
@@ -101,6 +105,9 @@ class DistributedTraining {
   double scale_value_ = 0;
 
   // Of the step under way.
+  std::optional<distributed::TensorExchange> exchange_;
+  std::size_t num_pieces_ = 0;               // That this rank's slices add up to.
+  std::vector<bool> may_hurry_, is_merged_;  // By part: has bytes of its own in the plan; is added to the sums.
   std::unique_ptr<distributed::SliceSums<Values>> sums_;
   Values blank_;  // For the sum, in a process without slices.
   std::vector<StepResult> results_;

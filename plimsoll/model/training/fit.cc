@@ -215,8 +215,11 @@ class Fit {
                    .device = device_,
                    .budget = &memory_}) {}
 
+  ~Fit() { network_.training.saving = nullptr; }
+
   History run() {
     network_.training.stop = false;
+    network_.training.saving = &memory_.loading();
     reset_memory_stats(device_);
     const std::vector<std::string> names = log_names();
     call_back([&](CallbackBase& callback) { callback.check_names(names); });

@@ -96,6 +96,31 @@ TEST_F(FitPark, WhoReadsWeightsSeesWhatTheLastStepMade) {
   EXPECT_TRUE(seen == expected);
 }
 
+TEST_F(FitPark, SavingWeightsLeavesThemInTheFileAndStaysInsideTheBudget) {
+  const BudgetModel which = heavy();
+  const Dataset data = which.batches(3);
+  Model model = which.make();
+  const std::size_t budget = model.forecast({.batch_size = which.batch, .spill = directory()}).smallest_budget;
+  const SpillFolder saved;
+  std::size_t saves = 0;
+  const auto save = [&](Model& trained, std::size_t) {
+    const std::size_t parked = memory().spilled_bytes;
+    EXPECT_GT(parked, budget / 2);
+    const std::size_t before = memory().num_bytes;
+    trained.save_weights((saved.path() / "weights").string());
+    EXPECT_EQ(memory().spilled_bytes, parked);
+    EXPECT_EQ(memory().num_bytes, before);
+    ++saves;
+  };
+  const History history = model.fit(
+      data, {.verbose = 0, .callbacks = {make_callback<AfterBatches>(save)}, .budget = budget, .spill = directory()});
+  EXPECT_EQ(saves, 3u);
+  EXPECT_LE(history.peak_bytes(), budget);
+  Model again = which.make();
+  again.load_weights((saved.path() / "weights").string());
+  EXPECT_TRUE(values_of(again) == values_of(model));
+}
+
 TEST_F(FitPark, AnErrorInBetweenLeavesWhatTheStepBeforeMade) {
   const BudgetModel which = heavy();
   const Dataset data = which.batches(4);

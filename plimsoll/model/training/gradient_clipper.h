@@ -1,11 +1,11 @@
 // GradientClipper: clips gradients that are distributed over the processes of a job: each clips its own part, using
 // norms of the whole.
 //
-//   const FlatSpace space(parts, job.size(), GradientClipper::grain(FlatSpace(parts, job.size())));
+//   const FlatSpace space(parts, job.size(), {.grain = GradientClipper::grain(FlatSpace(parts, job.size()))});
 //   GradientClipper(job, space, parts.size()).clip(clipping, sum);
 //
-// Squares are added in double, within cells of grain() bytes that do not depend on the number of ranks, and then over
-// the cells in order: so the bits do not depend on the ranks either. Requires that parts are cut between cells.
+// Squares are added in double, within cells of the space's grain, which do not depend on the number of ranks, and then
+// over the cells in order: so the bits do not depend on the ranks either. Requires that parts are cut between cells.
 #pragma once
 
 #include <cstddef>

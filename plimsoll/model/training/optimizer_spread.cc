@@ -30,7 +30,7 @@ std::vector<Optimizer::Slot> OptimizerSpread::whole_slots(const Optimizer& optim
   const std::size_t count = is_first ? whole.size() : optimizer.num_slots();
   for (std::size_t slot = 0; slot < count; ++slot)
     for (int rank = 0; rank < job.size(); ++rank)
-      space.visit(space.cut(rank), space.cut(rank + 1), [&](std::size_t at, std::size_t first, std::size_t bytes) {
+      space.visit_own(rank, [&](std::size_t at, std::size_t first, std::size_t bytes) {
         if (at != part || (!is_first && rank != job.rank())) return;
         std::byte* const to = is_first ? writable(whole[slot].value).bytes() + first : nullptr;
         const std::byte* const from = rank == job.rank() ? own[slot].value.view().bytes() + first - own_begin : nullptr;

@@ -370,16 +370,26 @@ void own_bytes(std::vector<Tensor>& tensors) {
 }  // namespace
 
 StepResult StepPlan::gradients(const Example& slice, const Tensor& scale, std::vector<Tensor>& out,
-                               const Recomputing& recomputing) {
+                               const Recomputing& recomputing, const Watch* watch) {
   return run_whole([&] {
     if (!program_) return gradients_directly(slice, scale, out);
     StepResult result = blank_result();
     Feeds feeds = feeds_of(slice);
     feeds.push_back(&scale);
     std::vector<Tensor> results(program_->num_fetches());
+    const std::size_t first = results.size() - changed_.size();
+    std::vector<std::size_t> ended;
+    const auto tell = [&](std::span<const ProgramTables::FetchEnd> ends) {
+      ended.clear();
+      for (const ProgramTables::FetchEnd& end : ends)
+        if (end.fetch >= first) ended.push_back(end.fetch - first);
+      (*watch)(std::span<const Tensor>(results).subspan(first), ended);
+    };
+    const AfterStep after_step(tell);
     program_->run({.feeds = feeds.span(),
                    .variables = variables_,
                    .results = results,
+                   .after_step = watch ? &after_step : nullptr,
                    .may_recompute = recomputing.is_allowed,
                    .max_slowdown = recomputing.max_slowdown,
                    .recomputed_cost_fraction = &result.recomputed,
@@ -388,7 +398,7 @@ StepResult StepPlan::gradients(const Example& slice, const Tensor& scale, std::v
     std::vector<ConstTensorView> measured;
     for (const Tensor& each : results) measured.push_back(each.view());
     measure(measured, result);
-    out.assign(results.end() - static_cast<std::ptrdiff_t>(changed_.size()), results.end());
+    out.assign(results.begin() + static_cast<std::ptrdiff_t>(first), results.end());
     results.clear();
     own_bytes(out);
     if (counted_at_.exchange(result.recomputed, std::memory_order_relaxed) != result.recomputed)

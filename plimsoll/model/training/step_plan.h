@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "plimsoll/base/function_ref.h"
 #include "plimsoll/graph/plan_cache.h"
 #include "plimsoll/graph/program.h"
 #include "plimsoll/model/layers/regularizer.h"
@@ -46,9 +47,12 @@ class StepPlan {
   StepResult run(const Example& batch, const Recomputing& recomputing = {});  // For training and testing.
   std::vector<Tensor> predict(const std::vector<Tensor>& inputs, const Recomputing& recomputing = {});
   // For kGradients: what a slice of a batch adds to the values of changed(), in `out`: gradients times `scale` (an f32
-  // scalar), and new statistics times it. Each has its own bytes.
+  // scalar), and new statistics times it. Each has its own bytes. While a plan runs, `watch(values, ended)` is called
+  // after each of its operations: `ended` are those of `values` (the values of changed()) that are complete and not
+  // read any more.
+  using Watch = FunctionRef<void(std::span<const Tensor> values, std::span<const std::size_t> ended)>;
   StepResult gradients(const Example& slice, const Tensor& scale, std::vector<Tensor>& out,
-                       const Recomputing& recomputing = {});
+                       const Recomputing& recomputing = {}, const Watch* watch = nullptr);
   // Parameters that have a gradient, then variables that layers assign to; and the number of the former.
   const std::vector<Variable>& changed() const noexcept { return changed_; }
   std::size_t num_parameters() const noexcept { return num_parameters_; }

@@ -131,7 +131,7 @@ Convolution ConvolutionRule::kernel(const Shape& x, const Shape& filter) const {
   const Margins across = margins(padding, from[2], taps[1], strides.columns, dilations.columns);
   const Window moves = {strides.rows, strides.columns, dilations.rows, dilations.columns,
                         down.before,  down.after,      across.before,  across.after};
-  return {moves, depthwise ? from[3] : groups};
+  return {moves, depthwise ? from[3] : groups, lanes};
 }
 
 }  // namespace plimsoll::internal

@@ -36,6 +36,7 @@ struct ConvolutionRule {
   PaddingRule padding = PaddingRule::valid;
   std::int64_t groups = 1;
   bool depthwise = false;  // One group per channel, and a filter [rows, columns, channels, multiplier].
+  std::int64_t lanes = 0;  // As kernels have them.
 
   // Throws InvalidArgument. Unknown sizes stay unknown.
   Shape output_shape(const Shape& x, const Shape& filter) const;

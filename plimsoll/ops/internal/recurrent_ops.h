@@ -32,6 +32,7 @@ class RecurrentOp final : public OpOf<RecurrentOp>, public ThriftyOp {
   }
   std::string input_name(std::size_t input) const override;
   std::unique_ptr<Op> with_thrift(int level) const override;
+  bool costs_time() const noexcept override { return options_.keep_for_gradient; }
   std::size_t thrifty_output() const noexcept override {
     return options_.keep_for_gradient ? workspace_output() : kNone;
   }
