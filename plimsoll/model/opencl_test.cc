@@ -170,7 +170,7 @@ TEST_F(TwoDevices, OnnxModelsPredictAndTrainThere) {
                y = cast(random_uniform({16}, 0, 5, {.seed = 6}), i32);
   struct Result {
     std::vector<float> predicted;
-    std::vector<double> losses;
+    std::vector<float> losses;
   };
   const auto on = [&](const std::string& device) {
     Result result;
