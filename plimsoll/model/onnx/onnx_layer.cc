@@ -12,30 +12,13 @@
 #include "plimsoll/model/data/row_source.h"
 #include "plimsoll/model/onnx/onnx_plan.h"
 #include "plimsoll/ops/movement.h"
+#include "plimsoll/tensor/context_guards.h"
 #include "plimsoll/tensor/make_tensor.h"
 #include "plimsoll/tensor/tidy.h"
 #include "plimsoll/tensor/tracer.h"
 
 namespace plimsoll::internal {
 namespace {
-
-// Weights belong to no tidy scope and are of the category `parameters`.
-class MakingWeights {
- public:
-  MakingWeights() : before_(ThreadContext::current()) {
-    ThreadContext::current().scope = nullptr;
-    ThreadContext::current().category = Category::kParameters;
-  }
-  ~MakingWeights() {
-    ThreadContext::current().scope = before_.scope;
-    ThreadContext::current().category = before_.category;
-  }
-  MakingWeights(const MakingWeights&) = delete;
-  MakingWeights& operator=(const MakingWeights&) = delete;
-
- private:
-  const ThreadContext before_;
-};
 
 Tensor zeros_later(const Shape& shape, DType dtype) {
   const Origin origin{.op = "variable", .category = Category::kParameters};
@@ -60,7 +43,7 @@ OnnxLayer::OnnxLayer(std::shared_ptr<const OnnxGraph> graph, bool with_values)
 
 void OnnxLayer::make_weights(bool with_values) {
   const TraceWith nobody(nullptr);
-  const MakingWeights making;
+  const MakingTensors weights(Category::kParameters);
   for (const OnnxWeight& weight : graph_->weights()) {
     variables_.emplace_back();
     constants_.emplace_back();
@@ -139,7 +122,7 @@ Shapes OnnxLayer::output_shapes(const Shapes& inputs) const {
     try {
       const std::shared_ptr<GraphState> graph = GraphState::make(GraphState::Role::kTrace);
       const TraceWith tracing(graph.get());
-      const MakingWeights outside;
+      const MakingTensors outside(Category::kParameters);
       std::vector<Tensor> symbolic;
       for (std::size_t i = 0; i < inputs.size(); ++i)
         symbolic.push_back(

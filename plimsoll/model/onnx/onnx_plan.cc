@@ -5,31 +5,11 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/graph/graph_state.h"
 #include "plimsoll/graph/rewrite.h"
+#include "plimsoll/tensor/context_guards.h"
 #include "plimsoll/tensor/make_tensor.h"
 #include "plimsoll/tensor/tracer.h"
 
 namespace plimsoll::internal {
-namespace {
-
-// While it lives, tensors belong to no tidy scope and are activations.
-class PlanContext {
- public:
-  PlanContext() : before_(ThreadContext::current()) {
-    ThreadContext::current().scope = nullptr;
-    ThreadContext::current().category = Category::kActivations;
-  }
-  ~PlanContext() {
-    ThreadContext::current().scope = before_.scope;
-    ThreadContext::current().category = before_.category;
-  }
-  PlanContext(const PlanContext&) = delete;
-  PlanContext& operator=(const PlanContext&) = delete;
-
- private:
-  const ThreadContext before_;
-};
-
-}  // namespace
 
 OnnxPlan::OnnxPlan(const OnnxLayer& layer, const std::vector<TensorSpec>& inputs, const std::vector<Tensor>& known) {
   // A file says what is computed, not in which order: what changes no more than rounding is fused, too.
@@ -37,7 +17,7 @@ OnnxPlan::OnnxPlan(const OnnxLayer& layer, const std::vector<TensorSpec>& inputs
   Rewritten rewritten;
   const std::shared_ptr<GraphState> graph = GraphState::make(GraphState::Role::kTrace);
   {
-    const PlanContext outside;
+    const MakingTensors activations(Category::kActivations);
     const TraceWith tracing(graph.get());
     std::vector<Tensor> given;
     std::vector<ValueId> feeds, fetches;
