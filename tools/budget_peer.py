@@ -14,6 +14,7 @@ MODEL, THREADS = sys.argv[1], int(sys.argv[2])
 os.environ["OMP_NUM_THREADS"] = str(THREADS)
 os.environ["CUDA_VISIBLE_DEVICES"] = ""
 import torch  # noqa: E402
+import torch._functorch.config  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.profiler import ProfilerActivity, profile  # noqa: E402
 from torch.utils.checkpoint import checkpoint_sequential  # noqa: E402
@@ -62,7 +63,6 @@ def make_step(way):
     if kind == "checkpoint":
         run = lambda x: checkpoint_sequential(network, int(number), x, use_reentrant=False)  # noqa: E731
     elif kind == "compiled":
-        import torch._functorch.config
         torch._dynamo.reset()
         torch._functorch.config.activation_memory_budget = float(number)
         run = torch.compile(network)

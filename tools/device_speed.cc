@@ -1,6 +1,7 @@
 // device_speed: how fast an OpenCL device is beside the host's kernels, in turns, best of some rounds.
 //
-//   cmake --build build --target device_speed && build/device_speed [ROUNDS]
+//   cmake --build build --target device_speed && build/device_speed [ROUNDS [ROW]]      # all rows, or those that begin
+//   so
 //
 // Rows: matmul 512, add of 4 Mi elements, planned training steps of five models, and microseconds per launch. PoCL uses
 // every processor; so does the host.
@@ -41,9 +42,12 @@ Times seconds(const std::function<void()>& work) {
   return {std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), processor() - before};
 }
 
+std::string wanted;  // How the names of rows begin that are run; empty: all.
+
 // One piece of work on each of two devices; the time of both is the best of `rounds` turns.
 void compare(const std::string& what, const std::string& device, int rounds,
              const std::function<std::function<void()>(const std::string&)>& work_on) {
+  if (!what.starts_with(wanted)) return;
   std::function<void()> works[] = {work_on("CPU:0"), work_on(device)};
   Times best[2];
   for (const auto& work : works) work();  // Kernels are compiled, plans made.
@@ -118,6 +122,7 @@ void launches(const std::string& device) {
 
 int main(int count, char** arguments) {
   const int rounds = count > 1 ? std::max(1, std::atoi(arguments[1])) : 20;
+  if (count > 2) wanted = arguments[2];
   std::vector<PhysicalDevice> found = config::list_physical_devices("GPU");
   if (found.empty()) found = config::list_physical_devices("OPENCL");
   if (found.empty()) {

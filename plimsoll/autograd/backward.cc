@@ -7,6 +7,7 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/elementwise.h"
+#include "plimsoll/tensor/context_guards.h"
 #include "plimsoll/tensor/make_tensor.h"
 #include "plimsoll/tensor/on_device_of.h"
 #include "plimsoll/tensor/tracer.h"
@@ -34,11 +35,6 @@ Tensor saved_tensor(const TapeValue& value, const TapeValue& held, const Shape& 
 Tensor in_shape(const Tensor& tensor, const Shape& shape) {
   return tensor.shape() == shape ? tensor : tensor.reshape(shape);
 }
-
-struct KeepNameScope {
-  const char* const name_scope = ThreadContext::current().name_scope;
-  ~KeepNameScope() { ThreadContext::current().name_scope = name_scope; }
-};
 
 class NodeGradient final : public GradientContext {
  public:
@@ -162,7 +158,7 @@ std::vector<Tensor> run_backward(TapeRecord& record, std::span<const BackwardSee
     Tensor& sum = slots[last].gradient;
     sum = sum.is_empty_handle() ? gradient : std::move(sum) + gradient;
   }
-  const KeepNameScope kept;
+  const NameScopeGuard kept;
   for (std::size_t i = record.size(); i-- > 0;) {
     const TapeNode& node = record.node(i);
     const Tensor* reached = nullptr;

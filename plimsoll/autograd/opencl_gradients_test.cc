@@ -18,6 +18,7 @@
 #include "plimsoll/ops/loss.h"
 #include "plimsoll/ops/matmul.h"
 #include "plimsoll/ops/movement.h"
+#include "plimsoll/ops/optimizer.h"
 #include "plimsoll/ops/order.h"
 #include "plimsoll/ops/pooling.h"
 #include "plimsoll/ops/random.h"
@@ -259,6 +260,54 @@ TEST_F(OpenclGradients, Products) {
         [](const Tensors& t) { return dense(t[0], t[1], t[2], Activation::relu); }, 1e-4);
   }
   compare("softmax", inputs({{7, 33}}), [](const Tensors& t) { return softmax(t[0]); });
+}
+
+// Every rule, with each of its options: parameters and slots after 20 steps.
+TEST_F(OpenclGradients, Optimizers) {
+  const OptimizerOptions rules[] = {
+      SGDOptions{},
+      SGDOptions{.momentum = 0.9},
+      SGDOptions{.momentum = 0.9, .nesterov = true},
+      SGDOptions{.momentum = 0.9, .tfjs = true},
+      RMSpropOptions{},
+      RMSpropOptions{.centered = true},
+      RMSpropOptions{.momentum = 0.9},
+      RMSpropOptions{.momentum = 0.9, .centered = true},
+      AdagradOptions{},
+      AdadeltaOptions{},
+      AdadeltaOptions{.tfjs = true},
+      AdamOptions{},
+      AdamOptions{.weight_decay = 0.004},
+      AdamOptions{.tfjs = true},
+      AdamaxOptions{},
+  };
+  // Vectors of parameters on a device, and what is kept for them.
+  const auto trained = [](const OptimizerOptions& rule, const std::string& device) {
+    const DeviceScope on(device);
+    const Variable w(numbers({5, 7}, 1)), b(numbers({300}, 2));
+    const Optimizer optimizer(rule);
+    for (std::uint64_t step = 0; step < 20; ++step)
+      optimizer.apply({w, b}, {numbers({5, 7}, 10 + step), numbers({300}, 40 + step)});
+    std::vector<float> all = w.value().to_vector<float>();
+    const auto add = [&](const Tensor& tensor) {
+      for (const float value : tensor.to_vector<float>()) all.push_back(value);
+    };
+    add(b.value());
+    for (const Variable& variable : {w, b})
+      for (const Optimizer::Slot& slot : optimizer.slots(variable)) add(slot.value);
+    return all;
+  };
+  std::size_t number = 0;
+  for (const OptimizerOptions& rule : rules) {
+    SCOPED_TRACE(number++);
+    const std::vector<float> here = trained(rule, "CPU:0");
+    DeviceBackend& backend = Runtime::instance().device(name_).backend();
+    backend.reset_counters();
+    const std::vector<float> there = trained(rule, name_);
+    for (const auto& [op, count] : backend.fallbacks()) EXPECT_THAT(op, testing::HasSubstr("random")) << count;
+    ASSERT_EQ(here.size(), there.size());
+    for (std::size_t i = 0; i < here.size(); ++i) ASSERT_NEAR(here[i], there[i], 1e-5 * (1 + std::fabs(here[i]))) << i;
+  }
 }
 
 }  // namespace

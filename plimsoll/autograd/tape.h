@@ -92,7 +92,7 @@ class PLIMSOLL_API WithoutTapes {
   WithoutTapes& operator=(const WithoutTapes&) = delete;
 
  private:
-  Interceptor* before_;
+  const InterceptWith unseen_;
 };
 
 // The derivative of f, a function from one tensor to one tensor, as a function.

@@ -18,4 +18,8 @@ PLIMSOLL_API std::string valid_utf8(std::string_view text);
 // characters replaced by spaces.
 PLIMSOLL_API std::string escape_xml(std::string_view text);
 
+// For a whole document as text inside another one (an HTML textarea): escapes only what would end the text or be
+// decoded; all other bytes stay, line ends included.
+PLIMSOLL_API std::string escape_document(std::string_view document);
+
 }  // namespace plimsoll::internal

@@ -84,6 +84,9 @@ class PLIMSOLL_API KernelQueue {
   // False, having done nothing, without a kernel of that name or for a call that does not fit. No items: nothing to do.
   virtual bool run(const KernelCall& call) noexcept = 0;
   virtual bool has(std::string_view kernel) const noexcept = 0;
+  // (optional) Processors that run items one after the other. A few long items then do as well as many short ones, in
+  // fewer launches. 0: it needs many items at once.
+  virtual std::size_t num_processors() const noexcept { return 0; }
 };
 
 }  // namespace plimsoll::internal

@@ -12,18 +12,13 @@
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/elementwise.h"
 #include "plimsoll/ops/execute.h"
+#include "plimsoll/tensor/context_guards.h"
 #include "plimsoll/tensor/make_tensor.h"
 
 namespace plimsoll::internal {
 namespace {
 
 constexpr std::size_t kMostPlans = 8;  // The most plans that a body keeps for later calls.
-
-// While it lives, tensors belong to no tidy scope.
-struct OutsideScopes {
-  ScopeList* const scope = std::exchange(ThreadContext::current().scope, nullptr);
-  ~OutsideScopes() { ThreadContext::current().scope = scope; }
-};
 
 // Makes sure that every result has an op of its own, so that it can be written directly to its destination.
 void separate_results(Rewritten& rewritten) {
@@ -64,7 +59,7 @@ std::shared_ptr<Body> Body::open_branch(const std::shared_ptr<GraphState>& outer
 
 void Body::trace_open(std::span<const TensorSpec> arguments, Traced f) {
   const TraceWith tracing(graph_.get());
-  const OutsideScopes outside;
+  const OutsideTidyScopes outside;
   std::vector<Tensor> symbolic;
   for (const TensorSpec& spec : arguments) {
     symbolic.push_back(graph_->add_placeholder(spec, *device_, "argument"));

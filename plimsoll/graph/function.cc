@@ -13,6 +13,7 @@
 #include "plimsoll/graph/spill_option.h"
 #include "plimsoll/graph/traced_call.h"
 #include "plimsoll/memory/budget.h"
+#include "plimsoll/tensor/context_guards.h"
 #include "plimsoll/tensor/make_tensor.h"
 
 namespace plimsoll {
@@ -28,18 +29,6 @@ std::vector<std::string> describe(const CallSignature& arguments) {
     text.push_back(fmt::format("{} {}", dtype_name(tensor->dtype()), tensor->shape().to_string()));
   return text;
 }
-
-// While it lives, tensors belong to no tidy scope.
-class OutsideTidyScopes {
- public:
-  OutsideTidyScopes() noexcept : scope_(std::exchange(ThreadContext::current().scope, nullptr)) {}
-  ~OutsideTidyScopes() { ThreadContext::current().scope = scope_; }
-  OutsideTidyScopes(const OutsideTidyScopes&) = delete;
-  OutsideTidyScopes& operator=(const OutsideTidyScopes&) = delete;
-
- private:
-  ScopeList* const scope_;
-};
 
 }  // namespace
 

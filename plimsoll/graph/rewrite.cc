@@ -11,6 +11,7 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/device/device.h"
 #include "plimsoll/graph/gradient_nodes.h"
+#include "plimsoll/tensor/context_guards.h"
 #include "plimsoll/tensor/make_tensor.h"
 
 namespace plimsoll::internal {
@@ -19,23 +20,13 @@ namespace {
 constexpr std::size_t kFoldedBytes = 4096;  // Larger results are computed at each run: constants stay.
 constexpr std::size_t kFilledBytes = 1024;  // The same for results without operands.
 
-// Added nodes get the thread's category and scope; this restores those.
-class KeepContext {
- public:
-  ~KeepContext() { set(category_, scope_, site_); }
-  static void take_from(const Node& node) { set(node.category, node.scope, node.site); }
-
- private:
-  static void set(Category category, const char* scope, std::uint32_t site) {
-    ThreadContext& context = ThreadContext::current();
-    context.category = category;
-    context.name_scope = scope;
-    context.site = site;
-  }
-  const Category category_ = ThreadContext::current().category;
-  const char* const scope_ = ThreadContext::current().name_scope;
-  const std::uint32_t site_ = ThreadContext::current().site;
-};
+// Added nodes get the thread's category, scope and site: those of `node` from here on.
+void take_context_from(const Node& node) {
+  ThreadContext& context = ThreadContext::current();
+  context.category = node.category;
+  context.name_scope = node.scope;
+  context.site = node.site;
+}
 
 // The bytes of a constant, outside the arena: they are few, and part of a plan's bookkeeping.
 StorageRef take_small(Device& device, std::size_t bytes) {
@@ -73,9 +64,11 @@ class Rewriter {
     mark(fetches, with_effects);
     Rewritten result;
     result.feeds.resize(feeds_.size());
-    const KeepContext kept;
+    const CategoryGuard category;
+    const NameScopeGuard name_scope;
+    const SiteGuard site;
     for (std::uint32_t i = 0; i < from_.nodes().size(); ++i) {
-      KeepContext::take_from(from_.node(i));
+      take_context_from(from_.node(i));
       feed_outputs(i, result.feeds);
       if (needed_[i]) copy(i);
     }

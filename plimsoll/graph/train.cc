@@ -10,6 +10,7 @@
 #include "plimsoll/graph/graph_state.h"
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/optimizer_update.h"
+#include "plimsoll/tensor/context_guards.h"
 
 namespace plimsoll::train {
 namespace {
@@ -38,17 +39,6 @@ class CountedUpdate final : public OpOf<CountedUpdate> {
   OptimizerOptions options_;
 };
 
-class WithoutNames {
- public:
-  WithoutNames() noexcept : before_(std::exchange(ThreadContext::current().name_scope, "")) {}
-  ~WithoutNames() { ThreadContext::current().name_scope = before_; }
-  WithoutNames(const WithoutNames&) = delete;
-  WithoutNames& operator=(const WithoutNames&) = delete;
-
- private:
-  const char* const before_;
-};
-
 struct Change {
   Tensor gradient;
   std::uint32_t variable;  // In the graph.
@@ -58,7 +48,7 @@ struct Change {
 Tensor add_updates(const std::shared_ptr<GraphState>& graph, const OptimizerOptions& options, const std::string& name,
                    const std::vector<Change>& changes) {
   const TraceWith here(graph.get());
-  const WithoutNames unnamed;  // Names start with that of the variable, which includes its scope.
+  const NameScopeGuard unnamed("");  // Names start with that of the variable, which includes its scope.
   const PlacementScope nowhere;
   const Variable steps(constant(std::int64_t{0}), {.name = name + "/step", .trainable = false});
   std::vector<Tensor> updates;

@@ -102,7 +102,8 @@ class PLIMSOLL_API Model : public Layer {
   Logs test_on_batch(const Tensor& x, const Tensor& y, const Tensor& weights = {}) const;
   Logs test_on_batch(const Example& batch) const;
 
-  // In batches; the caller owns the result. Throws Disposed and InvalidArgument.
+  // In batches; the caller owns the result. predict() is for models with one input and one output, predict_all() for
+  // all others. Throws Disposed and InvalidArgument.
   Tensor predict(const Tensor& x, const BatchSizeOptions& options = {}) const;
   std::vector<Tensor> predict_all(const std::vector<Tensor>& inputs, const BatchSizeOptions& options = {}) const;
 

@@ -18,6 +18,7 @@
 #include "plimsoll/model/keras/optimizer_keys.h"
 #include "plimsoll/model/model.h"
 #include "plimsoll/ops/creation.h"
+#include "plimsoll/tensor/context_guards.h"
 #include "plimsoll/tensor/host_access.h"
 #include "plimsoll/tensor/tidy.h"
 
@@ -175,7 +176,7 @@ class OptimizerState {
 void Model::save_weights(const std::string& path) const {
   require_built(*network_, "save_weights");
   refuse_hdf5(path, "save_weights");
-  const OutsideScopes outside;
+  const Untracked outside;
   const TidyScope scope;
   const std::vector<ModelVariable> variables = object_variables(*network_);
   const Training& training = network_->training;
@@ -221,7 +222,7 @@ void Model::load_weights(const std::string& path) const {
   require_built(*network_, "load_weights");
   refuse_hdf5(path, "load_weights");
   refuse_folder(path);
-  const OutsideScopes outside;
+  const Untracked outside;
   const TidyScope scope;
   const BundleReader reader(path);
   const std::vector<ModelVariable> variables = object_variables(*network_);

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <string_view>
 
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
@@ -13,19 +12,6 @@
 
 namespace plimsoll::internal {
 namespace {
-
-// For a text area: line by line, since scripts need their line ends.
-std::string escape_lines(std::string_view page) {
-  std::string out;
-  out.reserve(page.size() + page.size() / 8);
-  while (!page.empty()) {
-    const std::size_t end = std::min(page.find('\n'), page.size());
-    out += escape_xml(page.substr(0, end));
-    out += '\n';
-    page.remove_prefix(std::min(end + 1, page.size()));
-  }
-  return out;
-}
 
 // An iframe is filled when its row is chosen, so that browsers lay out only one page.
 constexpr const char* kHead =
@@ -69,7 +55,7 @@ std::string ranks_page(const std::vector<RankTrace>& ranks) {
         i, escape_xml(rank.name), format_bytes(rank.summary.peak_bytes), format_bytes(rank.summary.peak_reserved_bytes),
         rank.summary.steps.size(), rank.summary.refusals, rank.findings.size());
     pages += fmt::format("<textarea id=\"rank{}\" hidden>\n{}</textarea>\n", i,
-                         escape_lines(report_page(rank.history, rank.summary, rank.findings, rank.name)));
+                         escape_document(report_page(rank.history, rank.summary, rank.findings, rank.name)));
   }
   std::string tail = kTail;
   tail.insert(tail.find("<script>"), pages);

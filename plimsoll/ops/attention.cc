@@ -131,7 +131,7 @@ void Attention::infer(const Specs& in, SpecList& out) const {
     throw InvalidArgument(fmt::format("{}: q {} has a depth of 0; give 1 or more", name(), q.to_string()));
   if (!agrees)
     throw InvalidArgument(fmt::format(
-        "{}: q {}, k {} and v {} do not go together; give {}", name(), q.to_string(), k.to_string(), v.to_string(),
+        "{}: q {}, k {} and v {} do not match; give {}", name(), q.to_string(), k.to_string(), v.to_string(),
         rule_.sequence_first ? "q [batch, queries, heads, depth], k and v [batch, keys, heads, ..]"
                              : "q [batch, heads, queries, depth], k and v [batch, heads, keys, ..]"));
   if (mask_ != Mask::kNone) check_mask(in);

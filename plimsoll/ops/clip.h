@@ -1,6 +1,6 @@
 // Clipping of values and of norms, as used for gradients.
 //
-//   clip_by_value(x, -1, 1); clip_by_norm(x, 1.0); clip_by_norm(x, 1.0, {1})
+//   clip_by_norm(x, 1.0); clip_by_norm(x, 1.0, {1})
 //   auto [clipped, norm] = clip_by_global_norm(gradients, 5.0);
 //
 // All have gradients. A norm that is not finite makes every element NaN, so that it does not go unnoticed. Takes
@@ -16,6 +16,7 @@
 
 namespace plimsoll {
 
+// TensorFlow's name for clip() (elementwise.h), which new code should use.
 PLIMSOLL_API Tensor clip_by_value(const Tensor& x, double low, double high);
 
 // x limit / max(norm(x), limit), the norm over `axes`.

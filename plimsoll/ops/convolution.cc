@@ -96,13 +96,14 @@ bool Convolve::launch(KernelQueue& queue, const OpRun& run) const noexcept {
   const Shape images = rule_.image(x.shape()), window = rule_.window(filter.shape()), results = rule_.image(y.shape());
   const Convolution kernel = rule_.kernel(x.shape(), filter.shape());
   if (y.dtype() != f32 || kernel.groups != 1 || y.size() > INT32_MAX) return false;
-  const std::int64_t pixels = results[0] * results[1] * results[2], channels = results[3];
+  const std::int64_t lines = results[0] * results[1], channels = results[3];
   const bool relu = activation_ == UnaryOp::relu;
-  KernelCall call("convolution");
+  const ConvolutionTile tile = convolution_tile(channels);
+  KernelCall call(tile.wide ? "convolution.16" : "convolution.8");
   call.out(y.bytes()).in(x.bytes()).in(filter.bytes()).in(has_bias_ ? run.in[2].bytes() : nullptr);
-  call.integer(pixels).integer(channels).integer(images[3]);
+  call.integer(lines).integer(channels).integer(images[3]);
   add_window(call, window[0], window[1], images, results, kernel.window).integer(has_bias_ ? 1 : 0);
-  if (!launch_tiles(queue, call.integer(relu ? 1 : 0), channels, pixels)) return false;
+  if (!launch_convolution(queue, call.integer(relu ? 1 : 0), tile, channels, lines, results[2])) return false;
   if (activation_ && !relu && !launch_unary(queue, op_name(*activation_), y, y)) return false;
   return !with_mask_ || launch_relu_mask(queue, y, run.out[1]);
 }

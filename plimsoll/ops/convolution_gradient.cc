@@ -25,7 +25,7 @@ bool MaskSlope::launch(KernelQueue& queue, const OpRun& run) const noexcept {
   if (run.out[0].dtype() != f32) return false;
   KernelCall call("mask_slope");
   call.out(run.out[0].bytes()).in(run.in[0].bytes()).in(run.in[1].bytes());
-  return queue.run(call.integer(static_cast<std::int64_t>(run.out[0].size())).items(run.out[0].size()));
+  return queue.run(call.integer(static_cast<std::int64_t>(run.out[0].size())).items((run.out[0].size() + 15) / 16));
 }
 
 void MaskSlope::gradient(GradientContext& c) const { c.give(0, execute(MaskSlope(), c.grad(), c.input(1))); }
@@ -68,16 +68,19 @@ bool ConvolveBack::launch(KernelQueue& queue, const OpRun& run) const noexcept {
   const Shape from = rule_.image(dy.shape()), window = rule_.window(filter.shape()), to = rule_.image(dx.shape());
   const Convolution kernel = rule_.kernel(dx.shape(), filter.shape());
   if (dx.dtype() != f32 || kernel.groups != 1 || filter.nbytes() > run.scratch.size()) return false;
-  const std::int64_t pixels = to[0] * to[1] * to[2], taps = window[0] * window[1];
+  if (dx.size() > INT32_MAX || dy.size() > INT32_MAX) return false;
+  const std::int64_t lines = to[0] * to[1], taps = window[0] * window[1];
   const TensorView turned(run.scratch.data(), 0, f32, {taps, window[3], window[2]});
   const std::int64_t steps[] = {window[2] * window[3], 1, window[3]};
   StridedBox box;
   if (!box.set(3, turned.shape().sizes().data(), steps) || !launch_strided(queue, filter, box, turned)) return false;
-  KernelCall call("convolution_back");
+  const ConvolutionTile tile = convolution_tile(to[3]);
+  KernelCall call(tile.wide ? "convolution_back.16" : "convolution_back.8");
   call.out(dx.bytes()).in(dy.bytes()).in(turned.bytes()).in(nullptr);
-  call.integer(pixels).integer(to[3]).integer(from[3]);
+  call.integer(lines).integer(to[3]).integer(from[3]);
   add_window(call, window[0], window[1], from, to, kernel.window).integer(0).integer(0);
-  return launch_tiles(queue, call, to[3], pixels);
+  const std::int64_t stride = kernel.window.column_stride, each = (to[2] + stride - 1) / stride;
+  return launch_convolution(queue, call, tile, to[3], lines * stride, each);
 }
 
 SavedSlots ConvolveBack::saved(SlotMask wanted) const { return saved_of_product(wanted); }
@@ -114,11 +117,14 @@ bool ConvolveFilter::launch(KernelQueue& queue, const OpRun& run) const noexcept
   const ConstTensorView &x = run.in[0], &dy = run.in[1];
   const Shape from = rule_.image(x.shape()), window = rule_.window(filter_), to = rule_.image(dy.shape());
   const Convolution kernel = rule_.kernel(x.shape(), filter_);
-  if (x.dtype() != f32 || kernel.groups != 1) return false;
-  KernelCall call("convolution_filter");
-  call.out(run.out[0].bytes()).in(x.bytes()).in(dy.bytes()).integer(from[0]).integer(to[3]).integer(from[3]);
+  if (x.dtype() != f32 || kernel.groups != 1 || dy.size() > INT32_MAX) return false;
+  const ConvolutionTile tile = convolution_tile(to[3]);
+  KernelCall call(tile.wide ? "convolution_filter.16" : "convolution_filter.8");
+  call.out(run.out[0].bytes()).in(x.bytes()).in(dy.bytes()).integer(to[0] * to[1]).integer(to[3]).integer(from[3]);
   add_window(call, window[0], window[1], from, to, kernel.window);
-  return launch_tiles(queue, call, to[3], window[0] * window[1] * ((from[3] + 3) / 4) * 4);
+  // Taps beside each other in a line of the image are one row of weights.
+  const std::int64_t joined = kernel.window.column_dilation == 1 ? window[1] : 1;
+  return launch_convolution(queue, call, tile, to[3], window[0] * window[1] / joined, joined * from[3]);
 }
 
 SavedSlots ConvolveFilter::saved(SlotMask wanted) const { return saved_of_product(wanted); }

@@ -152,12 +152,12 @@ void Dense::infer(const Specs& in, SpecList& out) const {
   require_floating(*this, in.dtype(0));
   const Shape &x = in.shape(0), &w = in.shape(1);
   if (x.rank() == 0 || w.rank() != 2 || (x.back() != w[0] && x.back() != kUnknownSize && w[0] != kUnknownSize))
-    throw InvalidArgument(fmt::format("dense: x {} and w {} do not go together; give x [.., n] and w [n, m]",
-                                      x.to_string(), w.to_string()));
+    throw InvalidArgument(
+        fmt::format("dense: x {} and w {} do not match; give x [.., n] and w [n, m]", x.to_string(), w.to_string()));
   if (in.size() > 2) {
     const Shape& bias = in.shape(2);
     if (bias.rank() != 1 || (bias[0] != w[1] && bias[0] != kUnknownSize && w[1] != kUnknownSize))
-      throw InvalidArgument(fmt::format("dense: bias {} does not go with w {}; give one number for each column",
+      throw InvalidArgument(fmt::format("dense: bias {} does not match w {}; give one number for each column",
                                         bias.to_string(), w.to_string()));
   }
   if (x.rank() == 2) return add_output({x[0], w[1]}, in.dtype(0), out);

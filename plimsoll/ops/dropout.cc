@@ -57,7 +57,7 @@ class Dropout final : public OpOf<Dropout> {
     call.number(1 / kept).integer(static_cast<std::int64_t>(std::ceil(kept * 0x1p24)));  // As uniform_float().
     for (const std::uint64_t word : {draw_.key, draw_.offset})
       call.bits(static_cast<std::uint32_t>(word)).bits(static_cast<std::uint32_t>(word >> 32));
-    return queue.run(call.items((run.out[0].size() + 3) / 4));
+    return queue.run(call.items((run.out[0].size() + 31) / 32));
   }
   void gradient(GradientContext& c) const override { c.give(0, execute(*this, c.grad())); }
   RandomDraw* draw() noexcept override { return &draw_; }

@@ -236,7 +236,7 @@ std::optional<Tensor> execute_flat(const Op& op, const Tensor& a, const Tensor* 
   std::optional<Tensor> output =
       over && may_take_over(op, operands, *over, x->shape().size() * size_of(result), context)
           ? take_over(op, *over, x->shape(), result, context.category)
-          : make_tensor({.op = op.name(), .category = context.category}, x->shape(), result, left->device());
+          : make_tensor_like({.op = op.name(), .category = context.category}, *x, result, left->device());
   kernel(op, x->dtype, static_cast<const std::byte*>(left->base()) + x->offset,
          static_cast<const std::byte*>(right->base()) + y->offset,
          output->record()->storage.load(std::memory_order_relaxed)->base(), x->shape().size());

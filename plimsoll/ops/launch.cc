@@ -100,7 +100,7 @@ bool launch_binary(KernelQueue& queue, std::string_view op, const ConstTensorVie
   for (std::size_t i = 1; i < kLaunchRank; ++i) call.integer(left.sizes[i]);
   for (const std::int64_t step : left.steps) call.integer(step);
   for (const std::int64_t step : right.steps) call.integer(step);
-  return queue.run(call.items(out.size()));
+  return queue.run(call.items(eighths(out)));
 }
 
 bool launch_number(KernelQueue& queue, std::string_view op, const ConstTensorView& x, double number, bool number_first,
@@ -152,7 +152,7 @@ bool launch_strided(KernelQueue& queue, const ConstTensorView& x, const StridedB
   const KernelName name("strided", width_name(x.dtype()), "");
   KernelCall call(name);
   call.out(out.bytes()).in(x.bytes()).integer(count_of(out));
-  return queue.run(add_box(call, box).items(out.size()));
+  return queue.run(add_box(call, box).items(eighths(out)));
 }
 
 bool launch_placed(KernelQueue& queue, const ConstTensorView& x, const StridedBox& box,
@@ -160,7 +160,7 @@ bool launch_placed(KernelQueue& queue, const ConstTensorView& x, const StridedBo
   const KernelName name("placed", width_name(x.dtype()), "");
   KernelCall call(name);
   call.out(out.bytes()).in(x.bytes()).integer(static_cast<std::int64_t>(x.size()));
-  return queue.run(add_box(call, box).items(x.size()));
+  return queue.run(add_box(call, box).items((x.size() + kEach - 1) / kEach));
 }
 
 bool launch_box(KernelQueue& queue, const ConstTensorView& x, const BoxLayout& from, const TensorView& out) noexcept {
@@ -197,9 +197,11 @@ bool launch_reduce(KernelQueue& queue, std::string_view kernel, const ConstTenso
     }
   }
   if (count == 0) return false;
-  KernelCall call(kernel);
+  const bool by_columns = kernel == "reduce.sum.f32" && inner >= 16;
+  KernelCall call(by_columns ? "reduce_columns.sum.f32" : kernel);
   call.out(out.bytes()).in(x.bytes()).integer(outer).integer(count).integer(inner);
-  return queue.run(call.items(out.size()));
+  if (by_columns) call.items(static_cast<std::size_t>((inner + 15) / 16), static_cast<std::size_t>(outer));
+  return queue.run(by_columns ? call : call.items(out.size()));
 }
 
 bool launch_select(KernelQueue& queue, const ConstTensorView& test, const ConstTensorView& a, const ConstTensorView& b,
@@ -227,15 +229,7 @@ bool launch_relu_mask(KernelQueue& queue, const ConstTensorView& y, const Tensor
   const auto words = static_cast<std::int64_t>(mask.size() / 4);
   KernelCall call("relu_mask");
   call.out(mask.bytes()).in(y.bytes()).integer(static_cast<std::int64_t>(y.size())).integer(words);
-  return queue.run(call.items(static_cast<std::size_t>(words)));
-}
-
-bool launch_tiles(KernelQueue& queue, KernelCall& call, std::int64_t columns, std::int64_t rows,
-                  std::int64_t batches) noexcept {
-  const auto tiles = [](std::int64_t size, std::int64_t each) {
-    return static_cast<std::size_t>((size + each - 1) / each);
-  };
-  return queue.run(call.items(tiles(columns, 16), tiles(rows, 4), static_cast<std::size_t>(batches)));
+  return queue.run(call.items(static_cast<std::size_t>((words + 15) / 16)));
 }
 
 bool launch_matmul(KernelQueue& queue, const ConstTensorView& a, const ConstTensorView& b, const TensorView& out,
@@ -247,7 +241,21 @@ bool launch_matmul(KernelQueue& queue, const ConstTensorView& a, const ConstTens
   call.out(out.bytes()).in(a.bytes()).in(b.bytes()).in(options.bias ? options.bias->bytes() : nullptr);
   call.integer(m).integer(n).integer(inner).integer(options.bias ? 1 : 0);
   call.integer(options.step_a).integer(options.step_b).integer(options.accumulate ? 1 : 0);
-  return launch_tiles(queue, call, n, m, options.batches);
+  const auto tiles = [](std::int64_t size, std::int64_t each) {
+    return static_cast<std::size_t>((size + each - 1) / each);
+  };
+  return queue.run(call.items(tiles(n, 16), tiles(m, 4), static_cast<std::size_t>(options.batches)));
+}
+
+ConvolutionTile convolution_tile(std::int64_t channels) noexcept {
+  const std::int64_t rest = channels % 16;
+  return rest == 0 || rest > 8 ? ConvolutionTile{true, 4, 16} : ConvolutionTile{false, 8, 8};
+}
+
+bool launch_convolution(KernelQueue& queue, KernelCall& call, const ConvolutionTile& tile, std::int64_t channels,
+                        std::int64_t lines, std::int64_t pixels) noexcept {
+  const auto columns = static_cast<std::size_t>((channels + tile.channels - 1) / tile.channels);
+  return queue.run(call.items(columns, static_cast<std::size_t>(lines * ((pixels + tile.pixels - 1) / tile.pixels))));
 }
 
 KernelCall& add_window(KernelCall& call, std::int64_t taps_down, std::int64_t taps_across, const Shape& from,

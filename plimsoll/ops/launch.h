@@ -60,10 +60,6 @@ bool launch_between(KernelQueue& queue, std::string_view kernel, const ConstTens
 // Bits in the order of kernels/convolution_mask.cc.
 bool launch_relu_mask(KernelQueue& queue, const ConstTensorView& y, const TensorView& mask) noexcept;
 
-// For kernels whose items compute 16 columns x 4 rows of the result.
-bool launch_tiles(KernelQueue& queue, KernelCall& call, std::int64_t columns, std::int64_t rows,
-                  std::int64_t batches = 1) noexcept;
-
 struct MatmulLaunch {
   const ConstTensorView* bias = nullptr;
   std::string_view activation = "linear";
@@ -74,7 +70,16 @@ struct MatmulLaunch {
 bool launch_matmul(KernelQueue& queue, const ConstTensorView& a, const ConstTensorView& b, const TensorView& out,
                    std::int64_t m, std::int64_t n, std::int64_t inner, const MatmulLaunch& options) noexcept;
 
-// Adds the arguments of kernels of windows over images: taps, sizes of both images, and how the window moves.
+// Kernels of convolutions have results of so many pixels x channels in registers.
+struct ConvolutionTile {
+  bool wide;
+  std::int64_t pixels, channels;
+};
+ConvolutionTile convolution_tile(std::int64_t channels) noexcept;
+bool launch_convolution(KernelQueue& queue, KernelCall& call, const ConvolutionTile& tile, std::int64_t channels,
+                        std::int64_t lines, std::int64_t pixels) noexcept;
+
+// Adds what kernels of windows over images take: taps, sizes of both images, and how the window moves.
 KernelCall& add_window(KernelCall& call, std::int64_t taps_down, std::int64_t taps_across, const Shape& from,
                        const Shape& to, const Window& window) noexcept;
 

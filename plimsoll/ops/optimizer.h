@@ -28,6 +28,8 @@
 
 namespace plimsoll {
 
+namespace optimizers {
+
 // `tfjs` selects TF.js's formula where it differs from that of Keras; kernels/optimizer.h has both.
 struct SGDOptions {
   double learning_rate = 0.01;
@@ -68,6 +70,16 @@ struct AdamaxOptions {
   double beta_2 = 0.999;
   double epsilon = 1e-7;
 };
+}  // namespace optimizers
+
+// Also without the namespace, as in earlier versions.
+using optimizers::AdadeltaOptions;
+using optimizers::AdagradOptions;
+using optimizers::AdamaxOptions;
+using optimizers::AdamOptions;
+using optimizers::RMSpropOptions;
+using optimizers::SGDOptions;
+
 using OptimizerOptions =
     std::variant<SGDOptions, RMSpropOptions, AdagradOptions, AdadeltaOptions, AdamOptions, AdamaxOptions>;
 

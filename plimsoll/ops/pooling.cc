@@ -119,7 +119,7 @@ bool MaxPool::launch(KernelQueue& queue, const OpRun& run) const noexcept {
   KernelCall call("max_pool");
   call.out(y.bytes()).out(with_positions_ ? run.out[1].bytes() : nullptr).in(x.bytes());
   call.integer(static_cast<std::int64_t>(y.size())).integer(with_positions_ ? bits_of_positions(pooling) : 0);
-  return queue.run(add_pooling(call, rule_, x.shape(), y.shape()).items((y.size() + 7) / 8));
+  return queue.run(add_pooling(call, rule_, x.shape(), y.shape()).items((y.size() + 31) / 32));
 }
 
 void MaxPool::gradient(GradientContext& c) const {
@@ -139,10 +139,13 @@ bool MaxPoolBack::launch(KernelQueue& queue, const OpRun& run) const noexcept {
   const ConstTensorView& dy = run.in[0];
   const TensorView& dx = run.out[0];
   if (dx.dtype() != f32 || dy.size() > INT32_MAX) return false;
+  const Shape to = rule_.image(dx.shape());
+  const std::int64_t lines = to[0] * to[1];
   KernelCall call("max_pool_back");
-  call.out(dx.bytes()).in(dy.bytes()).in(run.in[1].bytes()).integer(static_cast<std::int64_t>(dx.size()));
+  call.out(dx.bytes()).in(dy.bytes()).in(run.in[1].bytes()).integer(lines);
   call.integer(bits_of_positions(rule_.kernel(dx.shape())));
-  return queue.run(add_pooling(call, rule_, dx.shape(), dy.shape()).items(dx.size()));
+  add_pooling(call, rule_, dx.shape(), dy.shape());
+  return queue.run(call.items(static_cast<std::size_t>((to[2] + 15) / 16), static_cast<std::size_t>(lines)));
 }
 
 void MaxPoolBack::gradient(GradientContext& c) const { c.give(0, execute(MaxPoolTake(rule_), c.grad(), c.input(1))); }

@@ -16,6 +16,7 @@
 #include "plimsoll/ops/elementwise.h"
 #include "plimsoll/ops/graph_variables.h"
 #include "plimsoll/ops/internal/elementwise_ops.h"
+#include "plimsoll/tensor/context_guards.h"
 #include "plimsoll/tensor/holder.h"
 #include "plimsoll/tensor/interceptor.h"
 #include "plimsoll/tensor/make_tensor.h"
@@ -33,13 +34,7 @@ std::string default_name() {
 // Outside every scope: no scope disposes of variables.
 Tensor make_outside_scopes(StorageRef storage, const Shape& shape, DType dtype,
                            Category category = Category::kParameters) {
-  ThreadContext& context = ThreadContext::current();
-  ScopeList* const scope = std::exchange(context.scope, nullptr);
-  struct Restore {
-    ThreadContext& context;
-    ScopeList* scope;
-    ~Restore() { context.scope = scope; }
-  } restore{context, scope};
+  const OutsideTidyScopes outside;
   return make_tensor_on(std::move(storage), 0, shape, dtype, {.op = "variable", .category = category});
 }
 

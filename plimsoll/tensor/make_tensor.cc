@@ -43,8 +43,8 @@ struct Made {
   const SharedShape* shape;
   std::uint32_t provenance;
 
-  Made(TensorThread& counts, const ThreadContext& context, const char* op, const Shape& of_shape)
-      : shape(counts.share(of_shape)), provenance(counts.number_of({op, context.name_scope, context.site})) {}
+  Made(TensorThread& counts, const ThreadContext& context, const char* op, const SharedShape* of_shape)
+      : shape(of_shape), provenance(counts.number_of({op, context.name_scope, context.site})) {}
 };
 
 // Inside the gate: turns the spare record into a tensor on these bytes.
@@ -80,7 +80,7 @@ Tensor make_tensor_on(StorageRef storage, std::size_t offset, const Shape& shape
   const ThreadContext& context = ThreadContext::current();
   if (context.scope) context.scope->make_room();  // May put back records, so it comes before one is chosen.
   TensorRecord* const record = counts.spare_record();
-  const Made made(counts, context, origin.op, shape);
+  const Made made(counts, context, origin.op, counts.share(shape));
   {
     const EnterThread inside(thread);
     begin_record(*record, counts, context, storage.release(), offset, made, dtype, origin.category, flags);
@@ -92,7 +92,8 @@ Tensor make_tensor_on(StorageRef storage, std::size_t offset, const Shape& shape
 // Does what Storage::take() and make_tensor_on() do, entering the gate once.
 class TensorMaker {
  public:
-  static Tensor make(const Origin& origin, const Shape& shape, DType dtype, Device& device) {
+  // `known`: the shape in the table, if some record refers to it until this returns; else nullptr.
+  static Tensor make(const Origin& origin, const Shape& shape, const SharedShape* known, DType dtype, Device& device) {
     const std::size_t bytes = shape.size() * size_of(dtype);
     ThreadMemory& thread = ThreadMemory::current();
     TensorThread& counts = TensorThread::of(thread);
@@ -104,7 +105,7 @@ class TensorMaker {
       if (context.scope) context.scope->make_room();
       storage = counts.spare_storage();
       record = counts.spare_record();
-      const Made made(counts, context, origin.op, shape);
+      const Made made(counts, context, origin.op, known ? known : counts.share(shape));
       const EnterThread inside(thread);
       storage->begin(counts, device, chunk, bytes);
       begin_record(*record, counts, context, storage, 0, made, dtype, origin.category, 0);
@@ -127,7 +128,12 @@ StorageRef wrap_unchanging(Device& device, void* memory, std::size_t bytes, std:
 }
 
 Tensor make_tensor(const Origin& origin, const Shape& shape, DType dtype, Device& device) {
-  return TensorMaker::make(origin, shape, dtype, device);
+  return TensorMaker::make(origin, shape, nullptr, dtype, device);
+}
+
+Tensor make_tensor_like(const Origin& origin, const TensorRecord& like, DType dtype, Device& device) {
+  const SharedShape* const known = like.details->shared;
+  return TensorMaker::make(origin, known->shape, known, dtype, device);
 }
 
 Tensor make_view(const Tensor& base, const char* op, const Shape& shape, std::size_t offset) {

@@ -25,6 +25,8 @@ struct Origin {
 
 // A tensor with bytes of its own, not cleared. Throws OutOfMemory; then nothing has changed. Requires a known shape.
 PLIMSOLL_API Tensor make_tensor(const Origin& origin, const Shape& shape, DType dtype, Device& device);
+// The same with the shape of a tensor that the caller holds: spares looking the shape up.
+PLIMSOLL_API Tensor make_tensor_like(const Origin& origin, const TensorRecord& like, DType dtype, Device& device);
 
 // A tensor on these bytes. `flags` of TensorRecord are set from the start, for concurrent walks over the ledger.
 PLIMSOLL_API Tensor make_tensor_on(StorageRef storage, std::size_t offset, const Shape& shape, DType dtype,

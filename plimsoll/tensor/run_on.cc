@@ -74,6 +74,7 @@ class KernelQuestion final : public KernelQueue {
   explicit KernelQuestion(KernelQueue& queue) : queue_(queue) {}
   bool run(const KernelCall& call) noexcept override { return call.fits() && queue_.has(call.kernel()); }
   bool has(std::string_view kernel) const noexcept override { return queue_.has(kernel); }
+  std::size_t num_processors() const noexcept override { return queue_.num_processors(); }
 
  private:
   KernelQueue& queue_;

@@ -20,14 +20,15 @@ namespace plimsoll {
 
 struct SharedShape {
   Shape shape;
-  SharedShape* next = nullptr;   // In the same bucket.
-  mutable bool is_used = false;  // Found by the current sweep.
+  SharedShape* next = nullptr;          // In the same bucket.
+  const SharedShape* shared = nullptr;  // The one in the table: itself, unless this is a NamedShape.
+  mutable bool is_used = false;         // Found by the current sweep.
 };
 
-// For tensors with a name only.
+// For tensors with a name only. Its `shared` stays in the table, for code that has referred to the shape since before
+// the name was set.
 struct NamedShape : SharedShape {
-  const SharedShape* shared = nullptr;  // Stays, for code that has referred to the shape since before the name was set.
-  char* name = nullptr;                 // Owned.
+  char* name = nullptr;  // Owned.
 };
 
 class ShapeTable {

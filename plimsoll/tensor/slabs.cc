@@ -76,9 +76,7 @@ void Slabs::sweep_shapes(const StopThreads& stopped) {
   ShapeTable& table = ShapeTable::instance();
   const std::lock_guard lock(table.mutex);
   records.for_each([](const TensorRecord& record) {
-    if (record.references.load(std::memory_order_relaxed) == 0) return;
-    const bool named = record.has(TensorRecord::kNamed);
-    (named ? static_cast<const NamedShape*>(record.details)->shared : record.details)->is_used = true;
+    if (record.references.load(std::memory_order_relaxed) != 0) record.details->shared->is_used = true;
   });
   for (const ThreadMemory* thread : stopped)
     if (thread->tensors) static_cast<const TensorThread*>(thread->tensors)->mark_shapes();

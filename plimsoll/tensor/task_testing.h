@@ -27,7 +27,7 @@ class TestEvent {
   std::coroutine_handle<> waiting_;
 };
 
-// co_await threads.hop(): goes on on a thread of its own, at once.
+// co_await threads.hop(): continues on a thread of its own, at once.
 class TestThreads {
  public:
   ~TestThreads() {

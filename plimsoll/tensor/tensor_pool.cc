@@ -12,6 +12,7 @@
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
 #include "plimsoll/device/runtime.h"
+#include "plimsoll/tensor/context_guards.h"
 #include "plimsoll/tensor/holder.h"
 #include "plimsoll/tensor/make_tensor.h"
 
@@ -190,16 +191,13 @@ std::string TensorPool::report() const {
 }
 
 TensorPool::Lease::Lease(std::shared_ptr<State> state, std::size_t buffer) : state_(std::move(state)), buffer_(buffer) {
-  ThreadContext& context = ThreadContext::current();
-  ScopeList* const scope = std::exchange(context.scope, nullptr);  // It ends with the lease, not with a scope.
+  const OutsideTidyScopes outside;  // It ends with the lease, not with a scope.
   try {
     tensor_ = make_tensor_on(state_->buffers[buffer_], 0, state_->shape, state_->dtype, kOrigin);
   } catch (...) {
-    context.scope = scope;
     state_->give_back(buffer_);
     throw;
   }
-  context.scope = scope;
 }
 
 TensorPool::Lease::Lease(Lease&& other) noexcept

@@ -78,8 +78,8 @@ class TensorThread {
     return place;
   }
   std::uint32_t number_of(const Provenance& made) {
-    const std::size_t hash = reinterpret_cast<std::uintptr_t>(made.op) +
-                             31 * reinterpret_cast<std::uintptr_t>(made.scope) + 961 * std::size_t{made.site};
+    const std::size_t hash = reinterpret_cast<std::uintptr_t>(made.op) ^
+                             (reinterpret_cast<std::uintptr_t>(made.scope) << 8) ^ (std::size_t{made.site} << 20);
     Numbered& place = provenances_[hash * 0x9E3779B97F4A7C15u >> (64 - kPlaceBits)];
     if (!(place.made == made)) [[unlikely]]
       place = {made, Provenance::number_of(made)};

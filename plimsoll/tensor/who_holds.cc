@@ -84,7 +84,7 @@ class HolderSearch {
   Holders of_disposed(const TensorRecord& record) {
     Found found = find(record, {&record, nullptr, 0});
     add({Holders::Kind::kTensor, title_of(found, true) + ", disposed",
-         detail_of(found) + "; its bytes are given back, or others hold them", 0, true});
+         detail_of(found) + "; its bytes are freed, or others hold them", 0, true});
     add({Holders::Kind::kHandles, counted(found.handles, "handle"), "of the program", 0});
     return std::move(result_);
   }

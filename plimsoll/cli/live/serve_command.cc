@@ -112,7 +112,7 @@ void add_serve_command(CommandLine& line) {
               "Keep the token in this file, for programs such as Prometheus; made when it is missing")
       .value("FILE");
   command.notes(
-      "The page is that of plimsoll report, and its timeline grows as the run goes on. A process records a trace for\n"
+      "The page is that of plimsoll report, with a timeline that grows during the run. A process records a trace for\n"
       "it until the server ends.\n"
       "  PLIMSOLL_LIVE=1 ./trainer &\n"
       "  plimsoll serve\n"

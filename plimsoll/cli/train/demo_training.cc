@@ -156,7 +156,8 @@ DemoResult run_demo(const DemoOptions& options) {
     result.spilled_bytes = history.spilled_bytes();
     result.loss = history["loss"].back();
     result.validation_loss = history["val_loss"].back();
-    result.error_metres = prepared.model.evaluate(prepared.test.batch(kBatch))["mae"];
+    result.error_metres =
+        prepared.model.evaluate(prepared.test.batch(kBatch), {.budget = options.budget, .spill = options.spill})["mae"];
     result.checkpoint = latest_checkpoint(checkpoints);
     recorder.finish();
   } catch (const OutOfMemory&) {

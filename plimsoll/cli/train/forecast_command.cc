@@ -15,7 +15,6 @@
 #include "plimsoll/device/device_memory.h"
 #include "plimsoll/model/keras/keras_file.h"
 #include "plimsoll/model/model.h"
-#include "plimsoll/model/training/forecast_prediction.h"
 
 namespace plimsoll::internal {
 namespace {
@@ -110,7 +109,7 @@ void print_text(const MemoryForecast& forecast, const Options& options, bool fit
 // The memory of one prediction.
 MemoryForecast prediction(const Options& options) {
   if (is_onnx(options.model)) return forecast_onnx(options.model, options.shapes, options.input);
-  return forecast_prediction(load_model(options.model, {.weights = false}), {.batch_size = options.batch});
+  return load_model(options.model, {.weights = false}).forecast({.batch_size = options.batch, .predict = true});
 }
 
 void run_prediction(const Options& options) {

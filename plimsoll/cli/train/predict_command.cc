@@ -214,7 +214,7 @@ void add_predict_command(CommandLine& app) {
   command.option("--out", arguments->out, "Write to this file instead: .csv, .npy, .npz or .json").value("FILE");
   command
       .option("--columns", arguments->columns_file,
-              "columns.json of the training; left out: the one beside the weights or the model")
+              "columns.json of the training; default: the one next to the weights or the model")
       .value("FILE");
   add_missing_option(command, arguments->columns, "What an empty field is; drop: the answer to its line is nan");
   add_header_option(command, arguments->columns);

@@ -253,7 +253,7 @@ void TrainingTable::require_fit(const ModelEnds& model, bool labels) const {
         path_, plural(static_cast<std::size_t>(columns_.look_back), "row"), plural(columns_.features.size(), "column"),
         features, wanted, model.inputs[0].to_string()));
   throw InvalidArgument(
-      fmt::format("{}: has {} beside {} of targets, the model takes {}; say which are targets with "
+      fmt::format("{}: has {} besides {} of targets, the model takes {}; say which are targets with "
                   "--target, and which inputs with --features",
                   path_, plural(columns_.features.size(), "column"), columns_.targets.size(), wanted));
 }

@@ -11,18 +11,30 @@ constexpr std::string_view kCommon = R"(#pragma OPENCL FP_CONTRACT OFF
 #define ADDRESS(name, type) global type* name = (global type*)(name##_buffer + name##_offset);
 #define SELU_SCALE 1.0507009873554804934193349852946f
 #define SELU_ALPHA 1.6732632423543772848170429916717f
-#define GELU_C 0.79788456080286535588f
-float sigmoid_of(float x) { const float e = exp(-fabs(x)); return (x < 0.f ? e : 1.f) / (1.f + e); }
-float softplus_of(float x) { return fmax(x, 0.f) + log1p(exp(-fabs(x))); }
-float swish_slope(float x) { const float s = sigmoid_of(x); return s * (1.f + x * (1.f - s)); }
-float gelu_slope(float x) {
-  return 0.5f * (1.f + erf(x * 0.70710678f)) + x * 0.39894228f * exp(-0.5f * x * x);
-}
-float gelu_tanh_slope(float x) {
-  const float t = tanh(GELU_C * (x + 0.044715f * x * x * x));
-  return 0.5f * (1.f + t) + 0.5f * x * (1.f - t * t) * GELU_C * (1.f + 3.f * 0.044715f * x * x);
-}
 )";
+
+// Between a dense tensor and elements of another at these steps. One item has eight: it divides once.
+constexpr std::string_view kBox = R"(
+kernel void run(OUT(out, T), IN(x, T), int n, int d1, int d2, int d3, int d4, int s0, int s1, int s2, int s3, int s4,
+    int start) {
+  ADDRESS(out, T) ADDRESS(x, T)
+  const int first = get_global_id(0) * 8;
+  int i4 = first % d4, left = first / d4;
+  int i3 = left % d3; left /= d3;
+  int i2 = left % d2; left /= d2;
+  int i1 = left % d1; left /= d1;
+  for (int i = first; i < first + 8 && i < n; ++i) {
+    const int at = start + left * s0 + i1 * s1 + i2 * s2 + i3 * s3 + i4 * s4;
+    MOVE
+    if (++i4 == d4) {
+      i4 = 0;
+      if (++i3 == d3) {
+        i3 = 0;
+        if (++i2 == d2) { i2 = 0; if (++i1 == d1) { i1 = 0; ++left; } }
+      }
+    }
+  }
+})";
 
 constexpr KernelText kTexts[] = {
     // Fills with a pattern of 1, 4 or 8 bytes.
@@ -41,32 +53,12 @@ constexpr KernelText kTexts[] = {
   const int i = get_global_id(0);
   if (i < n) out[i] = (uint)low | (ulong)(uint)high << 32;
 })"},
-// out, dense, from elements of x at these steps.
-#define PLIMSOLL_STRIDED(bytes, type)                                                                      \
-  {"strided." #bytes, "kernel void run(OUT(out, " type "), IN(x, " type                                    \
-                      "), int n, int d1, int d2, int d3, int d4, int s0, int s1,\n"                        \
-                      "    int s2, int s3, int s4, int start) {\n"                                         \
-                      "  ADDRESS(out, " type ") ADDRESS(x, " type                                          \
-                      ")\n"                                                                                \
-                      "  const int i = get_global_id(0);\n  if (i >= n) return;\n  int left = i;\n"        \
-                      "  const int i4 = left % d4; left /= d4;\n  const int i3 = left % d3; left /= d3;\n" \
-                      "  const int i2 = left % d2; left /= d2;\n  const int i1 = left % d1; left /= d1;\n" \
-                      "  out[i] = x[start + left * s0 + i1 * s1 + i2 * s2 + i3 * s3 + i4 * s4];\n}\n"},    \
-  {                                                                                                        \
-    "placed." #bytes, "kernel void run(OUT(out, " type "), IN(x, " type                                    \
-                      "), int n, int d1, int d2, int d3, int d4, int s0, int s1,\n"                        \
-                      "    int s2, int s3, int s4, int start) {\n"                                         \
-                      "  ADDRESS(out, " type ") ADDRESS(x, " type                                          \
-                      ")\n"                                                                                \
-                      "  const int i = get_global_id(0);\n  if (i >= n) return;\n  int left = i;\n"        \
-                      "  const int i4 = left % d4; left /= d4;\n  const int i3 = left % d3; left /= d3;\n" \
-                      "  const int i2 = left % d2; left /= d2;\n  const int i1 = left % d1; left /= d1;\n" \
-                      "  out[start + left * s0 + i1 * s1 + i2 * s2 + i3 * s3 + i4 * s4] = x[i];\n}\n"      \
-  }
-    PLIMSOLL_STRIDED(1, "uchar"),
-    PLIMSOLL_STRIDED(4, "int"),
-    PLIMSOLL_STRIDED(8, "long"),
-#undef PLIMSOLL_STRIDED
+    {"strided.1", kBox, "#define T uchar\n", "#define MOVE out[i] = x[at];\n"},
+    {"strided.4", kBox, "#define T int\n", "#define MOVE out[i] = x[at];\n"},
+    {"strided.8", kBox, "#define T long\n", "#define MOVE out[i] = x[at];\n"},
+    {"placed.1", kBox, "#define T uchar\n", "#define MOVE out[at] = x[i];\n"},
+    {"placed.4", kBox, "#define T int\n", "#define MOVE out[at] = x[i];\n"},
+    {"placed.8", kBox, "#define T long\n", "#define MOVE out[at] = x[i];\n"},
     // Reductions of [outer, count, inner] over the middle axis.
     {"reduce.sum.f32", R"(kernel void run(OUT(out, float), IN(x, float), int outer, int count, int inner) {
   ADDRESS(out, float) ADDRESS(x, float)
@@ -79,6 +71,28 @@ constexpr KernelText kTexts[] = {
   for (; k < count; ++k) sum[0] += x[(long)k * inner];
   out[i] = ((sum[0] + sum[4]) + (sum[2] + sum[6])) + ((sum[1] + sum[5]) + (sum[3] + sum[7]));
 })"},
+    // The same with sixteen columns for an item.
+    {"reduce_columns.sum.f32", R"(kernel void run(OUT(out, float), IN(x, float), int outer, int count, int inner) {
+  ADDRESS(out, float) ADDRESS(x, float)
+  const int column = get_global_id(0) * 16, width = inner - column;
+  x += (long)get_global_id(1) * count * inner + column;
+  out += (long)get_global_id(1) * inner + column;
+  V s0 = 0.f, s1 = 0.f, s2 = 0.f, s3 = 0.f, s4 = 0.f, s5 = 0.f, s6 = 0.f, s7 = 0.f;
+  int k = 0;
+  for (; k + 8 <= count; k += 8) {
+    s0 += load_some(x + (long)k * inner, width);
+    s1 += load_some(x + (long)(k + 1) * inner, width);
+    s2 += load_some(x + (long)(k + 2) * inner, width);
+    s3 += load_some(x + (long)(k + 3) * inner, width);
+    s4 += load_some(x + (long)(k + 4) * inner, width);
+    s5 += load_some(x + (long)(k + 5) * inner, width);
+    s6 += load_some(x + (long)(k + 6) * inner, width);
+    s7 += load_some(x + (long)(k + 7) * inner, width);
+  }
+  for (; k < count; ++k) s0 += load_some(x + (long)k * inner, width);
+  store_some(((s0 + s4) + (s2 + s6)) + ((s1 + s5) + (s3 + s7)), out, width);
+})",
+     "", "", 16},
     {"reduce.mean.f32", R"(kernel void run(OUT(out, float), IN(x, float), int outer, int count, int inner) {
   ADDRESS(out, float) ADDRESS(x, float)
   const int i = get_global_id(0);
@@ -230,27 +244,31 @@ constexpr KernelText kTexts[] = {
   const int i = get_global_id(0);
   if (i < rows) out[i] = g[i] * (sigmoid_of(x[i]) - label[i]);
 })"},
-    // One item for each four elements: a block of Philox4x32-10.
+    // Philox4x32-10: one item has eight blocks of four elements.
     {"dropout",
      R"(kernel void run(OUT(out, float), IN(x, float), int n, float scale, int threshold, uint key0, uint key1,
     uint position0, uint position1) {
   ADDRESS(out, float) ADDRESS(x, float)
-  const int first = get_global_id(0) * 4;
-  if (first >= n) return;
-  const ulong position = ((ulong)position1 << 32 | position0) + get_global_id(0);
-  uint c[4] = {(uint)position, (uint)(position >> 32), 0, 0};
+  const int first = get_global_id(0) * 32;
+  const ulong8 position = ((ulong)position1 << 32 | position0) + (ulong)get_global_id(0) * 8 + (ulong8)(0, 1, 2, 3, 4, 5, 6, 7);
+  uint8 c0 = convert_uint8(position), c1 = convert_uint8(position >> 32), c2 = 0, c3 = 0;
   for (int round = 0; round < 10; ++round) {
-    const ulong a = (ulong)0xD2511F53u * c[0], b = (ulong)0xCD9E8D57u * c[2];
-    const uint c1 = c[1], c3 = c[3];
-    c[0] = (uint)(b >> 32) ^ c1 ^ key0;
-    c[1] = (uint)b;
-    c[2] = (uint)(a >> 32) ^ c3 ^ key1;
-    c[3] = (uint)a;
+    const uint8 high0 = mul_hi(c0, (uint8)0xD2511F53u), low0 = c0 * 0xD2511F53u;
+    const uint8 high2 = mul_hi(c2, (uint8)0xCD9E8D57u), low2 = c2 * 0xCD9E8D57u;
+    c0 = high2 ^ c1 ^ key0;
+    c1 = low2;
+    c2 = high0 ^ c3 ^ key1;
+    c3 = low0;
     key0 += 0x9E3779B9u;
     key1 += 0xBB67AE85u;
   }
-  for (int i = 0; i < 4 && first + i < n; ++i)
-    out[first + i] = (int)(c[i] >> 8) < threshold ? x[first + i] * scale : 0.f;
+  uint draws[4][8];
+  vstore8(c0 >> 8, 0, draws[0]);
+  vstore8(c1 >> 8, 0, draws[1]);
+  vstore8(c2 >> 8, 0, draws[2]);
+  vstore8(c3 >> 8, 0, draws[3]);
+  for (int i = 0; i < 32 && first + i < n; ++i)
+    out[first + i] = (int)draws[i % 4][i / 4] < threshold ? x[first + i] * scale : 0.f;
 })"},
 // Optimizers, in the order of kernels/internal/optimizer_loops.cc; factors are those there.
 #define PLIMSOLL_UPDATE(name, body)                                                                                    \
@@ -294,21 +312,23 @@ constexpr KernelText kTexts[] = {
     // bit e / 16 of word e % 16.
     {"relu_mask", R"(kernel void run(OUT(mask, uint), IN(x, float), int n, int words) {
   ADDRESS(mask, uint) ADDRESS(x, float)
-  const int word = get_global_id(0);
-  if (word >= words) return;
-  const int first = word / 16 * 512 + word % 16;
-  uint bits = 0;
-  for (int bit = 0; bit < 32; ++bit) {
-    const int i = first + bit * 16;
-    if (i < n && x[i] > 0.f) bits |= (uint)1 << bit;
-  }
-  mask[word] = bits;
-})"},
+  const int first = get_global_id(0) * 512;
+  int16 bits = 0;
+  for (int bit = 0; bit < 32 && first + bit * 16 < n; ++bit)
+    bits |= (load_some(x + first + bit * 16, n - first - bit * 16) > 0.f) & ((int16)1 << bit);
+  int some[16];
+  vstore16(bits, 0, some);
+  for (int i = 0; i < 16 && get_global_id(0) * 16 + i < words; ++i) mask[get_global_id(0) * 16 + i] = as_uint(some[i]);
+})",
+     "", "", 16},
     {"mask_slope", R"(kernel void run(OUT(out, float), IN(g, float), IN(mask, uint), int n) {
   ADDRESS(out, float) ADDRESS(g, float) ADDRESS(mask, uint)
-  const int i = get_global_id(0);
-  if (i < n) out[i] = mask[i / 512 * 16 + i % 16] >> (i % 512 / 16) & 1 ? g[i] : 0.f;
-})"},
+  const int first = get_global_id(0) * 16;
+  if (first >= n) return;
+  const int16 bits = as_int16(vload16(0, mask + first / 512 * 16) >> (uint16)(first % 512 / 16)) & 1;
+  store_some(bits != 0 ? load_some(g + first, n - first) : (V)0.f, out + first, n - first);
+})",
+     "", "", 16},
 // Rows by index, and added up at an index; indices are checked before.
 #define PLIMSOLL_ROWS(suffix, type)                                                                                \
   {"gather." suffix, "kernel void run(OUT(out, int), IN(x, int), IN(at, " type                                     \

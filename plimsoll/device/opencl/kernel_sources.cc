@@ -12,14 +12,14 @@ namespace {
 
 using Row = std::pair<std::string_view, std::string_view>;
 
-// Expressions of x, for floats. They follow kernels/unary_ops.inc.
+// Expressions of x, a V of floats (vector_texts.cc). They follow kernels/unary_ops.inc.
 constexpr Row kUnary[] = {
     {"negative", "-x"},
     {"abs", "fabs(x)"},
-    {"sign", "x != x ? x : (float)((x > 0.f) - (x < 0.f))"},
+    {"sign", "x != x ? x : x > 0.f ? (V)1.f : x < 0.f ? (V)-1.f : (V)0.f"},
     {"square", "x * x"},
-    {"relu", "x < 0.f ? 0.f : x"},
-    {"relu6", "x < 0.f ? 0.f : x > 6.f ? 6.f : x"},
+    {"relu", "x < 0.f ? (V)0.f : x"},
+    {"relu6", "x < 0.f ? (V)0.f : x > 6.f ? (V)6.f : x"},
     {"sqrt", "sqrt(x)"},
     {"rsqrt", "1.f / sqrt(x)"},
     {"reciprocal", "1.f / x"},
@@ -37,20 +37,20 @@ constexpr Row kUnary[] = {
     {"asinh", "asinh(x)"},
     {"acosh", "acosh(x)"},
     {"atanh", "atanh(x)"},
-    {"exp", "exp(x)"},
+    {"exp", "exp_of(x)"},
     {"expm1", "expm1(x)"},
     {"log", "log(x)"},
     {"log1p", "log1p(x)"},
     {"sin", "sin(x)"},
     {"cos", "cos(x)"},
-    {"tanh", "tanh(x)"},
-    {"erf", "erf(x)"},
+    {"tanh", "tanh_of(x)"},
+    {"erf", "erf_of(x)"},
     {"sigmoid", "sigmoid_of(x)"},
     {"softplus", "softplus_of(x)"},
     {"elu", "x < 0.f ? expm1(x) : x"},
     {"selu", "SELU_SCALE * (x < 0.f ? SELU_ALPHA * expm1(x) : x)"},
-    {"gelu", "0.5f * x * (1.f + erf(x * 0.70710678f))"},
-    {"gelu_tanh", "0.5f * x * (1.f + tanh(GELU_C * (x + 0.044715f * x * x * x)))"},
+    {"gelu", "gelu_of(x)"},
+    {"gelu_tanh", "gelu_tanh_of(x)"},
     {"swish", "x * sigmoid_of(x)"},
 };
 constexpr Row kUnaryTests[] = {
@@ -84,16 +84,16 @@ constexpr Row kBinaryFloats[] = {
     {"power", "pow(a, b)"},
     {"minimum", "a != a ? a : b != b ? b : b < a ? b : a"},
     {"maximum", "a != a ? a : b != b ? b : a < b ? b : a"},
-    {"divide_no_nan", "b == 0.f ? 0.f : a / b"},
-    {"xdivy", "a == 0.f ? 0.f : a / b"},
-    {"xlogy", "a == 0.f ? 0.f : a * log(b)"},
+    {"divide_no_nan", "b == 0.f ? (V)0.f : a / b"},
+    {"xdivy", "a == 0.f ? (V)0.f : a / b"},
+    {"xlogy", "a == 0.f ? (V)0.f : a * log(b)"},
     {"atan2", "atan2(a, b)"},
     {"leaky_relu", "a > 0.f ? a : a * b"},
-    {"relu_grad", "a > 0.f ? b : 0.f"},
-    {"relu6_grad", "(a > 0.f && a < 6.f) ? b : 0.f"},
+    {"relu_grad", "a > 0.f ? b : (V)0.f"},
+    {"relu6_grad", "(a > 0.f && a < 6.f) ? b : (V)0.f"},
     {"tanh_grad", "b * (1.f - a * a)"},
     {"sigmoid_grad", "b * (a * (1.f - a))"},
-    {"hard_sigmoid_grad", "(a > 0.f && a < 1.f) ? 0.2f * b : 0.f"},
+    {"hard_sigmoid_grad", "(a > 0.f && a < 1.f) ? 0.2f * b : (V)0.f"},
     {"elu_grad", "a < 0.f ? b * (a + 1.f) : b"},
     {"selu_grad", "a < 0.f ? b * (a + SELU_SCALE * SELU_ALPHA) : b * SELU_SCALE"},
     {"softsign_grad", "b / ((1.f + fabs(a)) * (1.f + fabs(a)))"},
@@ -133,12 +133,13 @@ struct Parts {
 
 struct Expression {
   std::string_view value;
-  bool is_test = false;
+  bool is_test = false;    // Its result is a boolean.
+  bool is_vector = false;  // Of V; else of one element.
 };
 
 Expression unary_expression(std::string_view op, std::string_view dtype) noexcept {
   if (dtype == "f32")
-    if (const auto value = find(kUnary, op); !value.empty()) return {value, false};
+    if (const auto value = find(kUnary, op); !value.empty()) return {value, false, true};
   if (dtype == "f32" || (op == "logical_not" && !type_of(dtype).empty()))
     if (const auto value = find(kUnaryTests, op); !value.empty()) return {value, true};
   if ((dtype == "i32" || dtype == "i64") && (op == "negative" || op == "square")) return {find(kUnary, op), false};
@@ -149,8 +150,8 @@ Expression binary_expression(std::string_view op, std::string_view dtype) noexce
   if (type_of(dtype).empty()) return {};
   if (const auto value = find(kBinaryTests, op); !value.empty()) return {value, true};
   if (dtype == "u8") return {};
-  if (const auto value = find(kBinary, op); !value.empty()) return {value, false};
-  if (dtype == "f32") return {find(kBinaryFloats, op), false};
+  if (const auto value = find(kBinary, op); !value.empty()) return {value, false, dtype == "f32"};
+  if (dtype == "f32") return {find(kBinaryFloats, op), false, true};
   return {};
 }
 
@@ -172,6 +173,15 @@ std::string cast_source(std::string_view from, std::string_view to) {
 }
 
 std::string unary_source(const Expression& expression, std::string_view type) {
+  if (expression.is_vector)
+    return fmt::format(R"(kernel void run(OUT(out, float), IN(in, float), int n) {{
+  ADDRESS(out, float) ADDRESS(in, float)
+  const int first = get_global_id(0) * LANES;
+  const V x = load_some(in + first, n - first);
+  store_some({}, out + first, n - first);
+}}
+)",
+                       expression.value);
   return fmt::format(R"(kernel void run(OUT(out, {1}), IN(in, {0}), int n) {{
   ADDRESS(out, {1}) ADDRESS(in, {0})
   const int first = get_global_id(0) * 8;
@@ -183,6 +193,15 @@ std::string unary_source(const Expression& expression, std::string_view type) {
 
 // A step of 0 stays at the first element.
 std::string flat_source(const Expression& expression, std::string_view type) {
+  if (expression.is_vector)
+    return fmt::format(R"(kernel void run(OUT(out, float), IN(x, float), IN(y, float), int n, int step_x, int step_y) {{
+  ADDRESS(out, float) ADDRESS(x, float) ADDRESS(y, float)
+  const int first = get_global_id(0) * LANES, count = n - first;
+  const V a = step_x ? load_some(x + first, count) : (V)x[0], b = step_y ? load_some(y + first, count) : (V)y[0];
+  store_some({}, out + first, count);
+}}
+)",
+                       expression.value);
   return fmt::format(R"(kernel void run(OUT(out, {1}), IN(x, {0}), IN(y, {0}), int n, int step_x, int step_y) {{
   ADDRESS(out, {1}) ADDRESS(x, {0}) ADDRESS(y, {0})
   const int first = get_global_id(0) * 8;
@@ -203,22 +222,39 @@ std::string broad_source(const Expression& expression, std::string_view type) {
   return fmt::format(R"(kernel void run(OUT(out, {1}), IN(x, {0}), IN(y, {0}), int n, int d1, int d2, int d3, int d4,
     int x0, int x1, int x2, int x3, int x4, int y0, int y1, int y2, int y3, int y4) {{
   ADDRESS(out, {1}) ADDRESS(x, {0}) ADDRESS(y, {0})
-  const int i = get_global_id(0);
-  if (i >= n) return;
-  int left = i;
-  const int i4 = left % d4; left /= d4;
-  const int i3 = left % d3; left /= d3;
-  const int i2 = left % d2; left /= d2;
-  const int i1 = left % d1; left /= d1;
-  const {0} a = x[left * x0 + i1 * x1 + i2 * x2 + i3 * x3 + i4 * x4];
-  const {0} b = y[left * y0 + i1 * y1 + i2 * y2 + i3 * y3 + i4 * y4];
-  out[i] = {2};
+  const int first = get_global_id(0) * 8;
+  int i4 = first % d4, left = first / d4;
+  int i3 = left % d3; left /= d3;
+  int i2 = left % d2; left /= d2;
+  int i1 = left % d1; left /= d1;
+  for (int i = first; i < first + 8 && i < n; ++i) {{
+    const {0} a = x[left * x0 + i1 * x1 + i2 * x2 + i3 * x3 + i4 * x4];
+    const {0} b = y[left * y0 + i1 * y1 + i2 * y2 + i3 * y3 + i4 * y4];
+    out[i] = {2};
+    if (++i4 == d4) {{
+      i4 = 0;
+      if (++i3 == d3) {{
+        i3 = 0;
+        if (++i2 == d2) {{ i2 = 0; if (++i1 == d1) {{ i1 = 0; ++left; }} }}
+      }}
+    }}
+  }}
 }}
 )",
                      type, expression.is_test ? "uchar" : type, expression.value);
 }
 
 std::string number_source(const Expression& expression, std::string_view type) {
+  if (expression.is_vector)
+    return fmt::format(R"(kernel void run(OUT(out, float), IN(x, float), int n, float number, int number_first) {{
+  ADDRESS(out, float) ADDRESS(x, float)
+  const int first = get_global_id(0) * LANES, count = n - first;
+  const V element = load_some(x + first, count);
+  const V a = number_first ? (V)number : element, b = number_first ? element : (V)number;
+  store_some({}, out + first, count);
+}}
+)",
+                       expression.value);
   return fmt::format(R"(kernel void run(OUT(out, {1}), IN(x, {0}), int n, float number, int number_first) {{
   ADDRESS(out, {1}) ADDRESS(x, {0})
   const int first = get_global_id(0) * 8;
@@ -232,80 +268,80 @@ std::string number_source(const Expression& expression, std::string_view type) {
                      type, expression.is_test ? "uchar" : type, expression.value);
 }
 
-// The sums of a whole tile of 4 x 16 where b's rows lie in order: a column of a times a row of b at a time.
-constexpr std::string_view kTileByRows = R"(    float16 s0 = 0.f, s1 = 0.f, s2 = 0.f, s3 = 0.f;
-    for (int k = 0; k < inner; ++k) {
-      const float16 right = vload16(0, &B_AT(k, column));
-      s0 += A_AT(row, k) * right;
-      s1 += A_AT(row + 1, k) * right;
-      s2 += A_AT(row + 2, k) * right;
-      s3 += A_AT(row + 3, k) * right;
-    }
-    vstore16(s0, 0, sum[0]);
-    vstore16(s1, 0, sum[1]);
-    vstore16(s2, 0, sum[2]);
-    vstore16(s3, 0, sum[3]);
+// The sums of a tile of 4 x 16 where b's rows lie in order: a column of a times a row of b at a time. Columns behind
+// the last one belong to the next row, and are not stored; only where none follows are they not read.
+constexpr std::string_view kTileByRows = R"(  const long most = (long)inner * n - 16 - column;
+  const int whole = width >= 16 ? inner : most < 0 ? 0 : (int)min((long)inner, most / n + 1);
+  int k = 0;
+  for (; k < whole; ++k) {
+    const V right = LOAD(0, &B_AT(k, column));
+    s0 += A_AT(row, k) * right;
+    s1 += A_AT(r1, k) * right;
+    s2 += A_AT(r2, k) * right;
+    s3 += A_AT(r3, k) * right;
+  }
+  for (; k < inner; ++k) {
+    const V right = load_some(&B_AT(k, column), width);
+    s0 += A_AT(row, k) * right;
+    s1 += A_AT(r1, k) * right;
+    s2 += A_AT(r2, k) * right;
+    s3 += A_AT(r3, k) * right;
+  }
 )";
 // The same where rows of a and columns of b lie in order along the inner axis: sixteen partial sums of each result.
-constexpr std::string_view kTileByInner = R"(    for (int part = 0; part < 16; part += 4) {
-      float16 s[4][4];
-      for (int i = 0; i < 4; ++i) for (int j = 0; j < 4; ++j) s[i][j] = 0.f;
-      int k = 0;
-      for (; k + 16 <= inner; k += 16) {
-        float16 right[4];
-        for (int j = 0; j < 4; ++j) right[j] = vload16(0, &B_AT(k, column + part + j));
-        for (int i = 0; i < 4; ++i) {
-          const float16 left = vload16(0, &A_AT(row + i, k));
-          for (int j = 0; j < 4; ++j) s[i][j] += left * right[j];
-        }
-      }
-      for (int i = 0; i < 4; ++i)
-        for (int j = 0; j < 4; ++j) {
-          const float8 a8 = s[i][j].lo + s[i][j].hi;
-          const float4 a4 = a8.lo + a8.hi;
-          float total = (a4.x + a4.z) + (a4.y + a4.w);
-          for (int l = k; l < inner; ++l) total += A_AT(row + i, l) * B_AT(l, column + part + j);
-          sum[i][part + j] = total;
-        }
-    }
+constexpr std::string_view kTileByInner = R"(  float sum[4][16];
+  for (int part = 0; part < min(width, 16); part += 4) {
+    const int c0 = column + part, c1 = min(c0 + 1, n - 1), c2 = min(c0 + 2, n - 1), c3 = min(c0 + 3, n - 1);
+    float four[4][4];
+    dots_of(four, &A_AT(row, 0), &A_AT(r1, 0), &A_AT(r2, 0), &A_AT(r3, 0), &B_AT(0, c0), &B_AT(0, c1), &B_AT(0, c2),
+            &B_AT(0, c3), inner);
+    for (int i = 0; i < 4; ++i) for (int j = 0; j < 4; ++j) sum[i][part + j] = four[i][j];
+  }
+  s0 = LOAD(0, sum[0]);
+  s1 = LOAD(0, sum[1]);
+  s2 = LOAD(0, sum[2]);
+  s3 = LOAD(0, sum[3]);
 )";
-constexpr std::string_view kTileOneByOne = R"(    for (int k = 0; k < inner; ++k)
-      for (int i = 0; i < 4; ++i)
-        for (int j = 0; j < 16; ++j) sum[i][j] += A_AT(row + i, k) * B_AT(k, column + j);
+constexpr std::string_view kTileOneByOne = R"(  float sum[4][16];
+  for (int i = 0; i < 4; ++i) for (int j = 0; j < 16; ++j) sum[i][j] = 0.f;
+  const int rows = min(4, m - row), columns = min(16, width);
+  for (int k = 0; k < inner; ++k)
+    for (int i = 0; i < rows; ++i)
+      for (int j = 0; j < columns; ++j) sum[i][j] += A_AT(row + i, k) * B_AT(k, column + j);
+  s0 = LOAD(0, sum[0]);
+  s1 = LOAD(0, sum[1]);
+  s2 = LOAD(0, sum[2]);
+  s3 = LOAD(0, sum[3]);
 )";
 
-// One item has 4 x 16 results in registers. Batches are the third axis.
+// One item has 4 x 16 results in registers. Batches are the third axis. Rows behind the last one repeat it, and are not
+// stored.
 std::string matmul_source(std::string_view layout, std::string_view activation) {
   const std::string_view tile = layout[1] == 'n' ? kTileByRows : layout[0] == 'n' ? kTileByInner : kTileOneByOne;
   return fmt::format(R"(#define A_AT(i, k) a[{0}]
 #define B_AT(k, j) b[{1}]
+V finished(V x, global const float* out, global const float* bias, int width, int accumulate, int has_bias) {{
+  if (accumulate) x += load_some(out, width);
+  if (has_bias) x += load_some(bias, width);
+  return {2};
+}}
 kernel void run(OUT(out, float), IN(a, float), IN(b, float), IN(bias, float), int m, int n, int inner, int has_bias,
     int step_a, int step_b, int accumulate) {{
   ADDRESS(out, float) ADDRESS(a, float) ADDRESS(b, float) ADDRESS(bias, float)
-  const int row = get_global_id(1) * 4, column = get_global_id(0) * 16;
+  const int row = get_global_id(1) * 4, column = get_global_id(0) * 16, width = n - column;
+  if (row >= m || width <= 0) return;
+  const int r1 = min(row + 1, m - 1), r2 = min(row + 2, m - 1), r3 = min(row + 3, m - 1);
   const long batch = get_global_id(2);
-  out += batch * m * n;
+  out += batch * m * n + column;
   a += batch * step_a;
   b += batch * step_b;
-  float sum[4][16];
-  for (int i = 0; i < 4; ++i) for (int j = 0; j < 16; ++j) sum[i][j] = 0.f;
-  if (row + 4 <= m && column + 16 <= n) {{
-{3}  }} else {{
-    const int rows = min(4, m - row), columns = min(16, n - column);
-    for (int k = 0; k < inner; ++k)
-      for (int i = 0; i < rows; ++i) {{
-        const float left = A_AT(row + i, k);
-        for (int j = 0; j < columns; ++j) sum[i][j] += left * B_AT(k, column + j);
-      }}
-  }}
-  for (int i = 0; i < 4 && row + i < m; ++i)
-    for (int j = 0; j < 16 && column + j < n; ++j) {{
-      const long at = (long)(row + i) * n + column + j;
-      float x = sum[i][j];
-      if (accumulate) x += out[at];
-      if (has_bias) x += bias[column + j];
-      out[at] = {2};
-    }}
+  bias += has_bias ? column : 0;
+  V s0 = 0.f, s1 = 0.f, s2 = 0.f, s3 = 0.f;
+{3}  global float* const o0 = out + (long)row * n;
+  store_some(finished(s0, o0, bias, width, accumulate, has_bias), o0, width);
+  if (row + 1 < m) store_some(finished(s1, o0 + n, bias, width, accumulate, has_bias), o0 + n, width);
+  if (row + 2 < m) store_some(finished(s2, o0 + 2 * (long)n, bias, width, accumulate, has_bias), o0 + 2 * (long)n, width);
+  if (row + 3 < m) store_some(finished(s3, o0 + 3 * (long)n, bias, width, accumulate, has_bias), o0 + 3 * (long)n, width);
 }}
 )",
                      layout[0] == 't' ? "(long)(k) * m + (i)" : "(long)(i) * inner + (k)",
@@ -373,16 +409,21 @@ bool has_kernel_source(std::string_view name) noexcept {
 std::string kernel_source(std::string_view name) {
   std::string source(common_text());
   if (const KernelText* const text = kernel_text(name))
-    return source.append(text->before).append(text->then).append(text->text);
+    return source.append(vector_text(text->lanes)).append(text->before).append(text->then).append(text->text);
   const auto [family, op, dtype] = Parts(name).part;
   PLIMSOLL_CHECK(has_kernel_source(name));
-  if (family == "unary") return source + unary_source(unary_expression(op, dtype), type_of(dtype));
+  if (family == "matmul" || family == "matmul_local") {
+    const std::string_view activation = dtype == "linear" ? "x" : find(kUnary, dtype);
+    return family == "matmul" ? source + vector_text(16) + matmul_source(op, activation)
+                              : source + vector_text(1) + local_matmul_source(op, activation);
+  }
   if (family == "cast") return source + cast_source(op, dtype);
-  if (family == "flat") return source + flat_source(binary_expression(op, dtype), type_of(dtype));
-  if (family == "broad") return source + broad_source(binary_expression(op, dtype), type_of(dtype));
-  if (family == "number") return source + number_source(binary_expression(op, dtype), type_of(dtype));
-  const std::string_view activation = dtype == "linear" ? "x" : find(kUnary, dtype);
-  return source + (family == "matmul" ? matmul_source(op, activation) : local_matmul_source(op, activation));
+  const std::string_view type = type_of(dtype);
+  if (family == "broad") return source + vector_text(1) + broad_source(binary_expression(op, dtype), type);
+  source += vector_text(8);
+  if (family == "unary") return source + unary_source(unary_expression(op, dtype), type);
+  return source + (family == "flat" ? flat_source(binary_expression(op, dtype), type)
+                                    : number_source(binary_expression(op, dtype), type));
 }
 
 }  // namespace plimsoll::internal

@@ -30,6 +30,7 @@ std::string kernel_source(std::string_view name);  // Requires that there is one
 // A kernel that is not generated: its text, and what comes before it, which several may share.
 struct KernelText {
   std::string_view name, text, before = "", then = "";
+  int lanes = 1;  // Of V.
 };
 const KernelText* kernel_text(std::string_view name) noexcept;  // nullptr: there is none.
 // By theme, each in its own file.
@@ -37,7 +38,8 @@ std::span<const KernelText> element_texts() noexcept;
 std::span<const KernelText> image_texts() noexcept;
 std::span<const KernelText> normalization_texts() noexcept;
 std::span<const KernelText> sequence_texts() noexcept;
-// The functions that all kernels may use.
+// What all kernels share, and functions of vectors of 1, 8 or 16 floats.
 std::string_view common_text() noexcept;
+std::string vector_text(int lanes);
 
 }  // namespace plimsoll::internal

@@ -5,25 +5,10 @@
 namespace plimsoll::internal {
 namespace {
 
-// Sixteen columns, or as many as there are. Sums of rows are by 64, to keep rounding small.
+// Sums of rows are by 64, to keep rounding small.
 constexpr std::string_view kColumns = R"(#define BLOCK 64
-float16 load_columns(global const float* from, int count) {
-  if (count >= 16) return vload16(0, from);
-  float some[16];
-  for (int i = 0; i < 16; ++i) some[i] = i < count ? from[i] : 0.f;
-  return vload16(0, some);
-}
-void store_columns(float16 value, global float* to, int count) {
-  if (count >= 16) {
-    vstore16(value, 0, to);
-  } else {
-    float some[16];
-    vstore16(value, 0, some);
-    for (int i = 0; i < count; ++i) to[i] = some[i];
-  }
-}
-float16 or_one(global const float* from, int count, int has) { return has ? load_columns(from, count) : (float16)1.f; }
-float16 or_zero(global const float* from, int count, int has) { return has ? load_columns(from, count) : (float16)0.f; }
+float16 or_one(global const float* from, int count, int has) { return has ? load_some(from, count) : (float16)1.f; }
+float16 or_zero(global const float* from, int count, int has) { return has ? load_some(from, count) : (float16)0.f; }
 )";
 
 // Of a piece of the rows: the mean and the sum of squares around it.
@@ -35,20 +20,20 @@ kernel void run(OUT(parts, float), IN(x, float), int rows, int channels, int pie
   float16 sum = 0.f, squares = 0.f;
   for (int from = begin; from < end; from += BLOCK) {
     float16 block = 0.f;
-    for (int r = from; r < min(end, from + BLOCK); ++r) block += load_columns(x + (long)r * channels + column, width);
+    for (int r = from; r < min(end, from + BLOCK); ++r) block += load_some(x + (long)r * channels + column, width);
     sum += block;
   }
   const float16 mean = sum / (float)max(end - begin, 1);
   for (int from = begin; from < end; from += BLOCK) {
     float16 block = 0.f;
     for (int r = from; r < min(end, from + BLOCK); ++r) {
-      const float16 apart = load_columns(x + (long)r * channels + column, width) - mean;
+      const float16 apart = load_some(x + (long)r * channels + column, width) - mean;
       block += apart * apart;
     }
     squares += block;
   }
-  store_columns(mean, parts + (long)piece * 2 * channels + column, width);
-  store_columns(squares, parts + ((long)piece * 2 + 1) * channels + column, width);
+  store_some(mean, parts + (long)piece * 2 * channels + column, width);
+  store_some(squares, parts + ((long)piece * 2 + 1) * channels + column, width);
 })";
 
 constexpr std::string_view kJoinMoments = R"(
@@ -77,15 +62,15 @@ kernel void run(OUT(y, float), IN(x, float), IN(mean, float), IN(deviation, floa
   ADDRESS(y, float) ADDRESS(x, float) ADDRESS(mean, float) ADDRESS(deviation, float) ADDRESS(gamma, float)
   ADDRESS(beta, float)
   const int column = get_global_id(0) * 16, first = get_global_id(1) * 8, width = channels - column;
-  float16 rstd = load_columns(deviation + column, width);
+  float16 rstd = load_some(deviation + column, width);
   if (is_variance) rstd = 1.f / sqrt(rstd + epsilon);
-  const float16 middle = load_columns(mean + column, width), scale = or_one(gamma + column, width, has_gamma) * rstd;
+  const float16 middle = load_some(mean + column, width), scale = or_one(gamma + column, width, has_gamma) * rstd;
   const float16 shift = or_zero(beta + column, width, has_beta);
   for (int r = first; r < min(rows, first + 8); ++r) {
     const long at = (long)r * channels + column;
-    float16 value = (load_columns(x + at, width) - middle) * scale + shift;
+    float16 value = (load_some(x + at, width) - middle) * scale + shift;
     if (relu) value = select(value, (float16)0.f, value < 0.f);
-    store_columns(value, y + at, width);
+    store_some(value, y + at, width);
   }
 })";
 
@@ -103,24 +88,24 @@ kernel void run(OUT(parts, float), IN(x, float), IN(dy, float), IN(mean, float),
   ADDRESS(gamma, float) ADDRESS(beta, float)
   const int column = get_global_id(0) * 16, piece = get_global_id(1), begin = piece * piece_rows;
   const int end = min(rows, begin + piece_rows), width = channels - column;
-  const float16 middle = load_columns(mean + column, width);
-  const float16 scale = or_one(gamma + column, width, has_gamma) * load_columns(rstd + column, width);
+  const float16 middle = load_some(mean + column, width);
+  const float16 scale = or_one(gamma + column, width, has_gamma) * load_some(rstd + column, width);
   const float16 shift = or_zero(beta + column, width, has_beta);
   float16 sum = 0.f, product = 0.f;
   for (int from = begin; from < end; from += BLOCK) {
     float16 s = 0.f, p = 0.f;
     for (int r = from; r < min(end, from + BLOCK); ++r) {
       const long at = (long)r * channels + column;
-      const float16 apart = load_columns(x + at, width) - middle;
-      const float16 slope = through(load_columns(dy + at, width), apart, scale, shift, relu);
+      const float16 apart = load_some(x + at, width) - middle;
+      const float16 slope = through(load_some(dy + at, width), apart, scale, shift, relu);
       s += slope;
       p += slope * apart;
     }
     sum += s;
     product += p;
   }
-  store_columns(sum, parts + (long)piece * 2 * channels + column, width);
-  store_columns(product, parts + ((long)piece * 2 + 1) * channels + column, width);
+  store_some(sum, parts + (long)piece * 2 * channels + column, width);
+  store_some(product, parts + ((long)piece * 2 + 1) * channels + column, width);
 })";
 
 // The pieces' sums, and the factors of dx behind them.
@@ -149,26 +134,19 @@ kernel void run(OUT(dx, float), IN(x, float), IN(dy, float), IN(mean, float), IN
   ADDRESS(dx, float) ADDRESS(x, float) ADDRESS(dy, float) ADDRESS(mean, float) ADDRESS(rstd, float)
   ADDRESS(gamma, float) ADDRESS(beta, float) ADDRESS(factors, float)
   const int column = get_global_id(0) * 16, first = get_global_id(1) * 8, width = channels - column;
-  const float16 middle = load_columns(mean + column, width);
-  const float16 scale = or_one(gamma + column, width, has_gamma) * load_columns(rstd + column, width);
+  const float16 middle = load_some(mean + column, width);
+  const float16 scale = or_one(gamma + column, width, has_gamma) * load_some(rstd + column, width);
   const float16 shift = or_zero(beta + column, width, has_beta);
-  const float16 slope = load_columns(factors + column, width);
-  const float16 added = load_columns(factors + channels + column, width);
+  const float16 slope = load_some(factors + column, width);
+  const float16 added = load_some(factors + channels + column, width);
   for (int r = first; r < min(rows, first + 8); ++r) {
     const long at = (long)r * channels + column;
-    const float16 apart = load_columns(x + at, width) - middle;
-    const float16 from = through(load_columns(dy + at, width), apart, scale, shift, relu);
-    store_columns(from * scale + apart * slope + added, dx + at, width);
+    const float16 apart = load_some(x + at, width) - middle;
+    const float16 from = through(load_some(dy + at, width), apart, scale, shift, relu);
+    store_some(from * scale + apart * slope + added, dx + at, width);
   }
 })";
 
-constexpr std::string_view kRowsBefore = R"(
-float total_of(float16 v) {
-  const float8 a = v.lo + v.hi;
-  const float4 b = a.lo + a.hi;
-  return (b.x + b.z) + (b.y + b.w);
-}
-)";
 // One item has one row. Rows whose length is not a multiple of 16 end with a part of a vector, filled with zeros.
 constexpr std::string_view kLayer = R"(
 kernel void run(OUT(y, float), OUT(mean, float), OUT(rstd, float), IN(x, float), IN(gamma, float), IN(beta, float),
@@ -180,7 +158,7 @@ kernel void run(OUT(y, float), OUT(mean, float), OUT(rstd, float), IN(x, float),
   x += (long)row * columns;
   y += (long)row * columns;
   float16 sum = 0.f, squares = 0.f;
-  for (int i = 0; i < columns; i += 16) sum += load_columns(x + i, columns - i);
+  for (int i = 0; i < columns; i += 16) sum += load_some(x + i, columns - i);
   const float middle = total_of(sum) / (float)columns;
   int i = 0;
   for (; i + 16 <= columns; i += 16) {
@@ -192,8 +170,8 @@ kernel void run(OUT(y, float), OUT(mean, float), OUT(rstd, float), IN(x, float),
   const float deviation = 1.f / sqrt(all / (float)columns + epsilon);
   for (i = 0; i < columns; i += 16) {
     const int width = columns - i;
-    const float16 value = (load_columns(x + i, width) - middle) * deviation;
-    store_columns(value * or_one(gamma + i, width, has_gamma) + or_zero(beta + i, width, has_beta), y + i, width);
+    const float16 value = (load_some(x + i, width) - middle) * deviation;
+    store_some(value * or_one(gamma + i, width, has_gamma) + or_zero(beta + i, width, has_beta), y + i, width);
   }
   if (has_moments) {
     mean[row] = middle;
@@ -215,16 +193,16 @@ kernel void run(OUT(dx, float), IN(x, float), IN(dy, float), IN(mean, float), IN
   float16 sum = 0.f, product = 0.f;
   for (int i = 0; i < columns; i += 16) {
     const int width = columns - i;
-    const float16 slope = load_columns(dy + i, width) * or_one(gamma + i, width, has_gamma);
+    const float16 slope = load_some(dy + i, width) * or_one(gamma + i, width, has_gamma);
     sum += slope;
-    product += slope * ((load_columns(x + i, width) - middle) * deviation);
+    product += slope * ((load_some(x + i, width) - middle) * deviation);
   }
   const float a = total_of(sum) / (float)columns, b = total_of(product) / (float)columns;
   for (int i = 0; i < columns; i += 16) {
     const int width = columns - i;
-    const float16 slope = load_columns(dy + i, width) * or_one(gamma + i, width, has_gamma);
-    const float16 value = (load_columns(x + i, width) - middle) * deviation;
-    store_columns(deviation * (slope - a - value * b), dx + i, width);
+    const float16 slope = load_some(dy + i, width) * or_one(gamma + i, width, has_gamma);
+    const float16 value = (load_some(x + i, width) - middle) * deviation;
+    store_some(deviation * (slope - a - value * b), dx + i, width);
   }
 })";
 
@@ -240,15 +218,15 @@ kernel void run(OUT(parts, float), IN(x, float), IN(dy, float), IN(mean, float),
     float16 s = 0.f, p = 0.f;
     for (int r = from; r < min(end, from + BLOCK); ++r) {
       const long at = (long)r * columns + column;
-      const float16 slope = load_columns(dy + at, width);
+      const float16 slope = load_some(dy + at, width);
       s += slope;
-      p += slope * ((load_columns(x + at, width) - mean[r]) * rstd[r]);
+      p += slope * ((load_some(x + at, width) - mean[r]) * rstd[r]);
     }
     sum += s;
     product += p;
   }
-  store_columns(sum, parts + (long)piece * 2 * columns + column, width);
-  store_columns(product, parts + ((long)piece * 2 + 1) * columns + column, width);
+  store_some(sum, parts + (long)piece * 2 * columns + column, width);
+  store_some(product, parts + ((long)piece * 2 + 1) * columns + column, width);
 })";
 
 constexpr std::string_view kJoinParts = R"(
@@ -269,11 +247,16 @@ kernel void run(OUT(dgamma, float), OUT(dbeta, float), IN(parts, float), int col
 
 std::span<const KernelText> normalization_texts() noexcept {
   static constexpr KernelText kTexts[] = {
-      {"batch_norm_moments", kMoments, kColumns},    {"batch_norm_join", kJoinMoments},
-      {"batch_norm_apply", kApply, kColumns},        {"batch_norm_slopes", kSlopes, kColumns, kSlopesBefore},
-      {"batch_norm_join_slopes", kJoinSlopes},       {"batch_norm_back", kBatchBack, kColumns, kSlopesBefore},
-      {"layer_norm", kLayer, kColumns, kRowsBefore}, {"layer_norm_back", kLayerBack, kColumns, kRowsBefore},
-      {"layer_norm_slopes", kLayerSlopes, kColumns}, {"layer_norm_join_slopes", kJoinParts},
+      {"batch_norm_moments", kMoments, kColumns, "", 16},
+      {"batch_norm_join", kJoinMoments},
+      {"batch_norm_apply", kApply, kColumns, "", 16},
+      {"batch_norm_slopes", kSlopes, kColumns, kSlopesBefore, 16},
+      {"batch_norm_join_slopes", kJoinSlopes},
+      {"batch_norm_back", kBatchBack, kColumns, kSlopesBefore, 16},
+      {"layer_norm", kLayer, kColumns, "", 16},
+      {"layer_norm_back", kLayerBack, kColumns, "", 16},
+      {"layer_norm_slopes", kLayerSlopes, kColumns, "", 16},
+      {"layer_norm_join_slopes", kJoinParts},
   };
   return kTexts;
 }

@@ -13,6 +13,7 @@
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/log.h"
+#include "plimsoll/base/rounding.h"
 #include "plimsoll/device/opencl/kernel_sources.h"
 #include "plimsoll/device/opencl/program_cache.h"
 
@@ -24,6 +25,7 @@ constexpr std::size_t kAddressesPerByte = 4;  // Of the limit: so that there is 
 constexpr std::size_t kSegments = 8, kLeastSegment = 1_MiB, kMostSegment = 256_MiB;  // So many of the limit's size.
 constexpr std::size_t kFlushEvery = 16;      // Commands that wait to be started.
 constexpr std::size_t kMostInFlight = 512;   // Then the caller waits for those before.
+constexpr std::size_t kGroupItems = 32;      // Of kernels over one axis, on processors.
 constexpr std::size_t kStagedBytes = 1_MiB;  // Of the host, for small copies on their way.
 
 // How a call is run.
@@ -38,6 +40,15 @@ void use_local_memory(Form& form) {
   form.kernel.replace(0, 6, "matmul_local");
   form.items = {form.items[0] * 16, (form.items[1] * 4 + 15) / 16 * 16, form.items[2]};
   form.group = {16, 16, 1};
+}
+
+// PoCL compiles a kernel again for each size of a group, and chooses sizes by shape. Items of one axis are many and
+// short: kernels leave those alone that are too many.
+void choose_groups(Form& form) {
+  if (form.group[0] > 0) return;
+  const bool is_line = form.items[1] * form.items[2] == 1 && form.items[0] >= 2 * kGroupItems;
+  form.group = {is_line ? kGroupItems : 1, 1, 1};
+  form.items[0] = divide_up(form.items[0], form.group[0]) * form.group[0];
 }
 
 }  // namespace
@@ -284,6 +295,7 @@ bool OpenclBackend::run(const KernelCall& call) noexcept {
   if (!call.fits() || !has(call.kernel())) return false;
   Form form{std::string(call.kernel()), call.items(), call.group()};
   if (device_.has_local_memory && device_.most_group >= 256) use_local_memory(form);
+  if (device_.is_processor) choose_groups(form);
   const auto& items = form.items;
   if (items[0] * items[1] * items[2] == 0) return true;
   const std::lock_guard lock(mutex_);

@@ -68,6 +68,7 @@ class OpenclBackend final : public DeviceBackend, private PageSource, private Ke
   std::unique_ptr<PageRange> reserve(std::size_t wanted, std::size_t least) override;
   bool run(const KernelCall& call) noexcept override;
   bool has(std::string_view kernel) const noexcept override;
+  std::size_t num_processors() const noexcept override { return device_.is_processor ? device_.units : 0; }
 
   // All below require the lock.
   bool begin() noexcept;  // Makes context and queue. False, remembering why, when it fails.

@@ -104,7 +104,8 @@ class HostPageRange final : public PageRange {
     const auto add = [&](bool holds, std::string_view note) {
       if (holds) notes += std::string(notes.empty() ? "" : "; ").append(note);
     };
-    add(mapping_.unlocked, "the process locks its memory (mlockall): these pages are not locked, to be given back");
+    add(mapping_.unlocked,
+        "the process locks its memory (mlockall): these pages are not locked, so that they can be released");
     add(mapping_.may_be_huge, "the system would not turn huge pages off: more than the limit may be held");
     add(kept_, "the system would not take free pages back: they count as reserved");
     add(lost_bytes_ > 0, "mremap failed halfway: pages are no longer moved");

@@ -7,6 +7,7 @@
 #include "plimsoll/model/data/csv_file.h"
 #include "plimsoll/model/data/csv_rows.h"
 #include "plimsoll/model/data/row_source.h"
+#include "plimsoll/tensor/context_guards.h"
 #include "plimsoll/tensor/make_tensor.h"
 
 namespace plimsoll {
@@ -44,7 +45,7 @@ class CsvStream final : public RowStream {
   CsvStream(std::shared_ptr<const CsvColumns> columns, const CsvPart& part)
       : columns_(columns), rows_(std::move(columns), part) {}
   std::size_t next_rows(std::size_t count, Example& out) override {
-    const OutsideScopes outside;
+    const Untracked outside;
     const Tensor x = matrix(count, columns_->num_features()), y = matrix(count, columns_->num_targets());
     float* to_x = writable(x).data<float>();
     float* to_y = writable(y).data<float>();
@@ -73,12 +74,12 @@ class CsvWindowStream final : public RowStream {
         back_(static_cast<std::size_t>(columns->look_back())),
         ahead_(static_cast<std::size_t>(columns->horizon())),
         rows_(std::move(columns), part) {
-    const OutsideScopes outside;
+    const Untracked outside;
     x_ = matrix(back_ + ahead_, columns_->num_features());
     y_ = matrix(back_ + ahead_, columns_->num_targets());
   }
   std::size_t next_rows(std::size_t count, Example& out) override {
-    const OutsideScopes outside;
+    const Untracked outside;
     const std::size_t features = columns_->num_features(), targets = columns_->num_targets();
     const Tensor x =
         make_tensor({.op = "csv", .category = Category::kInputs},
@@ -210,7 +211,7 @@ Dataset internal::hold_csv(std::shared_ptr<const CsvColumns> columns, const CsvP
 Dataset Dataset::from_csv(const std::string& path, const CsvOptions& options) {
   const auto columns = std::make_shared<const CsvColumns>(path, options);
   if (options.stream) return stream_csv(columns, {});
-  const OutsideScopes outside;
+  const Untracked outside;
   Example table = read_csv_rows(columns, {}, columns->num_rows());  // The caller's own, as other files are.
   if (columns->num_targets() == 0) table.targets.clear();
   return rows_of(*columns, std::make_shared<LazyTensors>(0, [table] { return table; }), columns->num_rows());

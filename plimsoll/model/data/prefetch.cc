@@ -11,6 +11,7 @@
 #include "plimsoll/memory/budget_node.h"
 #include "plimsoll/memory/thread_memory.h"
 #include "plimsoll/model/data/row_source.h"
+#include "plimsoll/tensor/context_guards.h"
 #include "plimsoll/tensor/make_tensor.h"
 
 namespace plimsoll::internal {
@@ -31,7 +32,7 @@ class Charge {
 
  private:
   static Tensor make_token() {
-    const OutsideScopes outside;
+    const Untracked outside;
     return make_tensor({.op = "prefetch", .category = Category::kInputs}, {1}, u8, current_device());
   }
   const Tensor token_;  // A block of the budget, which keeps it alive.

@@ -8,7 +8,6 @@
 #include <optional>
 
 #include "plimsoll/model/data/dataset.h"
-#include "plimsoll/tensor/thread_context.h"
 
 namespace plimsoll::internal {
 
@@ -74,17 +73,5 @@ std::size_t bytes_of(const Example& example);
 
 // Along a new first axis. Throws InvalidArgument for examples of different numbers of tensors.
 Example stack_examples(const std::vector<Example>& rows);
-
-// While it lives, tensors made on this thread belong to no tidy scope, are seen by no tape, and are inputs.
-class OutsideScopes {
- public:
-  OutsideScopes() noexcept;
-  ~OutsideScopes();
-  OutsideScopes(const OutsideScopes&) = delete;
-  OutsideScopes& operator=(const OutsideScopes&) = delete;
-
- private:
-  const ThreadContext before_;
-};
 
 }  // namespace plimsoll::internal

@@ -8,6 +8,7 @@
 #include "plimsoll/model/data/permutation.h"
 #include "plimsoll/model/data/row_source.h"
 #include "plimsoll/ops/random.h"
+#include "plimsoll/tensor/context_guards.h"
 #include "plimsoll/tensor/make_tensor.h"
 
 namespace plimsoll::internal {
@@ -79,7 +80,7 @@ class BufferedRowsStream final : public RowStream {
  public:
   BufferedRowsStream(std::shared_ptr<const RowsNode> rows, std::size_t buffer, Philox random)
       : rows_(std::move(rows)), random_(random), next_(rows_->begin()) {
-    const OutsideScopes outside;
+    const Untracked outside;
     const auto all = static_cast<std::size_t>(rows_->end() - rows_->begin());
     held_ = std::min({buffer, all, std::size_t{UINT32_MAX}});
     numbers_ = make_numbers(held_, i64);
@@ -89,7 +90,7 @@ class BufferedRowsStream final : public RowStream {
     const std::size_t left = held_ + static_cast<std::size_t>(rows_->end() - next_);
     const std::size_t taken = std::min(left, count);
     if (taken == 0) return 0;
-    const OutsideScopes outside;
+    const Untracked outside;
     const Tensor drawn = make_numbers(taken, dtype_for(*rows_));
     auto* const numbers = writable(numbers_).data<std::int64_t>();
     fill_numbers(drawn, [&](std::size_t) {
@@ -114,7 +115,7 @@ class PooledStream final : public RowStream {
   PooledStream(std::unique_ptr<ExampleStream> from, std::size_t buffer, std::size_t max_bytes, Philox random)
       : from_(std::move(from)), buffer_(buffer), max_bytes_(max_bytes), random_(random) {}
   std::size_t next_rows(std::size_t count, Example& out) override {
-    const OutsideScopes outside;
+    const Untracked outside;
     if (!std::exchange(begun_, true)) fill();
     Example more;
     const std::size_t came = held_ < room_ ? 0 : from_->next_rows(count, more);

@@ -4,6 +4,7 @@
 
 #include "plimsoll/base/rounding.h"
 #include "plimsoll/model/data/row_source.h"
+#include "plimsoll/tensor/context_guards.h"
 
 namespace plimsoll::internal {
 namespace {
@@ -195,7 +196,7 @@ class MapNode final : public BetweenNode {
       Stream(std::unique_ptr<ExampleStream> from, ExampleFilter f) : from_(std::move(from)), f_(std::move(f)) {}
       bool next(Example& out) override {
         while (from_->next(out)) {
-          const OutsideScopes outside;
+          const Untracked outside;
           if (f_(out)) return true;
         }
         return false;

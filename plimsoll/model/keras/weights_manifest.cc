@@ -79,7 +79,7 @@ fs::path weight_file(const std::string& directory, const std::string& name, cons
   const fs::path relative(name);
   bool leaves = name.empty() || relative.is_absolute();
   for (const fs::path& part : relative) leaves = leaves || part == "..";
-  if (leaves) throw Corruption(fmt::format("{}: the weights' file \"{}\" is not beside the model", path, name));
+  if (leaves) throw Corruption(fmt::format("{}: the weights file \"{}\" is not in the model's folder", path, name));
   return fs::path(directory) / relative;
 }
 

@@ -16,6 +16,8 @@
 
 namespace plimsoll {
 
+namespace layers {
+
 struct MultiHeadAttentionOptions {
   std::int64_t value_dim = 0;  // 0: the same as for keys.
   bool use_bias = true;
@@ -30,12 +32,14 @@ struct MultiHeadAttentionOptions {
   Constraint bias_constraint = {};
 };
 
-namespace layers {
-
 class PLIMSOLL_API MultiHeadAttention : public Layer {
  public:
   MultiHeadAttention(std::int64_t num_heads, std::int64_t key_dim, const MultiHeadAttentionOptions& options = {});
 };
 
 }  // namespace layers
+
+// Also without the namespace, as in earlier versions.
+using layers::MultiHeadAttentionOptions;
+
 }  // namespace plimsoll

@@ -19,6 +19,8 @@
 
 namespace plimsoll {
 
+namespace layers {
+
 struct Conv2DOptions {
   SpatialSize strides = 1;
   std::string padding = "valid";
@@ -62,8 +64,6 @@ struct UpSamplingOptions {
   std::string name = {};
 };
 
-namespace layers {
-
 class PLIMSOLL_API Conv1D : public Layer {
  public:
   Conv1D(std::int64_t filters, std::int64_t kernel_size, const Conv1DOptions& options = {});
@@ -105,4 +105,10 @@ class PLIMSOLL_API UpSampling1D : public Layer {
 };
 
 }  // namespace layers
+
+// Also without the namespace, as in earlier versions.
+using layers::Conv1DOptions;
+using layers::Conv2DOptions;
+using layers::UpSamplingOptions;
+
 }  // namespace plimsoll

@@ -17,6 +17,8 @@
 
 namespace plimsoll {
 
+namespace layers {
+
 struct DenseOptions {
   std::string activation = "linear";
   bool use_bias = true;
@@ -59,8 +61,6 @@ struct NoiseOptions {
   std::optional<std::uint64_t> seed = {};
   std::string name = {};
 };
-
-namespace layers {
 
 class PLIMSOLL_API Dense : public Layer {  // activation(x w + b) over the last axis.
  public:
@@ -120,4 +120,13 @@ class PLIMSOLL_API Masking : public Layer {  // Skips steps all of whose feature
 };
 
 }  // namespace layers
+
+// Also without the namespace, as in earlier versions.
+using layers::DenseOptions;
+using layers::DropoutOptions;
+using layers::EmbeddingOptions;
+using layers::MaskingOptions;
+using layers::NoiseOptions;
+using layers::PlainLayerOptions;
+
 }  // namespace plimsoll

@@ -8,6 +8,7 @@
 #include "plimsoll/model/keras/layer_names.h"
 #include "plimsoll/model/layers/input_layer.h"
 #include "plimsoll/model/layers/lazy_zero_weights.h"
+#include "plimsoll/tensor/context_guards.h"
 #include "plimsoll/tensor/make_tensor.h"
 #include "plimsoll/tensor/name_scope.h"
 #include "plimsoll/tensor/thread_context.h"
@@ -16,20 +17,6 @@
 
 namespace plimsoll {
 namespace {
-
-// While it lives, tensors belong to no tidy scope and to the category `parameters`.
-class MakingWeights {
- public:
-  MakingWeights() noexcept : category_(ThreadContext::current().category) {
-    ThreadContext::current().category = Category::kParameters;
-  }
-  ~MakingWeights() { ThreadContext::current().category = category_; }
-  MakingWeights(const MakingWeights&) = delete;
-  MakingWeights& operator=(const MakingWeights&) = delete;
-
- private:
-  Category category_;
-};
 
 bool is_whole(const Tensor& tensor) {
   const Storage* storage = tensor.record()->storage.load(std::memory_order_acquire);
@@ -147,7 +134,7 @@ void LayerBase::ensure_built(const Shapes& inputs) {
     std::optional<DeviceScope> there;
     if (!device_.empty()) there.emplace(device_);
     const TraceWith nobody(nullptr);  // Weights have values, even when the layer is built while tracing.
-    const MakingWeights category;
+    const CategoryGuard weights(Category::kParameters);
     const TidyScope scope;
     build(inputs);
   } catch (...) {

@@ -16,6 +16,8 @@
 
 namespace plimsoll {
 
+namespace layers {
+
 struct ConcatenateOptions {
   std::int64_t axis = -1;
   std::string name = {};
@@ -24,8 +26,6 @@ struct DotOptions {
   bool normalize = false;  // Normalizes the vectors first: the cosine.
   std::string name = {};
 };
-
-namespace layers {
 
 class PLIMSOLL_API Add : public Layer {
  public:
@@ -92,4 +92,9 @@ class PLIMSOLL_API Softmax : public Layer {
 };
 
 }  // namespace layers
+
+// Also without the namespace, as in earlier versions.
+using layers::ConcatenateOptions;
+using layers::DotOptions;
+
 }  // namespace plimsoll

@@ -13,6 +13,8 @@
 
 namespace plimsoll {
 
+namespace layers {
+
 struct BatchNormalizationOptions {
   double momentum = 0.99;
   double epsilon = 1e-3;
@@ -45,8 +47,6 @@ struct LayerNormalizationOptions {
   std::int64_t axis = -1;  // The last one, counted from either end.
 };
 
-namespace layers {
-
 class PLIMSOLL_API BatchNormalization : public Layer {
  public:
   explicit BatchNormalization(const BatchNormalizationOptions& options = {});
@@ -57,4 +57,9 @@ class PLIMSOLL_API LayerNormalization : public Layer {
 };
 
 }  // namespace layers
+
+// Also without the namespace, as in earlier versions.
+using layers::BatchNormalizationOptions;
+using layers::LayerNormalizationOptions;
+
 }  // namespace plimsoll

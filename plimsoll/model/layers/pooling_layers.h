@@ -16,6 +16,8 @@
 
 namespace plimsoll {
 
+namespace layers {
+
 struct Pooling2DOptions {
   SpatialSize strides = 0;  // 0: those of the window.
   std::string padding = "valid";
@@ -33,8 +35,6 @@ struct GlobalPoolingOptions {
   std::string name = {};
   Shape input_shape = {};
 };
-
-namespace layers {
 
 class PLIMSOLL_API MaxPooling2D : public Layer {
  public:
@@ -70,4 +70,10 @@ class PLIMSOLL_API GlobalAveragePooling1D : public Layer {  // Over the steps th
 };
 
 }  // namespace layers
+
+// Also without the namespace, as in earlier versions.
+using layers::GlobalPoolingOptions;
+using layers::Pooling1DOptions;
+using layers::Pooling2DOptions;
+
 }  // namespace plimsoll

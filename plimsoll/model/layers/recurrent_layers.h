@@ -17,6 +17,8 @@
 
 namespace plimsoll {
 
+namespace layers {
+
 struct RecurrentOptions {
   std::string activation = "tanh";
   std::string recurrent_activation = "sigmoid";
@@ -53,8 +55,6 @@ struct TimeDistributedOptions {
   Shape input_shape = {};
 };
 
-namespace layers {
-
 class PLIMSOLL_API SimpleRNN : public Layer {
  public:
   explicit SimpleRNN(std::int64_t units, const RecurrentOptions& options = {});
@@ -78,4 +78,10 @@ class PLIMSOLL_API TimeDistributed : public Layer {  // Applies the layer to eac
 };
 
 }  // namespace layers
+
+// Also without the namespace, as in earlier versions.
+using layers::BidirectionalOptions;
+using layers::RecurrentOptions;
+using layers::TimeDistributedOptions;
+
 }  // namespace plimsoll

@@ -39,6 +39,8 @@ class OnnxFile {
   // With its axes in this order (onnx_value.h), written so at once: no second copy is ever made.
   Tensor tensor(const onnx::TensorProto& proto, const std::vector<std::int64_t>& order) const;
   Tensor tensor(const onnx::SparseTensorProto& proto) const;  // Dense.
+  // That a tensor was read and its bytes are not read again soon: the process lets its pages go.
+  void forget(const onnx::TensorProto& proto) const noexcept;
 
  private:
   OnnxFile() = default;

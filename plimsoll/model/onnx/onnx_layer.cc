@@ -10,6 +10,7 @@
 #include "plimsoll/memory/budget_node.h"
 #include "plimsoll/model/data/plural.h"
 #include "plimsoll/model/data/row_source.h"
+#include "plimsoll/model/onnx/onnx_plan.h"
 #include "plimsoll/ops/movement.h"
 #include "plimsoll/tensor/make_tensor.h"
 #include "plimsoll/tensor/tidy.h"
@@ -52,7 +53,8 @@ Shape held_shape(const std::vector<std::int64_t>& dims, const AxisOrder& order) 
 
 }  // namespace
 
-OnnxLayer::OnnxLayer(std::shared_ptr<const OnnxGraph> graph, bool with_values) : graph_(std::move(graph)) {
+OnnxLayer::OnnxLayer(std::shared_ptr<const OnnxGraph> graph, bool with_values)
+    : graph_(std::move(graph)), plans_(std::make_shared<OnnxPlans>()) {
   make_weights(with_values);
 }
 
@@ -69,6 +71,7 @@ void OnnxLayer::make_weights(bool with_values) {
     } else {
       Tensor value =
           weight.sparse ? graph_->file().tensor(*weight.sparse) : graph_->file().tensor(*weight.proto, weight.order);
+      if (weight.proto) graph_->file().forget(*weight.proto);
       if (weight.is_constant)
         constants_.back() = std::move(value);
       else

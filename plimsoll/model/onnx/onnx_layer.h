@@ -14,6 +14,8 @@
 
 namespace plimsoll::internal {
 
+class OnnxPlans;
+
 class OnnxLayer final : public LayerBase {
  public:
   // `with_values` false: weights are zeros that take memory when they are used.
@@ -27,6 +29,7 @@ class OnnxLayer final : public LayerBase {
   // The same, where elements of some inputs are known (not empty handles) although the inputs are not.
   std::vector<Tensor> run(const std::vector<Tensor>& inputs, const std::vector<Tensor>& known, bool training) const;
   std::size_t held_bytes() const;  // Of weights and constants, in blocks of a budget.
+  OnnxPlans& plans() const noexcept { return *plans_; }
   // What the file's tensor i is now, in the file's order of axes.
   Tensor weight_value(std::size_t i) const;
 
@@ -36,6 +39,7 @@ class OnnxLayer final : public LayerBase {
   const std::shared_ptr<const OnnxGraph> graph_;
   std::vector<std::optional<Variable>> variables_;  // One for each weight of the graph, or
   std::vector<Tensor> constants_;                   // a tensor.
+  const std::shared_ptr<OnnxPlans> plans_;
 };
 
 // Gives an output of the graph its name.

@@ -5,6 +5,7 @@
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
 #include "plimsoll/device/device.h"
+#include "plimsoll/device/device_scope.h"
 #include "plimsoll/memory/budget.h"
 #include "plimsoll/memory/refusal.h"
 #include "plimsoll/model/data/row_source.h"
@@ -36,20 +37,22 @@ void require_shape(const std::string& file, const OnnxEnd& end, const Shape& giv
 struct Whole {
   std::vector<Tensor> inputs;
   std::size_t beside = 0;          // Weights, constants and inputs.
-  std::unique_ptr<OnnxPlan> plan;  // nullptr: elements decide sizes.
+  std::shared_ptr<OnnxPlan> plan;  // nullptr: elements decide sizes.
   const OnnxLayer& layer;
 
   Whole(const OnnxLayer& of, std::vector<Tensor> given) : inputs(std::move(given)), layer(of) {
     beside = layer.held_bytes();
     std::vector<TensorSpec> specs;
     std::vector<Tensor> known;
+    bool any_known = false;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       beside += whole_blocks(inputs[i].nbytes());
       specs.push_back({inputs[i].shape(), inputs[i].dtype()});
       known.push_back(layer.graph().is_known_input(i) ? inputs[i] : Tensor());
+      any_known = any_known || layer.graph().is_known_input(i);
     }
     try {
-      plan = std::make_unique<OnnxPlan>(layer, specs, known);
+      plan = any_known ? std::make_shared<OnnxPlan>(layer, specs, known) : layer.plans().get(layer, specs);
     } catch (const FailedPrecondition&) {  // Elements decide.
     } catch (const InvalidArgument&) {     // Run directly, it says the same; branches of several shapes do not.
     }
@@ -67,8 +70,6 @@ struct Whole {
 }  // namespace
 
 OnnxModel::OnnxModel(const std::filesystem::path& path, const LoadOnnxOptions& options) {
-  if (!current_device().is_host())
-    throw Unsupported(fmt::format("onnx: models of files run on the processor; {} is not it", current_device().name()));
   layer_ = std::make_shared<OnnxLayer>(OnnxGraph::read(OnnxFile::open(path)), options.weights);
 }
 
@@ -120,7 +121,18 @@ Model OnnxModel::model() const {
 
 namespace {
 
-// In the order of the file's inputs.
+// While it lives, the model's device is the current one.
+class ThereScope {
+ public:
+  explicit ThereScope(const OnnxLayer& layer) {
+    if (!layer.device().empty()) scope_.emplace(layer.device());
+  }
+
+ private:
+  std::optional<DeviceScope> scope_;
+};
+
+// In the order of the file's inputs, on the current device.
 std::vector<Tensor> ordered(const OnnxModel& model, const std::map<std::string, Tensor>& given) {
   const std::string& file = model.layer()->graph().file().name();
   std::vector<Tensor> inputs;
@@ -133,7 +145,7 @@ std::vector<Tensor> ordered(const OnnxModel& model, const std::map<std::string, 
       throw InvalidArgument(fmt::format("onnx: \"{}\" takes input \"{}\" of {}, was given {}", file, end.name,
                                         dtype_name(end.dtype), dtype_name(tensor.dtype())));
     require_shape(file, end, tensor.shape());
-    inputs.push_back(tensor);
+    inputs.push_back(tensor.to(current_device().name()));
   }
   return inputs;
 }
@@ -143,6 +155,7 @@ std::vector<Tensor> ordered(const OnnxModel& model, const std::map<std::string, 
 std::vector<Tensor> OnnxModel::predict(const std::map<std::string, Tensor>& given,
                                        const OnnxPredictOptions& options) const {
   return tidy([&] {
+    const ThereScope there(*layer_);
     const Whole whole(*layer_, ordered(*this, given));
     std::optional<Budget> budget;
     std::optional<BudgetScope> scope;
@@ -179,6 +192,7 @@ MemoryForecast OnnxModel::forecast(const std::map<std::string, Shape>& shapes) c
     specs.push_back({shape, end.dtype});
     bytes += whole_blocks(specs.back().bytes());
   }
+  const ThereScope there(*layer_);
   const OnnxPlan plan(*layer_, specs, std::vector<Tensor>(specs.size()));
   MemoryForecast forecast = plan.forecast(beside + bytes);
   forecast.by_category["parameters"] += beside;
@@ -188,6 +202,7 @@ MemoryForecast OnnxModel::forecast(const std::map<std::string, Shape>& shapes) c
 
 MemoryForecast OnnxModel::forecast(const std::map<std::string, Tensor>& given) const {
   const TidyScope tensors;
+  const ThereScope there(*layer_);
   const Whole whole(*layer_, ordered(*this, given));
   MemoryForecast forecast;
   if (whole.plan) {

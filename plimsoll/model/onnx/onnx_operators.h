@@ -56,6 +56,10 @@ OnnxOperators onnx_quantized_operators();
 OnnxOperators onnx_resize_operators();
 OnnxOperators onnx_search_operators();
 OnnxOperators onnx_training_operators();
+OnnxOperators onnx_attention_operators();
+OnnxOperators onnx_sampling_operators();
+OnnxOperators onnx_signal_operators();
+OnnxOperators onnx_bits_operators();
 
 // The row for an operator at this version of its domain's set; nullptr when there is none.
 const OnnxOperator* find_onnx_operator(std::string_view domain, std::string_view name, std::int64_t version);

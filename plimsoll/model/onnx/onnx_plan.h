@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "plimsoll/graph/program.h"
@@ -27,6 +28,24 @@ class OnnxPlan {
   std::vector<bool> is_fed_;  // By input.
   std::unique_ptr<Program> program_;
   std::vector<Variable> variables_;
+};
+
+// The last few plans of a layer, by the shapes and dtypes of its inputs: predictions of the same shapes plan once.
+// Thread safety: any thread.
+class OnnxPlans {
+ public:
+  static constexpr std::size_t kMost = 4;
+
+  // nullptr when elements decide shapes. Throws what making a plan throws.
+  std::shared_ptr<OnnxPlan> get(const OnnxLayer& layer, const std::vector<TensorSpec>& inputs);
+
+ private:
+  struct Entry {
+    std::vector<TensorSpec> inputs;
+    std::shared_ptr<OnnxPlan> plan;
+  };
+  std::mutex mutex_;
+  std::vector<Entry> entries_;  // The last one used is last.
 };
 
 }  // namespace plimsoll::internal

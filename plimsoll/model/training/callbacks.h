@@ -19,6 +19,8 @@
 
 namespace plimsoll {
 
+namespace callbacks {
+
 struct ModelCheckpointOptions {
   std::string monitor = "val_loss";
   bool save_best_only = false;     // Only when the monitored value has improved.
@@ -49,8 +51,6 @@ struct ReduceLROnPlateauOptions {
   int verbose = 0;  // 1: a line on standard output when it lowers the rate.
 };
 
-namespace callbacks {
-
 // They throw InvalidArgument for invalid factors and patiences. The path may contain numbers as in Python's str.format:
 // "training/cp-{epoch:04d}-{val_loss:.2f}.ckpt"; epochs and {batch} count from 1. Throws InvalidArgument for a name
 // that does not exist, and as save_weights and save_layers_model.
@@ -68,4 +68,11 @@ PLIMSOLL_API Callback OnEpochEnd(std::function<void(Model& model, int epoch, con
 PLIMSOLL_API Callback OnBatchEnd(std::function<void(Model& model, std::size_t batch, const Logs& logs)> f);
 
 }  // namespace callbacks
+
+// Also without the namespace, as in earlier versions.
+using callbacks::EarlyStoppingOptions;
+using callbacks::ModelCheckpointOptions;
+using callbacks::ReduceLROnPlateauOptions;
+using callbacks::TensorBoardOptions;
+
 }  // namespace plimsoll

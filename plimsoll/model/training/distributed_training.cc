@@ -16,6 +16,7 @@
 #include "plimsoll/model/training/gradient_clipper.h"
 #include "plimsoll/model/training/step_budget.h"
 #include "plimsoll/model/training/step_result_numbers.h"
+#include "plimsoll/tensor/context_guards.h"
 #include "plimsoll/tensor/make_tensor.h"
 
 namespace plimsoll::internal {
@@ -50,7 +51,7 @@ std::size_t slice_begin(std::size_t examples, std::size_t slices, std::size_t sl
 
 // Rows [begin, end) of every tensor, on its bytes.
 Example rows_of(const Example& batch, std::size_t begin, std::size_t end) {
-  const OutsideScopes outside;
+  const Untracked outside;
   const auto cut = [&](const Tensor& tensor) {
     if (tensor.is_empty_handle()) return Tensor();
     std::vector<std::int64_t> sizes(tensor.shape().begin(), tensor.shape().end());
@@ -70,15 +71,6 @@ PartAddresses addresses_of(std::span<const Tensor> values) {
   for (const Tensor& value : values) addresses.push_back(writable(value).bytes());
   return addresses;
 }
-
-// While it lives, tensors belong to no scope and have this category.
-class Making {
- public:
-  explicit Making(Category category) { ThreadContext::current().category = category; }
-
- private:
-  const OutsideScopes outside_;
-};
 
 std::uint64_t hash_of(const Example& batch) {
   std::uint32_t crc = 1;
@@ -238,7 +230,7 @@ void DistributedTraining::compute_slice(const Example& batch, const RowRange& ra
                   layout_->beside(*plan, SliceTree(slices_, job_.size()), *network_.training.optimizer));
   }
   const BudgetScope charged(memory_.stepping());
-  const Making making(Category::kGradients);
+  const Untracked gradients(Category::kGradients);
   const double scale = static_cast<double>(range.end - range.begin) / static_cast<double>(examples_in(batch));
   if (scale_.is_empty_handle() || scale_value_ != scale) {
     scale_ = Tensor();
@@ -326,7 +318,7 @@ void DistributedTraining::compute(const Example& batch, const DatasetNode& data,
 // Acquires everything that the update needs.
 void DistributedTraining::obtain(const SliceTree& tree) {
   const BudgetScope charged(memory_.stepping());
-  const Making making(Category::kGradients);
+  const Untracked gradients(Category::kGradients);
   Device& device = device_of(layout_->changed()[0].value());
   blank_.clear();
   if (sums_->values().empty())

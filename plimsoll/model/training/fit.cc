@@ -18,6 +18,7 @@
 #include "plimsoll/model/training/progress.h"
 #include "plimsoll/model/training/step_budget.h"
 #include "plimsoll/model/training/targets.h"
+#include "plimsoll/tensor/context_guards.h"
 #include "plimsoll/tensor/host_access.h"
 #include "plimsoll/tensor/make_tensor.h"
 #include "plimsoll/tensor/tidy.h"
@@ -33,7 +34,7 @@ void require_compiled(const Network& network, const char* where) {
 
 // The weight of each example's class, times the weight it has.
 Tensor class_weights_of(const Example& batch, const std::map<std::int64_t, double>& classes) {
-  const OutsideScopes outside;
+  const Untracked outside;
   return tidy([&] {
     const Tensor& y = batch.y();
     Tensor labels = y.rank() > 1 && y.shape().back() > 1 ? y.argmax(-1) : y.cast(i64);

@@ -1,4 +1,5 @@
-// What training inside budgets below the natural peak costs: real steps, measured beside the predicted factor.
+// What training inside budgets below the natural peak costs: real steps, measured and compared with the predicted
+// factor.
 //
 //   fit_budget_bench [--rounds N] [--spill DIRECTORY] [PART...]      only models whose name contains one of the words
 //

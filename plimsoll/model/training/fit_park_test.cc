@@ -17,19 +17,7 @@
 namespace plimsoll {
 namespace {
 
-class FitPark : public testing::Test {
- protected:
-  void SetUp() override {
-    SpillIo::FileSystem facts;
-    const int opened = ::open(folder_.path().c_str(), O_PATH | O_CLOEXEC);
-    SpillIo::system().file_system(opened, facts);
-    ::close(opened);
-    if (facts.type == TMPFS_MAGIC) GTEST_SKIP() << "the tests' directory is kept in memory";
-  }
-  std::string directory() const { return folder_.path().string(); }
-
-  const SpillFolder folder_;
-};
+using FitPark = OnDisk;
 
 // Weights and state are most of it; batches large enough that transfers take less than eight times as long.
 BudgetModel heavy() { return budget_mlp(6, 160, 96); }

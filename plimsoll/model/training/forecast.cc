@@ -16,6 +16,7 @@
 #include "plimsoll/model/layers/recurrent_states.h"
 #include "plimsoll/model/model.h"
 #include "plimsoll/model/training/distributed_layout.h"
+#include "plimsoll/model/training/forecast_prediction.h"
 #include "plimsoll/model/training/step_budget.h"
 #include "plimsoll/model/training/step_plan.h"
 
@@ -180,6 +181,11 @@ StepPlan::ParkedSizes StepPlan::parked_bytes() const {
 }
 
 MemoryForecast Model::forecast(const ForecastOptions& options) const {
+  if (options.predict) {
+    if (options.ranks != 1 || options.slices > 0 || !options.spill.empty())
+      throw InvalidArgument("forecast: a prediction has no ranks, slices or spill; leave them out, or predict");
+    return forecast_prediction(*this, options.batch_size);
+  }
   require_compiled(*network_);
   const Wanted wanted{.eviction = eviction_to("forecast", options.spill)};
   if (options.ranks != 1 || options.slices > 0) return forecast_ranks(*network_, options, wanted);

@@ -33,6 +33,7 @@ struct ForecastOptions {
   int ranks = 1;
   std::size_t slices = 0;
   bool shard_optimizer = false;
+  bool predict = false;  // Of one prediction of a batch instead of a step of training; needs no compile().
 };
 
 struct PLIMSOLL_API MemoryForecast {

@@ -18,6 +18,8 @@ namespace plimsoll {
 
 using Schedule = std::function<double(std::int64_t step)>;
 
+namespace schedules {
+
 struct ExponentialDecayOptions {
   double initial = 1e-3;
   std::int64_t decay_steps = 1000;
@@ -35,11 +37,16 @@ struct PiecewiseConstantOptions {
   std::vector<double> values = {};            // One more than there are boundaries.
 };
 
-namespace schedules {
 PLIMSOLL_API Schedule ExponentialDecay(const ExponentialDecayOptions& options);
 PLIMSOLL_API Schedule CosineDecay(const CosineDecayOptions& options);
 PLIMSOLL_API Schedule PiecewiseConstantDecay(const PiecewiseConstantOptions& options);
+
 }  // namespace schedules
+
+// Also without the namespace, as in earlier versions.
+using schedules::CosineDecayOptions;
+using schedules::ExponentialDecayOptions;
+using schedules::PiecewiseConstantOptions;
 
 namespace callbacks {
 PLIMSOLL_API Callback LearningRate(Schedule schedule);

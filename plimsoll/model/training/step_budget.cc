@@ -52,7 +52,7 @@ std::vector<MemoryHolder> holders_of(const Network& network, const CategoryBytes
 
 // What makes up most of the peak.
 std::string most_of(const MemoryForecast& needed, const CategoryBytes& categories) {
-  return fmt::format("at the peak most is {}, {}, and the largest buffer that of {}, {}", categories[0].first,
+  return fmt::format("at the peak most is {}, {}, and the largest buffer is that of {}, {}", categories[0].first,
                      format_bytes(categories[0].second), needed.largest_op.empty() ? "nothing" : needed.largest_op,
                      format_bytes(needed.largest_op_bytes));
 }

@@ -15,6 +15,7 @@
 #include "plimsoll/memory/trace/trace_recorder.h"
 #include "plimsoll/model/internal/network.h"
 #include "plimsoll/model/layers/recurrent_states.h"
+#include "plimsoll/tensor/context_guards.h"
 #include "plimsoll/tensor/host_access.h"
 #include "plimsoll/tensor/make_tensor.h"
 #include "plimsoll/tensor/on_device_of.h"
@@ -29,19 +30,10 @@ constexpr std::size_t kCacheBytes = std::size_t{32} << 20;
 // While it lives, tensors belong to no tidy scope and to the category of activations.
 class Tracing {
  public:
-  explicit Tracing(GraphState& graph) : before_(ThreadContext::current()), trace_(&graph) {
-    ThreadContext::current().scope = nullptr;
-    ThreadContext::current().category = Category::kActivations;
-  }
-  ~Tracing() {
-    ThreadContext::current().scope = before_.scope;
-    ThreadContext::current().category = before_.category;
-  }
-  Tracing(const Tracing&) = delete;
-  Tracing& operator=(const Tracing&) = delete;
+  explicit Tracing(GraphState& graph) : trace_(&graph) {}
 
  private:
-  const ThreadContext before_;
+  const MakingTensors activations_{Category::kActivations};
   const TraceWith trace_;
 };
 

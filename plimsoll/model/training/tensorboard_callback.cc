@@ -10,6 +10,7 @@
 #include "plimsoll/model/internal/network.h"
 #include "plimsoll/model/model.h"
 #include "plimsoll/model/training/callbacks.h"
+#include "plimsoll/tensor/context_guards.h"
 #include "plimsoll/tensor/tidy.h"
 
 namespace plimsoll {
@@ -64,7 +65,7 @@ class TensorBoardCallback final : public CallbackBase {
     train().add_scalar("epoch_learning_rate", static_cast<float>(model.optimizer().learning_rate()), epoch);
     if (options_.memory) add_memory(epoch, "epoch_");
     if (options_.histogram_freq > 0 && epoch % options_.histogram_freq == 0) {
-      const OutsideScopes outside;
+      const Untracked outside;
       const TidyScope scope;
       for (const Variable& weight : model.weights()) train().add_histogram(weight.name(), weight.value(), epoch);
     }

@@ -1,5 +1,6 @@
-// An LSTM without a mask, in f32, on devices with kernels of their own: one launch per step forward, two per step
-// backward, and products of several steps together. The workspace is as kernels/recurrent.h leaves it: the gates'
+// An LSTM without a mask, of f32, on devices with kernels of their own. Where rows are enough work for all processors
+// of a device (rows do not depend on each other), one launch takes all steps; else there is one for each step, going
+// back two. Products of some steps are made together. The workspace is as kernels/recurrent.h leaves it: the gates'
 // values [batch, time, 4 units], then the cells before each step [batch, time, units].
 #include <algorithm>
 
@@ -11,6 +12,17 @@ namespace plimsoll {
 namespace {
 
 constexpr std::int64_t kChunkRows = 128;  // About how many rows of all steps have their gradients multiplied together.
+
+constexpr std::int64_t kRows = 4;  // Of one item.
+
+bool takes_rows(const KernelQueue& queue, std::int64_t batch) noexcept {
+  const auto processors = static_cast<std::int64_t>(queue.num_processors());
+  return processors > 0 && batch >= kRows * processors;
+}
+
+std::size_t items_of(std::int64_t size, std::int64_t each) noexcept {
+  return static_cast<std::size_t>((size + each - 1) / each);
+}
 
 bool is_launched(const RecurrentRule& rule, DType dtype) noexcept {
   return rule.cell == RecurrentCell::lstm && rule.unmasked && rule.remade == 0 && dtype == f32;
@@ -54,9 +66,6 @@ struct Sizes {
 
 // Element `index` of floats at an address.
 std::byte* at(std::byte* base, std::int64_t index) noexcept { return base + index * std::int64_t{sizeof(float)}; }
-const std::byte* at(const std::byte* base, std::int64_t index) noexcept {
-  return base + index * std::int64_t{sizeof(float)};
-}
 
 TensorView matrix(std::byte* base, std::int64_t rows, std::int64_t columns) noexcept {
   return {base, 0, f32, {rows, columns}};
@@ -76,7 +85,8 @@ bool RecurrentOp::launch(KernelQueue& queue, const OpRun& run) const noexcept {
   std::byte* const gates = keep ? run.out[workspace_output()].bytes() : scratch.take(rows * width);
   std::byte* const cells = keep ? gates + (static_cast<std::size_t>(rows * width) * sizeof(float) + 63) / 64 * 64
                                 : scratch.take(s.batch * s.units);
-  std::byte* const states[] = {scratch.take(s.batch * s.units), scratch.take(s.batch * s.units)};
+  std::byte* const both = scratch.take(2 * s.batch * s.units);
+  std::byte* const states[] = {both, at(both, s.batch * s.units)};
   if (!scratch.fits()) return false;
   MatmulLaunch product;
   if (given_.bias) product.bias = &run.in[bias_input()];
@@ -93,6 +103,15 @@ bool RecurrentOp::launch(KernelQueue& queue, const OpRun& run) const noexcept {
     const TensorView to = matrix(at(cells, s.place(0) * s.units), s.batch, s.units);
     if (!box.set(2, sizes, steps) || !launch_placed(queue, run.in[initial_c_input()], box, to)) return false;
   }
+  if (takes_rows(queue, s.batch)) {
+    KernelCall call("lstm_rows");
+    call.out(gates).in(run.in[2].bytes()).in(h).in(c).out(both).out(cells).out(run.out[0].bytes());
+    call.out(run.out[1].bytes()).out(run.out[2].bytes()).integer(s.batch).integer(s.units).integer(s.time);
+    call.integer(s.reverse).integer(keep).integer(return_sequences_).integer(s.in_step_order);
+    call.integer(h ? 1 : 0).integer(c ? 1 : 0);
+    call.integer(code(options_.activation)).integer(code(options_.recurrent_activation));
+    return queue.run(call.items(items_of(s.batch, kRows)));
+  }
   for (std::int64_t k = 0; k < s.time; ++k) {
     const bool is_last = k + 1 == s.time;
     std::byte* const h_next = is_last ? run.out[1].bytes() : states[k % 2];
@@ -106,8 +125,7 @@ bool RecurrentOp::launch(KernelQueue& queue, const OpRun& run) const noexcept {
     call.integer(c_next_step).integer(return_sequences_ ? s.time * s.units : s.units).integer(h ? 1 : 0);
     call.integer(c ? 1 : 0).integer(has_y ? 1 : 0);
     call.integer(code(options_.activation)).integer(code(options_.recurrent_activation));
-    if (!queue.run(call.items(static_cast<std::size_t>((s.units + 15) / 16), static_cast<std::size_t>(s.batch))))
-      return false;
+    if (!queue.run(call.items(items_of(s.units, 16), items_of(s.batch, kRows)))) return false;
     h = h_next;
     c = c_next;
     c_step = c_next_step;
@@ -150,9 +168,15 @@ class Backward {
     if (!fits_) return false;
     for (std::int64_t high = s_.time; high > 0; high -= std::min(chunk_, high)) {
       const std::int64_t steps = std::min(chunk_, high);
-      for (std::int64_t k = high - 1; k >= high - steps; --k)
-        if (!step(k, k - (high - steps))) return false;
-      if (!multiply(high - steps, steps)) return false;
+      const std::int64_t low = high - steps;
+      if (takes_rows(queue_, s_.batch)) {
+        KernelCall call = call_of("lstm_back_rows", low, high - 1);
+        if (!queue_.run(call.integer(o_.d_initial_h ? 1 : 0).items(items_of(s_.batch, kRows)))) return false;
+      } else {
+        for (std::int64_t k = high - 1; k >= low; --k)
+          if (!step(k, low)) return false;
+      }
+      if (!multiply(low, steps)) return false;
     }
     const auto copy_state = [&](std::byte* from, const TensorView* to) {
       return !to || launch_copy(queue_, matrix(from, s_.batch, s_.units), *to);
@@ -161,27 +185,27 @@ class Backward {
   }
 
  private:
-  // The slopes of step k, to place `slot` of the chunk; then dh of the step before.
-  bool step(std::int64_t k, std::int64_t slot) const noexcept {
-    const std::int64_t width = s_.width(), place = s_.place(k);
-    const bool is_last = k + 1 == s_.time, has_dy = o_.dy && (o_.dy_is_sequence || is_last);
-    std::byte* const slopes = at(slopes_, slot * s_.batch * width);
-    KernelCall call("lstm_back");
-    call.out(slopes).out(dh_).out(dc_).out(at(h_, slot * s_.batch * s_.units)).in(at(o_.gates, place * width));
-    call.in(at(o_.cells, place * s_.units)).in(k > 0 ? at(o_.gates, s_.place(k - 1) * width) : nullptr);
-    call.in(o_.initial_h);
-    call.in(!has_dy ? nullptr : o_.dy_is_sequence ? at(o_.dy, s_.output_place(k) * s_.units) : o_.dy);
-    call.in(o_.d_h).in(o_.d_c).integer(s_.batch).integer(s_.units).integer(s_.time * width);
-    call.integer(s_.time * s_.units).integer(o_.dy_is_sequence ? s_.time * s_.units : s_.units).integer(1);
-    call.integer(k > 0 ? 2 : o_.initial_h ? 1 : 0).integer(has_dy ? 1 : 0).integer(is_last ? 1 : 0);
+  // Of steps [low, high], whose slopes begin with those of step `low`.
+  KernelCall call_of(const char* kernel, std::int64_t low, std::int64_t high) const noexcept {
+    KernelCall call(kernel);
+    call.out(slopes_).out(dh_).out(dc_).out(h_).in(o_.gates).in(o_.cells).in(o_.initial_h).in(o_.dy).in(o_.d_h);
+    call.in(o_.d_c).in(o_.recurrent.bytes()).integer(s_.batch).integer(s_.units).integer(s_.time).integer(s_.reverse);
+    call.integer(low).integer(high).integer(o_.dy_is_sequence ? s_.time * s_.units : s_.units);
+    call.integer(o_.dy_is_sequence).integer(s_.in_step_order).integer(o_.initial_h ? 1 : 0).integer(o_.dy ? 1 : 0);
     call.integer(o_.d_h ? 1 : 0).integer(o_.d_c ? 1 : 0);
-    call.integer(code(rule_.activation)).integer(code(rule_.recurrent_activation));
-    if (!queue_.run(call.items(static_cast<std::size_t>(s_.units), static_cast<std::size_t>(s_.batch)))) return false;
+    return call.integer(code(rule_.activation)).integer(code(rule_.recurrent_activation));
+  }
+
+  // The slopes of step k of a chunk that begins with step `low`; then dh of the step before.
+  bool step(std::int64_t k, std::int64_t low) const noexcept {
+    KernelCall call = call_of("lstm_back", low, k);
+    if (!queue_.run(call.items(items_of(s_.units, 16), static_cast<std::size_t>(s_.batch)))) return false;
     if (k == 0 && !o_.d_initial_h) return true;
     MatmulLaunch product;
     product.transpose_b = true;
-    return launch_matmul(queue_, matrix(slopes, s_.batch, width), o_.recurrent, matrix(dh_, s_.batch, s_.units),
-                         s_.batch, s_.units, width, product);
+    std::byte* const slopes = at(slopes_, (k - low) * s_.batch * s_.width());
+    return launch_matmul(queue_, matrix(slopes, s_.batch, s_.width()), o_.recurrent, matrix(dh_, s_.batch, s_.units),
+                         s_.batch, s_.units, s_.width(), product);
   }
 
   // Adds the contributions of a chunk's slopes to the gradients.

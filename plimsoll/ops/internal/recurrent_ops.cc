@@ -57,14 +57,14 @@ void RecurrentOp::infer(const Specs& in, SpecList& out) const {
   }
   const std::int64_t gates = gates_of(options_.cell);
   if (x.rank() != 3 || kernel.rank() != 2 || !fits(x[2], kernel[0]))
-    throw InvalidArgument(fmt::format(
-        "{}: x {} and kernel {} do not go together; give x [batch, time, inputs] and kernel [inputs, {} units]", name(),
-        x.to_string(), kernel.to_string(), gates));
+    throw InvalidArgument(
+        fmt::format("{}: x {} and kernel {} do not match; give x [batch, time, inputs] and kernel [inputs, {} units]",
+                    name(), x.to_string(), kernel.to_string(), gates));
   if (recurrent.rank() != 2 || recurrent[0] == 0 || !fits(recurrent[1], gates * recurrent[0]) ||
       !fits(kernel[1], recurrent[1]))
     throw InvalidArgument(
-        fmt::format("{}: kernel {} and recurrent_kernel {} do not go together; give the second [units, {} units]",
-                    name(), kernel.to_string(), recurrent.to_string(), gates));
+        fmt::format("{}: kernel {} and recurrent_kernel {} do not match; give the second [units, {} units]", name(),
+                    kernel.to_string(), recurrent.to_string(), gates));
   if (x[1] == 0) throw InvalidArgument(fmt::format("{}: x {} has no steps; give at least one", name(), x.to_string()));
   const RecurrentSizes sizes = sizes_of(x, recurrent);
   check_optional(in, sizes);

@@ -20,22 +20,15 @@ namespace {
 constexpr double kBytesPerCost = 0.015;
 constexpr std::size_t kMostFailures = 8;  // Failed stores after which no more are tried.
 
-struct FreeBlock {
-  void operator()(std::byte* block) const noexcept { std::free(block); }
-};
-
 }  // namespace
 
-// Storages begin where the arena puts them, so transfers use a block of the domain's own. It is part of the reported
+// Storages begin where the arena puts them, so transfers use a block of the file's own. It is part of the reported
 // overhead.
 struct Domain::Spiller {
   static constexpr std::size_t kStagingBytes = std::size_t{256} << 10;
 
-  explicit Spiller(const std::string& directory)
-      : staging(static_cast<std::byte*>(std::aligned_alloc(kSpillAlignment, kStagingBytes))),
-        file({.directory = directory, .staging = {staging ? staging.get() : throw std::bad_alloc(), kStagingBytes}}) {}
+  explicit Spiller(const std::string& directory) : file({.directory = directory, .own_staging_bytes = kStagingBytes}) {}
 
-  const std::unique_ptr<std::byte, FreeBlock> staging;  // Outlives the file.
   SpillFile file;
   std::size_t failures = 0;
   std::string last_failure;

@@ -1,0 +1,162 @@
+// OpenCL devices as others: limits, logical devices, budgets, alerts, statistics, checks of indices, and what is left
+// when one is lost. Skipped where there is no OpenCL device.
+#include <gmock/gmock.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "plimsoll/autograd/tape.h"
+#include "plimsoll/base/bytes.h"
+#include "plimsoll/base/error.h"
+#include "plimsoll/device/config.h"
+#include "plimsoll/device/device_memory.h"
+#include "plimsoll/device/device_scope.h"
+#include "plimsoll/memory/alerts.h"
+#include "plimsoll/memory/budget.h"
+#include "plimsoll/ops/creation.h"
+#include "plimsoll/ops/elementwise.h"
+#include "plimsoll/ops/loss.h"
+#include "plimsoll/ops/matmul.h"
+#include "plimsoll/ops/movement.h"
+#include "plimsoll/ops/order.h"
+#include "plimsoll/ops/random.h"
+
+namespace plimsoll {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class OpenclDevices : public testing::Test {
+ protected:
+  void SetUp() override {
+    config::reset_for_testing();
+    std::vector<PhysicalDevice> found = config::list_physical_devices("OPENCL");
+    if (found.empty()) found = config::list_physical_devices("GPU");
+    if (found.empty()) GTEST_SKIP() << "there is no OpenCL device";
+    device_ = found[0];
+  }
+  void TearDown() override { config::reset_for_testing(); }
+  void limit(std::vector<std::size_t> bytes) {
+    std::vector<LogicalDeviceConfiguration> all;
+    for (const std::size_t each : bytes) all.push_back({.memory_limit = each});
+    config::set_logical_device_configuration(device_, all);
+  }
+  std::string name(int i = 0) const { return device_.type + ":" + std::to_string(i); }
+
+  PhysicalDevice device_;
+};
+
+constexpr std::int64_t kMiB = 1024 * 1024 / 4;  // In elements.
+
+TEST_F(OpenclDevices, LogicalOnesHaveTheirOwnLimitsAndQueues) {
+  limit({32_MiB, 16_MiB});
+  ASSERT_THAT(config::list_logical_devices(device_.type), SizeIs(2));
+  const Tensor a = ones({8 * kMiB}).to(name(0)), b = a.to(name(1));
+  EXPECT_EQ(b.device(), name(1));
+  EXPECT_EQ((b + 1).to_vector<float>().back(), 2);
+  EXPECT_THROW(static_cast<void>(a + b), InvalidArgument);
+  EXPECT_THROW(static_cast<void>(ones({10 * kMiB}).to(name(1))), OutOfMemory);  // Although the other has room.
+  EXPECT_EQ((a * 3).to_vector<float>()[5], 3);
+  EXPECT_EQ(memory_stats(name(1)).bytes_in_use, 8_MiB);
+}
+
+// Parameters on one, the work on the other, the loss on the host: the gradients of one device.
+TEST_F(OpenclDevices, GradientsComeBackThroughMoves) {
+  limit({32_MiB, 16_MiB});
+  const auto slope = [&](const std::string& parameters, const std::string& work, const std::string& loss) {
+    const Tensor w = random_normal({5, 4}, {.seed = 1}).to(parameters), x = random_normal({3, 5}, {.seed = 2}).to(work);
+    GradientTape tape;
+    tape.watch(w);
+    const Tensor y = matmul(x, w.to(work)).to(loss);
+    const Tensor dw = tape.gradient((y * y).sum(), {w})[0];
+    EXPECT_EQ(dw.device(), parameters);
+    return dw.to_vector<float>();
+  };
+  const std::vector<float> one = slope(name(0), name(0), name(0));
+  EXPECT_EQ(slope(name(0), name(1), name(0)), one);
+  EXPECT_EQ(slope("CPU:0", name(1), name(0)), one);
+}
+
+TEST_F(OpenclDevices, GrowthAndFractionMeanWhatTheyMeanOnTheHost) {
+  config::set_memory_fraction(device_, 0.25);
+  config::set_memory_growth(device_, true);
+  const std::size_t quarter = device_.memory_bytes / 4,
+                    found = config::list_logical_devices(device_.type)[0].memory_limit;
+  EXPECT_LE(found, quarter);
+  EXPECT_GT(found, quarter - 1_MiB);
+  EXPECT_EQ(memory_stats(name()).bytes_reserved, 0u);
+  const Tensor x = ones({kMiB}).to(name());
+  EXPECT_EQ(memory_stats(name()).bytes_reserved, 1_MiB);
+}
+
+TEST_F(OpenclDevices, HiddenOnesAreNotThere) {
+  config::set_visible_devices({}, device_.type);
+  EXPECT_THAT(config::list_logical_devices(device_.type), IsEmpty());
+  EXPECT_THROW(static_cast<void>(ones({1}).to(name())), NotFound);
+}
+
+TEST_F(OpenclDevices, BudgetsAlertsAndStatisticsCountThem) {
+  limit({16_MiB});
+  std::vector<std::string> alerts;
+  const MemoryAlertHandle handle =
+      on_memory_alert(0.5, [&](const MemoryAlert& alert) { alerts.push_back(alert.device); });
+  const Tensor x = ones({2 * kMiB}).to(name());
+  EXPECT_EQ(config::get_memory_info(name()).current, 2_MiB);
+  Budget budget("work", 5_MiB);
+  {
+    const BudgetScope scope(budget);
+    const Tensor y = x + 1;
+    EXPECT_EQ(budget.used(), 2_MiB);
+    EXPECT_THROW(static_cast<void>(concat({x, y})), OutOfMemory);
+    EXPECT_EQ(budget.used(), 2_MiB);
+    EXPECT_EQ(y.to_vector<float>().back(), 2);
+  }
+  EXPECT_THAT(alerts, IsEmpty());
+  const Tensor large = concat({x, x, x});
+  EXPECT_THAT(alerts, ElementsAre(name()));
+  EXPECT_EQ(config::get_memory_info(name()).peak, 8_MiB);
+  EXPECT_EQ(config::get_memory_info("CPU:0").current, 0u);
+}
+
+// Refused before anything runs there, and what follows works.
+TEST_F(OpenclDevices, LabelsAndIndicesAreChecked) {
+  limit({16_MiB});
+  const Tensor x = random_normal({4, 3}, {.seed = 1}).to(name());
+  EXPECT_THROW(static_cast<void>(gather(x, constant({1, 4}).cast(i32).to(name()), 0)), InvalidArgument);
+  EXPECT_THROW(static_cast<void>(sparse_categorical_cross_entropy(constant({0, 1, 3, 0}).cast(i32).to(name()), x,
+                                                                  {.from_logits = true})),
+               InvalidArgument);
+  EXPECT_EQ(gather(x, constant({3, 0}).cast(i32).to(name()), 0).to_vector<float>()[0], x.to_vector<float>()[9]);
+}
+
+// As a forked child sees it: its threads are gone.
+TEST_F(OpenclDevices, ALostOneThrowsFromEveryCallThatReads) {
+  limit({16_MiB});
+  const Tensor x = ones({100}).to(name());
+  const auto throws = [](const auto& work) {
+    try {
+      work();
+      return false;
+    } catch (const Error&) {
+      return true;
+    }
+  };
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);               // Nothing hangs.
+    const Tensor y = x + 1;  // Dropped.
+    for (int i = 0; i < 2; ++i)
+      if (!throws([&] { static_cast<void>(y.to_vector<float>()); }) ||
+          !throws([&] { static_cast<void>(y.to("CPU:0")); }))
+        _exit(1);
+    _exit(ones({2}).to_vector<float>()[1] == 1 ? 0 : 2);  // The host works.
+  }
+  int status = 1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ((x + 1).to_vector<float>()[99], 2);
+}
+
+}  // namespace
+}  // namespace plimsoll
