@@ -74,7 +74,11 @@ class PLIMSOLL_API Job {
   // Waits for all of them. Throws Unavailable after the timeout, or when the engine reports a failure; the job is then
   // over.
   void wait(std::span<const Message> messages, const char* doing);
-  // The activity that errors mention: "step 120".
+  // Whether all of them have come or gone, without waiting; those that have leave the list. Throws as wait() does, but
+  // for the timeout.
+  bool are_done(std::vector<Message>& messages, const char* doing);
+  void count_early(std::uint64_t bytes) noexcept { traffic_.early_bytes += bytes; }
+  // What errors say it was in: "step 120".
   void set_activity(std::string activity) { activity_ = std::move(activity); }
   const std::string& activity() const noexcept { return activity_; }
 

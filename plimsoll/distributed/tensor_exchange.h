@@ -8,9 +8,9 @@
 //   exchange.finish_reduce();                                             // sum: my stretches of the sum of all
 //   pieces. exchange.all_gather(sum);                                             // Now all of it.
 //
-// Each element's sum is computed by one rank, from the pieces of all, added in the tree's order: the bits do not depend
-// on the number of ranks. Volume: when every rank has one piece, a rank sends (n-1)/n of all bytes for each of the two
-// calls. They throw Unavailable. Thread safety: one thread.
+// Each element's sum is made by one rank, from the pieces of all, added as the tree says: the bits do not depend on the
+// number of ranks. Volume: where every rank has one piece, a rank sends (n-1)/n of all bytes for each of the two parts.
+// They throw Unavailable. Thread safety: one thread.
 #pragma once
 
 #include <cstddef>
@@ -25,8 +25,8 @@
 
 namespace plimsoll::distributed {
 
-// Tensors one after another, each starting at a multiple of 64 bytes, and the ranks' parts: about equal, cut at
-// multiples of 64 bytes or more.
+// Tensors after one another, each from a multiple of 64 bytes on. Neighbours form groups, and each group is cut for the
+// ranks: into stretches that are about equal, at multiples of 64 bytes or more. A group is what is reduced at once.
 class PLIMSOLL_API FlatSpace {
  public:
   struct Part {
@@ -92,13 +92,26 @@ class PLIMSOLL_API TensorExchange {
   // The memory of buckets for this tree: an eighth of all bytes, at most kMostRoom and what is sent at once; none for
   // one rank.
   static std::size_t room_bytes(const FlatSpace& space, const SliceTree& tree);
-  static std::size_t least_room_bytes(const SliceTree& tree);  // The minimum it can work with.
+  // Groups for such tensors: eight or more, so that the first is sent long before the last is computed.
+  static std::size_t group_bytes(const FlatSpace& space) noexcept { return space.end() / 8; }
+  static std::size_t least_room_bytes(const SliceTree& tree);  // With less it cannot work.
 
   // Borrows `room`, which is aligned to 64 bytes.
   TensorExchange(Job& job, const FlatSpace& space, std::span<std::byte> room) : job_(job), space_(space), room_(room) {}
 
-  // `pieces`: this rank's, as listed by tree.pieces(rank). `sum` may be the first of them; only this rank's part of it
-  // is written. Apart from that the pieces do not change.
+  // `pieces`: this rank's, as tree.pieces(rank) lists them; `sum` may be the first of them. Only this rank's stretches
+  // of it are written. What is in the pieces stays, but for that. Every rank begins with the same tree.
+  void begin_reduce(const SliceTree& tree, std::vector<PartAddresses> pieces, PartAddresses sum);
+  // Other addresses of what has not been sent yet.
+  void set_pieces(std::vector<PartAddresses> pieces, PartAddresses sum);
+  // This rank's pieces have their values of this part, and nobody reads `sum` there any more.
+  void set_ready(std::size_t part) noexcept { is_ready_[part] = true; }
+  // Sends and receives what it can without waiting: groups from the last one to the first, each when all of its parts
+  // are ready.
+  void advance();
+  void finish_reduce();  // All of it; parts that are not ready are taken as they are.
+  // The messages of what is left, with nothing in them: where one rank has failed, so that none is left over.
+  void drain_reduce();
   void reduce_scatter(const SliceTree& tree, std::span<const PartAddresses> pieces, const PartAddresses& sum);
   // Sends this rank's stretches of `values` to all and gets theirs.
   void all_gather(const PartAddresses& values);

@@ -37,8 +37,7 @@ class StepProgramMaker {
       const StepList::Step& from = list_.steps[i];
       StepProgram::Step step;
       for (const std::uint32_t input : from.in) add_read(step, list_.values[input].root);
-      for (std::size_t k = 0; k < from.out.size(); ++k)
-        add_write(step, list_.values[from.out[k]].root, k == 0 ? taken_[i] : StepList::kNone);
+      for (const std::uint32_t output : from.out) add_write(step, list_.values[output].root, taken_[i]);
       step.scratch_bytes = buffer_bytes(from.scratch_bytes);
       step.cost = list_.cost_of(from);
       step.may_repeat = may_repeat(list_, from);

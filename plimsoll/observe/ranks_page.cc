@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <string_view>
 
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"

@@ -17,6 +17,8 @@
 // Cost: up to about 2 MiB of workspace besides the reordered filter; results do not depend on the number of threads.
 #pragma once
 
+#include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -31,6 +33,8 @@ struct ConvOptions {
   std::string padding = "valid";  // Or "same".
   SpatialSize dilations = 1;
   std::int64_t groups = 1;  // Output channels of a group see the input channels of that group.
+  // Instead of a word: zeros above, below, left and right. Not for conv2d_transpose.
+  std::optional<std::array<std::int64_t, 4>> around = {};
 };
 
 struct Conv1dOptions {

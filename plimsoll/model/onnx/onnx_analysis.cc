@@ -214,7 +214,8 @@ void OnnxAnalysis::find_weights() {
     const std::optional<DType> dtype = onnx::dtype_of(proto.type);
     const auto& [all, filters] = uses[name];
     const std::size_t rank = sparse ? sparse->dims.size() : proto.dims.size();
-    // Scalars are numbers of formulas, an epsilon or a root of two, which training must not change.
+    // Scalars are numbers of formulas, an epsilon or a root of two, which training must not change: constants.
+    weight.is_constant = weight.is_constant || (rank == 0 && !sparse);
     weight.trainable = !weight.is_constant && rank > 0 && (dtype == f32 || dtype == f64) && statistics.count(name) == 0;
     if (!weight.is_constant && all > 0 && all == filters && outputs.count(name) == 0 && inside.count(name) == 0 &&
         (rank == 3 || rank == 4))

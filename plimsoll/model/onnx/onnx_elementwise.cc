@@ -4,6 +4,7 @@
 
 #include "plimsoll/model/onnx/onnx_layout.h"
 #include "plimsoll/model/onnx/onnx_operators.h"
+#include "plimsoll/ops/clip.h"
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/elementwise.h"
 #include "plimsoll/ops/movement.h"
@@ -88,6 +89,12 @@ void clip_of_attributes(OnnxNode& node) {
 
 void clip_of_operands(OnnxNode& node) {
   const OnnxValue& x = node.value(0);
+  const DType dtype = x.held().dtype();
+  if ((dtype == f32 || dtype == f64) && node.is_known(1) && node.is_known(2)) {
+    const double low = node.real_in(1), high = node.real_in(2);
+    if (low == 0 && high == 6) return node.give(OnnxValue(relu6(x.held()), x.order()));
+    if (low <= high) return node.give(OnnxValue(clip_by_value(x.held(), low, high), x.order()));
+  }
   Tensor result = x.held();
   if (node.has(1)) result = maximum(result, node.in(1));
   if (node.has(2)) result = minimum(result, node.in(2));

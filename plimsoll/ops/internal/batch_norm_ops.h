@@ -63,7 +63,7 @@ class BatchNormBack final : public OpOf<BatchNormBack> {
   bool launch(KernelQueue& queue, const OpRun& run) const noexcept override;
   SavedSlots saved(SlotMask) const override { return {.inputs = slot(6) - 1}; }
   void gradient(GradientContext& context) const override;
-  OpFacts facts() const noexcept override { return {.overwrites = slot(0) | slot(1)}; }
+  OpFacts facts() const noexcept override { return {.overwrites = slot(1)}; }
   bool operator==(const BatchNormBack&) const = default;
 
  private:

@@ -10,7 +10,7 @@
 
 namespace plimsoll::internal {
 
-enum class PaddingRule : unsigned char { valid, same, causal };
+enum class PaddingRule : unsigned char { valid, same, causal, given };
 
 // "valid", "same", and "causal" where it `may_be_causal`. Throws InvalidArgument that begins with `where`.
 PaddingRule padding_rule(const std::string& word, const char* where, bool may_be_causal = false);
@@ -20,6 +20,7 @@ void require_positive(const SpatialSize& size, const char* what, const char* whe
 // Elements before the first and after the last of an axis. Requires a known size.
 struct Margins {
   std::int64_t before = 0, after = 0;
+  bool operator==(const Margins&) const = default;
 };
 Margins margins(PaddingRule padding, std::int64_t size, std::int64_t taps, std::int64_t stride, std::int64_t dilation);
 // Windows along an axis; kUnknownSize when the size or the taps are; 0 when the window does not fit.
@@ -35,8 +36,9 @@ struct ConvolutionRule {
   SpatialSize strides = 1, dilations = 1;
   PaddingRule padding = PaddingRule::valid;
   std::int64_t groups = 1;
-  bool depthwise = false;  // One group per channel, and a filter [rows, columns, channels, multiplier].
-  std::int64_t lanes = 0;  // As kernels have them.
+  bool depthwise = false;           // One group per channel, and a filter [rows, columns, channels, multiplier].
+  std::int64_t lanes = 0;           // As kernels have them.
+  Margins rows = {}, columns = {};  // With PaddingRule::given.
 
   // Throws InvalidArgument. Unknown sizes stay unknown.
   Shape output_shape(const Shape& x, const Shape& filter) const;
