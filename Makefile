@@ -90,6 +90,7 @@ full: lint test asan tsan clang
 	@tools/setup opencl oclgrind || echo "make: without the simulator of OpenCL"
 	@tools/check_opencl || test $$? = 77
 	@tools/check_kills
+	@tools/check_mpi build/plimsoll --models --faults 100 --namespaces || test $$? = 77
 	@tools/check_tidy
 	@tools/check_report
 	@tools/setup golden

@@ -39,7 +39,7 @@ foreach(folder ${folders_with_tests})
   compile_together(compiled ${name}_test ${tests})
   add_executable(${name}_test ${compiled})
   use_test_precompiled(${name}_test)
-  foreach(test ${tests})  # Only those that read data know where it lies: the others compile alike in every clone, so ccache can share them.
+  foreach(test ${tests})  # Only those that read data get its path: the others compile to the same objects in every clone, so ccache can share them.
     file(STRINGS ${test} reads_data REGEX "TEST_DATA|SHARED_DATA")
     if(reads_data)
       set_property(SOURCE ${test} APPEND PROPERTY COMPILE_DEFINITIONS TEST_DATA="${PROJECT_SOURCE_DIR}/testdata"
@@ -65,7 +65,7 @@ if(NOT PLIMSOLL_SANITIZER)
   test_on_far(graph FileWriterTest.* GraphDefinition.* GraphDevices.* RunMetadata.* ProgramFamily.* ProgramPark.* ProgramSpill.* Graph.PrintsSymbolicTensors Graph.CountsItsNodesAsOverhead
               RecomputeBudget.BranchesAndLoopsAreNotRepeated RunBudget.RefusesAFunctionsFirstStepWithoutATrace
               SaverTest.ReadsObjectBasedCheckpointsByFullNames SaverTest.StaysWithinTheSessionsBudget)
-  test_on_far(model *Opencl* Distributed* FitGroup.* FitPark.* KerasFile.WeightsStay* TfRecord.ExamplesArePartsOfRecords CsvFileTest.HeldAndStreamedAreTheSame Dataset.SaysWhatAPassHoldsAtMost
+  test_on_far(model *Opencl* Distributed* FitBudget.ALongSequence* FitGroup.* FitPark.* KerasFile.WeightsStay* TfRecord.ExamplesArePartsOfRecords CsvFileTest.HeldAndStreamedAreTheSame Dataset.SaysWhatAPassHoldsAtMost
               FailureInjection.* Forecast.IsTrueToTheByteForPublishedModels)
 endif()
 

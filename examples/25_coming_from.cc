@@ -1,4 +1,4 @@
-// The calls that docs/coming_from.md names, beside what they are called elsewhere.
+// The calls in docs/coming_from.md, with their names in other systems.
 #include <plimsoll/plimsoll.h>
 
 #include <iostream>

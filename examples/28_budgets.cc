@@ -28,7 +28,7 @@ int main() {
   const pl::Dataset batches = pl::Dataset::from_tensor_slices(x, y).batch(512);
   const pl::MemoryForecast forecast = make_network().forecast({.batch_size = 512});
 
-  // The extent: what a step takes beside parameters, optimizer state and batch.
+  // The extent: what a step takes besides parameters, optimizer state and batch.
   const std::map<std::string, std::size_t>& parts = forecast.by_category;
   const std::size_t held = parts.at("parameters") + parts.at("optimizer") + parts.at("inputs");
   const std::size_t extent = forecast.peak_bytes - held;
@@ -46,7 +46,7 @@ int main() {
   }
   check(losses[0] == losses[1] && losses[0] == losses[2], "the loss does not depend on the budget");
 
-  // Below the smallest budget nothing begins; the error says what would do, and why it cannot be less.
+  // Below the smallest budget nothing starts; the error says what would suffice, and why it cannot be less.
   pl::Sequential network = make_network();
   try {
     network.fit(batches, {.verbose = 0, .budget = forecast.smallest_budget - 1});

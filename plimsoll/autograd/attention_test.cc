@@ -1,4 +1,4 @@
-// Attention beside the same made of products and softmax, values and gradients.
+// Attention compared with the same made of products and softmax, values and gradients.
 #include "plimsoll/ops/attention.h"
 
 #include <gtest/gtest.h>
@@ -130,7 +130,7 @@ TEST(Attention, RefusedAnywhereChangesNothing) {
 TEST(Attention, RefusesWhatDoesNotGoTogether) {
   const Tensor q = zeros({2, 3, 4, 8}), k = zeros({2, 3, 5, 8}), v = zeros({2, 3, 5, 6});
   expect_refusal([&] { scaled_dot_product_attention(q, k, zeros({2, 3, 4, 6})); }, "k [2, 3, 5, 8] and v [2, 3, 4, 6]");
-  expect_refusal([&] { scaled_dot_product_attention(q, zeros({2, 3, 5, 7}), v); }, "do not go together");
+  expect_refusal([&] { scaled_dot_product_attention(q, zeros({2, 3, 5, 7}), v); }, "do not match");
   expect_refusal([&] { scaled_dot_product_attention(zeros({2, 3, 8}), k, v); }, "q [2, 3, 8]");
   expect_refusal([&] { scaled_dot_product_attention(q, k, v, {.sequence_first = true}); }, "queries, heads, depth]");
   expect_refusal([&] { scaled_dot_product_attention(q, k.cast(f64), v); }, "k float64");

@@ -7,6 +7,7 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/elementwise.h"
+#include "plimsoll/tensor/context_guards.h"
 #include "plimsoll/tensor/make_tensor.h"
 #include "plimsoll/tensor/on_device_of.h"
 #include "plimsoll/tensor/tracer.h"
@@ -14,14 +15,14 @@
 namespace plimsoll::internal {
 namespace {
 
-// What the walk knows of each slot.
+// What the walk knows about each slot.
 struct Slot {
-  Tensor gradient;      // So far; an empty handle when nothing has come.
+  Tensor gradient;      // So far; an empty handle when there is none yet.
   bool asked = false;   // It depends on a source.
   bool source = false;  // It is one.
 };
 
-// A handle to what a node saved in `held`, with the identity it had: an outer tape knows it by that.
+// A handle to what a node saved in `held`, with its original identity, by which an outer tape knows it.
 Tensor saved_tensor(const TapeValue& value, const TapeValue& held, const Shape& shape, const char* op) {
   if (held.saved->is_symbolic())
     return make_symbolic_on(held.saved, {.shape = shape, .dtype = value.dtype, .op = op, .id = value.id});
@@ -34,11 +35,6 @@ Tensor saved_tensor(const TapeValue& value, const TapeValue& held, const Shape& 
 Tensor in_shape(const Tensor& tensor, const Shape& shape) {
   return tensor.shape() == shape ? tensor : tensor.reshape(shape);
 }
-
-struct KeepNameScope {
-  const char* const name_scope = ThreadContext::current().name_scope;
-  ~KeepNameScope() { ThreadContext::current().name_scope = name_scope; }
-};
 
 class NodeGradient final : public GradientContext {
  public:
@@ -67,8 +63,10 @@ class NodeGradient final : public GradientContext {
     return gradient;
   }
   Tensor take_grad() override {
-    const Tensor& gradient = grad(0);
-    return slots_[outputs_[0].slot].source ? gradient : std::move(slots_[outputs_[0].slot].gradient);
+    grad(0);  // Zeros where there is none.
+    Slot& slot = slots_[outputs_[0].slot];
+    if (slot.source) return slot.gradient;
+    return std::move(slot.gradient);
   }
   void done_with(std::size_t input) override {
     if (input < tensors_.size()) tensors_[input] = Tensor();
@@ -99,15 +97,15 @@ class NodeGradient final : public GradientContext {
     return tensor = saved_tensor(value, value, record_.shape(value), op_.name());
   }
 
-  // What was not saved, in the shape it was read in. Kept for those who read it after this node; the last one has it
-  // for itself.
+  // Recomputes a value that was not saved, in the shape in which it was read. Kept for later readers; the last one owns
+  // it.
   Tensor made_again(const TapeValue& value) {
     const TapeNode& maker = record_.node(value.maker);
     TapeValue& output = record_.outputs(maker)[0];
     const bool is_last = !keep_ && --output.makings == 0;
     Tensor tensor;
     if (output.saved) {
-      // A symbolic one is the maker's node, in the shape that it has.
+      // For a symbolic value it is the maker's node, in its own shape.
       const bool is_as_made = output.saved->is_symbolic();
       tensor = is_as_made ? saved_tensor(output, output, record_.shape(output), maker.op->name())
                           : saved_tensor(value, output, record_.shape(value), maker.op->name());
@@ -128,7 +126,7 @@ class NodeGradient final : public GradientContext {
   std::vector<Tensor> tensors_;
 };
 
-// Which slots depend on the sources.
+// Marks the slots that depend on the sources.
 void mark_asked(TapeRecord& record, std::span<const Tensor> sources, std::vector<Slot>& slots) {
   for (const Tensor& source : sources)
     if (const std::uint32_t found = record.find(source.id()); found != kNoSlot)
@@ -160,7 +158,7 @@ std::vector<Tensor> run_backward(TapeRecord& record, std::span<const BackwardSee
     Tensor& sum = slots[last].gradient;
     sum = sum.is_empty_handle() ? gradient : std::move(sum) + gradient;
   }
-  const KeepNameScope kept;
+  const NameScopeGuard kept;
   for (std::size_t i = record.size(); i-- > 0;) {
     const TapeNode& node = record.node(i);
     const Tensor* reached = nullptr;
@@ -168,7 +166,7 @@ std::vector<Tensor> run_backward(TapeRecord& record, std::span<const BackwardSee
       if (slots[output.slot].asked && !slots[output.slot].gradient.is_empty_handle())
         reached = &slots[output.slot].gradient;
     if (reached) {
-      const OnDeviceOf there(*reached);  // What it makes without operands.
+      const OnDeviceOf there(*reached);  // For tensors made without operands.
       NodeGradient context(record, node, slots, keep);
       ThreadContext::current().name_scope = node.scope;
       node.op->gradient(context);
@@ -182,7 +180,7 @@ std::vector<Tensor> run_backward(TapeRecord& record, std::span<const BackwardSee
     const std::uint32_t found = record.find(sources[i].id());
     if (found == kNoSlot || slots[found].gradient.is_empty_handle()) continue;
     const Tensor& gradient = slots[found].gradient;
-    const bool first = given.insert(gradient.record()).second;  // Else disposing one result would dispose another.
+    const bool first = given.insert(gradient.record()).second;  // Else disposing of one would dispose of both.
     gradients[i] = first || is_symbolic(gradient) ? gradient : make_view(gradient, "gradient", gradient.shape(), 0);
   }
   return gradients;

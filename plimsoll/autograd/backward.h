@@ -1,4 +1,4 @@
-// Walking a tape backwards.
+// Walks a tape backwards.
 #pragma once
 
 #include <span>
@@ -8,16 +8,16 @@
 
 namespace plimsoll::internal {
 
-// A result and the gradient that comes to it; an empty handle: ones.
+// A result and its incoming gradient; an empty handle: ones.
 struct BackwardSeed {
   Tensor target;
   Tensor gradient;
 };
-// The gradients of all targets together, each by the gradient that comes to it.
+// The gradients of all targets together, each weighted by its incoming gradient.
 std::vector<Tensor> run_backward(TapeRecord& record, std::span<const BackwardSeed> seeds,
                                  std::span<const Tensor> sources, bool keep);
 // The gradients of `target`'s sum with respect to the sources; empty handles for those it does not depend on. Without
-// `keep`, what a node saved is let go as soon as its gradient is done.
+// `keep`, what a node saved is freed as soon as its gradient is done.
 std::vector<Tensor> run_backward(TapeRecord& record, const Tensor& target, std::span<const Tensor> sources, bool keep);
 
 }  // namespace plimsoll::internal

@@ -24,14 +24,15 @@ TEST_P(Conv2dGradient, IsThatOfSmallSteps) {
                    {varied(c.x), varied(c.filter, -1, 1, 0.6)});
 }
 
-INSTANTIATE_TEST_SUITE_P(, Conv2dGradient,
-                         testing::Values(Case{"one element", {1, 1, 1, 1}, {1, 1, 1, 1}},
-                                         Case{"valid", {2, 4, 5, 2}, {3, 2, 2, 3}},
-                                         Case{"same", {1, 4, 3, 2}, {3, 3, 2, 3}, {.padding = "same"}},
-                                         Case{"strided", {1, 5, 4, 1}, {2, 3, 1, 2}, {.strides = 2, .padding = "same"}},
-                                         Case{"stride beyond the window", {1, 5, 5, 1}, {1, 2, 1, 2}, {.strides = 3}},
-                                         Case{"dilated", {1, 5, 5, 1}, {2, 2, 1, 2}, {.dilations = {2, 3}}},
-                                         Case{"groups", {1, 3, 3, 4}, {2, 2, 2, 6}, {.groups = 2}}));
+INSTANTIATE_TEST_SUITE_P(
+    , Conv2dGradient,
+    testing::Values(Case{"one element", {1, 1, 1, 1}, {1, 1, 1, 1}}, Case{"valid", {2, 4, 5, 2}, {3, 2, 2, 3}},
+                    Case{"same", {1, 4, 3, 2}, {3, 3, 2, 3}, {.padding = "same"}},
+                    Case{"strided", {1, 5, 4, 1}, {2, 3, 1, 2}, {.strides = 2, .padding = "same"}},
+                    Case{"stride beyond the window", {1, 5, 5, 1}, {1, 2, 1, 2}, {.strides = 3}},
+                    Case{"dilated", {1, 5, 5, 1}, {2, 2, 1, 2}, {.dilations = {2, 3}}},
+                    Case{"zeros around", {1, 5, 4, 2}, {3, 3, 2, 2}, {.strides = 2, .around = {{1, 0, 2, 1}}}},
+                    Case{"groups", {1, 3, 3, 4}, {2, 2, 2, 6}, {.groups = 2}}));
 
 TEST(ConvolutionGradient, OfOneDimensionIsThatOfSmallSteps) {
   for (const char* padding : {"valid", "same", "causal"})

@@ -20,7 +20,7 @@ std::vector<Tensor> gradients_of(const CustomBackward& backward, const Tensor& g
   return gradients;
 }
 
-// What a tape remembers of a call; the value was computed before.
+// What a tape records of a call; the value was computed before.
 class CustomGradient final : public OpOf<CustomGradient> {
  public:
   explicit CustomGradient(const CustomBackward& backward) : backward_(backward) {}
@@ -40,7 +40,7 @@ class CustomGradient final : public OpOf<CustomGradient> {
   CustomBackward backward_;
 };
 
-// The same in a graph, where it has to be a node: its operands are the value and the inputs, its output is the value.
+// The same in a graph, where it must be a node: its operands are the value and the inputs, its output is the value.
 class CustomGradientNode final : public OpOf<CustomGradientNode> {
  public:
   explicit CustomGradientNode(const CustomBackward& backward) : backward_(backward) {}

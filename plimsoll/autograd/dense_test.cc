@@ -59,7 +59,7 @@ TEST(Dense, TakesNoRows) {
 TEST(Dense, RefusesWhatDoesNotGoTogether) {
   expect_refusal([] { dense(zeros({2, 3}), zeros({4, 2})); }, "x [2, 3] and w [4, 2]");
   expect_refusal([] { dense(zeros({2, 3}), zeros({3})); }, "w [3]");
-  expect_refusal([] { dense(zeros({2, 3}), zeros({3, 2}), zeros({3})); }, "bias [3] does not go with w [3, 2]");
+  expect_refusal([] { dense(zeros({2, 3}), zeros({3, 2}), zeros({3})); }, "bias [3] does not match w [3, 2]");
   expect_refusal([] { dense(zeros({2, 3}), zeros({3, 2}, f64)); }, "float64");
   expect_refusal([] { dense(zeros({2, 3}, i32), zeros({3, 2}, i32)); }, "int32");
 }

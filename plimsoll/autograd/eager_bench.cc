@@ -1,4 +1,5 @@
-// Eager operations beside libtorch's, interleaved in one process: medians over rounds, and the ratio of ours to theirs.
+// Eager operations compared with libtorch's, interleaved in one process: medians over rounds, and the ratio of ours to
+// theirs.
 //
 //   build-bench/eager_bench [rounds]
 #include <torch/torch.h>

@@ -1,5 +1,5 @@
-// Eager training steps in budgets that evict, beside the same steps without: processor time of the fastest step of
-// each, interleaved, one thread. A share of the extent is the share of what a step takes beside what is held between
+// Eager training steps in budgets that evict, compared with the same steps without: processor time of the fastest step
+// of each, interleaved, one thread. A share of the extent is the share of what a step takes beside what is held between
 // steps.
 //
 //   build-bench/eviction_bench [rounds]

@@ -5,6 +5,7 @@
 #include "plimsoll/ops/batch_norm.h"
 #include "plimsoll/ops/group_norm.h"
 #include "plimsoll/ops/layer_norm.h"
+#include "plimsoll/ops/rms_norm.h"
 #include "plimsoll/tensor/memory_info.h"
 
 namespace plimsoll {
@@ -35,6 +36,13 @@ TEST(NormalizationGradient, OfGroupNormIsThatOfSmallSteps) {
   expect_norm_gradients({2, 2, 2, 4}, {4}, [](const Tensor& x, const Tensor& gamma, const Tensor& beta) {
     return group_norm(x, 2, gamma, beta, {.epsilon = 0.01});
   });
+}
+
+TEST(NormalizationGradient, OfRmsNormIsThatOfSmallSteps) {
+  const Tensor x = varied({3, 5}, -2, 2), gamma = varied({5}, 0.5, 1.5, 0.4);
+  expect_gradients([](const Tensors& at) { return rms_norm(at[0], at[1]); }, {x, gamma}, true, kTolerance);
+  expect_gradients([](const Tensors& at) { return rms_norm(at[0], {}, {.epsilon = 0.1, .axis = 0}); }, {x}, true,
+                   kTolerance);
 }
 
 TEST(NormalizationGradient, OfBatchNormInTrainingIsThatOfSmallSteps) {

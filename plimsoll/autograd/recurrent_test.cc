@@ -1,4 +1,4 @@
-// Recurrent layers beside the same ones made step by step of small operations, values and gradients.
+// Recurrent layers compared with the same made step by step of small operations, values and gradients.
 #include "plimsoll/ops/recurrent.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Large results of normalizations and of short attention are not kept for gradients: they are made again, to the bit.
+// Large results of normalizations and of short attention are not kept for gradients: they are recomputed, to the bit.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ Tensor normalized(const Operands& o, const Tensor& x, Norm norm) {
   return batch_norm_training(x, o.gamma, o.beta, {.activation = norm == Norm::kBatch ? "linear" : "relu"}).y;
 }
 
-// A result that went through something else cannot be made again.
+// A result that went through something else cannot be recomputed.
 Tensor kept(const Tensor& y, bool keep) { return keep ? y * 1.f : y; }
 
 class Remake : public testing::TestWithParam<Norm> {};

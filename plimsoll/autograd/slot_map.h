@@ -1,4 +1,4 @@
-// SlotMap: from the ids of values to small numbers, in the order they were added. Open addressing; ids are never 0.
+// SlotMap: maps the ids of values to small numbers, in the order they were added. Open addressing; ids are never 0.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ class SlotMap {
       if (places_[at].id == 0) return kNone;
     }
   }
-  // So many more can be added without the heap.
+  // Afterwards this many can be added without the heap.
   void make_room(std::size_t more) {
     while ((size_ + more) * 2 > places_.size()) grow();
   }

@@ -1,4 +1,5 @@
-// Training steps (forward, backward, Adam; eager) beside libtorch's, interleaved in one process: time and peak bytes.
+// Training steps (forward, backward, Adam; eager) compared with libtorch's, interleaved in one process: time and peak
+// bytes.
 //
 //   build-bench/step_bench [--rounds N] [--only PART] [--one]      # --one: without the two-thread table
 //

@@ -6,6 +6,7 @@
 #include "plimsoll/autograd/tape_record.h"
 #include "plimsoll/base/error.h"
 #include "plimsoll/memory/trace/trace_recorder.h"
+#include "plimsoll/tensor/context_guards.h"
 #include "plimsoll/tensor/make_tensor.h"
 #include "plimsoll/tensor/tidy.h"
 
@@ -91,28 +92,24 @@ std::vector<Tensor> GradientTape::gradient(const Tensor& target, std::span<const
   require_own_thread("gradient");
   if (used_)
     throw FailedPrecondition(
-        "gradient: this tape was asked before and has let go of what it saw; make it persistent to ask again");
+        "gradient: this tape has already computed a gradient and freed what it recorded; make it persistent to use it "
+        "again");
   if (target.is_empty_handle() || target.is_disposed()) refuse_disposed(target, "gradient", "the target");
   if (!is_floating(target.dtype()))
     throw InvalidArgument(
         fmt::format("gradient: the target is of {}; only floats have gradients", dtype_name(target.dtype())));
-  ThreadContext& context = ThreadContext::current();
-  struct Restore {  // Also when an operation throws.
+  struct Resume {  // Also when an operation throws.
     GradientTape& tape;
-    ThreadContext& context;
-    const Category category;
-    Interceptor* const interceptor;
-    ~Restore() {
+    ~Resume() {
       tape.paused_ = false;
-      context.category = category;
-      context.interceptor = interceptor;
       if (!tape.options_.persistent) tape.record_->clear();
     }
-  } restore{*this, context, context.category, context.interceptor};
+  } resume{*this};
   paused_ = true;
   used_ = !options_.persistent;
-  context.category = Category::kGradients;
-  if (context.interceptor == this) context.interceptor = outer;
+  const CategoryGuard gradients(Category::kGradients);
+  Interceptor* const innermost = ThreadContext::current().interceptor;
+  const InterceptWith others(innermost == this ? outer : innermost);
   return run_backward(*record_, target, sources, options_.persistent);
 }
 
@@ -132,7 +129,7 @@ void GradientTape::visit_held(Visit f) const {
     }
 }
 
-WithoutTapes::WithoutTapes() noexcept : before_(std::exchange(ThreadContext::current().interceptor, nullptr)) {}
-WithoutTapes::~WithoutTapes() { ThreadContext::current().interceptor = before_; }
+WithoutTapes::WithoutTapes() noexcept : unseen_(nullptr) {}
+WithoutTapes::~WithoutTapes() = default;
 
 }  // namespace plimsoll

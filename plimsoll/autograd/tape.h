@@ -1,21 +1,21 @@
-// GradientTape: watches operations as they run and gives the gradients of what they computed.
+// GradientTape: records operations as they run and computes the gradients of their results.
 //
 //   GradientTape tape;
-//   tape.watch(x);                                   // trainable variables are watched by themselves
+//   tape.watch(x);                                   // trainable variables are watched automatically
 //   Tensor loss = square(matmul(x, w) - y).mean();
 //   std::vector<Tensor> g = tape.gradient(loss, {x, w});
 //
-// It sees the operations of its thread from when it is made until it goes, and keeps of each the least its gradient
-// reads: buffers, not tensors, so disposing an intermediate or leaving a tidy does not disturb it. gradient() lets go
-// of each buffer as soon as it has been read, and of everything when it is done or throws; a persistent tape keeps all
-// and can be asked again. A result that is not a scalar counts by its sum. What does not depend on a source gives an
-// empty handle (size() == 0).
-// Tapes nest: an outer one sees the operations of an inner one's gradient, so
+// It sees the operations of its thread from construction to destruction, and keeps for each the minimum that its
+// gradient reads: buffers, not tensors, so disposing of an intermediate result or leaving a tidy does not affect it.
+// gradient() frees each buffer as soon as it has been read, and everything when it is done or throws; a persistent tape
+// keeps everything and can be used again. A result that is not a scalar counts by its sum. A result that does not
+// depend on a source gives an empty handle (size() == 0).
+// Tapes nest: an outer tape sees the operations of an inner tape's gradient, so
 //   { GradientTape outer; outer.watch(x); { GradientTape inner; ...; d = inner.gradient(y, x); } dd = outer.gradient(d,
 //   x); }
 // gives second derivatives; a tape, persistent or not, does not see the operations of its own gradients.
 // Thread safety: a tape belongs to the thread that made it; elsewhere watch(), gradient() and reset() throw
-// FailedPrecondition, and operations are not seen. Cost: some 30 ns for each operation that depends on something
+// FailedPrecondition, and operations are not seen. Cost: about 30 ns for each operation that depends on something
 // watched.
 #pragma once
 
@@ -51,17 +51,18 @@ class PLIMSOLL_API GradientTape final : public Interceptor, public Holder {
   // Throws Disposed, and InvalidArgument for dtypes without gradients (integers, booleans).
   void watch(const Tensor& tensor);
 
-  // d target / d source, of the source's shape and dtype. Throws FailedPrecondition for a second call on a tape that
-  // is not persistent, InvalidArgument for a target that is not of floats.
+  // d target / d source, with the source's shape and dtype. Throws FailedPrecondition for a second call on a tape that
+  // is not persistent, InvalidArgument for a target that does not have a float dtype.
   Tensor gradient(const Tensor& target, const Tensor& source);
   std::vector<Tensor> gradient(const Tensor& target, std::initializer_list<Tensor> sources);
   std::vector<Tensor> gradient(const Tensor& target, std::span<const Tensor> sources);
   std::vector<Tensor> gradient(const Tensor& target, const std::vector<Tensor>& sources);
   std::vector<Tensor> gradient(const Tensor& target, const std::vector<Variable>& sources);
 
-  void reset();  // Forgets everything it has seen and what it watches.
-  // Sees no more operations, as if it had gone, but can still be asked; it may then go on any thread. A second time
-  // does nothing. For those who end the watching before the tape, as Python's `with` does. Throws as watch() elsewhere.
+  void reset();  // Forgets everything it has recorded and watched.
+  // Stops recording, as if the tape were destroyed, but gradient() still works; it may then be destroyed on any thread.
+  // A second call does nothing. For code that ends the recording before the tape, as Python's `with` does. Throws as
+  // watch() on another thread.
   void stop();
 
  private:
@@ -70,17 +71,17 @@ class PLIMSOLL_API GradientTape final : public Interceptor, public Holder {
   std::string describe() const override;
   void visit_held(Visit f) const override;
   void require_own_thread(const char* where) const;
-  bool leave() noexcept;  // False: it is not among this thread's.
+  bool leave() noexcept;  // False: it does not belong to this thread.
 
   const TapeOptions options_;
-  const ThreadContext* const thread_;  // That made it.
+  const ThreadContext* const thread_;  // The thread that made it.
   std::unique_ptr<TapeRecord> record_;
   bool used_ = false;
   bool paused_ = false;
   bool stopped_ = false;
 };
 
-// While it lives, no tape sees the operations of its thread: for what is computed beside the gradient.
+// While it lives, no tape sees the operations of its thread: for results that need no gradient.
 //
 //   { WithoutTapes unseen; log(accuracy(y, labels)); }
 class PLIMSOLL_API WithoutTapes {
@@ -91,10 +92,10 @@ class PLIMSOLL_API WithoutTapes {
   WithoutTapes& operator=(const WithoutTapes&) = delete;
 
  private:
-  Interceptor* before_;
+  const InterceptWith unseen_;
 };
 
-// The derivative of f, which takes a tensor and gives one, as a function.
+// The derivative of f, a function from one tensor to one tensor, as a function.
 template <class F>
 auto grad(F f) {
   return [f = std::move(f)](const Tensor& x) {
@@ -116,7 +117,7 @@ auto value_and_gradients(F& f, std::span<const Tensor> x, std::index_sequence<I.
 }
 }  // namespace tape_detail
 
-// {f(x, w), {df/dx, df/dw}}: f takes as many tensors as the list has. Variables may stand in the list.
+// {f(x, w), {df/dx, df/dw}}: f takes as many tensors as the list has. The list may contain variables.
 template <class F, class T, std::size_t N>
 std::pair<Tensor, std::vector<Tensor>> value_and_gradients(F&& f, const T (&sources)[N]) {
   std::array<Tensor, N> x;
@@ -124,7 +125,7 @@ std::pair<Tensor, std::vector<Tensor>> value_and_gradients(F&& f, const T (&sour
   return tape_detail::value_and_gradients(f, x, std::make_index_sequence<N>{});
 }
 
-// The same for any number of sources: f takes none, and reads the variables itself.
+// The same for any number of sources: f takes no argument and reads the variables itself.
 template <class F>
 std::pair<Tensor, std::vector<Tensor>> value_and_gradients(F&& f, const std::vector<Variable>& sources) {
   GradientTape tape;

@@ -11,8 +11,8 @@ namespace plimsoll::internal {
 namespace {
 
 constexpr std::size_t kBlock = 16384;
-constexpr std::size_t kRemadeBytes = 256 << 10;  // Less is kept: making it again costs more than it saves.
-constexpr std::size_t kKeptNodes = 1 << 16;      // Larger records are not kept for the next tape.
+constexpr std::size_t kRemadeBytes = 256 << 10;  // Smaller values are kept: recomputing them costs more than it saves.
+constexpr std::size_t kKeptNodes = 1 << 16;      // Larger records are not reused for the next tape.
 thread_local std::unique_ptr<TapeRecord> spare;
 
 constexpr std::size_t rounded(std::size_t bytes) {
@@ -71,14 +71,13 @@ SlotMask TapeRecord::find_wanted(std::span<const Tensor* const> inputs) {
   return wanted;
 }
 
-// The node that can make this input again, when that pays.
+// The node that can recompute this input, when that pays.
 std::uint32_t TapeRecord::maker_of(const Tensor& input, std::uint32_t slot) const noexcept {
   if (slot >= makers_.size() || makers_[slot] == kNoNodeOfTape) return kNoNodeOfTape;
   return input.shape().is_known() && input.nbytes() >= kRemadeBytes ? makers_[slot] : kNoNodeOfTape;
 }
 
-// The node that can make the first output of the next one again: itself, or the maker of what it only gives another
-// shape.
+// The node that can recompute the first output of the next one: itself, or the maker of what it only reshapes.
 std::uint32_t TapeRecord::new_maker(const OpFacts& facts, std::span<const Tensor* const> inputs,
                                     std::span<const Tensor> outputs) const noexcept {
   if (facts.remakes) return static_cast<std::uint32_t>(nodes_.size());
@@ -139,7 +138,7 @@ void TapeRecord::add(const Op& op, std::span<const Tensor* const> inputs, std::s
   makers_[made] = maker_of_output;
 }
 
-// One more reads the first output of a node that can make it again. If the node itself saved it, it does so no more.
+// Another reader of the first output of a node that can recompute it. If the node itself saved it, it no longer does.
 void TapeRecord::leave_to_maker(std::uint32_t maker) noexcept {
   TapeValue& output = outputs(nodes_[maker])[0];
   ++output.makings;
@@ -157,7 +156,7 @@ void TapeRecord::release(const TapeNode& node) noexcept {
 }
 
 void TapeRecord::drop(TapeValue& value) noexcept {
-  StorageRef dropped;  // Goes outside of the gate.
+  StorageRef dropped;  // Freed outside the gate.
   const EnterThread inside(ThreadMemory::current());
   dropped = std::move(value.saved);
 }

@@ -1,8 +1,8 @@
-// TapeRecord: what a tape has seen: nodes in order, each an op with its inputs and outputs and what it saved.
+// TapeRecord: what a tape has recorded: nodes in order, each an op with its inputs and outputs and what it saved.
 //
 // Values are numbered: a slot is a value that depends on something watched. Nothing here is a tensor: buffers that a
-// gradient will read are held as storages, but for large ones that the op that made them can cheaply make again. The
-// memory of a finished record is kept by its thread for the next tape.
+// gradient will read are held as storages, except for large ones that the op that made them can cheaply recompute. Its
+// thread keeps the memory of a finished record for the next tape.
 #pragma once
 
 #include <cstddef>
@@ -25,11 +25,11 @@ inline constexpr std::uint32_t kNoNodeOfTape = UINT32_MAX;
 // An input or output of a node.
 struct TapeValue {
   std::uint64_t id = 0;
-  StorageRef saved;  // Set when the gradient reads it, and it is not made again.
+  StorageRef saved;  // Set when the gradient reads it and it is not recomputed.
   std::size_t offset = 0;
   std::uint32_t slot = kNoSlot;
-  std::uint32_t shape = 0;  // Its number in the record.
-  // Of what is not saved, but read: the node that makes it again. Of that node's output: how many readers there are.
+  std::uint32_t shape = 0;  // Index of its shape in the record.
+  // For a value that is read but not saved: the node that recomputes it. For that node's output: the number of readers.
   std::uint32_t maker = kNoNodeOfTape;
   std::uint32_t makings = 0;
   DType dtype = f32;
@@ -39,7 +39,7 @@ struct TapeNode {
   Op* op;
   std::uint32_t first_value;  // Inputs, then outputs.
   std::uint32_t inputs, outputs;
-  const char* scope;  // The name scope it ran in: its gradient is made there too.
+  const char* scope;  // The name scope it ran in; its gradient is made there too.
 };
 
 class TapeRecord {
@@ -49,15 +49,15 @@ class TapeRecord {
   TapeRecord(const TapeRecord&) = delete;
   TapeRecord& operator=(const TapeRecord&) = delete;
 
-  static std::unique_ptr<TapeRecord> obtain();  // A cleared one of this thread's, or a new one.
+  static std::unique_ptr<TapeRecord> obtain();  // A cleared record of this thread, or a new one.
   static void give_back(std::unique_ptr<TapeRecord> record) noexcept;
 
   std::uint32_t find(std::uint64_t id) const noexcept { return slots_.find(id); }
-  std::uint32_t add_slot(std::uint64_t id);  // The same when it is there.
+  std::uint32_t add_slot(std::uint64_t id);  // Returns the existing one when there is one.
   std::uint32_t num_slots() const noexcept { return slots_.size(); }
 
-  // Adds a node when an input depends on something watched, or is a trainable variable's, and the op has a gradient.
-  // When it throws nothing was added.
+  // Adds a node when an input depends on something watched, or belongs to a trainable variable, and the op has a
+  // gradient. When it throws, nothing was added.
   void add(const Op& op, std::span<const Tensor* const> inputs, std::span<const Tensor> outputs);
 
   std::size_t size() const noexcept { return nodes_.size(); }
@@ -70,7 +70,7 @@ class TapeRecord {
   const Shape& shape(const TapeValue& value) const noexcept { return shapes_[value.shape]; }
   std::span<const TapeNode> nodes() const noexcept { return nodes_; }
 
-  void release(const TapeNode& node) noexcept;  // Drops what it saved.
+  void release(const TapeNode& node) noexcept;  // Frees what it saved.
   static void drop(TapeValue& value) noexcept;  // The same for one value.
   static void save(TapeValue& value, const Tensor& tensor) noexcept;
   void clear() noexcept;
@@ -88,14 +88,14 @@ class TapeRecord {
   SlotMap slots_;
   std::vector<TapeNode> nodes_;
   std::vector<TapeValue> values_;
-  std::vector<Shape> shapes_;          // Of values; those in a row that are the same are one.
+  std::vector<Shape> shapes_;          // Of values; equal ones in a row are stored once.
   std::vector<std::uint32_t> found_;   // Slots of the inputs of the node that is being added.
-  std::vector<std::uint32_t> makers_;  // By slot, as far as there are any: the node that can make it again.
+  std::vector<std::uint32_t> makers_;  // By slot, as far as there are any: the node that can recompute it.
   struct Block {
     std::unique_ptr<std::byte[]> bytes;
     std::size_t size;
   };
-  std::vector<Block> blocks_;  // Ops lie here, one after the other.
+  std::vector<Block> blocks_;  // Ops are stored here, one after the other.
   std::size_t block_ = 0, used_ = 0;
   CountedOverhead counted_;  // Its own memory; not what it saved, which is in the ledger.
 };

@@ -7,8 +7,8 @@
 #define PLIMSOLL_API
 #endif
 
-// What is not public is in plimsoll::internal: headers that plimsoll/plimsoll.h does not reach, folder by folder
-// (docs/design.md says which). The library's own code need not spell it.
+// Everything that is not public is in plimsoll::internal: the headers that plimsoll/plimsoll.h does not reach
+// (docs/design.md lists them by folder). The library's own code need not spell the namespace out.
 namespace plimsoll {
 namespace internal {}
 using namespace internal;

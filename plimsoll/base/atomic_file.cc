@@ -91,8 +91,8 @@ AtomicFile::AtomicFile(const std::filesystem::path& path) : path_(path), target_
     fail("set permissions");
 }
 
-// A killed process with our process id may have left a file of this name. Until ours is locked, a clean-up of such
-// files could remove it.
+// A killed process that had our process id may have left a file of this name behind. Until ours is locked, a clean-up
+// of such files could remove it.
 void AtomicFile::open_temporary() {
   for (int attempt = 0; attempt < 1000; ++attempt) {
     temporary_ = temporary_name(target_);

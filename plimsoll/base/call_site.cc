@@ -31,7 +31,7 @@ struct SiteHash {
 
 struct Table {
   std::mutex mutex;
-  std::unordered_set<Site, SiteHash> sites;                // Every one that was asked for, up to kMostSites.
+  std::unordered_set<Site, SiteHash> sites;                // Every place asked for so far, up to kMostSites.
   std::unordered_map<const char*, std::uint32_t> numbers;  // By text.
   std::uint32_t count = 1;
   std::array<std::atomic<const char*>, kMostSites> texts{};  // [0] stays nullptr.
@@ -66,7 +66,7 @@ std::uint32_t add(const CallSite& site) {
   return all.count++;
 }
 
-// Where it stays; nullptr when there are too many.
+// Returns where the copy is kept; nullptr when there are too many.
 const Site* keep(const Site& site) {
   Table& all = table();
   const std::lock_guard lock(all.mutex);

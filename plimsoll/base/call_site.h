@@ -3,7 +3,7 @@
 //   explicit NameScope(std::string_view name, CallSite site = CallSite::here());
 //   site_text(site_number(site));                              // "src/train.cc:42"
 //
-// Places get small permanent numbers, so that a label stores one in four bytes. Thread safety: any thread. Cost: some
+// Places get small permanent numbers, so that a label stores one in four bytes. Thread safety: any thread. Cost: a few
 // nanoseconds for a place that the thread used recently, else a lookup under a lock.
 #pragma once
 
@@ -22,10 +22,11 @@ struct CallSite {
   }
 };
 
-// 0 for no place, for places in this library's own sources (a leak is not searched for there), and beyond 65535.
+// Returns 0 for no place, for places in this library's own sources (users look for leaks in their code), and beyond
+// 65535.
 PLIMSOLL_API std::uint32_t site_number(const CallSite& site) noexcept;
 
-// Its file, with the folder it is in, and line; "" for 0. Lives as long as the process.
+// The file, with its folder, and the line; "" for 0. Valid as long as the process lives.
 PLIMSOLL_API const char* site_text(std::uint32_t number) noexcept;
 
 }  // namespace plimsoll

@@ -4,7 +4,7 @@
 //   work();
 //   double seconds = watch.seconds();
 //
-// Thread safety: any thread. Cost: some 20 ns for monotonic_ns, some 200 ns (a system call) for thread_cpu_ns.
+// Thread safety: any thread. Cost: about 20 ns for monotonic_ns, about 200 ns (a system call) for thread_cpu_ns.
 #pragma once
 
 #include <cstdint>

@@ -91,7 +91,7 @@ BitMatrix zeros_matrix(int doublings) {
 #if defined(__x86_64__)
 namespace {
 
-// The same, by the four bytes of the register.
+// The same map as a table for each of the register's four bytes.
 using ShiftTable = std::array<std::array<std::uint32_t, 256>, 4>;
 
 ShiftTable shift_table(int doublings) {

@@ -1,11 +1,11 @@
-// crc32c: a checksum (Castagnoli) of stored bytes; masked, as TensorFlow's files have it.
+// crc32c: the Castagnoli checksum of stored bytes, and the masked form that TensorFlow's files store.
 //
 //   std::uint32_t crc = crc32c(first);
 //   crc = crc32c(second, crc);             // of both together
 //   mask_crc32c(crc)                       // as stored, so that checksums of bytes that contain checksums stay useful
 //
-// Thread safety: pure functions. Cost: the processor's instruction in three interleaved streams where there is one
-// (x86-64 with SSE 4.2), else tables.
+// Thread safety: pure functions. Cost: three interleaved streams of the processor's own instruction (x86-64 with SSE
+// 4.2), or table lookups on other processors.
 #pragma once
 
 #include <bit>

@@ -1,4 +1,4 @@
-// The errors Plimsoll throws, all of them `Error`s. Each says where, what (with numbers) and what to do:
+// The errors Plimsoll throws; all of them derive from `Error`. Each says where, what (with numbers) and what to do:
 //   matmul: inner sizes differ: left [8, 32] has 32, right [16, 4] has 16
 //
 //   try { pl::zeros({1 << 30}); } catch (const pl::OutOfMemory& e) { std::cerr << e.what(); }
@@ -27,14 +27,15 @@ class PLIMSOLL_API InvalidArgument : public Error {
   ~InvalidArgument() override;
 };
 
-// The argument is fine but the moment is not: settings after the start, a closed session, a second gradient.
+// The argument is fine but the call comes at the wrong time: a setting after the start, a closed session, a second
+// gradient.
 class PLIMSOLL_API FailedPrecondition : public Error {
  public:
   using Error::Error;
   ~FailedPrecondition() override;
 };
 
-// What was asked for by name does not exist.
+// Nothing has the name that was asked for.
 class PLIMSOLL_API NotFound : public Error {
  public:
   using Error::Error;
@@ -48,7 +49,7 @@ class PLIMSOLL_API Corruption : public Error {
   ~Corruption() override;
 };
 
-// Understood, but not offered here.
+// Valid, but not supported here.
 class PLIMSOLL_API Unsupported : public Error {
  public:
   using Error::Error;
@@ -92,10 +93,11 @@ struct OutOfMemoryDetails {
   std::size_t limit = 0;      // The limit of the budget or device that refused.
   std::size_t in_use = 0;     // Bytes charged there at that moment.
   // With this limit in place of `limit` the refused request succeeds, also when the program runs again from its start.
-  // It does not cover the requests that would have come next. For a budget it is the smallest such limit, to a block
-  // (64 bytes). For a device it is, to a page, if one thread made all its requests so far and they, frees included, are
-  // not more than 65,536: these are tried again under other limits. Beyond that it is a guess on the high side, since
-  // blocks share pages differently under another limit: half of what they leave unused of them more, and four pages.
+  // It does not cover the requests that would have followed. For a budget it is the smallest such limit, to a block (64
+  // bytes). For a device it is the smallest to a page, provided that one thread made all requests so far and that there
+  // were at most 65,536 of them, frees included: the library then replays them under other limits. Otherwise it is an
+  // estimate on the high side, because blocks share pages differently under another limit: it adds half of the space
+  // they leave unused on their pages, and four pages.
   std::size_t smallest_sufficient_limit = 0;
   std::vector<MemoryHolder> holders;
   std::vector<PressureRung> tried;
@@ -118,7 +120,7 @@ class PLIMSOLL_API OutOfMemory : public Error {
   std::shared_ptr<const OutOfMemoryDetails> details_;  // Shared: copying an exception must not throw.
 };
 
-// Reports a bug of ours, with its place, and ends the program. Never for bad input.
+// Reports a bug in the library, with its place, and ends the program. Never used for bad input.
 [[noreturn]] PLIMSOLL_API void check_failed(const char* file, int line, const char* condition);
 #define PLIMSOLL_CHECK(condition) \
   (static_cast<bool>(condition) ? void(0) : ::plimsoll::check_failed(__FILE__, __LINE__, #condition))

@@ -1,4 +1,4 @@
-// JSON text: reading and writing are compiled once, here, instead of in every file that holds a document.
+// JSON text: parsing and printing are compiled once, here, instead of in every file that uses a document.
 //
 //   const nlohmann::json document = parse_json(text);       // throws nlohmann::json::parse_error
 //   file.write(json_text(document, 2));                     // indented by 2
@@ -22,7 +22,7 @@ nlohmann::json try_parse_json(std::string_view text);              // is_discard
 // Bytes that are not UTF-8 become U+FFFD.
 std::string json_text(const nlohmann::json& document, int indent = -1);
 std::string json_text(const nlohmann::ordered_json& document, int indent = -1);
-// Throws nlohmann::json::type_error for them.
+// Throws nlohmann::json::type_error for bytes that are not UTF-8.
 std::string strict_json_text(const nlohmann::json& document, int indent = -1);
 std::string strict_json_text(const nlohmann::ordered_json& document, int indent = -1);
 

@@ -16,8 +16,8 @@ namespace {
 constexpr std::array<const char*, 5> kLevels = {"debug", "info", "warning", "error", "off"};
 constinit std::atomic<LogLevel> current_level{LogLevel::warning};
 
-// Never destroyed: other singletons may log while the process ends. The logger is ours alone: it is not registered
-// under a name, so it does not interfere with the host program's own use of spdlog.
+// Never destroyed: other singletons may log while the process ends. The logger has no registered name, so it does not
+// interfere with the host program's own use of spdlog.
 struct Output {
   std::mutex mutex;
   LogSink sink;

@@ -1,4 +1,4 @@
-// Log messages: a few lines on standard error, for what is not an error but should be known.
+// Log messages: a few lines on standard error about things that are not errors but worth knowing.
 //
 //   log_message(LogLevel::warning, "device CPU:0: reserved less than asked for (address space limit)");
 //   if (log_enabled(LogLevel::debug)) log_message(LogLevel::debug, costly_text());

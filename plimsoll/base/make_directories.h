@@ -9,7 +9,7 @@
 
 namespace plimsoll::internal {
 
-// Throws Error, with the path and the system's reason; NotFound when the system says that.
+// Throws Error, with the path and the system's reason; NotFound when the system reports that.
 PLIMSOLL_API void make_directories(const std::filesystem::path& path);
 
 }  // namespace plimsoll::internal

@@ -5,7 +5,7 @@
 //
 // Meant for names of ops, scopes, tags and devices: few and repeated. They are never freed, so do not intern
 // text that differs for every tensor.
-// Thread safety: any thread. Cost: some 20 ns when this thread used the name recently, else a hash lookup under a
+// Thread safety: any thread. Cost: about 20 ns when this thread used the name recently, else a hash lookup under a
 // shared lock; the first time, one allocation.
 #pragma once
 
@@ -20,7 +20,7 @@ namespace plimsoll::internal {
 // intern("") is a pointer to "". Throws std::bad_alloc only.
 PLIMSOLL_API const char* intern(std::string_view name);
 
-// How many names there are and the bytes they take, for the report of our own overhead.
+// The number of names and the bytes they take, for the report of the library's own overhead.
 struct InternedNames {
   std::size_t count = 0;
   std::size_t bytes = 0;

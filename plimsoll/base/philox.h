@@ -1,4 +1,4 @@
-// Philox: random numbers that are a function of a key and a position, so that any of them can be drawn again.
+// Philox: random numbers that are a function of a key and a position, so any of them can be drawn again.
 //
 //   Philox random(seed);                  // Position 0.
 //   float u = random.uniform();           // [0, 1)
@@ -8,7 +8,7 @@
 //
 // Philox4x32-10 of Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (2011).
 // Thread safety: block() and the free functions from any thread; a Philox that is drawn from, one thread at a time.
-// Cost: some 10 ns for four words.
+// Cost: about 10 ns for four words.
 #pragma once
 
 #include <array>
@@ -45,7 +45,7 @@ PLIMSOLL_API std::pair<float, float> normal_floats(std::uint32_t a, std::uint32_
 
 class PLIMSOLL_API Philox {
  public:
-  // `offset` counts blocks of four words. Two streams with different `stream` never meet.
+  // `offset` counts blocks of four words. Streams with different `stream` numbers never overlap.
   explicit Philox(std::uint64_t key, std::uint64_t offset = 0, std::uint64_t stream = 0) noexcept
       : key_(key), offset_(offset), stream_(stream) {}
 
@@ -74,7 +74,7 @@ class PLIMSOLL_API Philox {
   std::uint64_t key_, offset_, stream_;
   PhiloxBlock words_{};  // The block being drawn from.
   int words_left_ = 0;
-  float second_normal_ = 0;  // The transform makes two at once.
+  float second_normal_ = 0;  // The transform makes two at once; this is the second.
   bool has_second_normal_ = false;
 };
 

@@ -1,5 +1,5 @@
-// The process's one thread pool, made at first use, never destroyed, and replaced in the child of a fork: there the
-// workers do not exist, and one of them may have held the old pool's mutex.
+// The process's one thread pool. It is made at first use, never destroyed, and replaced in the child of a fork: there
+// the workers do not exist, and one of them may have held the old pool's mutex.
 #include <pthread.h>
 
 #include <atomic>
@@ -12,7 +12,7 @@ namespace {
 
 constinit std::atomic<ThreadPool*> current{nullptr};
 constinit std::atomic<ThreadPool*> abandoned{nullptr};  // Kept reachable: not a leak, just never used again.
-constinit std::atomic<int> chosen_threads{0};           // Carried over a fork; 0: not chosen.
+constinit std::atomic<int> chosen_threads{0};           // Survives a fork; 0: not chosen.
 
 void abandon_pool_in_child() {
   ThreadPool* const old = current.exchange(nullptr);

@@ -26,7 +26,7 @@ std::string own_group() {
 
 int tighter(int a, int b) { return a == 0 ? b : b == 0 ? a : std::min(a, b); }
 
-// The smallest quota of the group and its ancestors, 0 when there is none.
+// The smallest quota of the group and its ancestors; 0 when there is none.
 int quota_of_groups() {
   int quota = 0;
   for (std::string group = own_group();;) {

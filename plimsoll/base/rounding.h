@@ -1,4 +1,4 @@
-// divide_up and round_up: how many units hold n, and how much those hold.
+// divide_up and round_up: how many units hold n, and the size of that many units.
 //
 //   divide_up(10, 4) == 3; round_up(10, 4) == 12; round_up(12, 4) == 12
 #pragma once

@@ -2,12 +2,12 @@
 //
 //   Shape s = {2, 3};                 // s.rank() == 2, s[1] == 3, s.size() == 6
 //   Shape scalar = Shape::scalar();   // rank 0, one element, prints "[]"
-//   Shape batch = {kUnknownSize, 4};  // -1: to be known later; prints "[?, 4]", size() throws
+//   Shape batch = {kUnknownSize, 4};  // -1: not known yet; prints "[?, 4]", size() throws
 //   Shape unset;                      // "not given", which is not a scalar: is_set() is false
 //
 // `{}` in braces is the unset shape too; functions that need a shape treat it as a scalar.
-// Thread safety: as any value. Cost: 64 bytes, copied without allocating. Up to kInlineRank axes are kept
-// inside; more (up to kMaxRank) are kept in one shared, counted, immutable array.
+// Thread safety: as any value. Cost: 64 bytes, copied without allocating. Up to kInlineRank axes are kept inside the
+// object, more (up to kMaxRank) in one shared, counted, immutable array.
 #pragma once
 
 #include <array>
@@ -30,7 +30,7 @@ namespace plimsoll {
 inline constexpr std::size_t kMaxRank = 32;
 inline constexpr std::int64_t kUnknownSize = -1;
 
-// The size of one axis, from any integer. Exists so that `{batch, 4}` compiles with a std::size_t `batch`.
+// The size of one axis, from any integer. It exists so that `{batch, 4}` compiles when `batch` is a std::size_t.
 class Dimension {
  public:
   template <std::integral T>
@@ -39,7 +39,7 @@ class Dimension {
   constexpr std::int64_t value() const noexcept { return value_; }
 
  private:
-  std::int64_t value_;  // INT64_MIN: too large for any shape, reported by the shape that gets it.
+  std::int64_t value_;  // INT64_MIN: too large for any shape; the shape that gets it reports it.
 };
 
 class PLIMSOLL_API Shape {
@@ -105,7 +105,7 @@ class PLIMSOLL_API Shape {
     if (a.rank_ != b.rank_ || a.count_ != b.count_) return false;
     if (a.is_spilled()) [[unlikely]]
       return a.equal_sizes(b);
-    for (std::int8_t axis = 0; axis < a.rank_; ++axis)
+    for (int axis = 0; axis < a.rank_; ++axis)
       if (a.sizes_[static_cast<std::size_t>(axis)] != b.sizes_[static_cast<std::size_t>(axis)]) return false;
     return true;
   }

@@ -1,4 +1,4 @@
-// Errors of system calls, as our errors: the path, the verb and the system's reason.
+// Turns errors of system calls into ours: the path, the verb and the system's reason.
 //   throw_system_error("file", path, "open", errno);   // file "x.ckpt": cannot open: permission denied (errno 13)
 #pragma once
 

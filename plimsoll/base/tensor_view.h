@@ -1,4 +1,4 @@
-// TensorView and ConstTensorView: address, dtype and shape of a dense row-major tensor. They own nothing.
+// TensorView and ConstTensorView: the address, dtype and shape of a dense row-major tensor. They own nothing.
 //
 //   TensorView y(block.data(), 0, f32, {2, 3});
 //   std::span<float> values = y.span<float>();          // 6 elements

@@ -56,4 +56,17 @@ std::string escape_xml(std::string_view text) {
   return result;
 }
 
+std::string escape_document(std::string_view document) {
+  std::string result;
+  result.reserve(document.size() + document.size() / 8);
+  for (const char c : document)
+    if (c == '&')
+      result += "&amp;";
+    else if (c == '<')
+      result += "&lt;";
+    else
+      result += c;
+  return result;
+}
+
 }  // namespace plimsoll::internal

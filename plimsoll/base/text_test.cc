@@ -29,6 +29,7 @@ TEST(ValidUtf8, ReplacesEachByteThatIsNot) {
 TEST(EscapeXml, LeavesNothingThatIsMarkup) {
   EXPECT_EQ(escape_xml("a<b> & \"c\"\n\x01"), "a&lt;b&gt; &amp; &quot;c&quot;  ");
   EXPECT_EQ(escape_xml("\xff<"), "\xef\xbf\xbd&lt;");
+  EXPECT_EQ(escape_document("<b class=\"x\">&amp;</b>\n\xff"), "&lt;b class=\"x\">&amp;amp;&lt;/b>\n\xff");
 }
 
 }  // namespace

@@ -21,10 +21,10 @@ namespace plimsoll::internal {
 namespace {
 
 constexpr int kMaxThreads = 1024;
-constexpr int kSpins = 8000;  // Some 0.1 ms: longer than the gap between two ops, too short to be noticed.
+constexpr int kSpins = 8000;  // About 0.1 ms: longer than the gap between two ops, too short to be noticed.
 
 constexpr int kMaxLanes = 8;
-constexpr int kPatience = 8;  // Loops in a row without the help they called for, before workers are moved.
+constexpr int kPatience = 8;  // How many loops in a row may lack the help they called for before workers are moved.
 
 constinit thread_local bool in_region = false;
 
@@ -36,8 +36,8 @@ void pause_briefly() noexcept {
 #endif
 }
 
-// A part of a loop's chunks. Each thread begins with the same part of every loop, so that from loop to loop it works on
-// the rows in its own caches; only then does it help with the others' parts.
+// A part of a loop's chunks. Each thread starts with the same part of every loop, so that from loop to loop it works on
+// the rows in its own caches; only then does it help with the other parts.
 struct alignas(64) Lane {
   std::atomic<std::int64_t> next;  // The first unclaimed chunk.
   std::int64_t end;
@@ -108,7 +108,7 @@ struct ThreadPool::State {
   Region* regions = nullptr;                // Running loops, newest first.
   std::vector<std::thread> workers;         // Worker i ends when i + 1 >= wanted.
   int sleepers = 0;                         // Workers waiting on `wake`.
-  int unhelped = 0;                         // Loops in a row that no worker came to.
+  int unhelped = 0;                         // Loops in a row that no worker joined.
   std::mutex resizing;                      // Held while threads start and end; taken before `mutex`.
   std::atomic<int> wanted;                  // Threads, the caller included. Changes under both mutexes.
   std::atomic<int> started{1};              // Running threads, the caller included.
@@ -150,7 +150,8 @@ void ThreadPool::State::enlist(Region& region) {
   for (int i = 0; i < to_wake; ++i) wake.notify_one();
 }
 
-// Takes the region off the list, then waits for the workers inside it. Their last touch of the region is to leave it.
+// Takes the region off the list, then waits for the workers inside it. Leaving the region is the last thing they do
+// with it.
 void ThreadPool::State::leave(Region& region) noexcept {
   {
     const std::lock_guard lock(mutex);

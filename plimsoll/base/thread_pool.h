@@ -5,11 +5,11 @@
 //   });
 //
 // The loop is cut into chunks [0, grain), [grain, 2 grain), ...: a function of n and grain alone, never of the number
-// of threads, so a result that depends on the cut is the same on every machine. Every chunk runs exactly once, each
-// as one call. Each thread begins with its own part of the chunks, the same in loops of the same length, so that it
-// works on the rows in its own caches; then it claims what is left of the others'. The caller takes part and waits only
-// for chunks that others have started. A loop inside a chunk runs in the same thread, cut the same way. Going parallel
-// pays from some 32k light elements: choose the grain so that a chunk takes at least some 5 us.
+// of threads, so a result that depends on the cut is the same on every machine. Every chunk runs exactly once, each as
+// one call. Each thread starts with its own part of the chunks, the same in loops of the same length, so that it works
+// on the rows in its own caches; then it claims what is left of the other parts. The caller takes part and waits only
+// for chunks that others have started. A loop inside a chunk runs in the same thread, cut the same way. Running in
+// parallel pays off from about 32k light elements: choose the grain so that a chunk takes at least 5 us.
 //
 // When a chunk throws, chunks that have not started are skipped and the first exception is rethrown in the caller, once
 // no thread is inside the loop. The pool stays usable.
@@ -18,8 +18,8 @@
 // idle after a short spin, and do nothing but these loops. If threads cannot be started the loops run on fewer. After
 // fork() the child has a fresh pool that starts its own workers when needed; do not fork in a chunk.
 //
-// Thread safety: any thread may start a loop at any time; loops share the workers. Cost: no heap allocation; some
-// 0.5 us for a small loop when workers are awake, some 10 us when they must be woken.
+// Thread safety: any thread may start a loop at any time; loops share the workers. Cost: no heap allocation; about 0.5
+// us for a small loop when workers are awake, about 10 us when they must be woken.
 #pragma once
 
 #include <cstdint>

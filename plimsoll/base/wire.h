@@ -1,4 +1,4 @@
-// The wire format of protocol buffers: enough to write and read the few messages that our file formats use.
+// The wire format of protocol buffers, as far as our file formats need it.
 //
 //   WireWriter out;
 //   out.integer(1, 5);  out.text(2, "loss");  out.message(3, inner);     // proto3: what is 0 or empty is left out

@@ -1,10 +1,10 @@
-// A subcommand of the program: it adds its options to the command line and runs when it was chosen.
+// A subcommand of the program: adds its options to the command line and runs when it is chosen.
 //
 // To add one: write `xyz_command.cc` with `void add_xyz_command(CommandLine& line)` and name it in `program.cc`.
 // A command prints its result on standard output and throws on failure; the program prints the error, as text and with
 // --json as a document too (program_failure.h). Exit codes: 0 done, 1 failed (any Error; output that cannot be
-// written), 2 wrong usage (what the command line itself says: checks of CLI11), 3 does not fit (OutOfMemory, or Exit{3}
-// after an answer that says so), 130 interrupted by Ctrl-C.
+// written), 2 wrong usage (detected by the command line itself: checks of CLI11), 3 does not fit (OutOfMemory, or
+// Exit{3} after an answer that says so), 130 interrupted by Ctrl-C.
 #pragma once
 
 #include "plimsoll/cli/options.h"
@@ -32,7 +32,7 @@ void add_train_command(CommandLine& line);
 void add_new_command(CommandLine& line);
 void add_predict_command(CommandLine& line);
 
-// Runs the program; what main() does. Never throws.
+// Runs the program; called by main(). Never throws.
 int run_program(int argc, const char* const* argv);
 
 }  // namespace plimsoll::internal

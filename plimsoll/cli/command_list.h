@@ -1,4 +1,4 @@
-// The commands of the program and their options as plain data: what --help shows, for other formats.
+// The commands of the program and their options as plain data, from which --help and other formats are made.
 //
 //   for (const CommandInfo& command : list_commands(line)) std::cout << command.name << '\n';
 #pragma once

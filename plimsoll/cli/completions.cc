@@ -1,4 +1,4 @@
-// What bash, zsh and fish complete after "plimsoll".
+// Completions of "plimsoll" for bash, zsh and fish.
 #include <fmt/format.h>
 
 #include "plimsoll/cli/command_list.h"

@@ -34,7 +34,7 @@ struct Report {
   std::vector<EnvironmentVariable> environment = environment_variables();
 };
 
-// What kinds of devices were looked for, and what was found or is missing.
+// The kinds of devices that were searched for, and what was found or is missing.
 std::vector<std::pair<std::string, std::string>> kind_notes() {
   std::vector<std::pair<std::string, std::string>> notes;
   bool has_opencl = false;
@@ -51,7 +51,7 @@ std::string group_note(const MemoryGroup& group) {
                      format_bytes(group.reclaimable));
 }
 
-// Explains the candidate of this number; they are in the order of default_memory_limit().
+// Explains the candidate with this number; they are in the order of default_memory_limit().
 std::string note_of(const SystemMemory& system, std::size_t number) {
   if (number == 0) return fmt::format("of {} in the machine", format_bytes(system.total));
   if (number <= system.groups.size()) return group_note(system.groups[number - 1]);

@@ -27,7 +27,7 @@ const char* viewer_of(const std::string& format) {
   return "view it with: heaptrack_gui FILE, or heaptrack_print FILE";
 }
 
-// What is wrong with an option is a fault of the command line, also when only the trace shows it.
+// A wrong option is wrong usage, even when only the trace shows it.
 ExportResult export_or_refuse(const ExportArguments& arguments) try {
   return export_trace(arguments.trace, arguments.out, arguments.options);
 } catch (const InvalidArgument& error) {
@@ -43,7 +43,7 @@ void run(ExportArguments& arguments) {
   ShareProgress progress("export");
   arguments.options.progress = [&](double share) { progress.show(share); };
   const ExportResult result = export_or_refuse(arguments);
-  // What goes through a pipe is the file alone.
+  // Only the file itself is written to a pipe.
   std::FILE* const told = std::filesystem::is_regular_file(arguments.out) ? stdout : stderr;
   std::fprintf(told, "%s: %s, %zu allocations, peak %s (%zu bytes); %s\n", arguments.out.c_str(),
                format_bytes(result.file_bytes).c_str(), static_cast<std::size_t>(result.allocations),

@@ -1,4 +1,4 @@
-// What a build fails on: the checks of `plimsoll doctor --fail-on growth,leak,refusal,peak:64MiB`.
+// The checks of `plimsoll doctor --fail-on growth,leak,refusal,peak:64MiB`, which make a build fail.
 //
 //   for (const std::string& failure : failures_of(parse_failure_checks({"leak"}), summary, findings)) ...
 #pragma once
@@ -17,7 +17,7 @@ struct FailureCheck {
 };
 
 OptionCheck failure_check();  // Of one text.
-// The texts have passed the check.
+// Requires texts that have passed the check.
 std::vector<FailureCheck> parse_failure_checks(const std::vector<std::string>& texts);
 
 // A sentence for each check that found something.

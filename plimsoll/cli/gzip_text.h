@@ -10,8 +10,8 @@
 
 namespace plimsoll::internal {
 
-// Throws NotFound when the file cannot be opened or read, Corruption "<what> "<name>": line <n>: ..." for a stream that
-// is damaged or truncated, where n is one more than `lines()`. What `feed` throws passes through.
+// Throws NotFound when the file cannot be opened or read, Corruption "<what> "<name>": line <n>: ..." for a damaged or
+// truncated stream, where n is one more than `lines()`. Exceptions of `feed` pass through.
 void read_gzip_text(const char* what, const std::string& path, const std::function<void(std::string_view)>& feed,
                     const std::function<std::size_t()>& lines);
 

@@ -112,7 +112,7 @@ void add_datasets(const Hdf5File& file, Inspection& result) {
     if (tensor.checksum == "ok") tensor.checksum = "none";  // It can be read; there is nothing to compare with.
 }
 
-// Short texts whole, long ones by their size.
+// Shows short texts whole, long ones by their size.
 std::string shown(const std::string& text) {
   return text.size() <= 80 ? text : fmt::format("{} bytes of text", text.size());
 }

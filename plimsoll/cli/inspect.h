@@ -1,4 +1,4 @@
-// What a file of tensors or events contains, found by reading all of it: the work behind `plimsoll inspect`.
+// Reads a file of tensors or events and describes its contents, for `plimsoll inspect`.
 #pragma once
 
 #include <cstdint>

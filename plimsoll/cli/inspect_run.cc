@@ -59,7 +59,7 @@ InspectedTensor weight_of(const Json& entry, const fs::path& path) {
   return row;
 }
 
-// What is wrong with a group's files; "none" (no checksum) when nothing is.
+// What is wrong with a group's files; "none" (no checksum) when nothing is wrong.
 std::string verdict_of(const Json& group, std::uint64_t expected, bool is_known, const fs::path& path) {
   std::uint64_t there = 0;
   if (!group.contains("paths") || !group["paths"].is_array()) corrupt(path, "a group of weights has no paths");

@@ -1,4 +1,4 @@
-// What `plimsoll inspect` shows of a recorded trace and of a model.json: the parts of inspect() for these files.
+// What `plimsoll inspect` shows for a recorded trace and for a model.json: the parts of inspect() for these files.
 #pragma once
 
 #include <filesystem>
@@ -10,7 +10,7 @@ namespace plimsoll::internal {
 // Figures as metadata. Throws Corruption for a damaged trace; one without an end is `truncated`.
 Inspection inspect_trace(const std::filesystem::path& path);
 
-// A Layers model: its layers, and the weights its manifest lists. Weight files that are missing or of another size are
+// A Layers model: its layers, and the weights in its manifest. Weight files that are missing or have another size are
 // problems of their weights. Throws Corruption for text that is not such a model.
 Inspection inspect_layers_model(const std::filesystem::path& path);
 

@@ -1,4 +1,4 @@
-// The options of a command: what the command line accepts, and which variables it sets.
+// The options of a command: what the command line accepts, and the variables it sets.
 //
 //   void add_sum_command(CommandLine& line) {
 //     auto arguments = std::make_shared<Arguments>();
@@ -9,8 +9,8 @@
 //     command.run([arguments] { sum(*arguments); });
 //   }
 //
-// Targets must live as long as the command line: `run` keeps their owner alive. Only options.cc knows the library that
-// parses (CLI11), which takes seconds to compile.
+// Targets must live as long as the command line: `run` keeps their owner alive. Only options.cc includes the parsing
+// library (CLI11), which takes seconds to compile.
 #pragma once
 
 #include <cstdint>
@@ -63,7 +63,7 @@ class Command {
   void flag(const std::string& name, bool& target, const std::string& about);
   void exactly_one_of(const std::vector<std::string>& names);  // Some of its options, such as "--budget" and "--slack".
   void notes(const std::string& text);                         // Shown below the options in its help.
-  void run(const std::function<void()>& run);                  // Called when the command was chosen.
+  void run(const std::function<void()>& run);                  // Called when the command is chosen.
 
  private:
   CLI::App& command_;

@@ -77,7 +77,7 @@ Failure wrong_usage(const CLI::App& app, const CLI::ParseError& error, Words wor
   return failure;
 }
 
-// For the lists of commands; with_help() answers it.
+// For the lists of commands; with_help() implements it.
 void add_help_command(CommandLine& app) {
   auto name = std::make_shared<std::string>();
   Command command(app, "help", "Explain a command, as plimsoll COMMAND --help does");

@@ -30,7 +30,7 @@ bool is(const std::exception& error) {
   return dynamic_cast<const Kind*>(&error) != nullptr;
 }
 
-// As the program's options spell it: "did you mean 10_MiB?" is C++.
+// In the spelling of the program's options: "did you mean 10_MiB?" is C++.
 std::string as_options_are_written(std::string message) {
   constexpr std::string_view kLiteral = "_MiB?";
   if (const std::size_t at = message.find(kLiteral); at != std::string::npos) message.erase(at, 1);
@@ -46,7 +46,7 @@ Failure failure_of(const std::exception& error) {
     failure.kind = "out_of_memory";
     failure.sufficient = refused->smallest_sufficient_limit();
   } else if (is<Unavailable>(error)) {
-    failure.code = 75;  // EX_TEMPFAIL: again, from the last checkpoint.
+    failure.code = 75;  // EX_TEMPFAIL: try again, from the last checkpoint.
     failure.kind = "unavailable";
   } else if (is<InvalidArgument>(error)) {
     failure.kind = "invalid_argument";

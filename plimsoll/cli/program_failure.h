@@ -1,4 +1,4 @@
-// Failures of the program: one line on standard error, one document on standard output when --json was asked for.
+// Failures of the program: one line on standard error, and one document on standard output with --json.
 //
 //   plimsoll: trace "run.trace": no such file
 //   {"error": {"kind": "not_found", "message": "trace ...", "smallest_sufficient_bytes": null}}

@@ -7,7 +7,7 @@
 //   OwnedBlock scratch(64_KiB, {.tag = "decoder"});           // deallocates its block at the end of the scope
 //
 // Blocks are aligned to 64 bytes, not cleared, charged to the thread's BudgetScope, counted by memory_stats() and
-// listed by their tag in every memory report. Thread safety: any thread may deallocate any block. Cost: some 30 ns for
+// listed by their tag in every memory report. Thread safety: any thread may deallocate any block. Cost: about 30 ns for
 // a pair, 45 with a tag.
 #pragma once
 

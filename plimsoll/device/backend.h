@@ -1,14 +1,14 @@
-// DeviceBackend: what a kind of device offers: memory, copies to and from the host, fills, and a queue in order.
+// DeviceBackend: the interface of a kind of device: memory, copies to and from the host, fills, and a queue in order.
 //
 //   class MyBackend final : public DeviceBackend { ... };     // one folder under plimsoll/device
 //   register it: one line in device_kind.cc
 //
-// Addresses are the arena's: base + offset within the range that pages().reserve() gave. They need not be the host's;
-// is_reachable() and host_address() tell whether the host can reach the bytes, and where.
-// Work is done in the order in which it is submitted, so that a block may be freed, and given to someone else, while a
-// kernel still uses it. copy_out() and finish() wait; nothing else does.
-// A device that fails remembers it: then every later copy_out() and finish() throws Error, and what is submitted is
-// dropped. Nothing hangs.
+// Addresses are the arena's: base + offset within the range that pages().reserve() returned. They need not be valid on
+// the host; is_reachable() and host_address() tell whether the host can access the bytes, and where.
+// Work is done in the order in which it is submitted, so that a block may be freed and reused while a kernel still uses
+// it. Only copy_out() and finish() wait.
+// A device that fails stays failed: every later copy_out() and finish() throws Error, and submitted work is dropped.
+// Nothing hangs.
 // Thread safety: any thread.
 #pragma once
 
@@ -25,14 +25,14 @@
 
 namespace plimsoll::internal {
 
-// What a device has done since its start. The host's are all 0.
+// What a device has done since its start. All 0 for the host.
 struct DeviceCounters {
   std::uint64_t launches = 0;            // Kernels of the device.
   std::uint64_t fallbacks = 0;           // Ops that ran on the host instead.
   std::uint64_t waits = 0;               // Times that the host waited for the device.
   std::uint64_t bytes_in = 0;            // Copied from the host.
   std::uint64_t bytes_out = 0;           // Copied to the host.
-  std::uint64_t driver_allocations = 0;  // Memory objects that were asked of the driver.
+  std::uint64_t driver_allocations = 0;  // Memory objects requested from the driver.
 };
 
 class PLIMSOLL_API DeviceBackend {
@@ -41,29 +41,29 @@ class PLIMSOLL_API DeviceBackend {
 
   virtual PageSource& pages() noexcept = 0;
 
-  // Whether the host can reach the memory, and where it finds these bytes. Addresses that are not the arena's stay.
+  // Whether the host can access the memory, and where it finds these bytes. Addresses outside the arena stay unchanged.
   virtual bool is_reachable() const noexcept = 0;
   virtual std::byte* host_address(void* address) const noexcept = 0;  // Requires is_reachable().
   const std::byte* host_address(const void* address) const noexcept { return host_address(const_cast<void*>(address)); }
 
   // `from` may change as soon as it returns. Does not throw: see above.
   virtual void copy_in(void* to, const void* from, std::size_t bytes) noexcept = 0;
-  virtual void copy_out(void* to, const void* from, std::size_t bytes) = 0;  // After all that was submitted before.
+  virtual void copy_out(void* to, const void* from, std::size_t bytes) = 0;       // After everything submitted before.
   virtual void copy(void* to, const void* from, std::size_t bytes) noexcept = 0;  // They do not overlap.
-  // The first `element_bytes` (1, 2, 4 or 8) of `pattern`, again and again.
+  // Repeats the first `element_bytes` (1, 2, 4 or 8) of `pattern`.
   virtual void fill(void* to, std::uint64_t pattern, std::size_t element_bytes, std::size_t bytes) noexcept = 0;
-  virtual void finish() = 0;  // Waits for all that was submitted.
+  virtual void finish() = 0;  // Waits for everything submitted.
 
-  // (optional) Kernels; nullptr: the host's are run, on copies of the operands where it cannot reach them.
+  // (optional) Kernels; nullptr: the host's run, on copies of the operands when it cannot access them.
   virtual KernelQueue* kernels() noexcept { return nullptr; }
 
-  // (optional) What this device is, for people.
+  // (optional) A description of this device for people.
   virtual std::string description() const { return ""; }
 
   DeviceCounters counters() const noexcept;
   void reset_counters() noexcept;
   std::map<std::string, std::uint64_t> fallbacks() const;  // By op.
-  // True for the first of this op.
+  // True for the first fallback of this op.
   bool count_fallback(const char* op);
 
  protected:

@@ -22,7 +22,7 @@ PLIMSOLL_API MemoryStats memory_stats(std::string_view device = "");
 PLIMSOLL_API void reset_memory_stats(std::string_view device = "");  // Peaks fall to what is used now.
 
 // Bytes of our own records, maps and caches for this device; the first CPU device also has the records of all tensors
-// (192 bytes for a tensor with its buffer) and what is kept for each thread. Part of its limit only after
+// (120 bytes for a tensor with its buffer) and the memory kept for each thread. Part of its limit only after
 // config::set_charge_overhead(true).
 PLIMSOLL_API std::size_t memory_overhead(std::string_view device = "");
 
@@ -31,7 +31,7 @@ PLIMSOLL_API std::size_t memory_overhead(std::string_view device = "");
 // it when work is over, not during it.
 PLIMSOLL_API std::size_t trim();
 
-// On all devices: applies deferred releases, empties caches and returns free stretches of 2 MiB and more to the system.
+// On all devices: applies deferred releases, empties caches and returns free ranges of 2 MiB and more to the system.
 PLIMSOLL_API void collect_garbage();
 
 // The device's memory for standard containers; see pmr_resource.h. Lives until config::reset_for_testing().

@@ -24,7 +24,7 @@ struct DeviceName {
 // Throws InvalidArgument for text of any other form, such as "CPU" or "CPU:GPU".
 PLIMSOLL_API DeviceName parse_device_name(std::string_view text);
 
-// "cpu" and "CPU" alike become "CPU".
+// "cpu" and "CPU" both become "CPU".
 PLIMSOLL_API std::string device_type(std::string_view text);
 
 }  // namespace plimsoll::internal

@@ -1,5 +1,4 @@
-// HostBackend: this process's own memory, where kernels run at once. Nothing on a hot path asks it: see
-// Device::is_host().
+// HostBackend: this process's own memory, where kernels run at once. Hot paths do not use it: see Device::is_host().
 #pragma once
 
 #include "plimsoll/device/backend.h"

@@ -1,13 +1,13 @@
-// KernelQueue: what ops give their work to on a device that has kernels of its own. One queue, in order.
+// KernelQueue: receives the work of ops on a device with kernels of its own. One queue, in order.
 //
 //   bool Scale::launch(KernelQueue& queue, const OpRun& run) const noexcept {
 //     return
 //     queue.run(KernelCall("scale").out(run.out[0].bytes()).in(run.in[0].bytes()).number(by_).items(run.out[0].size()));
 //   }
 //
-// A call names a kernel and says its arguments and how many work items there are. run() returns before the kernel has
-// run, and false when the device has no kernel of that name: the caller then does the work on the host. What goes wrong
-// later is remembered and thrown by the next call that waits (backend.h).
+// A call names a kernel, its arguments and the number of work items. run() returns before the kernel has run, and
+// returns false when the device has no kernel of that name: the caller then does the work on the host. Later errors are
+// remembered and thrown by the next call that waits (backend.h).
 // Thread safety: any thread; the calls of one thread keep their order.
 #pragma once
 

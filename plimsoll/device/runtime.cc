@@ -23,7 +23,7 @@ std::string names_of(const Runtime::Devices& devices) {
   return names.empty() ? "none is visible; see config::set_visible_devices" : names;
 }
 
-// Of a device that the machine has, but that nobody had asked for when the runtime started.
+// For a device that the machine has, but that nobody had requested when the runtime started.
 std::string late_note(const std::string& name) {
   for (const DeviceKind& kind : device_kinds())
     if (kind.waits_to_be_asked)

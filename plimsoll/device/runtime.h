@@ -4,7 +4,7 @@
 //
 // Settings may change before the start; afterwards they are fixed. It starts when a device is first needed: by an
 // allocation, config::list_logical_devices() or a query of a device's memory. When starting throws, it has not started.
-// Thread safety: any thread, except that reset() must not run beside users of devices. Cost of device(): some 10 ns.
+// Thread safety: any thread, except that reset() must not run beside users of devices. Cost of device(): about 10 ns.
 #pragma once
 
 #include <atomic>
@@ -46,8 +46,8 @@ class PLIMSOLL_API Runtime {
 
   Settings settings() const;
 
-  // Changes settings through `edit`, which may throw to refuse. Does nothing when they stay as they were; throws
-  // FailedPrecondition, in the name of `function`, when they would change after the start.
+  // Changes settings through `edit`, which may throw to refuse. Does nothing when they stay the same; throws
+  // FailedPrecondition that begins with `function` when they would change after the start.
   void change(std::string_view function, FunctionRef<void(Settings&)> edit);
 
   // Forgets devices and settings. Throws FailedPrecondition while blocks or tensors live; then nothing has changed.

@@ -1,11 +1,11 @@
-// What the processes of a job do together with bytes: exchange, broadcast, barrier, agree.
+// Collective operations of the processes of a job on bytes: exchange, broadcast, barrier, agree.
 //
-//   barrier(job);                                        // Returns when all have come.
+//   barrier(job);                                        // Returns when all have arrived.
 //   broadcast(job, bytes, 0);                            // Everybody's bytes become those of rank 0.
-//   Verdict verdict = agree(job, {.error = caught});     // All go on, or none.
+//   Verdict verdict = agree(job, {.error = caught});     // All continue, or none.
 //
-// Every process calls the same in the same order. All throw Unavailable when one does not come in time; the job is over
-// then. Cost: exchange and agree send a message to every other process, broadcast goes down a tree.
+// Every process makes the same calls in the same order. All throw Unavailable when one does not arrive in time; the job
+// is then over. Cost: exchange and agree send a message to every other process, broadcast uses a tree.
 #pragma once
 
 #include <cstddef>
@@ -21,25 +21,25 @@
 
 namespace plimsoll::distributed {
 
-// `all` gets the bytes of each rank, one after the other; each gives as many.
+// `all` gets the bytes of each rank, one after the other; each provides the same number.
 PLIMSOLL_API void exchange(Job& job, std::span<const std::byte> mine, std::span<std::byte> all, const char* doing);
 PLIMSOLL_API void barrier(Job& job);
 PLIMSOLL_API void broadcast(Job& job, std::span<std::byte> bytes, int root, const char* doing = "broadcast");
 
-// What a process says before a change that all make, or none.
+// What a process reports before a change that all make, or none.
 struct Opinion {
   std::exception_ptr error;     // Why it cannot, or nullptr.
   bool wants_stop = false;      // It asks to stop after this change.
-  std::uint64_t signature = 0;  // Must be the same everywhere; else everybody throws InvalidArgument, saying `what`.
+  std::uint64_t signature = 0;  // Must be the same everywhere; otherwise all throw InvalidArgument, naming `what`.
   const char* what = "the work";
   std::uint64_t bytes_used = 0, bytes_peak = 0;  // For the progress bar.
 };
 struct Verdict {
-  bool stop = false;                             // Somebody asked to.
+  bool stop = false;                             // Some process asked to stop.
   std::uint64_t bytes_used = 0, bytes_peak = 0;  // The sum, and the largest.
 };
-// Returns when nobody has an error. Otherwise the process of the error rethrows it, and the others throw one of the
-// same kind that begins with the rank: of several, the lowest one's.
+// Returns when nobody has an error. Otherwise the process with the error rethrows it, and the others throw one of the
+// same kind that begins with the rank; with several errors, that of the lowest rank.
 PLIMSOLL_API Verdict agree(Job& job, const Opinion& opinion);
 
 }  // namespace plimsoll::distributed

@@ -1,11 +1,11 @@
-// Communicator: the processes of a job, numbered, and bytes that go from one to another. What an engine (MPI, threads
-// of one process) implements; everything above it is ours and the same for all of them.
+// Communicator: the processes of a job, numbered, and messages between them. Engines (MPI, threads of one process)
+// implement it; everything above it is the same for all of them.
 //
 //   Transfer out = comm.send(1, 7, bytes), in = comm.receive(1, 7, room);      // Begin; the memory stays in place
 //   while (!comm.test(in)) ...;                                                // until test() says true.
 //
-// Messages from one rank to another with one tag arrive in the order they were sent, and have the length that was asked
-// for. No call waits: time limits belong to the caller. Thread safety: one thread of a process at a time.
+// Messages from one rank to another with one tag arrive in the order they were sent, and have the requested length. No
+// call waits: the caller handles time limits. Thread safety: one thread of a process at a time.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace plimsoll::distributed {
 
-// A message under way; 0: none.
+// A running transfer; 0: none.
 using Transfer = std::uint64_t;
 
 class PLIMSOLL_API Communicator {
@@ -29,18 +29,18 @@ class PLIMSOLL_API Communicator {
   virtual int size() const noexcept = 0;
   virtual std::string host() const = 0;  // Of this process.
 
-  // They throw Unavailable when the engine knows that the other one is gone. Tags are 0 to kMaxTag.
+  // They throw Unavailable when the engine knows that the other process is gone. Tags are 0 to kMaxTag.
   static constexpr int kMaxTag = 32767;
   virtual Transfer send(int to, int tag, std::span<const std::byte> bytes) = 0;
   virtual Transfer receive(int from, int tag, std::span<std::byte> bytes) = 0;
-  // Whether it has arrived, or has been handed over. True once; the transfer then ends. Throws as send() does.
+  // Whether it has arrived, or has been handed over. Returns true once; the transfer then ends. Throws as send() does.
   virtual bool test(Transfer transfer) = 0;
 
-  // After a failure: nothing that is under way touches memory any more, and every later call throws Unavailable.
+  // After a failure: no transfer touches memory any more, and every later call throws Unavailable.
   virtual void close() noexcept = 0;
-  // Ends the processes of the job, this one included, with this exit code where the engine can; else closes.
+  // Ends the processes of the job, including this one, with this exit code if the engine can; otherwise closes.
   virtual void abort(int exit_code) noexcept = 0;
-  // An orderly end, when all have said that they are done.
+  // An orderly end, when all have reported that they are done.
   virtual void finish() noexcept = 0;
 };
 

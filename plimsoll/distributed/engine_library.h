@@ -1,5 +1,5 @@
-// Engines that are libraries of their own: libplimsoll_mpi.so, looked for beside this library (or this program), then
-// where the system looks for libraries.
+// Engines in separate libraries: libplimsoll_mpi.so, searched for next to this library (or this program), then where
+// the system looks for libraries.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace plimsoll::distributed {
 
-// Joins the job. Throws NotFound when there is no such library (with what to install), Unsupported for one of another
+// Joins the job. Throws NotFound when the library does not exist (with what to install), Unsupported for one of another
 // version, Unavailable when it cannot join.
 std::shared_ptr<Communicator> load_engine(const std::string& name);
 

@@ -117,6 +117,23 @@ Job::Message Job::receive(int from, int tag, std::span<std::byte> bytes) {
   return {communicator_->receive(from, tag, bytes), from};
 }
 
+void Job::forget_done(std::vector<Message>& messages) {
+  std::erase_if(messages, [&](const Message& message) {
+    if (!communicator_->test(message.transfer)) return false;
+    heard_[static_cast<std::size_t>(message.peer)] = monotonic_ns();
+    return true;
+  });
+}
+
+bool Job::are_done(std::vector<Message>& messages, const char* doing) {
+  try {
+    forget_done(messages);
+  } catch (const Unavailable& error) {
+    give_up(error.rank(), doing, error.what());
+  }
+  return messages.empty();
+}
+
 void Job::wait(std::span<const Message> messages, const char* doing) {
   left_.assign(messages.begin(), messages.end());
   const std::int64_t begun = monotonic_ns();
@@ -124,12 +141,7 @@ void Job::wait(std::span<const Message> messages, const char* doing) {
   Patience patience;
   try {
     while (true) {
-      const auto is_done = [&](const Message& message) {
-        if (!communicator_->test(message.transfer)) return false;
-        heard_[static_cast<std::size_t>(message.peer)] = monotonic_ns();
-        return true;
-      };
-      std::erase_if(left_, is_done);
+      forget_done(left_);
       const std::int64_t now = monotonic_ns();
       if (left_.empty()) {
         traffic_.waited_seconds += static_cast<double>(now - begun) * 1e-9;

@@ -1,4 +1,4 @@
-// Job: the processes that train together. One object in each of them, made at the start and kept until the end.
+// Job: the processes that train together. Each of them makes one object at the start and keeps it until the end.
 //
 //   mpirun -n 4 ./train
 //
@@ -7,10 +7,10 @@
 //   model.fit(x, y, {.batch_size = 256, .distributed = {.job = &job, .slices = 32}});
 //
 // Engines: "mpi", an adapter library that is loaded now (NotFound without it); "none", this process alone, with the
-// same code. What processes do together ends for all of them or for none: a process that does not answer within the
-// timeout is Unavailable in the others, and the job is over for them. The destructor waits for the others, for as long
-// as the timeout; when it runs because of an exception it does not, and the launcher ends the others. Thread safety:
-// one thread at a time.
+// same code. What processes do together succeeds for all of them or for none: a process that does not answer within the
+// timeout is Unavailable in the others, and the job is over for them. The destructor waits for the others up to the
+// timeout; when it runs because of an exception it does not, and the launcher ends the others. Thread safety: one
+// thread at a time.
 #pragma once
 
 #include <chrono>
@@ -32,15 +32,16 @@ struct JobOptions {
   std::chrono::milliseconds timeout = std::chrono::seconds(30);
 };
 
-// What this process has sent and received, without what engines add.
+// What this process has sent and received, without the overhead of engines.
 struct Traffic {
   std::uint64_t sent_bytes = 0, received_bytes = 0, sent_messages = 0;
-  double waited_seconds = 0;  // For others.
+  std::uint64_t early_bytes = 0;  // Of those sent, gradients that left while others were still computed.
+  double waited_seconds = 0;      // For others.
 };
 
 class PLIMSOLL_API Job {
  public:
-  // Throws InvalidArgument for an engine or a timeout that is none, NotFound, Unavailable.
+  // Throws InvalidArgument for an unknown engine or an invalid timeout, NotFound, Unavailable.
   explicit Job(const JobOptions& options = {});
   explicit Job(std::shared_ptr<Communicator> communicator,
                std::chrono::milliseconds timeout = std::chrono::seconds(30));
@@ -56,28 +57,34 @@ class PLIMSOLL_API Job {
   std::chrono::milliseconds timeout() const noexcept { return timeout_; }
   const Traffic& traffic() const noexcept { return traffic_; }
   bool is_open() const noexcept { return open_; }
-  // Ends all processes of the job with this exit code, where the engine can.
+  // Ends all processes of the job with this exit code, if the engine can.
   void abort(int exit_code) noexcept;
-  // What the destructor does where there is no exception: an orderly end, when all ranks leave.
+  // What the destructor does without an exception: an orderly end, when all ranks leave.
   void leave() noexcept;
 
-  // For what is made of messages (collectives.h). Tags count calls, alike in all processes.
+  // For operations made of messages (collectives.h). Tags count calls, the same in all processes.
   int next_tag() noexcept;
-  static constexpr int kGatherTag = 32766;  // Of what comes to the first rank, one message after the other.
+  static constexpr int kGatherTag = 32766;  // For messages to the first rank, one after the other.
   struct Message {
     std::uint64_t transfer = 0;
     int peer = 0;
   };
   Message send(int to, int tag, std::span<const std::byte> bytes);
   Message receive(int from, int tag, std::span<std::byte> bytes);
-  // Waits for all of them. Throws Unavailable after the timeout, or when the engine knows more; the job is over then.
+  // Waits for all of them. Throws Unavailable after the timeout, or when the engine reports a failure; the job is then
+  // over.
   void wait(std::span<const Message> messages, const char* doing);
+  // Whether all of them have come or gone, without waiting; those that have leave the list. Throws as wait() does, but
+  // for the timeout.
+  bool are_done(std::vector<Message>& messages, const char* doing);
+  void count_early(std::uint64_t bytes) noexcept { traffic_.early_bytes += bytes; }
   // What errors say it was in: "step 120".
   void set_activity(std::string activity) { activity_ = std::move(activity); }
   const std::string& activity() const noexcept { return activity_; }
 
  private:
   void greet();
+  void forget_done(std::vector<Message>& messages);
   [[noreturn]] void give_up(int peer, const char* doing, const std::string& why);
 
   std::shared_ptr<Communicator> communicator_;
@@ -92,13 +99,13 @@ class PLIMSOLL_API Job {
   int exceptions_ = 0;  // Under way when it was made.
 };
 
-// What a fit spreads over the processes of a job. docs/distributed.md has the whole story.
+// How a fit is distributed over the processes of a job; see docs/distributed.md.
 struct TrainingOptions {
   Job* job = nullptr;  // Must outlive the fit. None: this process trains alone.
-  // A batch is cut into so many slices, whose gradients are added in one fixed tree: the same slices give the same
-  // bits for any number of processes. 0: one for each process, which is fastest, and depends on their number.
+  // A batch is cut into this many slices, whose gradients are added in one fixed tree: the same slices give the same
+  // bits for any number of processes. 0: one per process, which is fastest, and depends on their number.
   std::size_t slices = 0;
-  bool shard_optimizer = false;  // Each process keeps the optimizer's state of its part of the parameters only.
+  bool shard_optimizer = false;  // Each process keeps only the optimizer's state of its part of the parameters.
 };
 
 }  // namespace plimsoll::distributed

@@ -1,10 +1,10 @@
-// Threads of one process that talk as if they were processes of a job: for tests, and for a job of one.
+// Threads of one process that communicate like the processes of a job: for tests, and for a job of one.
 //
 //   std::vector<std::shared_ptr<Communicator>> ranks = make_local_communicators(4);
 //   std::thread other([&] { Job job(ranks[1], 2s); ... });
 //
-// A message is copied straight from the sender's memory to the receiver's when both have come. When one of them closes,
-// the others' calls throw Unavailable. Thread safety: each communicator by one thread at a time.
+// A message is copied directly from the sender's memory to the receiver's when both have arrived. When one of them
+// closes, the others' calls throw Unavailable. Thread safety: each communicator by one thread at a time.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// SliceTree: in which order the values of a batch's slices are added, so that the sum has the same bits for any number
-// of ranks.
+// SliceTree: the order in which the values of a batch's slices are added, so that the sum has the same bits for any
+// number of ranks.
 //
 //   SliceTree tree(32, 7);                    // 32 slices over 7 ranks
 //   tree.begin(1), tree.end(1);               // The slices of rank 1: 4 to 9.
@@ -7,7 +7,7 @@
 //   sums.add(tree.begin(1), gradient, merge); // merge(left, right): left += right.
 //   sums.pieces();                            // What is left: 4..8 and 8..9, which no rank can add alone.
 //
-// The tree is one over all slices: the pair of nodes [a, a + w) and [a + w, min(a + 2 w, slices)) is added when both
+// There is one tree over all slices: the pair of nodes [a, a + w) and [a + w, min(a + 2 w, slices)) is added when both
 // are complete, for w = 1, 2, 4, .. and a a multiple of 2 w. It does not depend on the ranks. The pieces of all ranks,
 // added in the order of their slices by the same rule, give the root.
 #pragma once
@@ -39,7 +39,7 @@ class SliceTree {
   bool are_siblings(const Piece& left, const Piece& right) const noexcept;
   std::vector<Piece> pieces(int rank) const;  // What a rank's slices add up to.
   std::vector<Piece> pieces() const;          // Of all ranks, in the order of their slices.
-  // How many values a rank has while it computes its slice number i: complete ones, without that of the slice.
+  // The number of complete values a rank holds while it computes its slice number i, without that of the slice.
   std::vector<std::size_t> held(int rank) const;
   std::size_t most_held(int rank) const;  // With that one: at most floor(log2(slices of the rank)) + 1 when they begin
                                           // at a multiple of a power of two that is at least as many.

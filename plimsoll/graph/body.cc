@@ -12,20 +12,15 @@
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/elementwise.h"
 #include "plimsoll/ops/execute.h"
+#include "plimsoll/tensor/context_guards.h"
 #include "plimsoll/tensor/make_tensor.h"
 
 namespace plimsoll::internal {
 namespace {
 
-constexpr std::size_t kMostPlans = 8;  // That a body keeps for those who ask again.
+constexpr std::size_t kMostPlans = 8;  // The most plans that a body keeps for later calls.
 
-// While it lives, tensors belong to no tidy scope.
-struct OutsideScopes {
-  ScopeList* const scope = std::exchange(ThreadContext::current().scope, nullptr);
-  ~OutsideScopes() { ThreadContext::current().scope = scope; }
-};
-
-// Every result is made by an op for it alone, so that it can be written to where it is wanted.
+// Makes sure that every result has an op of its own, so that it can be written directly to its destination.
 void separate_results(Rewritten& rewritten) {
   GraphState& graph = *rewritten.graph;
   std::vector<ValueId> seen;
@@ -33,7 +28,7 @@ void separate_results(Rewritten& rewritten) {
     const Node& node = graph.node(fetch.node);
     const bool own = node.kind == NodeKind::kOp && !(node.outputs.size() == 1 && node.op->facts().is_view) &&
                      std::find(seen.begin(), seen.end(), fetch) == seen.end();
-    bool is_viewed = false;  // A result that lies in another's bytes is copied as well.
+    bool is_viewed = false;  // A result in another's bytes is copied as well.
     for (const Node& other : graph.nodes())
       is_viewed |= other.op && other.op->facts().is_view && !other.inputs.empty() && other.inputs[0] == fetch;
     if (!own || is_viewed) fetch = {graph.append_op(AssignOp(), {fetch}, node.device), 0};
@@ -64,7 +59,7 @@ std::shared_ptr<Body> Body::open_branch(const std::shared_ptr<GraphState>& outer
 
 void Body::trace_open(std::span<const TensorSpec> arguments, Traced f) {
   const TraceWith tracing(graph_.get());
-  const OutsideScopes outside;
+  const OutsideTidyScopes outside;
   std::vector<Tensor> symbolic;
   for (const TensorSpec& spec : arguments) {
     symbolic.push_back(graph_->add_placeholder(spec, *device_, "argument"));
@@ -177,7 +172,7 @@ std::vector<Tensor> replayed_gradients(const Body& body, const std::vector<Tenso
   std::vector<Tensor> watched;
   std::vector<Tensor> operands;
   for (const Tensor& argument : arguments) {
-    // A handle of its own: what is watched is this use of the value.
+    // A separate handle, so that only this use of the value is watched.
     operands.push_back(is_floating(argument.dtype()) ? argument.reshape(argument.shape()) : argument);
     if (!is_floating(argument.dtype())) continue;
     tape.watch(operands.back());

@@ -1,6 +1,6 @@
-// Body: a branch, or the condition or body of a loop: a graph inside of an op, with plans for the sizes it is given.
+// Body: a branch, or the condition or body of a loop: a graph inside an op, with plans for the sizes it meets.
 //
-// The plans used lately are kept, few of them; an op that is part of a program holds its own (BoundBody).
+// It keeps a few recently used plans; an op that is part of a program holds its own (BoundBody).
 #pragma once
 
 #include <memory>
@@ -16,16 +16,16 @@ namespace plimsoll::internal {
 
 class Body {
  public:
-  // Calls `f` with `arguments` symbolic tensors of these specs, as part of a graph inside of `outer`.
+  // Calls `f` with `arguments` symbolic tensors of these specs, as part of a graph inside `outer`.
   using Traced = FunctionRef<std::vector<Tensor>(std::span<const Tensor> arguments)>;
-  // They, and what it gives, are on `device`; captured values may only be from there.
+  // These and the results are on `device`; values may be captured only from there.
   static std::shared_ptr<Body> trace(const std::shared_ptr<GraphState>& outer, Device& device,
                                      std::span<const TensorSpec> arguments, std::vector<Tensor>& captured, Traced f);
 
-  // The same of a branch, which may change variables, in parts: open() traces, close() gives what it captured.
+  // The same for a branch, which may change variables, in two steps: open() traces, close() returns what it captured.
   static std::shared_ptr<Body> open_branch(const std::shared_ptr<GraphState>& outer, Device& device, Traced f);
   const std::vector<GraphState::Changed>& changed() const noexcept { return graph_->changed(); }
-  void add_value_of(const GraphState::AnyVariable& variable);  // At the end of the branch, as one more result.
+  void add_value_of(const GraphState::AnyVariable& variable);  // Adds one more result at the end of the branch.
   std::vector<Tensor> close();
 
   std::size_t num_arguments() const noexcept { return feeds_.size(); }  // Captured ones come last.
@@ -37,10 +37,10 @@ class Body {
     std::unique_ptr<Program> program;
     bool is_for(std::span<const ConstTensorView> given) const noexcept;
   };
-  // The plan for arguments of these sizes; made if need be.
+  // The plan for arguments of these sizes; made if necessary.
   std::shared_ptr<Planned> plan(std::span<const SpecRef> arguments);
 
-  // The same operations, done or traced again one by one.
+  // The same operations, run or traced again one by one.
   std::vector<Tensor> replay(std::span<const Tensor> arguments) const;
 
  private:
@@ -52,10 +52,10 @@ class Body {
   Device* device_ = nullptr;
   std::vector<ValueId> feeds_, fetches_;
   std::mutex mutex_;
-  std::vector<std::shared_ptr<Planned>> plans_;  // Used last comes first. Guarded by mutex_.
+  std::vector<std::shared_ptr<Planned>> plans_;  // Most recently used first. Guarded by mutex_.
 };
 
-// A body as part of an op, with the plan for the sizes the op was last asked about.
+// A body as part of an op, with the plan for the sizes that the op saw last.
 class BoundBody {
  public:
   explicit BoundBody(std::shared_ptr<Body> body) : body_(std::move(body)) {}
@@ -66,10 +66,10 @@ class BoundBody {
   const Body* operator->() const noexcept { return body_.get(); }
   const std::shared_ptr<Body>& shared() const noexcept { return body_; }
 
-  // The plan for these; remembered for run().
+  // The plan for these sizes; remembered for run().
   Program& plan(std::span<const SpecRef> arguments) const;
-  std::size_t extent_bytes() const { return bound()->program->extent_bytes(); }  // Of the plan remembered.
-  // What it throws is kept in pending_error(), for the program around.
+  std::size_t extent_bytes() const { return bound()->program->extent_bytes(); }  // Of the remembered plan.
+  // An error is kept in pending_error(), for the enclosing program.
   void run(std::span<const ConstTensorView> feeds, std::span<const TensorView> results,
            std::byte* extent) const noexcept;
 
@@ -84,7 +84,7 @@ class BoundBody {
   mutable std::shared_ptr<Body::Planned> bound_;  // Guarded by mutex_.
 };
 
-// The gradients of sum(results * upstream) with respect to those of `arguments` that are floats; zeros where none.
+// The gradients of sum(results * upstream) with respect to the floating `arguments`; zeros where there are none.
 std::vector<Tensor> replayed_gradients(const Body& body, const std::vector<Tensor>& arguments,
                                        const std::vector<Tensor>& upstream);
 

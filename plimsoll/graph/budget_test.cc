@@ -125,7 +125,7 @@ TEST(PlanBudget, AFunctionStaysWithinTheScopeAround) {
     EXPECT_GE(other.used(), x.nbytes());
     EXPECT_THROW(f(x), OutOfMemory);
   }
-  for (int i = 0; i < 8; ++i) kept.push_back(f(x));  // Outside of any scope its own limit is left.
+  for (int i = 0; i < 8; ++i) kept.push_back(f(x));  // Outside any scope its own limit is left.
   kept.clear();
   EXPECT_EQ(outer.used(), 0u);
   const auto tight = function([](Tensor a) { return a * 2.f; }, {.budget = 1024});

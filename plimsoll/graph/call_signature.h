@@ -1,6 +1,6 @@
-// CallSignature: what tells calls of a function apart: the shapes, dtypes and devices of its tensors, the structure
-// they come in, and plain values; and the tensors themselves, in order.
-//
+// CallSignature: what distinguishes calls of a function: the shapes, dtypes and devices of its tensors, their
+// structure, and plain values; and the tensors themselves, in order.
+// Values are of the kinds that tidy accepts (visit_tensors.h). Cost: no allocation for up to 16 tensors and 96 words.
 // Values are those that tidy knows (visit_tensors.h). Cost: no allocation for up to 16 tensors and 96 words.
 #pragma once
 
@@ -24,7 +24,7 @@
 
 namespace plimsoll {
 
-// A list that begins on the stack.
+// A list that starts on the stack.
 template <class T, std::size_t N>
 class ShortList {
  public:

@@ -11,8 +11,8 @@
 namespace plimsoll::internal {
 namespace {
 
-constexpr std::size_t kBlockBytes = 16384;      // Of one operand: a few of them fit the nearest cache.
-constexpr std::int64_t kTaskBytes = 8 * 16384;  // What one thread takes at once.
+constexpr std::size_t kBlockBytes = 16384;      // Per operand: a few of them fit the nearest cache.
+constexpr std::int64_t kTaskBytes = 8 * 16384;  // The amount one thread takes at once.
 
 const std::unordered_set<std::string_view>& elementwise_names() {
   static const auto& names = *new std::unordered_set<std::string_view>([] {
@@ -51,7 +51,7 @@ bool ChainOp::takes(const Op& op, const std::vector<const TensorSpec*>& in, cons
 }
 
 ChainOp::ChainOp(std::vector<Link> links) : links_(std::move(links)) {
-  // The result may lie where an operand of the first link does, if no other link reads that.
+  // The result may overwrite an operand of the first link if no other link reads that.
   const Link& first = links_.front();
   for (std::size_t i = 0; i < first.num_in; ++i) {
     const std::uint8_t operand = first.in[i];

@@ -1,7 +1,7 @@
-// ChainOp: elementwise operations one after the other, block by block: what is between them never leaves the caches.
+// ChainOp: runs elementwise operations one after the other, block by block: intermediate values never leave the caches.
 //
-// Each takes what the one before gave, and operands from outside, of as many elements or one. The ops' own kernels run
-// on each block, so every element comes out with the bits it would have had. Cost: one pass over the operands.
+// Each takes the result of the one before, and operands from outside, of as many elements or one. The ops' own kernels
+// run on each block, so every element has the same bits as without the chain. Cost: one pass over the operands.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace plimsoll::internal {
 
 class ChainOp final : public OpOf<ChainOp> {
  public:
-  static constexpr std::uint8_t kBefore = 255;  // An operand that is what the link before gave.
+  static constexpr std::uint8_t kBefore = 255;  // An operand that is the previous link's result.
   struct Link {
     const Op* op = nullptr;  // Outlives the chain.
     std::uint8_t num_in = 0;
@@ -28,7 +28,8 @@ class ChainOp final : public OpOf<ChainOp> {
   OpFacts facts() const noexcept override { return {.has_gradient = false, .overwrites = overwrites_}; }
   std::size_t num_links() const noexcept { return links_.size(); }
 
-  // Whether an op can be part of one when its operands have these specs: it gives each element from those at its place.
+  // Whether an op can be part of a chain when its operands have these specs: each element of its result depends only on
+  // those at its place.
   static bool takes(const Op& op, const std::vector<const TensorSpec*>& in, const TensorSpec& out);
 
  private:

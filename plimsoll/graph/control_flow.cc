@@ -50,7 +50,7 @@ void require_agreement(const char* where, std::size_t index, const Compared& a, 
                                     dtype_name(b.spec.dtype), b.spec.shape.to_string(), b.where, remedy));
 }
 
-// Operands: the predicate, what the first branch captured, what the second captured.
+// Operands: the predicate, the first branch's captures, the second branch's captures.
 class CondOp final : public OpOf<CondOp> {
  public:
   CondOp(std::shared_ptr<Body> then, std::shared_ptr<Body> otherwise)
@@ -123,7 +123,7 @@ void CondOp::gradient(GradientContext& c) const {
     if (is_floating(c.input_dtype(i))) c.give(i, gradients[next++]);
 }
 
-// Operands: the state, what the condition captured, what the body captured.
+// Operands: the state, the condition's captures, the body's captures.
 class WhileOp final : public OpOf<WhileOp> {
  public:
   WhileOp(std::shared_ptr<Body> condition, std::shared_ptr<Body> body)
@@ -232,7 +232,7 @@ std::vector<Tensor> execute_with(const Op& op, const std::vector<Tensor>& operan
   return execute_all(op, inputs);
 }
 
-// In a graph only what is asked for happens: who asks for one of `values` shall have `before` done.
+// In a graph only requested nodes run: makes sure that requesting one of `values` also runs `before`.
 void wait_for(GraphState& graph, const std::vector<Tensor>& before, std::vector<Tensor>& values) {
   if (before.empty()) return;
   struct Restore {
@@ -265,7 +265,7 @@ std::vector<Tensor> cond(const Tensor& predicate, Branch then, Branch otherwise)
   if (a->num_results() != b->num_results())
     throw InvalidArgument(fmt::format("cond: the first branch gives {} tensors, the second {}; give the same structure",
                                       a->num_results(), b->num_results()));
-  // What one of them changes is a result of both, and assigned afterwards.
+  // A variable that one of them changes is a result of both, and assigned afterwards.
   std::vector<GraphState::AnyVariable> changed;
   for (const Body* branch : {a.get(), b.get()})
     for (const GraphState::Changed& each : branch->changed()) {

@@ -4,13 +4,13 @@
 //   TensorTree end = while_loop([](const TensorTree& s) { return s[0].tensor() < 100; },
 //                               [](const TensorTree& s) { return TensorTree{s[0].tensor() * 2}; }, TensorTree{x});
 //
-// When the condition has a value, they are C++'s own `if` and `while`. In a function or a graph both branches, or the
-// loop's parts, are traced once and become one operation with its plan inside. Both branches give values of one
-// structure, with the same dtypes and shapes; what a loop carries keeps its dtypes and shapes (InvalidArgument). State
-// may be a tensor, a TensorTree, or whatever tidy can return. They have gradients; that of a loop recomputes states
-// instead of keeping all of them. A branch may assign to variables; when the other one is taken they stay as they are.
-// They need a value before. In a Graph it happens when a result of the cond is asked for. A loop may not assign
-// (Unsupported): carry the value out.
+// When the condition has a value, they act as C++'s own `if` and `while`. In a function or a graph both branches, or
+// the loop's parts, are traced once and become one operation with its plan inside. Both branches return values of one
+// structure, with the same dtypes and shapes; a loop's state keeps its dtypes and shapes (InvalidArgument). State may
+// be a tensor, a TensorTree, or anything that tidy can return. They have gradients; that of a loop recomputes states
+// instead of keeping all of them. A branch may assign to variables; when the other one is taken they stay unchanged.
+// The variables need a value beforehand. In a Graph the assignment happens when a result of the cond is requested. A
+// loop may not assign (Unsupported): return the value instead.
 #pragma once
 
 #include <span>

@@ -9,7 +9,7 @@
 namespace plimsoll::summary {
 namespace {
 
-// As TensorFlow names them, so that TensorBoard draws them as what they are.
+// TensorFlow's names, so that TensorBoard recognizes them.
 const char* op_name(const Node& node) {
   switch (node.kind) {
     case NodeKind::kOp:
@@ -53,7 +53,7 @@ class Converter {
     if (node.kind == NodeKind::kAssign) add_input(made, own_node_[node.variable]);
     for (const ValueId& input : node.inputs) made.inputs.push_back(value_name(input));
     for (const std::uint32_t before : node.controls) made.inputs.push_back("^" + graph_.node(before).name);
-    if (node.kind == NodeKind::kGroup) return made;  // It gives nothing.
+    if (node.kind == NodeKind::kGroup) return made;  // It has no output.
     for (const NodeOutput& output : node.outputs) {
       made.output_shapes.push_back(output.spec.shape);
       made.output_dtypes.push_back(output.spec.dtype);
@@ -61,7 +61,7 @@ class Converter {
     return made;
   }
 
-  // The first node that reads a variable stands for it.
+  // The first node that reads a variable represents it.
   void add_variable(std::uint32_t index, GraphNode& made) {
     const NodeVariable& variable = graph_.variables()[graph_.node(index).variable];
     std::uint32_t& own = own_node_[graph_.node(index).variable];
@@ -84,7 +84,7 @@ class Converter {
   }
 
   const GraphState& graph_;
-  std::vector<std::uint32_t> own_node_;  // Of each variable, once it was met.
+  std::vector<std::uint32_t> own_node_;  // Of each variable, once it was seen.
 };
 
 }  // namespace

@@ -1,12 +1,13 @@
-// FileWriter: a graph and what happens in its runs, for TensorBoard.
+// FileWriter: writes a graph and the results of its runs, for TensorBoard.
 //
 //   summary::FileWriter writer("logs", graph);                      // the graph's nodes, scopes and devices
 //   for (...) writer.add_scalar("loss", session.run(loss, feeds).item<float>(), step);
 //   writer.add_run_metadata("step 7", run_metadata({train}, feeds), 7);   // memory of each node
 //
-// One event file in the folder, which is made (event_writer.h says how it is written and what a killed process loses).
-// TensorBoard cuts names at "/" into boxes, colours by device, and by memory and time once run metadata are there.
-// Thread safety: any thread may add. Cost: a system call for a scalar; a graph once, proportional to its nodes.
+// Writes one event file in the folder, which is created (event_writer.h says how it is written and what a killed
+// process loses). TensorBoard groups names at "/" into boxes and colours by device, and by memory and time once there
+// are run metadata. Thread safety: any thread may add. Cost: a system call for a scalar; a graph once, proportional to
+// its nodes.
 #pragma once
 
 #include <cstdint>
@@ -22,13 +23,14 @@
 
 namespace plimsoll::summary {
 
-// The nodes of a graph as they are now. Nodes that read a variable come from the variable's own node, which comes from
+// The nodes of a graph as they are now. Nodes that read a variable depend on the variable's own node, which depends on
 // its initial value.
 PLIMSOLL_API GraphDefinition graph_definition(const Graph& graph);
 
-// What the nodes that these fetches need take with these feeds, known from their sizes, without running them: bytes of
-// their outputs, of outputs and scratch together, and of outputs that a later node reads. Times are not known: each
-// counts as one microsecond. Throws InvalidArgument as Session::run() does for feeds and sizes that do not fit.
+// The memory that the nodes needed for these fetches take with these feeds, computed from their sizes without running
+// them: bytes of their outputs, of outputs and scratch together, and of outputs that a later node reads. Times are not
+// known: each counts as one microsecond. Throws InvalidArgument as Session::run() does for feeds and sizes that do not
+// fit.
 PLIMSOLL_API RunMetadata run_metadata(const std::vector<Tensor>& fetches, const Feeds& feeds = {});
 
 class PLIMSOLL_API FileWriter {
@@ -49,13 +51,13 @@ class PLIMSOLL_API FileWriter {
   void add_image(std::string_view tag, const Tensor& pixels, std::int64_t step) {
     events_.add_image(tag, pixels, step);
   }
-  void add_graph(const Graph& graph);  // The graph that is shown is the last one added.
+  void add_graph(const Graph& graph);  // The last graph added is shown.
   void add_run_metadata(std::string_view tag, const RunMetadata& metadata, std::int64_t step) {
     events_.add_run_metadata(tag, metadata, step);
   }
 
   void flush() { events_.flush(); }  // To the disk.
-  void close() { events_.close(); }  // And no more. A second time does nothing.
+  void close() { events_.close(); }  // A second call does nothing.
   const std::filesystem::path& path() const noexcept { return events_.path(); }
 
  private:

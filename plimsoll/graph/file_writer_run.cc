@@ -1,4 +1,4 @@
-// run_metadata(): the sizes of all values of a run, worked out from those of the feeds.
+// run_metadata(): the sizes of all values of a run, derived from those of the feeds.
 #include <fmt/format.h>
 
 #include <chrono>

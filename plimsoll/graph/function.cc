@@ -13,33 +13,22 @@
 #include "plimsoll/graph/spill_option.h"
 #include "plimsoll/graph/traced_call.h"
 #include "plimsoll/memory/budget.h"
+#include "plimsoll/tensor/context_guards.h"
 #include "plimsoll/tensor/make_tensor.h"
 
 namespace plimsoll {
 namespace {
 
 constexpr std::size_t kTraceCacheBytes = std::size_t{64} << 20;
-constexpr std::uint64_t kManyTraces = 12;  // With no more calls than a few times these, something is wrong.
+constexpr std::uint64_t kManyTraces = 12;  // With only a few times as many calls as traces, something is wrong.
 
-// What the arguments' tensors are, for the reason of a trace.
+// Describes the arguments' tensors, for the reason of a trace.
 std::vector<std::string> describe(const CallSignature& arguments) {
   std::vector<std::string> text;
   for (const Tensor* tensor : arguments.tensors())
     text.push_back(fmt::format("{} {}", dtype_name(tensor->dtype()), tensor->shape().to_string()));
   return text;
 }
-
-// While it lives, tensors belong to no tidy scope.
-class OutsideTidyScopes {
- public:
-  OutsideTidyScopes() noexcept : scope_(std::exchange(ThreadContext::current().scope, nullptr)) {}
-  ~OutsideTidyScopes() { ThreadContext::current().scope = scope_; }
-  OutsideTidyScopes(const OutsideTidyScopes&) = delete;
-  OutsideTidyScopes& operator=(const OutsideTidyScopes&) = delete;
-
- private:
-  ScopeList* const scope_;
-};
 
 }  // namespace
 
@@ -61,7 +50,7 @@ struct FunctionCore::State {
   void warn_of_retracing(const CallSignature& arguments);
   std::string name_of_budget() const { return options.name.empty() ? "function" : options.name; }
 
-  // What a call of this thread is charged to: the function's own limit, inside of that of the BudgetScope around.
+  // The budget of a call on this thread: the function's own limit, inside that of the surrounding BudgetScope.
   Budget charged() {
     const std::optional<Budget> outer = Budget::current();
     if (!outer) return *budget;
@@ -79,7 +68,7 @@ struct FunctionCore::State {
   std::optional<Budget> budget;
   std::optional<SpillFile> spill;
   std::mutex inside_mutex;
-  std::optional<Budget> inside;           // Below the BudgetScope that was met last. Guarded by inside_mutex.
+  std::optional<Budget> inside;           // Below the BudgetScope that was seen last. Guarded by inside_mutex.
   std::shared_ptr<BudgetNode> inside_of;  // That one's.
   PlanCache<Trace> traces{kTraceCacheBytes};
   std::recursive_mutex mutex;  // Of tracing.
@@ -129,7 +118,7 @@ void FunctionCore::State::warn_of_retracing(const CallSignature& arguments) {
 }
 
 std::shared_ptr<FunctionCore::Trace> FunctionCore::trace_for(const CallSignature& arguments, Body body) {
-  state_->called.fetch_add(1, std::memory_order_relaxed);  // Now, so that no trace is for a call not counted yet.
+  state_->called.fetch_add(1, std::memory_order_relaxed);  // Now, so that every trace has a counted call.
   if (std::shared_ptr<Trace> known = state_->traces.find(arguments.words())) return known;
   const std::lock_guard lock(state_->mutex);
   if (std::shared_ptr<Trace> known = state_->traces.find(arguments.words())) return known;
@@ -149,7 +138,7 @@ void FunctionCore::call(Trace& trace, const CallSignature& arguments, std::span<
   trace.call->call(arguments.tensors(), results, nullptr, state_->where, state_->budget.has_value(),
                    state_->spill ? &*state_->spill : nullptr);
   if (!state_->budget) return;
-  const std::size_t bytes = trace.call->bytes();  // Plans that recompute are made when they are first needed.
+  const std::size_t bytes = trace.call->bytes();  // Recomputing plans are made when they are first needed.
   if (trace.counted_bytes.exchange(bytes) != bytes) state_->traces.recount(trace, bytes);
 }
 

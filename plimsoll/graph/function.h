@@ -1,20 +1,20 @@
-// function: traces a C++ callable once for each kind of arguments, and from then on runs what it found, planned.
+// function: traces a C++ callable once for each kind of arguments, and from then on runs the planned trace.
 //
 //   auto f = function([&](Tensor x) { return relu(matmul(x, w)) + x; });
 //   Tensor y = f(x);                     // traced: the callable is called with symbolic tensors
 //   y = f(x);                            // runs the plan; the callable is not called
-//   f.memory_plan(x).peak_bytes;         // what a call takes, known without running it
+//   f.memory_plan(x).peak_bytes;         // the memory of a call, known without running it
 //
 // A trace is kept for each combination of shapes, dtypes, devices, structure and plain values of the arguments, within
-// a bound in bytes; the least recently used goes first. Arguments and results may be tensors, trees, containers, tuples
-// and aggregates of them, and plain values. Variables are used as they are when the function runs; tensors from outside
-// are constants. Changes of variables happen at each call, in order; so do draws of random numbers. Everything else in
-// the callable happens only while it is traced: a value that is to be branched on needs cond, a loop over values
-// while_loop.
-// Results are those of running the callable directly, to the bit. Functions may be called inside of functions, under
-// tapes (gradients go through them) and have tapes inside. Throws what the callable throws, Disposed for arguments,
-// OutOfMemory before anything has run. Thread safety: any thread, if the callable allows it while it is traced.
-// Copies of a function are the same function. Cost of a call: some 200 ns beside the operations themselves.
+// a limit in bytes; the least recently used is dropped first. Arguments and results may be tensors, trees, containers,
+// tuples and aggregates of them, and plain values. The function uses the current values of variables when it runs;
+// tensors from outside are constants. Changes of variables happen at each call, in order; so do draws of random
+// numbers. Everything else in the callable happens only while it is traced: to branch on a value use cond, to loop over
+// values use while_loop.
+// Results are the same as when running the callable directly, to the bit. Functions may be called inside functions,
+// under tapes (gradients flow through them) and have tapes inside. Throws what the callable throws, Disposed for
+// arguments, OutOfMemory before anything has run. Thread safety: any thread, if the callable allows it while it is
+// traced. Copies of a function are the same function. Cost of a call: about 200 ns in addition to the operations.
 #pragma once
 
 #include <memory>
@@ -36,13 +36,13 @@
 namespace plimsoll {
 
 struct FunctionOptions {
-  // Bytes that a call may take, as part of the BudgetScope it is made in. Below the natural peak values are computed
-  // again, down to memory_plan(...).smallest_bytes; the results are the same, to the bit.
+  // Bytes that a call may use, as part of the BudgetScope it is made in. Below the natural peak values are recomputed,
+  // down to memory_plan(...).smallest_bytes; the results are the same, to the bit.
   std::optional<std::size_t> budget = {};
   std::string name = {};  // In reports and warnings.
   Passes passes = {};
-  // A directory on a disk, in which calls that do not fit otherwise may also keep values for a while, in a file without
-  // a name. Needs a budget; "": nowhere.
+  // A directory on a disk where calls that would not fit otherwise may also store values temporarily, in a file without
+  // a name. Needs a budget; "": none.
   std::string spill = {};
 };
 
@@ -55,15 +55,15 @@ class PLIMSOLL_API FunctionCore {
   FunctionCore(const FunctionCore&) = delete;
   FunctionCore& operator=(const FunctionCore&) = delete;
 
-  // Called with symbolic tensors in the place of the arguments' tensors; gives the results' tensors and something to
-  // keep with the trace.
+  // Called with symbolic tensors in place of the arguments' tensors; returns the results' tensors and an object to keep
+  // with the trace.
   struct Traced {
     std::vector<Tensor> results;
     std::shared_ptr<const void> kept;
   };
   using Body = FunctionRef<Traced(std::span<const Tensor> arguments)>;
 
-  // The trace for these arguments; made if need be.
+  // The trace for these arguments; made if necessary.
   std::shared_ptr<Trace> trace_for(const CallSignature& arguments, Body body);
   void call(Trace& trace, const CallSignature& arguments, std::span<Tensor> results);
 
@@ -73,7 +73,7 @@ class PLIMSOLL_API FunctionCore {
   std::size_t trace_count() const noexcept;
   std::size_t cached_traces() const;
   std::size_t cached_bytes() const;
-  // Whether the thread is building a graph: then a function is part of it.
+  // Whether the thread is building a graph: a function then becomes part of it.
   static bool is_tracing() noexcept;
 
  private:
@@ -110,7 +110,7 @@ class Function {
     }
   }
 
-  // What a call with these takes; traces it if need be, and runs nothing.
+  // The memory of a call with these arguments; traces it if necessary, and runs nothing.
   template <class... Args>
   MemoryPlan memory_plan(const Args&... args) const {
     using Result = std::decay_t<std::invoke_result_t<F&, std::decay_t<Args>...>>;
@@ -120,8 +120,8 @@ class Function {
   }
 
   std::size_t trace_count() const noexcept { return core_->trace_count(); }  // Traces made so far.
-  std::size_t cached_traces() const { return core_->cached_traces(); }       // Of them, kept.
-  std::size_t cached_bytes() const { return core_->cached_bytes(); }         // What those take.
+  std::size_t cached_traces() const { return core_->cached_traces(); }       // Traces currently kept.
+  std::size_t cached_bytes() const { return core_->cached_bytes(); }         // Their size.
 
  private:
   template <class Result, class... Args>

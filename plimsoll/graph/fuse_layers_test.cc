@@ -1,4 +1,4 @@
-// Layers that become one step: each beside the same function run directly and with the pass off.
+// Layers that become one step: each is compared with the same function run directly and with the pass off.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -4,6 +4,7 @@
 
 #include "plimsoll/autograd/backward.h"
 #include "plimsoll/autograd/tape_record.h"
+#include "plimsoll/tensor/context_guards.h"
 
 namespace plimsoll::internal {
 namespace {
@@ -18,12 +19,9 @@ std::vector<bool> ancestors(const GraphState& graph, std::span<const ValueId> ta
   return marked;
 }
 
-// What a tape would have seen of these nodes.
+// Records these nodes as a tape would have.
 void replay(GraphState& graph, const std::vector<bool>& marked, TapeRecord& record) {
-  const struct KeepNameScope {
-    const char* const name_scope = ThreadContext::current().name_scope;
-    ~KeepNameScope() { ThreadContext::current().name_scope = name_scope; }
-  } kept;
+  const NameScopeGuard kept;
   for (std::uint32_t i = 0; i < marked.size(); ++i) {
     if (!marked[i] || graph.node(i).kind != NodeKind::kOp) continue;
     bool watched = false;
@@ -39,18 +37,6 @@ void replay(GraphState& graph, const std::vector<bool>& marked, TapeRecord& reco
     record.add(*graph.node(i).op, operands, outputs);
   }
 }
-
-// While it lives, nodes that are added make gradients.
-class AddGradients {
- public:
-  AddGradients() { ThreadContext::current().category = Category::kGradients; }
-  ~AddGradients() { ThreadContext::current().category = before_; }
-  AddGradients(const AddGradients&) = delete;
-  AddGradients& operator=(const AddGradients&) = delete;
-
- private:
-  const Category before_ = ThreadContext::current().category;
-};
 
 }  // namespace
 
@@ -71,7 +57,7 @@ std::vector<ValueId> gradient_nodes(GraphState& graph, std::span<const GradientS
   for (const GradientSeed& seed : seeds)
     backward.push_back(
         {graph.tensor(seed.target), seed.gradient.node == kNoNode ? Tensor() : graph.tensor(seed.gradient)});
-  const AddGradients adding;
+  const CategoryGuard category(Category::kGradients);
   const std::vector<Tensor> gradients = run_backward(record, backward, source_tensors, false);
   std::vector<ValueId> result;
   for (const Tensor& gradient : gradients)
@@ -88,7 +74,7 @@ std::vector<bool> depends_on(const GraphState& graph, ValueId target, std::span<
   std::vector<bool> result;
   const std::vector<bool> marked = ancestors(graph, {&target, 1});
   for (const ValueId& source : sources) {
-    // By identity, as all reads of one variable are the same source.
+    // By identity, because all reads of one variable are the same source.
     std::unordered_set<std::uint64_t> ids = {graph.output(source).id};
     for (std::uint32_t i = 0; i < marked.size(); ++i) {
       const Node& node = graph.node(i);

@@ -20,11 +20,11 @@ struct Shared {
   Graph graph;  // Guarded by mutex.
 };
 Shared& shared() {
-  static Shared& instance = *new Shared;  // Never destroyed: others' destructors may ask for it.
+  static Shared& instance = *new Shared;  // Never destroyed: destructors elsewhere may use it.
   return instance;
 }
 
-// The graph that new nodes without operands go to.
+// The graph for new nodes without operands.
 std::shared_ptr<GraphState> current_state() {
   if (Tracer* const tracer = ThreadContext::current().tracer)
     return std::static_pointer_cast<GraphState>(tracer->shared_from_this());

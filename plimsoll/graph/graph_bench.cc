@@ -1,5 +1,5 @@
-// Training steps as functions beside the same steps run op by op, interleaved in one process: time and peak bytes; what
-// tracing costs; and what many runs leave behind.
+// Training steps as functions compared with the same steps run op by op, interleaved in one process: time and peak
+// bytes; what tracing costs; and what many runs leave behind.
 //
 //   build-bench/graph_bench [--rounds N] [--only PART] [--long]    # --long: 10^5 calls and runs, 10^5 nodes
 //

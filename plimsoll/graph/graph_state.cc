@@ -91,7 +91,7 @@ std::size_t GraphState::size() const {
   return nodes_.size();
 }
 
-// TensorFlow's rule: the first keeps its name, later ones are numbered; case does not tell names apart.
+// TensorFlow's rule: the first keeps its name, later ones are numbered; names are compared without case.
 std::string GraphState::unique_name(std::string_view scope, std::string_view base_name) {
   std::string name = scope.empty() ? std::string(base_name) : fmt::format("{}/{}", scope, base_name);
   const auto key_of = [](std::string text) {
@@ -163,7 +163,7 @@ GraphState::Undo::~Undo() {
     for (; graph.variables_.size() > variables_; graph.variables_.pop_back())
       if (graph.variables_.back().eager) graph.variable_by_id_.erase(graph.variables_.back().id);
     for (; graph.constants_.size() > constants_; graph.constants_.pop_back()) {
-      StorageRef dropped;  // Ends outside of the gate.
+      StorageRef dropped;  // Ends outside the gate.
       const EnterThread inside(ThreadMemory::current());
       dropped = std::move(graph.constants_.back());
     }
@@ -173,7 +173,7 @@ GraphState::Undo::~Undo() {
   if (--graph.undo_depth_ == 0) graph.changes_.clear();
 }
 
-// Of its own and of what it keeps on the heap; the op's object lies in the graph's blocks.
+// The size of the node and what it keeps on the heap; the op's object is in the graph's blocks.
 std::size_t GraphState::bytes_of(const Node& node) noexcept {
   return sizeof(Node) + node.updates.capacity() * sizeof(node.updates[0]) +
          node.inputs.capacity() * sizeof(node.inputs[0]) + node.controls.capacity() * sizeof(node.controls[0]) +
@@ -206,7 +206,7 @@ const Op* GraphState::keep(const Op& op) {
   return kept;
 }
 
-// All or nothing: the op, if it has one, was kept before.
+// All or nothing: the op, if any, was stored before.
 std::uint32_t GraphState::push(Node node, std::string_view base_name) {
   return push(std::move(node), base_name, ThreadContext::current().name_scope);
 }

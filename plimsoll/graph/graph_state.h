@@ -1,7 +1,7 @@
-// GraphState: what a Graph refers to: a list of nodes that only grows. Traces and plans use the same.
+// GraphState: the data of a Graph: a list of nodes that only grows. Traces and plans use it too.
 //
-// The order of the nodes is an order they can run in: operands, and what a node waits for, come before it.
-// Thread safety: a lock orders those who add nodes and those who read them.
+// The nodes are in an order in which they can run: operands, and what a node waits for, come before it.
+// Thread safety: a lock orders adding and reading nodes.
 #pragma once
 
 #include <memory>
@@ -27,8 +27,8 @@ class GraphState final : public GraphVariables, public Holder {
  public:
   enum class Role : std::uint8_t {
     kGraph,  // A program's own: nodes have names.
-    kTrace,  // Of a function: sizes are known, variables cannot be declared.
-    kBody,   // A branch or a loop's body inside of `outer`: values from there become its inputs.
+    kTrace,  // A function's trace: sizes are known, variables cannot be declared.
+    kBody,   // A branch or a loop's body inside `outer`: values from there become its inputs.
     kPlan,   // A rewritten copy.
   };
   static std::shared_ptr<GraphState> make(Role role, std::shared_ptr<GraphState> outer = nullptr);
@@ -47,20 +47,20 @@ class GraphState final : public GraphVariables, public Holder {
   Tensor move(const Op& copy, const Tensor& value, Device& to) override;
   std::size_t add_effect(const RunEffect& effect) override;
   std::uint64_t defer_seed(const std::shared_ptr<SeedStream>& stream, std::uint64_t base) override;
-  // `op` changes these variables; its first operands are their values, as it says.
+  // `op` changes these variables; its first operands are their values.
   Tensor add_update(const Op& op, std::span<const Tensor> inputs, std::span<const std::uint32_t> variables,
                     std::string_view name);
   Tensor add_placeholder(const TensorSpec& spec, Device& device, std::string_view name);
   Tensor add_group(std::span<const Tensor> after, std::string_view name);
   std::vector<Tensor> add_gradients(const Tensor& target, std::span<const Tensor> sources);
 
-  // The node behind an operand: of this graph, else a constant, a captured variable or, in a body, an input. Throws
-  // FailedPrecondition for another graph's, and Disposed.
+  // The node of an operand: in this graph, otherwise a constant, a captured variable or, in a body, an input. Throws
+  // FailedPrecondition for a tensor of another graph, and Disposed.
   ValueId resolve(const Tensor& tensor, const char* where, const std::string& argument);
   Tensor tensor(ValueId value);  // A handle to a node's output.
 
-  // Takes back what was added to the graph while it lived, unless it is kept: building that fails changes nothing.
-  // Holds the lock. Scopes nest.
+  // Removes what was added to the graph while it lived, unless it is kept: a failed build changes nothing. Holds the
+  // lock. Scopes nest.
   class Undo {
    public:
     explicit Undo(GraphState& graph);
@@ -77,7 +77,7 @@ class GraphState final : public GraphVariables, public Holder {
     bool kept_ = false;
   };
 
-  // Nodes from those who rewrite: operands by number, specs inferred again. The node's name is ignored.
+  // For rewriting passes: operands by number, specs inferred again. The node's name is ignored.
   std::uint32_t append(Node node);
   std::uint32_t append_op(const Op& op, std::vector<ValueId> inputs, Device* device,
                           std::vector<std::uint32_t> updates = {}, std::string_view name = {});  // `name`: in full.
@@ -87,25 +87,25 @@ class GraphState final : public GraphVariables, public Holder {
   ValueId read_value(std::uint32_t variable);
   void forget_read(std::uint32_t variable);  // It was changed.
 
-  // Of a body that is being built: that of the graph around it, so that there is one order of locks.
+  // For a body under construction this is the lock of the enclosing graph, so that there is one lock order.
   std::unique_lock<std::recursive_mutex> lock() const { return outer_ ? outer_->lock() : std::unique_lock(mutex_); }
   // These require the lock, or that nobody adds nodes any more.
   const std::vector<Node>& nodes() const noexcept { return nodes_; }
   const Node& node(std::uint32_t index) const noexcept { return nodes_[index]; }
   const NodeOutput& output(ValueId value) const noexcept { return nodes_[value.node].outputs[value.output]; }
-  Device* device(ValueId value) const noexcept {  // A gradient is where its source is.
+  Device* device(ValueId value) const noexcept {  // A gradient is on the device of its source.
     const Node& made_by = nodes_[value.node];
     return made_by.kind == NodeKind::kGradients ? device(made_by.inputs[1 + value.output]) : made_by.device;
   }
   const std::vector<NodeVariable>& variables() const noexcept { return variables_; }
-  void put_on(Device& device) noexcept;  // All nodes, of a plan that runs inside of an op: moves become copies.
+  void put_on(Device& device) noexcept;  // Moves all nodes there, for a plan inside an op: moves become copies.
 
-  // What the numbers stand for that defer_seed() gave: those of a graph and of its rewritten copies are one table.
+  // What the numbers from defer_seed() represent: a graph and its rewritten copies share one table.
   struct DeferredSeed {
     std::uint64_t stands_for = 0;
     std::shared_ptr<SeedStream> stream;
     std::uint64_t base = 0;
-    std::uint64_t number = 0;  // Among those a run takes from the stream.
+    std::uint64_t number = 0;  // Its position among those a run takes from the stream.
   };
   using SeedTable = std::vector<DeferredSeed>;
   const std::shared_ptr<SeedTable>& seeds() const noexcept { return seeds_; }  // nullptr: none.
@@ -115,8 +115,8 @@ class GraphState final : public GraphVariables, public Holder {
     ValueId inside;  // A placeholder.
     Tensor outside;  // Symbolic, or any.
   };
-  const std::vector<Capture>& captures() const noexcept { return captures_; }  // Of a body.
-  // A variable as a body knows it: an eager one, or one that the graph around all bodies declares.
+  const std::vector<Capture>& captures() const noexcept { return captures_; }  // For a body.
+  // A variable as seen by a body: an eager one, or one that the outermost graph declares.
   struct AnyVariable {
     std::optional<Variable> eager;
     std::uint32_t declared = 0;
@@ -126,26 +126,26 @@ class GraphState final : public GraphVariables, public Holder {
   };
   Tensor read(const AnyVariable& variable);
   Tensor assign(const AnyVariable& variable, const Tensor& value, AssignKind kind);
-  // Of a branch: variables that it changes, and their values at its end. Whoever runs the branch assigns them.
+  // For a branch: variables that it changes, and their values at its end. Whoever runs the branch assigns them.
   struct Changed {
     AnyVariable variable;
     Tensor value;
   };
   void become_branch() noexcept { is_branch_ = true; }
   const std::vector<Changed>& changed() const noexcept { return changed_; }
-  // Of a body that is done: lets go of what is outside, which will hold it.
+  // For a finished body: releases its references to outside values and returns them.
   std::vector<Tensor> detach();
 
-  std::string scope_name(std::string full_name);  // Of a NameScope: numbered when the graph has had it before.
+  std::string scope_name(std::string full_name);  // Of a NameScope: numbered when it was used before.
 
   Role role() const noexcept { return role_; }
-  bool has_effects() const noexcept { return has_effects_; }  // Some node changes a variable.
+  bool has_effects() const noexcept { return has_effects_; }  // Whether some node changes a variable.
   void finalize();
   bool is_finalized() const;
   std::size_t size() const;
   std::uint64_t id() const noexcept { return id_; }
 
-  // Nodes that are added wait for these too. Of this thread's use of the graph.
+  // Added nodes also wait for these. Only for this thread's use of the graph.
   std::vector<std::uint32_t> waiting_for;
 
  private:
@@ -160,11 +160,11 @@ class GraphState final : public GraphVariables, public Holder {
   ValueId capture(const Tensor& tensor);
   ValueId constant_of(const Tensor& tensor, std::string_view name);
   Tensor assign_number(std::uint32_t variable, const Tensor& value, AssignKind kind);
-  Tensor assign_later(const AnyVariable& variable, const Tensor& value, AssignKind kind);  // Of a branch.
+  Tensor assign_later(const AnyVariable& variable, const Tensor& value, AssignKind kind);  // In a branch.
   static AnyVariable any(const Variable& eager);
   AnyVariable any(std::uint32_t declared) const;
-  GraphState* body_being_built() const noexcept;  // Inside of this graph, by this thread; nullptr when none is.
-  // `scope`: what the name is in.
+  GraphState* body_being_built() const noexcept;  // Inside this graph, by this thread; nullptr when there is none.
+  // `scope`: the scope of the name.
   std::uint32_t push(Node node, std::string_view base_name, std::string_view scope);
   std::uint32_t push(Node node, std::string_view base_name);  // In the thread's name scope.
   std::string unique_name(std::string_view scope, std::string_view base_name);
@@ -174,7 +174,7 @@ class GraphState final : public GraphVariables, public Holder {
   void forget_node(const Node& node) noexcept;
   static std::size_t bytes_of(const Node& node) noexcept;
 
-  // What was there before: a count of names (0: none) or, without a name, the last read of a variable.
+  // The previous state: a count of names (0: none) or, without a name, the last read of a variable.
   struct Change {
     std::string name;
     std::uint32_t number = 0;  // The count, or the variable.
@@ -184,7 +184,7 @@ class GraphState final : public GraphVariables, public Holder {
   const Role role_;
   std::shared_ptr<GraphState> outer_;
   const std::uint64_t id_;
-  mutable std::recursive_mutex mutex_;  // Guards all below.
+  mutable std::recursive_mutex mutex_;  // Guards everything below.
   std::vector<Node> nodes_;
   std::vector<NodeVariable> variables_;
   std::vector<Capture> captures_;
@@ -192,16 +192,16 @@ class GraphState final : public GraphVariables, public Holder {
   std::unordered_map<std::uint64_t, std::uint32_t> variable_by_id_;  // Captured ones.
   std::unordered_map<std::uint64_t, ValueId> constants_by_bytes_;    // By address and offset.
   std::unordered_map<std::uint64_t, ValueId> captured_values_;       // By their number outside.
-  std::vector<StorageRef> constants_;                                // Changed inside of the thread's gate.
+  std::vector<StorageRef> constants_;                                // Changed inside the thread's gate.
   std::unordered_map<const RunEffect*, std::size_t> effects_;        // How often each was added.
   std::shared_ptr<SeedTable> seeds_;
   struct Block {
     std::unique_ptr<std::byte[]> bytes;
     std::size_t size, used;
   };
-  std::vector<Block> blocks_;    // Ops lie here.
+  std::vector<Block> blocks_;    // Ops are stored here.
   CountedOverhead counted_;      // Of nodes and their ops.
-  std::vector<Change> changes_;  // Of those who may take them back.
+  std::vector<Change> changes_;  // For those who may undo them.
   int undo_depth_ = 0;
   std::vector<Changed> changed_;
   bool is_branch_ = false;

@@ -1,5 +1,5 @@
-// GraphGrowthWatch: says once that a graph grows before run after run: most often a loop that builds what it should
-// build once.
+// GraphGrowthWatch: warns once when a graph keeps growing between runs, usually because a loop builds something that
+// should be built once.
 //
 //   growth.look(graph);                                    // before each run
 //
@@ -19,7 +19,7 @@ class GraphGrowthWatch {
 
  private:
   std::size_t seen_size_ = 0;  // Guarded by the graph's lock, as the rest.
-  int growing_ = 0;            // Runs in a row before each of which nodes were added.
+  int growing_ = 0;            // Consecutive runs before which nodes were added.
   bool warned_ = false;
 };
 

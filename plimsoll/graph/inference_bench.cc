@@ -1,9 +1,9 @@
-// Inference of six networks as functions; tools/bench_onnx runs it beside ONNX Runtime, by turns.
+// Inference of six networks as functions; tools/bench_onnx compares it with ONNX Runtime, interleaved.
 //
 //   inference_bench save FOLDER      # NAME.npz for every network: weights, an input x and our output y
 //   inference_bench serve THREADS    # answers each line "NAME BATCH CALLS" with the nanoseconds of one call
 //
-//   inference_bench                  # our own times alone, beside the same networks run op by op
+//   inference_bench                  # only our own times, and those of the same networks run op by op
 #include <time.h>
 
 #include <algorithm>

@@ -29,7 +29,7 @@ Tensors joined(const Tensors& a, const Tensors& b) {
   return all;
 }
 
-// The same by operations that can be differentiated again, whose time grows with the square of the iterations.
+// The same with operations that can be differentiated again; takes time quadratic in the iterations.
 Tensors gradients_by_loops(const Body& condition, const Body& body, const LoopOperands& o) {
   const std::size_t states = o.initial.size();
   const auto state_of = [&](const Tensors& counted) { return Tensors(counted.begin() + 1, counted.end()); };
@@ -39,7 +39,7 @@ Tensors gradients_by_loops(const Body& condition, const Body& body, const LoopOp
   const Tensors start = joined({zeros({}, i64)}, o.initial);
   const Tensor count = while_loop(
       [&](const Tensors& counted) { return condition.replay(joined(state_of(counted), o.tested))[0]; }, step, start)[0];
-  Tensors adjoint = joined({count - 1}, o.upstream);  // The iteration, then gradients of the floats: state, captured.
+  Tensors adjoint = joined({count - 1}, o.upstream);  // The iteration, then gradients of the floats: state, captures.
   const std::size_t floats = o.upstream.size();
   for (const Tensor& value : o.captured)
     if (is_floating(value.dtype())) adjoint.push_back(zeros_like(value));
@@ -59,7 +59,7 @@ Tensors gradients_by_loops(const Body& condition, const Body& body, const LoopOp
   return end;
 }
 
-// Operands: the state, what the condition captured, what the body captured, the gradients of the end state.
+// Operands: the state, the condition's captures, the body's captures, the gradients of the final state.
 class LoopGradientOp final : public OpOf<LoopGradientOp> {
  public:
   struct Sizes {
@@ -158,7 +158,7 @@ class LoopGradientOp::Reverse {
     return all;
   }
 
-  // One iteration from `state`; the result is in the other of the two work places.
+  // One iteration from `state`; the result is in the other of the two work areas.
   const Views& step(const Views& state) {
     turn_ ^= 1;
     op_.body_.run(operands(state, op_.first_captured(), op_.n_.captured), work_[turn_], at_);
@@ -180,7 +180,7 @@ class LoopGradientOp::Reverse {
     }
   }
 
-  // The gradient of one iteration, from the state before it; adds to those of what is captured.
+  // The gradient of one iteration, from the state before it; adds to the gradients of the captures.
   void backward(const Views& state) {
     std::vector<ConstTensorView> feeds = operands(state, op_.first_captured(), op_.n_.captured);
     for (std::size_t i = 0; i < op_.n_.floats; ++i) feeds.push_back(run_.out[i]);
@@ -193,8 +193,8 @@ class LoopGradientOp::Reverse {
     }
   }
 
-  // Iterations [low, high) backwards; `kept` is the state before the first. With room for all states between they are
-  // kept at once; else half of the room is for states spread evenly, and each part has the rest.
+  // Iterations [low, high) backwards; `kept` is the state before the first. If all states in between fit, they are
+  // kept; otherwise half of the space holds evenly spaced states, and each part uses the rest.
   void reverse(std::size_t low, std::size_t high, const Views& kept) {
     while (high - low > 1 && !pending_error()) {
       const std::size_t between = high - low - 1;
@@ -227,7 +227,7 @@ class LoopGradientOp::Reverse {
 
   const LoopGradientOp& op_;
   const OpRun& run_;
-  std::byte* at_;  // What is left of the scratch: for programs.
+  std::byte* at_;  // The rest of the scratch: for programs.
   TensorView test_;
   Views slots_[kKeptStates];
   Views work_[2], next_;

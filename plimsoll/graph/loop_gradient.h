@@ -1,7 +1,7 @@
-// The gradient of a loop: backwards through its iterations, whose states are recomputed.
+// The gradient of a loop: goes backwards through its iterations and recomputes their states.
 //
-// Some states are kept on the way (32 of them, wherever they help most), so that time grows with the number of
-// iterations and not with its square, and memory does not depend on it.
+// Some states are kept (32 of them, where they help most), so that time grows linearly with the number of iterations,
+// not quadratically, and memory does not depend on it.
 #pragma once
 
 #include <memory>
@@ -13,12 +13,12 @@ namespace plimsoll::internal {
 
 struct LoopOperands {
   std::vector<Tensor> initial;   // The state.
-  std::vector<Tensor> tested;    // What the condition captured.
-  std::vector<Tensor> captured;  // What the body captured.
-  std::vector<Tensor> upstream;  // Gradients of the end state, as far as it is floats.
+  std::vector<Tensor> tested;    // The condition's captures.
+  std::vector<Tensor> captured;  // The body's captures.
+  std::vector<Tensor> upstream;  // Gradients of the final state, for the floats in it.
 };
 
-// The gradients of the state and of what the body captured, as far as they are floats.
+// The gradients of the state and of the body's captures, for the floats among them.
 std::vector<Tensor> loop_gradients(const std::shared_ptr<Body>& condition, const std::shared_ptr<Body>& body,
                                    const LoopOperands& operands);
 

@@ -1,10 +1,10 @@
-// MemoryPlan: what a run of a graph or function needs, known before it runs.
+// MemoryPlan: the memory that a run of a graph or function needs, known before it runs.
 //
 //   MemoryPlan plan = f.memory_plan(x);
-//   plan.peak_bytes;              // what a call takes at most: its extent and its results, to the byte
+//   plan.peak_bytes;              // the peak of a call: its extent and its results, to the byte
 //   plan.lower_bound_bytes;       // no placement of these buffers, in this order, needs less
-//   plan.smallest_bytes;          // what it can do with by computing values again, within {.budget = ...}
-//   plan.to_csv();                // as `plimsoll plan` reads it: id,lower,upper,size,...,offset
+//   plan.smallest_bytes;          // the smallest budget it can run in by recomputing values
+//   plan.to_csv();                // in the format that `plimsoll plan` reads: id,lower,upper,size,...,offset
 #pragma once
 
 #include <array>
@@ -23,15 +23,15 @@ struct PlannedBuffer {
     std::int64_t first = 0;
     Category category = Category::kActivations;
   };
-  std::string name;  // The operation that makes it, numbered by its place in the order.
+  std::string name;  // The operation that makes it, numbered by its position in the order.
   std::size_t bytes = 0;
-  std::size_t offset = 0;  // In the extent; of results 0: they have memory of their own.
+  std::size_t offset = 0;  // In the extent; 0 for results, which have their own memory.
   std::int64_t first = 0;  // The step that makes it.
   std::int64_t end = 0;    // The step after the last that reads it.
   bool is_result = false;
   bool is_scratch = false;
   Category category = Category::kActivations;
-  std::vector<Stage> stages;  // What lies there in turn, when operations take over each other's bytes.
+  std::vector<Stage> stages;  // What is there in turn, when operations reuse each other's bytes.
 
   Category category_at(std::int64_t step) const {
     Category at = category;
@@ -41,32 +41,31 @@ struct PlannedBuffer {
   }
 };
 
-// A budget that a run fits in, and what it costs there.
+// A budget that a run fits in, and its cost.
 struct BudgetPoint {
   std::size_t bytes = 0;  // Of blocks: the extent and the results.
-  double slowdown = 1;    // Predicted: the cost of all steps, repeated ones included, over that of each one once.
+  double slowdown = 1;    // Predicted: the cost of all steps, repeats included, over that of each once.
 };
 
-std::string format_front(const std::vector<BudgetPoint>& front);  // Lines for people; none for an empty one.
+std::string format_front(const std::vector<BudgetPoint>& front);  // Lines for people; empty for an empty front.
 
 struct PLIMSOLL_API MemoryPlan {
   std::size_t peak_bytes = 0;
   std::size_t lower_bound_bytes = 0;
-  std::size_t extent_bytes = 0;  // Of the peak: one block that all buffers inside lie in.
-  std::size_t result_bytes = 0;  // Of the peak: what is handed out.
+  std::size_t extent_bytes = 0;  // Part of the peak: one block that holds all buffers inside.
+  std::size_t result_bytes = 0;  // Part of the peak: what is returned.
   std::vector<PlannedBuffer> buffers;
   std::vector<std::string> order;  // Operations, in the order they run.
-  // Runs below the peak, by computing values again where a budget asks for it: filled in where a session or function is
-  // asked for its plan.
-  std::size_t smallest_bytes = 0;  // The least that a run can do with.
-  std::size_t floor_bytes = 0;     // No way to run these steps in this order takes less.
-  std::string floor_step;          // The operation that makes it so, with its scope.
-  std::vector<BudgetPoint> front;  // The natural run first, each leaner and slower than the one before.
+  // Runs below the peak, by recomputing values when a budget requires it: filled in by sessions and functions.
+  std::size_t smallest_bytes = 0;  // The smallest that a run can do with.
+  std::size_t floor_bytes = 0;     // No way to run these steps in this order needs less.
+  std::string floor_step;          // The operation that determines it, with its scope.
+  std::vector<BudgetPoint> front;  // The natural run first, each smaller and slower than the one before.
 
-  // The extent by what lies in it at the step where most is alive; the rest of it counts as workspace.
+  // The extent by category at the step where most is live; the rest of it counts as workspace.
   std::array<std::size_t, kCategories> extent_by_category() const;
   std::string to_csv() const;
-  std::string to_string() const;  // For people: the order, what lies where, peak and bound.
+  std::string to_string() const;  // For people: the order, the layout, peak and bound.
 };
 
 }  // namespace plimsoll

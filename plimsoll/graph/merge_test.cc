@@ -1,4 +1,4 @@
-// What is computed twice is computed once: ops are told apart by their attributes, whatever lies between those in
+// Repeated expressions are computed once: ops are distinguished by their attributes, whatever lies between those in
 // memory.
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Which device a node is on: that of its operands, or the one a PlacementScope asks for.
+// The device of a node: that of its operands, or the one that a PlacementScope requests.
 #include <fmt/format.h>
 
 #include "plimsoll/base/error.h"
@@ -30,7 +30,7 @@ const PlacementScope* PlacementScope::current() noexcept {
   return innermost && *innermost->name_ ? innermost : nullptr;
 }
 
-// Of a program's own graphs and of traces: copies keep what they have.
+// For a program's own graphs and traces: copies keep their devices.
 const PlacementScope* GraphState::asked() const noexcept {
   return role_ == Role::kGraph || role_ == Role::kTrace ? PlacementScope::current() : nullptr;
 }

@@ -1,4 +1,4 @@
-// PlanCache: programs by signature, the least recently used going first when they are more than a bound in bytes.
+// PlanCache: programs by signature; beyond a limit in bytes the least recently used is dropped first.
 //
 // Thread safety: any thread. Cost: a hash, and a comparison of the signature.
 #pragma once
@@ -30,7 +30,7 @@ class PlanCache {
     return entry->value;
   }
 
-  // Gives what is in the cache: the one that another thread put there first, if so.
+  // Returns the cached value, which may be one that another thread inserted first.
   std::shared_ptr<T> insert(std::span<const std::uint64_t> signature, std::shared_ptr<T> value, std::size_t bytes) {
     std::list<Entry> evicted;  // Ends after the lock.
     const std::lock_guard lock(mutex_);
@@ -57,7 +57,7 @@ class PlanCache {
     return value;
   }
 
-  // The value has become larger or smaller. Nothing is dropped before the next is inserted.
+  // The value's size has changed. Nothing is dropped before the next insertion.
   void recount(const T& value, std::size_t bytes) {
     const std::lock_guard lock(mutex_);
     for (Entry& entry : entries_)
@@ -112,7 +112,7 @@ class PlanCache {
 
   const std::size_t bound_;
   mutable std::mutex mutex_;
-  std::list<Entry> entries_;  // Lately used first. Guarded by mutex_, as the next.
+  std::list<Entry> entries_;  // Most recently used first. Guarded by mutex_, like the next.
   std::unordered_multimap<std::uint64_t, typename std::list<Entry>::iterator> by_hash_;
   std::size_t bytes_ = 0;
 };

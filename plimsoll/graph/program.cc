@@ -11,6 +11,7 @@
 #include "plimsoll/memory/thread_memory.h"
 #include "plimsoll/memory/trace/trace_recorder.h"
 #include "plimsoll/memory/trace/trace_recording.h"
+#include "plimsoll/ops/thrifty_op.h"
 
 namespace plimsoll::internal {
 namespace {
@@ -52,12 +53,12 @@ void Program::run(const ProgramCall& call) {
 struct Program::Front {
   std::vector<ProgramPoint> points;
   std::vector<std::pair<ProgramFamily*, std::size_t>> members;
-  std::unique_ptr<ProgramFamily> family;           // Of this kind of eviction.
+  std::vector<std::unique_ptr<ProgramFamily>> families;  // Of this kind of eviction, by thrift; the first has none.
   mutable std::atomic<std::uint64_t> told_key{0};  // Of the recording and the point that a trace was last told of.
 
   // Of a point, what it takes with all variables that may be parked.
   std::size_t bytes_with_variables(std::size_t point) const {
-    return points[point].bytes + family->parked_bytes() - points[point].parked_bytes;
+    return points[point].bytes + families[0]->parked_bytes() - points[point].parked_bytes;
   }
   void tell_trace(std::size_t point, std::string_view where) const;
 };
@@ -102,6 +103,8 @@ std::size_t Program::block_bytes() const noexcept { return tables().block_bytes(
 
 namespace {
 
+constexpr std::size_t kMostThriftySteps = 1000;  // Of a program for which each level of thrift is looked at.
+
 struct Candidate {
   ProgramPoint point;
   std::pair<ProgramFamily*, std::size_t> member;
@@ -117,14 +120,22 @@ const Program::Front& Program::front_of(Eviction eviction) const {
   const std::lock_guard lock(mutex_);
   if (owned_fronts_[index]) return *owned_fronts_[index];
   auto front = std::make_unique<Front>();
-  front->family =
-      std::make_unique<ProgramFamily>(rewritten_, passes_, inside_, tables(), eviction, spill_bytes_per_cost_);
+  const auto add_family = [&](int thrift) {
+    front->families.push_back(std::make_unique<ProgramFamily>(rewritten_, passes_, inside_, tables(), eviction,
+                                                              spill_bytes_per_cost_, thrift));
+  };
+  add_family(0);
+  if (front->families[0]->has_thrift_that_costs()) {
+    const bool is_coarse = eviction != Eviction::kRecompute || front->families[0]->num_steps() > kMostThriftySteps;
+    for (int thrift = is_coarse ? ThriftyOp::kMostThrift : 1; thrift <= ThriftyOp::kMostThrift; ++thrift)
+      add_family(thrift);
+  }
   std::vector<Candidate> candidates;
   for (std::size_t i = 1; lower && i < lower->points.size(); ++i)
     candidates.push_back({lower->points[i], lower->members[i]});
-  ProgramFamily& own = *front->family;
-  for (std::size_t i = 1; i < own.points().size(); ++i)
-    candidates.push_back({{own.points()[i].bytes, own.points()[i].slowdown, own.parked_bytes()}, {&own, i}});
+  for (const std::unique_ptr<ProgramFamily>& own : front->families)
+    for (std::size_t i = 1; i < own->points().size(); ++i)
+      candidates.push_back({{own->points()[i].bytes, own->points()[i].slowdown, own->parked_bytes()}, {own.get(), i}});
   std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
     return a.point.slowdown != b.point.slowdown ? a.point.slowdown < b.point.slowdown : a.point.net() < b.point.net();
   });
@@ -148,10 +159,10 @@ std::vector<BudgetPoint> Program::front(Eviction eviction) const {
   return front;
 }
 const std::vector<std::uint32_t>& Program::parked_variables() const {
-  return front_of(Eviction::kSpillVariables).family->parked();
+  return front_of(Eviction::kSpillVariables).families[0]->parked();
 }
 
-bool Program::is_too_long_to_recompute() const { return front_of(Eviction::kRecompute).family->is_too_long(); }
+bool Program::is_too_long_to_recompute() const { return front_of(Eviction::kRecompute).families[0]->is_too_long(); }
 
 ProgramPoint Program::smallest_point(double max_slowdown, Eviction eviction) const {
   ProgramPoint smallest{.bytes = block_bytes()};
@@ -162,13 +173,14 @@ ProgramPoint Program::smallest_point(double max_slowdown, Eviction eviction) con
 
 // Of this kind and those before it, the one with the lowest floor.
 const ProgramFamily& Program::floor_family(Eviction eviction) const {
-  const ProgramFamily& own = *front_of(eviction).family;
-  if (eviction == Eviction::kRecompute) return own;
-  const ProgramFamily& lower = floor_family(static_cast<Eviction>(static_cast<int>(eviction) - 1));
   const auto net = [](const ProgramFamily& family) {
     return static_cast<std::ptrdiff_t>(family.floor_bytes()) - static_cast<std::ptrdiff_t>(family.parked_bytes());
   };
-  return net(lower) <= net(own) ? lower : own;
+  const ProgramFamily* lowest =
+      eviction == Eviction::kRecompute ? nullptr : &floor_family(static_cast<Eviction>(static_cast<int>(eviction) - 1));
+  for (const std::unique_ptr<ProgramFamily>& own : front_of(eviction).families)
+    if (!lowest || net(*own) < net(*lowest)) lowest = own.get();
+  return *lowest;
 }
 ProgramPoint Program::floor(Eviction eviction) const {
   const ProgramFamily& family = floor_family(eviction);
@@ -193,14 +205,16 @@ MemoryPlan Program::memory_plan_with_front(Eviction eviction) const {
 
 void Program::release_slots() const noexcept {
   for (const std::atomic<const Front*>& made : fronts_)
-    if (const Front* const front = made.load(std::memory_order_acquire)) front->family->release_slots();
+    if (const Front* const front = made.load(std::memory_order_acquire))
+      for (const auto& family : front->families) family->release_slots();
 }
 
 std::size_t Program::bytes() const noexcept {
   std::size_t total = sizeof(Program) + tables().bytes() + graph().nodes().size() * sizeof(Node);
   for (const Storage* constant : tables().constants) total += constant->bytes();
   for (const std::atomic<const Front*>& made : fronts_)
-    if (const Front* const front = made.load(std::memory_order_acquire)) total += front->family->bytes();
+    if (const Front* const front = made.load(std::memory_order_acquire))
+      for (const auto& family : front->families) total += family->bytes();
   return total;
 }
 

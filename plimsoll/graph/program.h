@@ -1,14 +1,13 @@
-// Program: a rewritten graph, ready to run: steps in order, every buffer's place in one extent, views made beforehand.
+// Program: a rewritten graph, ready to run: steps in order, the place of every buffer in one extent, prepared views.
 //
-// A run takes the extent and the results' memory, and nothing else; in a steady state it allocates nothing besides.
-// Everything that can fail is obtained before the first step. Thread safety: any thread may run it; each running call
-// has an extent of its own.
+// A run allocates the extent and the results, and nothing else. Everything that can fail is acquired before the first
+// step. Thread safety: any thread may run it; each running call has its own extent.
 //
-// A program is a family: the natural plan, and leaner ones that drop values and compute them again, to the bit. Those
-// are looked for when somebody asks for them, or when a run that may recompute does not fit otherwise.
+// A program is a family: the natural plan, and leaner ones that drop values and recompute them, to the bit. The leaner
+// ones are computed when somebody asks for them, or when a run that may recompute does not fit otherwise.
 //   for (const BudgetPoint& point : program.front()) ...   // natural first, each leaner and slower than the one before
 //   program.run({..., .own = &budget, .may_recompute = true});
-// With a spill file values may also be stored and loaded. Then the front (with kSpill) has the best of both.
+// With a spill file values may also be stored and loaded. The front (with kSpill) then has the best of both.
 #pragma once
 
 #include <array>
@@ -31,21 +30,24 @@
 
 namespace plimsoll::internal {
 
-// The numbers that calls without a seed drew, by their tickets, and those that seeds of a stream stood for: what a
-// gradient needs to draw the same.
+// The numbers that calls without a seed drew, by their tickets, and those that seeds of a stream represented: what a
+// gradient needs to draw the same numbers.
 using Draws = std::vector<RandomDraw>;
 
-// Called with the fetched values, which lie in the extent.
+// Called with the fetched values, which are in the extent.
 using ReadInside = FunctionRef<void(std::span<const ConstTensorView> fetched)>;
 
-// What a run may do to take less.
+// Called after every step with the fetches that no later step reads or writes: their results are complete.
+using AfterStep = FunctionRef<void(std::span<const ProgramTables::FetchEnd> ended)>;
+
+// What a run may do to use less memory.
 enum class Eviction : std::uint8_t {
   kRecompute,
   kSpill,           // Store values in a spill file, too.
-  kSpillVariables,  // And keep large variables there, but for the steps that use them.
+  kSpillVariables,  // And keep large variables there except during the steps that use them.
 };
 
-// What a run can take.
+// The memory and cost of a way to run.
 struct ProgramPoint {
   std::size_t bytes = 0;         // In blocks.
   double slowdown = 1;           // Predicted.
@@ -59,21 +61,22 @@ struct ProgramPoint {
 struct ProgramCall {
   std::span<const Tensor* const> feeds;
   std::span<const Variable> variables;  // One for each of variables().
-  std::span<Tensor> results;            // One for each fetch, unless they stay inside.
-  const ReadInside* read = nullptr;     // Of a program whose fetches stay inside.
-  const Draws* given_draws = nullptr;   // Used where they have the ticket.
-  Draws* drawn = nullptr;               // Added to, when asked for.
-  std::string_view where = "run";       // In refusals: who runs it.
-  const Budget* own = nullptr;          // A budget of whoever runs it, that binds it beside the BudgetScope around.
-  bool may_recompute = false;           // Where the natural plan does not fit, the cheapest one that does.
-  double max_slowdown = 8;              // Plans that are predicted to be slower are not used; above 8 there are none.
+  std::span<Tensor> results;            // One per fetch, unless they stay inside.
+  const ReadInside* read = nullptr;     // For a program whose fetches stay inside.
+  const AfterStep* after_step = nullptr;
+  const Draws* given_draws = nullptr;  // Used where they have the ticket.
+  Draws* drawn = nullptr;              // Draws are added to it, if set.
+  std::string_view where = "run";      // Who runs it, for refusals.
+  const Budget* own = nullptr;         // The caller's budget, in addition to the BudgetScope around.
+  bool may_recompute = false;          // When the natural plan does not fit, use the cheapest one that does.
+  double max_slowdown = 8;             // Plans predicted to be slower are not used; there are none above 8.
   double* recomputed_cost_fraction =
       nullptr;  // Set before the first step: how much of the run's cost is repeated work.
-  // A run that may recompute may store values there, too. It reserves what it stores before the first step, which may
-  // be refused (OutOfMemory); what fails later (Error, Corruption) does so before anything has changed.
+  // A run that may recompute may also store values there. It reserves the space before the first step, which may be
+  // refused (OutOfMemory); later failures (Error, Corruption) occur before anything has changed.
   SpillFile* spill = nullptr;
-  bool parks_variables = false;          // It may keep variables there, too, which then stay there.
-  std::size_t* spilled_bytes = nullptr;  // What the run stores is added.
+  bool parks_variables = false;          // It may also keep variables there, which then stay there.
+  std::size_t* spilled_bytes = nullptr;  // Bytes that the run stores are added to it.
 
   Eviction eviction() const noexcept {
     if (!spill) return Eviction::kRecompute;
@@ -81,7 +84,7 @@ struct ProgramCall {
   }
 };
 
-// What an op that runs programs could not say, since run() does not throw: thrown by the program that ran the op.
+// An error of an op that runs programs: run() does not throw, so the enclosing program throws it.
 std::exception_ptr& pending_error() noexcept;
 
 class ProgramFamily;
@@ -91,48 +94,48 @@ class Program {
  public:
   static constexpr double kMostSlowdown = 8;
 
-  // How much of a value is stored or loaded while an op of cost 1 runs: nominal, so that plans are the same on every
-  // machine. A gigabyte per second where a unit of cost takes 15 ps.
+  // How much of a value is stored or loaded while an op of cost 1 runs: a nominal rate, so that plans are the same on
+  // every machine. A gigabyte per second where a unit of cost takes 15 ps.
   static constexpr double kSpillBytesPerCost = 0.015;
 
-  // `inside`: what is fetched stays in the extent, for a reader, and takes no memory of its own.
+  // `inside`: fetched values stay in the extent, for a reader, and take no memory of their own.
   Program(Rewritten rewritten, const Passes& passes, bool inside = false,
           double spill_bytes_per_cost = kSpillBytesPerCost);
   ~Program();
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
-  // Throws OutOfMemory, and InvalidArgument for elements that an op refuses; before the first step, nothing has
-  // changed. Blocks are charged to the BudgetScope around, or to call.own where that is part of it; where it is not,
-  // call.own has what variables take, and the blocks' bytes while the program runs.
+  // Throws OutOfMemory, and InvalidArgument for elements that an op refuses; both before the first step, when nothing
+  // has changed. Blocks are charged to the surrounding BudgetScope, or to call.own if that is part of it; if not,
+  // call.own is charged for what variables take, and for the blocks' bytes while the program runs.
   void run(const ProgramCall& call);
 
-  // Inside of an op: no variables, memory given. Requires a program whose results are made by ops of their own, and
+  // Inside an op: no variables, memory provided. Requires a program whose results are made by ops of their own, and
   // extent_bytes() of memory; throws what an op's check throws.
   void run_inside(std::span<const ConstTensorView> feeds, std::span<const TensorView> results, std::byte* extent);
   std::size_t extent_bytes() const noexcept { return memory_plan().extent_bytes; }
-  // What a natural run takes of a budget, in blocks, beside what variables take.
+  // The budget that a natural run needs, in blocks, without what variables take.
   std::size_t block_bytes() const noexcept;
 
-  // What runs can take in place of block_bytes(), natural first, each leaner and slower than the one before. Looked for
-  // once: by counted work, so the same on every machine, whatever ran before. With parked variables, leaner by what is
-  // taken less of them; front() is for the kinds that park none.
+  // The alternatives to block_bytes(), natural first, each leaner and slower than the one before. Computed once, by
+  // counted work, so the same on every machine, whatever ran before. With parked variables, leaner by what they no
+  // longer take; front() is for the kinds that park none.
   const std::vector<ProgramPoint>& points(Eviction eviction) const;
   std::vector<BudgetPoint> front(Eviction eviction = Eviction::kRecompute) const;
-  // Of variables(), those that points with parked_bytes park.
+  // Indices into variables() of those that points with parked_bytes park.
   const std::vector<std::uint32_t>& parked_variables() const;
-  // The gate: with so many bytes left a run that may recompute happens, with one less it is refused.
+  // The gate: with this many bytes a run that may recompute succeeds, with one less it is refused.
   std::size_t smallest_block_bytes(double max_slowdown = kMostSlowdown,
                                    Eviction eviction = Eviction::kRecompute) const {
     return smallest_point(max_slowdown, eviction).bytes;
   }
   ProgramPoint smallest_point(double max_slowdown, Eviction eviction) const;
-  // No schedule of these steps in this order takes less; and the step that makes it so, as its scope and op.
+  // No schedule of these steps in this order needs less; and the step that determines it, as its scope and op.
   std::size_t floor_bytes(Eviction eviction = Eviction::kRecompute) const { return floor(eviction).bytes; }
   ProgramPoint floor(Eviction eviction) const;
   std::string floor_step(Eviction eviction = Eviction::kRecompute) const;
-  bool is_too_long_to_recompute() const;  // So that no leaner plans were looked for.
-  // Of that one of front(); 0 is memory_plan().
+  bool is_too_long_to_recompute() const;  // True: no leaner plans were computed.
+  // The plan of that point of front(); 0 is memory_plan().
   const MemoryPlan& memory_plan_of(std::size_t point, Eviction eviction = Eviction::kRecompute) const;
   MemoryPlan memory_plan_with_front(Eviction eviction = Eviction::kRecompute) const;
 
@@ -143,22 +146,22 @@ class Program {
   std::size_t num_steps() const noexcept { return tables().steps.size(); }
   std::size_t num_fetches() const noexcept { return tables().fetches.size(); }
   const TensorSpec& fetch_spec(std::size_t fetch) const noexcept { return tables().fetch_spec(fetch); }
-  std::size_t bytes() const noexcept;  // Of its own bookkeeping and the constants it holds, for caches.
-  // What runs have reserved in spill files is kept for the next one; this gives it back, and closes files that nobody
-  // else has.
+  std::size_t bytes() const noexcept;  // Of its own bookkeeping and its constants, for caches.
+  // Space that runs have reserved in spill files is kept for the next run; this frees it, and closes files that nothing
+  // else uses.
   void release_slots() const noexcept;
 
  private:
   const ProgramTables& tables() const noexcept;    // Of the natural plan.
   struct Front;                                    // Of one kind of eviction.
-  const Front& front_of(Eviction eviction) const;  // Made when first asked for.
+  const Front& front_of(Eviction eviction) const;  // Made on first use.
   const std::vector<ProgramPoint>& points_for(const ProgramCall& call) const;
   const ProgramFamily& floor_family(Eviction eviction) const;
   void run_charged(const ProgramCall& call);
   void run_point(std::size_t point, const ProgramCall& call);  // One of front(), of the call's kind.
-  // The cheapest point that has room in the budgets that the calling thread's blocks are charged to. Throws OutOfMemory
-  // when there is none, and says the limit that would do. `with_variables`: also room for what a variable takes that
-  // has no bytes yet, or that is to be changed and whose bytes are held elsewhere too.
+  // The cheapest point that fits the budgets that the calling thread's blocks are charged to. Throws OutOfMemory when
+  // there is none, with the limit that would suffice. `with_variables`: includes what a variable takes that has no
+  // bytes yet, or that will be changed and whose bytes are also held elsewhere.
   std::size_t choose_point(const ProgramCall& call, bool with_variables) const;
   std::size_t most_bytes() const noexcept;
   std::size_t variable_bytes(std::span<const Variable> variables, bool parks) const;

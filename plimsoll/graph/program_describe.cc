@@ -1,4 +1,4 @@
-// What a program's plan is, for people and for traces.
+// Describes a program's plan for people and for traces.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace plimsoll::internal {
 namespace {
 
-// By root: what lies in its bytes, one after the other.
+// By root: what is in its bytes, one after the other.
 std::vector<std::vector<std::uint32_t>> stages_of_roots(const StepList& list) {
   std::vector<std::vector<std::uint32_t>> stages(list.roots.size());
   for (std::uint32_t i = 0; i < list.roots.size(); ++i) stages[list.find(i)].push_back(i);
@@ -33,7 +33,7 @@ std::vector<std::uint32_t> planned_roots(const StepList& list) {
 
 }  // namespace
 
-// What a trace says of each: as it would of a tensor of its own. Those that are read after the run end with it.
+// The labels of values in a trace, as for tensors of their own. Those read after the run end with it.
 void describe_values(const StepList& list, ProgramTables& tables) {
   const std::vector<std::uint32_t> planned = planned_roots(list);
   PlacedValues& placed = tables.placed;

@@ -1,4 +1,4 @@
-// The last pass: the tables that running reads.
+// The last pass: produces the tables that running reads.
 #include <algorithm>
 
 #include "plimsoll/device/device.h"
@@ -43,6 +43,7 @@ class Emitter {
     emit_seeds();
     emit_effects();
     emit_results();
+    emit_fetch_ends();
     emit_bases();
     emit_write_order();
     emit_parked();
@@ -64,7 +65,7 @@ class Emitter {
               [&](const auto& a, const auto& b) { return variable_id(a.variable) < variable_id(b.variable); });
   }
 
-  // Of a value, its slot among those of the run; of a parked variable, its number among them.
+  // For a value, its slot among those of the run; for a parked variable, its number among them.
   std::uint32_t slot_of(const StepList::Transfer& transfer) const {
     const auto variables = count_of(list_.variables);
     if (transfer.slot >= variables) return transfer.slot - variables;
@@ -72,7 +73,7 @@ class Emitter {
     return static_cast<std::uint32_t>(std::find_if(t_.parked.begin(), t_.parked.end(), is_it) - t_.parked.begin());
   }
 
-  // Loads are waited for where their bytes are first used; stores where their bytes are free, or written once more.
+  // Loads are waited for where their bytes are first used; stores where their bytes are free, or overwritten.
   void emit_transfers() {
     using From = StepList::Transfer::Kind;
     using Kind = ProgramTables::Transfer::Kind;
@@ -125,7 +126,7 @@ class Emitter {
       }
   }
 
-  std::uint32_t extent_of(const Device* device) const {  // Of a device without one the first, where nothing lies.
+  std::uint32_t extent_of(const Device* device) const {  // A device without one gets the first.
     for (std::uint32_t i = 0; i < t_.extents.size(); ++i)
       if (t_.extents[i].device == device) return i;
     return 0;
@@ -174,8 +175,8 @@ class Emitter {
     t_.steps.push_back(made);
   }
 
-  // Numbers are drawn in the order of the tickets, which is that in which the operations were written down. A step that
-  // is repeated has the ticket of the first time.
+  // Numbers are drawn in the order of the tickets, the order in which the operations were written. A repeated step has
+  // the ticket of its first run.
   void emit_random() {
     auto& tickets = t_.tickets;
     const auto ticket_of = [](const StepList::Step& step) -> std::uint64_t {
@@ -200,7 +201,7 @@ class Emitter {
     }
   }
 
-  // Seeds of a stream: which steps have which, and how many a run takes, also for steps that were left out.
+  // Seeds of a stream: which steps use which, and how many a run takes, including those of steps that were dropped.
   void emit_seeds() {
     if (!list_.graph->seeds()) return;
     const GraphState::SeedTable& seeds = *list_.graph->seeds();
@@ -251,6 +252,25 @@ class Emitter {
     }
   }
 
+  // Values may share a storage: the last step that touches any of them ends all.
+  void emit_fetch_ends() {
+    std::vector<std::uint32_t> last(t_.storages.size(), 0);
+    const auto touch = [&](const ProgramTables::View& view, std::uint32_t step) {
+      if (view.base >= t_.first_storage && view.base < t_.first_feed) last[view.base - t_.first_storage] = step;
+    };
+    for (std::uint32_t i = 0; i < t_.steps.size(); ++i) {
+      const ProgramTables::Step& step = t_.steps[i];
+      for (std::uint32_t k = 0; k < step.num_in; ++k) touch(t_.in[step.first_in + k], i);
+      for (std::uint32_t k = 0; k < step.num_out; ++k) touch(t_.out[step.first_out + k], i);
+    }
+    for (std::uint32_t i = 0; i < t_.fetches.size(); ++i) {
+      const bool is_own = t_.fetches[i].kind == ProgramTables::Result::Kind::kStorage;
+      t_.fetch_ends.push_back({is_own ? last[t_.fetches[i].number] : 0, i});
+    }
+    std::stable_sort(t_.fetch_ends.begin(), t_.fetch_ends.end(),
+                     [](const auto& a, const auto& b) { return a.step < b.step; });
+  }
+
   // Which views have each base.
   void emit_bases() {
     t_.base_views_begin.assign(t_.num_bases + 1, 0);
@@ -266,7 +286,7 @@ class Emitter {
     each([&](std::uint32_t base, std::uint32_t view) { t_.base_views[next[base]++] = view; });
   }
 
-  // Variables that only updates of one optimizer change: its state, which it keeps others from while the program runs.
+  // Variables that only updates of one optimizer change: its state, which it locks while the program runs.
   std::vector<bool> guarded_variables() {
     std::vector<bool> guarded(t_.variables.size(), false), changed(t_.variables.size(), false);
     for (const StepList::Step& step : list_.steps) {

@@ -50,7 +50,7 @@ std::size_t limits_for(std::size_t steps) {
   return std::clamp<std::size_t>(60'000 / std::max<std::size_t>(steps, 1), kFewestLimits, kMostLimits);
 }
 
-// For one limit: some 20 ns each. In the lower half more pays, as long as it is not much.
+// For one limit: about 20 ns each. In the lower half more pays, as long as it is not much.
 std::uint64_t schedule_work(std::size_t steps, bool is_lean) {
   const std::uint64_t work = 12'000 + std::min<std::uint64_t>(125 * steps, 1'000'000);
   return is_lean && steps <= kMostLeanSteps ? kLeanWork * work : work;
@@ -155,10 +155,10 @@ class ProgramFamily::Search {
 };
 
 ProgramFamily::ProgramFamily(const Rewritten& rewritten, const Passes& passes, bool inside,
-                             const ProgramTables& natural, Eviction eviction, double spill_bytes_per_cost)
+                             const ProgramTables& natural, Eviction eviction, double spill_bytes_per_cost, int thrift)
     : passes_(passes),
       spill_bytes_per_cost_(spill_bytes_per_cost),
-      list_(list_fused_steps(rewritten, passes, inside, changes_with(eviction))),
+      list_(thrifty(list_fused_steps(rewritten, passes, inside, changes_with(eviction)), thrift)),
       program_(eviction == Eviction::kRecompute ? step_program_of(list_, passes) : spilling_program(list_, passes)) {
   const std::size_t results = natural.block_bytes() - natural.plan.extent_bytes;
   const Floors floors = floors_of(program_);
@@ -171,11 +171,23 @@ ProgramFamily::ProgramFamily(const Rewritten& rewritten, const Passes& passes, b
   if (eviction == Eviction::kSpillVariables && parked_.empty()) return;  // As without.
   if (floor.bytes >= most || is_too_long()) return;
   for (Search::Found& found : Search(*this, most, floor.bytes).run()) {
-    points_.push_back({found.bytes + results, found.schedule.cost_factor()});
+    points_.push_back({found.bytes + results, base_factor_ * found.schedule.cost_factor()});
     members_.push_back({std::move(found.schedule), std::move(found.places), nullptr});
   }
   // Values that end early can be overwritten where they could not be naturally: such a plan may be below the floor.
   floor_bytes_ = std::min(floor_bytes_, points_.back().bytes);
+}
+
+StepList ProgramFamily::thrifty(StepList list, int thrift) {
+  const auto cost = [&] {
+    double sum = 0;
+    for (const StepList::Step& step : list.steps) sum += static_cast<double>(list.cost_of(step));
+    return sum;
+  };
+  const double natural = cost();
+  use_thrifty_ops(list, thrift);
+  if (natural > 0) base_factor_ = std::max(1.0, cost() / natural);
+  return list;
 }
 
 void ProgramFamily::find_parked() {
@@ -208,8 +220,8 @@ ProgramVariant& ProgramFamily::variant(std::size_t point) {
 
 double ProgramFamily::repeated_fraction(std::size_t point) const noexcept {
   const StepSchedule& schedule = members_[point - 1].schedule;
-  const auto again = static_cast<double>(schedule.again_cost);
-  return again > 0 ? again / (static_cast<double>(schedule.base_cost) + again) : 0;
+  const auto base = static_cast<double>(schedule.base_cost), again = static_cast<double>(schedule.again_cost);
+  return base > 0 ? 1 - base / base_factor_ / (base + again) : 0;
 }
 
 ProgramFamily::Actions ProgramFamily::actions(std::size_t point) const noexcept {

@@ -22,14 +22,17 @@ namespace plimsoll::internal {
 class ProgramFamily {
  public:
   // With kSpill values may be stored, too; changes of variables come after everything that is loaded. With
-  // kSpillVariables those that may be are in the file between their uses, and what a point takes includes them.
+  // kSpillVariables those that may be are in the file between their uses, and what a point takes includes them. With a
+  // level of thrift ops work in less memory themselves (ops/thrifty_op.h).
   ProgramFamily(const Rewritten& rewritten, const Passes& passes, bool inside, const ProgramTables& natural,
-                Eviction eviction = Eviction::kRecompute, double spill_bytes_per_cost = 0);
+                Eviction eviction = Eviction::kRecompute, double spill_bytes_per_cost = 0, int thrift = 0);
   ~ProgramFamily();
 
   const std::vector<BudgetPoint>& points() const noexcept { return points_; }
   ProgramVariant& variant(std::size_t point);                  // Requires 0 < point < points().size().
   double repeated_fraction(std::size_t point) const noexcept;  // Of the cost of a run, steps that run again.
+  bool has_thrift_that_costs() const { return internal::has_thrift_that_costs(list_); }
+  std::size_t num_steps() const noexcept { return list_.steps.size(); }
   bool is_too_long() const noexcept;  // To look for leaner plans: there is the natural one only.
   std::size_t floor_bytes() const noexcept { return floor_bytes_; }
   // Of memory, what parked variables take when they are not; and which they are, among the program's.
@@ -52,10 +55,12 @@ class ProgramFamily {
   class Search;
 
   StepList repeated(const StepSchedule& schedule) const;  // As far as lifetimes and sharing.
+  StepList thrifty(StepList list, int thrift);
   void find_parked();
 
   const Passes passes_;
   const double spill_bytes_per_cost_;
+  double base_factor_ = 1;  // What thrift alone costs.
   const StepList list_;
   const StepProgram program_;
   std::vector<BudgetPoint> points_;

@@ -46,6 +46,26 @@ TEST(ProgramFamily, GivesTheSameBytesWithinEveryBudget) {
   EXPECT_GE(recomputed, pairs / 3);  // Else it shows nothing.
 }
 
+TEST(ProgramFamily, RecurrentLayersComputeGatesAgainWithTheSameBytes) {
+  constexpr std::int64_t kRows = 1024;
+  std::size_t leaner = 0;
+  for (unsigned seed = 1; seed <= 10; ++seed) {
+    TrainingStep step(seed, {.layers = 5, .recurrent = true, .rows = kRows});
+    const Outcome natural = step.run();
+    for (const std::size_t bytes : budgets_of(step.program(), 6)) {
+      const Budget budget("step", bytes);
+      const Outcome lean = step.run({.budget = &budget});
+      EXPECT_TRUE(lean.bytes == natural.bytes) << "seed " << seed << ", " << bytes << " bytes";
+      EXPECT_LE(budget.peak(), bytes);
+    }
+    // The largest buffer has the gates of a layer: with all of them its gradient would take them and three activations.
+    std::size_t gates = 0;
+    for (const PlannedBuffer& buffer : step.program().memory_plan().buffers) gates = std::max(gates, buffer.bytes);
+    leaner += step.program().smallest_block_bytes() < gates + 2 * kRows * 16 * sizeof(float);
+  }
+  EXPECT_GE(leaner, 4u);
+}
+
 TEST(ProgramFamily, GivesTheSameBytesWithPassesOffAndWithOtherThreads) {
   const int threads = num_threads();
   for (unsigned seed = 50; seed < 56; ++seed)

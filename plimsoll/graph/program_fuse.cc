@@ -1,4 +1,4 @@
-// Elementwise operations that follow each other, each taking what only the one before gives, become one step.
+// Turns consecutive elementwise operations, each the only user of the previous result, into one step.
 #include <algorithm>
 
 #include "plimsoll/graph/chain_op.h"
@@ -7,7 +7,7 @@
 namespace plimsoll::internal {
 namespace {
 
-constexpr std::size_t kFewestBytes = 8192;  // Of a result; below, a pass over it is no cost.
+constexpr std::size_t kFewestBytes = 8192;  // Size of a result below which a pass over it costs nothing.
 constexpr std::size_t kMostLinks = 8;
 
 bool may_be_link(const StepList& list, const StepList::Step& step) {
@@ -20,7 +20,7 @@ bool may_be_link(const StepList& list, const StepList::Step& step) {
   return ChainOp::takes(*step.op, in, made);
 }
 
-// Whether the step can take what `before` gives as the value that goes along the chain.
+// Whether the step can take the result of `before` as the value that moves along the chain.
 bool continues(const StepList& list, const StepList::Step& before, const StepList::Step& step, const Uses& uses) {
   const std::uint32_t given = list.values[before.out[0]].root;
   std::uint32_t here = 0;

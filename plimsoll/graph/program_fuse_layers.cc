@@ -1,5 +1,5 @@
-// Steps of one layer become one: a product or convolution with the bias that is added to it and the activation after
-// that; a batch norm inside of the convolution before it; attention written out as products and a softmax.
+// Turns the steps of one layer into one: a product or convolution with the bias added to it and the following
+// activation; a batch norm inside the preceding convolution; attention written out as products and a softmax.
 #include <new>
 #include <optional>
 
@@ -18,7 +18,7 @@ constexpr std::size_t kNotTaken = SIZE_MAX;
 
 std::unique_ptr<Op> copy_of(const Op& op) { return std::unique_ptr<Op>(op.copy_to(::operator new(op.object_bytes()))); }
 
-// The one op that `f` makes of operands with these specs; nullptr when it makes none or several.
+// The single op that `f` makes of operands with these specs; nullptr when it makes none or several.
 template <class F>
 std::unique_ptr<Op> op_made_by(F&& f, const std::vector<const TensorSpec*>& specs, Device& device) {
   const std::shared_ptr<GraphState> graph = GraphState::make(GraphState::Role::kPlan);  // Not asked for any device.
@@ -42,7 +42,7 @@ std::optional<Activation> activation_named(const char* name) {
 
 bool is_named(const Op& op, std::string_view name) { return name == op.name(); }
 
-// What an elementwise op of one operand makes of a number.
+// The result of an elementwise op of one operand for a number.
 double value_at(const Op& op, DType dtype, double x) {
   const Shape one = Shape::scalar();
   if (dtype == f64) {
@@ -78,7 +78,7 @@ bool masks(const TensorSpec& mask, const TensorSpec& scores) {
 
 struct Fusion {
   std::unique_ptr<Op> op;
-  std::size_t end = 0;  // After the last step it stands for.
+  std::size_t end = 0;  // After the last step it replaces.
   std::vector<std::uint32_t> in;
 };
 
@@ -87,7 +87,7 @@ class LayerFinder {
  public:
   LayerFinder(const StepList& list, const Passes& passes) : list_(list), passes_(passes), uses_(count_uses(list)) {}
 
-  // The steps from `begin` on that one op can do, with that op; none when there is nothing to gain.
+  // The steps from `begin` on that one op can do, with that op; empty when there is nothing to gain.
   Fusion fusion_from(std::size_t begin) const {
     Fusion fusion;
     if (passes_.fuse_attention) fusion = attention_from(begin);
@@ -110,7 +110,7 @@ class LayerFinder {
     return are_same(op_made_by(product, {a, b}, *step.device).get(), *step.op);
   }
 
-  // Which operand of the step is what the step before it gives, if nobody else uses that; else kNotTaken.
+  // Which operand of the step is the previous step's result, if nothing else uses that; else kNotTaken.
   std::size_t taken_by(std::size_t step) const {
     if (step == 0 || step >= list_.steps.size() || list_.steps[step - 1].out.size() != 1) return kNotTaken;
     const StepList::Step &before = list_.steps[step - 1], &here = list_.steps[step];
@@ -122,7 +122,7 @@ class LayerFinder {
     return kNotTaken;
   }
 
-  // The step at `begin`, a bias added to what it gives, and an activation: with the op that `make` has for them.
+  // The step at `begin`, a bias added to its result, and an activation, with the op that `make` returns for them.
   Fusion biased_from(std::size_t begin, MakeBiased make) const {
     const std::size_t side = taken_by(begin + 1);
     if (side == kNotTaken) return {};

@@ -136,13 +136,17 @@ TEST(ProgramPark, ChangesNothingWhenTheHeapIsFull) {
     step.program().release_slots();
     const Budget budget("step", bytes);
     Outcome outcome;
+    bool is_refused = false;
     fail_heap_after(after);
     try {
-      step.run_once({.budget = &budget, .spill = &place.file, .parks_variables = true}, outcome);
+      step.run_once({.budget = &budget, .spill = &place.file, .parks_variables = true, .keeps = false}, outcome);
     } catch (const std::bad_alloc&) {
+      is_refused = true;
     } catch (const Error&) {  // Of a file that has no thread.
+      is_refused = true;
     }
     if (!disarm_heap()) break;
+    if (!is_refused) continue;  // Sorting does without a buffer.
     ++failures;
     EXPECT_TRUE(step.state() == before) << after;
     EXPECT_EQ(budget.used(), 0u) << after;

@@ -1,10 +1,11 @@
-// The passes that make a program of a rewritten graph, in the order they run. Each is a function over a StepList.
+// The passes that turn a rewritten graph into a program, in the order they run. Each is a function over a StepList.
 //
 //   StepList list = list_steps(rewritten, inside);
 //   choose_order(list, passes);
 //   fuse_layers(list, passes);
 //   fuse_chains(list);
-//   list = with_repeats(list, schedule);        // program_recompute.h; only where a budget asks for it
+//   use_thrifty_ops(list, level);               // only where a budget asks for it, as the next
+//   list = with_repeats(list, schedule);        // program_recompute.h
 //   find_lifetimes(list);
 //   place_results(list);
 //   share_bytes(list);
@@ -28,56 +29,62 @@ namespace plimsoll::internal {
 // One step for each node that computes something, in the graph's order; views become offsets.
 StepList list_steps(const Rewritten& rewritten, bool keeps_inside);
 
-// Changes of variables as early as they may happen; where nothing is changed, an order that needs less memory.
+// Moves changes of variables as early as possible; without changes, finds an order that needs less memory.
 void choose_order(StepList& list, const Passes& passes);
-// Changes of variables in memory after everything that does not read the new values: so that what fails before changes
-// nothing.
+// Moves changes of variables in memory after everything that does not read the new values, so that a failure before
+// them changes nothing.
 void change_late(StepList& list);
 
-// Steps of one layer become one.
+// Turns the steps of one layer into one.
 void fuse_layers(StepList& list, const Passes& passes);
-// Elementwise steps that follow each other become one.
+// Turns consecutive elementwise steps into one.
 void fuse_chains(StepList& list);
 using Uses = std::vector<std::uint32_t>;
 Uses count_uses(const StepList& list);                   // By root: how many steps and fetches use it.
-void forget_value(StepList& list, std::uint32_t value);  // Nobody sees it any more.
+void forget_value(StepList& list, std::uint32_t value);  // Nothing uses it any more.
 
-// All of the above, as `passes` ask for; with changes early or late. kParked: changes late, and variables are parked
-// that may be: large ones on the host that nobody fetches, and that are used before the first change of one in memory.
+// All of the above, as selected by `passes`; with changes early or late. kParked: changes late, and variables are
+// parked where possible: large ones on the host that are not fetched, and that are used before the first change of one
+// in memory.
 enum class Changes : std::uint8_t { kEarly, kLate, kParked };
 StepList list_fused_steps(const Rewritten& rewritten, const Passes& passes, bool keeps_inside,
                           Changes changes = Changes::kEarly);
 
+// Ops that can work in less memory do so, at a level up to ThriftyOp::kMostThrift; at 0 those that it costs no time.
+void use_thrifty_ops(StepList& list, int level);
+bool has_thrift_that_costs(const StepList& list);
+
 // The first and last step of each root.
 void find_lifetimes(StepList& list);
-// What is fetched has memory of its own, or stays to the end.
+// Gives fetched values their own memory, or keeps them to the end.
 void place_results(StepList& list);
-// Results take the place of operands that end with them. For each step the root whose bytes its output took, or kNone.
+// Lets results overwrite operands that end with them. Returns for each step the root whose bytes its output took, or
+// kNone.
 std::vector<std::uint32_t> share_bytes(StepList& list);
 
-// Where buffers lie: of planned roots by number, then of steps' scratch.
+// The places of buffers: of planned roots by number, then of steps' scratch.
 struct BufferPlaces {
   std::vector<ProgramTables::Extent> extents;
   std::vector<std::size_t> root_offsets, scratch_offsets;  // By root and by step.
-  std::size_t lower_bound = 0;                             // No places need less.
+  std::size_t lower_bound = 0;                             // No placement needs less.
 
   std::size_t extent_bytes() const noexcept;
 };
 struct PlaceLimits {
-  std::size_t capacity = SIZE_MAX;  // Places within it are good enough.
+  std::size_t capacity = SIZE_MAX;  // A placement within it is good enough.
   std::uint64_t nodes = 20'000;     // Placements tried after the first plan.
 };
-// Counts its work and looks at no clock: the same list gives the same places on every machine.
+// Counts its work and uses no clock: the same list gives the same places on every machine.
 BufferPlaces place_buffers(const StepList& list, const PlaceLimits& limits = {});
 inline constexpr std::size_t kBufferAlignment = 64;
 inline std::size_t buffer_bytes(std::size_t bytes) { return round_up(bytes, kBufferAlignment); }
-// Of a buffer that is stored or loaded. An extent with such buffers begins at a multiple of it, too, for which it has
-// kSpillSlack more bytes.
+// The size of a buffer that is stored or loaded. An extent with such buffers starts at a multiple of the alignment too,
+// for which it has kSpillSlack extra bytes.
 inline std::size_t transferred_bytes(std::size_t bytes) { return round_up(bytes, kSpillAlignment); }
 inline constexpr std::size_t kSpillSlack = kSpillAlignment - kBufferAlignment;
 
 ProgramTables emit(StepList list, const BufferPlaces& places);
-// Parts of it, that describe the program to people and to traces.
+// Parts of emit() that describe the program for people and for traces.
 void describe_plan(const StepList& list, const BufferPlaces& places, ProgramTables& tables);
 void describe_values(const StepList& list, ProgramTables& tables);
 void describe_phases(const StepList& list, ProgramTables& tables);

@@ -1,4 +1,4 @@
-// What the steps of a program are for: computing values, their gradients, or new values of variables from those.
+// The purpose of a program's steps: computing values, their gradients, or new values of variables.
 #include <algorithm>
 
 #include "plimsoll/graph/program_passes.h"
@@ -16,9 +16,9 @@ Phase own_phase(const Node& node) {
   return node.kind == NodeKind::kPlaceholder ? kForward : kAny;
 }
 
-// By node. What tapes and gradients add is backward, and so is what is computed from it; optimizers' updates and
-// variables that are set from gradients are the update. What depends on none of them nor on what is fed (an optimizer's
-// count of steps) is part of the phase that it runs in.
+// By node. What tapes and gradients add is backward, and so is everything computed from it; optimizers' updates and
+// variables set from gradients are the update. A node that depends on neither of them nor on a feed (an optimizer's
+// step count) belongs to the phase that it runs in.
 std::vector<Phase> phases_of(const GraphState& graph) {
   std::vector<Phase> phases;
   phases.reserve(graph.nodes().size());
@@ -40,8 +40,8 @@ std::vector<bool> backward_nodes(const GraphState& graph) {
   return backward;
 }
 
-// A program that computes no gradients has none: whoever calls it knows what it is for. What is repeated is part of the
-// phase that it is repeated in.
+// A program that computes no gradients has no phases: its caller knows its purpose. A repeated step belongs to the
+// phase in which it is repeated.
 void describe_phases(const StepList& list, ProgramTables& tables) {
   const std::vector<Phase> of_nodes = phases_of(*list.graph);
   std::vector<PlacedPhase>& phases = tables.placed.phases;

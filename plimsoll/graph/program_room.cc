@@ -1,4 +1,4 @@
-// Whether a run has room in the budgets that it is charged to: asked before it begins.
+// Checks, before a run starts, whether it fits the budgets that it is charged to.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace {
 
 std::size_t rounded(std::size_t bytes) { return round_up(bytes, kGranularity); }
 
-// By the quota that the thread has already: asks nobody.
+// Within the quota that the thread already has: asks nobody.
 bool fits_quota(const Meter* innermost, std::size_t bytes) {
   for (const Meter* meter = innermost; meter; meter = meter->parent)
     if (!meter->fits(static_cast<std::int64_t>(bytes))) return false;
@@ -38,7 +38,7 @@ const BudgetNode* without_room(const Meter* innermost, std::size_t bytes) {
   return nullptr;
 }
 
-// Has budgets that evict drop what eager operations made. True when they had too little room and have it now.
+// Makes evicting budgets drop results of eager operations. True when they had too little room and now have enough.
 bool make_room_by_evicting(const Meter* innermost, std::size_t bytes) {
   bool evicted = false;
   while (const BudgetNode* const node = without_room(innermost, bytes)) {
@@ -75,7 +75,7 @@ void Program::run_charged(const ProgramCall& call) {
   run_point(point, call);
 }
 
-// The most that a run takes, whatever its variables are like.
+// The most that a run can take, whatever the state of its variables.
 std::size_t Program::most_bytes() const noexcept {
   std::size_t total = block_bytes();
   for (const VariableUse& use : tables().variables) {
@@ -85,8 +85,8 @@ std::size_t Program::most_bytes() const noexcept {
   return total;
 }
 
-// Of those that have no bytes yet, and of those that are to be changed and whose bytes others hold too. `parks`:
-// without those that are parked, which need none.
+// For variables that have no bytes yet, and those that will be changed and whose bytes others also hold. `parks`:
+// without the parked ones, which need none.
 std::size_t Program::variable_bytes(std::span<const Variable> variables, bool parks) const {
   std::size_t total = 0;
   const std::vector<std::uint32_t> none;
@@ -113,7 +113,7 @@ std::size_t Program::choose_point(const ProgramCall& call, bool with_variables) 
   std::size_t least = block_bytes() + variables;
   if (call.may_recompute) {
     const std::vector<ProgramPoint>& points = points_for(call);
-    std::optional<std::size_t> unparked;  // What variables take beside parked ones, once it is known.
+    std::optional<std::size_t> unparked;  // What variables besides parked ones take, once it is known.
     for (std::size_t point = 1; point < points.size() && points[point].slowdown <= call.max_slowdown; ++point) {
       const bool parks = points[point].parked_bytes > 0;
       if (parks && !unparked) unparked = with_variables ? variable_bytes(call.variables, true) : 0;
@@ -127,7 +127,7 @@ std::size_t Program::choose_point(const ProgramCall& call, bool with_variables) 
   refuse_room(*refused, least, call);
 }
 
-// What it would take, in words: naturally, or at the least when it may recompute.
+// Describes what it would need: naturally, or at least when it may recompute.
 void Program::refuse_room(const BudgetNode& budget, std::size_t least, const ProgramCall& call) const {
   OutOfMemoryDetails details;
   const Eviction eviction = call.eviction();

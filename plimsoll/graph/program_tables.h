@@ -1,4 +1,5 @@
-// ProgramTables: what running a program reads: steps, their operands as views into bases, and what to obtain before.
+// ProgramTables: the data that running a program reads: steps, their operands as views into bases, and what to acquire
+// first.
 //
 // Made once by emit() and never changed. Bases are numbered: extents, result storages, feeds, constants, variables.
 #pragma once
@@ -38,16 +39,16 @@ struct ProgramTables {
   struct Extent {
     Device* device;
     std::size_t bytes;
-    std::size_t alignment = 1;  // Of the first byte that is used; what that may cost is part of `bytes`.
+    std::size_t alignment = 1;  // Of the first used byte; `bytes` includes the padding for it.
   };
-  // Before a step: bytes of an extent begin to go to a slot of the spill file or to come from there, or must be there.
+  // Before a step: a transfer between an extent and a slot of the spill file starts, or must have finished.
   struct Transfer {
     enum class Kind : std::uint8_t { kStore, kLoad, kWait, kWaitForLoad, kEnd } kind = Kind::kEnd;
     std::uint32_t slot = 0;  // Or of a parked variable: its number among them.
     bool is_parked = false;
     std::uint32_t extent = 0;
     std::size_t offset = 0, bytes = 0;
-    std::size_t position = SIZE_MAX;  // That step.
+    std::size_t position = SIZE_MAX;  // Before that step.
   };
   // A variable whose bytes are in the spill file between its uses.
   struct Parked {
@@ -58,6 +59,9 @@ struct ProgramTables {
     enum class Kind : std::uint8_t { kStorage, kFeed, kConstant, kVariable, kNothing } kind = Kind::kNothing;
     std::uint32_t number = 0;
     std::size_t offset = 0;
+  };
+  struct FetchEnd {  // A fetched value that no step touches after this one.
+    std::uint32_t step, fetch;
   };
   struct ResultStorage {
     Device* device;
@@ -73,7 +77,7 @@ struct ProgramTables {
     std::uint64_t number;
     std::size_t elements;
   };
-  // A step with a seed that a stream gives.
+  // A step whose seed comes from a stream.
   struct SeededStep {
     std::uint32_t step;
     std::uint32_t seed;  // Among the graph's.
@@ -82,23 +86,23 @@ struct ProgramTables {
     std::shared_ptr<RunEffect> effect;
     std::size_t times;
   };
-  struct Advance {  // How many seeds a run takes of a stream.
+  struct Advance {  // How many seeds a run takes from a stream.
     std::shared_ptr<SeedStream> stream;
     std::uint64_t count;
   };
 
-  std::size_t block_bytes() const noexcept;  // What a run takes of a budget, beside what variables take.
+  std::size_t block_bytes() const noexcept;  // The budget that a run needs, without what variables take.
   std::size_t bytes() const noexcept;        // Of the tables themselves.
   const TensorSpec& fetch_spec(std::size_t fetch) const noexcept { return graph->output(fetch_values[fetch]).spec; }
 
   std::shared_ptr<GraphState> graph;
-  std::vector<std::shared_ptr<const Op>> ops;  // Those that are not the graph's.
+  std::vector<std::shared_ptr<const Op>> ops;  // Those not owned by the graph.
   std::vector<Step> steps;
   std::vector<View> in, out;
   std::vector<Extent> extents;
   std::vector<Transfer> transfers;      // By position; the last is kEnd.
   std::vector<std::size_t> slot_bytes;  // Of the spill file's slots that a run needs.
-  std::vector<Parked> parked;           // By the ids of the variables: the order they are locked in.
+  std::vector<Parked> parked;           // By the variables' ids: the lock order.
   std::vector<ResultStorage> storages;
   std::vector<std::uint32_t> feed_base;
   std::vector<Storage*> constants;
@@ -107,14 +111,15 @@ struct ProgramTables {
   std::vector<std::uint32_t> base_views_begin, base_views;  // Which views each base has.
   std::vector<Result> fetches;
   std::vector<ValueId> fetch_values;
+  std::vector<FetchEnd> fetch_ends;  // By step; what no step touches belongs to the first.
   std::vector<RandomStep> random_steps;
   std::vector<Ticket> tickets;
   std::vector<SeededStep> seeded_steps;
   std::vector<Advance> advances;
-  std::vector<Effect> effects;             // By address: the order they begin in.
-  std::vector<std::uint32_t> write_order;  // Of variables, by id: the order locks are taken in.
+  std::vector<Effect> effects;             // By address: the order in which they begin.
+  std::vector<std::uint32_t> write_order;  // Of variables, by id: the lock order.
   bool keeps_inside = false;
-  std::uint32_t first_fetched = 0;  // Among `in`: views of the fetches that stay inside.
+  std::uint32_t first_fetched = 0;  // In `in`: views of the fetches that stay inside.
   MemoryPlan plan;
   PlacedValues placed;  // The same for traces.
 };

@@ -171,6 +171,7 @@ class ProgramVariant::Running {
     TracePlanRun* const timed = traced && traced->times_steps() ? &*traced : nullptr;
     const bool watched = observer || timed;
     const ProgramTables::Transfer* transfer = t_.transfers.data();
+    const ProgramTables::FetchEnd* ended = t_.fetch_ends.data();
     for (std::size_t i = 0; i < t_.steps.size(); ++i) {
       for (; transfer->position == i; ++transfer) begin_or_wait(*transfer);
       const ProgramTables::Step& step = t_.steps[i];
@@ -187,6 +188,8 @@ class ProgramVariant::Running {
         c_->ops[i]->run(run);
       if (step.checks && pending_error()) [[unlikely]]
         std::rethrow_exception(std::exchange(pending_error(), nullptr));
+      if (call_.after_step) [[unlikely]]
+        ended = tell_ended(i, ended);
     }
     for (; transfer->kind != ProgramTables::Transfer::Kind::kEnd; ++transfer) begin_or_wait(*transfer);
     c_->parked.commit(t_);
@@ -224,6 +227,15 @@ class ProgramVariant::Running {
     std::optional<BudgetScope> charged;
     if (call_.own) charged.emplace(*call_.own);
     c_->parked.obtain(t_, call_.variables, *call_.spill);
+  }
+
+  // Gives the first one that is still to be told.
+  const ProgramTables::FetchEnd* tell_ended(std::size_t step, const ProgramTables::FetchEnd* from) {
+    const ProgramTables::FetchEnd* const all = t_.fetch_ends.data() + t_.fetch_ends.size();
+    const ProgramTables::FetchEnd* to = from;
+    while (to != all && to->step <= step) ++to;
+    (*call_.after_step)({from, to});
+    return to;
   }
 
   // Where kernels of the host reach it, if they do at all.
@@ -339,7 +351,7 @@ class ProgramVariant::Running {
     return c_->fetched;
   }
 
-  // Of a run inside of an op, which is on the host: constants may not be.
+  // Of a run inside an op, which is on the host: constants may not be.
   void stage_constants() {
     here_.resize(t_.constants.size());
     for (std::uint32_t i = 0; i < t_.constants.size(); ++i) {
@@ -449,7 +461,7 @@ class ProgramVariant::Running {
     if (timed) timed->step_done();
   }
 
-  // A run inside of an op has no extents of its own: the op's scratch is what a trace shows.
+  // A run inside an op has no extents of its own: the op's scratch is what a trace shows.
   void begin_trace(std::optional<TracePlanRun>& traced) {
     bool any = false;
     for (std::size_t i = 0; i < t_.extents.size(); ++i) {

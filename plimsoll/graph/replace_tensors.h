@@ -1,4 +1,4 @@
-// replace_tensors(): puts other tensors in the places of those inside a value, in the order visit_all_tensors() goes.
+// replace_tensors(): replaces the tensors inside a value, in the order of visit_all_tensors().
 #pragma once
 
 #include <span>

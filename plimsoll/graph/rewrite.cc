@@ -11,33 +11,24 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/device/device.h"
 #include "plimsoll/graph/gradient_nodes.h"
+#include "plimsoll/tensor/context_guards.h"
 #include "plimsoll/tensor/make_tensor.h"
 
 namespace plimsoll::internal {
 namespace {
 
-constexpr std::size_t kFoldedBytes = 4096;  // Larger results are computed at each run: constants are held for good.
-constexpr std::size_t kFilledBytes = 1024;  // The same for results that have no operands.
+constexpr std::size_t kFoldedBytes = 4096;  // Larger results are computed at each run: constants stay.
+constexpr std::size_t kFilledBytes = 1024;  // The same for results without operands.
 
-// Nodes that are added are of the thread's category and scope; this puts them back.
-class KeepContext {
- public:
-  ~KeepContext() { set(category_, scope_, site_); }
-  static void take_from(const Node& node) { set(node.category, node.scope, node.site); }
+// Added nodes get the thread's category, scope and site: those of `node` from here on.
+void take_context_from(const Node& node) {
+  ThreadContext& context = ThreadContext::current();
+  context.category = node.category;
+  context.name_scope = node.scope;
+  context.site = node.site;
+}
 
- private:
-  static void set(Category category, const char* scope, std::uint32_t site) {
-    ThreadContext& context = ThreadContext::current();
-    context.category = category;
-    context.name_scope = scope;
-    context.site = site;
-  }
-  const Category category_ = ThreadContext::current().category;
-  const char* const scope_ = ThreadContext::current().name_scope;
-  const std::uint32_t site_ = ThreadContext::current().site;
-};
-
-// The bytes of a constant, beside the arena: they are few, and part of a plan's bookkeeping.
+// The bytes of a constant, outside the arena: they are few, and part of a plan's bookkeeping.
 StorageRef take_small(Device& device, std::size_t bytes) {
   constexpr std::align_val_t kAlignment{64};
   constexpr auto give_back = [](void* done) { ::operator delete(done, kAlignment); };
@@ -73,9 +64,11 @@ class Rewriter {
     mark(fetches, with_effects);
     Rewritten result;
     result.feeds.resize(feeds_.size());
-    const KeepContext kept;
+    const CategoryGuard category;
+    const NameScopeGuard name_scope;
+    const SiteGuard site;
     for (std::uint32_t i = 0; i < from_.nodes().size(); ++i) {
-      KeepContext::take_from(from_.node(i));
+      take_context_from(from_.node(i));
       feed_outputs(i, result.feeds);
       if (needed_[i]) copy(i);
     }
@@ -106,7 +99,7 @@ class Rewriter {
     }
   }
 
-  // Every operation without effects that can be computed from what is fed.
+  // Every operation without effects that can be computed from the feeds.
   void need_all() {
     std::vector<bool> possible(from_.nodes().size());
     for (std::uint32_t i = 0; i < possible.size(); ++i) {
@@ -156,7 +149,7 @@ class Rewriter {
       case NodeKind::kConstant:
       case NodeKind::kAssign: {
         Node copied = node;
-        copied.controls.clear();  // The order says it.
+        copied.controls.clear();  // Implied by the order.
         copied.name.clear();
         for (ValueId& input : copied.inputs) input = mapped_[place(input)];
         if (node.kind == NodeKind::kAssign) return copy_assign(index, std::move(copied));
@@ -198,7 +191,7 @@ class Rewriter {
     return found->second;
   }
 
-  // An op of our own.
+  // An op that this graph owns.
   struct OwnOp {
     explicit OwnOp(const Op& of) : memory(new std::max_align_t[of.object_bytes() / sizeof(std::max_align_t) + 1]) {
       op = of.copy_to(memory.get());
@@ -210,7 +203,8 @@ class Rewriter {
     Op* op;
   };
 
-  // How many outputs a copy of the node's op still has, without what only a gradient reads; 0: nothing can be left out.
+  // The number of outputs a copy of the node's op still has, without those that only a gradient reads; 0: none can be
+  // dropped.
   std::uint32_t make_lean(std::uint32_t index, Op& copy) const {
     const auto outputs = static_cast<std::uint32_t>(copy.make_lean());
     for (std::uint32_t output = outputs; output < from_.node(index).outputs.size(); ++output)
@@ -245,7 +239,7 @@ class Rewriter {
       made = moves ? to_->append_move(op, inputs[0], node.device) : to_->append_op(op, inputs, node.device);
     keep_outputs(index, made, outputs);
     if (!merges) return;
-    const Op* const kept = to_->node(made).op;  // A folded one has none; it is the node's.
+    const Op* const kept = to_->node(made).op;  // A folded one has none; the op belongs to the node.
     done_.emplace(key, Done{kept ? kept : node.op, std::move(inputs), node.device, made});
   }
 
@@ -257,7 +251,7 @@ class Rewriter {
     keep_outputs(index, made, static_cast<std::uint32_t>(from_.node(index).outputs.size()));
   }
 
-  // What was added with these operands, by an op with these attributes.
+  // The node added for these operands, with an op with these attributes.
   std::uint32_t find_done(std::uint64_t key, const Op& op, const std::vector<ValueId>& inputs,
                           const Device* device) const {
     const auto [begin, end] = done_.equal_range(key);

@@ -1,8 +1,8 @@
-// rewrite(): the part of a graph that some values need, as a graph of its own, with all sizes known.
+// rewrite(): extracts the part of a graph that some values need, as a separate graph with all sizes known.
 //
-// What is not needed is left out; operations on constants are done at once; what is computed twice is computed once;
-// gradients are worked out into the operations they consist of. Everything keeps its order, so results, draws of random
-// numbers and changes of variables come out as when run one by one.
+// It drops what is not needed, runs operations on constants at once, computes repeated expressions once, and expands
+// gradients into the operations they consist of. Everything keeps its order, so results, draws of random numbers and
+// changes of variables are the same as when run one by one.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@
 
 namespace plimsoll::internal {
 
-// A value that comes from outside, and what it is; one of kNoNode is nothing.
+// A value from outside, and its spec; kNoNode stands for none.
 struct Feed {
   ValueId value;
   TensorSpec spec;
@@ -25,8 +25,8 @@ struct Rewritten {
   std::vector<ValueId> feeds, fetches;  // In `graph`; feeds that nothing needs have no node.
 };
 
-// `with_effects`: changes of variables are needed, whether or not something asks for their results. Throws
-// InvalidArgument for placeholders that are needed and not fed, and what infer() throws for sizes that do not fit.
+// `with_effects`: changes of variables are needed even if nothing uses their results. Throws InvalidArgument for
+// placeholders that are needed and not fed, and what infer() throws for sizes that do not fit.
 Rewritten rewrite(GraphState& from, std::span<const Feed> feeds, std::span<const ValueId> fetches, bool with_effects,
                   const Passes& passes);
 

@@ -29,7 +29,7 @@ bool fits(const Shape& value, const Shape& declared) {
   return true;
 }
 
-// What tells runs apart, without the heap when it is short.
+// What distinguishes runs; needs no heap when it is short.
 using Words = ShortList<std::uint64_t, 96>;
 
 void append(Words& words, const Tensor& value) {
@@ -202,7 +202,7 @@ class Session::State {
   }
 
   void close() {
-    // First: threads that run again and again would not let it have the lock for long.
+    // First: threads that run continuously would not leave it the lock for long.
     if (!closed_.exchange(true)) trace_closed("session", this);
     const std::unique_lock alone(use_);
     plans_.clear();
@@ -236,7 +236,7 @@ class Session::State {
  private:
   Eviction eviction() const noexcept { return spill_ ? Eviction::kSpill : Eviction::kRecompute; }
 
-  // Keeps a variable's bytes where they are.
+  // Keeps a variable's bytes in place.
   class Pin {
    public:
     explicit Pin(const Variable& variable) : storage_(variable.share_bytes()) { storage_->pin(); }
@@ -248,7 +248,7 @@ class Session::State {
     const StorageRef storage_;
   };
 
-  // Who holds the value of the graph's variable of that number, if it has one. Requires mutex_.
+  // The holder of the value of the graph's variable with that number, if any. Requires mutex_.
   std::optional<Variable> holder_of(const NodeVariable& variable, std::uint32_t number) const {
     if (variable.eager) return variable.eager;
     if (number < values_.size()) return values_[number];
@@ -275,7 +275,7 @@ class Session::State {
     values_[number].emplace(value, VariableOptions{.name = variable.name, .trainable = variable.trainable});
   }
 
-  // A plan, and the variables it reads and writes, which are the same from the first run on.
+  // A plan, and the variables it reads and writes, which are fixed from the first run on.
   struct Planned {
     Planned(Rewritten rewritten, const Passes& passes) : program(std::move(rewritten), passes) {}
     Program program;
@@ -323,7 +323,7 @@ class Session::State {
     return plans_.insert(words.span(), std::move(planned), bytes);
   }
 
-  // Plans that recompute are made when they are first needed, and count from then on.
+  // Recomputing plans are made when first needed, and count from then on.
   void recount(Planned& planned) {
     const std::size_t bytes = planned.program.bytes();
     if (planned.counted_bytes.exchange(bytes) != bytes) plans_.recount(planned, bytes);
@@ -338,7 +338,7 @@ class Session::State {
       fed.push_back({value_of(symbolic, "feed"), {value.shape(), value.dtype()}});
     trace_size("graph", &graph, graph.size());
     Passes expanding = passes_;
-    expanding.merge = false;  // Gradients of what is merged would add up in another order.
+    expanding.merge = false;  // Gradients of merged operations would add up in another order.
     Rewritten expanded = rewrite(graph, fed, values, false, expanding);
     std::vector<Feed> again;
     for (std::size_t i = 0; i < fed.size(); ++i) again.push_back({expanded.feeds[i], fed[i].spec});
@@ -389,7 +389,7 @@ class Session::State {
   const Passes passes_;
   std::optional<Budget> budget_;
   std::optional<SpillFile> spill_;
-  mutable std::shared_mutex use_;  // Shared by runs; alone to close.
+  mutable std::shared_mutex use_;  // Shared by runs; exclusive to close.
   std::atomic<bool> closed_{false};
   PlanCache<Planned> plans_;
   mutable std::mutex mutex_;

@@ -1,18 +1,18 @@
-// Session: runs a graph: values for its placeholders in, values of its nodes out; holds the values of its variables.
+// Session: runs a graph and holds the values of its variables: values for placeholders in, values of nodes out.
 //
 //   Session session(g);
 //   session.initialize_variables();
 //   for (...) session.run({train}, {{x, batch}, {y, labels}});
 //   float l = session.run(loss, {{x, batch}, {y, labels}}).item<float>();
-//   session.close();                                        // everything is given back now; also what ~Session does
+//   session.close();                                        // frees everything now; ~Session does the same
 //
-// What a run needs is pruned, planned and kept, once for each combination of fetches, feeds and their shapes, within a
-// bound in bytes; after that a run takes one block for everything inside and the results' memory. Any node can be
-// fetched, also several times, and any can be fed. Variables made in the graph have one value in each session; eager
-// ones are shared by all and used as they are. Throws InvalidArgument for feeds that do not fit, naming the
-// placeholder, and for placeholders that are needed and not fed; FailedPrecondition for variables without a value,
+// A run's part of the graph is pruned, planned and kept, once for each combination of fetches, feeds and their shapes,
+// within a limit in bytes; after that a run allocates one block for everything inside and the results. Any node can be
+// fetched, several times too, and any can be fed. Variables made in the graph have one value in each session; eager
+// ones are shared by all and used with their current values. Throws InvalidArgument for feeds that do not fit, naming
+// the placeholder, and for placeholders that are needed and not fed; FailedPrecondition for variables without a value,
 // naming them, for a closed session and for another graph's tensors; OutOfMemory before anything has run. Thread
-// safety: any thread; runs may overlap, each with memory of its own. Those that change a variable take turns.
+// safety: any thread; runs may overlap, each with its own memory. Runs that change a variable take turns.
 #pragma once
 
 #include <cstddef>
@@ -35,17 +35,17 @@
 namespace plimsoll {
 
 struct SessionOptions {
-  // Bytes that variables, runs and results may take together: part of what the BudgetScope may take that the session
-  // was made in, if there was one. Runs inside of another BudgetScope are bound by both; their results belong to that.
-  // Runs that do not fit otherwise compute values again (memory_plan(...).smallest_bytes), to the same bits.
+  // Bytes that variables, runs and results may use together: part of the limit of the BudgetScope that the session was
+  // made in, if there was one. Runs inside another BudgetScope are limited by both; their results are charged to that
+  // one. Runs that do not fit otherwise recompute values (memory_plan(...).smallest_bytes), with the same bits.
   std::optional<std::size_t> budget = {};
   Passes passes = {};
-  // A directory on a disk, in which runs that do not fit otherwise may also keep values for a while, in a file without
-  // a name. Needs a budget; "": nowhere.
+  // A directory on a disk where runs that would not fit otherwise may also store values temporarily, in a file without
+  // a name. Needs a budget; "": none.
   std::string spill = {};
 };
 
-// Symbolic tensors with the values they get.
+// Symbolic tensors and the values to feed them.
 class Feeds {
  public:
   using Item = std::pair<Tensor, Tensor>;
@@ -61,10 +61,10 @@ class Feeds {
 struct PLIMSOLL_API SessionMemory {
   std::size_t peak_bytes = 0;         // Of the run that needs most.
   std::size_t lower_bound_bytes = 0;  // Of that run.
-  std::vector<BudgetPoint> front;     // The same, of a session with a budget: what it can do with, and how fast.
-  std::size_t variable_bytes = 0;     // Held: the values of its variables.
+  std::vector<BudgetPoint> front;     // The same for a session with a budget: its alternatives, and how fast they are.
+  std::size_t variable_bytes = 0;     // The values of its variables.
   std::size_t plans = 0;
-  std::size_t plan_bytes = 0;  // Of the bookkeeping of the plans that are kept.
+  std::size_t plan_bytes = 0;  // Bookkeeping of the cached plans.
   std::vector<std::pair<std::string, std::size_t>> variables;
 
   std::string to_string() const;
@@ -83,23 +83,24 @@ class PLIMSOLL_API Session {
   std::vector<Tensor> run(std::initializer_list<Tensor> fetches, const Feeds& feeds = {});
   std::vector<Tensor> run(const std::vector<Tensor>& fetches, const Feeds& feeds = {});
 
-  // Gives every variable of the graph its initial value, again for those that have one.
+  // Gives every variable of the graph its initial value, also those that already have one.
   void initialize_variables();
-  // The graph's variables by name, as far as they have values; assigning to one changes it for the runs to come.
+  // The graph's variables by name, if they have values; assigning to one changes it for future runs.
   std::vector<Variable> variables() const;
-  // For loaders: gives the variable of that name a value. Throws NotFound, InvalidArgument.
+  // For loaders: sets the variable of that name. Throws NotFound, InvalidArgument.
   void set_variable(const std::string& name, const Tensor& value);
   std::vector<std::string> uninitialized_variables() const;
 
   using Wanted = FunctionRef<bool(const std::string& name)>;
-  // For savers: the graph's variables, eager ones included, all as they are between two runs; the tensors share their
+  // For savers: the graph's variables, including eager ones, as they are between two runs; the tensors share their
   // bytes. Throws FailedPrecondition for those without a value, naming them.
   std::vector<NamedTensor> variable_values(Wanted wanted) const;
   // For loaders: calls `fill` with the memory of these variables, to be written in place, while nothing runs. Those
-  // without a value get memory, which is theirs when `fill` has returned; when it throws they still have no value.
+  // without a value get memory, which becomes their value when `fill` has returned; when it throws they still have no
+  // value.
   void fill_variables(Wanted wanted, FunctionRef<void(std::span<const RestoreTarget>)> fill);
 
-  void close();  // A second time does nothing. Waits for runs of other threads.
+  void close();  // A second call does nothing. Waits for runs of other threads.
   bool is_closed() const noexcept;
   const Graph& graph() const noexcept;
 

@@ -236,7 +236,7 @@ TEST(Session, ReadsEagerVariablesAsTheyAre) {
     const GraphScope in(g);
     x = placeholder(f32, {2}, "x");
   }
-  const Tensor y = x * w;  // Outside of the scope: still the variable, not its value.
+  const Tensor y = x * w;  // Outside the scope: still the variable, not its value.
   Session session(g);
   EXPECT_EQ(session.run(y, {{x, ones({2})}}).to_vector<float>(), (std::vector<float>{1, 1}));
   w.assign(full({2}, 3.f));

@@ -7,8 +7,8 @@
 namespace plimsoll::internal {
 namespace {
 
-// For variables, which lie where the arena put them: they pass through a block of the file's own. Part of the stated
-// overhead.
+// For variables, which are where the arena put them: they are transferred through a block of the file's own. Part of
+// the reported overhead.
 constexpr std::size_t kStagingBytes = std::size_t{256} << 10;
 
 }  // namespace

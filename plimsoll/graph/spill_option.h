@@ -1,4 +1,4 @@
-// open_spill(): the file that an option `spill` asks for, the same for sessions and functions.
+// open_spill(): opens the file for an option `spill`, for both sessions and functions.
 //
 //   std::optional<SpillFile> spill = open_spill("session", options.spill, options.budget.has_value());
 #pragma once
@@ -11,7 +11,7 @@
 
 namespace plimsoll::internal {
 
-// None without a directory. Throws InvalidArgument for one without a budget, which would never be used, and what
+// Empty without a directory. Throws InvalidArgument for one without a budget, which would never be used, and what
 // SpillFile throws.
 std::optional<SpillFile> open_spill(std::string_view where, const std::string& directory, bool has_budget);
 

@@ -219,6 +219,13 @@ std::uint64_t StepList::cost_of(const Step& step) const {
   return step.op->cost(Specs(specs.in), specs.out);
 }
 
+SpecList StepList::outputs_of(const Op& op, const std::vector<std::uint32_t>& in) const {
+  const OperandSpecs specs = specs_of(*this, in, {});
+  SpecList out;
+  op.infer(Specs(specs.in), out);
+  return out;
+}
+
 StepList StepList::without_steps() const {
   StepList list;
   list.graph = graph;
@@ -232,6 +239,7 @@ StepList StepList::without_steps() const {
   list.variables = variables;
   list.constants = constants;
   list.ops = ops;
+  list.specs = specs;
   return list;
 }
 

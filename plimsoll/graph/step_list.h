@@ -1,11 +1,12 @@
-// StepList: a program while it is built: steps in order, the values they read and write, the bytes those lie in.
+// StepList: a program under construction: steps in order, the values they read and write, and the bytes of those.
 //
 //   StepList list = list_steps(rewritten, false);
 //   choose_order(list, passes);
 //   fuse_layers(list, passes);                  // program_passes.h has them all, in the order they run
 //
 // Values are numbers: at first one for each output of each node, later more where a step is repeated. Several values
-// may lie in the bytes of one root (views do). A plain value type: copying a list copies all but the graph and the ops.
+// may share the bytes of one root (views do). A plain value type: copying a list copies everything but the graph and
+// the ops.
 #pragma once
 
 #include <cstdint>
@@ -21,29 +22,29 @@ struct StepList {
   static constexpr std::uint32_t kNone = UINT32_MAX;
   enum class Place : std::uint8_t { kPlanned, kResult, kFeed, kConstant, kVariable, kNothing };
 
-  // Bytes that values lie in: a buffer of its own, or something from outside.
+  // Bytes that hold values: a buffer of its own, or something from outside.
   struct Root {
     Place place = Place::kPlanned;
     std::uint32_t number = 0;  // Among its kind.
     std::size_t bytes = 0;
     std::int64_t first = -1, last = -1;  // Steps.
-    std::int64_t made = -1;              // The step that makes it; later than the first when another lay there before.
+    std::int64_t made = -1;              // The step that makes it; another value may be there before.
     Device* device = nullptr;
     const char* op = "";
     TensorSpec spec;
     Category category = Category::kActivations;
     std::uint32_t node = kNoNode;
     std::size_t offset = 0;        // When planned.
-    std::uint32_t merged = kNone;  // Lies in another's bytes: that one.
+    std::uint32_t merged = kNone;  // It shares the bytes of this other root.
     const char* returned = "";     // "again" or "loaded": a copy of one that was there before.
-    bool is_transferred = false;   // Stored or loaded: aligned as files want it.
-    bool is_stored = false;        // Its bytes stay as they are until the store has completed.
+    bool is_transferred = false;   // Stored or loaded: aligned as files require.
+    bool is_stored = false;        // Its bytes do not change until the store has completed.
     bool is_parked = false;        // A variable whose bytes are in the spill file between its uses.
   };
   struct Value {
     std::uint32_t root = kNone;
     std::size_t offset = 0;
-    const TensorSpec* spec = nullptr;  // Lies in the graph.
+    const TensorSpec* spec = nullptr;  // Lies in the graph, or in `specs`.
   };
   struct Step {
     const Op* op = nullptr;
@@ -52,14 +53,14 @@ struct StepList {
     std::size_t scratch_bytes = 0, scratch_offset = 0;
     Device* device = nullptr;
     bool checks = false;
-    bool is_again = false;  // It ran before.
+    bool is_again = false;  // It is a repetition.
   };
-  // Between steps: the bytes of a root go to a slot of the spill file, or come from there.
+  // Between steps: copies the bytes of a root to a slot of the spill file, or from there.
   struct Transfer {
     enum class Kind : std::uint8_t { kStore, kStored, kLoad };  // kStored: from here the root's bytes are free.
     Kind kind;
     std::uint32_t root;
-    std::uint32_t slot;    // Of a parked variable its number.
+    std::uint32_t slot;    // For a parked variable its number.
     std::size_t position;  // Before that step.
   };
 
@@ -69,7 +70,7 @@ struct StepList {
     while (roots[root].merged != kNone) root = roots[root].merged;
     return root;
   }
-  std::uint32_t find(std::uint32_t root) {  // Shortens the way for the next who asks.
+  std::uint32_t find(std::uint32_t root) {  // Shortens the path for later calls.
     while (roots[root].merged != kNone) {
       const std::uint32_t next = roots[roots[root].merged].merged;
       if (next != kNone) roots[root].merged = next;
@@ -83,7 +84,7 @@ struct StepList {
     const NodeKind kind = graph->node(step.node).kind;
     return kind == NodeKind::kAssign || kind == NodeKind::kUpdate;
   }
-  // The same, of variables whose bytes are in memory: such a change cannot be undone.
+  // The same for variables whose bytes are in memory: such a change cannot be undone.
   bool changes_memory(const Step& step) const {
     if (!changes_variables(step)) return false;
     for (const std::uint32_t output : step.out)
@@ -95,21 +96,23 @@ struct StepList {
   std::size_t scratch_of(const Op& op, const std::vector<std::uint32_t>& in,
                          const std::vector<std::uint32_t>& out) const;
   std::uint64_t cost_of(const Step& step) const;
+  SpecList outputs_of(const Op& op, const std::vector<std::uint32_t>& in) const;
   StepList without_steps() const;  // A copy of all the rest.
 
   std::shared_ptr<GraphState> graph;
   std::vector<Value> values;
   std::vector<Root> roots;
   std::vector<Step> steps;
-  std::vector<std::uint32_t> fetches;    // Values; kNone: nothing.
+  std::vector<std::uint32_t> fetches;    // Values; kNone: none.
   std::vector<ValueId> fetched_outputs;  // The same as outputs of nodes.
   std::size_t num_feeds = 0;
-  bool keeps_inside = false;                   // What is fetched stays in the extent.
-  std::vector<std::uint32_t> variable_roots;   // By number in the graph.
-  std::vector<ProgramVariable> variables;      // In the order of their roots' numbers.
-  std::vector<Storage*> constants;             // The same.
-  std::vector<std::shared_ptr<const Op>> ops;  // Made for steps that stand for no node or for several.
-  std::vector<Transfer> transfers;             // By position; before one step stores, then kStored, then loads.
+  bool keeps_inside = false;                             // What is fetched stays in the extent.
+  std::vector<std::uint32_t> variable_roots;             // By number in the graph.
+  std::vector<ProgramVariable> variables;                // In the order of their roots' numbers.
+  std::vector<Storage*> constants;                       // The same.
+  std::vector<std::shared_ptr<const Op>> ops;            // Made for steps that stand for no node or for several.
+  std::vector<std::shared_ptr<const TensorSpec>> specs;  // Of values that are not as their nodes have them.
+  std::vector<Transfer> transfers;  // By position; before one step stores, then kStored, then loads.
 };
 
 }  // namespace plimsoll::internal

@@ -9,13 +9,13 @@
 
 namespace plimsoll::internal {
 
-// What a tape remembers of a call.
+// What a tape records of a call.
 class CallOp final : public OpOf<CallOp> {
  public:
   CallOp(std::shared_ptr<TracedCall> call, Draws draws) : call_(std::move(call)), draws_(std::move(draws)) {}
 
   const char* name() const noexcept override { return "function"; }
-  void infer(const Specs& in, SpecList& out) const override { out.add(in.shape(0), in.dtype(0)); }  // Never asked.
+  void infer(const Specs& in, SpecList& out) const override { out.add(in.shape(0), in.dtype(0)); }  // Never called.
   void run(const OpRun&) const noexcept override {}
   SavedSlots saved(SlotMask) const override {
     SavedSlots slots{.inputs = ~SlotMask{0}};
@@ -59,8 +59,8 @@ void CallOp::gradient(GradientContext& c) const {
   for (std::size_t i = 0; i < operands.size(); ++i) c.give(operands[i], std::move(gradients[i]));
 }
 
-// When someone differentiates what a gradient was computed from: the saved values have gradients too. Everything is
-// recomputed from the operands.
+// Used when someone differentiates what a gradient was computed from: the saved values have gradients too. Everything
+// is recomputed from the operands.
 void CallOp::gradient_of_all(GradientContext& c) const {
   TracedCall::Differentiated& made = *call_->differentiated_;
   TracedCall& whole = call_->whole();
@@ -142,7 +142,7 @@ bool TracedCall::call_watched(std::span<const Tensor* const> feeds, std::span<Te
   for (const Tensor& snapshot : snapshots) operands.push_back(&snapshot);
   if (!interceptor.watches(operands)) return false;
   Differentiated& made = differentiated();
-  // The same operands, in the order in which the joint graph knows them.
+  // The same operands, in the order of the joint graph.
   snapshots.clear();
   operands.resize(feeds.size());
   for (const Variable& variable : made.operand_variables) snapshots.push_back(variable.value());
@@ -164,7 +164,7 @@ bool TracedCall::call_watched(std::span<const Tensor* const> feeds, std::span<Te
 
 namespace {
 
-// For the gradient that comes to a value.
+// For a value's incoming gradient.
 ValueId add_placeholder_like(GraphState& graph, ValueId value) {
   Node node;
   node.kind = NodeKind::kPlaceholder;
@@ -236,7 +236,7 @@ TracedCall::Differentiated& TracedCall::differentiated() {
   made->gradients.resize(operands.size());
   for (std::size_t i = 0; i < sources.size(); ++i) made->gradients[source_of[i]] = gradients[i];
 
-  // What the gradients read of the forward part comes from an operand, a result, or a further result.
+  // What the gradients read of the forward part comes from an operand, a result, or an additional result.
   std::vector<ValueId> outputs(joint.fetches);
   for (const ValueId& value : crossing_values(graph, boundary, made->gradients)) {
     made->backward_feeds.push_back(value);

@@ -1,8 +1,8 @@
-// TracedCall: some values of a graph as a function of others: it can be called, and differentiated.
+// TracedCall: some values of a graph as a function of others, which can be called and differentiated.
 //
-// Called under a tape that watches one of its operands, it runs with what the gradient will read as further results,
-// and the tape remembers one operation; asked for gradients, that is a TracedCall again, so it can be differentiated in
-// turn. Thread safety: any thread.
+// Called under a tape that watches one of its operands, it runs with the values that the gradient will read as
+// additional results, and the tape records one operation; the gradient is a TracedCall again, so it can be
+// differentiated in turn. Thread safety: any thread.
 #pragma once
 
 #include <atomic>
@@ -24,8 +24,8 @@ class TracedCall : public std::enable_shared_from_this<TracedCall> {
   static std::shared_ptr<TracedCall> make(std::shared_ptr<GraphState> graph, std::vector<ValueId> feeds,
                                           std::vector<ValueId> fetches, bool effects, const Passes& passes);
 
-  // Throws what Program::run throws; `where` is who runs it, in refusals. `may_recompute`: where the natural plan does
-  // not fit, a leaner one; `spill`: which may store values there.
+  // Throws what Program::run throws; `where` names the caller in refusals. `may_recompute`: use a leaner plan when the
+  // natural one does not fit; `spill`: which may store values there.
   void call(std::span<const Tensor* const> feeds, std::span<Tensor> results, const Draws* draws = nullptr,
             std::string_view where = "function", bool may_recompute = false, SpillFile* spill = nullptr);
   std::vector<Tensor> call(std::span<const Tensor* const> feeds, const Draws* draws = nullptr);
@@ -37,26 +37,26 @@ class TracedCall : public std::enable_shared_from_this<TracedCall> {
 
  private:
   friend class CallOp;
-  // Where a value that the gradient reads comes from: an operand of the call, or one of its results.
+  // The source of a value that the gradient reads: an operand of the call, or one of its results.
   struct Source {
     bool from_operand;
     std::size_t number;
   };
-  // What is made when a tape first watches a call.
+  // Made when a tape first watches a call.
   struct Differentiated {
     std::shared_ptr<GraphState> joint;        // Forward and backward in one graph.
     std::vector<Variable> operand_variables;  // The operands after the feeds.
-    std::shared_ptr<Program> forward;         // Gives the results, then what is saved.
+    std::shared_ptr<Program> forward;         // Computes the results, then the saved values.
     std::vector<Variable> forward_variables;
     std::size_t num_saved = 0;
     std::vector<Source> sources;                            // Of the first operands of backward.
-    std::vector<std::size_t> seeded;                        // The results whose gradients are the next ones.
+    std::vector<std::size_t> seeded;                        // The results whose gradients are the next operands.
     std::vector<ValueId> backward_feeds;                    // Both, in the joint graph.
     std::vector<ValueId> gradients;                         // For each operand; kNoNode: none.
-    PlanCache<TracedCall> backward{std::size_t{16} << 20};  // By the operands whose gradients are asked for.
+    PlanCache<TracedCall> backward{std::size_t{16} << 20};  // By the operands whose gradients are requested.
     std::vector<ValueId> operands, outputs;                 // Of forward, in the joint graph.
     std::vector<TensorSpec> output_specs;
-    std::shared_ptr<TracedCall> whole;  // From operands and gradients of all outputs, also saved ones, when asked for.
+    std::shared_ptr<TracedCall> whole;  // From operands and gradients of all outputs; made on request.
     std::vector<bool> whole_has;        // Which operands it has gradients for.
   };
 
@@ -80,7 +80,7 @@ class TracedCall : public std::enable_shared_from_this<TracedCall> {
   const std::vector<ValueId> feeds_, fetches_;
   const bool effects_;
   const Passes passes_;
-  std::mutex mutex_;  // Of making the rest; what is made does not change.
+  std::mutex mutex_;  // Guards making the rest; what is made does not change.
   std::shared_ptr<Program> program_;
   std::vector<Variable> variables_;  // Of program_.
   std::atomic<Program*> ready_{nullptr};

@@ -10,11 +10,12 @@
 #include "plimsoll/graph/graph_state.h"
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/optimizer_update.h"
+#include "plimsoll/tensor/context_guards.h"
 
 namespace plimsoll::train {
 namespace {
 
-// OptimizerUpdate whose number of steps done is its last operand.
+// OptimizerUpdate whose last operand is the number of steps done.
 class CountedUpdate final : public OpOf<CountedUpdate> {
  public:
   explicit CountedUpdate(const OptimizerOptions& options) noexcept : options_(options) {}
@@ -38,27 +39,16 @@ class CountedUpdate final : public OpOf<CountedUpdate> {
   OptimizerOptions options_;
 };
 
-class WithoutNames {
- public:
-  WithoutNames() noexcept : before_(std::exchange(ThreadContext::current().name_scope, "")) {}
-  ~WithoutNames() { ThreadContext::current().name_scope = before_; }
-  WithoutNames(const WithoutNames&) = delete;
-  WithoutNames& operator=(const WithoutNames&) = delete;
-
- private:
-  const char* const before_;
-};
-
 struct Change {
   Tensor gradient;
   std::uint32_t variable;  // In the graph.
 };
 
-// Every variable is updated where it is: its slots are made there, its gradient and the count of steps are moved there.
+// Every variable is updated where it is: its slots are made there, its gradient and the step count are moved there.
 Tensor add_updates(const std::shared_ptr<GraphState>& graph, const OptimizerOptions& options, const std::string& name,
                    const std::vector<Change>& changes) {
   const TraceWith here(graph.get());
-  const WithoutNames unnamed;  // Names begin with that of the variable, which has its scope.
+  const NameScopeGuard unnamed("");  // Names start with that of the variable, which includes its scope.
   const PlacementScope nowhere;
   const Variable steps(constant(std::int64_t{0}), {.name = name + "/step", .trainable = false});
   std::vector<Tensor> updates;

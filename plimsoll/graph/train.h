@@ -3,8 +3,8 @@
 //   Tensor step = train::AdamOptimizer(0.01f).minimize(loss);     // a node; running it changes the variables
 //   session.run(step, {{x, batch}});
 //
-// minimize() adds the gradients, what the optimizer keeps for each variable (variables of the graph, "w/m", which each
-// session initialises with the others) and the updates, which change everything in place. Without a list it takes all
+// minimize() adds the gradients, the optimizer's state of each variable (variables of the graph, "w/m", which each
+// session initialises with the others) and the updates, which change everything in place. Without a list it uses all
 // trainable variables that the loss depends on. Throws InvalidArgument when there are none, and as gradients() does.
 #pragma once
 
@@ -24,7 +24,7 @@ class PLIMSOLL_API Optimizer {
 
   Tensor minimize(const Tensor& loss) const;
   Tensor minimize(const Tensor& loss, const std::vector<Variable>& variables) const;
-  // The second half: gradients that were computed otherwise; empty handles leave their variables alone.
+  // The second half: for gradients that were computed in another way; empty handles leave their variables alone.
   Tensor apply_gradients(const std::vector<std::pair<Tensor, Variable>>& gradients_and_variables) const;
 
  private:

@@ -197,7 +197,7 @@ TEST(TrainFunction, StepsInBranchesAndGraphsAreRefused) {
   EXPECT_THROW(net.optimizer.apply({declared}, {zeros({2})}), Error);
 }
 
-// Values of 256 KiB and more that are made again for gradients, read in other shapes by several.
+// Values of 256 KiB and more that are recomputed for gradients, read in other shapes by several.
 TEST(TrainFunction, GivesWhatIsMadeAgainInTheShapeItWasReadIn) {
   const Variable gamma(random_normal({128}, {.seed = 1})), beta(random_normal({128}, {.seed = 2}));
   const Variable w1(random_normal({128, 8}, {.seed = 3})), w2(random_normal({128, 8}, {.seed = 4}));

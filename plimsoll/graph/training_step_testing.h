@@ -6,6 +6,7 @@
 //   lean.bytes == natural.bytes;                             // results, variables, the next random numbers
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -23,6 +24,7 @@
 #include "plimsoll/ops/movement.h"
 #include "plimsoll/ops/optimizer.h"
 #include "plimsoll/ops/random.h"
+#include "plimsoll/ops/recurrent.h"
 #include "plimsoll/ops/reduce.h"
 #include "plimsoll/ops/softmax.h"
 #include "plimsoll/tensor/make_tensor.h"
@@ -44,6 +46,7 @@ class TrainingStep {
     bool inside = true;
     bool assigns = true;  // Variables change in between, beside those that the optimizer changes at the end.
     Passes passes = {};
+    bool recurrent = false;               // Every third layer is an LSTM, GRU or simple one, in sequences of 16 rows.
     std::int64_t rows = 128, width = 16;  // An activation takes 8 KiB, a weight 1.
     double spill_bytes_per_cost = Program::kSpillBytesPerCost;
   };
@@ -56,6 +59,7 @@ class TrainingStep {
       means_.emplace_back(zeros({width_}), VariableOptions{.trainable = false});
       variances_.emplace_back(ones({width_}), VariableOptions{.trainable = false});
     }
+    if (options.recurrent) add_cell();
     const int layers = options.layers > 0 ? options.layers : 4 + static_cast<int>(random_() % 9);
     const auto graph = GraphState::make(GraphState::Role::kTrace);
     std::vector<ValueId> feeds, fetches;
@@ -85,6 +89,7 @@ class TrainingStep {
     int steps = 2;
     SpillFile* spill = nullptr;
     bool parks_variables = false;
+    bool keeps = true;  // What it gives is copied: after the step, which a full heap then cannot undo.
   };
   Outcome run() { return run(RunOptions()); }
   Outcome run(const RunOptions& options) {
@@ -99,6 +104,7 @@ class TrainingStep {
   void run_once(const RunOptions& options, Outcome& outcome) {
     const Tensor* const feeds[] = {&x_, options.bad_rows ? &bad_rows_ : &rows_};
     const auto keep = [&](std::span<const ConstTensorView> fetched) {
+      if (!options.keeps) return;
       for (const ConstTensorView& view : fetched) outcome.bytes.push_back(copied(view));
     };
     const ReadInside reader(keep);
@@ -143,11 +149,13 @@ class TrainingStep {
   std::vector<Tensor> trace(const Tensor& x, const Tensor& rows, int layers) {
     std::vector<Variable> parameters = weights_;
     parameters.insert(parameters.end(), biases_.begin(), biases_.end());
+    parameters.insert(parameters.end(), cell_.begin(), cell_.end());
     std::vector<Tensor> values = {x}, gradients;
     Tensor loss;
     {
       GradientTape tape;
-      for (int i = 0; i < layers; ++i) values.push_back(layer(values, rows));
+      for (int i = 0; i < layers; ++i)
+        values.push_back(i % 3 == 0 && !cell_.empty() ? recurrent_layer(values.back()) : layer(values, rows));
       loss = square(matmul(values.back(), Tensor(weights_[0])) + Tensor(biases_[0])).mean();
       gradients = tape.gradient(loss, parameters);
     }
@@ -163,6 +171,21 @@ class TrainingStep {
     sgd_.apply(changed, by);
     if (assigns_ && random_() % 2 == 0) counter_.assign_add(values[1].mean());  // After all that read it.
     return fetches;
+  }
+
+  void add_cell() {
+    gates_ = std::array<std::int64_t, 3>{1, 4, 3}[random_() % 3];
+    for (std::uint64_t i = 0; i < 2; ++i)
+      cell_.emplace_back(random_normal({width_, gates_ * width_}, {.seed = random_()}) * 0.2f);
+    const Shape bias = gates_ == 3 ? Shape({2, 3 * width_}) : Shape({gates_ * width_});
+    cell_.emplace_back(random_normal(bias, {.seed = random_()}));
+  }
+  Tensor recurrent_layer(const Tensor& h) {
+    const Tensor x = h.reshape({num_rows_ / 16, 16, width_}), w(cell_[0]), u(cell_[1]), b(cell_[2]);
+    SequenceOptions options{.return_sequences = true, .go_backwards = random_() % 2 == 0};
+    if (random_() % 3 == 0) options.mask = mask_;
+    const auto run = gates_ == 1 ? simple_rnn : gates_ == 4 ? lstm : gru;
+    return run(x, w, u, b, options).output.reshape({num_rows_, width_});
   }
 
   Tensor layer(const std::vector<Tensor>& values, const Tensor& rows) {
@@ -208,10 +231,13 @@ class TrainingStep {
   const bool assigns_;
   const std::int64_t num_rows_, width_;
   std::vector<Variable> weights_, biases_, means_, variances_;
+  std::vector<Variable> cell_;  // Kernel, recurrent kernel and bias of recurrent layers.
+  std::int64_t gates_ = 0;
   const Variable counter_{zeros({}), {.trainable = false}};
   const Optimizer sgd_{SGDOptions{.learning_rate = 0.05, .momentum = 0.9}};
   const Tensor x_ = random_normal({num_rows_, width_}, {.seed = 3});
   const Tensor rows_ = (random_uniform({num_rows_}, {.seed = 4}) * static_cast<float>(num_rows_ - 1)).cast(i64);
+  const Tensor mask_ = random_uniform({num_rows_ / 16, 16}, {.seed = 6}) > 0.3f;
   const Tensor bad_rows_ = rows_ + full({num_rows_}, 1000, i64);
   std::unique_ptr<Program> program_;
   std::vector<Variable> variables_;

@@ -15,7 +15,7 @@
 namespace plimsoll::internal {
 namespace {
 
-// A file that ends with its last handle.
+// A file without a name, which ends with its last handle.
 class NamelessFile {
  public:
   NamelessFile() : path_((std::filesystem::temp_directory_path() / "plimsoll_unpacked_XXXXXX").string()) {

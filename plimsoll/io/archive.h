@@ -1,13 +1,13 @@
-// Archive: a zip archive of texts and HDF5 files, such as Keras 3 saves models in.
+// Archive: a zip archive of texts and HDF5 files; Keras 3 saves models in this form.
 //
 //   Archive archive("model.keras");
 //   archive.text("config.json", 64_MiB);
-//   Hdf5File weights = archive.hdf5("model.weights.h5");    // maps tensors in place when the member is stored
+//   Hdf5File weights = archive.hdf5("model.weights.h5");    // maps tensors in place when the member is not compressed
 //
 //   save_archive("model.keras", {{"config.json", text}}, "model.weights.h5", writer);
 //
-// A member that is compressed is unpacked into a file without a name in the system's folder for temporary files, not
-// into memory. Throws Corruption and Unsupported as other readers of files do. Thread safety: as InputFile.
+// A compressed member is unpacked into an unnamed file in the system's folder for temporary files, not into memory.
+// Throws Corruption and Unsupported as other file readers do. Thread safety: as InputFile.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,7 @@ class Archive {
   std::vector<ZipMember> members_;
 };
 
-// Atomic. Nothing is compressed, and the tensors are at multiples of 64 in the file, so that they can be mapped.
+// Atomic. Nothing is compressed, and tensors are at multiples of 64 in the file, so that they can be mapped.
 void save_archive(const std::filesystem::path& path, const std::vector<std::pair<std::string, std::string>>& texts,
                   const std::string& hdf5_name, Hdf5Writer& hdf5);
 

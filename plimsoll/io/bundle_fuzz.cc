@@ -1,4 +1,5 @@
-// A checkpoint of any bytes, the first two the length of the index, is read or refused; what is read fits the data.
+// Reads any bytes as a checkpoint, the first two being the length of the index: succeeds or is refused; what is read
+// fits the data.
 #include "plimsoll/base/error.h"
 #include "plimsoll/io/bundle.h"
 

@@ -89,7 +89,7 @@ void BundleReader::check_crc(const BundleEntry& entry, std::uint32_t crc) const 
 
 Tensor BundleReader::read(std::string_view key) const {
   const BundleEntry& found = entry(key);
-  // Before memory is allocated for what cannot be read.
+  // Checked before memory is allocated for something that cannot be read.
   found.is_partitioned() ? check_slices(found) : void(shard_of(found));
   if (!found.dtype)
     throw Unsupported(fmt::format("{}: its dtype {} is not supported{}", where(found), found.dtype_name,

@@ -27,7 +27,7 @@ void append_names(std::string& text, const char* what, const std::vector<std::st
   if (shown < names.size()) text += fmt::format(" and {} more", names.size() - shown);
 }
 
-// What every object-based checkpoint has beside its variables.
+// The entries that every object-based checkpoint has besides its variables.
 bool is_bookkeeping(const BundleEntry& entry) {
   return entry.is_string() || entry.is_slice() || entry.key == "save_counter/.ATTRIBUTES/VARIABLE_VALUE";
 }
@@ -104,7 +104,7 @@ void CheckpointKeeper::keep(const std::string& path) {
   kept_.swap(kept);
   to_remove_.swap(to_remove);
   if (to_remove_.empty()) return;
-  // Listed until they are removed: after a kill here the next keeper finds them.
+  // Listed until they are removed: if the process is killed here, the next keeper finds them.
   try {
     state.all.erase(state.all.begin(), state.all.begin() + static_cast<std::ptrdiff_t>(to_remove_.size()));
     for (; !to_remove_.empty(); to_remove_.pop_back()) remove_bundle(to_remove_.back());

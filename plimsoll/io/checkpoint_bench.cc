@@ -1,4 +1,4 @@
-// Saving and loading a gibibyte, beside the same bytes written and read in one plain loop, alternating.
+// Saving and loading a gibibyte, compared with the same bytes written and read in one plain loop, alternating.
 // PLIMSOLL_BENCH_DIR chooses the disk.
 #include <benchmark/benchmark.h>
 #include <fcntl.h>

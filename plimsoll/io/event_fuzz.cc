@@ -1,4 +1,4 @@
-// An event file of any bytes is read or refused.
+// Reads any bytes as an event file: succeeds or is refused.
 #include "plimsoll/base/error.h"
 #include "plimsoll/io/event_reader.h"
 

@@ -1,4 +1,4 @@
-// EventWriter: writes what TensorBoard shows, as it happens.
+// EventWriter: writes event files that TensorBoard shows, as the events happen.
 //
 //   EventWriter events("logs/train");
 //   events.add_scalar("loss", 0.25f, step);
@@ -7,10 +7,10 @@
 //   events.add_image("input", pixels, step);              // u8 [height, width, 1, 3 or 4]
 //   events.add_graph(graph);  events.add_run_metadata("step 3", metadata, 3);
 //
-// One file `events.out.tfevents.<seconds>.<host>.<process>.<n>` in the folder, which is created. Every record is handed
-// to the system at once and in one piece, so a killed process loses only the record it is writing; records are synced
-// to disk by a separate thread within `flush_seconds`, at flush() and at the end. Disk errors are thrown as Error;
-// those of the thread by the next call. Thread safety: any thread may add. Cost: one system call for a scalar, some
+// Writes one file `events.out.tfevents.<seconds>.<host>.<process>.<n>` in the folder, which is created. Every record is
+// passed to the system at once and in one piece, so a killed process loses only the record it is writing; a separate
+// thread syncs records to disk within `flush_seconds`, at flush() and at the end. Disk errors are thrown as Error;
+// those of the thread by the next call. Thread safety: any thread may add. Cost: one system call for a scalar, a few
 // microseconds; a histogram or an image also takes a pass over the tensor, in pieces, without copying it.
 #pragma once
 

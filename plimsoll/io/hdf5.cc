@@ -14,7 +14,7 @@
 namespace plimsoll {
 namespace {
 
-// h5py keeps bfloat16 as bytes without a meaning, and Keras says beside it what they are.
+// h5py stores bfloat16 as opaque bytes, and Keras adds an attribute that says what they are.
 void name_halves(Hdf5Object& object) {
   if (!object.dataset || object.dataset->type.dtype || object.dataset->type.size != 2) return;
   const auto dtype = object.attributes.find("dtype");
@@ -110,7 +110,7 @@ Tensor Hdf5File::read(std::string_view name) const {
         fmt::format("file \"{}\": dataset \"{}\": its {} is not supported", file_->name(), name, found.type_name));
   const Hdf5Object& object = *find(name);
   const Hdf5Bytes bytes{*file_, base_, size_};
-  const std::uint64_t size = hdf5_data_bytes(bytes, object);  // Again, for what it throws.
+  const std::uint64_t size = hdf5_data_bytes(bytes, object);  // Called again because it may throw.
   Tensor tensor =
       make_tensor({.op = "LoadHdf5", .category = Category::kParameters}, found.shape, *found.dtype, current_device());
   if (size == 0) return tensor;

@@ -1,4 +1,4 @@
-// HDF5 files: the part of the format that Keras uses. Named tensors in groups, and text as attributes.
+// HDF5 files: the part of the format that Keras uses, which is named tensors in groups, and text as attributes.
 //
 //   save_hdf5("weights.h5", {{"layers", {{"dense", {{"kernel", w}, {"bias", b}}}}}});   // groups in groups
 //   TensorTree tree = load_hdf5("weights.h5");                        // tree["layers"]["dense"]["kernel"].tensor()
@@ -7,10 +7,10 @@
 //   file.text("", "model_config");  file.entries();  Tensor w = file.read("model_weights/dense/kernel:0");
 //   Tensor big = file.map("model_weights/embedding/table");           // on the file's own pages, without a copy
 //
-// Read: superblocks 0 to 3, groups as symbol tables (and the newest form while they are small), datasets in one piece,
-// inside of their header, or in chunks (plain, deflated, shuffled). Written: what the oldest libraries read. No library
-// is needed for either. Files are not trusted: Corruption with the offset for what is damaged, Unsupported for what is
-// not read. Thread safety: a file may be read on several threads at once. Cost: names and attributes are held in
+// Reads superblocks 0 to 3, groups as symbol tables (and the newest form while they are small), datasets in one piece,
+// inside their header, or in chunks (plain, deflated, shuffled). Writes what the oldest libraries read. Needs no
+// library for either. Files are not trusted: damage throws Corruption with the offset, unsupported features throw
+// Unsupported. Thread safety: a file may be read on several threads at once. Cost: names and attributes are held in
 // memory, at most 64 MiB of them.
 #pragma once
 
@@ -39,12 +39,12 @@ struct Hdf5Entry {
   std::string type_name;       // The file's: "float of 4 bytes".
   Shape shape;
   std::uint64_t size = 0;    // Of the elements, in bytes.
-  std::uint64_t offset = 0;  // In the file, of one that is stored in one piece; else 0.
+  std::uint64_t offset = 0;  // In the file, when it is stored in one piece; else 0.
 };
 
 class PLIMSOLL_API Hdf5File {
  public:
-  // Throws NotFound, Corruption, and Unsupported for what is beyond the bounds above.
+  // Throws NotFound, Corruption, and Unsupported for what is not read.
   explicit Hdf5File(const std::filesystem::path& path);
   explicit Hdf5File(std::span<const std::byte> bytes);  // From memory, which must outlive it.
   // A part of a file, such as a stored member of an archive.
@@ -65,8 +65,8 @@ class PLIMSOLL_API Hdf5File {
   // A new tensor. Throws NotFound, OutOfMemory, Corruption, and Unsupported for other dtypes and filters.
   Tensor read(std::string_view name) const;
   // A tensor on a private mapping of the file, which lasts as long as the tensor and is not charged to a budget.
-  // Variables take it without a copy and copy it, charged, when they change. The file must not be truncated meanwhile.
-  // What is not in one piece, or not aligned for its dtype, is read instead.
+  // Variables use it without a copy and copy it, charged, when they change. The file must not be truncated meanwhile. A
+  // dataset that is not in one piece, or not aligned for its dtype, is read instead.
   Tensor map(std::string_view name) const;
 
  private:

@@ -1,4 +1,4 @@
-// An HDF5 file of any bytes is read or refused; memory stays within what deflate can hold.
+// Reads any bytes as an HDF5 file: succeeds or is refused; memory stays within what deflate can produce.
 #include "plimsoll/base/error.h"
 #include "plimsoll/io/hdf5.h"
 

@@ -98,7 +98,7 @@ std::string text_attribute(const std::string& name, const std::string& value) {
 struct Hdf5Writer::Node {
   std::map<std::string, std::unique_ptr<Node>> children;
   std::map<std::string, std::string> texts;
-  std::unique_ptr<PinnedBytes> tensor;  // Else it is a group.
+  std::unique_ptr<PinnedBytes> tensor;  // Null for a group.
   std::uint64_t data = 0;               // Where its bytes are.
 };
 
@@ -232,7 +232,8 @@ std::uint64_t Hdf5Writer::write_node(Node& node) {
   return write_header(messages);
 }
 
-// The head has the same size whatever the addresses are: laid out once to learn it, once with the right ones.
+// The size of the head does not depend on the addresses: it is laid out once to find the size, then with the right
+// ones.
 void Hdf5Writer::lay_out() {
   std::size_t most = 0;
   std::vector<const Node*> groups = {root_.get()};

@@ -1,4 +1,4 @@
-// Hdf5Writer: an HDF5 file of groups and tensors in one piece each, as the oldest libraries wrote them.
+// Hdf5Writer: writes an HDF5 file of groups and contiguous tensors, in the format of the oldest libraries.
 //
 //   Hdf5Writer writer("save_keras");
 //   writer.add("layers/dense/vars/0", kernel);
@@ -6,8 +6,8 @@
 //   writer.for_each_part([&](std::span<const std::byte> part) { file.write(part); });
 //
 // Layout: superblock 0; for each group a header, a heap of names, a tree with one node and its lists; a header for each
-// tensor; then the tensors' bytes, each at a multiple of 64. Parts come in order, and may be asked for several times.
-// Cost: the bytes before the tensors are held in memory, some 300 for each tensor and 1,500 for each group.
+// tensor; then the tensors' bytes, each at a multiple of 64. Parts come in order, and may be requested several times.
+// Cost: the bytes before the tensors are held in memory, about 300 for each tensor and 1,500 for each group.
 #pragma once
 
 #include <cstddef>
@@ -25,14 +25,14 @@ namespace plimsoll::internal {
 
 class Hdf5Writer {
  public:
-  static constexpr std::uint64_t kAlignment = 64;  // Of tensors' bytes, counted from the file's begin.
+  static constexpr std::uint64_t kAlignment = 64;  // Of tensors' bytes, relative to the start of the file.
 
   explicit Hdf5Writer(const char* where);  // Named in errors.
   Hdf5Writer(Hdf5Writer&&) noexcept;
   ~Hdf5Writer();
 
   // Groups are made as needed. The tensor's bytes stay pinned until the writer ends. Throws InvalidArgument for a name
-  // that is taken, that has empty parts, zero bytes or more than 64 parts.
+  // that exists, that has empty parts, zero bytes or more than 64 parts.
   void add(const std::string& name, const Tensor& tensor);
   void add_group(const std::string& name);
   // Throws InvalidArgument for more than 60,000 bytes.
@@ -48,8 +48,8 @@ class Hdf5Writer {
   };
   Node& at(const std::string& name);
   void lay_out();
-  std::uint64_t append(std::string_view block);  // To the head; gives where it is.
-  std::uint64_t write_node(Node& node);          // Its header, after all it refers to; gives where it is.
+  std::uint64_t append(std::string_view block);  // Appends to the head; returns the position.
+  std::uint64_t write_node(Node& node);          // Writes its header, last; returns the position.
   GroupPlaces write_links(Node& group);          // Names, lists and tree.
   std::string layout_message(const Node& node) const;
   std::uint64_t write_header(const std::vector<std::string>& messages);

@@ -1,4 +1,4 @@
-// An index table of any bytes is read or refused, and never uses more memory than its limit.
+// Reads any bytes as an index table: succeeds or is refused, and never uses more memory than its limit.
 #include "plimsoll/base/error.h"
 #include "plimsoll/io/internal/table.h"
 

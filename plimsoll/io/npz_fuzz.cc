@@ -1,4 +1,4 @@
-// An archive or an array of any bytes is read or refused; memory stays within what deflate can hold.
+// Reads any bytes as an archive or an array: succeeds or is refused; memory stays within what deflate can produce.
 #include "plimsoll/base/error.h"
 #include "plimsoll/io/npz.h"
 

@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;  // The format's own bound.
 
-// As JSON. A string only: objects of that library end the program when memory runs out in their destructors.
+// As JSON. Uses strings only: that library's objects end the program when memory runs out in their destructors.
 std::string in_quotes(const std::string& text) { return strict_json_text(nlohmann::json(text)); }
 
 std::string header_text(const std::vector<NamedLeaf>& leaves, const FileMetadata& metadata,

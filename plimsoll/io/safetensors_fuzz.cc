@@ -1,4 +1,4 @@
-// A safetensors file of any bytes is read or refused; its tensors are exactly its bytes.
+// Reads any bytes as a safetensors file: succeeds or is refused; its tensors are exactly its bytes.
 #include "plimsoll/base/error.h"
 #include "plimsoll/io/safetensors.h"
 

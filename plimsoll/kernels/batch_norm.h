@@ -40,7 +40,7 @@ struct BatchNormGradients {
   TensorView dx, dgamma, dbeta;
 };
 
-// Bytes of scratch for all of them: some 300 per channel.
+// Bytes of scratch for all of them: about 300 per channel.
 PLIMSOLL_API std::size_t batch_norm_scratch_bytes(const Shape& x, DType dtype) noexcept;
 
 // All require rank > 0, one dtype, and scratch of batch_norm_scratch_bytes() aligned to 64 bytes. y may be x.

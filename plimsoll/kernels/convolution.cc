@@ -48,7 +48,7 @@ struct GatherPlan {
     const std::int64_t work = std::max<std::int64_t>(depth() * sweep.output_channels, 1);  // Products per pixel.
     cut = cut_sweep(sweep, 0, kCopyBytes / size, kAnyPixels, kSlots, std::max<std::int64_t>(24, 200'000 / work));
     layout = input_layout(sweep, cut, sweep.channels, false);
-    slots = std::min(kSlots, units());
+    slots = s.at_once(std::min(kSlots, units()));
   }
 
   std::int64_t taps() const noexcept { return sweep.down.taps * sweep.across.taps; }

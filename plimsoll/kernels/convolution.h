@@ -31,6 +31,7 @@ namespace plimsoll::internal {
 struct Convolution {
   Window window;
   std::int64_t groups = 1;
+  std::int64_t lanes = 0;  // Parts in progress at once, each with scratch of its own; 0: enough for many processors.
 };
 
 // Applied to each result before it is written: + bias [channels], then relu.
@@ -46,7 +47,7 @@ PLIMSOLL_API bool is_convolution_supported(DType dtype) noexcept;
 
 // Bytes of scratch for these shapes of x (or its gradient), filter and y, whatever the batch: forward and input
 // gradient, the filter reordered (or transformed: 16 / 9 of it) and up to some 2 MiB; filter gradient, up to some 4
-// MiB.
+// MiB. Fewer lanes take less; results do not depend on them.
 PLIMSOLL_API std::size_t convolution_scratch_bytes(ConvolutionPass pass, const Shape& x, const Shape& filter,
                                                    const Shape& y, const Convolution& convolution,
                                                    DType dtype) noexcept;

@@ -42,7 +42,7 @@ void apply(const float* dy, const std::byte* from, float* dx) noexcept {
   }
 }
 
-// The same one by one: for the last group, and for f64.
+// The same element by element: for the last group, and for f64.
 template <class T>
 void pack_some(const T* y, std::int64_t n, std::byte* to) noexcept {
   std::uint32_t words[kWords] = {};

@@ -14,8 +14,9 @@ struct Case {
   std::int64_t batch, rows, columns, channels, filter_rows, filter_columns, outputs;
   Window window;
   std::int64_t groups = 1;
+  std::int64_t lanes = 0;
 
-  Convolution convolution() const { return {window, groups}; }
+  Convolution convolution() const { return {window, groups, lanes}; }
   Shape x() const { return {batch, rows, columns, channels}; }
   Shape filter() const { return {filter_rows, filter_columns, channels / groups, outputs}; }
   Shape y() const {
@@ -296,6 +297,26 @@ TEST(Convolution, AllocatesNothingAndDoesNotDependOnTheNumberOfThreads) {
     }
   }
   set_num_threads(threads);
+}
+
+TEST(Convolution, FewerLanesTakeLessScratchForTheSameBits) {
+  for (const Case& c : kLarge) {
+    const Results natural = run_all(c);
+    for (const std::int64_t lanes : {4, 3, 1}) {
+      Case few = c;
+      few.lanes = lanes;
+      const Results lean = run_all(few);
+      EXPECT_TRUE(same_bits(natural.y, lean.y));
+      EXPECT_TRUE(same_bits(natural.dx, lean.dx));
+      EXPECT_TRUE(same_bits(natural.dfilter, lean.dfilter));
+      for (const auto pass :
+           {ConvolutionPass::forward, ConvolutionPass::input_gradient, ConvolutionPass::filter_gradient})
+        EXPECT_LE(few.scratch_bytes(pass, f32), c.scratch_bytes(pass, f32));
+      if (lanes > 1) continue;
+      EXPECT_LT(few.scratch_bytes(ConvolutionPass::filter_gradient, f32) * 2,
+                c.scratch_bytes(ConvolutionPass::filter_gradient, f32));
+    }
+  }
 }
 
 TEST(Convolution, ScratchDoesNotGrowWithTheBatch) {

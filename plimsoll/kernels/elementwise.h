@@ -9,7 +9,7 @@
 // and the condition of select), and the output has result_dtype(). The output may be exactly an operand's memory when
 // that operand is not broadcast; otherwise they do not overlap. f32, f64, i32, i64 and bool are computed directly; u8,
 // i8, i16 through i32 and f16, bf16 through f32, tile by tile on the stack. Integers wrap. Thread safety: any thread.
-// Cost: no allocation, never throws; parallel from some 32k elements, cut by shape alone, so results do not depend on
+// Cost: no allocation, never throws; parallel from about 32k elements, cut by shape alone, so results do not depend on
 // the number of threads. Outputs of 16 MiB and more are written around the caches. Operands of the output's size and
 // single elements are used directly, within a few nanoseconds; other broadcasts are planned first.
 #pragma once

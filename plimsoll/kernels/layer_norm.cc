@@ -31,7 +31,7 @@ auto* data_or_null(const View& view) noexcept {
 
 template <class T>
 void normalize_rows(const ConstTensorView& x, std::int64_t columns, const ConstTensorView& gamma,
-                    const ConstTensorView& beta, double epsilon, const LayerNormOutputs& out) noexcept {
+                    const ConstTensorView& beta, double epsilon, const LayerNormOutputs& out, bool centered) noexcept {
   const LayerNormLoopsOf<T>& loops = loops_of<T>();
   const T *from = x.data<T>(), *scale = data_or_null<T>(gamma), *shift = data_or_null<T>(beta);
   T *to = out.y.data<T>(), *means = data_or_null<T>(out.mean), *rstds = data_or_null<T>(out.rstd);
@@ -39,7 +39,7 @@ void normalize_rows(const ConstTensorView& x, std::int64_t columns, const ConstT
   parallel_for(rows, std::max<std::int64_t>(1, kGrain / columns), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t r = begin; r < end; ++r) {
       const T* row = from + r * columns;
-      const T mean = static_cast<T>(loops.sum(row, columns) / double(columns));
+      const T mean = centered ? static_cast<T>(loops.sum(row, columns) / double(columns)) : T(0);
       const double variance = loops.squares(row, columns, mean) / double(columns);
       const T rstd = static_cast<T>(1 / std::sqrt(variance + epsilon));
       loops.normalize(row, columns, mean, rstd, scale, shift, to + r * columns);
@@ -82,10 +82,12 @@ struct Gradient {
     for (std::int64_t r = begin; r < end; ++r) {
       const T *row = x + r * columns, *up = dy + r * columns;
       double sums[2];
-      loops_of<T>().gradient_sums(row, up, columns, mean[r], rstd[r], gamma, block, block ? block + columns : nullptr,
+      const T middle = mean ? mean[r] : T(0);
+      loops_of<T>().gradient_sums(row, up, columns, middle, rstd[r], gamma, block, block ? block + columns : nullptr,
                                   sums);
+      if (!mean) sums[0] = 0;  // Nothing was subtracted.
       if (dx)
-        loops_of<T>().gradient(row, up, columns, mean[r], rstd[r], gamma, static_cast<T>(sums[0] / double(columns)),
+        loops_of<T>().gradient(row, up, columns, middle, rstd[r], gamma, static_cast<T>(sums[0] / double(columns)),
                                static_cast<T>(sums[1] / double(columns)), dx + r * columns);
     }
   }
@@ -128,13 +130,13 @@ struct Gradient {
 }  // namespace
 
 void layer_norm(const ConstTensorView& x, std::int64_t columns, const ConstTensorView& gamma,
-                const ConstTensorView& beta, double epsilon, const LayerNormOutputs& out) noexcept {
+                const ConstTensorView& beta, double epsilon, const LayerNormOutputs& out, bool centered) noexcept {
   if (x.size() == 0) return;
   PLIMSOLL_CHECK((x.dtype() == f32 || x.dtype() == f64) && out.y.size() == x.size());
   if (x.dtype() == f32)
-    normalize_rows<float>(x, columns, gamma, beta, epsilon, out);
+    normalize_rows<float>(x, columns, gamma, beta, epsilon, out, centered);
   else
-    normalize_rows<double>(x, columns, gamma, beta, epsilon, out);
+    normalize_rows<double>(x, columns, gamma, beta, epsilon, out, centered);
 }
 
 std::size_t layer_norm_gradient_scratch_bytes(std::int64_t rows, std::int64_t columns, DType dtype) noexcept {
@@ -152,7 +154,7 @@ void layer_norm_gradient(const ConstTensorView& x, std::int64_t columns, const C
                                   x.data<T>(),
                                   dy.data<T>(),
                                   data_or_null<T>(gamma),
-                                  mean.data<T>(),
+                                  data_or_null<T>(mean),
                                   rstd.data<T>(),
                                   data_or_null<T>(out.x),
                                   data_or_null<T>(out.gamma),

@@ -5,7 +5,9 @@
 //
 // y = (x - mean) rstd gamma + beta, rstd = 1 / sqrt(variance + epsilon), the variance that of the row divided by its
 // length (two passes over the row, which stays in cache). A row is the last k axes together: `columns` elements.
-// Requires f32 or f64, one dtype, columns > 0. Views without an address are skipped.
+// Not centered, the mean counts as 0: the row is divided by the root of the mean of its squares (RMS normalization); a
+// gradient without a mean is that one's. Requires f32 or f64, one dtype, columns > 0. Views without an address are
+// skipped.
 // Thread safety: any thread, with its own scratch. Cost: memory speed; no allocation, never throws, split by shape
 // only.
 #pragma once
@@ -24,7 +26,8 @@ struct LayerNormOutputs {
   TensorView mean, rstd;  // [rows]: what the gradient needs.
 };
 PLIMSOLL_API void layer_norm(const ConstTensorView& x, std::int64_t columns, const ConstTensorView& gamma,
-                             const ConstTensorView& beta, double epsilon, const LayerNormOutputs& out) noexcept;
+                             const ConstTensorView& beta, double epsilon, const LayerNormOutputs& out,
+                             bool centered = true) noexcept;
 
 struct LayerNormGradients {
   TensorView x;            // As x; may be dy.

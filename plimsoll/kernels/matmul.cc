@@ -27,6 +27,7 @@ MatmulProduct product_of(const Shape& a, const Shape& b, DType dtype, MatmulFlag
   x.b_column = flags.transpose_b ? b_columns : 1;
   x.c_row = x.n;
   x.accumulate = flags.accumulate;
+  x.part_of_rows = flags.part_of_rows;
   return x;
 }
 

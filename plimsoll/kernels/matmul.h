@@ -8,7 +8,7 @@
 // small products read their operands in place, large ones pack panels of them into `scratch`. f32 and f64 are summed
 // over the inner axis in order, in blocks, with fused multiply-add where the processor has it; f16 and bf16 in f32,
 // rounded once at the end; i32 and i64 wrap. The result depends only on shapes, not on threads. Thread safety: any
-// thread, with its own scratch. Never throws. Parallel over blocks and batches from some 130k multiplications.
+// thread, with its own scratch. Never throws. Parallel over blocks and batches from about 130k multiplications.
 #pragma once
 
 #include <cstddef>
@@ -24,10 +24,12 @@ namespace plimsoll::internal {
 struct MatmulFlags {
   bool transpose_a = false, transpose_b = false;
   bool accumulate = false;  // out += instead of out =.
+  std::int64_t part_of_rows =
+      0;  // These are some rows of a product of so many: they get the bits that they have there.
 };
 
-// What is done with the product while it is in the caches; bit for bit what binary(BinaryOp::add, out, bias, out) and
-// unary(activation, out, out) would do after it.
+// Applied to the product while it is in the caches; gives the same bits as binary(BinaryOp::add, out, bias, out) and
+// unary(activation, out, out) afterwards.
 struct MatmulEpilogue {
   const ConstTensorView* bias = nullptr;  // One row, of out's last size and dtype.
   std::optional<UnaryOp> activation = {};
@@ -37,7 +39,7 @@ struct MatmulEpilogue {
 PLIMSOLL_API bool is_matmul_supported(DType dtype) noexcept;
 
 // Bytes of scratch that matmul() needs for these shapes: none for integers and small products; else they grow with the
-// shapes up to some 3.5 MiB, for half types 5.5 MiB.
+// shapes up to about 3.5 MiB, for half types 5.5 MiB.
 PLIMSOLL_API std::size_t matmul_scratch_bytes(const Shape& a, const Shape& b, DType dtype, MatmulFlags flags) noexcept;
 
 // Requires inner sizes that agree, `out` of the broadcast batch shape, no overlap, one dtype, scratch of

@@ -31,7 +31,7 @@ struct BoxCopy {
     const auto next = static_cast<std::size_t>(rank++);
     sizes[next] = size, from[next] = from_stride, to[next] = to_stride;
   }
-  // Takes the axis out, and puts it last.
+  // Removes the axis and appends it as the last one.
   void move_last(int axis) noexcept {
     const auto a = static_cast<std::size_t>(axis), n = static_cast<std::size_t>(rank);
     std::rotate(sizes.begin() + axis, sizes.begin() + axis + 1, sizes.begin() + static_cast<std::ptrdiff_t>(n));
@@ -56,7 +56,7 @@ struct BoxCopy {
   }
 };
 
-// A walk over the axes but the last, and where the row at each place begins.
+// Walks over all axes but the last, and knows where the row at each place begins.
 class BoxWalk {
  public:
   BoxWalk(const BoxCopy& box, std::int64_t position) noexcept : box_(box) {

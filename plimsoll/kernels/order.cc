@@ -82,7 +82,7 @@ void sum_columns(const T* x, std::int64_t n, std::int64_t stride, std::int64_t c
   }
 }
 
-// The value's place among all values of its type, as a number without sign: NaN last, both zeros alike.
+// The value's rank among all values of its type, as an unsigned number: NaN last, both zeros equal.
 template <class T>
 std::uint32_t sort_key(T x) noexcept {
   if constexpr (std::is_integral_v<T>) {
@@ -95,8 +95,8 @@ std::uint32_t sort_key(T x) noexcept {
   }
 }
 
-// Positions by value, as numbers made of a value's place and its position, which sort by themselves. They take the
-// positions' own memory. Requires elements of at most four bytes, n <= 2^32.
+// Sorts positions by value, as numbers made of a value's rank and its position. They take the memory of the positions.
+// Requires elements of at most four bytes, n <= 2^32.
 template <class T>
 void sort_by_keys(const T* x, std::int64_t n, bool descending, std::int64_t* order) noexcept {
   auto* keys = reinterpret_cast<std::uint64_t*>(order);

@@ -80,7 +80,7 @@ struct PoolCall {
     });
   }
 
-  // Backward: by images, for windows overlap.
+  // Backward: by images, because windows overlap.
   template <class F>
   void by_images(F visit) const noexcept {
     const std::int64_t outputs = std::max<std::int64_t>(1, row_outputs() * sizes.output_rows);

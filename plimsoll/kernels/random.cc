@@ -88,7 +88,7 @@ void random_truncated_normal(RandomState state, double mean, double deviation, c
   PLIMSOLL_CHECK(is_floating(out.dtype()));
   fill(out, [&](std::uint64_t block) {
     Four values = normals(Philox(state.key).block(state.offset + block));
-    for (std::uint64_t stream = 1; stream < 64; ++stream) {  // Each try keeps 95 %: what is left after 64 is nothing.
+    for (std::uint64_t stream = 1; stream < 64; ++stream) {  // Each try keeps 95 %: after 64 nothing is left.
       if (std::all_of(values.begin(), values.end(), [](float v) { return std::fabs(v) <= 2; })) break;
       const Four again = normals(Philox(state.key, 0, stream).block(state.offset + block));
       for (std::size_t i = 0; i < 4; ++i)

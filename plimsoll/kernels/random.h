@@ -2,7 +2,7 @@
 //
 //   RandomState state = {.key = seed, .offset = 0};
 //   random_normal(state, 0, 1, out);
-//   state.offset += random_blocks(out.size());     // What the next fill begins with.
+//   state.offset += random_blocks(out.size());     // Where the next fill starts.
 //
 // The results depend neither on the number of threads nor on the dtype's width, up to rounding: f16, bf16 and f64 hold
 // the same draws as f32.

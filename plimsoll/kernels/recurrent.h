@@ -28,19 +28,23 @@ namespace plimsoll::internal {
 
 enum class RecurrentCell : unsigned char { simple, lstm, gru };
 
-// hard_sigmoid is 0.2 x + 0.5, held between 0 and 1.
+// hard_sigmoid is 0.2 x + 0.5, clamped to [0, 1].
 enum class RecurrentActivation : unsigned char { linear, relu, tanh, sigmoid, hard_sigmoid };
+
+inline constexpr std::int8_t kRecurrentParts = 8;
 
 struct RecurrentRule {
   RecurrentCell cell = RecurrentCell::simple;
   RecurrentActivation activation = RecurrentActivation::tanh;
   RecurrentActivation recurrent_activation = RecurrentActivation::sigmoid;
-  bool reset_after = false;       // GRU: Keras 2 has true, TF.js false.
+  bool reset_after = false;       // GRU: true in Keras 2, false in TF.js.
   bool reverse = false;           // From the last step to the first.
   bool in_step_order = false;     // When reversed: the sequence begins with the step taken first (Keras' go_backwards);
                                   // otherwise an output has its input's place.
   bool keep_for_gradient = true;  // The workspace will be passed to recurrent_gradient().
   bool unmasked = false;          // There is no mask: an LSTM then keeps no h, which the gradient recomputes.
+  std::int8_t remade = 0;         // Of kRecurrentParts parts of the steps, the first so many: of these only some states
+                                  // are kept, from which the gradient computes the rest again. The same bits.
   bool operator==(const RecurrentRule&) const = default;
 };
 
@@ -66,7 +70,8 @@ struct RecurrentGradients {
 
 // What recurrent() leaves for the gradient: per row and step gates units, the state before (of an unmasked LSTM c
 // alone), and for a GRU units more.
-// Without keep_for_gradient only the gates.
+// Without keep_for_gradient only the gates. With `remade` those of fewer steps, some states and a copy of the bias;
+// what is made again takes scratch.
 PLIMSOLL_API std::size_t recurrent_workspace_bytes(const RecurrentRule& options, const RecurrentSizes& sizes,
                                                    DType dtype) noexcept;
 PLIMSOLL_API std::size_t recurrent_scratch_bytes(const RecurrentRule& options, const RecurrentSizes& sizes,
@@ -80,7 +85,8 @@ PLIMSOLL_API void recurrent(const RecurrentRule& options, const RecurrentInputs&
                             std::span<std::byte> scratch) noexcept;
 
 // The gradients of the sum of all results, each times its `upstream`. Takes the same inputs, and the workspace as
-// recurrent() left it, without changing it. Gradients are set, not added to. Scratch holds some 128 rows at a time.
+// recurrent() left it, without changing it. Gradients are overwritten, not accumulated. Scratch holds about 128 rows at
+// a time.
 PLIMSOLL_API void recurrent_gradient(const RecurrentRule& options, const RecurrentInputs& in,
                                      const RecurrentResults<ConstTensorView>& upstream, const RecurrentGradients& out,
                                      std::span<const std::byte> workspace, std::span<std::byte> scratch) noexcept;

@@ -1,7 +1,5 @@
 #include "plimsoll/base/error.h"
-#include "plimsoll/base/thread_pool.h"
-#include "plimsoll/kernels/internal/recurrent_plan.h"
-#include "plimsoll/kernels/matmul.h"
+#include "plimsoll/kernels/internal/recurrent_forward.h"
 #include "plimsoll/kernels/recurrent.h"
 #include "plimsoll/kernels/reduce.h"
 
@@ -16,10 +14,11 @@ struct Chunk {
   std::int64_t row(std::int64_t b, std::int64_t t) const noexcept { return b * steps + t - first; }
 };
 
-// Through time, from the last step taken to the first: from the gates' values the gradients of their products.
+// Back through time, from the last step taken to the first: computes the gradients of the gates' products from the
+// gates' values.
 template <class T>
 struct Backward {
-  RecurrentPlan<T> plan;
+  const RecurrentPlan<T>& plan;
   const RecurrentLoopsOf<T>& loops;
   const bool* mask;
   const T *sequence, *last, *final_h, *final_c;  // Upstream.
@@ -30,13 +29,6 @@ struct Backward {
     const T* kernel = in.recurrent_kernel.data<T>();
     loops.pack(kernel, first, units, 1, width, plan.panels);
     if (plan.is_gru()) loops.pack(kernel + first, units, units, 1, width, plan.third_panels);
-  }
-
-  // The first step taken that is not masked.
-  std::int64_t first_step(std::int64_t b) const noexcept {
-    std::int64_t k = 0;
-    while (k < plan.time && is_masked(mask, plan.time, b, plan.place(k))) ++k;
-    return k;
   }
 
   void start(std::int64_t b) const noexcept {
@@ -115,7 +107,7 @@ struct Backward {
     std::int64_t first[kRecurrentRows];
     for (std::int64_t b = begin; b < end; ++b) {
       if (chunk.low + chunk.steps == plan.time) start(b);
-      first[b - begin] = first_step(b);
+      first[b - begin] = first_step(mask, plan, b);
     }
     for (std::int64_t k = chunk.low + chunk.steps - 1; k >= chunk.low; --k) {
       const std::int64_t t = plan.place(k);
@@ -132,7 +124,7 @@ struct Backward {
   }
 };
 
-// The gradients of inputs and parameters, from those of a chunk's products; those of parameters are added up.
+// The gradients of inputs and parameters, from those of a chunk's products; parameter gradients are accumulated.
 template <class T>
 struct Products {
   const RecurrentPlan<T>& plan;
@@ -143,27 +135,29 @@ struct Products {
 
   std::int64_t rows() const noexcept { return plan.batch * chunk.steps; }
   bool is_first() const noexcept { return chunk.low + chunk.steps == plan.time; }
-  bool has_two_biases() const noexcept { return plan.is_gru() && plan.options.reset_after; }
   TensorView view(T* data, std::int64_t columns) const noexcept { return {data, 0, in.x.dtype(), {rows(), columns}}; }
   TensorView products() const noexcept { return view(plan.slopes, plan.width()); }
   T* third_gate(std::int64_t row) const noexcept { return plan.slopes + row * plan.width() + plan.first_columns(); }
 
-  // What the products of some rows read, prepared by the thread that ran them through time: inputs and states of the
-  // chunk's steps side by side, and the biases' sums.
+  // Prepares what the products of some rows read, in the thread that ran those rows through time: inputs and states of
+  // the chunk's steps side by side, and the sums of the biases.
   void prepare(std::int64_t begin, std::int64_t end) const noexcept {
-    if (out.kernel.base()) gather(in.x.data<T>(), plan.inputs, plan.chunk_x, begin, end);
+    const StepRows<const T> x = {in.x.data<T>(), plan.time * plan.inputs, plan.inputs};
+    if (out.kernel.base()) gather(x, plan.inputs, plan.chunk_x, begin, end);
     if (out.recurrent_kernel.base()) {
-      if (plan.keeps_h()) gather(plan.h.data, plan.units, plan.chunk_h, begin, end);
+      if (plan.keeps_h()) gather(plan.h, plan.units, plan.chunk_h, begin, end);
       if (!plan.keeps_h()) make_states(begin, end);
-      if (plan.is_gru() && !has_two_biases()) gather(plan.extra.data, plan.units, plan.chunk_extra, begin, end);
+      if (plan.is_gru() && !plan.has_bias_pair()) gather(plan.extra, plan.units, plan.chunk_extra, begin, end);
     }
     if (out.bias.base()) add_to_bias(begin, end);
   }
 
-  // The chunk's rows of a tensor [batch, time, columns], side by side.
-  void gather(const T* from, std::int64_t columns, T* to, std::int64_t begin, std::int64_t end) const noexcept {
+  // The chunk's rows, side by side.
+  template <class U>
+  void gather(const StepRows<U>& from, std::int64_t columns, T* to, std::int64_t begin,
+              std::int64_t end) const noexcept {
     for (std::int64_t b = begin; b < end; ++b)
-      copy_row(to + b * chunk.steps * columns, from + (b * plan.time + chunk.first) * columns, chunk.steps * columns);
+      copy_row<T>(to + b * chunk.steps * columns, from.at(b, chunk.first), chunk.steps * columns);
   }
 
   void make_states(std::int64_t begin, std::int64_t end) const noexcept {
@@ -173,10 +167,9 @@ struct Products {
   void make_state(std::int64_t b, std::int64_t k) const noexcept {
     const std::int64_t t = plan.place(k), units = plan.units;
     T* to = plan.chunk_h + chunk.row(b, t) * units;
-    if (k == 0) {
-      in.initial_h.base() ? copy_row(to, in.initial_h.data<T>() + b * units, units)
-                          : static_cast<void>(std::fill_n(to, units, T(0)));
-      return;
+    if (k == plan.low) {
+      const T* const from = plan.has_starts() ? plan.start_h_of(plan.segment) : data_or_null<T>(in.initial_h);
+      return from ? copy_row(to, from + b * units, units) : static_cast<void>(std::fill_n(to, units, T(0)));
     }
     GateStep<T> step = plan.step_of(b, plan.place(k - 1));
     step.c = plan.c.at(b, t);
@@ -193,7 +186,7 @@ struct Products {
   void add_to_bias(std::int64_t begin, std::int64_t end) const noexcept {
     T* sums = plan.bias_sums_of(begin);
     add_rows(plan.slopes, plan.width(), begin, end, sums);
-    if (has_two_biases()) add_rows(plan.extra_slopes, plan.units, begin, end, sums + plan.width());
+    if (plan.has_bias_pair()) add_rows(plan.extra_slopes, plan.units, begin, end, sums + plan.width());
   }
   void add_rows(const T* from, std::int64_t columns, std::int64_t begin, std::int64_t end, T* to) const noexcept {
     T* sum = plan.bias_sums_of(begin) + plan.bias_columns();
@@ -215,10 +208,10 @@ struct Products {
     if (out.x.base()) of_input(out.x.data<T>());
     if (out.kernel.base()) multiply(view(plan.chunk_x, plan.inputs), products(), out.kernel);
     if (!out.recurrent_kernel.base()) return;
-    if (has_two_biases())  // What the recurrent products had in the third gate's place.
+    if (plan.has_bias_pair())  // What the recurrent products had in the third gate's place.
       for (std::int64_t r = 0; r < rows(); ++r) copy_row(third_gate(r), plan.extra_slopes + r * plan.units, plan.units);
     multiply(view(plan.chunk_h, plan.units), products(), out.recurrent_kernel);
-    if (plan.is_gru() && !has_two_biases()) third_of_kernel(out.recurrent_kernel.data<T>());
+    if (plan.is_gru() && !plan.has_bias_pair()) third_of_kernel(out.recurrent_kernel.data<T>());
   }
 
   // Without reset_after the third gate multiplies r h, not h.
@@ -232,7 +225,7 @@ struct Products {
   }
 };
 
-// The groups' sums, one after the other. The second biases, if there are two, differ in the third gate alone.
+// Adds the groups' sums in order. The second biases, if there are two, differ in the third gate only.
 template <class T>
 void finish_bias(const RecurrentPlan<T>& plan, T* to) noexcept {
   const std::int64_t width = plan.width(), first = plan.first_columns();
@@ -247,35 +240,53 @@ void finish_bias(const RecurrentPlan<T>& plan, T* to) noexcept {
   copy_row(to + width + first, sums + width, plan.units);
 }
 
+// What computes the gates of segments again of which they were not kept.
+template <class T>
+RecurrentForward<T> forward_again(const RecurrentPlan<T>& plan, const RecurrentInputs& in) noexcept {
+  RecurrentForward<T> forward = {plan,    recurrent_loops_of<T>(),     nullptr, nullptr, nullptr,
+                                 nullptr, data_or_null<bool>(in.mask), nullptr, nullptr, nullptr,
+                                 nullptr};
+  forward.plan.panels = plan.forward_panels;
+  forward.plan.third_panels = plan.forward_third_panels;
+  if (plan.num_remade() > 0) forward.prepare(in, plan.kept_bias);
+  return forward;
+}
+
 template <class T>
 void run_backward(const RecurrentRule& options, const RecurrentInputs& in,
                   const RecurrentResults<ConstTensorView>& upstream, const RecurrentGradients& out,
                   std::span<const std::byte> workspace, std::span<std::byte> scratch) noexcept {
   // The plan has one kind of address; going back, those of the workspace are only read.
-  const Backward<T> backward = {
-      plan_recurrent<T>(options, recurrent_sizes(in), true, const_cast<std::byte*>(workspace.data()), scratch.data()),
-      recurrent_loops_of<T>(),
-      data_or_null<bool>(in.mask),
-      data_or_null<T>(upstream.sequence),
-      data_or_null<T>(upstream.last),
-      data_or_null<T>(upstream.final_h),
-      data_or_null<T>(upstream.final_c),
-      data_or_null<T>(out.initial_h),
-      data_or_null<T>(out.initial_c)};
-  const RecurrentPlan<T>& plan = backward.plan;
+  RecurrentPlan<T> plan =
+      plan_recurrent<T>(options, recurrent_sizes(in), true, const_cast<std::byte*>(workspace.data()), scratch.data());
+  const Backward<T> backward = {plan,
+                                recurrent_loops_of<T>(),
+                                data_or_null<bool>(in.mask),
+                                data_or_null<T>(upstream.sequence),
+                                data_or_null<T>(upstream.last),
+                                data_or_null<T>(upstream.final_h),
+                                data_or_null<T>(upstream.final_c),
+                                data_or_null<T>(out.initial_h),
+                                data_or_null<T>(out.initial_c)};
   PLIMSOLL_CHECK(options.keep_for_gradient);
   PLIMSOLL_CHECK(workspace.size() >= plan.workspace_bytes && scratch.size() >= plan.scratch_bytes);
+  const std::span<std::byte> for_products(plan.products, scratch.data() + scratch.size());
   backward.prepare(in);
-  for (std::int64_t high = plan.time; high > 0;) {
-    const std::int64_t steps = std::min(plan.chunk_steps(), high), low = high - steps;
-    const Chunk chunk = {low, std::min(plan.place(low), plan.place(high - 1)), steps};
-    const Products<T> products = {plan, in, out, {plan.products, scratch.data() + scratch.size()}, chunk};
-    parallel_for(plan.batch, plan.group_rows(), [&](std::int64_t begin, std::int64_t end) {
-      backward.run_group(chunk, begin, end);
-      products.prepare(begin, end);
-    });
-    products.run();
-    high = low;
+  RecurrentForward<T> again = forward_again(plan, in);
+  for (std::int64_t segment = plan.num_segments(); segment-- > 0;) {
+    plan.select(segment);
+    if (segment < plan.num_remade()) again.run_again(segment, in, for_products);
+    for (std::int64_t high = plan.high; high > plan.low;) {
+      const std::int64_t steps = std::min(plan.chunk_steps(), high - plan.low), low = high - steps;
+      const Chunk chunk = {low, std::min(plan.place(low), plan.place(high - 1)), steps};
+      const Products<T> products = {plan, in, out, for_products, chunk};
+      parallel_for(plan.batch, plan.group_rows(), [&](std::int64_t begin, std::int64_t end) {
+        backward.run_group(chunk, begin, end);
+        products.prepare(begin, end);
+      });
+      products.run();
+      high = low;
+    }
   }
   if (out.bias.base()) finish_bias(plan, out.bias.data<T>());
 }

@@ -149,6 +149,53 @@ TEST(Recurrent, TheSameBitsForOneAndTwoThreadsWithoutAllocating) {
   set_num_threads(threads);
 }
 
+void expect_same_bits(const RecurrentProblem& a, const RecurrentProblem& b) {
+  for (const TestTensor RecurrentProblem::*each :
+       {&RecurrentProblem::sequence, &RecurrentProblem::last, &RecurrentProblem::final_h, &RecurrentProblem::final_c,
+        &RecurrentProblem::dx, &RecurrentProblem::dkernel, &RecurrentProblem::drecurrent_kernel,
+        &RecurrentProblem::dbias, &RecurrentProblem::dinitial_h, &RecurrentProblem::dinitial_c})
+    ASSERT_EQ(std::memcmp((a.*each).view().bytes(), (b.*each).view().bytes(), (a.*each).view().nbytes()), 0)
+        << name_of(a) << "remade " << int(b.options.remade);
+}
+
+TEST(Recurrent, StepsThatAreMadeAgainHaveTheSameBitsInLessMemory) {
+  const RecurrentSizes sizes[] = {{1, 1, 1, 1}, {3, 5, 2, 3}, {37, 23, 4, 8}, {130, 7, 2, 5}, {20, 9, 300, 12}};
+  for (RecurrentRule options : all_options())
+    for (const RecurrentSizes& size : sizes)
+      for (int bits = 0; bits < (options.activation == tanh ? 8 : 2); ++bits) {
+        options.unmasked = (bits & 1) == 0;
+        options.reverse = options.in_step_order = (bits & 4) != 0;
+        RecurrentProblem natural(bits & 2 ? f64 : f32, options, size, !options.unmasked, (bits & 2) != 0);
+        natural.forward(), natural.backward();
+        for (const int remade : {1, 4, 8}) {
+          RecurrentRule lean = options;
+          lean.remade = static_cast<std::int8_t>(remade);
+          RecurrentProblem again(natural.dtype, lean, size, natural.has_mask, natural.has_states);
+          again.forward(), again.backward();
+          expect_same_bits(natural, again);
+          if (HasFatalFailure()) return;
+          if (size.time < 20 || remade < 8) continue;
+          EXPECT_LT(2 * recurrent_workspace_bytes(lean, size, natural.dtype),
+                    recurrent_workspace_bytes(options, size, natural.dtype))
+              << name_of(natural);
+        }
+      }
+}
+
+TEST(Recurrent, WithoutAGradientAndInPartsTheGatesOfAFewStepsWillDo) {
+  for (RecurrentRule options : all_options()) {
+    options.keep_for_gradient = false;
+    const RecurrentSizes sizes = {40, 64, 3, 9};
+    RecurrentProblem whole(f32, options, sizes, true, true);
+    options.remade = kRecurrentParts;
+    RecurrentProblem parts(f32, options, sizes, true, true);
+    whole.forward(), parts.forward();
+    expect_same_bits(whole, parts);
+    EXPECT_EQ(recurrent_workspace_bytes(options, sizes, f32), 0u);
+    EXPECT_LT(recurrent_scratch_bytes(options, sizes, f32), recurrent_workspace_bytes(whole.options, sizes, f32));
+  }
+}
+
 TEST(Recurrent, WhatNobodyAskedForIsLeftOut) {
   RecurrentProblem p(f32, {RecurrentCell::lstm}, {3, 4, 2, 5}, false, false), whole = p;
   whole.forward(), whole.backward();

@@ -196,7 +196,7 @@ struct SimpleReduction {
   bool over_last;
 };
 
-// Whether the axes are like that, with few enough elements for one thread.
+// Whether the axes have that form, with few enough elements for one thread.
 bool is_simple(const Shape& shape, AxesMask axes, std::size_t elements, std::size_t outputs,
                SimpleReduction& simple) noexcept {
   if (elements == 0 || elements > static_cast<std::size_t>(kGrain)) return false;

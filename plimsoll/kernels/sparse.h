@@ -35,8 +35,8 @@ PLIMSOLL_API void sparse_take(const ConstTensorView& x, const ConstTensorView& i
 // Clears `out` first. Booleans: whether any is true.
 PLIMSOLL_API void sparse_add_at(const ConstTensorView& values, const ConstTensorView& indices, const SparseSteps& steps,
                                 const TensorView& out) noexcept;
-// The largest at each place, NaN if there is one; a place with fewer than `full` entries has zeros as well, one without
-// any element at all (full == 0) the lowest. `counts` is scratch: i64, one for each element of `out`.
+// The largest value at each place, NaN if there is one; a place with fewer than `full` entries also has zeros, and a
+// place without any element (full == 0) gets the lowest value. `counts` is scratch: i64, one for each element of `out`.
 PLIMSOLL_API void sparse_max_at(const ConstTensorView& values, const ConstTensorView& indices, const SparseSteps& steps,
                                 std::int64_t full, const TensorView& counts, const TensorView& out) noexcept;
 
@@ -48,7 +48,7 @@ PLIMSOLL_API void nonzero_coordinates(const ConstTensorView& x, std::int64_t* co
 PLIMSOLL_API void sparse_row_splits(const std::int64_t* indices, std::int64_t entries, std::size_t rank,
                                     std::int64_t rows, std::int64_t* splits) noexcept;
 
-// The transpose: its splits (a.width + 1), its columns, and for each of its entries the one of `a` that it is.
+// The transpose: its splits (a.width + 1), its columns, and for each of its entries the index of the entry in `a`.
 PLIMSOLL_API void sparse_transpose(const SparseRows& a, std::int64_t* splits, std::int64_t* columns,
                                    std::int64_t* order) noexcept;
 

@@ -33,14 +33,14 @@ PLIMSOLL_API void sparse_matmul(const SparseRows& a, const ConstTensorView& valu
 PLIMSOLL_API void sparse_row_dots(const SparseRows& a, const ConstTensorView& x, const ConstTensorView& y,
                                   const TensorView& out) noexcept;
 
-// The structure of c = a b. First the splits (a.rows + 1), then the columns for them. `marks` has b.width elements.
+// The structure of c = a b: first the splits (a.rows + 1), then the columns they index. `marks` has b.width elements.
 PLIMSOLL_API void sparse_product_splits(const SparseRows& a, const SparseRows& b, std::int64_t* marks,
                                         std::int64_t* splits) noexcept;
 PLIMSOLL_API void sparse_product_columns(const SparseRows& a, const SparseRows& b, std::int64_t* marks,
                                          const std::int64_t* splits, std::int64_t* columns) noexcept;
 
-// The sum of a[i, j] b[j, k] c[i, k] over all stored triples is linear in each; these are its slopes. `of` says which
-// one is wanted, `p` and `q` are the values of the two others in the order a, b, c.
+// The sum of a[i, j] b[j, k] c[i, k] over all stored triples is linear in each; these are its slopes. `of` chooses the
+// factor, `p` and `q` are the values of the other two in the order a, b, c.
 enum class SparseFactor : unsigned char { a, b, c };
 struct SparseTriple {
   SparseRows a, b, c;

@@ -1,9 +1,9 @@
 // Rows of different lengths, one after the other: softmax over each, padding to one length and back.
 //
 //   pad_rows(values, splits, out);       // values [total, ...], out [rows, width, ...]: a row's first `width`
-//   unpad_rows(padded, splits, out);     // the way back
+//   unpad_rows(padded, splits, out);     // the reverse
 //
-// Row r is values[splits[r] ... splits[r + 1] - 1]. All dtypes unless said. Thread safety: any thread. Cost: no
+// Row r is values[splits[r] ... splits[r + 1] - 1]. All dtypes unless stated. Thread safety: any thread. Cost: no
 // allocation, never throws; results do not depend on the number of threads.
 #pragma once
 

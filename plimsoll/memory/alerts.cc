@@ -18,12 +18,12 @@ namespace plimsoll {
 struct MemoryAlertHandle::Alert {
   double fraction;
   std::function<void(const MemoryAlert&)> callback;
-  std::shared_ptr<BudgetNode> budget;           // nullptr: it is about devices.
-  std::bitset<ThreadMemory::kMaxArenas> fired;  // By arena number; the first for a budget.
+  std::shared_ptr<BudgetNode> budget;           // nullptr: the alert is about devices.
+  std::bitset<ThreadMemory::kMaxArenas> fired;  // By arena number; a budget's alert uses the first bit.
   std::recursive_mutex running;                 // Held while the callback runs.
   bool ended = false;                           // Guarded by `running`.
 
-  // At this many bytes in use it fires.
+  // The number of bytes in use at which it fires.
   std::size_t threshold(std::size_t limit) const {
     return std::max<std::size_t>(1, static_cast<std::size_t>(std::ceil(fraction * static_cast<double>(limit))));
   }
@@ -101,7 +101,7 @@ AlertList::Watched AlertList::watched(BudgetNode& budget) {
   return {budget, budget.limit(), 0, &budget, budget.name()};
 }
 
-// Calls f(alert, threshold in bytes, whether it has fired) for the alerts about it.
+// Calls f(alert, threshold in bytes, whether it has fired) for every alert about `what`.
 template <class F>
 void AlertList::for_each_alert(const Watched& what, F&& f) {
   for (const auto& alert : alerts_)
@@ -125,14 +125,14 @@ void AlertList::update(const Watched& what, std::vector<Due>& due) {
   set_marks(what);
 }
 
-// The next thresholds below and above, as far as alerts have fired.
+// Sets the next thresholds below and above the current use, according to which alerts have fired.
 void AlertList::set_marks(const Watched& what) {
   std::size_t lower = 0, upper = SIZE_MAX;
   for_each_alert(what, [&](const auto&, std::size_t threshold, bool fired) {
     if (fired)
       lower = std::max(lower, threshold);
     else
-      upper = std::min(upper, threshold - 1);  // A draw up to there is silent.
+      upper = std::min(upper, threshold - 1);  // A draw up to there fires nothing.
   });
   what.center.set_marks(lower, upper);
 }
@@ -152,13 +152,12 @@ void AlertList::fire(const std::vector<Due>& due) {
     const MemoryAlert& what = one.what;
     const std::lock_guard lock(alert->running);
     if (alert->ended) continue;
-    const auto complain =
-        [&what = what](const char* why) {  // The allocation has happened: it must not seem to have failed.
-          log_message(LogLevel::warning,
-                      fmt::format("memory alert at {} of {}\"{}\": the callback threw{}{}", what.fraction,
-                                  what.budget.empty() ? "" : "budget ", what.budget.empty() ? what.device : what.budget,
-                                  *why ? ": " : "", why));
-        };
+    const auto complain = [&what = what](const char* why) {  // The allocation succeeded: it must not look failed.
+      log_message(LogLevel::warning,
+                  fmt::format("memory alert at {} of {}\"{}\": the callback threw{}{}", what.fraction,
+                              what.budget.empty() ? "" : "budget ", what.budget.empty() ? what.device : what.budget,
+                              *why ? ": " : "", why));
+    };
     try {
       alert->callback(what);
     } catch (const std::exception& error) {

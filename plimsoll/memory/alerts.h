@@ -1,14 +1,15 @@
-// Alerts: call me when a device's memory, or a budget, passes a share of its limit.
+// Alerts: calls back when the memory in use on a device, or in a budget, passes a share of its limit.
 //
 //   auto handle = on_memory_alert(0.8, [](const MemoryAlert& a) { log(a.device, a.fraction); });
 //   auto mine = budget.on_alert(0.8, [](const MemoryAlert& a) { log(a.budget, a.bytes_in_use); });
 //
-// Fires once on the way up, on each device, and again only after use has fallen below in between. The callback runs on
-// the allocating thread, after the allocation, without any lock held: it may allocate and free. What it throws goes to
-// the log. The handle ends it. A budget's alert counts what is charged to the budget and to those below it, and keeps
-// the budget alive.
-// Precision: with any number of threads, it fires in the allocation that takes the use to the threshold: close to it
-// threads draw no quota beyond what they ask for. Use between two allocations that fell and rose again may go unseen.
+// An alert fires once on the way up, on each device, and again only after use has fallen below the threshold in
+// between. The callback runs on the allocating thread, after the allocation, with no lock held: it may allocate and
+// free. Exceptions it throws are logged. Destroying the handle ends the alert. A budget's alert counts the bytes
+// charged to the budget and to those below it, and keeps the budget alive.
+// Precision: with any number of threads, it fires in the allocation that takes the use to the threshold, because close
+// to the threshold threads draw no more quota than they need. If use falls and rises again between two allocations,
+// that may go unnoticed.
 // Cost: none for allocations while there is no alert; above the threshold every deallocation takes a lock.
 #pragma once
 
@@ -31,11 +32,11 @@ class MeterCenter;
 }  // namespace internal
 
 struct MemoryAlert {
-  std::string device;  // Empty for a budget's.
+  std::string device;  // Empty for a budget's alert.
   std::size_t bytes_in_use = 0;
   std::size_t bytes_limit = 0;
-  double fraction = 0;  // The one that was asked for.
-  std::string budget;   // Its name; empty for a device's.
+  double fraction = 0;  // The fraction that was asked for.
+  std::string budget;   // The budget's name; empty for a device's alert.
 };
 
 class PLIMSOLL_API MemoryAlertHandle {
@@ -55,31 +56,32 @@ class PLIMSOLL_API MemoryAlertHandle {
 [[nodiscard]] PLIMSOLL_API MemoryAlertHandle on_memory_alert(double fraction,
                                                              std::function<void(const MemoryAlert&)> callback);
 
-// All alerts; for arenas and budgets.
+// All alerts of the process; used by arenas and budgets.
 class AlertList {
  public:
   static AlertList& instance();
 
-  // Of `budget`, or of all devices when it is nullptr. Throws InvalidArgument, in the name of `where`.
+  // Adds an alert for `budget`, or for all devices when it is nullptr. Throws InvalidArgument that begins with `where`.
   MemoryAlertHandle add(const char* where, std::shared_ptr<BudgetNode> budget, double fraction,
                         std::function<void(const MemoryAlert&)> callback);
   void remove(MemoryAlertHandle::Alert& alert);
 
-  // Fires what has been passed, re-arms what use has fallen below, sets the next marks. Without locks held.
+  // Fires the alerts whose threshold was passed, re-arms those that use has fallen below, and sets the next marks.
+  // Call it without a lock held.
   void check(Arena& arena);
-  void check_budgets();  // All that have alerts.
+  void check_budgets();  // Checks all budgets that have alerts.
 
  private:
-  friend class internal::ArenaList;  // Holds the list still while a process forks.
+  friend class internal::ArenaList;  // Locks the list while a process forks.
   struct Due {
     std::shared_ptr<MemoryAlertHandle::Alert> alert;
     MemoryAlert what;
   };
-  // A device's or a budget's: what alerts compare with.
+  // The device or budget that alerts compare with.
   struct Watched {
     MeterCenter& center;
     std::size_t limit;
-    std::size_t place;         // In Alert::fired.
+    std::size_t place;         // Its index in Alert::fired.
     const BudgetNode* budget;  // nullptr for a device.
     std::string name;
   };
@@ -88,7 +90,7 @@ class AlertList {
   template <class F>
   void for_each_alert(const Watched& what, F&& f);
   void update(const Watched& what, std::vector<Due>& due);  // Requires the lock.
-  void set_marks(const Watched& what);                      // The same, and that of the centers.
+  void set_marks(const Watched& what);                      // Requires the lock, and the lock of the centers.
   std::vector<std::shared_ptr<BudgetNode>> budgets() const;
   static void fire(const std::vector<Due>& due);
   std::mutex mutex_;

@@ -1,8 +1,8 @@
 // ArenaCache: one thread's freed blocks of one arena, by exact size, ready for reuse without a lock.
 //
-// Two places a size may be in, last freed first; a size that finds others in both takes the place of the one that was
-// used longer ago. Counted in bytes_reserved, not in bytes_in_use; emptied under
-// pressure. Touched by its thread between enter() and leave(), or by one that has stopped it.
+// A size may be in either of two slots, last freed first; a size that finds others in both takes the slot that was used
+// longer ago. Cached blocks count in bytes_reserved, not in bytes_in_use, and are released under pressure. Only its
+// thread touches it, between enter() and leave(), or a thread that has stopped the owner.
 #pragma once
 
 #include <array>
@@ -20,14 +20,14 @@ namespace plimsoll::internal {
 struct ArenaCache {
   static constexpr std::size_t kSlots = 1024;
 
-  Meter meter;                        // Bytes in use, of the device's count.
-  std::atomic<std::int64_t> held{0};  // Bytes in use by this thread's count plus cached: what reuse leaves unchanged.
-  std::atomic<std::uint64_t> next_id{0};  // Of the batch of block ids this thread hands out.
+  Meter meter;                            // Bytes in use, as part of the device's count.
+  std::atomic<std::int64_t> held{0};      // Bytes this thread uses or caches: reuse leaves it unchanged.
+  std::atomic<std::uint64_t> next_id{0};  // The next id in the batch of block ids this thread hands out.
   std::atomic<std::uint64_t> last_id{0};
   std::atomic<std::uint64_t> id_batches{0};
   std::atomic<std::size_t> largest{0};
-  std::atomic<bool> may_hold{false};  // Since it was last drained a size was given a place; else there is no chunk.
-  Chunk* deferred = nullptr;          // Freed, to be given back at the next safe point.
+  std::atomic<bool> may_hold{false};  // False: no size got a slot since the cache was drained.
+  Chunk* deferred = nullptr;          // Freed chunks that take effect at the next safe point.
 
   static constexpr std::uint64_t kIdBatch = 4096;
   std::uint64_t allocations() const noexcept {
@@ -53,8 +53,8 @@ struct ArenaCache {
     return chunk;
   }
 
-  // False when both places hold other sizes. The caller no longer counts it as used; it has no budget and is this
-  // thread's.
+  // False when both slots hold other sizes. The caller no longer counts the chunk as used; it belongs to this thread
+  // and has no budget.
   bool push(Chunk* chunk) noexcept {
     const std::size_t size = chunk->size;
     Slot* slot = &slots_[place(size)];
@@ -68,8 +68,8 @@ struct ArenaCache {
     return true;
   }
 
-  // After push() was refused for this size: takes out the chunks of the one of its two places that was used longer ago,
-  // linked. The caller no longer counts them as cached. push() succeeds then.
+  // Call after push() refused this size: removes the chunks in whichever of its two slots was used longer ago and
+  // returns them as a list. The caller no longer counts them as cached. push() then succeeds.
   Chunk* evict(std::size_t size) noexcept {
     Slot &home = slots_[place(size)], &other = slots_[place(size) ^ 1];
     Slot& older = home.head->label.id < other.head->label.id ? home : other;
@@ -99,7 +99,7 @@ struct ArenaCache {
     std::size_t size = 0;
     Chunk* head = nullptr;
   };
-  // The place of this size, taken over from a size that has no chunk there if need be; nullptr when there is none.
+  // The slot of this size, reusing one whose size holds no chunk if need be; nullptr when there is none.
   Slot* find_slot(std::size_t size) noexcept {
     const std::size_t home = place(size);
     if (slots_[home ^ 1].size == size) return &slots_[home ^ 1];

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <thread>
 
+#include "plimsoll/base/child_testing.h"
 #include "plimsoll/memory/alerts.h"
 #include "plimsoll/memory/arena_testing.h"
 #include "plimsoll/memory/budget.h"
@@ -17,19 +18,6 @@ constexpr int kForks = 5;
 #else
 constexpr int kForks = 40;
 #endif
-
-// The child's exit code; -1 when it hung or was killed.
-template <class F>
-int run_in_child(F&& f) {
-  const pid_t child = fork();
-  if (child == 0) {
-    alarm(20);
-    _exit(f());
-  }
-  int status = 0;
-  if (waitpid(child, &status, 0) != child || !WIFEXITED(status)) return -1;
-  return WEXITSTATUS(status);
-}
 
 TEST(ArenaFork, LetsTheChildFreeWhatTheParentKeeps) {
   for (const PageMover mover : {PageMover::kUserfault, PageMover::kRemap, PageMover::kNone}) {

@@ -1,4 +1,4 @@
-// ArenaList: every arena there is, by number; so that ending threads, fork() and process-wide reports reach them.
+// ArenaList: every arena, by number, so that ending threads, fork() and process-wide reports can reach them.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ class ArenaList {
   void add(Arena* arena);  // Gives it its number. Throws Unsupported beyond 254.
   void remove(Arena* arena, std::size_t number);
 
-  // Calls f(arena) for each, in the order of their numbers. Arenas neither come nor go meanwhile.
+  // Calls f(arena) for each, in the order of their numbers. No arena is created or destroyed meanwhile.
   void for_each(const std::function<void(Arena&)>& f);
 
  private:
@@ -31,7 +31,7 @@ class ArenaList {
   static void after_fork(bool child);
 
   std::mutex mutex_;
-  std::array<Arena*, ThreadMemory::kMaxArenas - 2> arenas_{};  // Two places of threads are ArenaCore's own.
+  std::array<Arena*, ThreadMemory::kMaxArenas - 2> arenas_{};  // ArenaCore reserves two entries.
 };
 
 }  // namespace plimsoll::internal

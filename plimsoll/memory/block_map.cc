@@ -73,7 +73,7 @@ bool BlockMap::release(std::size_t number) noexcept {
 }
 
 std::size_t BlockMap::release_empty() noexcept {
-  if (sweeping_.exchange(true, std::memory_order_acquire)) return 0;  // Another thread is at it.
+  if (sweeping_.exchange(true, std::memory_order_acquire)) return 0;  // Another thread is already sweeping.
   std::size_t bytes = 0;
   const std::size_t high = high_water_.load(std::memory_order_relaxed);
   for (std::size_t number = 0; number < high; ++number)

@@ -5,10 +5,10 @@
 //   blocks.take(offset, chunk);      // true for one caller only, however many try
 //
 // A table with one entry per 64 bytes of the arena's addresses, whose pages exist only where blocks begin: 8 bytes for
-// each 64 used by small blocks, at most one page per large one. Pages without entries are given back by
-// release_empty(), and by put() itself before they outnumber the others two to one (by more than kSpareLeaves).
+// each 64 used by small blocks, at most one page per large one. release_empty() releases pages without entries, and so
+// does put() before they outnumber the others two to one (by more than kSpareLeaves).
 //
-// Thread safety: every method may be called from any thread. No locks: a forked child may go on using it.
+// Thread safety: every method may be called from any thread. No locks: a forked child may continue to use it.
 // Cost: two atomic operations to put or take.
 #pragma once
 
@@ -25,7 +25,7 @@ class BlockMap {
  public:
   static constexpr std::size_t kSpareLeaves = 256;
 
-  // For offsets below `range_bytes`. Throws OutOfMemory when the address space for it cannot be had.
+  // For offsets below `range_bytes`. Throws OutOfMemory when the system refuses the address space.
   explicit BlockMap(std::size_t range_bytes);
   ~BlockMap();
   BlockMap(const BlockMap&) = delete;
@@ -40,7 +40,7 @@ class BlockMap {
   // Removes the entry; false when it is not, or no longer, `chunk`.
   bool take(std::size_t offset, Chunk* chunk) noexcept;
 
-  std::size_t release_empty() noexcept;  // Returns the bytes given back.
+  std::size_t release_empty() noexcept;  // Returns the bytes released.
   std::size_t bytes() const noexcept;    // Memory the map itself takes.
 
  private:

@@ -1,4 +1,4 @@
-// Budget: a limit in bytes that what is charged to it can never pass. Budgets form a tree.
+// Budget: a limit in bytes that its charges can never pass. Budgets form a tree.
 //
 //   Budget process("process", 512_MiB), model("ranker", 64_MiB, process);
 //   {
@@ -7,11 +7,11 @@
 //   }
 //   model.used();                          // the table's bytes, until it is freed
 //
-// Every block is charged, rounding included, before it is taken. What one child leaves unused its siblings may use, as
-// far as the parent's limit goes. A budget at its limit refuses its own requests and nobody else's. Handles are shared:
-// copies are the same budget, which lives as long as one of them, a scope or a charged block. Thread safety: every
-// method may be called from any thread. Charging takes no lock and no atomic operation in the steady state; used() is
-// exact, peak() exact while one thread charges and at most 1/128 of the limit per thread too high with more.
+// Every block is charged, rounding included, before it is taken. What one child leaves unused its siblings may use, up
+// to the parent's limit. A budget at its limit refuses its own requests and nobody else's. Handles are shared: copies
+// are the same budget, which lives as long as a handle, a scope or a charged block. Thread safety: every method may be
+// called from any thread. In the steady state charging takes no lock and no atomic operation; used() is exact; peak()
+// is exact while one thread charges, and with more threads at most 1/128 of the limit per thread too high.
 #pragma once
 
 #include <cstddef>
@@ -31,28 +31,28 @@ struct Meter;
 }  // namespace internal
 
 struct BudgetOptions {
-  bool evict = false;  // Rather than refuse, drop tensors made under it and compute them again when they are read.
-  std::string spill;   // A directory on a disk to keep bytes in instead, where that is cheaper or the only way.
+  bool evict = false;  // Instead of refusing, drop tensors made under it and recompute them when they are read.
+  std::string spill;   // A directory for bytes that are stored on disk where that is cheaper or the only way.
 };
 
 class PLIMSOLL_API Budget {
  public:
-  // Requires a limit above 0 and below 8 EiB, which a negative number would be, and .evict with .spill
-  // (InvalidArgument).
+  // Throws InvalidArgument unless the limit is above 0 and below 8 EiB (a negative number would be larger), and for
+  // .spill without .evict.
   Budget(std::string name, std::size_t limit, const BudgetOptions& options = {});
   Budget(std::string name, std::size_t limit, const Budget& parent, const BudgetOptions& options = {});
 
-  // That of the calling thread's innermost BudgetScope, for those who open one inside of it.
+  // The budget of the calling thread's innermost BudgetScope; for code that opens another one inside it.
   static std::optional<Budget> current();
 
   const std::string& name() const noexcept;
   std::size_t limit() const noexcept;
-  std::size_t used() const;    // Of this budget and those below it.
+  std::size_t used() const;    // By this budget and those below it.
   std::size_t peak() const;    // Largest used() since the start or reset_peak().
   void reset_peak();           // To used(), not to zero.
   std::string report() const;  // A table of this budget and those below it.
 
-  // Calls back when used() passes that share of the limit, as alerts.h says; until the handle goes. Throws
+  // Calls back when used() passes that share of the limit, as in alerts.h, until the handle is destroyed. Throws
   // InvalidArgument unless 0 < fraction <= 1 and there is a callback.
   [[nodiscard]] MemoryAlertHandle on_alert(double fraction, std::function<void(const MemoryAlert&)> callback) const;
 
@@ -63,7 +63,7 @@ class PLIMSOLL_API Budget {
   std::shared_ptr<BudgetNode> node_;
 };
 
-// While it lives, what the calling thread allocates is charged to the budget. Scopes nest; the innermost counts.
+// While it lives, everything the calling thread allocates is charged to the budget. Scopes nest; the innermost counts.
 class PLIMSOLL_API BudgetScope {
  public:
   explicit BudgetScope(const Budget& budget);

@@ -41,7 +41,7 @@ BudgetHold::BudgetHold(const Budget& budget, std::size_t bytes)
   while (end_ && !is_charged_by_blocks(thread, end_)) end_ = end_->parent;
   const BudgetNode* refused = nullptr;
   {
-    const std::lock_guard lock(MeterCenter::mutex());  // While it is held nobody takes quota back.
+    const std::lock_guard lock(MeterCenter::mutex());  // While it is held, nobody takes quota back.
     for (Meter* meter = first_; meter != end_ && !refused; meter = meter->parent)
       if (!meter->center->draw(*meter, bytes_)) refused = static_cast<const BudgetNode*>(meter->center);
     if (!refused) {

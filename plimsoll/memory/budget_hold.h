@@ -1,11 +1,11 @@
-// BudgetHold: bytes that are charged to a budget without a block, while something is under way that is bound by it and
-// whose blocks are charged to another one.
+// BudgetHold: charges bytes to a budget without a block, while work that this budget limits has its blocks charged to
+// another budget.
 //
 //   BudgetScope use(request);                  // blocks are charged to "request" and those above it
 //   BudgetHold hold(session, 4_MiB);           // and as many bytes to "session", until the end of the block
 //
-// Budgets that are above both are charged by the blocks and not once more. Thread safety: belongs to the thread that
-// made it. Cost: as charging a block.
+// Budgets above both are charged by the blocks and not a second time. Thread safety: belongs to the thread that made
+// it. Cost: the same as charging a block.
 #pragma once
 
 #include <cstddef>
@@ -27,8 +27,8 @@ class PLIMSOLL_API BudgetHold {
  private:
   const Budget budget_;
   const std::int64_t bytes_;
-  Meter* first_;  // The budget's, of this thread.
-  Meter* end_;    // The first that the blocks are charged to as well; nullptr: none.
+  Meter* first_;  // This thread's meter of the budget.
+  Meter* end_;    // The first meter that the blocks are charged to as well; nullptr: none.
 };
 
 }  // namespace plimsoll::internal

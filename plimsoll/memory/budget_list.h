@@ -1,8 +1,8 @@
-// All budgets of the process, as numbers: for those who show them while the program runs.
+// All budgets of the process, as numbers: for views that show them while the program runs.
 //
 //   for (const BudgetFigures& budget : list_budgets()) std::cout << budget.name << ' ' << budget.used << '\n';
 //
-// Thread safety: any thread. Cost: some microseconds for each budget, under the lock that making one takes.
+// Thread safety: any thread. Cost: a few microseconds per budget, under the lock that creating one takes.
 #pragma once
 
 #include <cstddef>

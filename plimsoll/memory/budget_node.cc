@@ -14,12 +14,12 @@
 namespace plimsoll::internal {
 namespace {
 
-// Numbers in use and nodes whose handles are gone. Guarded by its own lock, taken before all others.
+// The numbers in use, and the nodes whose handles are gone. Has a lock of its own, taken before all others.
 struct NodeList {
   std::mutex mutex;
   std::vector<bool> taken;
-  std::vector<BudgetNode*> nodes;  // By number, where it is taken.
-  BudgetNode* released = nullptr;  // By their next_released_.
+  std::vector<BudgetNode*> nodes;  // Indexed by number.
+  BudgetNode* released = nullptr;  // Linked through next_released_.
 
   static NodeList& instance() {
     static auto* list = new NodeList;
@@ -71,7 +71,7 @@ std::shared_ptr<BudgetNode> BudgetNode::make(std::string name, std::size_t limit
 }
 
 void BudgetNode::release(BudgetNode* node) noexcept {
-  if (node->number_ == kNone) return delete node;  // It could not be made.
+  if (node->number_ == kNone) return delete node;  // It was never registered.
   NodeList& list = NodeList::instance();
   {
     const std::lock_guard lock(list.mutex);
@@ -97,7 +97,7 @@ void BudgetNode::sweep() noexcept {
         for (ThreadMemory* thread : stopped) {
           if (thread->find_meter(*node)) thread->meters[node->number()].reset();
         }
-      } catch (const std::bad_alloc&) {  // No room for the list of threads; the next sweep may have it.
+      } catch (const std::bad_alloc&) {  // No memory for the list of threads; the next sweep may succeed.
         link = &node->next_released_;
         continue;
       }
@@ -105,7 +105,7 @@ void BudgetNode::sweep() noexcept {
       list.taken[node->number()] = false;
     }
   }
-  while (done) delete std::exchange(done, done->next_released_);  // May release the parent in turn.
+  while (done) delete std::exchange(done, done->next_released_);  // May in turn release the parent.
 }
 
 std::vector<std::string> BudgetNode::trace_records() {

@@ -1,10 +1,11 @@
-// CacheShadow: what a cache of freed blocks would hold had it been on, so that the arena need not try to find out.
+// CacheShadow: simulates a cache of freed blocks that is switched off, so that the arena knows whether caching would
+// pay.
 //
 //   shadow.give(block.size);                       // freed, not cached
 //   if (shadow.take(size)) ...                     // a cache would have had one
-//   shadow.bytes()                                 // that the cache would keep from others
+//   shadow.bytes()                                 // bytes that the cache would keep from others
 //
-// Blocks of a size for which there is no room any more are forgotten: then the cache looks worse than it is.
+// When there is no entry left for a size, its blocks are forgotten: the cache then looks worse than it is.
 // Not thread-safe: the arena holds its lock. Cost: a few nanoseconds, no allocation.
 #pragma once
 
@@ -29,7 +30,7 @@ class CacheShadow {
     bytes_ += size;
   }
 
-  // Whether there is a block of this size, which is then gone.
+  // Whether there is a block of this size; if so, removes it.
   bool take(std::size_t size) noexcept {
     Entry* entry = find(size);
     if (!entry || entry->blocks == 0) return false;
@@ -50,7 +51,7 @@ class CacheShadow {
     std::size_t blocks = 0;
   };
 
-  // The size's entry or one it may have, nullptr when others have them all.
+  // The entry of this size or one it may take; nullptr when other sizes have them all.
   Entry* find(std::size_t size) noexcept {
     const auto home =
         static_cast<std::size_t>((size / kGranularity * 0x9E3779B97F4A7C15u) >> (64 - std::bit_width(kEntries - 1)));

@@ -5,7 +5,7 @@
 namespace plimsoll::internal {
 namespace {
 
-constinit std::mutex alone;  // Held by the one that wants no other thread in its window.
+constinit std::mutex alone;  // Held by the thread that wants no other thread in its window.
 constinit std::atomic<bool> wanted_alone{false};
 constinit std::atomic<std::size_t> undone{0};
 

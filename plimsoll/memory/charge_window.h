@@ -1,12 +1,12 @@
 // ChargeWindow: the time in which a thread holds a charge for memory that it may not get.
 //
 //   { const ChargeWindow window(thread); charge(...); take pages, or undo the charge; }
-//   const LoneCharge alone;      // no other thread is in its window: what is refused now is refused rightly
+//   const LoneCharge alone;      // no other thread is in its window: a refusal now is a real one
 //
-// A request is charged before its pages are looked for, and the charge of one that fails is undone. Meanwhile it may
-// make another thread's request seem not to fit. So a request that is about to be refused tries once more while no
-// other thread is in its window, if a charge was undone since it began. Threads that come to their window wait then.
-// Cost of a window: a store and a fence. Inside a window only locks of the memory layer are taken; no two are nested.
+// A request is charged before its pages are found, and when that fails the charge is undone. In between, it may make
+// another thread's request seem not to fit. So a request that is about to be refused tries once more while no other
+// thread is in its window, if a charge was undone since it began. Threads that reach their window meanwhile wait. Cost
+// of a window: a store and a fence. Inside a window only locks of the memory layer are taken; no two are nested.
 #pragma once
 
 #include <cstddef>
@@ -27,8 +27,8 @@ class ChargeWindow {
   ThreadMemory& thread_;
 };
 
-// Waits until no thread is in its window, and keeps them out. Also while a process forks, so that the child has no
-// charges of threads that it does not have.
+// Waits until no thread is in its window, and keeps them out. Also used while a process forks, so that the child has no
+// charges of threads that do not exist there.
 void close_windows();
 void open_windows();
 
@@ -40,7 +40,7 @@ class LoneCharge {
   LoneCharge& operator=(const LoneCharge&) = delete;
 };
 
-// Charges that were undone so far, in the whole process.
+// The number of charges undone so far, in the whole process.
 std::size_t undone_charges() noexcept;
 void note_undone_charge() noexcept;
 

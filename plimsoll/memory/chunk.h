@@ -1,4 +1,4 @@
-// Chunk: the record of one stretch of an arena's address range, kept outside of the memory it describes.
+// Chunk: the record of one range of an arena's addresses, kept outside the memory it describes.
 //
 // A chunk is free, cached (freed, kept by a thread for reuse at the same size), live, deferred (freed, not yet
 // reusable), or taken (on its way between the heap and a block: its label means nothing). All chunks of a zone form one
@@ -21,8 +21,8 @@ class BudgetNode;
 
 enum class ChunkState : std::uint8_t { kSpare, kFree, kTaken, kCached, kLive, kDeferred };
 
-// A chunk's state is set by the thread that uses the chunk while others, at work on its neighbours, look whether it is
-// free. They see one of the states in use or kFree, never half a change; no order is implied.
+// The thread that uses a chunk sets its state while other threads, working on its neighbours, check whether it is free.
+// They see one of the states in use or kFree, never half a change; no order is implied.
 class SharedChunkState {
  public:
   SharedChunkState() = default;
@@ -45,7 +45,7 @@ struct FreeLinks {
   struct Chunk* parent;     // nullptr for a root and for ring members that are not in the tree.
   struct Chunk* ring_prev;  // Chunks of the same size.
   struct Chunk* ring_next;
-  struct Chunk* donor_prev;  // Chunks that miss some pages and still hold others.
+  struct Chunk* donor_prev;  // Chunks that lack some pages and still hold others.
   struct Chunk* donor_next;
   std::uint32_t missing_pages;  // Whole pages inside that are not committed.
   bool in_tree;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kLeastRecords = 1024;
 
-// Asks for less and less until the system agrees.
+// Tries smaller and smaller sizes until the system agrees.
 Chunk* map_records(std::size_t& most) {
   for (most = std::clamp<std::size_t>(most, kLeastRecords, UINT32_MAX);; most = std::max(kLeastRecords, most / 2)) {
     try {
@@ -73,7 +73,7 @@ std::size_t ChunkTable::trim() noexcept {
   const std::size_t made = made_.load(std::memory_order_relaxed), before = away_;
   spare_ = nullptr;
   spares_ = 0;
-  std::size_t first = 0;  // Of the run of pages that are to go.
+  std::size_t first = 0;  // Start of the run of pages to release.
   const auto release = [&](std::size_t last) {
     if (first < last) madvise(records_ + first * per_page_, (last - first) * per_page_ * sizeof(Chunk), MADV_DONTNEED);
   };

@@ -1,9 +1,10 @@
 // ChunkTable: the records of an arena's chunks, numbered, never moved; spare ones are reused.
 //
-// Records are 128 bytes in one range of addresses that costs memory only where records were made, so their cost grows
-// with the chunks that exist at once; trim() gives pages of which all records are spare back to the system. A record's
-// generation never falls, also when its page was away meanwhile: an old block's token fits no later block.
-// Not thread-safe: the arena's lock protects it, except that number() and find() may run beside the others.
+// Records are 128 bytes each, in one range of addresses that costs memory only where records were made, so their cost
+// grows with the number of chunks that exist at once; trim() returns pages on which all records are spare to the
+// system. A record's generation never falls, even when its page was released meanwhile: an old block's token matches no
+// later block.
+// Not thread-safe: the arena's lock protects it, except that number() and find() may run concurrently with the rest.
 #pragma once
 
 #include <atomic>
@@ -17,7 +18,8 @@ namespace plimsoll::internal {
 
 class ChunkTable {
  public:
-  // Addresses for `most` records, or for as many as the system grants. Throws OutOfMemory when that is next to none.
+  // Reserves addresses for `most` records, or for as many as the system grants. Throws OutOfMemory when that is almost
+  // none.
   explicit ChunkTable(std::size_t most);
   ChunkTable(const ChunkTable&) = delete;
   ChunkTable& operator=(const ChunkTable&) = delete;
@@ -43,13 +45,13 @@ class ChunkTable {
     add_spare(chunk);
   }
 
-  // Numbers fit Block's token; find() gives nullptr for one that never was.
+  // Numbers fit in Block's token; find() returns nullptr for a number never given out.
   std::uint32_t number(const Chunk* chunk) const noexcept { return static_cast<std::uint32_t>(chunk - records_); }
   Chunk* find(std::uint32_t number) const noexcept {
     return number < made_.load(std::memory_order_acquire) ? records_ + number : nullptr;
   }
 
-  std::size_t trim() noexcept;  // Returns the bytes given back. Cost: linear in the records, when many are spare.
+  std::size_t trim() noexcept;  // Returns the bytes released. Cost: linear in the records, when many are spare.
 
   std::size_t bytes() const noexcept {
     return (made_.load(std::memory_order_relaxed) - away_ * per_page_) * sizeof(Chunk);
@@ -72,9 +74,9 @@ class ChunkTable {
   Chunk* spare_ = nullptr;
   std::size_t spares_ = 0;
   std::size_t per_page_;  // Records.
-  PageMap pages_away_;    // Bits of the pages that were given back and not used since.
+  PageMap pages_away_;    // The pages that were released and not used since.
   std::size_t away_ = 0;
-  std::uint32_t next_generation_ = 0;  // Above those of all records that were given back.
+  std::uint32_t next_generation_ = 0;  // Higher than that of any released record.
 };
 
 }  // namespace plimsoll::internal

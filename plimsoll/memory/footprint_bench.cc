@@ -1,4 +1,4 @@
-// What the process really holds: after trim(), after a thousand loads, and beside a million live blocks.
+// What the process really holds: after trim(), after a thousand loads, and with a million live blocks.
 //
 //   footprint_bench run      (nothing without an argument: tools/bench_memory runs it)
 #include <fmt/format.h>

@@ -103,7 +103,7 @@ void FreeBins::remove_from_tree(Chunk* chunk) noexcept {
     if (!chunk->free.in_tree) return;
   } else {
     for (Chunk* at = leftmost_child(chunk); at; at = leftmost_child(at)) by = at;
-    if (by) {  // A leaf below may stand anywhere on its path: unhook it, then let it take the place.
+    if (by) {  // The leaf may be anywhere on its path: unhook it, then put it in this place.
       Chunk* parent = by->free.parent;
       parent->free.child[parent->free.child[1] == by] = nullptr;
     }

@@ -1,4 +1,4 @@
-// FreeBins: free chunks by size; finds the smallest that fits, in time that does not grow with their number.
+// FreeBins: free chunks by size; finds the smallest that fits in time independent of their number.
 //
 // Sizes below 4 KiB have a list each. Larger ones live in one bitwise trie per power of two, at most as deep as the
 // size has bits; chunks of one size form a ring behind one node.

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kLeastRecords = std::size_t{1} << 15;
 constexpr std::size_t kMostRecords = std::size_t{1} << 26;     // 8 GiB of addresses.
-constexpr std::size_t kLeastSmallZone = std::size_t{1} << 28;  // While that is within a quarter of the range.
+constexpr std::size_t kLeastSmallZone = std::size_t{1} << 28;  // If that is within a quarter of the range.
 
 std::size_t align_up(std::size_t n, std::size_t alignment) { return (n + alignment - 1) & ~(alignment - 1); }
 
@@ -116,8 +116,8 @@ Chunk* Heap::split(Chunk* chunk, std::size_t size) noexcept {
   return rest;
 }
 
-// Cuts `size` bytes out of a hole; what is left on either side stays free. The result is taken although its missing
-// pages are not there yet. Two spare records are needed.
+// Cuts `size` bytes out of a hole; the rest on either side stays free. The result is in state kTaken although its
+// missing pages are not committed yet. Needs two spare records.
 Chunk* Heap::carve(const Spot& spot, std::size_t size) noexcept {
   Chunk* hole = spot.hole;
   remove(hole);
@@ -225,7 +225,7 @@ void Heap::try_spot(Spot& best, Chunk* hole, std::size_t offset, std::size_t siz
   if (missing < best.missing) best = {hole, offset, missing};
 }
 
-// The tightest run of pages that are all there and that holds the request.
+// The tightest run of committed pages that holds the request.
 void Heap::try_resident_run(Spot& best, Chunk* hole, std::size_t size, std::size_t alignment) const noexcept {
   const std::size_t first = first_page(hole), last = last_page(hole);
   const std::size_t end = std::max(first, std::min(last, high_water_page_[hole->zone]));
@@ -283,7 +283,7 @@ std::size_t Heap::sufficient_pages(std::size_t size, std::size_t alignment) noex
   if (!spot.hole) return SIZE_MAX;
   const std::size_t first = std::max(spot.offset >> page_shift_, first_page(spot.hole));
   const std::size_t last = std::min(((spot.offset + size - 1) >> page_shift_) + 1, last_page(spot.hole));
-  const std::size_t used_up = first < last ? pages_.count(first, last) : 0;  // Spare pages that the block lies on.
+  const std::size_t used_up = first < last ? pages_.count(first, last) : 0;  // Spare pages that the block will use.
   return committed_ + spot.missing - std::min(spot.missing, spare_ - used_up);
 }
 
@@ -293,8 +293,7 @@ Chunk* Heap::take_at(const Spot& spot, std::size_t size, std::size_t soft_cap, s
   const std::size_t first = claimed->offset >> page_shift_;
   const std::size_t last = ((claimed->offset + size - 1) >> page_shift_) + 1;
   high_water_page_[claimed->zone] = std::max(high_water_page_[claimed->zone], last);
-  // More may be committed already than a soft limit allows: then missing pages come out of holes, as long as these
-  // last.
+  // More may be committed already than a soft limit allows: missing pages then come out of holes while there are any.
   const std::size_t over = committed_ + spot.missing > soft_cap ? committed_ + spot.missing - soft_cap : 0;
   const std::size_t wanted = std::min({over, spot.missing, spare_});
   if (committed_ + spot.missing - wanted <= page_cap) {
@@ -333,7 +332,8 @@ bool Heap::commit_missing(std::size_t first, std::size_t last) noexcept {
   return true;
 }
 
-// Moves `wanted` pages out of holes to the missing ones of [first, last). False when the page source keeps some.
+// Moves `wanted` pages out of holes to the missing ones of [first, last). False when the page source does not move all
+// of them.
 bool Heap::take_pages(std::size_t wanted, std::size_t first, std::size_t last) noexcept {
   first = pages_.next_missing(first, last);
   while (wanted > 0) {
@@ -347,7 +347,7 @@ bool Heap::take_pages(std::size_t wanted, std::size_t first, std::size_t last) n
   return true;
 }
 
-// Holes that already lack pages first, then the whole hole that just suffices, else the largest.
+// Prefers holes that already lack pages, then the smallest whole hole that suffices, else the largest.
 Chunk* Heap::next_donor(std::size_t pages) noexcept {
   if (donors_) return donors_;
   for (std::size_t i = zone_count_; i-- > 0;)

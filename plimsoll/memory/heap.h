@@ -1,4 +1,5 @@
-// Heap: best fit with coalescing over one range of pages, and the art of serving a request when no hole fits.
+// Heap: best fit with coalescing over one range of pages; it can also serve a request for which no hole is large
+// enough.
 //
 // A request is served, cheapest way first, from
 //   1. the smallest hole whose pages are all there                      take_resident()
@@ -6,8 +7,8 @@
 //   3. a hole that misses pages, with pages taken out of other holes    take_moving()
 // so a request is refused only when the pages that hold a live byte, plus those of the request, pass the page limit.
 //
-// Invariants: chunks of a zone tile it; two free neighbours never stand side by side; a missing page lies wholly inside
-// one free chunk; committed_pages() is the number of bits set in the page map.
+// Invariants: the chunks of a zone tile it; two neighbours are never both free; a missing page lies wholly inside one
+// free chunk; committed_pages() is the number of bits set in the page map.
 // Blocks up to 4 KiB have a zone of their own so that they do not pin the holes between large ones.
 // Not thread-safe: the arena holds its lock.
 #pragma once
@@ -29,16 +30,16 @@ namespace plimsoll::internal {
 class Heap {
  public:
   // With `two_zones`, small blocks get a quarter of the range to themselves while there is room, or four times
-  // `most_bytes` if that is less. There will be records for `most_bytes` of blocks, even of the smallest; 0: for a
-  // sixteenth of the range. Requires a range of at most most_pages().
+  // `most_bytes` if that is less. There will be records for `most_bytes` of the smallest blocks; 0: for a sixteenth of
+  // the range. Requires a range of at most most_pages().
   Heap(std::unique_ptr<PageRange> range, std::size_t page_bytes, bool two_zones, std::size_t most_bytes = 0);
 
   static constexpr std::size_t most_pages() noexcept { return UINT32_MAX; }  // Chunks count missing pages in 32 bits.
 
-  // All three: a chunk of exactly `size` bytes (a multiple of 64) at a multiple of `alignment`, in state kTaken, or
-  // nullptr when there is none that way without committing more than `page_cap` pages. nullptr leaves everything as it
-  // was. Throw OutOfMemory only when not even a record can be had. take_moving() commits more than `soft_cap` pages
-  // only when every one of them then holds a live byte.
+  // All three return a chunk of exactly `size` bytes (a multiple of 64) at a multiple of `alignment`, in state kTaken,
+  // or nullptr when there is none without committing more than `page_cap` pages. After nullptr everything is as it was.
+  // They throw OutOfMemory only when there is no memory even for a record. take_moving() commits more than `soft_cap`
+  // pages only when every one of them then holds a live byte.
   Chunk* take_resident(std::size_t size, std::size_t alignment);
   Chunk* take_committing(std::size_t size, std::size_t alignment, std::size_t page_cap);
   Chunk* take_moving(std::size_t size, std::size_t alignment, std::size_t soft_cap, std::size_t page_cap);
@@ -46,7 +47,7 @@ class Heap {
   // Gives a chunk back; it merges with its free neighbours.
   void give(Chunk* chunk) noexcept;
 
-  // Releases the pages of every hole that has at least so many. Returns how many the page source took back.
+  // Releases the pages of every hole that has at least so many. Returns how many pages the page source took back.
   std::size_t release_holes(std::size_t least_pages) noexcept;
 
   std::byte* base() const noexcept { return range_->base(); }
@@ -60,10 +61,10 @@ class Heap {
   const HeapCounters& counters() const noexcept { return counters_; }
   ChunkTable& records() noexcept { return records_; }
   const ChunkTable& records() const noexcept { return records_; }
-  std::size_t map_bytes() const noexcept;  // Of the page map, as far as it was used.
+  std::size_t map_bytes() const noexcept;  // Bytes of the page map that were ever used.
 
-  // The least `page_cap` with which take_moving() serves the request now. SIZE_MAX when no cap helps: the addresses are
-  // too full of blocks.
+  // The smallest `page_cap` with which take_moving() serves the request now. SIZE_MAX when no cap helps because the
+  // addresses are too full of blocks.
   std::size_t sufficient_pages(std::size_t size, std::size_t alignment) noexcept;
   PageRange& range() noexcept { return *range_; }
 
@@ -80,7 +81,7 @@ class Heap {
     FreeBins resident;  // All pages there.
     FreeBins partial;   // Some or all pages missing.
   };
-  struct Spot {  // Where in a free chunk a request would go, and how many pages it would lack there.
+  struct Spot {  // Where in a free chunk a request would be placed, and how many pages it would lack there.
     Chunk* hole = nullptr;
     std::size_t offset = 0;
     std::size_t missing = SIZE_MAX;
@@ -119,7 +120,7 @@ class Heap {
   Run move_run(std::size_t from, std::size_t to, std::size_t pages) noexcept;
   std::size_t release_pages(Chunk* free) noexcept;
 
-  Chunk* placed(Chunk* claimed) noexcept;  // nullptr, having given it back, when the page source has no place for it.
+  Chunk* placed(Chunk* claimed) noexcept;  // nullptr, having given it back, when it has no place.
 
   std::unique_ptr<PageRange> range_;
   unsigned page_shift_;

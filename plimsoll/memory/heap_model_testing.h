@@ -1,4 +1,4 @@
-// HeapAndModel: a Heap over fake pages, used as the arena uses it, beside a map of what should be live.
+// HeapAndModel: a Heap over fake pages, used as the arena uses it, together with a map of what should be live.
 //
 // After every step: no overlap, alignment, contents, pages held == pages the source gave, and what a refusal may depend
 // on.

@@ -1,4 +1,4 @@
-// Time per operation beside many free holes that are too small, each held apart by a small live block.
+// Time per operation with many free holes that are too small, each held apart by a small live block.
 //
 //   holes_bench run      (nothing without an argument: tools/bench_memory runs it)
 //
@@ -64,7 +64,7 @@ int run() {
   std::printf("\n");
   const double growth = std::max(same.back() / same.front(), different.back() / different.front());
   report_target(growth <= 1.5,
-                fmt::format("10,000 pinned holes: {:.2f} x the time beside 100 (flat: at most 1.5)", growth));
+                fmt::format("10,000 pinned holes: {:.2f} x the time of 100 (flat: at most 1.5)", growth));
   return 0;
 }
 

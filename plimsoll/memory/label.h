@@ -40,7 +40,7 @@ struct BlockLabel {
   std::uint32_t sizes[kSizes] = {0, 0, 0, 0};
   Category category = Category::kOther;
   std::uint8_t dtype = 0;
-  std::uint8_t rank = 0;  // Of the shape, also when it has more sizes than are kept.
+  std::uint8_t rank = 0;  // Of the shape, even when it has more sizes than are kept.
   std::uint8_t has_shape = 0;
 };
 static_assert(sizeof(BlockLabel) <= 64);

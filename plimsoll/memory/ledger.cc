@@ -17,7 +17,7 @@ namespace {
 
 struct Group {
   std::size_t bytes = 0, count = 0, largest = 0;
-  BlockLabel label;  // Of the largest block.
+  BlockLabel label;  // The label of the largest block.
 };
 
 bool charged_to(const Chunk& chunk, const BudgetNode& budget) {

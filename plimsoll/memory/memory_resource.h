@@ -5,7 +5,7 @@
 //   memory.deallocate(block);   // a second time throws InvalidArgument and changes nothing
 //
 // Every implementation passes the one conformance suite (memory_resource_testing.h).
-// Thread safety: every method may be called from any thread; a block may be given back by any thread.
+// Thread safety: every method may be called from any thread; any thread may deallocate a block.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ namespace plimsoll {
 
 class MemoryResource;
 
-// What allocate() gave: a copyable handle that owns nothing. An empty one has no data and may be deallocated.
+// The result of allocate(): a copyable handle that owns nothing. An empty one has no data and may be deallocated.
 class Block {
  public:
   Block() = default;
@@ -30,7 +30,7 @@ class Block {
   explicit operator bool() const noexcept { return data_ != nullptr; }
 
   MemoryResource* owner() const noexcept { return owner_; }
-  std::uint64_t token() const noexcept { return token_; }  // The owner's own mark.
+  std::uint64_t token() const noexcept { return token_; }  // For the owner's use.
 
  private:
   void* data_ = nullptr;
@@ -50,8 +50,8 @@ class PLIMSOLL_API MemoryResource {
   // OutOfMemory when it does not fit: then nothing was allocated or counted.
   [[nodiscard]] virtual Block allocate(std::size_t bytes, std::size_t alignment = kDefaultAlignment) = 0;
 
-  // Gives a block back. Throws InvalidArgument, changing nothing, for one that was given back before
-  // or that this resource did not hand out.
+  // Throws InvalidArgument, changing nothing, for a block that was deallocated before or that this resource did not
+  // hand out.
   virtual void deallocate(const Block& block) = 0;
 
   virtual MemoryStats stats() const = 0;

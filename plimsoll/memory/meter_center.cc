@@ -25,7 +25,7 @@ bool MeterCenter::draw(Meter& meter, std::int64_t bytes) {
     room = std::min(limit_, upper_mark_) - drawn_;
     if (room < need && upper_mark_ < limit_) {
       passed_mark_.store(true);
-      room = std::min(limit_ - drawn_, need);  // Beyond the mark only what is asked for.
+      room = std::min(limit_ - drawn_, need);  // Beyond the mark, only what is needed.
     }
     if (room < need) return false;
   }
@@ -79,7 +79,8 @@ void MeterCenter::detach(Meter& meter) {
   meter.used = meter.peak = meter.allowance = 0;
 }
 
-// The sum of the threads' peaks is only good while the set of threads stays the same: fix it, count from here.
+// The sum of the threads' peaks is valid only while the set of threads stays the same: save it and start counting
+// again.
 void MeterCenter::rebase_peaks() {
   if (meters_.empty()) return;
   const StopThreads stopped;
@@ -91,7 +92,7 @@ std::int64_t MeterCenter::used_locked() const noexcept {
   std::int64_t total = retired_;
   for (const Meter* meter : meters_) total += Meter::load(meter->used);
   return std::clamp<std::int64_t>(
-      total, 0, std::max<std::int64_t>(drawn_, 0));  // A block that changes threads meanwhile may be met twice.
+      total, 0, std::max<std::int64_t>(drawn_, 0));  // A block that changes threads meanwhile may be counted twice.
 }
 
 std::size_t MeterCenter::used() const {
@@ -129,7 +130,7 @@ void MeterCenter::set_marks(std::size_t lower, std::size_t upper) {
   const StopThreads stopped;
   for (Meter* meter : meters_) {
     meter->keep = lower_mark_ > 0 ? -1 : 2 * quota_;
-    if (drawn_ < upper_mark_) continue;  // Else allowances may reach beyond the mark: shorten them.
+    if (drawn_ < upper_mark_) continue;  // Otherwise allowances may reach beyond the mark: shorten them.
     drawn_ -= Meter::load(meter->allowance) - Meter::load(meter->used);
     meter->allowance.store(Meter::load(meter->used), std::memory_order_relaxed);
   }

@@ -1,6 +1,6 @@
 // MeterCenter: the count behind the meters of all threads; a budget or a device has one.
 //
-// draw() and give_back() run on the slow path under one lock of the whole process.
+// draw() and give_back() are the slow path and take one lock for the whole process.
 // used() is exact when no thread is between enter() and leave(); peak() is exact while one thread uses the center and
 // with more at most 1/128 of the limit per thread too high.
 #pragma once
@@ -26,17 +26,17 @@ class MeterCenter {
   MeterCenter& operator=(const MeterCenter&) = delete;
   virtual ~MeterCenter() = default;
 
-  static std::mutex& mutex();  // Guards every center; take it before the calls that ask for it.
+  static std::mutex& mutex();  // Guards every center; take it before the calls that require it.
 
-  // Requires the lock, and the caller outside of its gate. Raises `meter`'s allowance so that `bytes` more fit, taking
-  // back what other threads hold unused. False when the limit does not allow it: then nothing changed but idle quotas.
+  // Requires the lock, and the caller outside its gate. Raises `meter`'s allowance so that `bytes` more fit, taking
+  // back what other threads do not use. False when the limit does not allow it; then only idle quotas have changed.
   bool draw(Meter& meter, std::int64_t bytes);
-  // Requires the lock, and the caller outside of its gate.
+  // Requires the lock, and the caller outside its gate.
   void give_back(Meter& meter);
-  // The same for what was drawn in vain: all that is unused goes back, as if it had not been drawn.
+  // The same for quota drawn in vain: returns all that is unused, as if it had not been drawn.
   void cancel(Meter& meter);
 
-  // Requires the lock. Another thread starts or ends using the center.
+  // Requires the lock. Call when another thread starts or stops using the center.
   void attach(Meter& meter);
   void detach(Meter& meter);
 
@@ -45,8 +45,8 @@ class MeterCenter {
   void reset_peak();  // To what is used now.
   std::size_t limit() const noexcept { return static_cast<std::size_t>(limit_); }
 
-  // Marks, for alerts. draw() never passes the upper one silently: passed_mark() is true then. Below the lower one,
-  // fell_below_mark() is true; while it is set, every give() asks. Both require the lock; 0 and SIZE_MAX are none.
+  // Marks, for alerts. When draw() passes the upper one, passed_mark() becomes true. Below the lower one,
+  // fell_below_mark() is true; while it is set, every give() checks. Both require the lock; 0 and SIZE_MAX mean none.
   void set_marks(std::size_t lower, std::size_t upper);
   bool passed_mark() const noexcept { return passed_mark_.load(std::memory_order_relaxed); }
   bool fell_below_mark() const noexcept { return lower_mark_ > 0 && used_locked() < lower_mark_; }
@@ -55,7 +55,7 @@ class MeterCenter {
  private:
   void collect_idle(const Meter* except);
   void rebase_peaks();
-  void note_drawn() noexcept { peak_drawn_ = std::max(peak_drawn_, drawn_); }  // Before drawn_ falls.
+  void note_drawn() noexcept { peak_drawn_ = std::max(peak_drawn_, drawn_); }  // Call before drawn_ falls.
   std::int64_t used_locked() const noexcept;
   std::int64_t peak_locked() const;
 
@@ -65,7 +65,7 @@ class MeterCenter {
   std::int64_t lower_mark_ = 0;
   std::atomic<bool> passed_mark_{false};
   std::int64_t drawn_ = 0;       // Sum of the allowances plus retired_. Never more than limit_.
-  std::int64_t peak_drawn_ = 0;  // Without what drawn_ rose since it last fell.
+  std::int64_t peak_drawn_ = 0;  // Does not include the rise of drawn_ since it last fell.
   std::int64_t retired_ = 0;     // Used by threads that have ended.
   std::int64_t peak_floor_ = 0;  // Peak before the set of threads last changed.
   std::vector<Meter*> meters_;

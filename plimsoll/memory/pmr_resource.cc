@@ -12,7 +12,7 @@
 namespace plimsoll {
 namespace {
 
-// What an arena's base is aligned to, 2 MiB at most: its blocks are aligned relative to it.
+// The alignment of an arena's base, 2 MiB at most: its blocks are aligned relative to it.
 std::size_t most_alignment(const Arena& arena) {
   const auto base = reinterpret_cast<std::uintptr_t>(arena.base());
   return std::min<std::size_t>(base & (~base + 1), 2_MiB);
@@ -55,7 +55,7 @@ void PmrResource::do_deallocate(void* data, std::size_t bytes, std::size_t) {
   Chunk* const chunk = ours ? blocks_->find(offset) : nullptr;
   if (!chunk)
     refuse(arena_, data,
-           ours ? "it was given back before or is not the start of a block" : "it was not allocated here");
+           ours ? "it was deallocated before or is not the start of a block" : "it was not allocated here");
   if (chunk->requested != std::max<std::size_t>(bytes, 1))
     refuse(arena_, data, fmt::format("{} bytes were asked for there, not {}", chunk->requested, bytes));
   if (!blocks_->take(offset, chunk)) refuse(arena_, data, "another thread gives it back at this moment");

@@ -92,7 +92,7 @@ TEST_F(PmrResourceTest, RefusesAForeignPointerAndChangesNothing) {
   char* const mine = static_cast<char*>(memory_.allocate(1000));
   const std::size_t before = in_use();
   EXPECT_THROW(memory_.deallocate(other.data(), 256), InvalidArgument);
-  EXPECT_THROW(memory_.deallocate(mine + 64, 1000), InvalidArgument);  // Inside of a block.
+  EXPECT_THROW(memory_.deallocate(mine + 64, 1000), InvalidArgument);  // Inside a block.
   EXPECT_THROW(memory_.deallocate(mine + 1, 1000), InvalidArgument);
   EXPECT_THROW(memory_.deallocate(block.data(), 1000), InvalidArgument);  // Has a handle: goes back by that.
   EXPECT_THROW(memory_.deallocate(arena_.base() + arena_.range_bytes() - 64, 64), InvalidArgument);

@@ -6,7 +6,7 @@
 namespace plimsoll {
 namespace {
 
-// Recursive: what a reclaimer frees may, in its destructor, unregister another one.
+// Recursive: a reclaimer's frees may run a destructor that unregisters another one.
 struct ReclaimerList {
   std::recursive_mutex mutex;
   std::vector<Reclaimer*> reclaimers;

@@ -1,11 +1,11 @@
-// Reclaimer: something above the memory layer that can give memory up when a request would else be refused.
+// Reclaimer: something above the memory layer that can release memory when a request would otherwise be refused.
 //
 //   class PlanCache : public Reclaimer { ... };
 //   PlanCache cache;
-//   ReclaimerHandle registered(cache);   // until the handle goes
+//   ReclaimerHandle registered(cache);   // until the handle is destroyed
 //
 // Reclaimers are asked in the order of their rungs, after deferred frees and caches, until the request fits. They run
-// without any lock of the memory layer held and may free blocks; they must not allocate.
+// with no lock of the memory layer held and may free blocks; they must not allocate.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,7 @@ class PLIMSOLL_API Reclaimer {
 class PLIMSOLL_API ReclaimerHandle {
  public:
   explicit ReclaimerHandle(Reclaimer& reclaimer);
-  ~ReclaimerHandle();  // Waits for a reclaim() that is under way in another thread.
+  ~ReclaimerHandle();  // Waits for a reclaim() that runs on another thread.
   ReclaimerHandle(const ReclaimerHandle&) = delete;
   ReclaimerHandle& operator=(const ReclaimerHandle&) = delete;
 

@@ -25,7 +25,7 @@ std::string describe_refusal(const std::string& who, const BlockLabel& label, co
   for (std::size_t i = 0; i < details.tried.size(); ++i)
     text += fmt::format("{} {} ({})", i ? "," : "", details.tried[i].name, format_bytes(details.tried[i].bytes_freed));
   text += fmt::format("; it takes a limit of at least {}", format_bytes_exactly(details.smallest_sufficient_limit));
-  constexpr std::size_t kSuspicious = 64_KiB;  // Who writes so small a number may have meant another unit.
+  constexpr std::size_t kSuspicious = 64_KiB;  // A limit this small may be meant in another unit.
   if (details.limit <= kSuspicious) text += fmt::format("; limits are in bytes: did you mean {}_MiB?", details.limit);
   return text;
 }

@@ -1,10 +1,10 @@
-// The one way to refuse a request that does not fit a limit: the trace notes it, then OutOfMemory is thrown.
+// The one way to refuse a request that does not fit a limit: it is noted in the trace, then OutOfMemory is thrown.
 //
 //   OutOfMemoryDetails details{.what = "fit: ...", .requested = 4_MiB, .limit = 1_MiB};
 //   throw_refusal(std::move(details), {.budget = "fit"});
 //
-// A report shows every refusal that came this way; one that is thrown directly is missing there. Take no lock of the
-// memory layer with it: the recorder's comes first. Thread safety: plain functions.
+// A report shows every refusal made this way; one that is thrown directly is missing from it. Do not call it with a
+// lock of the memory layer held: the recorder's lock comes first. Thread safety: plain functions.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@
 
 namespace plimsoll::internal {
 
-// Who refused what; "" where it is not known. A budget refuses when it is named, else the device.
+// Who refused what; "" where unknown. If a budget is named it refused, otherwise the device did.
 struct RefusedBy {
   const char* budget = "";
   const char* device = "";
@@ -28,7 +28,7 @@ std::string describe_refusal(const std::string& who, const BlockLabel& label, co
 
 [[noreturn]] PLIMSOLL_API void throw_refusal(OutOfMemoryDetails details, const RefusedBy& by);
 
-// Only the first half: for requests that are refused without an exception.
+// Only notes it in the trace: for requests that are refused without an exception.
 PLIMSOLL_API void trace_refusal(const OutOfMemoryDetails& details, const RefusedBy& by) noexcept;
 
 }  // namespace plimsoll::internal

@@ -1,4 +1,4 @@
-// MemoryStats: what one device's memory looks like now, and at its worst.
+// MemoryStats: the state of one device's memory now, and its peaks.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@ namespace plimsoll {
 
 struct MemoryStats {
   std::size_t bytes_in_use = 0;         // Bytes of the blocks handed out, rounding included.
-  std::size_t peak_bytes_in_use = 0;    // Exact with one thread; with more, at most a stated quota per thread above.
+  std::size_t peak_bytes_in_use = 0;    // Exact with one thread; with more, at most a stated quota per thread too high.
   std::size_t bytes_reserved = 0;       // Committed pages: in use, cached and free. Never more than the limit.
   std::size_t peak_bytes_reserved = 0;  // Exact.
   std::size_t bytes_limit = 0;

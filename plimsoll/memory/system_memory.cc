@@ -15,7 +15,7 @@ namespace {
 
 std::size_t page_bytes() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
 
-// The margin of what the rest of the process and our records need.
+// Leaves a margin for the rest of the process and our records.
 std::size_t less_margin(std::size_t left) {
   const std::size_t margin = std::min(std::max(left / 20, 32_MiB), left / 4);
   return left - margin;
@@ -61,7 +61,7 @@ SystemMemory read_system_memory(const std::string& root) {
   system.available = parse_kilobytes(machine, "MemAvailable");
   system.swap_total = parse_kilobytes(machine, "SwapTotal");
   system.swap_free = parse_kilobytes(machine, "SwapFree");
-  if (system.total == 0 && root.empty()) {  // No /proc here.
+  if (system.total == 0 && root.empty()) {  // There is no /proc.
     system.total = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * page_bytes();
     system.available = static_cast<std::size_t>(sysconf(_SC_AVPHYS_PAGES)) * page_bytes();
   }

@@ -60,7 +60,7 @@ ThreadRegistry::ThreadRegistry() {
         BudgetNode::before_fork();
         if (hooks.before_fork) hooks.before_fork();
         MeterCenter::mutex().lock();
-        stopped_for_fork.emplace();  // So that the child finds the others' caches and counts whole.
+        stopped_for_fork.emplace();  // So that the child finds the others' caches and counts consistent.
       },
       [] {
         stopped_for_fork.reset();
@@ -71,7 +71,7 @@ ThreadRegistry::ThreadRegistry() {
       },
       [] {
         ThreadMemory::cheap_barrier_ = register_membarrier();
-        for (ThreadMemory* thread : instance().threads) {  // The others do not exist here.
+        for (ThreadMemory* thread : instance().threads) {  // The other threads do not exist here.
           thread->busy_.store(0);
           thread->in_window.store(false);
         }

@@ -1,10 +1,10 @@
-// ThreadMemory: what the memory layer keeps for one thread, and the gate through which others may look at it.
+// ThreadMemory: what the memory layer keeps for one thread, and the gate through which others may access it.
 //
 // The owner works on its state between enter() and leave(), which cost two plain stores and a load. Another thread that
 // needs that state (to empty caches, to take back unused quota, to walk the ledger) stops the owner at the gate first:
-//   StopThreads stopped;                        // every other thread is outside of enter()/leave() now
+//   StopThreads stopped;                        // every other thread is now outside enter()/leave()
 //   for (ThreadMemory* thread : stopped) ...    // their state may be read and changed
-// The price of an instant is paid by the one who stops (a membarrier system call), never by the owner.
+// The cost of stopping is paid by the stopping thread (a membarrier system call), never by the owner.
 //
 // Lock order: charge windows, arena list, arena, budgets, threads. Nothing that blocks may happen between enter() and
 // leave().
@@ -29,7 +29,7 @@ class alignas(128) ThreadMemory {
  public:
   static constexpr std::size_t kMaxArenas = 256;
 
-  // The calling thread's; made at its first use and handed on when the thread ends.
+  // The calling thread's state; made at first use and reused by another thread when this one ends.
   static ThreadMemory& current() {
     if (current_ == nullptr) [[unlikely]]
       attach();
@@ -51,7 +51,7 @@ class alignas(128) ThreadMemory {
   }
   void leave() noexcept { busy_.store(0, std::memory_order_release); }
 
-  // This thread's meter of a budget, made at its first use there (outside of enter()).
+  // This thread's meter of a budget, made at first use (outside enter()).
   Meter& meter(BudgetNode& node) {
     Meter* found = find_meter(node);
     return found ? *found : add_meter(node);
@@ -59,10 +59,10 @@ class alignas(128) ThreadMemory {
   Meter* find_meter(const BudgetNode& node) const noexcept;
 
   std::uint16_t id = 0;                          // Unique among living threads; 0 for those beyond 65535.
-  Meter* budget = nullptr;                       // Meter of the innermost BudgetScope, nullptr outside of any.
+  Meter* budget = nullptr;                       // Meter of the innermost BudgetScope; nullptr outside any.
   std::array<ArenaCache*, kMaxArenas> caches{};  // By arena number.
   std::vector<std::unique_ptr<Meter>> meters;    // By budget number.
-  void* tensors = nullptr;                       // The tensor layer's, never given back: handed on with this object.
+  void* tensors = nullptr;                       // The tensor layer's; never freed, passed on with this.
   std::atomic<bool> in_window{false};            // See charge_window.h.
 
  private:
@@ -92,8 +92,7 @@ class EnterThread {
   ThreadMemory& thread_;
 };
 
-// Holds every other thread for which `wanted` answers yes at its gate while it lives. The caller must be outside its
-// own.
+// While it lives, holds every other thread that `wanted` selects at its gate. The caller must be outside its own gate.
 class StopThreads {
  public:
   StopThreads() : StopThreads([](const ThreadMemory&) { return true; }) {}
@@ -103,7 +102,7 @@ class StopThreads {
   StopThreads(const StopThreads&) = delete;
   StopThreads& operator=(const StopThreads&) = delete;
 
-  // The stopped ones and the caller's own.
+  // The stopped threads and the caller's own.
   auto begin() const noexcept { return threads_.begin(); }
   auto end() const noexcept { return threads_.end(); }
 
@@ -118,17 +117,17 @@ class ThreadRegistry {
  public:
   static ThreadRegistry& instance();
 
-  // Calls f(thread) for each without stopping them: counters may be read, nothing else.
+  // Calls f(thread) for each without stopping them: only counters may be read.
   template <class F>
   void for_each(F&& f) {
     const std::lock_guard lock(mutex);
     for (ThreadMemory* thread : threads) f(*thread);
   }
-  std::size_t bytes();  // What is kept for threads, beside their caches.
+  std::size_t bytes();  // Memory kept for threads, without their caches.
 
   std::mutex mutex;
   std::vector<ThreadMemory*> threads;
-  std::vector<ThreadMemory*> idle;  // Their threads have ended; the next thread takes one over.
+  std::vector<ThreadMemory*> idle;  // Their threads have ended; the next new thread reuses one.
 
  private:
   ThreadRegistry();

@@ -54,7 +54,7 @@ Count count_of(const std::vector<LayerBase::Weight>& weights) {
   return count;
 }
 
-// Bytes of what a call gives, for one example; "" when sizes are not known.
+// The size of a call's outputs, for one example; "" when sizes are not known.
 std::string bytes_per_example(const Shapes& shapes) {
   std::size_t bytes = 0;
   for (const Shape& shape : shapes) {
@@ -187,7 +187,7 @@ void Model::summary(std::ostream& out) const {
   for (const Network::Call& call : network_->calls()) {
     const bool given =
         std::find(network_->layers().begin(), network_->layers().end(), call.layer) != network_->layers().end();
-    if (!given) continue;  // The input of a chain, which nobody wrote.
+    if (!given) continue;  // The implicit input of a chain.
     const Count count = count_of(call.layer->weights());
     out << fmt::format(fmt::runtime(row), fmt::format("{} ({})", call.layer->name(), call.layer->class_name()),
                        call.shapes[0].to_tuple_string(), count.parameters, format_bytes(count.bytes),

@@ -11,6 +11,7 @@
 #include "plimsoll/io/bundle.h"
 #include "plimsoll/io/checkpoint.h"
 #include "plimsoll/io/checkpoint_state.h"
+#include "plimsoll/memory/budget.h"
 #include "plimsoll/model/data/plural.h"
 #include "plimsoll/model/data/row_source.h"
 #include "plimsoll/model/internal/network.h"
@@ -18,7 +19,10 @@
 #include "plimsoll/model/keras/optimizer_keys.h"
 #include "plimsoll/model/model.h"
 #include "plimsoll/ops/creation.h"
+#include "plimsoll/tensor/context_guards.h"
 #include "plimsoll/tensor/host_access.h"
+#include "plimsoll/tensor/make_tensor.h"
+#include "plimsoll/tensor/parked.h"
 #include "plimsoll/tensor/tidy.h"
 
 namespace plimsoll {
@@ -42,7 +46,7 @@ void refuse_hdf5(const std::string& path, const char* where) {
         where, path, extension == ".keras" ? "zip" : "HDF5", extension, fs::path(path).stem().string()));
 }
 
-// Those that train, in Keras' order.
+// Trainable ones, in Keras' order.
 std::vector<ModelVariable> parameters_of(const Network& network, const std::vector<ModelVariable>& all) {
   std::set<std::uint64_t> trained;
   for (const LayerBase::Weight& weight : network.unique_weights())
@@ -51,6 +55,19 @@ std::vector<ModelVariable> parameters_of(const Network& network, const std::vect
   for (const ModelVariable& each : all)
     if (trained.count(each.variable.id()) > 0) result.push_back(each);
   return result;
+}
+
+// A weight to be written: where it is in a spill file it stays there, and this is a copy, charged to the fit that put
+// it there.
+Tensor value_to_save(const Network& network, const Variable& weight) {
+  const Tensor value = weight.value();
+  const StorageRef bytes = weight.share_bytes();
+  if (!Parking::bytes_of(*bytes)) return value;
+  std::optional<BudgetScope> charged;
+  if (network.training.saving) charged.emplace(*network.training.saving);
+  Tensor copy =
+      make_tensor({.op = "save_weights", .category = Category::kOther}, value.shape(), value.dtype(), device_of(value));
+  return Parking::read(*bytes, writable(copy).bytes()) ? copy : value;
 }
 
 // Tensors and the objects that hold them, as they come.
@@ -73,16 +90,24 @@ class ObjectWriter {
 };
 
 template <class Slots>
-void write_optimizer(ObjectWriter& out, const Optimizer& optimizer, const std::vector<ModelVariable>& parameters,
+void write_optimizer(ObjectWriter& out, const Training& training, const std::vector<ModelVariable>& parameters,
                      Slots&& slots_of) {
+  const Optimizer& optimizer = *training.optimizer;
   out.add(kIterationsPath, constant(optimizer.step()), "iteration");
   out.add(kLearningRatePath, constant(static_cast<float>(optimizer.learning_rate())), "learning_rate");
-  for (const OptimizerKey& key : optimizer_keys(optimizer, parameters))
-    for (const Optimizer::Slot& slot : slots_of(key.parameter))
+  const auto charged_slots = [&](const Variable& parameter) {
+    std::optional<BudgetScope> charged;
+    if (training.saving) charged.emplace(*training.saving);
+    return slots_of(parameter);
+  };
+  for (const OptimizerKey& key : optimizer_keys(optimizer, parameters)) {
+    const TidyScope one;
+    for (const Optimizer::Slot& slot : charged_slots(key.parameter))
       if (slot.name == key.slot) out.add(key.path, slot.value, key.parameter.name() + "/" + key.slot);
+  }
 }
 
-// The slots of all parameters, in the first rank, where a job has them; elsewhere it sends what it has.
+// The slots of all parameters, in the first rank when a job has them; other ranks send what they have.
 class GatheredSlots {
  public:
   GatheredSlots(const Network& network, const std::vector<ModelVariable>& parameters)
@@ -100,8 +125,8 @@ class GatheredSlots {
   std::map<std::uint64_t, std::vector<Optimizer::Slot>> slots_;
 };
 
-// Where in the file the variables are: all by Keras' paths, else all by the names that their objects were given, or by
-// their own in a file without objects. Keys by paths when neither is whole, for the error to name.
+// Where the variables are in the file: all by Keras' paths, else all by the names of their objects, or by their own
+// names in a file without objects. Keys by paths when neither is complete, for the error to name.
 std::vector<std::string> keys_in(const BundleReader& reader, const std::vector<ModelVariable>& variables) {
   std::multimap<std::string, std::string> named;
   for (const ObjectName& name : read_object_graph(reader)) named.emplace(name.full_name, name.key);
@@ -120,7 +145,7 @@ std::vector<std::string> keys_in(const BundleReader& reader, const std::vector<M
   return !all(by_path) && all(by_name) ? by_name : by_path;
 }
 
-// The optimizer's state of a checkpoint, read and checked, not yet in force.
+// The optimizer's state from a checkpoint, read and checked, not yet applied.
 class OptimizerState {
  public:
   OptimizerState(const BundleReader& reader, const Optimizer& optimizer, const std::vector<ModelVariable>& parameters)
@@ -147,7 +172,7 @@ class OptimizerState {
     }
   }
 
-  // All or nothing, but for memory that is refused twice.
+  // All or nothing, unless memory is refused twice.
   void put_in_force() const {
     if (!step_) return;
     std::vector<std::vector<Optimizer::Slot>> old;
@@ -175,17 +200,20 @@ class OptimizerState {
 void Model::save_weights(const std::string& path) const {
   require_built(*network_, "save_weights");
   refuse_hdf5(path, "save_weights");
-  const OutsideScopes outside;
+  const Untracked outside;
   const TidyScope scope;
   const std::vector<ModelVariable> variables = object_variables(*network_);
   const Training& training = network_->training;
   std::optional<GatheredSlots> slots;
   if (training.is_compiled() && training.optimizer->step() > 0)
     slots.emplace(*network_, parameters_of(*network_, variables));
-  if (training.job && training.job->rank() != 0) return;  // The first one writes.
+  if (training.job && training.job->rank() != 0) return;  // The first process writes.
   ObjectWriter out(path);
-  for (const ModelVariable& each : variables) out.add(each.path, each.variable.value(), each.variable.name());
-  if (slots) write_optimizer(out, *training.optimizer, parameters_of(*network_, variables), *slots);
+  for (const ModelVariable& each : variables) {
+    const TidyScope one;
+    out.add(each.path, value_to_save(*network_, each.variable), each.variable.name());
+  }
+  if (slots) write_optimizer(out, training, parameters_of(*network_, variables), *slots);
   out.commit();
   const fs::path prefix(path);
   const std::string name = prefix.filename().string();
@@ -194,7 +222,7 @@ void Model::save_weights(const std::string& path) const {
 
 namespace {
 
-// Weights of layers that the model does not have: the checkpoint may be another model's.
+// Warns of weights of layers that the model does not have: the checkpoint may belong to another model.
 void warn_of_layers(const std::string& path, std::vector<std::string> extra) {
   std::erase_if(extra, [](const std::string& key) {
     return !key.starts_with("layer_with_weights-") || key.find(".OPTIMIZER_SLOT") != std::string::npos;
@@ -221,7 +249,7 @@ void Model::load_weights(const std::string& path) const {
   require_built(*network_, "load_weights");
   refuse_hdf5(path, "load_weights");
   refuse_folder(path);
-  const OutsideScopes outside;
+  const Untracked outside;
   const TidyScope scope;
   const BundleReader reader(path);
   const std::vector<ModelVariable> variables = object_variables(*network_);
@@ -231,7 +259,7 @@ void Model::load_weights(const std::string& path) const {
     wanted.push_back({keys[i], variables[i].variable.dtype(), variables[i].variable.shape()});
   warn_of_layers(path, check_checkpoint_fits(reader, wanted));
   for (const CheckpointSpec& spec : wanted) reader.verify(spec.name);
-  std::vector<TensorView> destinations;  // A variable whose value is held elsewhere gets bytes of its own: may fail.
+  std::vector<TensorView> destinations;  // A variable whose value is held elsewhere gets its own bytes: may fail.
   for (const ModelVariable& each : variables) destinations.push_back(each.variable.writable_value());
   if (network_->training.is_compiled())
     OptimizerState(reader, *network_->training.optimizer, parameters_of(*network_, variables)).put_in_force();

@@ -44,7 +44,7 @@ void add_groups(const TraceHistory& history, const RunSummary& run, std::uint64_
   }
 }
 
-// Of `findings`, the problems and warnings whose title `others` do not have.
+// The problems and warnings in `findings` whose title does not occur in `others`.
 std::vector<Finding> only_in(const std::vector<Finding>& findings, const std::vector<Finding>& others) {
   std::vector<Finding> result;
   for (const Finding& finding : findings) {

@@ -1,10 +1,10 @@
-// compare_runs(): two recorded runs side by side: peaks by category, and what grew.
+// compare_runs(): compares two recorded runs: peaks by category, and what grew.
 //
 //   const RunComparison both = compare_runs(read("before.trace"), read("after.trace"));
 //   std::cout << both.groups[0].what << " grew by " << both.groups[0].change() << " bytes\n";
 //   file.write(comparison_page(both, "before", "after"));                     // one HTML file, without scripts
 //
-// Groups are operations in a scope, as they were live at each run's own peak. Plain functions of their arguments.
+// Groups are operations in a scope, with their live bytes at each run's own peak. Plain functions of their arguments.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ struct RunComparison {
 
 PLIMSOLL_API RunComparison compare_runs(const TraceHistory& before, const TraceHistory& after);
 
-// A figure of both runs, as tables show them.
+// One figure of both runs, for tables.
 struct ComparedFigure {
   std::string name;
   std::uint64_t before = 0, after = 0;

@@ -1,4 +1,4 @@
-// The page of two runs: static HTML, so that notebooks and mails show it too.
+// The page that compares two runs: static HTML, so that notebooks and mail clients show it too.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// export_trace: a recorded trace as a file for the viewers people already use.
+// export_trace: writes a recorded trace as a file for existing viewers.
 //
 //   export_trace("run.trace", "run.pickle", {.format = "pytorch"});        // pytorch.org/memory_viz
 //   export_trace("run.trace", "run.pftrace", {.format = "perfetto"});      // ui.perfetto.dev
@@ -36,16 +36,16 @@ struct ExportResult {
   std::uint64_t file_bytes = 0;
 };
 
-// A name that ends in .gz is compressed. Throws InvalidArgument for options that are wrong: what check_export_options()
-// throws, and moments and steps that are not in the trace, "export: at ..." or "export: steps ...", with those that
-// are; what read_trace_file() throws; Error when the file cannot be written; the old file is then unchanged.
+// A file whose name ends in .gz is compressed. Throws InvalidArgument for wrong options: what check_export_options()
+// throws, and moments and steps that are not in the trace ("export: at ..." or "export: steps ...", listing those that
+// are); what read_trace_file() throws; Error when the file cannot be written; the old file is then unchanged.
 PLIMSOLL_API ExportResult export_trace(const std::filesystem::path& trace, const std::filesystem::path& out,
                                        const ExportOptions& options = {});
 PLIMSOLL_API ExportResult export_trace(const TraceHistory& history, const std::filesystem::path& out,
                                        const ExportOptions& options = {});
 
-// Throws InvalidArgument for what is wrong whatever the trace: an unknown format, `at` with a format that shows no
-// moment, text that is no moment or no steps.
+// Throws InvalidArgument for what is wrong with any trace: an unknown format, `at` with a format that shows no moment,
+// text that is not a moment or a range of steps.
 PLIMSOLL_API void check_export_options(const ExportOptions& options);
 
 }  // namespace plimsoll

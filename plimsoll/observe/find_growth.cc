@@ -18,7 +18,7 @@ struct Group {
   std::uint32_t label = 0;                                               // The label of one of them.
 };
 
-// The longest stretch of boundaries over which a group never shrank.
+// The longest range of boundaries over which a group never shrank.
 struct Run {
   std::size_t first = 0, last = 0, rises = 0;
   std::int64_t blocks = 0, bytes = 0;

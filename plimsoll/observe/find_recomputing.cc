@@ -1,4 +1,4 @@
-// Steps that recompute or spill to stay inside a budget, and what a somewhat larger one would buy.
+// Steps that recompute or spill to stay inside a budget, and what a slightly larger one would gain.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr double kWorthSaying = 1.03;  // How much faster a step must be at least.
+constexpr double kWorthSaying = 1.03;  // The smallest speed-up of a step worth reporting.
 
 std::string faster(const TracedRecompute& recompute, const TracedRecompute::Point& point) {
   return fmt::format("with {} more {} is {:.2f} x faster", format_bytes(point.bytes - recompute.now.bytes),
@@ -17,7 +17,7 @@ std::string faster(const TracedRecompute& recompute, const TracedRecompute::Poin
                      recompute.now.slowdown / point.slowdown);
 }
 
-// What gains most for each byte, and what it takes not to be slowed down at all.
+// What gains most per byte, and what it takes to avoid the slowdown entirely.
 std::string advice(const TracedRecompute& recompute) {
   const TracedRecompute::Point* best = nullptr;
   double most = 0;

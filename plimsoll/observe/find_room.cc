@@ -1,4 +1,4 @@
-// What the limit leaves: how near the peak came, and the batch that would fit.
+// What the limit leaves free: how close the peak came, and the batch that would fit.
 #include <fmt/format.h>
 
 #include <algorithm>

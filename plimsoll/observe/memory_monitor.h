@@ -1,12 +1,12 @@
-// MemoryMonitor: calls back at even intervals with what the process and the machine hold.
+// MemoryMonitor: calls back at regular intervals with the memory of the process and the machine.
 //
 //   MemoryMonitor monitor({.every = std::chrono::seconds(1)}, [](const MemorySample& now) {
 //     std::cerr << format_bytes(now.process.resident) << " of " << format_bytes(now.system.available) << " left\n";
 //   });
 //
-// The callback runs on the monitor's own thread, one at a time; what it throws is logged. A callback that takes
-// longer than the interval delays the next one. The destructor waits for a running callback, and none is called after
-// it: a callback must not destroy its monitor. on_memory_alert() (alerts.h) is for thresholds of the arenas.
+// The callback runs on the monitor's own thread, one at a time; exceptions are logged. A callback that takes longer
+// than the interval delays the next one. The destructor waits for a running callback, and none is called after it: a
+// callback must not destroy its monitor. on_memory_alert() (alerts.h) is for thresholds of the arenas.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// The page without its data, deflated; made from web/ while building. Empty when the build could not make it.
+// The page without its data, deflated; built from web/. Empty when the build could not make it.
 #pragma once
 
 #include <cstddef>

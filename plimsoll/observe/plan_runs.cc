@@ -133,7 +133,7 @@ PlanRuns::Cut PlanRuns::make_cut(const TracePlan& plan, std::uint32_t extent, st
   return cut;
 }
 
-// All but its end.
+// Everything but its end.
 void PlanRuns::expand(std::uint32_t event, const Run& run) {
   const std::int64_t allocated = events_.all()[event].time_ns;
   auto change = run.cut->changes.begin();

@@ -7,26 +7,13 @@
 
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/text.h"
 #include "plimsoll/observe/report_page.h"
 
 namespace plimsoll::internal {
 namespace {
 
-std::string escaped(const std::string& text) {
-  std::string out;
-  out.reserve(text.size() + text.size() / 8);
-  for (const char c : text) {
-    if (c == '&')
-      out += "&amp;";
-    else if (c == '<')
-      out += "&lt;";
-    else
-      out += c;
-  }
-  return out;
-}
-
-// What an iframe shows is put there when its row is chosen: browsers then lay out one page only.
+// An iframe is filled when its row is chosen, so that browsers lay out only one page.
 constexpr const char* kHead =
     R"(<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Plimsoll: {0} ranks</title><style>
 body{{font:15px/1.4 system-ui,sans-serif;margin:0;display:flex;flex-direction:column;height:100vh}}
@@ -65,10 +52,10 @@ std::string ranks_page(const std::vector<RankTrace>& ranks) {
     page += fmt::format(
         "<tr data-rank=\"{0}\"><td><button>{0}: {1}</button></td><td>{2}</td><td>{3}</td><td>{4}</td><td>{5}</td>"
         "<td>{6}</td></tr>\n",
-        i, escaped(rank.name), format_bytes(rank.summary.peak_bytes), format_bytes(rank.summary.peak_reserved_bytes),
+        i, escape_xml(rank.name), format_bytes(rank.summary.peak_bytes), format_bytes(rank.summary.peak_reserved_bytes),
         rank.summary.steps.size(), rank.summary.refusals, rank.findings.size());
     pages += fmt::format("<textarea id=\"rank{}\" hidden>\n{}</textarea>\n", i,
-                         escaped(report_page(rank.history, rank.summary, rank.findings, rank.name)));
+                         escape_document(report_page(rank.history, rank.summary, rank.findings, rank.name)));
   }
   std::string tail = kTail;
   tail.insert(tail.find("<script>"), pages);

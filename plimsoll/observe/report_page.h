@@ -7,7 +7,7 @@
 //   write_report("run.trace", "report.html");     // opens from disk in any browser
 //
 // It contains all events: the page shows fewer where there is no room, and more when you zoom in. Thread safety: plain
-// functions. Cost: for 10^6 events about two seconds and 200 MB, and a file of some 5 MB.
+// functions. Cost: for 10^6 events about two seconds and 200 MB, and a file of about 5 MB.
 #pragma once
 
 #include <filesystem>

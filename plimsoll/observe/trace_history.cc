@@ -50,7 +50,7 @@ class Builder {
   }
 
  private:
-  // Exactly: growing step by step would take twice the memory.
+  // Exact: growing step by step would take twice the memory.
   void reserve() {
     std::size_t births = 0, changes = 0;
     runs_.for_each([&](const TraceMoment& moment) {

@@ -41,7 +41,7 @@ TracedRecompute::Point point(const Json& pair) {
   return {pair[0].get<std::uint64_t>(), pair[1].get<double>()};
 }
 
-// The mark becomes what people read.
+// Turns the mark's text into readable text.
 void read_recompute(const Json& record, TracedMark& mark, TraceHistory& history) {
   TracedRecompute read{.where = text(record, "where"),
                        .natural_bytes = number(record, "natural_bytes"),

@@ -1,5 +1,5 @@
-// AssignOp: the change of a variable as an op, for graphs: operands are the variable's bytes and the value, the output
-// is the variable's bytes again. With one operand, a copy of it.
+// AssignOp: assigning to a variable as an op, for graphs: the operands are the variable's bytes and the value, the
+// output is the variable's bytes. With one operand, it copies that.
 #pragma once
 
 #include "plimsoll/base/api.h"

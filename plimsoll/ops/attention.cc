@@ -25,7 +25,7 @@ AttentionInputs inputs_of(std::span<const ConstTensorView> in, Mask mask) noexce
   return inputs;
 }
 
-// Of kernels with an item for each row of a head.
+// Sizes for kernels with one item per row of a head.
 struct HeadSizes {
   std::size_t heads, queries, keys;  // Heads of all batches.
   double scale;
@@ -51,15 +51,15 @@ bool fits(std::int64_t size, std::int64_t wanted) noexcept {
   return size == wanted || size == kUnknownSize || wanted == kUnknownSize;
 }
 
-// Of what happens to y and to the rows' sums.
+// What happens to y and to the rows' sums.
 enum class Result : unsigned char {
   kKept,         // Both are kept for the gradient.
-  kMadeAgain,    // y is made again for the gradient, when others read it there too.
-  kAgain,        // This is that.
+  kMadeAgain,    // y is recomputed for the gradient, when others read it there too.
+  kAgain,        // This is the recomputation.
   kAgainNoSums,  // The same where no gradient is asked for.
 };
 
-// Inputs: q, k, v and the mask, if there is one. Outputs: y, and the logarithm of each row's sum unless left out.
+// Inputs: q, k, v and the mask, if there is one. Outputs: y, and the logarithm of each row's sum unless omitted.
 class Attention final : public OpOf<Attention> {
  public:
   Attention(const AttentionRule& rule, Mask mask, Result result) noexcept : rule_(rule), mask_(mask), result_(result) {}
@@ -131,7 +131,7 @@ void Attention::infer(const Specs& in, SpecList& out) const {
     throw InvalidArgument(fmt::format("{}: q {} has a depth of 0; give 1 or more", name(), q.to_string()));
   if (!agrees)
     throw InvalidArgument(fmt::format(
-        "{}: q {}, k {} and v {} do not go together; give {}", name(), q.to_string(), k.to_string(), v.to_string(),
+        "{}: q {}, k {} and v {} do not match; give {}", name(), q.to_string(), k.to_string(), v.to_string(),
         rule_.sequence_first ? "q [batch, queries, heads, depth], k and v [batch, keys, heads, ..]"
                              : "q [batch, heads, queries, depth], k and v [batch, heads, keys, ..]"));
   if (mask_ != Mask::kNone) check_mask(in);
@@ -164,7 +164,7 @@ class AttentionGradient final : public OpOf<AttentionGradient> {
   std::size_t workspace_bytes(const Specs& in, const SpecList&) const override {
     return attention_gradient_scratch_bytes(in.shape(0), in.shape(1), in.shape(2), in.dtype(0));
   }
-  // Scores once more, and four products with their gradients.
+  // The scores again, and four products for the gradients.
   std::uint64_t cost(const Specs& in, const SpecList& out) const override {
     const auto keys = static_cast<std::uint64_t>(in.shape(1)[rule_.sequence_first ? 1 : 2]);
     return Op::cost(in, out) + multiplication_cost(keys * (3 * in.shape(0).size() + 2 * in.shape(3).size()));
@@ -216,7 +216,7 @@ Tensor Attention::remake(GradientContext& c) const {
   return execute_on(Attention(rule_, mask_, Result::kAgainNoSums), operands);
 }
 
-// To make y again is a fraction of the product that reads it, forward and back, while sequences are short.
+// Recomputing y costs a fraction of the product that reads it, forward and back, while sequences are short.
 Result result_of(const Tensor& q, const Tensor& k, bool sequence_first) noexcept {
   if (q.rank() != 4 || k.rank() != 4) return Result::kKept;
   const Shape &of_q = q.shape(), &of_k = k.shape();

@@ -1,4 +1,4 @@
-// AxisList: a number for each axis, as an attribute of an op; without the heap for up to six.
+// AxisList: one number per axis, as an attribute of an op; needs no heap for up to six.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@ class AxisList {
   std::int64_t operator[](std::size_t axis) const noexcept { return data()[axis]; }  // Requires axis < size().
   std::int64_t& operator[](std::size_t axis) noexcept { return far_.empty() ? near_[axis] : far_[axis]; }
   std::span<const std::int64_t> span() const noexcept { return {data(), size_}; }
-  // As shapes are written: "[2, -1]".
+  // In the notation of shapes: "[2, -1]".
   std::string to_string() const {
     std::string text = "[";
     for (std::size_t axis = 0; axis < size_; ++axis) text += (axis == 0 ? "" : ", ") + std::to_string((*this)[axis]);
@@ -43,7 +43,7 @@ class AxisList {
   std::vector<std::int64_t> far_;
 };
 
-// Sizes of a shape in the making, one for each axis.
+// The sizes of a shape under construction, one per axis.
 class SizeList {
  public:
   explicit SizeList(const Shape& shape) : rank_(shape.rank()) { std::copy(shape.begin(), shape.end(), sizes_.begin()); }

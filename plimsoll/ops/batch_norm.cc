@@ -32,7 +32,7 @@ void require_input(const Op& op, const Specs& in) {
 
 bool is_half_tensor(const Tensor& x) { return !x.is_empty_handle() && is_half(x.dtype()); }
 
-// That the average can be moved, before anything is computed.
+// Checks that the average can be updated, before anything is computed.
 void require_average(const Variable& average, const Tensor& x, const char* what) {
   if (average.is_disposed()) refuse_disposed(average.value(), kName, what);
   const bool fits = average.dtype() == x.dtype() || (is_half(x.dtype()) && average.dtype() == f32);
@@ -106,7 +106,7 @@ std::string BatchNormInfer::input_name(std::size_t input) const {
 
 void BatchNormInfer::infer(const Specs& in, SpecList& out) const {
   require_input(*this, in);
-  require_parameters(*this, in, {false, false, 1}, {in.shape(0).back()});  // The moments too.
+  require_parameters(*this, in, {false, false, 1}, {in.shape(0).back()});  // Also checks the moments.
   out.add(in.shape(0), in.dtype(0));
 }
 

@@ -10,7 +10,7 @@ namespace {
 struct Extent {
   std::int64_t rows, channels, pieces = 1, piece_rows = 1;
 
-  // Two sums for each piece and channel, and as many factors for all.
+  // Two sums per piece and channel, and as many factors per channel.
   Extent(const Shape& x, std::size_t scratch_bytes) noexcept : channels(x.back()) {
     rows = channels == 0 ? 0 : static_cast<std::int64_t>(x.size()) / channels;
     const auto fit =

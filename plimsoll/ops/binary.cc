@@ -82,7 +82,7 @@ Tensor pair(BinaryOp which, const Tensor& a, const Tensor& b) {
   return execute(op, a, b);
 }
 
-// The same, where `over` is one of them.
+// The same when `over` is one of the operands.
 Tensor pair_over(BinaryOp which, const Tensor& a, const Tensor& b, Tensor& over) {
   const Binary op(which);
   if (is_supported(which, a.dtype())) [[likely]] {
@@ -96,7 +96,7 @@ Tensor pair_over(BinaryOp which, const Tensor& a, const Tensor& b, Tensor& over)
   return execute_over(op, std::move(over), inputs);
 }
 
-// The one whose size is the result's.
+// The operand whose size is the result's.
 Tensor& larger(Tensor& a, Tensor& b) {
   const bool known = a.shape().is_known() && b.shape().is_known();
   return known && a.size() < b.size() ? b : a;

@@ -1,5 +1,5 @@
-// Gradients of the binary operations: the rows of elementwise_ops.inc. Each formula is written once, for tensors and
-// numbers alike.
+// Gradients of the binary operations: the rows of elementwise_ops.inc. Each formula is written once, for both tensors
+// and numbers.
 #include <numbers>
 #include <type_traits>
 
@@ -13,7 +13,7 @@ namespace {
 
 enum Reads : unsigned { kNothing = 0, kA = 1, kB = 2, kY = 4 };
 
-// What a row sees of an operand that it does not name: nothing that could be read.
+// Stands for an operand that the row does not name: it has nothing to read.
 struct Unread {};
 template <bool is_read, class T>
 using Operand = std::conditional_t<is_read, const T&, Unread>;
@@ -27,7 +27,7 @@ Tensor mask(const Tensor& condition, const Tensor& like) { return condition.cast
 
 template <class A>
 Tensor gradient_of_exponent(const A& a, const Tensor& b, const Tensor& y, const Tensor& g) {
-  const Tensor base = a + zeros_like(b);  // Broadcast, also when it is a number.
+  const Tensor base = a + zeros_like(b);  // Broadcasts, also when a is a number.
   const Tensor positive = base > 0;
   return where(positive, g * y * log(where(positive, base, ones_like(base))), zeros_like(base));
 }
@@ -39,7 +39,7 @@ Tensor gradient_of_leaky_relu(const Tensor& x, const Number& slope, const Tensor
   return execute(LeakyReluGradient(slope), x, g);
 }
 
-// Gradients are linear in the one that they are given; it is never a number.
+// Gradients are linear in the gradient of the result, which is never a number.
 Tensor through(BinaryOp kernel, const Tensor& a, const Tensor& g) { return execute(Binary(kernel), a, g); }
 Tensor through(BinaryOp, const Number&, const Tensor&) { return {}; }
 
@@ -57,7 +57,7 @@ Tensor gelu_curvature(const Tensor& x) {
   const Tensor square = x * x;
   return exp(square * -0.5) * (std::numbers::inv_sqrtpi / std::numbers::sqrt2) * (2 - square);
 }
-// Of x sigmoid(v) with v = scale (x + cubic x^3).
+// For x sigmoid(v) with v = scale (x + cubic x^3).
 Tensor gelu_tanh_curvature(const Tensor& x) {
   constexpr double kScale = 2 * std::numbers::sqrt2 * std::numbers::inv_sqrtpi, kCubic = 0.044715;
   const Tensor s = sigmoid((x + x * x * x * kCubic) * kScale), slope = s * (1 - s);

@@ -1,4 +1,4 @@
-// boolean_mask, where_true: results whose sizes depend on what a mask holds.
+// boolean_mask, where_true: results whose sizes depend on the contents of a mask.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ TensorData<bool> mask_elements(const Tensor& mask, const char* where) {
   return mask.data<bool>();
 }
 
-// The positions of true elements, in order, as i64 [how many, width]; `write` puts one into `width` places.
+// The positions of true elements, in order, as i64 [count, width]; `write` stores one position in `width` elements.
 template <class Write>
 Tensor positions(const char* where, const Tensor& mask, const Shape& shape, std::span<const bool> elements,
                  const Write& write) {

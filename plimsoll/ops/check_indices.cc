@@ -35,7 +35,7 @@ void require_index_dtype(DType dtype, const char* where, const char* argument) {
 std::int64_t find_bad_index(const Tensor& indices, std::int64_t size, const char* where, const char* argument) {
   if (indices.is_empty_handle() || indices.is_disposed()) refuse_disposed(indices, where, argument);
   require_index_dtype(indices.dtype(), where, argument);
-  if (is_symbolic(indices)) return -1;  // Looked at when the graph runs.
+  if (is_symbolic(indices)) return -1;  // Checked when the graph runs.
   return first_bad_index(HostRead(indices), size);
 }
 

@@ -1,5 +1,5 @@
-// Checks of indices, the only operands whose values decide whether an op can run. All throw InvalidArgument in the name
-// of `where`, and Disposed.
+// Checks of indices, the only operands whose values decide whether an op can run. All throw InvalidArgument that begins
+// with `where`, and Disposed.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace plimsoll::internal {
 
-// What refusals call an empty handle, where a function looks at a tensor before execute() does.
+// Refuses an empty handle, for functions that read a tensor before execute() checks it.
 void require_tensor(const Tensor& tensor, const char* where, const char* argument = "x");
 
 // Indices are int32 or int64.
@@ -18,13 +18,13 @@ void require_index_dtype(DType dtype, const char* where, const char* argument = 
 // The position of the first of `indices` that is not in [0, size), or -1. Cost: reads them once.
 std::int64_t find_bad_index(const Tensor& indices, std::int64_t size, const char* where,
                             const char* argument = "indices");
-// "where: index 7 at position [1, 0] of indices [2, 3] is outside of `range`; use 0 to 4".
+// "where: index 7 at position [1, 0] of indices [2, 3] is outside `range`; use 0 to 4".
 [[noreturn]] void refuse_index(const Tensor& indices, std::int64_t position, std::int64_t size, const char* where,
                                const std::string& range);
 
-// Both, for rows or other positions along an axis of a tensor called `of`.
+// Both checks, for rows or other positions along an axis of a tensor called `of`.
 void check_indices(const Tensor& indices, const Shape& of, std::size_t axis, const char* where);
-// The same of a graph's values, when it runs.
+// The same for a graph's values, when it runs.
 void check_indices(const ConstTensorView& indices, const Shape& of, std::size_t axis, const char* where);
 
 }  // namespace plimsoll::internal

@@ -1,4 +1,4 @@
-// Checks that several ops make of their operands, with the words they refuse in.
+// Checks of operands that several ops share, and the texts of their errors.
 #pragma once
 
 #include "plimsoll/base/api.h"
@@ -6,7 +6,7 @@
 
 namespace plimsoll::internal {
 
-// All InvalidArgument, in the op's name.
+// All throw InvalidArgument that begins with the op's name.
 void require_same_dtype(const Op& op, const Specs& in, std::size_t first = 0);
 void require_floating(const Op& op, DType dtype);
 void require_rank_at_least(const Op& op, const Shape& shape, std::size_t rank);

@@ -1,10 +1,10 @@
-// Clipping of values and of norms, as gradients need it.
+// Clipping of values and of norms, as used for gradients.
 //
-//   clip_by_value(x, -1, 1); clip_by_norm(x, 1.0); clip_by_norm(x, 1.0, {1})
+//   clip_by_norm(x, 1.0); clip_by_norm(x, 1.0, {1})
 //   auto [clipped, norm] = clip_by_global_norm(gradients, 5.0);
 //
-// All have gradients. A norm that is not finite makes every element NaN, so that it does not go unseen. Of floats;
-// those of all tensors together of f32 and f64 only.
+// All have gradients. A norm that is not finite makes every element NaN, so that it does not go unnoticed. Takes
+// floats; clip_by_global_norm takes f32 and f64.
 // Throws InvalidArgument for limits that are not above 0, and as operations do.
 #pragma once
 
@@ -16,18 +16,19 @@
 
 namespace plimsoll {
 
+// TensorFlow's name for clip() (elementwise.h), which new code should use.
 PLIMSOLL_API Tensor clip_by_value(const Tensor& x, double low, double high);
 
 // x limit / max(norm(x), limit), the norm over `axes`.
 PLIMSOLL_API Tensor clip_by_norm(const Tensor& x, double limit, const Axes& axes = {});
 
-// The root of the sum of all squares: a scalar, in one operation. Tensors of one dtype; empty handles count
-// nothing, and without others it is 0.
+// The root of the sum of all squares: a scalar, in one operation. Takes tensors of one dtype; empty handles do not
+// count, and without any other the norm is 0.
 PLIMSOLL_API Tensor global_norm(std::span<const Tensor> tensors);
 
 struct ClippedTensors {
-  std::vector<Tensor> tensors;  // An empty handle stays one.
-  Tensor norm;                  // That they had.
+  std::vector<Tensor> tensors;  // An empty handle stays empty.
+  Tensor norm;                  // Before clipping.
 };
 PLIMSOLL_API ClippedTensors clip_by_global_norm(std::span<const Tensor> tensors, double limit);
 PLIMSOLL_API ClippedTensors clip_by_global_norm(const std::vector<Tensor>& tensors, double limit);

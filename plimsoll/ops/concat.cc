@@ -123,7 +123,7 @@ class Stack final : public OpOf<Stack> {
   bool operator==(const Stack&) const = default;
 
  private:
-  // Of an operand in the result.
+  // The place of an operand in the result.
   BoxLayout place_of(std::size_t input, const Shape& out) const noexcept {
     const auto along = static_cast<std::size_t>(axis_ < 0 ? axis_ + static_cast<std::int64_t>(out.rank()) : axis_);
     const BoxLayout all = box_layout(out, {});

@@ -43,7 +43,17 @@ std::optional<UnaryOp> activation_named(std::string_view word, const char* where
 ConvolutionRule rule_of(const char* name, const ConvOptions& options) {
   require_positive(options.strides, "strides", name);
   require_positive(options.dilations, "dilations", name);
-  return {name, 2, options.strides, options.dilations, padding_rule(options.padding, name), options.groups, false};
+  ConvolutionRule rule = {name,          2, options.strides, options.dilations, padding_rule(options.padding, name),
+                          options.groups};
+  if (!options.around) return rule;
+  constexpr std::int64_t kMost = 1 << 24;
+  for (const std::int64_t side : *options.around)
+    if (side < 0 || side > kMost)
+      throw InvalidArgument(fmt::format("{}: {} zeros around x; give 0 to {}", name, side, kMost));
+  rule.padding = PaddingRule::given;
+  rule.rows = {(*options.around)[0], (*options.around)[1]};
+  rule.columns = {(*options.around)[2], (*options.around)[3]};
+  return rule;
 }
 
 // Halves are computed in f32 and rounded once.
@@ -150,6 +160,7 @@ Tensor depthwise_conv2d(const Tensor& x, const Tensor& filter, const DepthwiseOp
 }
 
 Tensor conv2d_transpose(const Tensor& x, const Tensor& filter, const ConvOptions& options) {
+  if (options.around) throw InvalidArgument("conv2d_transpose: takes padding by a word; leave `around` out");
   return execute_wide(ConvolveBack(rule_of("conv2d_transpose", options)), x, filter);
 }
 

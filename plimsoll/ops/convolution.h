@@ -5,18 +5,20 @@
 //   depthwise_conv2d(x, filter)                                 // filter [3, 3, channels, multiplier]
 //   conv2d_transpose(y, filter, {.strides = 2})                 // filter [3, 3, channels out, channels in]
 //   conv1d(x, filter, {.padding = "causal"})                    // x [8, 100, 3], filter [5, 3, 16]: [8, 100, 16]
-//   conv2d_bias_activation(x, filter, bias, "relu")             // the bits of relu(conv2d(x, filter) + bias)
+//   conv2d_bias_activation(x, filter, bias, "relu")             // same bits as relu(conv2d(x, filter) + bias)
 //
-// Padding as TensorFlow's: "valid" (none), "same" (as many outputs as inputs / stride, rounded up; the odd element at
-// the end); conv1d also "causal": outputs see nothing that comes after. Gradients of every order, for a convolution's
-// gradients are convolutions; of the inputs only those are saved that a gradient which is asked for reads, of a fused
-// relu's result one bit per element.
-// Of floats; f16 and bf16 are computed in f32 and rounded once. Own kernels, no library behind them.
-// Throws InvalidArgument, with both shapes, for ranks, channels and groups that do not go together, windows larger than
-// the image, strides and dilations below 1, and words it does not know.
-// Cost: up to some 2 MiB of workspace beside the reordered filter; results do not depend on the number of threads.
+// Padding as in TensorFlow: "valid" (none), "same" (inputs / stride outputs, rounded up; the odd element at the end);
+// conv1d also "causal": outputs see no later inputs. Gradients of every order, because a convolution's gradients are
+// convolutions; only the inputs that a requested gradient reads are saved, and for the result of a fused relu one bit
+// per element.
+// Takes floats; f16 and bf16 are computed in f32 and rounded once. Our own kernels, no library.
+// Throws InvalidArgument, with both shapes, for ranks, channels and groups that do not match, windows larger than the
+// image, strides and dilations below 1, and unknown words.
+// Cost: up to about 2 MiB of workspace besides the reordered filter; results do not depend on the number of threads.
 #pragma once
 
+#include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -31,6 +33,8 @@ struct ConvOptions {
   std::string padding = "valid";  // Or "same".
   SpatialSize dilations = 1;
   std::int64_t groups = 1;  // Output channels of a group see the input channels of that group.
+  // Instead of a word: zeros above, below, left and right. Not for conv2d_transpose.
+  std::optional<std::array<std::int64_t, 4>> around = {};
 };
 
 struct Conv1dOptions {
@@ -50,7 +54,8 @@ PLIMSOLL_API Tensor conv1d(const Tensor& x, const Tensor& filter, const Conv1dOp
 PLIMSOLL_API Tensor conv2d(const Tensor& x, const Tensor& filter, const ConvOptions& options = {});
 PLIMSOLL_API Tensor depthwise_conv2d(const Tensor& x, const Tensor& filter, const DepthwiseOptions& options = {});
 
-// The gradient of conv2d: inputs * stride rows and columns, with "valid" also what the window reaches beyond.
+// The gradient of conv2d: inputs * stride rows and columns, with "valid" plus the part of the window that reaches
+// beyond.
 PLIMSOLL_API Tensor conv2d_transpose(const Tensor& x, const Tensor& filter, const ConvOptions& options = {});
 
 // `bias` is [channels out]; the activation "linear", "relu", "sigmoid" or "tanh".

@@ -12,7 +12,7 @@
 namespace plimsoll::internal {
 namespace {
 
-// Of two inputs whose product it is: each one's gradient reads the other.
+// For a product of two inputs: the gradient of each reads the other.
 SavedSlots saved_of_product(SlotMask wanted) {
   return {.inputs = (wanted & slot(0) ? slot(1) : 0) | (wanted & slot(1) ? slot(0) : 0)};
 }

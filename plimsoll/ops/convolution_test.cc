@@ -6,11 +6,21 @@
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/elementwise.h"
 #include "plimsoll/ops/internal/convolution_ops.h"
+#include "plimsoll/ops/movement.h"
 #include "plimsoll/ops/random.h"
 #include "plimsoll/ops/refusal_testing.h"
 
 namespace plimsoll {
 namespace {
+
+TEST(Convolution, ZerosAroundAreThoseOfAPaddedImage) {
+  const Tensor x = random_normal({2, 6, 7, 4}, {.seed = 3}), filter = random_normal({3, 3, 4, 5}, {.seed = 4});
+  const ConvOptions options{.strides = 2, .around = {{1, 0, 2, 1}}};
+  const Tensor padded = pad(x, {{0, 0}, {1, 0}, {2, 1}, {0, 0}});
+  EXPECT_EQ(conv2d(x, filter, options).to_vector<float>(), conv2d(padded, filter, {.strides = 2}).to_vector<float>());
+  EXPECT_THROW(conv2d(x, filter, {.around = {{-1, 0, 0, 0}}}), InvalidArgument);
+  EXPECT_THROW(conv2d_transpose(x, filter, {.around = {{1, 1, 1, 1}}}), InvalidArgument);
+}
 
 TEST(Conv2d, IsTheSumOfProducts) {
   const Tensor x = arange(0, 12).cast(f32).reshape({1, 3, 4, 1}),

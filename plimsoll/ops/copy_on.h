@@ -1,4 +1,4 @@
-// copy_on: the elements of one tensor to another on the same device, of the same dtype and shape.
+// copy_on: copies the elements of one tensor to another on the same device, of the same dtype and shape.
 #pragma once
 
 #include "plimsoll/device/device.h"

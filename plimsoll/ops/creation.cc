@@ -130,7 +130,7 @@ Tensor linspace(double begin, double end, std::int64_t count, DType dtype) {
   HostWrite out(result);
   for (std::int64_t i = 0; i < count; ++i) {
     const double share = count == 1 ? 0 : static_cast<double>(i) / static_cast<double>(count - 1);
-    // The last is the end itself, not what is left of it after rounding.
+    // The last element is exactly the end, without rounding error.
     const std::uint64_t element = Number(share == 1 ? end : begin + (end - begin) * share).to(dtype);
     std::memcpy(out.bytes() + static_cast<std::size_t>(i) * size_of(dtype), &element, size_of(dtype));
   }

@@ -4,7 +4,7 @@
 //   Tensor b = constant({{1.f, 2.f}, {3.f, 4.f}}, {.name = "matrix"});   // f32 [2, 2]
 //   Tensor c = zeros({2, 3}); Tensor d = full({2}, 7.f); Tensor e = random_normal({64, 10}, {.seed = 7});
 //
-// They go to the device of the DeviceScope. zeros, ones and full take their memory at first use when
+// New tensors are on the device of the DeviceScope. zeros, ones and full allocate their memory at first use when
 // config::set_lazy_allocation is on. Throws InvalidArgument for shapes with unknown sizes and for values that do not
 // fill the shape; OutOfMemory when it does not fit.
 #pragma once
@@ -23,9 +23,9 @@
 namespace plimsoll {
 
 struct ConstantOptions {
-  Shape shape = {};  // Left out: that of the values.
+  Shape shape = {};  // Default: the shape of the values.
   std::string name = {};
-  std::optional<DType> dtype = {};  // Left out: that of the values.
+  std::optional<DType> dtype = {};  // Default: the dtype of the values.
 };
 
 namespace creation_detail {
@@ -58,7 +58,7 @@ Tensor from_nested(const List& list, const ConstantOptions& options) {
 }
 }  // namespace creation_detail
 
-// A value, or nested braces of them up to four deep. C++ element types give the dtype.
+// A value, or nested braces of values up to four deep. The C++ type determines the dtype.
 template <Element T>
 Tensor constant(T value, const ConstantOptions& options = {}) {
   return creation_detail::from_elements(&value, 1, kDTypeOf<T>, Shape::scalar(), options);
@@ -82,7 +82,7 @@ Tensor constant(std::initializer_list<std::initializer_list<std::initializer_lis
   return creation_detail::from_nested<T>(values, options);
 }
 
-// A copy of the elements. Throws InvalidArgument when they are not as many as the shape has.
+// Copies the elements. Throws InvalidArgument unless the shape has as many.
 template <Element T>
 requires(!std::same_as<T, bool>) Tensor from_vector(const std::vector<T>& values, const Shape& shape = {}) {
   return creation_detail::from_elements(values.data(), values.size(), kDTypeOf<T>, {values.size()}, {.shape = shape});
@@ -93,22 +93,23 @@ Tensor from_span(std::span<const T> values, const Shape& shape = {}) {
   return creation_detail::from_elements(values.data(), values.size(), kDTypeOf<T>, {values.size()}, {.shape = shape});
 }
 
-// A tensor on memory of the caller's, without a copy: it must stay valid and unchanged until `deleter` is called with
-// it. Throws InvalidArgument for a null pointer to more than nothing and for one that is not aligned for the dtype.
+// A tensor on the caller's memory, without a copy: it must stay valid and unchanged until `deleter` is called with it.
+// Throws InvalidArgument for a null pointer unless the tensor has no elements, and for one that is not aligned for the
+// dtype.
 PLIMSOLL_API Tensor wrap(void* memory, const Shape& shape, DType dtype, std::function<void(void*)> deleter = {});
 
 PLIMSOLL_API Tensor zeros(const Shape& shape, DType dtype = f32);
 PLIMSOLL_API Tensor ones(const Shape& shape, DType dtype = f32);
-PLIMSOLL_API Tensor full(const Shape& shape, const Number& value);  // Of the number's dtype.
+PLIMSOLL_API Tensor full(const Shape& shape, const Number& value);  // With the number's dtype.
 PLIMSOLL_API Tensor full(const Shape& shape, const Number& value, DType dtype);
 PLIMSOLL_API Tensor zeros_like(const Tensor& x);
 PLIMSOLL_API Tensor ones_like(const Tensor& x);
 PLIMSOLL_API Tensor full_like(const Tensor& x, const Number& value);
 
-// begin, begin + step, ... without end; of the numbers' dtype.
+// begin, begin + step, ... excluding end; with the numbers' dtype.
 PLIMSOLL_API Tensor arange(const Number& end);
 PLIMSOLL_API Tensor arange(const Number& begin, const Number& end, const Number& step = 1);
-PLIMSOLL_API Tensor linspace(double begin, double end, std::int64_t count, DType dtype = f32);  // With its ends.
+PLIMSOLL_API Tensor linspace(double begin, double end, std::int64_t count, DType dtype = f32);  // Both ends included.
 PLIMSOLL_API Tensor eye(std::int64_t rows, std::int64_t columns = -1, DType dtype = f32);
 
 }  // namespace plimsoll

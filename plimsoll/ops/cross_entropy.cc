@@ -24,7 +24,7 @@ enum class Loss : unsigned char { kSoftmax, kSparseSoftmax, kSigmoid };
 
 constexpr std::int64_t kBlock = 65536;  // Elements converted at once, or one row.
 
-// Logits as rows with a loss each, and blocks of rows for halves; of the shape alone.
+// Logits as rows with one loss each, and blocks of rows for half types; depends on the shape only.
 struct RowSizes {
   RowSizes(Loss loss, const Shape& logits) noexcept : columns(loss == Loss::kSigmoid ? 1 : logits.back()) {
     const std::size_t row_axes = logits.rank() - (loss == Loss::kSigmoid ? 0 : 1);
@@ -49,7 +49,7 @@ void run_loss(Loss loss, const ConstTensorView& logits, const ConstTensorView& l
   }
 }
 
-// A view of a half tensor's rows in f32; of others the rows themselves.
+// A view of a half tensor's rows in f32; for other dtypes the rows themselves.
 ConstTensorView widened(const ConstTensorView& part, ScratchViews& scratch) noexcept {
   if (!is_half(part.dtype())) return part;
   const TensorView wide = scratch.take(f32, part.shape());
@@ -57,7 +57,7 @@ ConstTensorView widened(const ConstTensorView& part, ScratchViews& scratch) noex
   return wide;
 }
 
-// Of both: labels, logits, and for the gradient that of the losses.
+// For both ops: labels, logits, and for the gradient also that of the losses.
 bool launch_loss(Loss loss, KernelQueue& queue, const OpRun& run) noexcept {
   const bool gradient = run.in.size() > 2;
   if (run.in[1].dtype() != f32) return false;
@@ -142,7 +142,7 @@ void CrossEntropy::check_sparse(const Specs& in) const {
 }
 
 void CrossEntropy::run(const OpRun& run) const noexcept {
-  if (run.in[1].size() == 0) {  // No rows, or rows of nothing.
+  if (run.in[1].size() == 0) {  // No rows, or rows without elements.
     if (run.out[0].size() > 0) std::memset(run.out[0].bytes(), 0, run.out[0].nbytes());
     return;
   }
@@ -162,7 +162,7 @@ void CrossEntropy::run(const OpRun& run) const noexcept {
   }
 }
 
-// Labels, logits and the gradient of the losses: that of the logits, in one pass.
+// From labels, logits and the gradient of the losses, the gradient of the logits in one pass.
 class CrossEntropyGradient final : public OpOf<CrossEntropyGradient> {
  public:
   explicit CrossEntropyGradient(Loss loss) noexcept : loss_(loss) {}

@@ -4,9 +4,9 @@
 //   sparse_softmax_cross_entropy_with_logits(labels, logits)  // labels i32 or i64 [..]: the number of the class
 //   sigmoid_cross_entropy_with_logits(labels, logits)         // Elementwise.
 //
-// Rows of labels need not sum to one. Of floats; f16 and bf16 are computed in f32. Tapes keep labels and logits only,
-// and the logits' gradient is one pass; scratch is bounded, whatever the batch. Throws InvalidArgument for shapes or
-// dtypes that do not go together, naming both, and for a label outside of the classes, naming it and where it is.
+// Rows of labels need not sum to one. Takes floats; f16 and bf16 are computed in f32. Tapes keep only labels and
+// logits, and the logits' gradient is one pass; scratch is bounded, whatever the batch size. Throws InvalidArgument for
+// shapes or dtypes that do not match, naming both, and for a label outside the classes, naming it and its position.
 #pragma once
 
 #include "plimsoll/base/api.h"

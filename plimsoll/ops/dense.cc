@@ -34,12 +34,12 @@ constexpr Named kActivations[] = {
 
 UnaryOp unary_of(Activation activation) noexcept { return kActivations[static_cast<std::size_t>(activation)].op; }
 
-// Whether the gradient can be had from the result alone, so that the activation may be part of the product.
+// Whether the gradient can be computed from the result alone, so that the activation may be part of the product.
 bool fuses(Activation activation) noexcept {
   return activation == Activation::linear || Unary(unary_of(activation)).saved(slot(0)).outputs != 0;
 }
 
-// The gradient of what went into an activation, from its result and that one's gradient, as the activation has it.
+// The gradient of an activation's input, from its result and the gradient of that, by the activation's own rule.
 class ThroughActivation final : public GradientContext {
  public:
   ThroughActivation(const Tensor& y, Tensor g) noexcept : y_(y), g_(std::move(g)) {}
@@ -73,8 +73,8 @@ Shape as_matrix(const Shape& shape) {
 
 Tensor matrix(const Tensor& x) { return x.rank() == 2 ? x : x.reshape(as_matrix(x.shape())); }
 
-// With a mask, output 1 tells where a relu's result is above zero, in bits, and the gradient reads it in place of the
-// result, which others may then let go of.
+// With a mask, output 1 holds one bit per element that says where a relu's result is above zero. The gradient reads it
+// instead of the result, which others may then free.
 class Dense final : public OpOf<Dense> {
  public:
   explicit Dense(Activation activation, bool with_mask = false) noexcept
@@ -152,12 +152,12 @@ void Dense::infer(const Specs& in, SpecList& out) const {
   require_floating(*this, in.dtype(0));
   const Shape &x = in.shape(0), &w = in.shape(1);
   if (x.rank() == 0 || w.rank() != 2 || (x.back() != w[0] && x.back() != kUnknownSize && w[0] != kUnknownSize))
-    throw InvalidArgument(fmt::format("dense: x {} and w {} do not go together; give x [.., n] and w [n, m]",
-                                      x.to_string(), w.to_string()));
+    throw InvalidArgument(
+        fmt::format("dense: x {} and w {} do not match; give x [.., n] and w [n, m]", x.to_string(), w.to_string()));
   if (in.size() > 2) {
     const Shape& bias = in.shape(2);
     if (bias.rank() != 1 || (bias[0] != w[1] && bias[0] != kUnknownSize && w[1] != kUnknownSize))
-      throw InvalidArgument(fmt::format("dense: bias {} does not go with w {}; give one number for each column",
+      throw InvalidArgument(fmt::format("dense: bias {} does not match w {}; give one number for each column",
                                         bias.to_string(), w.to_string()));
   }
   if (x.rank() == 2) return add_output({x[0], w[1]}, in.dtype(0), out);
@@ -167,7 +167,7 @@ void Dense::infer(const Specs& in, SpecList& out) const {
   add_output(Shape(std::span<const std::int64_t>(sizes, x.rank())), in.dtype(0), out);
 }
 
-// Whether a mask in bits is worth its pass over the result: a gradient is asked for, and what it would read is large.
+// Whether a bit mask is worth its pass over the result: a gradient will be computed, and what it would read is large.
 bool wants_mask(const Tensor& x, const Tensor& w, Activation activation) {
   constexpr std::size_t kLarge = 256 << 10;
   if (activation != Activation::relu || !is_recorded(x) || x.rank() == 0 || w.rank() != 2) return false;

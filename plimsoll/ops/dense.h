@@ -4,11 +4,10 @@
 //   dense(x, w)                                  // No bias, no activation.
 //   activation_of("relu")
 //
-// Bit for bit what matmul, + and the activation give one after the other. Of floats. A tape keeps x, w and, with an
-// activation, the result (of relu, when that is large, a bit for each element); activations whose gradient reads their
-// input (gelu, swish, softplus, softsign, relu6) are an operation of their own and keep that too. Throws
-// InvalidArgument for shapes that do not go together, naming both, for dtypes that differ or are not floats, and for a
-// name that is no activation's.
+// Gives the same bits as matmul, + and the activation one after the other. Takes floats. A tape keeps x, w and, with an
+// activation, the result (for a large relu, one bit per element); activations whose gradient reads their input (gelu,
+// swish, softplus, softsign, relu6) are an operation of their own and keep that too. Throws InvalidArgument for shapes
+// that do not match, naming both, for dtypes that differ or are not floats, and for a name that is not an activation.
 #pragma once
 
 #include <string_view>
@@ -34,13 +33,13 @@ enum class Activation : unsigned char {
   exponential,
 };
 
-// The activation that Keras calls so ("silu" is swish, "" and "linear" none; softmax is no elementwise one).
+// The activation with this Keras name ("silu" is swish, "" and "linear" mean none; softmax is not elementwise).
 PLIMSOLL_API Activation activation_of(std::string_view name);
 PLIMSOLL_API const char* activation_name(Activation activation) noexcept;
 
 PLIMSOLL_API Tensor activate(const Tensor& x, Activation activation);
 
-// An empty handle for `bias` is none.
+// An empty handle for `bias` means none.
 PLIMSOLL_API Tensor dense(const Tensor& x, const Tensor& w, const Tensor& bias = {},
                           Activation activation = Activation::linear);
 

@@ -28,7 +28,8 @@ class Clone final : public OpOf<Clone> {
   void gradient(GradientContext& c) const override { c.give(0, c.grad()); }
 };
 
-// The only op whose output is on another device than its input, which it knows to send the gradient back.
+// The only op whose output is on another device than its input; it records the input's device to send the gradient
+// back.
 class DeviceCopy final : public OpOf<DeviceCopy> {
  public:
   explicit DeviceCopy(std::string from) : from_(std::move(from)) {}

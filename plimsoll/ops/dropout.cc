@@ -54,7 +54,7 @@ class Dropout final : public OpOf<Dropout> {
     const double kept = 1 - rate_;
     KernelCall call("dropout");
     call.out(run.out[0].bytes()).in(run.in[0].bytes()).integer(static_cast<std::int64_t>(run.out[0].size()));
-    call.number(1 / kept).integer(static_cast<std::int64_t>(std::ceil(kept * 0x1p24)));  // As uniform_float() < kept.
+    call.number(1 / kept).integer(static_cast<std::int64_t>(std::ceil(kept * 0x1p24)));  // As uniform_float().
     for (const std::uint64_t word : {draw_.key, draw_.offset})
       call.bits(static_cast<std::uint32_t>(word)).bits(static_cast<std::uint32_t>(word >> 32));
     return queue.run(call.items((run.out[0].size() + 31) / 32));

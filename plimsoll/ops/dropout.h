@@ -1,10 +1,10 @@
-// dropout: sets elements to 0 at random and scales the others up, so that the mean stays.
+// dropout: sets random elements to 0 and scales the others up, so that the mean stays the same.
 //
 //   Tensor y = dropout(x, 0.5, {.seed = 7});
 //   Tensor z = dropout(x, 0.5, {.training = false});       // x itself
 //
-// Which elements go is a function of the seed (see random.h); the gradient draws them again, so that tapes keep
-// nothing. Of floats. Throws InvalidArgument for a rate outside of [0, 1). Scratch is bounded, whatever the size.
+// The dropped elements are a function of the seed (see random.h); the gradient draws them again, so that tapes keep
+// nothing. Takes floats. Throws InvalidArgument for a rate outside [0, 1). Scratch is bounded, whatever the size.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace plimsoll {
 
 struct DropoutSettings {
   std::optional<std::uint64_t> seed = {};
-  bool training = true;  // Else nothing is dropped.
+  bool training = true;  // Otherwise nothing is dropped.
 };
 
 PLIMSOLL_API Tensor dropout(const Tensor& x, double rate, const DropoutSettings& settings = {});

@@ -29,7 +29,7 @@ class Equation {
  public:
   explicit Equation(std::string_view text);
 
-  // Throws when the operands do not fit; then the sizes are known.
+  // Throws when the operands do not match; afterwards the sizes are known.
   void fit(const std::vector<Tensor>& operands);
   const std::vector<Letters>& inputs() const noexcept { return inputs_; }
   const Letters& output() const noexcept { return output_; }
@@ -121,7 +121,7 @@ struct Lettered {
   Tensor tensor;
   Letters letters;
 
-  // Without the axes that are not wanted.
+  // Sums over the axes that are not wanted.
   Lettered summed_to(const Letters& wanted) const {
     std::vector<std::int64_t> gone;
     for (std::size_t axis = 0; axis < letters.size(); ++axis)
@@ -137,7 +137,7 @@ struct Lettered {
   }
 };
 
-// The letters of two operands by what becomes of them, each kind in the order of the output.
+// The letters of two operands by their role, each kind in the order of the output.
 struct Roles {
   Letters batch, left, right, summed;
 };
@@ -153,7 +153,7 @@ Tensor multiplied(const Equation& equation, const Lettered& a, const Lettered& b
 }
 
 Tensor contracted(const Equation& equation, const Lettered& a, const Lettered& b, const Roles& roles) {
-  // As they lie, if matmul can take them so.
+  // Without transposing, if matmul accepts the axes in this order.
   const bool transpose_a = a.letters == roles.batch + roles.summed + roles.left;
   const bool transpose_b = b.letters == roles.batch + roles.right + roles.summed;
   const auto matrices = [&](const Lettered& x, const Letters& rows, const Letters& columns) {

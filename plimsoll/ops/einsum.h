@@ -4,8 +4,8 @@
 //   einsum("bhqd,bhkd->bhqk", {q, k})    // Batches of them; no operand is copied here.
 //   einsum("ij->ji", {a}); einsum("ij->", {a}); einsum("i,j", {v, w})
 //
-// Without "->" the output has the letters that occur once, in alphabetical order, as in NumPy. Products that sum are
-// done by matmul; axes are transposed only where matmul cannot take them as they lie.
+// Without "->" the output has the letters that occur once, in alphabetical order, as in NumPy. Products that sum use
+// matmul; axes are transposed only where matmul does not accept their order.
 // Throws InvalidArgument for an equation that does not fit the operands, Unsupported for more than two operands, a
 // letter twice in one operand (diagonals) and "...".
 #pragma once

@@ -13,7 +13,7 @@
 namespace plimsoll {
 
 // One function for each row of elementwise_ops.inc, by its name. Unary ones take x by value: an operand that nobody
-// else holds gives its memory to the result.
+// else holds lends its memory to the result.
 #define PLIMSOLL_UNARY_OP(name, reads, gradient) PLIMSOLL_API Tensor name(Tensor x);
 #define PLIMSOLL_BINARY_OP(name, reads_for_a, gradient_of_a, reads_for_b, gradient_of_b) \
   PLIMSOLL_API Tensor name(const Tensor& a, const Tensor& b);                            \
@@ -21,7 +21,7 @@ namespace plimsoll {
   PLIMSOLL_API Tensor name(const Number& a, const Tensor& b);
 #include "plimsoll/ops/elementwise_ops.inc"
 
-// With `approximate`, by tanh: gelu_tanh(x), 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))).
+// With `approximate`, gelu_tanh(x): 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))).
 PLIMSOLL_API Tensor gelu(Tensor x, bool approximate);
 
 PLIMSOLL_API Tensor where(const Tensor& condition, const Tensor& x, const Tensor& y);  // Boolean ? x : y.
@@ -29,11 +29,11 @@ PLIMSOLL_API Tensor where(const Tensor& condition, const Tensor& x, const Number
 PLIMSOLL_API Tensor where(const Tensor& condition, const Number& x, const Tensor& y);
 PLIMSOLL_API Tensor cast(const Tensor& x, DType dtype);
 PLIMSOLL_API Tensor broadcast_to(const Tensor& x, const Shape& shape);
-// Not below low, not above high; NaN stays. Throws InvalidArgument unless low <= high.
+// Clamps to [low, high]; NaN stays. Throws InvalidArgument unless low <= high.
 PLIMSOLL_API Tensor clip(const Tensor& x, const Number& low, const Number& high);
 PLIMSOLL_API Tensor leaky_relu(const Tensor& x, double alpha = 0.2);  // x > 0 ? x : alpha x
 
-// The sum over the axes along which `shape` was broadcast to x's: what a gradient has to do.
+// The sum over the axes along which `shape` was broadcast to x's shape, as gradients need it.
 PLIMSOLL_API Tensor sum_to(const Tensor& x, const Shape& shape);
 
 }  // namespace plimsoll

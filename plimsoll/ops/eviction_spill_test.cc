@@ -1,4 +1,4 @@
-// Budgets that evict and name a directory: what cannot be computed again, or not cheaply, is stored there.
+// Budgets that evict and name a directory: what cannot be recomputed, or not cheaply, is stored there.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/resource.h>
@@ -15,8 +15,8 @@
 #include "plimsoll/ops/matmul.h"
 #include "plimsoll/ops/random.h"
 #include "plimsoll/ops/variable.h"
+#include "plimsoll/tensor/context_guards.h"
 #include "plimsoll/tensor/memory_info.h"
-#include "plimsoll/tensor/thread_context.h"
 #include "plimsoll/tensor/who_holds.h"
 
 namespace plimsoll {
@@ -34,29 +34,16 @@ std::vector<float> numbers(float offset) {
   return expected;
 }
 
-// As a tape does while it computes gradients: results are not recorded, so they cannot be computed again.
-class AsGradients {
- public:
-  AsGradients() : before_(std::exchange(ThreadContext::current().category, Category::kGradients)) {}
-  ~AsGradients() { ThreadContext::current().category = before_; }
-
- private:
-  const Category before_;
+// As a tape does while it computes gradients: results are not recorded, so they cannot be recomputed.
+struct AsGradients : CategoryGuard {
+  AsGradients() : CategoryGuard(Category::kGradients) {}
 };
 
-class EvictionSpill : public testing::Test {
+class EvictionSpill : public OnDisk {
  protected:
-  void SetUp() override {
-    SpillIo::FileSystem facts;
-    const int opened = ::open(folder_.path().c_str(), O_PATH | O_CLOEXEC);
-    SpillIo::system().file_system(opened, facts);
-    ::close(opened);
-    if (facts.type == TMPFS_MAGIC) GTEST_SKIP() << "the tests' directory is kept in memory";
-  }
   Budget room_for(std::size_t tensors) const {
-    return Budget("tight", tensors * kBytes, {.evict = true, .spill = folder_.path().string()});
+    return Budget("tight", tensors * kBytes, {.evict = true, .spill = directory()});
   }
-  const SpillFolder folder_;
 };
 
 TEST_F(EvictionSpill, StoresWhatCannotBeComputedAgain) {

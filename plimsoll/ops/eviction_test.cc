@@ -215,7 +215,7 @@ TEST(Eviction, TidyReleasesDroppedTensorsAndKeepsTheReturnedOne) {
   EXPECT_EQ(values(kept), sines(2));
 }
 
-// Reading inside of a tidy must not make what comes back end with it.
+// Reading inside a tidy must not make what comes back end with it.
 TEST(Eviction, WhatComesBackInsideOfATidyStays) {
   const Budget budget = room_for(4);
   const BudgetScope use(budget);
@@ -461,7 +461,7 @@ TEST(Eviction, AFailedRecomputationNamesTheOperation) {
     }
   }
   EXPECT_TRUE(is_dropped(y));
-  EXPECT_EQ(y.at<float>({3}), 2.f);  // Outside of all budgets.
+  EXPECT_EQ(y.at<float>({3}), 2.f);  // Outside all budgets.
   EXPECT_EQ(budget.used(), kBytes);
 }
 

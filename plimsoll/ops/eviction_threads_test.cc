@@ -51,7 +51,7 @@ TEST(EvictionThreads, ShareOneBudget) {
   EXPECT_EQ(memory().dropped_bytes, 0u);
 }
 
-// All read the same tensors, from inside of the scope and from outside, while some are dropped all the time.
+// All read the same tensors, from inside the scope and from outside, while some are dropped all the time.
 TEST(EvictionThreads, ReadWhatOthersDropAndRecompute) {
   const Budget budget("shared", 64 * kBytes, {.evict = true});
   std::vector<Tensor> results;

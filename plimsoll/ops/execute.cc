@@ -16,7 +16,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::size_t kFew = 4;  // Operands without the heap.
+constexpr std::size_t kFew = 4;  // Operands that need no heap allocation.
 using SpecRefs = InlineArray<SpecRef, kFew>;
 
 [[noreturn, gnu::cold]] void refuse_devices(const Op& op, std::span<const Tensor* const> inputs, std::size_t other) {
@@ -25,8 +25,8 @@ using SpecRefs = InlineArray<SpecRef, kFew>;
                                     op.input_name(0), first, op.input_name(other), second, second, first));
 }
 
-// Fills in what infer() sees; gives the operands' device, nullptr when one is symbolic. Takes the memory of lazy ones;
-// `locks` is set when an operand's bytes may be dropped.
+// Fills in the specs for infer(); returns the operands' device, nullptr when one is symbolic. Allocates the memory of
+// lazy operands; sets `locks` when an operand's bytes may be dropped.
 Device* check_inputs(const Op& op, std::span<const Tensor* const> inputs, SpecRefs& specs, bool& locks) {
   Device* device = nullptr;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -49,7 +49,7 @@ Device* check_inputs(const Op& op, std::span<const Tensor* const> inputs, SpecRe
   return device ? device : &current_device();
 }
 
-// Memory for the kernel alone, given back when it is done.
+// Memory for the kernel only, freed when it is done.
 class Scratch {
  public:
   Scratch(const Op& op, Device& device, std::size_t bytes) {
@@ -88,7 +88,7 @@ void run_kernel(const Op& op, Device& device, std::span<const Tensor* const> inp
   ThreadContext::current().observer->ran(op, inputs, outputs, monotonic_ns() - start);
 }
 
-// The op becomes a node.
+// Turns the op into a node.
 [[gnu::noinline, gnu::cold]] void trace_into(const Op& op, std::span<const Tensor* const> inputs, Tensor* one,
                                              std::vector<Tensor>* many) {
   const std::shared_ptr<Tracer> tracer = tracer_for(inputs);
@@ -105,7 +105,7 @@ void run_kernel(const Op& op, Device& device, std::span<const Tensor* const> inp
     *many = std::move(outputs);
 }
 
-// Whether output 0 may take the memory of this operand. Where recipes know of it they have to give it up first.
+// Whether output 0 may overwrite this operand. If recipes refer to it, they must release it first.
 bool may_take_over(const Op& op, std::span<const Tensor* const> inputs, const Tensor& over, std::size_t bytes,
                    const ThreadContext& context, bool even_of_recipes = false) noexcept {
   constexpr std::uint8_t kOthers = TensorRecord::kKept | TensorRecord::kReturned | TensorRecord::kVariable;
@@ -127,7 +127,7 @@ Tensor take_over(const Op& op, const Tensor& over, const Shape& shape, DType dty
   return make_tensor_on(StorageRef::share(storage), 0, shape, dtype, {.op = op.name(), .category = category});
 }
 
-// As the end of execute_into(), where operands or results may be dropped.
+// The end of execute_into() when operands or results may be dropped.
 [[gnu::noinline]] void execute_evictably(const Op& op, std::span<const Tensor* const> inputs, const Specs& specs,
                                          const SpecList& out, std::span<Tensor> outputs, const Tensor* over,
                                          Device& device) {
@@ -155,7 +155,7 @@ Tensor take_over(const Op& op, const Tensor& over, const Shape& shape, DType dty
   if (context.interceptor) context.interceptor->executed(op, inputs, outputs);
 }
 
-// One output needs no list; more are in `many`. `over`: one of the inputs, or nullptr.
+// A single output needs no list; more go into `many`. `over`: one of the inputs, or nullptr.
 void execute_into(const Op& op, std::span<const Tensor* const> inputs, Tensor* one, std::vector<Tensor>* many,
                   const Tensor* over = nullptr) {
   const ThreadContext& context = ThreadContext::current();
@@ -236,7 +236,7 @@ std::optional<Tensor> execute_flat(const Op& op, const Tensor& a, const Tensor* 
   std::optional<Tensor> output =
       over && may_take_over(op, operands, *over, x->shape().size() * size_of(result), context)
           ? take_over(op, *over, x->shape(), result, context.category)
-          : make_tensor({.op = op.name(), .category = context.category}, x->shape(), result, left->device());
+          : make_tensor_like({.op = op.name(), .category = context.category}, *x, result, left->device());
   kernel(op, x->dtype, static_cast<const std::byte*>(left->base()) + x->offset,
          static_cast<const std::byte*>(right->base()) + y->offset,
          output->record()->storage.load(std::memory_order_relaxed)->base(), x->shape().size());

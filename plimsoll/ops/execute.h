@@ -1,10 +1,10 @@
-// execute: runs an op now: checks the operands, takes the outputs' memory, calls the kernel, tells the tape.
+// execute: runs an op now: checks the operands, allocates the outputs, calls the kernel, records on the tape.
 //
 //   Tensor y = execute(Binary(BinaryOp::add), a, b);
 //   std::vector<Tensor> parts = execute_all(Split(...), {x});
 //
 // Throws Disposed and InvalidArgument that name the op and the operand, OutOfMemory when an output or the scratch does
-// not fit; then nothing has changed. Cost: no heap allocation beside the outputs and the scratch.
+// not fit; then nothing has changed. Cost: no heap allocation besides the outputs and the scratch.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@
 
 namespace plimsoll {
 
-// The only output of `op`. With no inputs it goes to the device of the DeviceScope.
+// The only output of `op`. Without inputs it is on the device of the DeviceScope.
 PLIMSOLL_API Tensor execute_on(const Op& op, std::span<const Tensor* const> inputs);
 PLIMSOLL_API std::vector<Tensor> execute_all(const Op& op, std::span<const Tensor* const> inputs);
 
@@ -26,7 +26,7 @@ Tensor execute(const Op& op, const Inputs&... inputs) {
   return execute_on(op, {list, sizeof...(inputs)});
 }
 
-// The same of a list that has `over` in it: output 0 takes its memory when the op can do so (OpFacts::overwrites),
+// The same for a list that contains `over`: output 0 takes its memory when the op supports that (OpFacts::overwrites),
 // nobody else holds it and no tape will read it. `over` is an empty handle afterwards, also when this throws.
 PLIMSOLL_API Tensor execute_over(const Op& op, Tensor&& over, std::span<const Tensor* const> inputs);
 PLIMSOLL_API std::vector<Tensor> execute_all_over(const Op& op, Tensor&& over, std::span<const Tensor* const> inputs);

@@ -1,4 +1,4 @@
-// Fills that take shape and dtype from a tensor: ops, so that graphs and gradients may use them.
+// Fills that take shape and dtype from a tensor: ops, so that graphs and gradients can use them.
 #include "plimsoll/kernels/elementwise.h"
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/execute.h"

@@ -29,7 +29,7 @@ class NormedConvolution final : public OpOf<NormedConvolution> {
         plain_(convolution),
         epsilon_(norm.epsilon()),
         inputs_(norm.inputs()) {
-    inputs_.first += 1;  // The filter comes between.
+    inputs_.first += 1;  // The filter is between them.
   }
   const char* name() const noexcept override { return "conv2d_batch_norm"; }
   void infer(const Specs& in, SpecList& out) const override {

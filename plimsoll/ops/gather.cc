@@ -47,7 +47,8 @@ class Gather final : public OpOf<Gather> {
   void check(std::span<const ConstTensorView> in) const override { check_indices(in[1], in[0].shape(), axis_, name_); }
   OpFacts facts() const noexcept override { return {.checks = true}; }
   SavedSlots saved(SlotMask) const override { return {.inputs = slot(1)}; }
-  // Added up at the places it came from. For another axis than the first, with that axis first, and back.
+  // Added up at the places the elements came from. For an axis other than the first, moves that axis to the front and
+  // back.
   void gradient(GradientContext& c) const override {
     if (!c.wants(0)) return;
     const Shape &shape = c.input_shape(0), &indices = c.input_shape(1);

@@ -1,4 +1,4 @@
-// Gradients that have a kernel of their own beside the same written with other operations, in turns; and clip.
+// Gradients with their own kernel compared with the same made of other operations, interleaved; and clip.
 //
 //   cmake --preset bench && cmake --build build-bench --target gradient_bench && build-bench/gradient_bench
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// GraphVariables: what a Variable asks of the graph that is being built.
+// GraphVariables: what a Variable needs from the graph under construction.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +15,18 @@ namespace plimsoll::internal {
 
 enum class AssignKind : std::uint8_t { kSet, kAdd, kSubtract };
 
-// What a run changes beside variables, once it has succeeded: an optimizer's count of steps.
+// State besides variables that a successful run changes, such as an optimizer's count of steps.
 class PLIMSOLL_API RunEffect {
  public:
   virtual ~RunEffect();
-  virtual void begin() = 0;  // Keeps others out until end(); obtains what commit() needs. If it throws, no end() comes.
+  virtual void begin() = 0;  // Locks until end(); acquires what commit() needs. If it throws, no end() follows.
   virtual void commit(std::size_t times) noexcept = 0;
   virtual void end() noexcept = 0;
 };
 
 class PLIMSOLL_API GraphVariables : public Tracer {
  public:
-  // A variable that each session has a value of its own for; `handle` is symbolic and has its id.
+  // A variable with its own value in each session; `handle` is symbolic and has its id.
   struct Declared {
     std::uint32_t index = 0;
     std::string name;
@@ -40,15 +40,15 @@ class PLIMSOLL_API GraphVariables : public Tracer {
   virtual Tensor assign(std::uint32_t declared, const Tensor& value, AssignKind kind) = 0;
   virtual Tensor assign(const Variable& eager, const Tensor& value, AssignKind kind) = 0;
 
-  // `op` changes these in place: operand 0 and those after operand 1 are their values, the outputs their new ones.
+  // `op` changes these in place: operand 0 and those after operand 1 are the values, the outputs their new values.
   virtual void update(const Op& op, std::span<const Tensor> operands, std::span<const Variable> changed) = 0;
-  // The operands where the next node is asked to be: `placed` has them all when one had to move, else it stays empty.
+  // Moves the operands to the device of the next node: `placed` has them all when one had to move, else it stays empty.
   virtual void place(const Op& op, std::span<const Tensor* const> inputs, std::vector<Tensor>& placed) = 0;
   // A copy on another device, as a node.
   virtual Tensor move(const Op& copy, const Tensor& value, Device& to) = 0;
-  // How often the graph had this effect before. Throws Unsupported where effects cannot happen.
+  // How often the graph had this effect before. Throws Unsupported where effects are not possible.
   virtual std::size_t add_effect(const RunEffect& effect) = 0;
-  // A number that stands for the seed a run takes from the stream.
+  // A number that represents the seed a run takes from the stream.
   virtual std::uint64_t defer_seed(const std::shared_ptr<SeedStream>& stream, std::uint64_t base) = 0;
 };
 

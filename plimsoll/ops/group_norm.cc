@@ -16,7 +16,7 @@
 namespace plimsoll {
 namespace {
 
-// x as [items, places, groups, channels of a group], whose moments are over the second and the last.
+// x as [items, places, groups, channels of a group]; the moments are over the second and the last axis.
 NormGrid grid_of(const Shape& x, std::int64_t groups) {
   const std::int64_t channels = x.back() / groups;
   const std::int64_t places = rows_of(part_of(x, 1, x.rank()), x.rank() - 2);
@@ -48,14 +48,7 @@ class GroupNormBack final : public OpOf<GroupNormBack> {
   }
   SavedSlots saved(SlotMask) const override { return {.inputs = slot(5) - 1}; }
   void gradient(GradientContext& c) const override {
-    const auto upstream = [&](std::size_t output) { return c.has_grad(output) ? c.grad(output) : Tensor(); };
-    const NormSecondOrder result =
-        norm_second_order(grid_of(c.input_shape(0), groups_),
-                          {c.input(0), c.input(1), c.input(2), c.input(3), has_gamma_ ? c.input(4) : Tensor()},
-                          {upstream(0), upstream(1), upstream(2)});
-    if (!result.x.is_empty_handle()) c.give(0, result.x);
-    if (!result.dy.is_empty_handle()) c.give(1, result.dy);
-    if (!result.gamma.is_empty_handle()) c.give(4, result.gamma);
+    give_second_order(c, grid_of(c.input_shape(0), groups_), has_gamma_);
   }
   bool operator==(const GroupNormBack&) const = default;
 
@@ -64,7 +57,7 @@ class GroupNormBack final : public OpOf<GroupNormBack> {
   bool has_gamma_;
 };
 
-// Inputs x and what it has of gamma and beta. Outputs y and, for the gradient, mean and rstd.
+// Inputs: x, and gamma and beta if present. Outputs: y and, for the gradient, mean and rstd.
 class GroupNorm final : public OpOf<GroupNorm> {
  public:
   GroupNorm(std::int64_t groups, double epsilon, NormInputs inputs, bool with_moments) noexcept

@@ -1,10 +1,11 @@
-// Group normalization, channels last: each group of channels of each item to mean 0 and variance 1, then each channel
-// scaled and shifted.
+// Group normalization, channels last: normalizes each group of channels of each item to mean 0 and variance 1, then
+// scales and shifts each channel.
 //
 //   group_norm(x, 8, gamma, beta)             // x [4, 32, 32, 64]: 8 groups of 8 channels; gamma and beta [64]
-//   group_norm(x, 64, {}, {})                 // as many as channels: instance normalization; without parameters
+//   group_norm(x, 64, {}, {})                 // one group per channel: instance normalization; without parameters
 //
-// As layer_norm(), over all places and the channels of a group. Saves x and a mean and a deviation per item and group.
+// As layer_norm(), over all positions and the channels of a group. Saves x, and a mean and a deviation per item and
+// group.
 // Gradients of every order. Throws InvalidArgument for fewer than two axes, groups that do not divide the channels, and
 // parameters of another shape.
 #pragma once

@@ -1,4 +1,4 @@
-// InlineArray: a list that knows its final size when it is made: a few objects on the stack, more of them on the heap.
+// InlineArray: a list whose final size is known when it is made: a few objects on the stack, more on the heap.
 //
 //   InlineArray<ConstTensorView, 4> views(inputs.size());
 //   for (...) views.add(base, offset, dtype, shape);

@@ -23,7 +23,7 @@ std::string position_text(const Shape& shape, std::int64_t position) {
 
 void require_labels(const char* where, const char* what, const Tensor& labels, std::int64_t classes) {
   if (labels.is_empty_handle() || labels.is_disposed() || (labels.dtype() != i32 && labels.dtype() != i64)) return;
-  if (is_symbolic(labels)) return;  // Looked at when the graph runs.
+  if (is_symbolic(labels)) return;  // Checked when the graph runs.
   require_labels(where, what, HostRead(labels), classes);
 }
 

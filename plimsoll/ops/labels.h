@@ -1,14 +1,14 @@
-// Labels that a program gives: checked before they index anything.
+// Labels passed by a program are checked before they index anything.
 #pragma once
 
 #include "plimsoll/tensor/tensor.h"
 
 namespace plimsoll::internal {
 
-// Throws InvalidArgument that names the first of `labels` outside of [0, classes), where it is, and what it is called
-// ("label"). Leaves to the op what is no tensor, or not of i32 or i64.
+// Throws InvalidArgument that names the first of `labels` outside [0, classes), its position, and what it is called
+// ("label"). An empty handle and dtypes other than i32 and i64 are left to the op.
 void require_labels(const char* where, const char* what, const Tensor& labels, std::int64_t classes);
-// The same of a graph's values, when it runs.
+// The same for a graph's values, when it runs.
 void require_labels(const char* where, const char* what, const ConstTensorView& labels, std::int64_t classes);
 
 }  // namespace plimsoll::internal

@@ -1,5 +1,5 @@
-// Kernel calls that several ops make on a device with kernels of its own. The kernels' names and arguments are those of
-// device/opencl/kernel_sources.h.
+// Kernel calls shared by several ops on a device with kernels of its own. device/opencl/kernel_sources.h defines the
+// kernels' names and arguments.
 //
 //   bool Transpose::launch(KernelQueue& queue, const OpRun& run) const noexcept {
 //     return launch_strided(queue, run.in[0], box, run.out[0]);
@@ -19,7 +19,7 @@
 
 namespace plimsoll::internal {
 
-inline constexpr std::size_t kLaunchRank = 5;  // Axes that kernels with strides have.
+inline constexpr std::size_t kLaunchRank = 5;  // The most axes of kernels with strides.
 
 bool launch_unary(KernelQueue& queue, std::string_view op, const ConstTensorView& x, const TensorView& out) noexcept;
 // With broadcasting.
@@ -31,11 +31,11 @@ bool launch_cast(KernelQueue& queue, const ConstTensorView& x, const TensorView&
 bool launch_fill(KernelQueue& queue, std::uint64_t pattern, const TensorView& out) noexcept;
 bool launch_copy(KernelQueue& queue, const ConstTensorView& x, const TensorView& out) noexcept;  // Alike, one dtype.
 
-// A box of elements: its sizes, and where they lie in a tensor, in elements.
+// A box of elements: its sizes, and its place in a tensor, in elements.
 struct StridedBox {
   std::array<std::int64_t, kLaunchRank> sizes{1, 1, 1, 1, 1}, steps{};
   std::int64_t start = 0;
-  // False: it has more axes than kernels take, once those of one element are left out.
+  // False: it has more axes than kernels support, not counting those of size 1.
   bool set(std::size_t rank, const std::int64_t* box_sizes, const std::int64_t* box_steps) noexcept;
 };
 // Of `x` to all of `out`, or of all of `x` to `out`.
@@ -43,18 +43,18 @@ bool launch_strided(KernelQueue& queue, const ConstTensorView& x, const StridedB
                     const TensorView& out) noexcept;
 bool launch_placed(KernelQueue& queue, const ConstTensorView& x, const StridedBox& box, const TensorView& out) noexcept;
 
-// The same boxes as kernels of the host have them.
+// The same for the boxes of the host's kernels.
 bool launch_box(KernelQueue& queue, const ConstTensorView& x, const BoxLayout& from, const TensorView& out) noexcept;
 bool launch_into_box(KernelQueue& queue, const ConstTensorView& x, const TensorView& out, const BoxLayout& to) noexcept;
 
 bool launch_broadcast(KernelQueue& queue, const ConstTensorView& x, const TensorView& out) noexcept;
-// Over axes that lie beside each other (bit i: axis i). A kernel of [outer, count, inner].
+// Over adjacent axes (bit i: axis i). A kernel of [outer, count, inner].
 bool launch_reduce(KernelQueue& queue, std::string_view kernel, const ConstTensorView& x, std::uint32_t axes,
                    const TensorView& out) noexcept;
 // Operands of one shape, or single elements.
 bool launch_select(KernelQueue& queue, const ConstTensorView& test, const ConstTensorView& a, const ConstTensorView& b,
                    const TensorView& out) noexcept;
-// out = x, held between the two, or whether it lies there; of f32.
+// out = x clamped to the two numbers, or whether it lies between them; f32.
 bool launch_between(KernelQueue& queue, std::string_view kernel, const ConstTensorView& x, double low, double high,
                     const TensorView& out) noexcept;
 // Bits in the order of kernels/convolution_mask.cc.
@@ -66,7 +66,7 @@ struct MatmulLaunch {
   bool transpose_a = false, transpose_b = false, accumulate = false;
   std::int64_t batches = 1, step_a = 0, step_b = 0;  // Elements from one matrix to the next.
 };
-// Matrices, of f32: a [m, inner], b [inner, n] (or transposed), out [m, n].
+// f32 matrices: a [m, inner], b [inner, n] (or transposed), out [m, n].
 bool launch_matmul(KernelQueue& queue, const ConstTensorView& a, const ConstTensorView& b, const TensorView& out,
                    std::int64_t m, std::int64_t n, std::int64_t inner, const MatmulLaunch& options) noexcept;
 

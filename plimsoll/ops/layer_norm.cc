@@ -55,14 +55,7 @@ class LayerNormBack final : public OpOf<LayerNormBack> {
   SavedSlots saved(SlotMask) const override { return {.inputs = slot(5) - 1}; }
   OpFacts facts() const noexcept override { return {.overwrites = slot(1)}; }
   void gradient(GradientContext& c) const override {
-    const auto upstream = [&](std::size_t output) { return c.has_grad(output) ? c.grad(output) : Tensor(); };
-    const NormSecondOrder result =
-        norm_second_order(grid_of(c.input_shape(0), axis_),
-                          {c.input(0), c.input(1), c.input(2), c.input(3), has_gamma_ ? c.input(4) : Tensor()},
-                          {upstream(0), upstream(1), upstream(2)});
-    if (!result.x.is_empty_handle()) c.give(0, result.x);
-    if (!result.dy.is_empty_handle()) c.give(1, result.dy);
-    if (!result.gamma.is_empty_handle()) c.give(4, result.gamma);
+    give_second_order(c, grid_of(c.input_shape(0), axis_), has_gamma_);
   }
   bool operator==(const LayerNormBack&) const = default;
 
@@ -71,8 +64,8 @@ class LayerNormBack final : public OpOf<LayerNormBack> {
   bool has_gamma_;
 };
 
-// Inputs x and what it has of gamma and beta. Outputs y and, for the gradient, mean and rstd. `is_again`: what was
-// computed before, and is not to be taken from there.
+// Inputs: x, and gamma and beta if present. Outputs: y and, for the gradient, mean and rstd. `is_again`: a
+// recomputation, whose result must not be shared with the first.
 class LayerNorm final : public OpOf<LayerNorm> {
  public:
   LayerNorm(std::size_t axis, double epsilon, NormInputs inputs, bool with_moments, bool is_again = false) noexcept
@@ -130,7 +123,7 @@ bool LayerNorm::launch(KernelQueue& queue, const OpRun& run) const noexcept {
   return queue.run(call.number(epsilon_).items(static_cast<std::size_t>(rows)));
 }
 
-// The parameters' gradients first: dx may take the place of dy.
+// The parameters' gradients come first: dx may overwrite dy.
 bool LayerNormBack::launch(KernelQueue& queue, const OpRun& run) const noexcept {
   const ConstTensorView &x = run.in[0], &dy = run.in[1], &mean = run.in[2], &rstd = run.in[3];
   if (x.dtype() != f32 || x.size() == 0) return false;

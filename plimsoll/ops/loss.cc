@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kSmall = 1e-7;  // Keras' epsilon.
 
-// What the losses that are made of other operations ask of their operands.
+// Checks the operands of losses that are composed of other operations.
 void require_alike(const char* where, const Tensor& targets, const Tensor& predictions) {
   if (targets.is_empty_handle() || targets.is_disposed()) refuse_disposed(targets, where, "targets");
   if (predictions.is_empty_handle() || predictions.is_disposed()) refuse_disposed(predictions, where, "predictions");

@@ -47,7 +47,7 @@ class Matmul final : public OpOf<Matmul> {
   MatmulFlags flags() const noexcept {
     return {.transpose_a = options_.transpose_a, .transpose_b = options_.transpose_b};
   }
-  // Whether all of a's matrices meet the same one of b's, so that they are one tall matrix.
+  // Whether all of a's matrices are multiplied by the same one of b's, so that they form one tall matrix.
   bool is_one_product(const Shape& a, const Shape& b) const noexcept {
     return a.rank() > 2 && b.rank() == 2 && !options_.transpose_a && a.is_known();
   }
@@ -163,7 +163,7 @@ void require_vectors(const char* where, const Tensor& a, const Tensor& b) {
                                       a.shape().to_string(), b.shape().to_string()));
 }
 
-// Vectors and scalars: those that are not matrices yet.
+// For vectors and scalars, which are not matrices yet.
 [[gnu::noinline]] Tensor matmul_of_vectors(const Tensor& a, const Tensor& b, MatmulOptions options) {
   for (const Tensor* operand : {&a, &b}) {
     const char* side = operand == &a ? "left" : "right";

@@ -4,8 +4,8 @@
 //   Tensor rows = gather(x, constant({2, 0})); Tensor kept = boolean_mask(x, x > 0.f);
 //   std::vector<Tensor> halves = split(x, 2); Tensor back = stack(unstack(x));
 //
-// Every dtype, also tensors without elements. Negative axes count from the end. Slices, parts and rows cut along the
-// first axis only, and transposes that leave the elements where they are, are new tensors on the same buffer.
+// All dtypes, including tensors without elements. Negative axes count from the end. Slices, parts and rows cut only
+// along the first axis, and transposes that do not move elements, are new tensors on the same buffer.
 // Throws InvalidArgument that names the operation, the shapes and what would fit, Disposed and OutOfMemory.
 #pragma once
 
@@ -25,12 +25,12 @@ namespace plimsoll {
 inline Tensor transpose(const Tensor& x, const std::vector<std::int64_t>& permutation = {}) {
   return x.transpose(permutation);
 }
-// From `begin` on `size` elements of each axis, -1: to the end. Axes that are not given stay whole.
+// `size` elements of each axis starting at `begin`; -1: to the end. Axes that are not given stay whole.
 inline Tensor slice(const Tensor& x, const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& size) {
   return x.slice(begin, size);
 }
 
-// A begin or end left open: that edge of the axis from or to which the stride runs.
+// An open begin or end: the edge of the axis that the stride starts from or runs to.
 inline constexpr std::int64_t kOpen = INT64_MIN;
 // NumPy's x[begin:end:stride] for each axis: negative positions count from the end, positions beyond an edge stop
 // there, negative strides run backwards. No strides: all 1. Axes that are not given stay whole.
@@ -38,10 +38,10 @@ PLIMSOLL_API Tensor strided_slice(const Tensor& x, const std::vector<std::int64_
                                   const std::vector<std::int64_t>& end, const std::vector<std::int64_t>& strides = {});
 PLIMSOLL_API Tensor reverse(const Tensor& x, const Axes& axes = {});  // Along these axes; none: along all.
 inline Tensor flip(const Tensor& x, const Axes& axes = {}) { return reverse(x, axes); }
-// Elements moved on by `shift` along the axis; those pushed out come in again at the other end.
+// Shifts elements by `shift` along the axis; those pushed out re-enter at the other end.
 PLIMSOLL_API Tensor roll(const Tensor& x, std::int64_t shift, std::int64_t axis = 0);
 
-// One after the other along an axis. Of a single tensor: a tensor on the same buffer.
+// Joins tensors along an axis. For a single tensor: a tensor on the same buffer.
 PLIMSOLL_API Tensor concat(std::span<const Tensor> tensors, std::int64_t axis = 0);
 inline Tensor concat(std::initializer_list<Tensor> tensors, std::int64_t axis = 0) {
   return concat(std::span<const Tensor>(tensors.begin(), tensors.size()), axis);
@@ -49,7 +49,7 @@ inline Tensor concat(std::initializer_list<Tensor> tensors, std::int64_t axis = 
 inline Tensor concat(const std::vector<Tensor>& tensors, std::int64_t axis = 0) {
   return concat(std::span<const Tensor>(tensors), axis);
 }
-// Side by side along a new axis at that place.
+// Joins tensors along a new axis at that position.
 PLIMSOLL_API Tensor stack(std::span<const Tensor> tensors, std::int64_t axis = 0);
 inline Tensor stack(std::initializer_list<Tensor> tensors, std::int64_t axis = 0) {
   return stack(std::span<const Tensor>(tensors.begin(), tensors.size()), axis);
@@ -59,42 +59,43 @@ inline Tensor stack(const std::vector<Tensor>& tensors, std::int64_t axis = 0) {
 }
 // The inverse of stack: a tensor for each position of the axis, without it.
 PLIMSOLL_API std::vector<Tensor> unstack(const Tensor& x, std::int64_t axis = 0);
-// The inverse of concat: equal parts, or parts of these sizes, which together are the axis.
+// The inverse of concat: equal parts, or parts of these sizes, which must add up to the axis.
 PLIMSOLL_API std::vector<Tensor> split(const Tensor& x, std::int64_t parts, std::int64_t axis = 0);
 PLIMSOLL_API std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& sizes, std::int64_t axis = 0);
 inline std::vector<Tensor> split(const Tensor& x, std::initializer_list<std::int64_t> sizes, std::int64_t axis = 0) {
   return split(x, std::vector<std::int64_t>(sizes), axis);
 }
 
-// For each axis, elements before and after. With a value, or with x's own: "reflect" leaves out the edge, "symmetric"
-// begins with it.
+// For each axis, the number of elements before and after. Filled with a value, or with x's own elements: "reflect"
+// leaves out the edge, "symmetric" repeats it.
 using Paddings = std::vector<std::pair<std::int64_t, std::int64_t>>;
 PLIMSOLL_API Tensor pad(const Tensor& x, const Paddings& paddings, const Number& value = 0);
 PLIMSOLL_API Tensor mirror_pad(const Tensor& x, const Paddings& paddings, std::string_view mode);
 
-PLIMSOLL_API Tensor tile(const Tensor& x, const std::vector<std::int64_t>& multiples);  // All of x, so often per axis.
-PLIMSOLL_API Tensor repeat(const Tensor& x, std::int64_t repeats, std::int64_t axis);   // Each position so often.
+PLIMSOLL_API Tensor tile(const Tensor& x, const std::vector<std::int64_t>& multiples);  // Repeats all of x.
+PLIMSOLL_API Tensor repeat(const Tensor& x, std::int64_t repeats, std::int64_t axis);   // Repeats each position.
 
-// Indices are i32 or i64, from 0 on; one outside of the axis is refused, named with its position.
-// result[..., i..., ...] = x[..., indices[i...], ...] at `axis`.
+// Indices are i32 or i64, from 0 on; one outside the axis is refused, naming its position. result[..., i..., ...] =
+// x[..., indices[i...], ...] at `axis`.
 PLIMSOLL_API Tensor gather(const Tensor& x, const Tensor& indices, std::int64_t axis = 0);
 PLIMSOLL_API Tensor gather(const Tensor& x, std::initializer_list<std::int64_t> indices, std::int64_t axis = 0);
 PLIMSOLL_API Tensor embedding_lookup(const Tensor& table, const Tensor& ids);  // Rows of the table.
 // result[i, j, k] = x[i, indices[i, j, k], k] for axis 1; the other sizes of x and indices are equal.
 PLIMSOLL_API Tensor take_along_axis(const Tensor& x, const Tensor& indices, std::int64_t axis);
-// Rows (positions of the first axis) of zeros, of x: updates added at the indices, equal ones adding up; or put in the
-// rows' place, where the last of equal indices stays. Updates have the shape of the indices, then that of a row.
+// Change rows (positions of the first axis) of zeros or of x: updates are added at the indices, equal indices adding
+// up; or they replace the rows, where the last of equal indices wins. Updates have the shape of the indices, then that
+// of a row.
 PLIMSOLL_API Tensor scatter(const Tensor& indices, const Tensor& updates, const Shape& shape);
 PLIMSOLL_API Tensor scatter_add(const Tensor& x, const Tensor& indices, const Tensor& updates);
 PLIMSOLL_API Tensor scatter_update(const Tensor& x, const Tensor& indices, const Tensor& updates);
 
-// A new last axis of size `depth`: `on` at the index, else `off`; all `off` for an index outside of the depth.
+// A new last axis of size `depth`: `on` at the index, else `off`; all `off` for an index outside the depth.
 PLIMSOLL_API Tensor one_hot(const Tensor& indices, std::int64_t depth, DType dtype = f32, const Number& on = 1,
                             const Number& off = 0);
 
-// Where the mask, whose sizes are x's first ones, is true: [how many, the rest of x's sizes].
+// Where the mask, whose sizes are x's first ones, is true: [count, the rest of x's sizes].
 PLIMSOLL_API Tensor boolean_mask(const Tensor& x, const Tensor& mask);
-// The positions where it is true, in order: i64 [how many, its rank].
+// The positions where it is true, in order: i64 [count, its rank].
 PLIMSOLL_API Tensor where_true(const Tensor& mask);
 
 }  // namespace plimsoll

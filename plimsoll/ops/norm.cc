@@ -62,7 +62,7 @@ Tensor power_norm(const Tensor& x, double order, const Axes& axes, ReduceOptions
   return where(none, zeros_like(sum), power(where(none, ones_like(sum), sum), 1 / order));
 }
 
-// Of no elements it is 0, where the largest element would be minus infinity.
+// 0 for no elements, where the largest element would be minus infinity.
 Tensor largest_magnitude(const Tensor& x, const Axes& axes, ReduceOptions options) {
   Tensor largest = abs(x).max(axes, options);
   const bool has_elements = x.shape().is_known() && x.size() > 0;

@@ -1,4 +1,4 @@
-// one_hot: indices as rows of zeros and a one.
+// one_hot: turns indices into rows of zeros with a single one.
 #include <fmt/format.h>
 
 #include <cstring>

@@ -49,9 +49,9 @@ void check_options(const OptimizerOptions& options) {
       options);
 }
 
-// Whether this variable was not named before.
+// Whether this variable has not been named before.
 bool is_first_time(std::uint64_t variable) {
-  constexpr std::size_t kMost = 4096;  // Then names may come again.
+  constexpr std::size_t kMost = 4096;  // Beyond this, names may repeat.
   static std::mutex mutex;
   static std::set<std::uint64_t> named;
   const std::lock_guard lock(mutex);
@@ -59,7 +59,7 @@ bool is_first_time(std::uint64_t variable) {
   return named.insert(variable).second;
 }
 
-// A step that changes nothing is refused; one that leaves out some says which, once.
+// Refuses a step that would change nothing; when some parameters have no gradient, logs which, once.
 void require_gradients(const char* where, std::span<const Variable> parameters, std::span<const Tensor> gradients) {
   const auto is_left_out = [&](std::size_t i) { return gradients[i].is_empty_handle() && parameters[i].trainable(); };
   std::size_t left_out = 0, trainable = 0;
@@ -88,7 +88,7 @@ struct Entry {
   std::vector<Variable> slots;
 };
 
-// The same of one that functions know and no step has used yet: what holds the slots are the functions.
+// The same for a parameter that functions know and no step has used yet: the functions hold the slots.
 struct Pending {
   std::uint64_t parameter = 0;
   Device* device = nullptr;
@@ -125,7 +125,7 @@ Entry make_entry(const OptimizerOptions& options, const char* name, const Variab
 struct Optimizer::State final : OptimizerNow, std::enable_shared_from_this<State> {
   explicit State(const OptimizerOptions& given) { options = given; }
 
-  // A run of a graph with updates of this optimizer: nobody else changes it meanwhile.
+  // A graph with updates of this optimizer runs: nobody else changes it meanwhile.
   void begin() override {
     mutex.lock();
     try {
@@ -152,7 +152,7 @@ struct Optimizer::State final : OptimizerNow, std::enable_shared_from_this<State
 
   OptimizerUpdate op(std::int64_t number) const noexcept { return {options, number}; }
 
-  // Parameters mostly come in the order they came before.
+  // Parameters mostly come in the same order as before.
   Entry* find(std::uint64_t id, std::size_t guess) noexcept {
     if (guess < entries.size() && entries[guess].parameter == id) return &entries[guess];
     for (Entry& entry : entries)
@@ -167,7 +167,7 @@ struct Optimizer::State final : OptimizerNow, std::enable_shared_from_this<State
   void refuse_spread(std::span<const Variable> parameters) const;
   void prepare(std::span<const Variable> parameters, std::span<const Stretch> stretches);
 
-  // The state of elements [begin, end) of a parameter, where others have the rest.
+  // The state of elements [begin, end) of a parameter, when other processes have the rest.
   struct PartEntry {
     Entry entry;
     std::int64_t begin = 0, end = 0;
@@ -179,12 +179,12 @@ struct Optimizer::State final : OptimizerNow, std::enable_shared_from_this<State
     return nullptr;
   }
 
-  mutable std::mutex mutex;  // Of all of it.
+  mutable std::mutex mutex;  // Guards everything.
   std::vector<Entry> entries;
   std::vector<PartEntry> parts;
-  std::set<std::uint64_t> spread;  // Parameters of which others have state, or all of it.
+  std::set<std::uint64_t> spread;  // Parameters whose state is partly or wholly elsewhere.
   std::vector<Pending> pending;
-  std::vector<Entry> obtained;  // By begin(), of pending.
+  std::vector<Entry> obtained;  // By begin(), from pending.
 };
 
 void Optimizer::State::check(const Variable& parameter, const Tensor& gradient, std::size_t index,
@@ -255,7 +255,7 @@ void Optimizer::State::apply(std::span<const Variable> parameters, std::span<con
   there.take();
   if (!fresh.empty()) entries.reserve(entries.size() + fresh.size());
 
-  // Nothing fails from here on.
+  // Nothing below can fail.
   ++step;
   for (const Place& place : places.span()) {
     const Place::Operands in = place.operands();
@@ -272,7 +272,7 @@ Entry Optimizer::State::known_or_new(const Variable& parameter, std::size_t gues
   return make_entry(options, op(1).name(), parameter, device);
 }
 
-// Nodes that change everything in place at each run, by the options and the number of steps of then.
+// Adds nodes that update everything in place at each run, with the options and the step count of that time.
 void Optimizer::State::trace(GraphVariables& graph, std::span<const Variable> parameters,
                              std::span<const Tensor> gradients) {
   const std::size_t nth = graph.add_effect(*this);
@@ -374,7 +374,7 @@ std::vector<Optimizer::Slot> copies_of(const Entry& entry, const OptimizerOption
     const Tensor slot = entry.slots[i].value();
     Tensor value = make_tensor({.op = "optimizer_slot", .category = Category::kOther}, slot.shape(), slot.dtype(),
                                device_of(slot));
-    // State in a spill file stays there.
+    // State that is in a spill file stays there.
     if (!Parking::read(*entry.slots[i].share_bytes(), writable(value).bytes()))
       copy_on(device_of(slot), slot.view(), writable(value));
     slots.push_back({OptimizerUpdate::slot_spec(options, i).name, std::move(value)});
@@ -416,7 +416,7 @@ void Optimizer::restore(const Variable& parameter, std::span<const Slot> slots) 
                                         parameter.shape().to_string()));
     copy_between(device_of(slot.value), slot.value.view(), *made.device, made.slots[at].writable_value());
   }
-  // Functions that have the slots keep them: they get the values.
+  // Functions that hold the slots keep them: they get the values.
   const Entry kept = state_->known_or_new(parameter, 0, *made.device);
   if (!state_->find(parameter.id(), 0)) state_->entries.push_back(kept);
   for (std::size_t i = 0; i < made.slots.size(); ++i) kept.slots[i].assign(made.slots[i].value());
@@ -427,7 +427,7 @@ void Optimizer::restore(const Variable& parameter, std::span<const Slot> slots) 
 
 namespace {
 
-// Elements [begin, end) of what lies in one row.
+// Elements [begin, end) of a tensor seen as one row.
 TensorView part_of(const TensorView& whole, std::int64_t begin, std::int64_t end) {
   return {whole.bytes(), static_cast<std::size_t>(begin) * size_of(whole.dtype()), whole.dtype(), Shape({end - begin})};
 }
@@ -438,7 +438,7 @@ bool is_all(const Optimizer::Stretch& stretch) {
 
 }  // namespace
 
-// With the values of the whole, where there are any.
+// With the values of the whole parameter, where there are any.
 Optimizer::State::PartEntry Optimizer::State::make_part(const Stretch& stretch) {
   const Variable& parameter = stretch.parameter;
   if (spread.count(parameter.id()) > 0)

@@ -1,4 +1,4 @@
-// OptimizerUpdate: one optimizer's step of one parameter as an op: what graphs plan and Optimizer runs in place.
+// OptimizerUpdate: one optimizer step of one parameter as an op, which graphs plan and Optimizer runs in place.
 //
 //   inputs: parameter, gradient, slots;  outputs: parameter, slots
 //
@@ -22,7 +22,7 @@ class PLIMSOLL_API OptimizerUpdate final : public OpOf<OptimizerUpdate> {
   // `step` counts from 1.
   OptimizerUpdate(const OptimizerOptions& options, std::int64_t step) noexcept : options_(options), step_(step) {}
 
-  // What an optimizer keeps for each parameter, and the number that fills it at first.
+  // The state of each parameter by name, and its initial value.
   struct SlotSpec {
     const char* name;
     double initial = 0;
@@ -44,13 +44,13 @@ class PLIMSOLL_API OptimizerUpdate final : public OpOf<OptimizerUpdate> {
   std::int64_t step_;
 };
 
-// What updates in a graph read when they run: the options as they are then, and how many steps were taken before.
+// What updates in a graph read when they run: the options at that time, and the number of steps taken before.
 struct OptimizerNow : RunEffect {
   OptimizerOptions options;
   std::int64_t step = 0;
 };
 
-// OptimizerUpdate by an optimizer as it is when a graph runs; the `nth` of its steps in that run, from 0 on.
+// OptimizerUpdate with the optimizer's state at the time the graph runs; the `nth` of its steps in that run, from 0.
 class PLIMSOLL_API ScheduledUpdate final : public OpOf<ScheduledUpdate> {
  public:
   ScheduledUpdate(std::shared_ptr<OptimizerNow> now, std::size_t nth) : now_(std::move(now)), nth_(nth) {}

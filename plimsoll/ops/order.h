@@ -1,11 +1,11 @@
 // Sorting, the k largest, running sums; positions of extremes are Tensor::argmax and argmin.
 //
-//   auto [values, indices] = top_k(x, 3);                  // Of each row: values as x, indices i64, [.., 3]
+//   auto [values, indices] = top_k(x, 3);                  // For each row: values as x, indices i64, [.., 3]
 //   sort(x); sort(x, 0, {.descending = true}); argsort(x)  // argsort is i64
 //   cumsum(x, 1, {.exclusive = true})                      // [1, 2, 3] becomes [0, 1, 3]
 //
-// NaN is taken for the largest value; of equal elements the first comes first. Gradients go to the elements chosen.
-// Throws InvalidArgument for an axis that is not there and for a k larger than the last axis.
+// NaN counts as the largest value; equal elements keep their order. Gradients flow to the chosen elements.
+// Throws InvalidArgument for an axis that does not exist and for a k larger than the last axis.
 #pragma once
 
 #include "plimsoll/base/api.h"

@@ -1,4 +1,4 @@
-// pad, mirror_pad: more elements before and after those of each axis.
+// pad, mirror_pad: add elements before and after those of each axis.
 #include <fmt/format.h>
 
 #include <cstring>
@@ -60,7 +60,7 @@ class Pad final : public OpOf<Pad> {
     const Shape& shape = c.input_shape(0);
     std::vector<std::int64_t> begin(before_.span().begin(), before_.span().end()), size(shape.begin(), shape.end());
     for (std::size_t axis = 0; axis < size.size(); ++axis)
-      if (after_[axis] == 0) size[axis] = -1;  // The rest, also where the size is not known.
+      if (after_[axis] == 0) size[axis] = -1;  // The rest, even when the size is not known.
     c.give(0, c.grad().slice(begin, size));
   }
   bool operator==(const Pad&) const = default;

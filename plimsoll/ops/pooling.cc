@@ -53,7 +53,7 @@ Axes between_first_and_last(const Tensor& x, const char* where) {
   return Axes(std::move(axes));
 }
 
-// Of the sizes and the window that kernels of poolings take.
+// Adds the sizes and the window that pooling kernels take.
 KernelCall& add_pooling(KernelCall& call, const PoolRule& rule, const Shape& x, const Shape& y) noexcept {
   const Pooling pooling = rule.kernel(x);
   const Shape from = rule.image(x), to = rule.image(y);

@@ -4,13 +4,13 @@
 //   avg_pool2d(x, 3, {.strides = 1, .padding = "same"})
 //   max_pool1d(x, 2); global_avg_pool(x); global_max_pool(x, {.keep_dims = true})
 //
-// As in Keras: strides are the window's size unless given; "valid" leaves a rest at the end out, "same" gives
-// inputs / stride outputs, rounded up, whose windows reach beyond the image: what is outside never is the maximum and
-// is not counted in an average. NaN is the maximum; among equals the first alone gets the gradient (global_max_pool is
-// max() over the axes between the first and the last, whose equals share it).
-// Under a tape a maximum saves neither its input nor its output but the place of each maximum in its window: 2 bits per
-// output for 2x2 windows. Gradients of every order. Of floats; f16 and bf16 are computed in f32 (which is exact for a
-// maximum). Throws InvalidArgument for ranks, sizes below 1, and windows larger than the image.
+// As in Keras: strides default to the window's size; "valid" drops a remainder at the end, "same" gives inputs / stride
+// outputs, rounded up, whose windows reach beyond the image: what is outside is never the maximum and does not count in
+// an average. NaN is the maximum; among equals only the first gets the gradient (global_max_pool is max() over the axes
+// between the first and the last, whose equals share it).
+// Under a tape a maximum saves neither its input nor its output but the position of each maximum in its window: 2 bits
+// per output for 2x2 windows. Gradients of every order. Takes floats; f16 and bf16 are computed in f32 (which is exact
+// for a maximum). Throws InvalidArgument for ranks, sizes below 1, and windows larger than the image.
 #pragma once
 
 #include <string>

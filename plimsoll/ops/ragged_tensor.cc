@@ -43,7 +43,7 @@ class PadRows final : public OpOf<PadRows> {
   Number value_;
 };
 
-// The way back, to `total` values. Operands: padded, row splits.
+// The inverse, to `total` values. Operands: padded, row splits.
 class UnpadRows final : public OpOf<UnpadRows> {
  public:
   explicit UnpadRows(std::int64_t total) noexcept : total_(total) {}
@@ -75,7 +75,7 @@ const std::int64_t* elements(const Tensor& tensor) {
   return tensor.view().data<std::int64_t>();
 }
 
-// A vector of i64, on the same buffer if it is of that already.
+// A vector of i64, on the same buffer if it already is one.
 Tensor as_vector(const Tensor& x, const char* name) {
   if (x.is_empty_handle() || x.is_disposed()) refuse_disposed(x, kRagged, name);
   require_index_dtype(x.dtype(), kRagged, name);

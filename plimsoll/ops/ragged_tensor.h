@@ -5,10 +5,11 @@
 //   Tensor loss = (errors(padded) * r.mask().cast(f32)).sum();    // mask [3, 5]
 //   RaggedTensor back = RaggedTensor::from_padded(padded, r.row_lengths());
 //
-// It is two tensors: values [total, ...] and i64 row splits [rows + 1]; row r is values[splits[r] ... splits[r + 1] -
-// 1]. They are ordinary tensors, counted, tidied and disposed of as such; a copy is the same ragged tensor. Gradients
-// go to values() and through the conversions. Throws InvalidArgument that names the entry and its numbers, Disposed,
-// OutOfMemory; then nothing has changed. Thread safety: as of tensors. Cost: rows are views; the conversions copy once.
+// It consists of two tensors: values [total, ...] and i64 row splits [rows + 1]; row r is values[splits[r] ... splits[r
+// + 1] - 1]. They are ordinary tensors, counted, tidied and disposed of as such; a copy is the same ragged tensor.
+// Gradients flow to values() and through the conversions. Throws InvalidArgument that names the entry and its numbers,
+// Disposed, OutOfMemory; then nothing has changed. Thread safety: as for tensors. Cost: rows are views; the conversions
+// copy once.
 #pragma once
 
 #include <cstdint>
@@ -23,16 +24,16 @@
 namespace plimsoll {
 
 struct PaddedOptions {
-  Number value = 0;              // What comes after the ends.
-  std::int64_t max_length = -1;  // Longer rows are cut; -1: the length of the longest row.
+  Number value = 0;              // The padding.
+  std::int64_t max_length = -1;  // Longer rows are truncated; -1: the length of the longest row.
 };
 
 class PLIMSOLL_API RaggedTensor {
  public:
-  // Splits (lengths) are i32 or i64. The parts are on the buffers of those given.
+  // Splits (lengths) are i32 or i64. The parts share the buffers of the arguments.
   RaggedTensor(const Tensor& values, const Tensor& row_splits);
   static RaggedTensor from_row_lengths(const Tensor& values, const Tensor& lengths);
-  // Tensors [length, ...] that differ in nothing but the length. At least one.
+  // Tensors [length, ...] that differ only in the length. At least one.
   static RaggedTensor from_rows(const std::vector<Tensor>& rows);
   // The first lengths[r] of each row of padded [rows, width, ...].
   static RaggedTensor from_padded(const Tensor& padded, const Tensor& lengths);
@@ -44,11 +45,11 @@ class PLIMSOLL_API RaggedTensor {
   std::size_t nbytes() const noexcept { return values_.nbytes() + splits_.nbytes(); }
   Shape shape() const;  // [rows, -1, ...]
 
-  Tensor row(std::int64_t index) const;  // [length, ...], on the same buffer. Negative ones count from the end.
+  Tensor row(std::int64_t index) const;  // [length, ...], on the same buffer. Negative indices count from the end.
   Tensor row_lengths() const;            // i64 [rows]
   std::int64_t max_length() const;       // Of the longest row; 0 without rows.
 
-  // The same rows with other values: as many, of any dtype and other axes.
+  // The same rows with other values: as many, of any dtype and with any further axes.
   RaggedTensor with_values(const Tensor& values) const;
   Tensor to_padded(const PaddedOptions& options = {}) const;  // [rows, width, ...]
   Tensor mask(std::int64_t max_length = -1) const;            // boolean [rows, width]: true before the ends.
@@ -56,7 +57,7 @@ class PLIMSOLL_API RaggedTensor {
   void dispose() const noexcept;
   bool is_disposed() const noexcept { return values_.is_disposed(); }
 
-  // What tidy, dispose and others find in it.
+  // Lets tidy, dispose and others find the tensors inside.
   template <class F>
   friend void visit_tensors(const RaggedTensor& ragged, F&& f) {
     f(ragged.values_);

@@ -18,7 +18,7 @@
 namespace plimsoll {
 namespace {
 
-// Keeps the stream of a seed apart from the draws of calls that give the same one.
+// Separates the stream of a seed from the draws of calls with the same seed.
 constexpr std::uint64_t kStreamMark = 0x706C696D736F6C6C;
 
 std::uint64_t random_key() {
@@ -139,7 +139,7 @@ Tensor normals(Distribution distribution, const Shape& shape, double mean, doubl
 RandomDraw draw_random(const std::optional<std::uint64_t>& seed, std::size_t elements, bool later) {
   static std::atomic<std::uint64_t> tickets{0};
   if (!seed && (later || ThreadContext::current().tracer)) return {.ticket = tickets.fetch_add(1) + 1};
-  static ProcessStream& stream = *new ProcessStream;  // Never destroyed: others' destructors may draw.
+  static ProcessStream& stream = *new ProcessStream;  // Never destroyed: destructors elsewhere may draw.
   return seed ? RandomDraw{.key = *seed, .offset = 0} : stream.draw(elements);
 }
 

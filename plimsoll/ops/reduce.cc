@@ -61,8 +61,8 @@ class Reduce final : public OpOf<Reduce> {
   bool keep_dims_;
 };
 
-// The product of all others along the axes, exact also where elements are zero: by the prefix and suffix products of
-// the flattened axes.
+// The product of all other elements along the axes, exact even where elements are zero, from the prefix and suffix
+// products of the flattened axes.
 Tensor product_of_others(const Tensor& x, AxesMask axes);
 
 void Reduce::gradient(GradientContext& c) const {
@@ -80,7 +80,7 @@ void Reduce::gradient(GradientContext& c) const {
     case ReduceOp::product:
       return c.give(0, g * product_of_others(c.input(0), axes_));
     case ReduceOp::max:
-    case ReduceOp::min: {  // Shared by all that reach it.
+    case ReduceOp::min: {  // All elements equal to it share the gradient.
       const Tensor hit = (c.input(0) == c.output(0).reshape(kept)).cast(g.dtype());
       return c.give(0, hit * (g / execute(Reduce(ReduceOp::sum, axes_, true), hit)));
     }

@@ -1,4 +1,4 @@
-// The shape that is left when axes are reduced.
+// The shape that remains when axes are reduced.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace plimsoll::internal {
 
-// Bit i of `axes`: axis i goes, or stays with size 1.
+// Bit i of `axes`: axis i is removed, or stays with size 1.
 inline Shape shape_without(const Shape& shape, std::uint32_t axes, bool keep_dims) {
   std::int64_t sizes[kMaxRank];
   std::size_t rank = 0;

@@ -53,7 +53,7 @@ std::size_t unknown_sizes(const Shape& shape) {
   return static_cast<std::size_t>(std::count(shape.begin(), shape.end(), kUnknownSize));
 }
 
-// One more axis of size 1, or one less: of shapes whose unknown sizes reshape cannot compute.
+// Adds or removes an axis of size 1, for shapes whose unknown sizes reshape cannot compute.
 class ExpandDims final : public OpOf<ExpandDims> {
  public:
   explicit ExpandDims(std::size_t axis) noexcept : axis_(axis) {}

@@ -1,4 +1,4 @@
-// scatter, scatter_add, scatter_update: rows added to, or put in the place of, those at the indices.
+// scatter, scatter_add, scatter_update: add to the rows at the indices, or replace them.
 #include <fmt/format.h>
 
 #include <cstring>
@@ -23,10 +23,10 @@ namespace {
 
 bool can_add(DType dtype) noexcept { return dtype == f32 || dtype == f64 || dtype == i32 || dtype == i64; }
 
-// The dtype in which elements of another are added up.
+// The dtype in which elements are added up.
 DType dtype_to_add(DType dtype) noexcept { return is_half(dtype) ? f32 : dtype == boolean ? boolean : i32; }
 
-// Rows of f32, in the order of the indices: an item has a column.
+// Rows of f32, in the order of the indices: one item per column.
 bool launch_add_rows(KernelQueue& queue, const ConstTensorView& updates, const ConstTensorView& indices,
                      const TensorView& out) noexcept {
   const std::int64_t rows = out.shape()[0], count = static_cast<std::int64_t>(indices.size());
@@ -49,7 +49,7 @@ void require_rows(const char* where, const Shape& indices, const Shape& updates,
                                       where, updates.to_string(), indices.to_string(), shape.to_string()));
 }
 
-// Zeros with the updates added at rows. Its size is an attribute, that of the rows the updates' own.
+// Zeros with the updates added at rows. The number of rows is an attribute; the rows have the updates' shape.
 class Scatter final : public OpOf<Scatter> {
  public:
   explicit Scatter(std::int64_t rows) noexcept : rows_(rows) {}
@@ -127,7 +127,7 @@ class ScatterInto final : public OpOf<ScatterInto> {
   bool adds_;
 };
 
-// Whether each index is the last of its equals: only that one's update stays.
+// Whether each index is the last of its equals: only its update stays.
 Tensor is_last(const Tensor& indices, std::int64_t rows) {
   const Tensor order = make_tensor({.op = "scatter_update"}, indices.shape(), i64, device_of(indices));
   {

@@ -89,7 +89,7 @@ class ScalarOperand {
   DType dtype_;
 };
 
-// Whether x lies in [low, high]: where clip() has a slope.
+// Whether x lies in [low, high], where the slope of clip() is 1.
 class IsWithin final : public OpOf<IsWithin> {
  public:
   IsWithin(const Number& low, const Number& high) noexcept : low_(low), high_(high) {}

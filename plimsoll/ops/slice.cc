@@ -73,7 +73,7 @@ class Slice final : public OpOf<Slice> {
   AxisList begin_, size_;
 };
 
-// Where the strides of an axis take: the first position, so many steps.
+// The positions that the strides of an axis select: the first one, and the number of steps.
 struct Walk {
   std::int64_t first, step, count;
 };
@@ -122,7 +122,7 @@ class Strided {
     for (std::size_t axis = 0; axis < shape.rank(); ++axis) {
       const Walk on_axis = walk(axis, shape[axis]);
       begin[axis] = on_axis.first;
-      step[axis] = on_axis.count > 1 ? on_axis.step : 1;  // Where it matters not, one that cannot overflow.
+      step[axis] = on_axis.count > 1 ? on_axis.step : 1;  // Where it does not matter, a step that cannot overflow.
     }
     return box_layout(shape, {begin, shape.rank()}, {step, shape.rank()});
   }
@@ -164,7 +164,7 @@ class StridedSlice final : public OpOf<StridedSlice> {
   Strided part_;
 };
 
-// Zeros, but for the part.
+// Zeros, except for the part.
 class StridedSliceGradient final : public OpOf<StridedSliceGradient> {
  public:
   StridedSliceGradient(const Strided& part, const Shape& shape) : part_(part), shape_(shape) {}

@@ -106,7 +106,7 @@ class Softmax final : public OpOf<Softmax> {
   bool log_;
 };
 
-// So that what is infinite is not subtracted from itself.
+// So that infinity is not subtracted from itself.
 void clear_infinite(const TensorView& x) noexcept {
   const auto clear = [](auto elements) {
     for (auto& element : elements)

@@ -3,8 +3,8 @@
 //   softmax(x); softmax(x, 0); log_softmax(x)            // Along one axis.
 //   log_sum_exp(x, {1}, {.keep_dims = true})             // Over any.
 //
-// Of floats. Throws InvalidArgument for other dtypes and for an axis that is not there. The logarithm over nothing, or
-// over nothing but -infinity, is -infinity.
+// Takes floats. Throws InvalidArgument for other dtypes and for an axis that does not exist. The logarithm over
+// nothing, or over nothing but -infinity, is -infinity.
 #pragma once
 
 #include "plimsoll/base/api.h"

@@ -66,7 +66,8 @@ void SparseTake::gradient(GradientContext& c) const {
   if (c.wants(0)) c.give(0, execute(SparseAddAt(name(), c.input_shape(0)), c.grad(), c.input(1)));
 }
 
-// The largest at each place of a shape, to which `full` elements of the sparse tensor go. Operands: values, indices.
+// The largest value at each place of a shape to which `full` elements of the sparse tensor are reduced. Operands:
+// values, indices.
 class SparseMaxAt final : public OpOf<SparseMaxAt> {
  public:
   SparseMaxAt(const Shape& shape, std::int64_t full) noexcept : shape_(shape), full_(full) {}
@@ -85,7 +86,7 @@ class SparseMaxAt final : public OpOf<SparseMaxAt> {
     sparse_max_at(run.in[0], run.in[1], sparse_steps(shape_, rank), full_, counts, run.out[0]);
   }
   SavedSlots saved(SlotMask) const override { return {.inputs = slot(0) | slot(1), .outputs = slot(0)}; }
-  // Shared by all that reach it, also by the zeros that are not stored.
+  // Shared by all elements that equal it, including the zeros that are not stored.
   void gradient(GradientContext& c) const override {
     if (!c.wants(0)) return;
     const Tensor &x = c.input(0), &at = c.input(1), &y = c.output(0), &g = c.grad();
@@ -111,7 +112,7 @@ Tensor take_entries(const Tensor& dense, const SparseTensor& x, const char* wher
   return execute(SparseTake(), dense, x.indices());
 }
 
-// How many elements of x go into one of the reduced shape.
+// How many elements of x are reduced to one element.
 std::int64_t group_size(const Shape& shape, std::uint32_t axes) {
   std::int64_t size = 1;
   for (std::size_t axis = 0; axis < shape.rank(); ++axis)

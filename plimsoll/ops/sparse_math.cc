@@ -11,7 +11,7 @@
 namespace plimsoll {
 namespace {
 
-// Operands: values, and for each the number of its row; rows rise from 0 on.
+// Operands: values, and the row number of each; row numbers rise from 0.
 class SparseSoftmax final : public OpOf<SparseSoftmax> {
  public:
   explicit SparseSoftmax(std::int64_t rows) noexcept : rows_(rows) {}
@@ -34,8 +34,8 @@ class SparseSoftmax final : public OpOf<SparseSoftmax> {
   std::int64_t rows_;
 };
 
-// The places of two sparse tensors together, in order. Calls f(place, k, l) for each: the entries of a and b there,
-// -1 where there is none.
+// Merges the places of two sparse tensors, in order. Calls f(place, k, l) for each: the entries of a and b there, -1
+// for none.
 template <class F>
 void each_of_both(const Tensor& a, const Tensor& b, F&& f) {
   const std::int64_t *x = reading(a), *y = reading(b), width = a.shape()[1];

@@ -4,12 +4,11 @@
 //   SparseTensor p = sparse_matmul(s, t);           // sparse times sparse
 //   SparseTensor z = (s + t) * 2.f; SparseTensor r = s * dense; SparseTensor a = sparse_softmax(s);
 //
-// Gradients go to the values of the sparse operands and to the dense ones. Entries that are not stored take no part in
-// a product, so an infinity beside them does not become NaN. Operands have one dtype; products are of floats, i32 and
-// i64, f16 and bf16 are summed in f32.
+// Gradients flow to the values of the sparse operands and to the dense ones. Entries that are not stored take no part
+// in a product, so an infinity opposite them does not become NaN. Operands have one dtype; products take floats, i32
+// and i64; f16 and bf16 are summed in f32.
 // Throws InvalidArgument that names both shapes, Disposed and OutOfMemory; then nothing has changed.
-// Cost: products with dense operands take memory for the result alone, and with transpose_a for a copy of the
-// structure.
+// Cost: products with dense operands allocate only the result, and with transpose_a a copy of the structure.
 #pragma once
 
 #include "plimsoll/base/api.h"
@@ -18,12 +17,12 @@
 
 namespace plimsoll {
 
-// Of matrices; a dense operand may be a vector, as in matmul. transpose_a and transpose_b are of that operand.
+// For matrices; a dense operand may be a vector, as in matmul. transpose_a and transpose_b apply to that operand.
 PLIMSOLL_API Tensor sparse_matmul(const SparseTensor& a, const Tensor& b, MatmulOptions options = {});
 PLIMSOLL_API Tensor sparse_matmul(const Tensor& a, const SparseTensor& b, MatmulOptions options = {});
 PLIMSOLL_API SparseTensor sparse_matmul(const SparseTensor& a, const SparseTensor& b, MatmulOptions options = {});
 
-// Of one shape: entries where either has one.
+// For one shape: entries where either operand has one.
 PLIMSOLL_API SparseTensor operator+(const SparseTensor& a, const SparseTensor& b);
 PLIMSOLL_API SparseTensor operator-(const SparseTensor& a, const SparseTensor& b);
 
@@ -37,7 +36,7 @@ PLIMSOLL_API SparseTensor operator*(const SparseTensor& x, const Tensor& dense);
 PLIMSOLL_API SparseTensor operator*(const Tensor& dense, const SparseTensor& x);
 PLIMSOLL_API SparseTensor operator/(const SparseTensor& x, const Tensor& dense);
 
-// Over the entries of each row (along the last axis); those that are not stored count as -infinity. Of floats.
+// Over the entries of each row (along the last axis); those that are not stored count as -infinity. Takes floats.
 PLIMSOLL_API SparseTensor sparse_softmax(const SparseTensor& x);
 
 }  // namespace plimsoll

@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* kSparseMatmul = "sparse_matmul";
 
-// Operands of both: values or nothing, then row splits and columns, of a matrix [rows, width].
+// Operands of both: values or nothing, then row splits and columns of a matrix [rows, width].
 struct MatrixSize {
   std::int64_t rows, width;
   bool operator==(const MatrixSize&) const = default;
@@ -132,7 +132,7 @@ class SparseTimesSparse final : public OpOf<SparseTimesSparse> {
     for (std::size_t to = 0; to < 2; ++to) {
       if (!c.wants(to)) continue;
       const std::size_t factor = factor_of(to), other = factor_of(1 - to), here = static_cast<std::size_t>(of_);
-      // The two that are not wanted, in order: ours, of which the gradient is known, and the other operand.
+      // The two that are not wanted, in order: ours, whose gradient is known, and the other operand.
       const Tensor &p = here < other ? c.grad() : c.input(1 - to), &q = here < other ? c.input(1 - to) : c.grad();
       c.give(to, execute(SparseTimesSparse(static_cast<SparseFactor>(factor), inner_, width_), p, q, c.input(2),
                          c.input(3), c.input(4), c.input(5), c.input(6), c.input(7)));

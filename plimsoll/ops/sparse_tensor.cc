@@ -26,7 +26,7 @@ void require_shape(const Shape& shape) {
         fmt::format("sparse: the shape is {}; give one of rank 1 or more with all sizes known", shape.to_string()));
 }
 
-// As i64, on the same buffer if it is that already: the caller's tensor stays the caller's.
+// As i64, on the same buffer if it already is: the caller's tensor is not touched.
 Tensor as_indices(const Tensor& x, const char* name) {
   require_part(x, name);
   require_index_dtype(x.dtype(), kSparse, name);
@@ -56,7 +56,7 @@ bool is_in_order(const std::int64_t* at, std::int64_t entries, std::size_t rank)
   return true;
 }
 
-// The entries' numbers in row-major order of their places, equal ones as they came.
+// The entries' numbers in row-major order of their places; equal ones keep their order.
 Tensor sorted_order(const Tensor& indices, std::size_t rank) {
   const std::int64_t entries = indices.shape()[0], *at = reading(indices);
   const Tensor order = new_indices({entries}, indices, kSparse);
@@ -76,7 +76,7 @@ Tensor sorted_order(const Tensor& indices, std::size_t rank) {
                   std::min(a, b), std::max(a, b), coordinates_text(at, rank)));
 }
 
-// For each entry the number of its place among the different ones; gives how many these are.
+// For each entry the number of its place among the distinct ones; returns how many there are.
 std::int64_t number_places(const Tensor& order, const std::int64_t* at, std::size_t rank, SparseOptions options,
                            std::int64_t* place_of) {
   const std::int64_t* const entry = reading(order);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t kGrain = 16384;
 
-// Calls f(position in the one with the indices' size, position in the other) for every index that is inside.
+// Calls f(position in the tensor with the indices' size, position in the other) for every index in range.
 template <class Index, class F>
 void for_each_index(const AxisSplit& many, const AxisSplit& few, const Index* indices, F f) noexcept {
   parallel_for(few.outer * few.inner, std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(1, few.size)),

@@ -1,11 +1,11 @@
-// The ops that pick elements along an axis by position and put them back: what gradients of sorting, of the k largest
-// and of losses by label are made of.
+// The ops that pick elements along an axis by position and put them back; the gradients of sorting, of the k largest
+// and of losses by label are built from them.
 //
 //   execute(TakeAlong(1), x, indices)            // x [2, 5], indices [2, 3]: y[r, j] = x[r, indices[r, j]]
 //   execute(PlaceAlong(1, 5), updates, indices)  // updates [2, 3]: zeros [2, 5], to which y[r, indices[r, j]] +=
 //
-// Indices are i32 or i64 and have the shape of x but along the axis; each is the other's gradient. A position outside
-// of the axis reads as 0 and is not written: who takes positions from a program checks them before.
+// Indices are i32 or i64 and have the shape of x except along the axis; each op is the other's gradient. A position
+// outside the axis reads as 0 and is not written: code that takes positions from a program checks them first.
 #pragma once
 
 #include "plimsoll/tensor/op.h"

@@ -1,4 +1,4 @@
-// Results inside of an expression give their memory to the next one; what anybody else can see stays as it is.
+// Results inside an expression give their memory to the next one; what anybody else can see stays as it is.
 #include <gtest/gtest.h>
 
 #include "plimsoll/base/error.h"

@@ -19,7 +19,7 @@ constexpr std::int64_t kMaxSize = std::int64_t{1} << 24;
 struct ArrayElement {
   Tensor tensor;
   bool was_written = false;
-  bool was_read = false;  // And taken out.
+  bool was_read = false;  // And removed.
 };
 
 // The sizes that both know; unset when they contradict each other.
@@ -79,7 +79,7 @@ struct TensorArray::State {
     return options.infer_shape ? together : known;
   }
 
-  // All or none of them.
+  // Writes all of them or none.
   void write(const std::vector<std::int64_t>& indices, const std::vector<Tensor>& values) {
     Shape known = shape;
     for (std::size_t i = 0; i < indices.size(); ++i) {
@@ -100,7 +100,7 @@ struct TensorArray::State {
     shape = known;
   }
 
-  // The element where it is; zeros where nothing was written.
+  // The element without removing it; zeros where nothing was written.
   Tensor look(std::int64_t index) const {
     check_index(index, static_cast<std::int64_t>(elements.size()), "read of");
     const ArrayElement& element = elements[static_cast<std::size_t>(index)];
@@ -127,7 +127,7 @@ struct TensorArray::State {
     for (std::size_t i = 0; i < indices.size(); ++i) indices[i] = static_cast<std::int64_t>(i);
     return indices;
   }
-  // What stacking or joining none of them gives.
+  // The result of stacking or joining no elements.
   Tensor nothing(const char* where, bool stacked) const {
     if (!shape.is_known() || (!stacked && shape.rank() == 0))
       throw FailedPrecondition(
@@ -155,7 +155,7 @@ TensorArray& TensorArray::write(std::int64_t index, const Tensor& value) {
 
 Tensor TensorArray::read(std::int64_t index) {
   const Tensor element = state_->look(index);
-  const Tensor result = element.reshape(element.shape());  // Of the scope in which it is read.
+  const Tensor result = element.reshape(element.shape());  // Belongs to the scope in which it is read.
   if (state_->options.clear_after_read) state_->elements[static_cast<std::size_t>(index)] = {{}, true, true};
   return result;
 }

@@ -1,4 +1,4 @@
-// tile, repeat: elements several times.
+// tile, repeat: repeat elements.
 #include <fmt/format.h>
 
 #include "plimsoll/base/error.h"
@@ -11,8 +11,8 @@
 namespace plimsoll {
 namespace {
 
-// An axis for the copies and one for the elements of each, where there are both, so that one copy does it all. False
-// when there are more than shapes keep without the heap.
+// Uses an axis for the copies and one for the elements of each, where there are both, so that one copy does it all.
+// False when there are more axes than shapes keep without the heap.
 bool tile_box(const ConstTensorView& x, const TensorView& out) noexcept {
   const Strides from = row_major_strides(x.shape()), to = row_major_strides(out.shape());
   BoxLayout source, target;
@@ -55,7 +55,7 @@ class Tile final : public OpOf<Tile> {
   void run(const OpRun& run) const noexcept override {
     if (run.out[0].size() > 0 && !tile_box(run.in[0], run.out[0])) internal::tile(run.in[0], run.out[0]);
   }
-  // The sum over the copies, with an axis for those of each axis.
+  // The sum over the copies, with a separate axis for the copies of each axis.
   void gradient(GradientContext& c) const override {
     const Shape& shape = c.input_shape(0);
     std::vector<std::int64_t> sizes, copies;

@@ -43,7 +43,7 @@ class Transpose final : public OpOf<Transpose> {
     c.give(0, c.grad().transpose(inverse));
   }
 
-  // Whether axes of more than one element keep their order, so that the elements lie as they did.
+  // Whether axes with more than one element keep their order, so that the elements need not move.
   bool moves_nothing(const Shape& shape) const noexcept {
     std::size_t last = 0;
     for (std::size_t axis = 0; axis < shape.rank(); ++axis) {

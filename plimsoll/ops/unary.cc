@@ -29,7 +29,7 @@ Tensor single(UnaryOp which, Tensor& x) {
   if (is_supported(which, x.dtype())) [[likely]] {
     std::optional<Tensor> quick = execute_flat(op, x, nullptr, result_dtype(which, x.dtype()), run_single, &x);
     if (quick) [[likely]] {
-      x = Tensor();  // An argument may live on until the end of the caller's expression.
+      x = Tensor();  // An argument may live until the end of the caller's expression.
       return *std::move(quick);
     }
   }

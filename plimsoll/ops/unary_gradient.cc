@@ -12,12 +12,12 @@ namespace {
 enum class Reads : unsigned char { kNoGradient, kNothing, kInput, kOutput };
 using enum Reads;
 
-// What a row sees of an operand that it does not name: nothing that could be read.
+// Stands for an operand that the row does not name: it has nothing to read.
 struct Unread {};
 template <bool is_read>
 using Operand = std::conditional_t<is_read, const Tensor&, Unread>;
 
-// b = kernel(a, b): a gradient's kernel, over the gradient's memory when nobody else holds it.
+// b = kernel(a, b): a gradient's kernel, in the gradient's memory when nobody else holds it.
 Tensor through(BinaryOp kernel, const Tensor& a, Tensor g) {
   const Tensor* const inputs[] = {&a, &g};
   return execute_over(Binary(kernel), std::move(g), inputs);

@@ -16,6 +16,7 @@
 #include "plimsoll/ops/elementwise.h"
 #include "plimsoll/ops/graph_variables.h"
 #include "plimsoll/ops/internal/elementwise_ops.h"
+#include "plimsoll/tensor/context_guards.h"
 #include "plimsoll/tensor/holder.h"
 #include "plimsoll/tensor/interceptor.h"
 #include "plimsoll/tensor/make_tensor.h"
@@ -30,28 +31,22 @@ std::string default_name() {
   return number == 0 ? "variable" : fmt::format("variable_{}", number);
 }
 
-// Outside of every scope: variables end by themselves.
+// Outside every scope: no scope disposes of variables.
 Tensor make_outside_scopes(StorageRef storage, const Shape& shape, DType dtype,
                            Category category = Category::kParameters) {
-  ThreadContext& context = ThreadContext::current();
-  ScopeList* const scope = std::exchange(context.scope, nullptr);
-  struct Restore {
-    ThreadContext& context;
-    ScopeList* scope;
-    ~Restore() { context.scope = scope; }
-  } restore{context, scope};
+  const OutsideTidyScopes outside;
   return make_tensor_on(std::move(storage), 0, shape, dtype, {.op = "variable", .category = category});
 }
 
 StorageRef take_late(const LateVariable& late, const std::string& name) {
   BlockLabel label = block_label({.op = late.op, .category = late.category}, late.shape, late.dtype);
-  label.name = intern(name);  // Its block comes later, when nobody is there to name it.
+  label.name = intern(name);  // Its block is allocated later, when nobody is there to name it.
   return Storage::take_lazily(
       late.device, late.shape.size() * size_of(late.dtype), label,
       {.pattern = Number(late.value).to(late.dtype), .element_bytes = static_cast<std::uint8_t>(size_of(late.dtype))});
 }
 
-// The graph that an operation on the variable goes to; nullptr when it happens now.
+// The graph for an operation on the variable; nullptr when it runs now.
 std::shared_ptr<GraphVariables> graph_for(const Tensor& value) {
   const Tensor* const operands[] = {&value};
   return std::static_pointer_cast<GraphVariables>(tracer_for(operands));
@@ -62,7 +57,7 @@ StorageRef shareable(const Tensor& value, const char* where) {
   TensorRecord* record = value.record();
   Storage* storage = record ? record->storage.load(std::memory_order_acquire) : nullptr;
   if (!storage) refuse_disposed(value, where, "value");
-  storage->keep_resident();  // A variable is not dropped.
+  storage->keep_resident();  // A variable is never dropped.
   const bool is_programs = storage->is_wrapped() && storage->is_written_outside();
   if (record->offset == 0 && storage->bytes() == value.nbytes() && !is_programs) return StorageRef::share(storage);
   const Origin origin{.op = "variable", .category = Category::kParameters};
@@ -77,7 +72,7 @@ StorageRef shareable(const Tensor& value, const char* where) {
 class Variable::Registry {
  public:
   static Registry& instance() {
-    static Registry& registry = *new Registry;  // Never destroyed: variables may end after it would.
+    static Registry& registry = *new Registry;  // Never destroyed: variables may outlive it.
     return registry;
   }
   void add(const std::shared_ptr<State>& state);
@@ -116,7 +111,7 @@ struct Variable::State final : Holder {
     if (const Storage* storage = tensor.record()->storage.load()) tell_trace(*storage);
     enrol();
   }
-  // Of a graph.
+  // For a variable of a graph.
   State(GraphVariables::Declared declared, bool is_trainable)
       : name(std::move(declared.name)),
         trainable(is_trainable && is_floating(declared.handle.dtype())),
@@ -152,7 +147,7 @@ struct Variable::State final : Holder {
   void tell_trace(const Storage& storage) const noexcept {
     if (storage.chunk()) trace_named(storage.chunk()->label.id, category_name(category), name);
   }
-  void replace(StorageRef with) {  // The old bytes go after the gate.
+  void replace(StorageRef with) {  // The old bytes are freed after the gate.
     StorageRef old;
     {
       const EnterThread inside(ThreadMemory::current());
@@ -168,7 +163,7 @@ struct Variable::State final : Holder {
   const std::string name;
   const bool trainable;
   const Category category = Category::kParameters;
-  const std::optional<std::uint32_t> index = {};  // In its graph.
+  const std::optional<std::uint32_t> index = {};  // Its index in its graph.
   const Tensor tensor;
 };
 

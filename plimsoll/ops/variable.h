@@ -2,13 +2,13 @@
 //
 //   Variable w(random_normal({4, 3}), {.name = "kernel"});
 //   Tensor y = matmul(x, w);             // converts to its value
-//   w.assign_sub(gradient * 0.1f);       // in place when nobody else has the value
+//   w.assign_sub(gradient * 0.1f);       // in place when nobody else holds the value
 //
-// value() is a snapshot: later changes do not reach it, since assign copies on write when the bytes are held elsewhere.
-// A variable counts as one tensor, survives every tidy, and ends with its last handle or dispose(). Tapes watch
-// trainable ones by themselves; all its snapshots are one source to gradients.
-// One made while a graph is being built belongs to that graph and has a value in each session; its value() is a node,
-// and so is that of an eager variable there: the graph reads the variable itself when it runs.
+// value() is a snapshot: later changes do not affect it, because assign copies on write when the bytes are held
+// elsewhere. A variable counts as one tensor, survives every tidy, and ends with its last handle or dispose(). Tapes
+// watch trainable variables automatically; all snapshots of a variable are one source for gradients.
+// A variable made while a graph is being built belongs to that graph and has a value in each session; its value() is a
+// node. The same is true for an eager variable there: the graph reads the variable itself when it runs.
 // Copies of the handle are the same variable. assign* throw InvalidArgument for another shape, dtype or device and
 // Disposed after dispose(); then nothing has changed.
 // Thread safety: any thread; assignments are ordered by a lock.
@@ -30,13 +30,13 @@ class Device;
 }  // namespace internal
 
 struct VariableOptions {
-  std::string name = {};  // Left out: "variable", numbered.
+  std::string name = {};  // Default: "variable", numbered.
   bool trainable = true;
 };
 
 class Assigned;
 
-// A variable that takes its bytes at its first use, each element with this value.
+// A variable that allocates its bytes at first use, with every element set to this value.
 struct LateVariable {
   const Shape& shape;
   DType dtype;
@@ -55,10 +55,9 @@ class PLIMSOLL_API Variable {
   Variable& operator=(const Variable&) = default;
 
   Tensor value() const;     // Throws Disposed.
-  operator Tensor() const;  // The value; a graph that takes it up reads the variable each time it runs.
+  operator Tensor() const;  // The value; a graph that uses it reads the variable each time it runs.
 
-  // In a graph that is being built they are nodes, which happen when they are run; what they give converts to that
-  // node.
+  // In a graph under construction these are nodes, which take effect when they run; the result converts to that node.
   Assigned assign(const Tensor& value) const;
   Assigned assign_add(const Tensor& value) const;
   Assigned assign_sub(const Tensor& value) const;
@@ -72,17 +71,17 @@ class PLIMSOLL_API Variable {
   std::string device() const;
   std::uint64_t id() const noexcept;
 
-  void dispose() const noexcept;  // Through all copies; a second time does nothing.
+  void dispose() const noexcept;  // Acts on all copies; a second call does nothing.
   bool is_disposed() const noexcept;
 
   // For optimizers and loaders: the bytes, owned by the variable alone, to be changed in place. Copies first when they
   // are held elsewhere (OutOfMemory: nothing has changed).
   TensorView writable_value() const;
 
-  // For graphs. Whether it belongs to one; then its number there.
+  // For graphs: whether it belongs to one; then its number there.
   std::optional<std::uint32_t> graph_index() const noexcept;
-  StorageRef share_bytes() const;  // Of an eager one, as they are now. Throws Disposed.
-  // Keeps others from changing or reading the variable; own_bytes() then is as writable_value().
+  StorageRef share_bytes() const;  // The bytes of an eager variable as they are now. Throws Disposed.
+  // Keeps others from changing or reading the variable; own_bytes() then acts as writable_value().
   [[nodiscard]] std::unique_lock<std::mutex> lock() const;
   Storage& own_bytes() const;
   // The eager variable with this id, while it lives.
@@ -98,7 +97,7 @@ class PLIMSOLL_API Variable {
   std::shared_ptr<State> state_;
 };
 
-// What an assignment gives: the variable's new value, if someone asks for it.
+// The result of an assignment: the variable's new value, if someone asks for it.
 class PLIMSOLL_API Assigned {
  public:
   operator Tensor() const { return node_.is_empty_handle() ? variable_.value() : node_; }

@@ -1,4 +1,4 @@
-// order_operations(): an order of a graph of operations that needs little memory at once.
+// order_operations(): finds an order of a graph of operations that needs little memory at once.
 //
 //   std::vector<Operation> operations = {{.output_bytes = 100}, {.inputs = {0}, .output_bytes = 10}, ...};
 //   OrderResult result = order_operations(operations);

@@ -1,4 +1,4 @@
-// plan(): places buffers whose lifetimes are known in one arena, as low as it can, and says how good that is.
+// plan(): places buffers with known lifetimes in one arena, as low as it can, and reports how good the plan is.
 //
 //   std::vector<Buffer> buffers = {{.size = 4096, .lower = 0, .upper = 3}, {.size = 512, .lower = 2, .upper = 9}};
 //   Plan p = plan(buffers);          // p.offsets == {0, 4096}, p.peak == 4608

@@ -1,4 +1,4 @@
-// recompute(): how to run a step inside fewer bytes than it naturally takes, by dropping values and making them again.
+// recompute(): finds how to run a step in fewer bytes than it naturally takes, by dropping values and recomputing them.
 //
 //   StepProgram program;                             // values with their bytes; steps that read and write them
 //   program.values = {{.bytes = 100, .is_given = true}, {.bytes = 80}, {.bytes = 80}, {.bytes = 8, .is_kept = true}};
@@ -49,7 +49,7 @@ struct StepProgram {
     std::vector<int>
         takes_over;  // Per write: the value whose bytes it takes and which ends here, or kNone. May be empty.
     std::size_t scratch_bytes = 0;
-    std::uint64_t cost = 0;    // In any unit; that of nanoseconds or of bytes touched will do.
+    std::uint64_t cost = 0;    // In any unit, such as nanoseconds or bytes touched.
     bool may_repeat = true;    // Pure: again with the same values it writes the same bytes.
     bool is_gradient = false;  // What it writes is dropped only when nothing else helps.
   };
@@ -113,7 +113,7 @@ struct RecomputeOptions {
   double spill_bytes_per_cost = 0;  // How much of a value is stored or loaded while a cost of 1 passes; 0: no spilling.
   std::uint64_t work = 0;          // Victims looked at and steps simulated, about 20 ns each; 0: by the program's size.
   std::uint64_t attempt_work = 0;  // The most for one schedule while there is none within the limit; 0: 30 million.
-  double most_cost_factor = 8;     // Dearer schedules are not looked for.
+  double most_cost_factor = 8;     // More expensive schedules are not considered.
   std::uint64_t group_cost = 0;    // What an online policy lets a group of dropped values cost; 0: 1/64 of the program.
   std::function<void(double)> progress = {};  // Called with the share of the work done; never changes the outcome.
 };
@@ -122,8 +122,8 @@ struct RecomputeOptions {
 PLIMSOLL_API StepSchedule recompute(const StepProgram& program, std::size_t limit,
                                     const RecomputeOptions& options = {});
 
-// The same for several limits. What the program says by itself is worked out once, and each limit begins with what did
-// well within those before it. Thread safety: one at a time.
+// The same for several limits. Facts about the program are computed once, and each limit starts with what worked well
+// for those before it. Thread safety: one at a time.
 //
 //   RecomputePlanner planner(program);       // throws as check_program does; borrows the program
 //   for (...) planner.within(limit);
@@ -150,7 +150,7 @@ enum class OnlinePolicy {
 PLIMSOLL_API StepSchedule recompute_online(const StepProgram& program, std::size_t limit, OnlinePolicy policy,
                                            const RecomputeOptions& options = {});
 
-// Schedules from the natural peak down, each leaner and dearer than the one before.
+// Schedules from the natural peak down, each leaner and more expensive than the one before.
 struct Front {
   std::vector<StepSchedule> schedules;
 
@@ -159,14 +159,14 @@ struct Front {
 };
 
 // Walks from the natural peak to the floor in 64 steps and keeps what is not dominated. `accept`, when given, may
-// refuse a schedule (because it cannot be packed, say); such a one is left out. `options.work` is for all of them
-// together.
+// refuse a schedule (for example because it cannot be packed), which is then left out. `options.work` is for all of
+// them together.
 PLIMSOLL_API Front recompute_front(const StepProgram& program, const RecomputeOptions& options = {},
                                    const std::function<bool(const StepSchedule&)>& accept = {});
 
-// Replays a schedule by itself, sharing no code with the planner. The first fault in words, or "": every step runs once
+// Replays a schedule, sharing no code with the planner. Returns the first fault in words, or "": every step runs once
 // and in order, what is read is there, only steps that may repeat run again (and not after a variable they read has
-// changed), nothing unneeded is dropped twice or loaded unstored, the peak is within `limit` and as the schedule says.
+// changed), nothing unneeded is dropped twice or loaded unstored, the peak is within `limit` and equals the schedule's.
 PLIMSOLL_API std::string validate_schedule(const StepProgram& program, const StepSchedule& schedule, std::size_t limit);
 
 }  // namespace plimsoll::internal

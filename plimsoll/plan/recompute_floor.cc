@@ -1,4 +1,4 @@
-// What no schedule can go below: floors in bytes, and the least cost within a limit.
+// The limits of all schedules: floors in bytes, and the least cost within a limit.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -136,7 +136,7 @@ double least_cost(std::vector<Candidate>& candidates, std::size_t excess) {
   return cost;
 }
 
-// What it costs to make again, beside its own maker, what the value took over: by makers that write nothing else.
+// The cost of recomputing, besides its own maker, what the value took over: by makers that write nothing else.
 std::uint64_t cost_taken_over(const StepFacts& facts, int value) {
   std::uint64_t cost = 0;
   for (;;) {

@@ -20,7 +20,7 @@ class PLIMSOLL_API Axes {
 
   bool is_all() const noexcept { return axes_.empty(); }
 
-  // Bit i: axis i. Throws InvalidArgument, in the name of `where`, for an axis outside of the rank and for one given
+  // Bit i: axis i. Throws InvalidArgument that begins with `where` for an axis outside the rank and for one given
   // twice.
   std::uint32_t mask(std::size_t rank, const char* where) const;
 

@@ -1,9 +1,10 @@
-// CountedOverhead: bytes that a part of the library keeps beside tensors, counted in memory_overhead() while it lives.
+// CountedOverhead: bytes that a part of the library keeps in addition to tensors, counted in memory_overhead() while it
+// lives.
 //
-//   CountedOverhead counted;                  // a member of what keeps them: a tape, a graph
+//   CountedOverhead counted;                  // a member of the object that keeps them: a tape, a graph
 //   counted.set(nodes.capacity() * sizeof(Node));
 //
-// Thread safety: as any value; it may be made, changed and destroyed on different threads. Cost: some nanoseconds.
+// Thread safety: as any value; it may be made, changed and destroyed on different threads. Cost: a few nanoseconds.
 #pragma once
 
 #include <algorithm>

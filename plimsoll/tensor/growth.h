@@ -1,4 +1,4 @@
-// Growth: what there is more of than at the last look, by operation and scope: how a leak is found in a running loop.
+// Growth: shows which operations and scopes gained tensors or bytes since the last look; finds leaks in a running loop.
 //
 //   Growth growth;
 //   for (...) { train_step(); growth.show(); }
@@ -7,9 +7,9 @@
 //       2.0 KiB        +5   Relu        training
 //
 // Tensors and buffers are grouped by operation, name scope and call site; a group is listed when it gained tensors or
-// bytes, so work that gives back what it takes is not. Making a Growth is its first look.
-// Thread safety: one thread at a time; tensors of all threads are seen. Cost of a look: linear in the live tensors,
-// some 20 ns for each, while other threads wait at their next tensor.
+// bytes, so work that frees what it allocates is not. Constructing a Growth is its first look.
+// Thread safety: one thread at a time; it sees the tensors of all threads. Cost of a look: linear in the live tensors,
+// about 20 ns for each, while other threads wait at their next tensor.
 #pragma once
 
 #include <cstdint>
@@ -26,18 +26,18 @@ namespace plimsoll {
 struct GrowthRow {
   std::string op;
   std::string scope;
-  std::string site;        // Where in the program, when that is recorded.
-  int count = 0;           // Tensors, and buffers without one, more than before.
-  std::int64_t bytes = 0;  // The same in bytes.
+  std::string site;        // Place in the program, when recorded.
+  int count = 0;           // Tensors gained, and buffers without a tensor.
+  std::int64_t bytes = 0;  // Bytes gained.
 };
 
 class PLIMSOLL_API Growth {
  public:
   Growth();
 
-  std::vector<GrowthRow> take();                   // Looks; most bytes first, then most tensors.
+  std::vector<GrowthRow> take();                   // Takes a look; most bytes first, then most tensors.
   std::vector<GrowthRow> show();                   // The same, and prints it as a table on standard output.
-  std::vector<GrowthRow> show(std::ostream& out);  // A line that says so when nothing grew.
+  std::vector<GrowthRow> show(std::ostream& out);  // Prints one line that says so when nothing grew.
 
  private:
   struct Sum {

@@ -1,4 +1,4 @@
-// Holder: something that keeps buffers alive: a variable, a tape, later a graph, a session, a cache or a dataset.
+// Holder: something that keeps buffers alive: a variable, a tape, a graph, a session, a cache or a dataset.
 //
 //   class Tape : public Holder {
 //     std::string describe() const override { return "tape"; }
@@ -6,10 +6,10 @@
 //     multiply"); }
 //   };
 //
-// A holder enrols at the end of its constructor and retires at the begin of its destructor; who_holds() asks them all.
-// What they hold may be looked at by any thread while all others stand at their gates (thread_memory.h): so a holder
-// changes it inside of its thread's gate, and visit_held() neither allocates tensors nor takes a lock. Cost: a lock to
-// make and to drop one.
+// A holder enrols at the end of its constructor and retires at the start of its destructor; who_holds() asks them all.
+// Any thread may inspect what they hold while all others are stopped at their gates (thread_memory.h), so a holder
+// changes it only inside its thread's gate, and visit_held() neither allocates tensors nor takes a lock. Cost: a lock
+// when one is made or destroyed.
 #pragma once
 
 #include <string>
@@ -31,7 +31,7 @@ class PLIMSOLL_API Holder {
   virtual std::string describe() const = 0;  // Its kind, and its name in quotes if it has one: variable "kernel".
   virtual void visit_held(Visit f) const = 0;
 
-  // Calls f(holder) for all of them while every other thread stands still; f must not make or drop tensors or holders.
+  // Calls f(holder) for all of them while every other thread is stopped; f must not make or drop tensors or holders.
   static void for_each(FunctionRef<void(const Holder&)> f);
 
  protected:

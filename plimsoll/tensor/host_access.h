@@ -1,15 +1,15 @@
 // HostRead, HostWrite: a tensor's elements where this process can read or write them.
 //
-//   const HostRead labels(y);                              // until it ends
+//   const HostRead labels(y);                              // valid while it lives
 //   for (const std::int32_t label : labels.span<std::int32_t>()) ...
 //   HostWrite to(result);
 //   std::iota(to.data<float>(), ...);
 //   to.finish();                                           // before another operation uses the tensor
 //
-// On the host they are the tensor's own bytes and cost nothing. For another device they are a copy in the host's
-// memory, charged to the thread's budget: read when a HostRead begins, written when a HostWrite ends. Everything
-// outside of Op::run() that looks at elements goes through them. They throw Disposed, OutOfMemory, and Error when the
-// device fails; the end of a HostWrite does not throw (backend.h). Thread safety: as the tensor's.
+// On the host these are the tensor's own bytes and cost nothing. For another device they are a copy in host memory,
+// charged to the thread's budget: read when a HostRead begins, written when a HostWrite ends. All code outside
+// Op::run() that reads or writes elements uses them. They throw Disposed, OutOfMemory, and Error when the device fails;
+// the destructor of a HostWrite does not throw (backend.h). Thread safety: as the tensor's.
 #pragma once
 
 #include "plimsoll/base/api.h"
@@ -42,12 +42,12 @@ class HostRead {
   ConstTensorView view_;
 };
 
-// A new tensor's elements, all of which are written; or `kept` ones, of which some are.
+// The elements of a new tensor, which are all written; or of a `kept` one, where only some are.
 class PLIMSOLL_API HostWrite {
  public:
   enum class Elements { kNew, kKept };
   explicit HostWrite(const Tensor& tensor, Elements elements = Elements::kNew);
-  // Of bytes on this device, such as Variable::writable_value().
+  // For bytes on this device, such as Variable::writable_value().
   HostWrite(Device& device, const TensorView& there, Elements elements = Elements::kNew);
   HostWrite(const HostWrite&) = delete;
   HostWrite& operator=(const HostWrite&) = delete;
@@ -74,13 +74,13 @@ class PLIMSOLL_API HostWrite {
   void stage(Device& device, Elements elements);
   void copy_in() noexcept;
 
-  TensorView view_;        // Here.
-  void* there_ = nullptr;  // On the device, when it is another.
+  TensorView view_;        // On the host.
+  void* there_ = nullptr;  // On the device, when that is not the host.
   Device* device_ = nullptr;
   StorageRef staged_;
 };
 
-// The bytes of one tensor to another of the same dtype and size, between any two devices. Throws as HostRead.
+// Copies the bytes of one tensor to another of the same dtype and size, between any two devices. Throws as HostRead.
 PLIMSOLL_API void copy_between(Device& from_device, const ConstTensorView& from, Device& to_device,
                                const TensorView& to);
 

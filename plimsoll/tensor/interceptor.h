@@ -1,7 +1,7 @@
-// Interceptor: how tapes and tracers see the operations of the thread they are on.
+// Interceptor: lets tapes and tracers see the operations of the thread they are on.
 //
-// ThreadContext points to the innermost one; each passes on to the one outside of it. OpObserver is the same for those
-// who only look: profiles.
+// ThreadContext points to the innermost one; each passes operations on to the one outside it. OpObserver does the same
+// for pure observers such as profiles.
 #pragma once
 
 #include <cstdint>
@@ -20,13 +20,13 @@ class PLIMSOLL_API Interceptor {
   Interceptor& operator=(const Interceptor&) = delete;
   virtual ~Interceptor();
 
-  // After `op` ran. May throw; the caller then drops the outputs.
+  // Called after `op` ran. May throw; the caller then drops the outputs.
   virtual void executed(const Op& op, std::span<const Tensor* const> inputs, std::span<const Tensor> outputs) = 0;
 
-  // Whether an operation on these would be remembered. For those whom it costs something to be remembered.
+  // Whether an operation on these inputs would be recorded. For callers to whom being recorded costs something.
   virtual bool watches(std::span<const Tensor* const> inputs) const;
 
-  Interceptor* outer = nullptr;  // To whom it passes on.
+  Interceptor* outer = nullptr;  // The interceptor it passes operations on to.
 };
 
 class PLIMSOLL_API OpObserver {
@@ -36,7 +36,8 @@ class PLIMSOLL_API OpObserver {
                    std::int64_t nanoseconds) = 0;
 };
 
-// While it lives, the thread's operations are seen by nobody or by another: for gradients, and for ops made of ops.
+// While it lives, the thread's operations are seen by nobody, or by another interceptor: for gradients, and for ops
+// made of ops.
 class PLIMSOLL_API InterceptWith {
  public:
   explicit InterceptWith(Interceptor* interceptor) noexcept : before_(ThreadContext::current().interceptor) {

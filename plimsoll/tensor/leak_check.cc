@@ -24,7 +24,7 @@ void for_each_since(std::uint32_t era, LedgerWalk::Visit f) {
 }  // namespace
 
 LeakCheck::LeakCheck() {
-  const StopThreads stopped;  // So that every tensor is made either before or after.
+  const StopThreads stopped;  // So that every tensor is made either before or after it.
   era_ = TensorRecord::newest_era.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 

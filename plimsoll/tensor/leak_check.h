@@ -1,13 +1,13 @@
-// LeakCheck: finds tensors that were made since and should be gone.
+// LeakCheck: finds tensors that were made after it and should be gone.
 //
 //   LeakCheck check;
 //   train_step();
-//   EXPECT_EQ(check.leaked(), 0u);    // how many tensors of since then are alive
+//   EXPECT_EQ(check.leaked(), 0u);    // live tensors made since then
 //   check.expect_none();              // throws Leak, which lists them
 //
-// Tensors count by when they were made, on any thread: dropping older ones hides nothing. Variables count like other
+// Tensors count by when they were made, on any thread, so dropping older ones hides nothing. Variables count like other
 // tensors. Works inside any test framework. Checks may nest and overlap.
-// Thread safety: any thread. Cost: to make one, an instant in which the other threads stand at their gates; to ask,
+// Thread safety: any thread. Cost: constructing one stops the other threads at their gates for a moment; a check is
 // linear in the number of live tensors.
 #pragma once
 
@@ -23,7 +23,7 @@ class PLIMSOLL_API LeakCheck {
   LeakCheck();
 
   std::size_t leaked() const;
-  // Throws Leak when leaked() is not 0; the text has the largest ten: operation, shape, bytes, scope.
+  // Throws Leak when leaked() is not 0; the text lists the ten largest: operation, shape, bytes, scope.
   void expect_none() const;
 
  private:

@@ -1,4 +1,4 @@
-// What the ledger's rows are called in lists and pictures for people.
+// Describes the ledger's rows in lists and pictures for people.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace plimsoll::internal {
 
-// Inside of a walk.
+// Call inside a walk.
 LiveTensor describe_row(const LedgerRow& row);
 
 // `relu (100,) float32, 400 B, scope "training"`

@@ -1,12 +1,12 @@
-// LedgerWalk: looks at every tensor and buffer there is, while all other threads stand at their gates.
+// LedgerWalk: visits every tensor and buffer while all other threads are stopped at their gates.
 //
 //   LedgerWalk::run([&](const LedgerRow& row) { bytes += row.bytes; });     // bytes == memory().num_bytes
 //
-// There is a row for each live tensor, and one for each buffer that no tensor refers to: held by a tape or a cache, or
-// a kernel's scratch. A buffer's bytes are in one row: that of the tensor that was made with it if it is alive, else of
+// There is a row for each live tensor, and one for each buffer that no tensor refers to: one held by a tape or a cache,
+// or a kernel's scratch. A buffer's bytes are in one row: that of the tensor made with it if it is alive, else that of
 // one of the views.
-// Thread safety: any thread, outside of its gate. Cost: linear in the most tensors there ever were at once, some 10 ns
-// for each.
+// Thread safety: any thread, outside its gate. Cost: linear in the largest number of tensors there ever were at once,
+// about 10 ns for each.
 #pragma once
 
 #include <cstddef>
@@ -27,12 +27,12 @@ class LedgerWalk {
  public:
   using Visit = FunctionRef<void(const LedgerRow& row)>;
 
-  // `f` must not make, drop or use tensors, nor take memory of a device. What a row points to is valid within `f` only.
+  // `f` must not make, drop or use tensors, nor allocate device memory. What a row points to is valid only inside `f`.
   static void run(Visit f);
 
-  // What the ledger says of a buffer. nullptr when it has no bytes of ours. Inside of a walk.
+  // The ledger's label of a buffer; nullptr when it has no bytes of ours. Call inside a walk.
   static const BlockLabel* label_of(const Storage& storage) noexcept;
-  static std::size_t num_pins(const Storage& storage) noexcept;  // Data views on it.
+  static std::size_t num_pins(const Storage& storage) noexcept;  // The number of data views on it.
 
  private:
   // Whether this row carries the bytes: true once in a walk.

@@ -10,7 +10,7 @@
 namespace plimsoll {
 namespace {
 
-// A label keeps the leading sizes only.
+// A label keeps only the leading sizes.
 Shape shape_of(const BlockLabel& label) {
   if (!label.has_shape || label.rank > BlockLabel::kSizes) return {};
   std::vector<std::int64_t> sizes(label.sizes, label.sizes + label.rank);
@@ -67,7 +67,7 @@ std::string internal::row_text(const LiveTensor& row) {
 std::vector<LiveTensor> live_tensors() {
   std::vector<LiveTensor> rows;
   const MemoryInfo now = memory();
-  rows.reserve(now.num_tensors + now.num_tensors / 8 + 16);  // Most of it before the others are stopped.
+  rows.reserve(now.num_tensors + now.num_tensors / 8 + 16);  // Mostly allocated before the others stop.
   LedgerWalk::run([&](const LedgerRow& row) { rows.push_back(describe_row(row)); });
   return rows;
 }

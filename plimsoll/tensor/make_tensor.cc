@@ -38,16 +38,16 @@ inline BlockLabel label_of(const ThreadContext& context, const Origin& origin, c
   return label;
 }
 
-// What a record refers to, got ready before the gate.
+// What a record refers to, prepared before entering the gate.
 struct Made {
   const SharedShape* shape;
   std::uint32_t provenance;
 
-  Made(TensorThread& counts, const ThreadContext& context, const char* op, const Shape& of_shape)
-      : shape(counts.share(of_shape)), provenance(counts.number_of({op, context.name_scope, context.site})) {}
+  Made(TensorThread& counts, const ThreadContext& context, const char* op, const SharedShape* of_shape)
+      : shape(of_shape), provenance(counts.number_of({op, context.name_scope, context.site})) {}
 };
 
-// Inside the gate: the spare record becomes a tensor on these bytes.
+// Inside the gate: turns the spare record into a tensor on these bytes.
 inline void begin_record(TensorRecord& record, TensorThread& counts, const ThreadContext& context, Storage* storage,
                          std::size_t offset, const Made& made, DType dtype, Category category,
                          std::uint8_t flags) noexcept {
@@ -78,9 +78,9 @@ Tensor make_tensor_on(StorageRef storage, std::size_t offset, const Shape& shape
   ThreadMemory& thread = ThreadMemory::current();
   TensorThread& counts = TensorThread::of(thread);
   const ThreadContext& context = ThreadContext::current();
-  if (context.scope) context.scope->make_room();  // May put back records: so it comes before one is chosen.
+  if (context.scope) context.scope->make_room();  // May put back records, so it comes before one is chosen.
   TensorRecord* const record = counts.spare_record();
-  const Made made(counts, context, origin.op, shape);
+  const Made made(counts, context, origin.op, counts.share(shape));
   {
     const EnterThread inside(thread);
     begin_record(*record, counts, context, storage.release(), offset, made, dtype, origin.category, flags);
@@ -89,22 +89,24 @@ Tensor make_tensor_on(StorageRef storage, std::size_t offset, const Shape& shape
   return Tensor::adopt(record);
 }
 
-// As Storage::take() and make_tensor_on(), at one gate.
+// Does what Storage::take() and make_tensor_on() do, entering the gate once.
 class TensorMaker {
  public:
-  static Tensor make(const Origin& origin, const Shape& shape, DType dtype, Device& device) {
+  // `known`: the shape in the table, if some record refers to it until this returns; else nullptr.
+  [[gnu::always_inline]] static inline Tensor make(const Origin& origin, const Shape& shape, const SharedShape* known,
+                                                   DType dtype, Device& device) {
     const std::size_t bytes = shape.size() * size_of(dtype);
     ThreadMemory& thread = ThreadMemory::current();
     TensorThread& counts = TensorThread::of(thread);
     const ThreadContext& context = ThreadContext::current();
     Chunk* const chunk = bytes == 0 ? nullptr : device.arena().take(bytes, label_of(context, origin, shape, dtype));
-    Storage* storage;  // Chosen last: under pressure the arena has others' storages and records put back.
+    Storage* storage;  // Chosen last: under pressure the arena makes others put back storages and records.
     TensorRecord* record;
     try {
       if (context.scope) context.scope->make_room();
       storage = counts.spare_storage();
       record = counts.spare_record();
-      const Made made(counts, context, origin.op, shape);
+      const Made made(counts, context, origin.op, known ? known : counts.share(shape));
       const EnterThread inside(thread);
       storage->begin(counts, device, chunk, bytes);
       begin_record(*record, counts, context, storage, 0, made, dtype, origin.category, 0);
@@ -127,7 +129,12 @@ StorageRef wrap_unchanging(Device& device, void* memory, std::size_t bytes, std:
 }
 
 Tensor make_tensor(const Origin& origin, const Shape& shape, DType dtype, Device& device) {
-  return TensorMaker::make(origin, shape, dtype, device);
+  return TensorMaker::make(origin, shape, nullptr, dtype, device);
+}
+
+Tensor make_tensor_like(const Origin& origin, const TensorRecord& like, DType dtype, Device& device) {
+  const SharedShape* const known = like.details->shared;
+  return TensorMaker::make(origin, known->shape, known, dtype, device);
 }
 
 Tensor make_view(const Tensor& base, const char* op, const Shape& shape, std::size_t offset) {
@@ -172,7 +179,7 @@ void set_name(const Tensor& tensor, std::string_view name) {
 TensorView writable(const Tensor& tensor) {
   const TensorRecord& record = *tensor.record();
   Storage& storage = *record.storage.load(std::memory_order_acquire);
-  storage.note_write();  // Its recipe, if it has one, does not make what will be there.
+  storage.note_write();  // Its recipe, if it has one, does not produce what will be written.
   return {storage.resident(), record.offset, record.dtype, record.shape()};
 }
 

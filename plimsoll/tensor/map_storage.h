@@ -1,9 +1,9 @@
-// Storages on memory that nobody writes, such as a private mapping of a file.
+// Storages on memory that nobody writes to, such as a private mapping of a file.
 //
 //   StorageRef weights = wrap_unchanging(device, address, bytes, [=](void*) { munmap(address, bytes); });
 //
-// Unlike with Storage::wrap(), variables take such memory without a copy; whoever is to change it copies it first, into
-// memory that is charged. Counted as a buffer of 0 bytes.
+// Unlike with Storage::wrap(), variables use such memory without a copy; code that wants to change it copies it first,
+// into memory that is charged. Counted as a buffer of 0 bytes.
 #pragma once
 
 #include <cstddef>

@@ -1,9 +1,9 @@
-// NameScope: what is made inside carries the name in every memory report.
+// NameScope: everything made inside carries the name in every memory report.
 //
 //   { NameScope outer("encoder"); NameScope inner("layer1"); h = relu(x); }     // h: scope "encoder/layer1"
 //
-// It carries the place in the source where the scope begins, too: the "site" of reports.
-// Names are kept for good: use few, not one per step. Thread safety: a scope belongs to its thread. Cost: some 30 ns.
+// It also records the place in the source where the scope begins: the "site" of reports.
+// Names are never freed: use few, not one per step. Thread safety: a scope belongs to its thread. Cost: about 30 ns.
 #pragma once
 
 #include <string_view>
@@ -21,7 +21,7 @@ class PLIMSOLL_API NameScope {
   NameScope(const NameScope&) = delete;
   NameScope& operator=(const NameScope&) = delete;
 
-  static std::string_view current() noexcept;  // "encoder/layer1"; "" outside of any.
+  static std::string_view current() noexcept;  // "encoder/layer1"; "" outside any.
 
  private:
   const char* before_;

@@ -1,10 +1,11 @@
-// Number: a C++ number beside a tensor; it takes the tensor's dtype.
+// Number: a C++ number used together with a tensor; it takes the tensor's dtype.
 //
-//   x * 2.f; 1 - x; x % 2                  // operators of tensors take one
+//   x * 2.f; 1 - x; x % 2                  // the operators of tensors accept one
 //   Number(3).to(f16)                      // its bytes as that dtype, for a fill or a kernel
 //
-// Integers are kept as such, so that large ones reach i64 tensors whole. Converting follows the casts of tensors: to
-// integers by truncation, to boolean by comparing with zero; operators refuse a number that an integer dtype has not.
+// Integers are kept as integers, so that large ones reach i64 tensors unchanged. Conversion follows the casts of
+// tensors: to integers by truncation, to boolean by comparing with zero; operators refuse a number that an integer
+// dtype cannot represent.
 #pragma once
 
 #include <bit>
@@ -18,7 +19,7 @@
 
 namespace plimsoll {
 
-// As casts do it: by truncation, NaN 0, what is too large the nearest.
+// As casts do: truncates; NaN becomes 0, and what is too large the nearest value.
 template <std::integral T>
 constexpr T to_integer(double value) noexcept {
   if (value != value) return 0;
@@ -43,11 +44,11 @@ class PLIMSOLL_API Number {
 
   bool is_integer() const noexcept { return is_integer_; }
   double as_double() const noexcept { return is_integer_ ? static_cast<double>(integer_) : floating_; }
-  DType dtype() const noexcept { return natural_; }  // Of the C++ type it came from.
+  DType dtype() const noexcept { return natural_; }  // Of the C++ type it was made from.
 
-  // Whether an integer dtype or boolean has it, and not just something near it. True for floats.
+  // Whether an integer dtype or boolean represents it exactly. True for floats.
   bool fits(DType dtype) const noexcept;
-  // The element's bytes, in the low ones.
+  // The element's bytes, in the low bytes of the result.
   std::uint64_t to(DType dtype) const noexcept;
 
   // The same number of the same C++ type, to the bit: 0 is not -0, and NaN is NaN.

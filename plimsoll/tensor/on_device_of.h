@@ -1,6 +1,6 @@
-// OnDeviceOf, beside: work where a tensor is, whatever the thread's DeviceScope.
+// OnDeviceOf, beside: compute on the device of a tensor, whatever the thread's DeviceScope.
 //
-//   const OnDeviceOf there(x);                      // what is made now is where x is
+//   const OnDeviceOf there(x);                      // new tensors are on x's device
 //   loss + beside(penalty, loss);                   // moved, with its gradient, when it is elsewhere
 //
 // Thread safety: as DeviceScope. Cost: a comparison when nothing has to move.
@@ -23,7 +23,7 @@ class OnDeviceOf {
   std::optional<DeviceScope> scope_;
 };
 
-// An empty handle stays one.
+// An empty handle stays empty.
 inline Tensor beside(const Tensor& tensor, const Tensor& other) {
   if (tensor.is_empty_handle() || &device_of(tensor) == &device_of(other)) return tensor;
   return tensor.to(other.device());

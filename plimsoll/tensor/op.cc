@@ -26,7 +26,7 @@ SavedSlots Op::saved(SlotMask) const { return {}; }
 
 void Op::gradient(GradientContext&) const { throw Unsupported(fmt::format("{}: has no gradient", name())); }
 
-Tensor Op::remake(GradientContext&) const { throw Unsupported(fmt::format("{}: cannot be made again", name())); }
+Tensor Op::remake(GradientContext&) const { throw Unsupported(fmt::format("{}: cannot be recomputed", name())); }
 
 std::size_t Op::make_lean() noexcept { return 0; }
 

@@ -1,4 +1,4 @@
-// Op: one operation with its attributes: the shapes it gives, the kernel it calls, its gradient, and what planners ask.
+// Op: one operation with its attributes: the shapes of its results, its kernel, its gradient, and answers for planners.
 //
 //   class Scale final : public OpOf<Scale> {
 //    public:
@@ -13,8 +13,8 @@
 //   Tensor y = execute(Scale(2), x);                       // ops/execute.h
 //
 // The same object is run at once, recorded on a tape, put in a graph or costed by a forecast. It is immutable and holds
-// no tensor. infer() looks at specs only, so it works without data, also with unknown sizes; it throws InvalidArgument
-// and is the only part of an op that throws. run() never allocates: its scratch is a parameter.
+// no tensor. infer() uses only specs, so it works without data and with unknown sizes; it throws InvalidArgument and is
+// the only part of an op that throws. run() never allocates: its scratch is a parameter.
 #pragma once
 
 #include <array>
@@ -62,7 +62,7 @@ struct TensorSpec {
   std::size_t bytes() const { return shape.size() * size_of(dtype); }
 };
 
-// The outputs of an op: the first without the heap.
+// The outputs of an op; the first needs no heap allocation.
 class SpecList {
  public:
   void add(const Shape& shape, DType dtype) {
@@ -83,7 +83,7 @@ class SpecList {
   std::size_t size_ = 0;
 };
 
-// What run() works on. Outputs are not cleared. Scratch is aligned to 64 bytes.
+// The operands of run(). Outputs are not cleared. Scratch is aligned to 64 bytes.
 struct OpRun {
   std::span<const ConstTensorView> in;
   std::span<const TensorView> out;
@@ -91,38 +91,38 @@ struct OpRun {
 };
 
 struct OpFacts {
-  bool is_view = false;          // The output is the input's bytes: execute() shares the storage and never runs it.
+  bool is_view = false;          // The output shares the input's bytes: execute() never runs it.
   bool is_pure = true;           // The same inputs give the same outputs, and nothing else happens.
   bool is_random = false;        // Draws numbers; key and offset are among its attributes.
-  bool has_gradient = true;      // Else tapes take its outputs for constants.
+  bool has_gradient = true;      // Otherwise tapes treat its outputs as constants.
   bool checks = false;           // check() may throw.
-  bool remakes = false;          // remake() gives output 0 again, for a fraction of what its users cost.
-  std::uint32_t overwrites = 0;  // Bit i: output 0 may take the place of input i, when their sizes are the same.
+  bool remakes = false;          // remake() computes output 0 again, for a fraction of what its users cost.
+  std::uint32_t overwrites = 0;  // Bit i: output 0 may overwrite input i when their sizes are the same.
 };
 
 // Bits of inputs and outputs. The last bit stands for all from 31 on.
 using SlotMask = std::uint32_t;
 constexpr SlotMask slot(std::size_t index) noexcept { return SlotMask{1} << (index < 31 ? index : 31); }
 
-// What a tape keeps until the gradient is asked for. Shapes and dtypes it always knows.
+// What a tape keeps until the gradient is computed. It always knows shapes and dtypes.
 struct SavedSlots {
   SlotMask inputs = 0;
   SlotMask outputs = 0;
-  SlotMask remade = 0;  // Of the inputs: large ones need not be kept when the op that made them can do so again.
+  SlotMask remade = 0;  // Inputs that need not be kept when they are large and the op that made them can remake them.
 };
 
-// Where gradient() finds its operands and puts its results.
+// Gives gradient() its operands and takes its results.
 class PLIMSOLL_API GradientContext {
  public:
   virtual std::size_t num_inputs() const noexcept = 0;
-  virtual bool wants(std::size_t input) const noexcept = 0;  // Whether that input's gradient is asked for.
+  virtual bool wants(std::size_t input) const noexcept = 0;  // Whether that input's gradient is needed.
   virtual const Shape& input_shape(std::size_t input) const = 0;
   virtual DType input_dtype(std::size_t input) const = 0;
   virtual const Tensor& input(std::size_t input) = 0;            // Requires that saved() named it.
   virtual const Tensor& output(std::size_t output) = 0;          // The same.
-  virtual const Tensor& grad(std::size_t output = 0) = 0;        // Of output; zeros when nothing used it.
-  virtual Tensor take_grad() { return grad(0); }                 // The same, to be overwritten; grad(0) is gone then.
-  virtual void done_with(std::size_t) {}                         // An input that is not read again is let go now.
+  virtual const Tensor& grad(std::size_t output = 0) = 0;        // Zeros when nothing used the output.
+  virtual Tensor take_grad() { return grad(0); }                 // The same, to be overwritten; it replaces grad(0).
+  virtual void done_with(std::size_t) {}                         // Frees an input that is not read again.
   virtual bool has_grad(std::size_t output) const noexcept = 0;  // Whether something used it.
   virtual void give(std::size_t input, Tensor gradient) = 0;     // Ignored when not wanted.
 
@@ -137,7 +137,7 @@ class PLIMSOLL_API Op {
 
   // "Add". Text that lives as long as the program.
   virtual const char* name() const noexcept = 0;
-  // Adds a spec for every output. Throws InvalidArgument in the op's name.
+  // Adds a spec for every output. Throws InvalidArgument that begins with the op's name.
   virtual void infer(const Specs& in, SpecList& out) const = 0;
   virtual std::size_t workspace_bytes(const Specs& in, const SpecList& out) const;  // 0 unless overridden.
   // Counted work for planners, in bytes moved: what it reads and writes, unless overridden. Ops that compute more than
@@ -145,38 +145,39 @@ class PLIMSOLL_API Op {
   virtual std::uint64_t cost(const Specs& in, const SpecList& out) const;
   // Requires the specs that infer() gave, and workspace_bytes() of scratch.
   virtual void run(const OpRun& run) const noexcept = 0;
-  // The same on a device with kernels of its own: gives its work to the queue, and true; false, having done nothing,
-  // when it has no kernel for these operands there. Then run() does it on the host, on copies (run_on.h). The operands'
-  // bytes may not be looked at. Asked with a queue that only says what it has, too.
+  // The same on a device with kernels of its own: submits the work to the queue and returns true, or returns false,
+  // having done nothing, when the device has no kernel for these operands. run() then does it on the host, on copies
+  // (run_on.h). Must not access the operands' bytes. Also called with a queue that only answers whether it has a
+  // kernel.
   virtual bool launch(KernelQueue& queue, const OpRun& run) const noexcept;
-  // What infer() cannot see: elements that run() may not be given. Throws InvalidArgument. Graphs call it before run();
-  // where an op is run at once, the function that makes it has looked before.
+  // Checks what infer() cannot: elements that run() must not get. Throws InvalidArgument. Graphs call it before run();
+  // for an op that runs at once, the function that makes it has already checked.
   virtual void check(std::span<const ConstTensorView> in) const;
-  // Of a random op: where its numbers begin, for graphs to set in a copy of their own.
+  // For a random op: where its numbers begin, for graphs to set in their own copy.
   virtual RandomDraw* draw() noexcept;
-  // Of a view: the offset of the output in the input, in bytes.
+  // For a view: the offset of the output in the input, in bytes.
   virtual std::size_t view_offset(const Specs& in) const;
 
-  // What gradient() reads when the gradients of `wanted` inputs are asked for. Nothing unless overridden.
+  // What gradient() reads to compute the gradients of `wanted` inputs. Nothing unless overridden.
   virtual SavedSlots saved(SlotMask wanted) const;
   // In terms of other ops, so that it can be differentiated again.
   virtual void gradient(GradientContext& context) const;
-  // Of an op that remakes: output 0 to the bit, from what saved() names.
+  // For an op that remakes: output 0 to the bit, computed from what saved() names.
   virtual Tensor remake(GradientContext& context) const;
   virtual OpFacts facts() const noexcept;
 
-  // Of a copy that somebody owns: from now on it gives only what others than its gradient read: so many outputs, or 0
-  // when it has nothing to leave out.
+  // For a copy with an owner: from now on it computes only what is read by others than its gradient. Returns the number
+  // of those outputs, or 0 when there is nothing to leave out.
   virtual std::size_t make_lean() noexcept;
 
-  // What error messages call an input: "x", "y", "z" and then numbers unless overridden.
+  // The name of an input in error messages: "x", "y", "z" and then numbers unless overridden.
   virtual std::string input_name(std::size_t input) const;
 
-  // Whether it is the same op with the same attributes, so that both give the same of the same operands. Those that do
-  // not tell are the same as no other.
+  // Whether it is the same op with the same attributes, so that both compute the same from the same operands. By
+  // default an op equals only itself.
   virtual bool same_as(const Op& other) const noexcept { return this == &other; }
 
-  // For those who keep ops: a copy in `memory`, of object_bytes(), aligned for any object.
+  // Makes a copy in `memory`, of object_bytes(), aligned for any object.
   virtual Op* copy_to(void* memory) const = 0;
   virtual std::size_t object_bytes() const noexcept = 0;
 
@@ -185,7 +186,7 @@ class PLIMSOLL_API Op {
   Op& operator=(const Op&) = default;
 };
 
-// Gives an op its copying; and same_as(), when it has no attributes or compares them:
+// Implements copying; and same_as(), when the op has no attributes or compares them:
 //
 //   bool operator==(const Scale&) const = default;
 template <class Derived>

@@ -98,7 +98,7 @@ void StorageAccess::fill(const Storage& storage, void* to) noexcept {
 }
 
 void StorageAccess::exchange(Storage& storage, std::unique_ptr<ParkedBytes>& with) noexcept {
-  if (!storage.external_) return;  // It was never parked, and stays so.
+  if (!storage.external_) return;  // It was never parked and never will be.
   std::swap(storage.external_->parked, with);
   if (ParkedBytes* const now = storage.external_->parked.get()) now->count(storage.is_resident() ? 0 : storage.bytes_);
   if (with) with->count(0);

@@ -14,7 +14,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::size_t kThreshold = 1000;  // More elements than these are summarised.
+constexpr std::size_t kThreshold = 1000;  // Tensors with more elements are summarised.
 constexpr std::int64_t kEdge = 3;         // Items shown at each end of a summarised axis.
 
 template <class T>
@@ -59,7 +59,7 @@ class Values {
     const std::int64_t size = shape_[axis];
     for (std::int64_t i = 0; i < size; ++i) {
       if (i > 0) out_ += ", ";
-      // Many axes of few items have many corners: those are cut off too.
+      // A tensor with many short axes has many corners; those are cut off too.
       if (shown_ >= kThreshold) {
         out_ += "...";
         break;

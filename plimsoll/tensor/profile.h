@@ -1,17 +1,17 @@
-// profile(f): what a piece of work takes: bytes, tensors, its peak, and every kernel it ran. time(f): how long it
+// profile(f): what a piece of work costs: bytes, tensors, its peak, and every kernel it ran. time(f): how long it
 // takes.
 //
 //   auto info = profile([&] { return relu(matmul(x, w)).sum(); });
-//   info.relative_peak_bytes;            // the most it had beyond what was there before
+//   info.relative_peak_bytes;            // the most it used beyond what was there before
 //   info.kernels[0].name;                // "MatMul"
-//   info.fallbacks();                    // {{"cumsum", 3}}: ran on the host for want of a kernel on their device
+//   info.fallbacks();                    // ran on the host because their device has no kernel for them
 //   info.result;                         // what the function returned, when it returns something
 //
-// Counts are those of memory(): exact when no other thread makes or drops tensors meanwhile; kernels are those the
-// calling thread started. The peak is the true high-water mark, kernels' scratch and memory taken without a kernel
-// included. Operations that only make a view run no kernel. Profiles nest: an outer one sees what the inner ones saw.
-// When f throws, profiling ends and the exception goes on.
-// Cost: some 200 ns for each kernel.
+// Counts are those of memory(): exact when no other thread makes or drops tensors meanwhile; kernels are those that the
+// calling thread started. The peak is the true high-water mark, including kernels' scratch and memory allocated without
+// a kernel. Operations that only make a view run no kernel. Profiles nest: an outer one sees what the inner ones saw.
+// When f throws, profiling ends and the exception propagates.
+// Cost: about 200 ns per kernel.
 #pragma once
 
 #include <concepts>
@@ -36,21 +36,21 @@ struct ProfiledKernel {
   std::string name;
   std::vector<Shape> input_shapes;
   std::vector<Shape> output_shapes;
-  std::size_t bytes_added = 0;  // Of its outputs.
-  std::size_t total_bytes = 0;  // memory().num_bytes while it ran, its scratch included.
+  std::size_t bytes_added = 0;  // By its outputs.
+  std::size_t total_bytes = 0;  // memory().num_bytes while it ran, including its scratch.
   std::int64_t nanoseconds = 0;
-  bool is_fallback = false;  // Its device has no kernel for it: it ran on the host, on copies (docs/devices.md).
+  bool is_fallback = false;  // Its device has no kernel for it, so it ran on the host, on copies (docs/devices.md).
 };
 
 struct ProfileInfo {
-  std::int64_t new_bytes = 0;  // More than before; less when negative.
+  std::int64_t new_bytes = 0;  // The change; negative when there are fewer.
   std::int64_t new_tensors = 0;
-  std::size_t peak_bytes = 0;           // Most memory().num_bytes at any moment, what was there before included.
+  std::size_t peak_bytes = 0;           // Largest memory().num_bytes at any moment, including what was there before.
   std::size_t relative_peak_bytes = 0;  // Without what was there before.
   std::vector<ProfiledKernel> kernels;  // In the order they ran.
 
   PLIMSOLL_API std::vector<std::string> kernel_names() const;         // Each once, in the order they first ran.
-  PLIMSOLL_API std::map<std::string, std::size_t> fallbacks() const;  // How many of each, of those that were.
+  PLIMSOLL_API std::map<std::string, std::size_t> fallbacks() const;  // Ops that ran on the host instead.
 };
 
 template <class T>
@@ -60,10 +60,10 @@ struct ProfileResult : ProfileInfo {
 
 struct TimeInfo {
   double wall_ms = 0;
-  double kernel_ms = 0;  // Of it, within kernels.
+  double kernel_ms = 0;  // Of that, time inside kernels.
 };
 
-// Watches the calling thread while it lives.
+// Observes the calling thread while it lives.
 class PLIMSOLL_API Profiler final : public OpObserver {
  public:
   Profiler();
@@ -71,7 +71,7 @@ class PLIMSOLL_API Profiler final : public OpObserver {
   Profiler(const Profiler&) = delete;
   Profiler& operator=(const Profiler&) = delete;
 
-  ProfileInfo finish();  // Once.
+  ProfileInfo finish();  // Call once.
 
  private:
   void ran(const Op& op, std::span<const Tensor* const> inputs, std::span<const Tensor> outputs,
@@ -80,8 +80,8 @@ class PLIMSOLL_API Profiler final : public OpObserver {
   OpObserver* const outer_;
   ProfileInfo info_;
   std::size_t start_bytes_, start_tensors_;
-  std::int64_t outer_most_bytes_, thread_bytes_;  // Of the thread's own count: the most before, and now.
-  std::uint64_t fallbacks_;                       // The same: until now.
+  std::int64_t outer_most_bytes_, thread_bytes_;  // The thread's own count: the most before, and now.
+  std::uint64_t fallbacks_;                       // The thread's fallbacks until now.
 };
 
 // The same, for time only.

@@ -1,12 +1,12 @@
-// run_on: runs an op on the device where its operands are. HostRun: what that takes on a device that is not the host.
+// run_on: runs an op on the device of its operands. HostRun: what that needs on a device that is not the host.
 //
 //   run_on(device, op, {in, out, scratch});
 //
 // On the host: op.run(). Elsewhere, in this order: the device's own kernels (Op::launch()); the host's kernel on the
-// bytes themselves, where the host can reach them under other addresses; or the host's kernel on copies: the operands
-// are copied to the host's memory, the op runs there, and its results are copied back. The last is a fallback: counted
-// for each op, logged at the first, shown by profile. Throws OutOfMemory when the copies do not fit in the host's
-// memory, and Error when the device fails.
+// bytes themselves, where the host can access them under other addresses; or the host's kernel on copies: the operands
+// are copied to host memory, the op runs there, and its results are copied back. The last is a fallback: counted per
+// op, logged the first time, shown by profile. Throws OutOfMemory when the copies do not fit in host memory, and Error
+// when the device fails.
 #pragma once
 
 #include "plimsoll/base/api.h"
@@ -16,15 +16,16 @@
 
 namespace plimsoll::internal {
 
-// For those who obtain everything that can fail before they begin: prepare() every op that will run, then run() them.
+// For callers that acquire everything that can fail before they begin: prepare() every op that will run, then run()
+// them.
 class PLIMSOLL_API HostRun {
  public:
-  void prepare(Device& device, const Op& op, const OpRun& run);  // Looks at sizes, not at addresses.
-  void take();                                                   // The memory of the largest. Throws OutOfMemory.
+  void prepare(Device& device, const Op& op, const OpRun& run);  // Uses sizes, not addresses.
+  void take();                                                   // Allocates for the largest. Throws OutOfMemory.
   void give_back() noexcept { staged_ = {}; }
   // After prepare() and take() it throws only when the device fails (Error).
   void run(Device& device, const Op& op, const OpRun& run);
-  // Calls op.check() with those operands that checks look at, integers, where the host can read them.
+  // Calls op.check() with the operands that checks read (integers), where the host can read them.
   void check(Device& device, const Op& op, const OpRun& run);
   std::size_t bytes() const noexcept { return bytes_; }
 
@@ -34,7 +35,7 @@ class PLIMSOLL_API HostRun {
   StorageRef staged_;
 };
 
-// Ops that this thread has run on the host, on copies, since it began.
+// The number of ops that this thread has run on the host, on copies, since it started.
 std::uint64_t fallbacks_of_thread() noexcept;
 
 PLIMSOLL_API bool has_kernel(Device& device, const Op& op, const OpRun& run) noexcept;

@@ -43,7 +43,7 @@ void ScopeList::end(ScopeList* heir) noexcept {
     if (returned && heir && !record->has(TensorRecord::kKept)) {
       try {
         heir->make_room();
-        heir->entries_[heir->size_++] = record;  // The weak reference goes along.
+        heir->entries_[heir->size_++] = record;  // The weak reference moves with it.
         record->owner.store(heir, std::memory_order_relaxed);
         continue;
       } catch (const std::bad_alloc&) {  // It stays with its handles only.

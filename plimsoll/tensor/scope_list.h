@@ -1,7 +1,7 @@
-// ScopeList: the tensors a tidy scope has to answer for, in the order they were made.
+// ScopeList: the tensors that a tidy scope is responsible for, in the order they were made.
 //
-// It refers to them weakly: a tensor whose last handle goes leaves at once, and its entry is swept when the list is
-// about to grow, so a long loop inside one scope needs no more than its live tensors. Belongs to one thread or
+// It refers to them weakly: a tensor whose last handle is gone is freed at once, and its entry is removed when the list
+// is about to grow, so a long loop inside one scope needs no more than its live tensors. Belongs to one thread or
 // coroutine at a time.
 #pragma once
 
@@ -16,7 +16,7 @@ namespace plimsoll {
 class PLIMSOLL_API ScopeList {
  public:
   ScopeList() noexcept = default;
-  ~ScopeList();  // Releases what it tracks and was not kept or returned.
+  ~ScopeList();  // Releases the tensors it tracks that were not kept or returned.
   ScopeList(const ScopeList&) = delete;
   ScopeList& operator=(const ScopeList&) = delete;
 
@@ -25,20 +25,21 @@ class PLIMSOLL_API ScopeList {
     if (size_ == capacity_) [[unlikely]]
       sweep_or_grow();
   }
-  // A new tensor, which no other list tracks. Requires room.
+  // Tracks a new tensor, which no other list tracks. Requires room.
   void track(TensorRecord* record) noexcept {
     record->references.fetch_add(TensorRecord::kWeak, std::memory_order_relaxed);
     record->owner.store(this, std::memory_order_relaxed);
     entries_[size_++] = record;
   }
 
-  ScopeList* outer = nullptr;  // The scope this one is inside of.
+  ScopeList* outer = nullptr;  // The scope around this one.
 
-  // Hands a tensor of this list on to `heir` (nobody when it is nullptr) at the end. Does nothing for others' tensors.
+  // Passes a tensor of this list to `heir` (nobody when it is nullptr) at the end. Does nothing for tensors of other
+  // lists.
   void hand_on(TensorRecord& record) noexcept {
     if (record.owner.load(std::memory_order_relaxed) == this) record.set(TensorRecord::kReturned);
   }
-  // Ends the scope: what was handed on goes to `heir`, what was kept stays, the rest is disposed.
+  // Ends the scope: passes the handed-on tensors to `heir`, leaves the kept ones, disposes of the rest.
   void end(ScopeList* heir) noexcept;
   // The same, with everything handed on.
   void end_with_all(ScopeList* heir) noexcept;

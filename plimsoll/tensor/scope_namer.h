@@ -1,4 +1,4 @@
-// ScopeNamer: how a graph that is being built names a NameScope: one that was entered before is numbered.
+// ScopeNamer: how a graph under construction names a NameScope: one that was entered before gets a number.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@ class Tracer;
 
 namespace plimsoll::internal {
 
-// The name that a scope which is to be called `full_name` gets in the tracer's graph.
+// The name in the tracer's graph of a scope that would be called `full_name`.
 using ScopeNamer = std::string (*)(Tracer& tracer, std::string full_name);
-PLIMSOLL_API void set_scope_namer(ScopeNamer namer) noexcept;  // By the graphs, once.
+PLIMSOLL_API void set_scope_namer(ScopeNamer namer) noexcept;  // Called once, by the graph layer.
 
 }  // namespace plimsoll::internal

@@ -40,6 +40,7 @@ void ShapeTable::find(const Shape& shape, const SharedShape*& place) {
     if (size() >= buckets_.size()) grow();
     SharedShape*& bucket = buckets_[hash & (buckets_.size() - 1)];
     bucket = std::make_unique<SharedShape>(SharedShape{shape, bucket}).release();
+    bucket->shared = bucket;
     place = bucket;
     size_.store(size() + 1, std::memory_order_relaxed);
     count();

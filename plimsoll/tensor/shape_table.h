@@ -1,12 +1,12 @@
-// ShapeTable: every shape that tensors have, kept once, so that a tensor's record holds a pointer instead of 64 bytes.
+// ShapeTable: stores every shape that tensors have once, so that a tensor's record holds a pointer instead of 64 bytes.
 //
 //   const SharedShape* shape = counts.share(Shape{2, 3});   // TensorThread: a few nanoseconds when seen before
-//   record.details = shape;                                 // inside the gate, next
+//   record.details = shape;                                 // next, inside the gate
 //
-// Shapes are not counted by reference. Those that no record refers to any more go when the table has doubled since it
-// was last swept, and with trim(). Shapes in a thread's cache stay: one of them may be on its way into a record.
-// Thread safety: `mutex` guards all but num_bytes(); take it after that of the slabs. A thread that holds it does not
-// pass its gate.
+// Shapes are not reference-counted. Those that no record refers to any more are removed when the table has doubled
+// since it was last swept, and by trim(). Shapes in a thread's cache stay: one of them may be about to enter a record.
+// Thread safety: `mutex` guards everything but num_bytes(); take it after that of the slabs. A thread that holds it
+// does not pass its gate.
 #pragma once
 
 #include <atomic>
@@ -20,25 +20,26 @@ namespace plimsoll {
 
 struct SharedShape {
   Shape shape;
-  SharedShape* next = nullptr;   // In the same bucket.
-  mutable bool is_used = false;  // Found by the sweep that is under way.
+  SharedShape* next = nullptr;          // In the same bucket.
+  const SharedShape* shared = nullptr;  // The one in the table: itself, unless this is a NamedShape.
+  mutable bool is_used = false;         // Found by the current sweep.
 };
 
-// What only a tensor with a name has.
+// For tensors with a name only. Its `shared` stays in the table, for code that has referred to the shape since before
+// the name was set.
 struct NamedShape : SharedShape {
-  const SharedShape* shared = nullptr;  // Stays, for those who refer to the shape since before the name was set.
-  char* name = nullptr;                 // Owned.
+  char* name = nullptr;  // Owned.
 };
 
 class ShapeTable {
  public:
   static ShapeTable& instance();  // Never destroyed.
 
-  // The shared shape that equals this one, made if need be, is written to `place` under the lock. Throws
-  // std::bad_alloc. May sweep, which stops the other threads: call it outside of the gate.
+  // Writes the shared shape that equals this one, making it if need be, to `place` under the lock. Throws
+  // std::bad_alloc. May sweep, which stops the other threads: call it outside the gate.
   void find(const Shape& shape, const SharedShape*& place);
 
-  // Requires the lock, every shape that is used marked, and all other threads stopped. Unmarks them.
+  // Requires the lock, a mark on every used shape, and all other threads stopped. Removes the marks.
   void forget_unused() noexcept;
 
   std::size_t num_bytes() const noexcept { return num_bytes_.load(std::memory_order_relaxed); }

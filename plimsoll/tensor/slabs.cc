@@ -13,7 +13,7 @@
 namespace plimsoll::internal {
 namespace {
 
-// The leak sanitizer looks for pointers (large shapes lie on the heap) only in memory that it knows of.
+// The leak sanitizer looks for pointers (large shapes are on the heap) only in memory that it knows about.
 void tell_leak_sanitizer([[maybe_unused]] const SlabRegion* region, [[maybe_unused]] bool is_mapped) noexcept {
 #if defined(__SANITIZE_ADDRESS__)
   if (is_mapped)
@@ -71,14 +71,12 @@ std::size_t Slabs::trim() {
   return bytes;
 }
 
-// Records that end later than their tensor keep their shape, too.
+// Records that outlive their tensor keep their shape, too.
 void Slabs::sweep_shapes(const StopThreads& stopped) {
   ShapeTable& table = ShapeTable::instance();
   const std::lock_guard lock(table.mutex);
   records.for_each([](const TensorRecord& record) {
-    if (record.references.load(std::memory_order_relaxed) == 0) return;
-    const bool named = record.has(TensorRecord::kNamed);
-    (named ? static_cast<const NamedShape*>(record.details)->shared : record.details)->is_used = true;
+    if (record.references.load(std::memory_order_relaxed) != 0) record.details->shared->is_used = true;
   });
   for (const ThreadMemory* thread : stopped)
     if (thread->tensors) static_cast<const TensorThread*>(thread->tensors)->mark_shapes();

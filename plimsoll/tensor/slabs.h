@@ -1,13 +1,14 @@
-// Slabs: where tensor records and storages lie, for walks over the ledger, and the spare ones that belong to no thread.
+// Slabs: the memory of tensor records and storages, for walks over the ledger, and the spare ones that belong to no
+// thread.
 //
 //   Slabs& slabs = Slabs::instance();
-//   slabs.records.make_slab();                     // a slab more of spare ones
+//   slabs.records.make_slab();                     // one more slab of spare records
 //   slabs.records.for_each([](TensorRecord& record) { ... });
-//   slabs.trim();                                  // slabs without a tensor go back to the system
+//   slabs.trim();                                  // returns slabs without a tensor to the system
 //
-// Items never move. A slab is 64 KiB; 63 of them and a page of counts lie in one region of addresses, aligned so that
-// an item's slab is found from its address. Slabs count in the memory_overhead() of the first CPU device, and in its
-// limit when the program asked for that (config::set_charge_overhead).
+// Items never move. A slab is 64 KiB; 63 of them and a page of counts form one region of addresses, aligned so that an
+// item's slab is found from its address. Slabs count in the memory_overhead() of the first CPU device, and in its limit
+// when the program asked for that (config::set_charge_overhead).
 // Thread safety: `mutex` guards everything but trim(), make_slab() and bytes(), which take it themselves.
 #pragma once
 
@@ -30,7 +31,7 @@ inline constexpr std::size_t kSlabBytes = 64_KiB;
 inline constexpr std::size_t kSlabsPerRegion = 63;  // The first 64 KiB of a region hold its counts, in one page.
 inline constexpr std::size_t kRegionBytes = (kSlabsPerRegion + 1) * kSlabBytes;
 
-// One region of addresses; lies at its own beginning.
+// One region of addresses; stored at its own start.
 struct SlabRegion {
   struct Slab {
     std::uint32_t spare = 0;  // Counted by trim().
@@ -49,7 +50,7 @@ struct SlabRegion {
   }
   static SlabRegion* map();  // Throws OutOfMemory.
   void unmap() noexcept;
-  void release(std::size_t number) noexcept;  // Its pages go back to the system.
+  void release(std::size_t number) noexcept;  // Returns its pages to the system.
 };
 
 // The slabs of one type, whose items are linked by next_of().
@@ -58,7 +59,7 @@ class SlabPool {
  public:
   static constexpr std::size_t kItems = kSlabBytes / sizeof(T);
 
-  T* spare = nullptr;  // Linked; of no thread.
+  T* spare = nullptr;  // A list; they belong to no thread.
 
   // Requires the lock. Its items become spare.
   void add_slab() {
@@ -82,7 +83,7 @@ class SlabPool {
       }
   }
 
-  // In two steps, with every list that has spare items: count them, then take out those whose slab has no others.
+  // Two steps over every list of spare items: count them, then take out those whose slab has no others.
   static void count_spares(T* list) noexcept {
     for (T* item = list; item; item = next_of(*item)) ++SlabRegion::slab_of(item).spare;
   }
@@ -95,7 +96,7 @@ class SlabPool {
         *link = next_of(*item);
     }
   }
-  // Then: gives back slabs of which all items were counted. Returns their bytes.
+  // Afterwards: releases slabs all of whose items were counted. Returns their bytes.
   std::size_t release_counted() noexcept {
     std::size_t bytes = 0;
     for (SlabRegion*& region : regions_) {
@@ -133,7 +134,7 @@ class SlabPool {
   }
 
   std::vector<SlabRegion*> regions_;
-  SlabRegion* open_ = nullptr;  // The one that was last found to have room.
+  SlabRegion* open_ = nullptr;  // The region that was last found to have room.
   std::size_t used_slabs_ = 0;
 };
 
@@ -153,7 +154,7 @@ struct Slabs {
   SlabPool<TensorRecord> records;
   SlabPool<Storage> storages;
 
-  // A slab more, counted as overhead. Throws OutOfMemory. Takes the lock.
+  // Adds a slab, counted as overhead. Throws OutOfMemory. Takes the lock.
   template <class T>
   void make_slab(SlabPool<T>& pool) {
     count_overhead(kSlabBytes);
@@ -166,8 +167,8 @@ struct Slabs {
     }
   }
 
-  std::size_t trim();           // Returns the bytes given back.
-  void forget_unused_shapes();  // Those of the ShapeTable that no record refers to.
+  std::size_t trim();           // Returns the bytes released.
+  void forget_unused_shapes();  // Removes the shapes in the ShapeTable that no record refers to.
   std::size_t bytes();
 
  private:

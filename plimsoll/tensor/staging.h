@@ -1,4 +1,4 @@
-// Staging: memory of the host for bytes on their way to or from a device that the host cannot reach.
+// Staging: host memory for bytes on their way to or from a device that the host cannot access.
 #pragma once
 
 #include "plimsoll/tensor/storage.h"

@@ -15,7 +15,7 @@ namespace plimsoll {
 
 namespace {
 
-std::mutex becoming_resident;  // Rare: two threads at the first use of one lazy storage.
+std::mutex becoming_resident;  // Rarely contended: two threads at the first use of one lazy storage.
 
 }  // namespace
 
@@ -23,7 +23,7 @@ StorageRef Storage::take(Device& device, std::size_t bytes, const BlockLabel& la
   ThreadMemory& thread = ThreadMemory::current();
   TensorThread& counts = TensorThread::of(thread);
   Chunk* const chunk = bytes == 0 ? nullptr : device.arena().take(bytes, label);
-  Storage* made;  // Chosen last: under pressure the arena has others' storages put back.
+  Storage* made;  // Chosen last: under pressure the arena makes others put back storages.
   try {
     made = counts.spare_storage();
   } catch (...) {

@@ -1,4 +1,4 @@
-// What only few storages have: those of wrapped memory, lazy, parked and symbolic ones.
+// The data that only few storages have: wrapped, lazy, parked and symbolic ones.
 #pragma once
 
 #include "plimsoll/tensor/parked.h"
@@ -10,10 +10,10 @@ namespace plimsoll {
 struct Storage::External {
   void* memory = nullptr;
   std::function<void(void*)> deleter;
-  BlockLabel label;                     // Of a lazy one.
+  BlockLabel label;                     // For a lazy one.
   Fill fill;                            // The same.
-  std::unique_ptr<ParkedBytes> parked;  // Of one that is lazy because it was parked, or was so before.
-  SymbolicValue symbolic;               // Of a symbolic one.
+  std::unique_ptr<ParkedBytes> parked;  // For one that is lazy because it is parked, or was parked before.
+  SymbolicValue symbolic;               // For a symbolic one.
 };
 
 }  // namespace plimsoll

@@ -11,11 +11,11 @@
 namespace plimsoll {
 namespace {
 
-// A loop that resumes tasks one after the other, so that a task which goes on to another returns first.
+// A loop that resumes tasks one after the other, so that a task that continues with another one returns first.
 struct Driver {
   std::coroutine_handle<> next;
 };
-// The one that resumed the running task; nullptr when somebody else did.
+// The loop that resumed the running task; nullptr when something else did.
 constinit thread_local Driver* driver = nullptr;
 
 void go_on_to(std::coroutine_handle<> task) {
@@ -25,7 +25,7 @@ void go_on_to(std::coroutine_handle<> task) {
     task_detail::drive(task);
 }
 
-// Ends a chain of scopes or tapes before `end`, which may be gone.
+// Ends a chain of scopes or tapes before `end`, which may no longer exist.
 template <class T>
 void cut(T*& chain, const T* end) noexcept {
   T** place = &chain;
@@ -177,7 +177,7 @@ void TaskState::destroy() noexcept {
   if (own_.interceptor == base_interceptor_) own_.interceptor = nullptr;
   if (own_.observer == base_observer_) own_.observer = nullptr;
   context = own_;
-  self_.destroy();  // The task is as if it ran: its scopes and tapes end in order.
+  self_.destroy();  // As if the task were running: its scopes and tapes end in order.
   context = before;
 }
 

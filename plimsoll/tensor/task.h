@@ -1,25 +1,25 @@
-// Task: a coroutine that computes with tensors, and whose scopes go where it goes.
+// Task: a coroutine that computes with tensors, and whose scopes follow it from thread to thread.
 //
 //   Task<Tensor> step(Tensor x) {
 //     TidyScope scope;
 //     Tensor h = relu(x);
 //     Tensor y = co_await other(h);            // a task; or anything else that can be awaited
-//     co_return scope.keep(y * 2.f);           // belongs to the scope that awaits; h is disposed
+//     co_return scope.keep(y * 2.f);           // belongs to the awaiting scope; h is disposed
 //   }
 //   Tensor r = run(step(x));                   // task_run.h
 //
-// A task begins when it is awaited or run, and runs once. It begins under what its awaiter is under: tidy scope, name
-// scope, tape, category, step. What it changes of that follows it: at each suspension it is taken off the thread, which
-// then is under what it was under before; at each resumption it is put on again, on whichever thread that is. So tasks
-// that take turns never end or fill each other's scopes, and a suspended task's scopes are on no thread. Tensors that
-// it makes outside of scopes of its own belong to the scope of its awaiter.
-// An exception that leaves the task is thrown where it is awaited. A task that is destroyed while it is suspended
-// disposes of what its own scopes hold, ends its tapes, and touches no other scope; what it had handed on with keep()
-// is left to its handles. Suspending inside of a BudgetScope or DeviceScope that the task itself made is
-// FailedPrecondition: those belong to their thread; put them around run(), or end them before co_await.
+// A task starts when it is awaited or run, and runs once. It starts in its awaiter's context: tidy scope, name scope,
+// tape, category, step. Its changes to that context follow it: each suspension takes them off the thread, which returns
+// to its previous context; each resumption puts them back, on whichever thread that is. So tasks that take turns never
+// end or fill each other's scopes, and a suspended task's scopes are on no thread. Tensors that it makes outside its
+// own scopes belong to the scope of its awaiter.
+// An exception that leaves the task is thrown where it is awaited. A task that is destroyed while suspended disposes of
+// what its own scopes hold, ends its tapes, and touches no other scope; what it passed on with keep() is left to its
+// handles. Suspending inside a BudgetScope or DeviceScope that the task itself made is FailedPrecondition, because
+// those belong to their thread: put them around run(), or end them before co_await.
 // Thread safety: a task runs on one thread at a time, each time the one that resumes it; a Task object is a value like
-// any other. Cost: one heap allocation, some 40 ns for each task awaited. The stack does not grow with the number or
-// depth of awaited tasks, optimised or not.
+// any other. Cost: one heap allocation and about 40 ns for each awaited task. The stack does not grow with the number
+// or depth of awaited tasks, optimised or not.
 #pragma once
 
 #include <concepts>
@@ -47,21 +47,21 @@ class Task;
 // Notified when a task ends that no coroutine awaits.
 class TaskListener {
  public:
-  // Gives who goes on, or nothing. The task's frame may be gone when it returns.
+  // Returns the coroutine to continue with, or nothing. The task's frame may be gone when it returns.
   virtual std::coroutine_handle<> task_finished(TaskState& task) noexcept = 0;
 
  protected:
   ~TaskListener() = default;
 };
 
-// Where the tasks of one when_all began, under a tape or profile that they share.
+// Where the tasks of one when_all started, under a tape or profile that they share.
 struct TaskBounds {
   const ThreadContext* thread = nullptr;
   Interceptor* interceptor = nullptr;
   OpObserver* observer = nullptr;
 };
 
-// What a task begins with.
+// The context that a task starts with.
 struct TaskStart {
   ThreadContext context;
   TaskLoop* loop = nullptr;
@@ -69,33 +69,33 @@ struct TaskStart {
   TaskListener* listener = nullptr;
 };
 
-// The part of a task that does not depend on what it returns: what it is under, and who goes on when it ends.
+// The part of a task that does not depend on its result type: its context, and what continues when it ends.
 class PLIMSOLL_API TaskState {
  public:
   TaskState(const TaskState&) = delete;
   TaskState& operator=(const TaskState&) = delete;
 
-  // Begins it, once: for a task; for another library's coroutine, which is to go to the handle it gives, and whose
-  // thread's scopes and tapes may end meanwhile, so that the task has none of them; or for a listener: that returns
+  // Starts it, once: for a task; for another library's coroutine, which continues with the returned handle and whose
+  // thread's scopes and tapes may end meanwhile, so that the task has none of them; or for a listener: this returns
   // when the task is suspended or has finished.
   void start_for(TaskState& awaiting);
   std::coroutine_handle<> start_for(std::coroutine_handle<> awaiting);
   void start(const TaskStart& start);
   void require_new(const char* where) const;  // Throws FailedPrecondition when it was awaited or run before.
 
-  // Off the thread, before it suspends: anyone may resume it afterwards, also before the awaited thing returns. Does
-  // nothing when it is off: for `co_await a + co_await b` gcc suspends for b before it asks a for its value. Throws
-  // FailedPrecondition inside of a BudgetScope or DeviceScope of its own, having changed nothing.
+  // Takes it off the thread before it suspends: anyone may resume it afterwards, even before the awaited call returns.
+  // Does nothing when it is already off: for `co_await a + co_await b` gcc suspends for b before it asks a for its
+  // value. Throws FailedPrecondition inside a BudgetScope or DeviceScope of its own, having changed nothing.
   void leave();
-  // On the thread that resumed it; does nothing when it is on. Throws FailedPrecondition, being on, when a tape it
-  // shares with other tasks is on another thread.
+  // Puts it on the thread that resumed it; does nothing when it is already on. Throws FailedPrecondition, being on,
+  // when a tape it shares with other tasks is on another thread.
   void enter();
 
   std::coroutine_handle<> handle() const noexcept { return self_; }
   TaskLoop* loop() const noexcept { return loop_; }
   const ThreadContext& context() const noexcept { return own_; }  // While it is off.
   const std::exception_ptr& exception() const noexcept { return exception_; }
-  void receive() noexcept;  // By another library's coroutine: hands what it made to the innermost scope.
+  void receive() noexcept;  // Called by another library's coroutine: passes what the task made to the innermost scope.
 
   void destroy() noexcept;  // With its frame. Requires that it is not running.
 
@@ -123,7 +123,7 @@ class PLIMSOLL_API TaskState {
 
   ThreadContext own_;
   Place resumer_;
-  ScopeList* base_scope_ = nullptr;  // What it began under.
+  ScopeList* base_scope_ = nullptr;  // The context it started in.
   Interceptor* base_interceptor_ = nullptr;
   OpObserver* base_observer_ = nullptr;
   TaskLoop* loop_ = nullptr;
@@ -135,11 +135,11 @@ class PLIMSOLL_API TaskState {
   Phase phase_ = Phase::kNew;
 };
 
-// A place in the line of a run(): what co_await yield() waits in.
+// A place in the queue of a run(), where co_await yield() waits.
 class PLIMSOLL_API YieldAwaiter {
  public:
   explicit YieldAwaiter(TaskState& task) noexcept : task_(task) {}
-  ~YieldAwaiter();  // Leaves the line, if its task is destroyed there.
+  ~YieldAwaiter();  // Leaves the queue if its task is destroyed there.
   YieldAwaiter(const YieldAwaiter&) = delete;
   YieldAwaiter& operator=(const YieldAwaiter&) = delete;
 
@@ -155,8 +155,8 @@ class PLIMSOLL_API YieldAwaiter {
   bool queued_ = false;
 };
 
-// co_await yield(): lets the other tasks of the same run() go first, each up to its next suspension. Goes on on the
-// thread of the run(). Outside of any run() it does nothing.
+// co_await yield(): lets the other tasks of the same run() continue, each up to its next suspension. Continues on the
+// thread of the run(). Outside any run() it does nothing.
 struct Yield {};
 inline Yield yield() noexcept { return {}; }
 
@@ -183,7 +183,7 @@ decltype(auto) awaiter_of(T&& value) {
     return static_cast<T&&>(value);
 }
 
-// Anybody's awaiter, with the task taken off the thread while it waits.
+// Wraps any awaiter so that the task is off the thread while it waits.
 template <class Awaiter>
 class OutsideAwaiter {
  public:
@@ -301,7 +301,7 @@ class Promise<void> final : public PromiseBase {
 
 [[noreturn]] PLIMSOLL_API void refuse_empty(const char* where);
 PLIMSOLL_API ThreadContext current_context() noexcept;
-// Resumes a task, and those it goes on to, until one is suspended.
+// Resumes a task, and those that it continues with, until one is suspended.
 PLIMSOLL_API void drive(std::coroutine_handle<> task);
 
 }  // namespace task_detail
@@ -326,7 +326,7 @@ class [[nodiscard]] Task {
   // For other libraries' coroutines; a task's own co_await does not come here.
   task_detail::TaskAwaiter<T> operator co_await() const { return task_detail::TaskAwaiter<T>(promise("co_await")); }
 
-  // Of a task that was not begun: throws FailedPrecondition otherwise, in the name of `where`.
+  // Throws FailedPrecondition that begins with `where` for a task that has started.
   promise_type& promise(const char* where) const {
     if (!promise_) task_detail::refuse_empty(where);
     promise_->require_new(where);

@@ -1,4 +1,4 @@
-// run: a task to its end on the calling thread. TaskRun: the same step by step, for programs with a loop of their own.
+// run: runs a task to its end on the calling thread. TaskRun: the same step by step, for programs with their own loop.
 //
 //   Tensor r = run(step(x));                  // returns when step has finished; its exception is thrown here
 //
@@ -7,7 +7,7 @@
 //   Tensor r = work.get();
 //
 // Tasks that yield() take turns, first come, first served. When everything that is left waits for other threads, run()
-// waits too; a task that such a thread resumes goes on there, and comes back at its next yield().
+// waits too; a task that such a thread resumes continues there, and returns at its next yield().
 #pragma once
 
 #include <condition_variable>
@@ -20,16 +20,16 @@
 
 namespace plimsoll {
 
-// The line of the tasks of one run() that are ready to go on.
+// The queue of the tasks of one run() that are ready to continue.
 class PLIMSOLL_API TaskLoop final : private TaskListener {
  public:
   TaskLoop() = default;
   TaskLoop(const TaskLoop&) = delete;
   TaskLoop& operator=(const TaskLoop&) = delete;
 
-  // Begins it; done() tells when it, and with it everything it awaits, has finished.
+  // Starts it; done() becomes true when it, and with it everything it awaits, has finished.
   void start(TaskState& task, const ThreadContext& context);
-  bool step();    // Resumes the first in line up to its next suspension. False when nobody is in line.
+  bool step();    // Resumes the first in the queue up to its next suspension. False when the queue is empty.
   void finish();  // Until done(); waits for other threads.
   bool done() const;
 
@@ -51,8 +51,8 @@ namespace task_detail {
 [[noreturn]] PLIMSOLL_API void refuse_second_get();
 }
 
-// The task's result belongs to the scope that is innermost here, like any tensor made here. Inside of a task, run()
-// keeps the thread: co_await instead. Throws FailedPrecondition for a task that was awaited or run before.
+// The task's result belongs to the innermost scope here, like any tensor made here. Inside a task, run() keeps the
+// thread: co_await instead. Throws FailedPrecondition for a task that was awaited or run before.
 template <class T>
 T run(Task<T> task) {
   auto& promise = task.promise("run");
@@ -62,30 +62,30 @@ T run(Task<T> task) {
   return promise.take();
 }
 
-// A task under way, resumed by the caller. Thread safety: one thread at a time; it must not be destroyed while one of
-// its tasks runs on another thread, nor outlive a tape it was made under.
+// A task that the caller resumes step by step. Thread safety: one thread at a time; it must not be destroyed while one
+// of its tasks runs on another thread, nor outlive a tape it was made under.
 template <class T>
 class TaskRun {
  public:
-  // The task begins with the first step(), under what is in force here, except for the tidy scope.
+  // The task starts with the first step(), in the current context except for the tidy scope.
   explicit TaskRun(Task<T> task)
       : context_(task_detail::current_context()), task_(std::move(task)), promise_(task_.promise("TaskRun")) {
     context_.scope = &made_;
   }
   TaskRun(const TaskRun&) = delete;
   TaskRun& operator=(const TaskRun&) = delete;
-  ~TaskRun() = default;  // What has not finished is destroyed as it stands, with all tensors it made.
+  ~TaskRun() = default;  // What has not finished is destroyed as it is, with all tensors it made.
 
-  // Goes on with the task that is first in line, up to its next suspension. False when none is ready: everything waits
-  // for other threads, or is done.
+  // Continues the first task in the queue up to its next suspension. False when none is ready: everything waits for
+  // other threads, or is done.
   bool step() {
     if (!std::exchange(started_, true)) return loop_.start(promise_, context_), true;
     return loop_.step();
   }
   bool done() const { return loop_.done(); }
 
-  // Does what is left and gives the result, once. Tensors that the task made outside of scopes of its own belong, with
-  // the result, to the scope that is innermost here.
+  // Runs the rest and returns the result, once. Tensors that the task made outside its own scopes belong, with the
+  // result, to the innermost scope here.
   T get() {
     if (std::exchange(taken_, true)) task_detail::refuse_second_get();
     if (!started_) step();

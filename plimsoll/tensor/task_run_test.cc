@@ -98,7 +98,7 @@ TEST(TaskScopes, OfInterleavedTasksKeepExactCounts) {
   EXPECT_EQ(num_tensors(), before + 1);
   two.step();
   EXPECT_EQ(num_tensors(), before + 2);
-  one.step();  // Ends before two, which began inside of nothing of it.
+  one.step();  // Ends before two, which began inside nothing of it.
   EXPECT_EQ(num_tensors(), before + 2);
   EXPECT_TRUE(escaped[0].is_disposed());
   EXPECT_FALSE(escaped[1].is_disposed());

@@ -14,7 +14,7 @@ namespace plimsoll {
 
 inline Tensor some_tensor() { return make_tensor({.op = "Test"}, {2}, f32, current_device()); }
 
-// co_await event: until set(), which resumes the one that waits inside of its call.
+// co_await event: until set(), which resumes the one that waits inside its call.
 class TestEvent {
  public:
   bool await_ready() const noexcept { return false; }
@@ -27,7 +27,7 @@ class TestEvent {
   std::coroutine_handle<> waiting_;
 };
 
-// co_await threads.hop(): goes on on a thread of its own, at once.
+// co_await threads.hop(): continues on a thread of its own, at once.
 class TestThreads {
  public:
   ~TestThreads() {

@@ -1,17 +1,18 @@
-// Tensor: a handle to a tensor: elements of one dtype under a shape, on a device.
+// Tensor: a handle to elements of one dtype with a shape, on a device.
 //
 //   Tensor a = constant({{1.f, 2.f}, {3.f, 4.f}}, {.name = "matrix"});
 //   Tensor b = (a + 1.f).sum({1});                         // NumPy's broadcasting
 //   b.to_vector<float>();                                  // {5, 9}
 //   std::cout << a;   // <Tensor: shape=(2, 2), dtype=float32, device=CPU:0, values=[[1, 2], [3, 4]]>
 //
-// A copied handle is the same tensor; the bytes go back with the last handle, at the end of the tidy scope it was made
-// in, or with dispose(), whichever comes first. Elements never change through a handle: operations give new tensors.
-// reshape and leading slices are new tensors on the same buffer.
-// Operations throw InvalidArgument for operands that do not go together (naming both shapes, dtypes or devices),
-// Disposed for a disposed operand and OutOfMemory when the result does not fit; then nothing has changed.
+// A copied handle is the same tensor. The bytes are freed with the last handle, at the end of the tidy scope it was
+// made in, or by dispose(), whichever comes first. Elements never change through a handle: operations return new
+// tensors. reshape and leading slices are new tensors on the same buffer.
+// Operations throw InvalidArgument for operands that do not match (naming both shapes, dtypes or devices), Disposed for
+// a disposed operand and OutOfMemory when the result does not fit; then nothing has changed.
 // Thread safety: handles of one tensor may be used on several threads at once; a single handle object, like any value,
-// may not be written on one while used on another, and dispose() must not run beside an operation on the tensor.
+// may not be written on one thread while used on another, and dispose() must not run at the same time as an operation
+// on the tensor.
 // Cost: copying a handle is one atomic increment.
 #pragma once
 
@@ -62,7 +63,7 @@ class PLIMSOLL_API Tensor {
     if (record_) record_->release();
   }
 
-  // What it is. These stay readable after dispose().
+  // Its properties. They stay readable after dispose().
   const Shape& shape() const noexcept;
   std::size_t rank() const noexcept { return shape().rank(); }
   std::size_t size() const { return record_ ? record_->shape().size() : 0; }  // Elements. Throws if a size is unknown.
@@ -78,10 +79,10 @@ class PLIMSOLL_API Tensor {
   }
   bool is_disposed() const noexcept { return record_ && record_->storage.load(std::memory_order_acquire) == nullptr; }
 
-  // Elements out. They throw InvalidArgument when T is not the element type (but for item and at, which convert
-  // between numbers as cast() does), and Disposed.
+  // Read elements. They throw InvalidArgument when T is not the element type (except item and at, which convert between
+  // numbers as cast() does), and Disposed.
   template <Element T>
-  T item() const {  // Of a tensor of one element.
+  T item() const {  // Requires a tensor of one element.
     HostBytes bytes;
     return convert<T>(element_view(nullptr, 0, bytes));
   }
@@ -97,20 +98,20 @@ class PLIMSOLL_API Tensor {
     return {elements.begin(), elements.end()};
   }
   template <Element T>
-  TensorData<T> data() const;      // The elements where they lie; keeps them there while it lives.
-  explicit operator bool() const;  // A scalar that is not zero. Throws InvalidArgument for others.
+  TensorData<T> data() const;      // The elements in place; keeps them there while it lives.
+  explicit operator bool() const;  // Whether a scalar is nonzero. Throws InvalidArgument for other tensors.
 
   Tensor sum(const Axes& axes = {}, ReduceOptions options = {}) const;
   Tensor mean(const Axes& axes = {}, ReduceOptions options = {}) const;
   Tensor prod(const Axes& axes = {}, ReduceOptions options = {}) const;
   Tensor max(const Axes& axes = {}, ReduceOptions options = {}) const;
   Tensor min(const Axes& axes = {}, ReduceOptions options = {}) const;
-  Tensor any(const Axes& axes = {}, ReduceOptions options = {}) const;  // Of booleans.
+  Tensor any(const Axes& axes = {}, ReduceOptions options = {}) const;  // For booleans.
   Tensor all(const Axes& axes = {}, ReduceOptions options = {}) const;
   Tensor argmax(std::int64_t axis = -1) const;  // i64: the first position of the largest element.
   Tensor argmin(std::int64_t axis = -1) const;
 
-  Tensor reshape(const Shape& shape) const;  // One size may be -1: what is left.
+  Tensor reshape(const Shape& shape) const;  // One size may be -1: it is computed from the rest.
   Tensor flatten() const { return reshape({-1}); }
   Tensor squeeze(const Axes& axes = {}) const;      // Without axes of size 1: those given, or all.
   Tensor expand_dims(std::int64_t axis = 0) const;  // With an axis of size 1 at that place.
@@ -121,11 +122,11 @@ class PLIMSOLL_API Tensor {
   Tensor clone() const;                      // A copy with bytes of its own.
 
   // For the layers above. The view is valid while the tensor is neither disposed nor dropped. Throws Disposed,
-  // InvalidArgument for no tensor; takes a lazy storage's memory and computes dropped bytes again. The first keeps a
-  // budget from dropping them from then on, the second until the lock ends.
+  // InvalidArgument for an empty handle; allocates a lazy storage's memory and recomputes dropped bytes. The first
+  // keeps a budget from dropping them from then on, the second until the lock ends.
   ConstTensorView view() const;
   ConstTensorView view(BytesLock& lock) const;
-  // Where the host can read them, which view() is on the host's devices only.
+  // Where the host can read them; view() is that only on the host's devices.
   ConstTensorView host_view(HostBytes& bytes) const;
   TensorRecord* record() const noexcept { return record_; }
   static Tensor adopt(TensorRecord* record) noexcept {
@@ -156,7 +157,7 @@ class PLIMSOLL_API Tensor {
   TensorRecord* record_ = nullptr;
 };
 
-// A tensor's elements where they lie, pinned: they stay valid while this lives, also when the tensor is disposed.
+// A tensor's elements in place, pinned: they stay valid while this lives, even when the tensor is disposed.
 template <Element T>
 class TensorData {
  public:
@@ -189,11 +190,11 @@ TensorData<T> Tensor::data() const {
   return TensorData<T>(*this);
 }
 
-// As in the example; more than a few elements are summarised, as NumPy does.
+// As in the example; tensors with many elements are summarised, as NumPy does.
 PLIMSOLL_API std::string to_string(const Tensor& tensor);
 PLIMSOLL_API std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
 
-// Elementwise, with broadcasting. On integers / floors and % takes the divisor's sign; by zero they give 0.
+// Elementwise, with broadcasting. On integers / floors and % takes the divisor's sign; dividing by zero gives 0.
 #define PLIMSOLL_TENSOR_OPERATOR(symbol)                                 \
   PLIMSOLL_API Tensor operator symbol(const Tensor& a, const Tensor& b); \
   PLIMSOLL_API Tensor operator symbol(const Tensor& a, const Number& b); \
@@ -212,7 +213,7 @@ PLIMSOLL_TENSOR_OPERATOR(>=)
 PLIMSOLL_TENSOR_OPERATOR(&&)
 PLIMSOLL_TENSOR_OPERATOR(||)
 #undef PLIMSOLL_TENSOR_OPERATOR
-// Operands that nobody else holds, such as results inside of an expression, give their memory to the result.
+// Operands that nobody else holds, such as intermediate results of an expression, lend their memory to the result.
 #define PLIMSOLL_TENSOR_OPERATOR(symbol)                            \
   PLIMSOLL_API Tensor operator symbol(Tensor&& a, const Tensor& b); \
   PLIMSOLL_API Tensor operator symbol(const Tensor& a, Tensor&& b); \

@@ -12,6 +12,7 @@
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
 #include "plimsoll/device/runtime.h"
+#include "plimsoll/tensor/context_guards.h"
 #include "plimsoll/tensor/holder.h"
 #include "plimsoll/tensor/make_tensor.h"
 
@@ -21,7 +22,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr Origin kOrigin{.op = "pool", .category = Category::kInputs};
 constexpr std::size_t kNone = SIZE_MAX;
-constexpr auto kLookAgain = std::chrono::milliseconds(1);  // At buffers that something else still refers to.
+constexpr auto kLookAgain = std::chrono::milliseconds(1);  // How often held buffers are checked.
 
 // A thread that waits for a buffer.
 struct Waiter {
@@ -97,7 +98,7 @@ void TensorPool::State::grant() noexcept {
     free.pop_back();
     waiter.granted.notify_one();
   }
-  if (first && !held.empty()) first->granted.notify_one();  // It is to look again by itself.
+  if (first && !held.empty()) first->granted.notify_one();  // It must check again by itself.
   peak = std::max(peak, buffers.size() - free.size());
 }
 
@@ -126,7 +127,7 @@ std::size_t TensorPool::State::acquire(Clock::time_point until, bool wait) {
   }
   if (self.buffer == kNone) {
     remove(self);
-    grant();  // The next one is first now.
+    grant();  // Another waiter is first now.
   }
   return self.buffer;
 }
@@ -190,16 +191,13 @@ std::string TensorPool::report() const {
 }
 
 TensorPool::Lease::Lease(std::shared_ptr<State> state, std::size_t buffer) : state_(std::move(state)), buffer_(buffer) {
-  ThreadContext& context = ThreadContext::current();
-  ScopeList* const scope = std::exchange(context.scope, nullptr);  // It ends with the lease, not with a scope.
+  const OutsideTidyScopes outside;  // It ends with the lease, not with a scope.
   try {
     tensor_ = make_tensor_on(state_->buffers[buffer_], 0, state_->shape, state_->dtype, kOrigin);
   } catch (...) {
-    context.scope = scope;
     state_->give_back(buffer_);
     throw;
   }
-  context.scope = scope;
 }
 
 TensorPool::Lease::Lease(Lease&& other) noexcept

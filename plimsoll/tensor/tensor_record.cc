@@ -5,14 +5,14 @@
 namespace plimsoll {
 namespace {
 
-// Takes the record out of the count; the caller drops the reference to the storage outside of the gate.
+// Uncounts the record; the caller drops the reference to the storage outside the gate.
 Storage* end_tensor(TensorRecord& record, TensorThread& counts) noexcept {
   constexpr auto kDead = static_cast<std::uint8_t>(~TensorRecord::kLive);
   if (record.flags.fetch_and(kDead, std::memory_order_relaxed) & TensorRecord::kLive) counts.count(counts.tensors, -1);
   return record.storage.exchange(nullptr, std::memory_order_acq_rel);
 }
 
-// The same when nobody else refers to the record: without atomic operations that lock.
+// The same when nothing else refers to the record: without locked atomic operations.
 Storage* end_unshared(TensorRecord& record, TensorThread& counts) noexcept {
   if (record.flags.load(std::memory_order_relaxed) & TensorRecord::kLive) counts.count(counts.tensors, -1);
   record.flags.store(0, std::memory_order_relaxed);

@@ -19,7 +19,7 @@ namespace {
 std::atomic<std::uint64_t> next_tensor_id{1};
 constexpr std::uint64_t kIdBatch = 4096;
 
-// What is kept for tensors outside of slabs.
+// Memory kept for tensors outside slabs.
 std::size_t other_bytes() {
   std::int64_t total = 0;
   ThreadRegistry::instance().for_each([&](const ThreadMemory& thread) {
@@ -43,7 +43,7 @@ TensorThread& TensorThread::attach(ThreadMemory& thread) {
   }();
   (void)told;
   auto* made = new TensorThread;
-  const std::lock_guard lock(ThreadRegistry::instance().mutex);  // Others look through the threads' counts.
+  const std::lock_guard lock(ThreadRegistry::instance().mutex);  // Others read the threads' counts.
   thread.tensors = made;
   return *made;
 }

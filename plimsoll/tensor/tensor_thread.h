@@ -1,7 +1,7 @@
 // TensorThread: one thread's spare records and storages, and its share of the counts behind memory().
 //
-// It hangs on ThreadMemory and is handed on with it when the thread ends. Spare records may come from any thread: what
-// is dropped goes to the dropping thread, and what one thread has too many of goes to all.
+// It belongs to ThreadMemory and is passed on with it when the thread ends. Spare records may come from any thread: a
+// dropped record goes to the dropping thread, and a thread's surplus is shared.
 // Written by its thread inside the gate; counts may be read by anyone at any time.
 #pragma once
 
@@ -30,8 +30,8 @@ class TensorThread {
     return *static_cast<TensorThread*>(thread.tensors);
   }
 
-  // A spare one, for the caller to fill inside the gate; dropping anything before that makes it another. Throws
-  // std::bad_alloc.
+  // A spare record, for the caller to fill inside the gate; dropping anything before that changes which one it is.
+  // Throws std::bad_alloc.
   TensorRecord* spare_record() {
     if (!records_) [[unlikely]]
       fetch_records();
@@ -42,7 +42,7 @@ class TensorThread {
       fetch_storages();
     return storages_;
   }
-  // Inside the gate: the record that spare_record() gave is taken; one is put back.
+  // Inside the gate: takes the record that spare_record() returned; puts one back.
   void pop_record() noexcept {
     records_ = records_->next;
     --num_records_;
@@ -61,14 +61,14 @@ class TensorThread {
     storages_ = storage;
     ++num_storages_;
   }
-  // Outside of the gate, after a push.
+  // Call outside the gate, after a push.
   void share_surplus() noexcept {
     if (num_records_ > kMostSpare || num_storages_ > kMostSpare) [[unlikely]]
       give_surplus();
   }
 
-  // What a new record is to refer to. Call it last before the gate: what it names stays only until the next call.
-  // Throws std::bad_alloc.
+  // The shape that a new record will refer to. Call it last before the gate: the result stays valid only until the next
+  // call. Throws std::bad_alloc.
   const SharedShape* share(const Shape& shape) {
     std::size_t hash = shape.rank();
     for (const std::int64_t size : shape) hash = hash * 31 + static_cast<std::size_t>(size);
@@ -78,19 +78,19 @@ class TensorThread {
     return place;
   }
   std::uint32_t number_of(const Provenance& made) {
-    const std::size_t hash = reinterpret_cast<std::uintptr_t>(made.op) +
-                             31 * reinterpret_cast<std::uintptr_t>(made.scope) + 961 * std::size_t{made.site};
+    const std::size_t hash = reinterpret_cast<std::uintptr_t>(made.op) ^
+                             (reinterpret_cast<std::uintptr_t>(made.scope) << 8) ^ (std::size_t{made.site} << 20);
     Numbered& place = provenances_[hash * 0x9E3779B97F4A7C15u >> (64 - kPlaceBits)];
     if (!(place.made == made)) [[unlikely]]
       place = {made, Provenance::number_of(made)};
     return place.number;
   }
-  void mark_shapes() const noexcept {  // With the lock of the table, for a sweep.
+  void mark_shapes() const noexcept {  // Requires the lock of the table; for a sweep.
     for (const SharedShape* shape : shapes_)
       if (shape) shape->is_used = true;
   }
 
-  // For Slabs::trim(), while this thread is stopped. The first of each list stays: spare_record() may have named it.
+  // For Slabs::trim(), while this thread is stopped. The first of each list stays: spare_record() may have returned it.
   void count_spares() const noexcept;
   void take_out_spares() noexcept;
 
@@ -109,11 +109,11 @@ class TensorThread {
   }
   std::atomic<std::int64_t> tensors{0}, buffers{0}, bytes{0};
   std::atomic<std::int64_t> dropped{0};  // Bytes of dropped storages.
-  std::atomic<std::int64_t> beside{0};   // Bytes of names and of what only few storages have.
-  std::int64_t most_bytes = 0;           // Of `bytes`, for profiles of this thread, which reset it.
+  std::atomic<std::int64_t> beside{0};   // Bytes of names and of the data that only few storages have.
+  std::int64_t most_bytes = 0;           // Largest `bytes`, for profiles of this thread, which reset it.
 
  private:
-  static constexpr std::uint32_t kMostSpare = 16384;  // A thread keeps up to so many.
+  static constexpr std::uint32_t kMostSpare = 16384;  // The most spare items a thread keeps.
   static constexpr int kPlaceBits = 6;
   struct Numbered {
     Provenance made;
@@ -132,14 +132,14 @@ class TensorThread {
 
   TensorRecord* records_ = nullptr;
   Storage* storages_ = nullptr;
-  std::uint32_t num_records_ = 0, num_storages_ = 0;  // Too high after a trim, which leaves them to their thread.
+  std::uint32_t num_records_ = 0, num_storages_ = 0;  // Too high after a trim, which does not correct them.
   std::uint64_t next_id_ = 0, last_id_ = 0;
-  std::array<const SharedShape*, 1 << kPlaceBits> shapes_{};  // Used last, by hash; written under the table's lock.
+  std::array<const SharedShape*, 1 << kPlaceBits> shapes_{};  // Recently used, by hash; written under the table's lock.
   std::array<Numbered, 1 << kPlaceBits> provenances_{};
 };
 
-// Counts bytes that a layer above keeps beside tensors, such as nodes of tapes and graphs, in memory_overhead(); less
-// when negative. Any thread may take back what another counted.
+// Adds bytes that a layer above keeps in addition to tensors, such as nodes of tapes and graphs, to memory_overhead();
+// a negative number subtracts. Any thread may subtract what another added.
 inline void count_overhead(std::int64_t bytes) {
   TensorThread& counts = TensorThread::of(ThreadMemory::current());
   counts.count(counts.beside, bytes);

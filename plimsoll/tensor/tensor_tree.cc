@@ -78,7 +78,7 @@ void TensorTree::insert(std::string_view key, TensorTree tree) {
     throw InvalidArgument(fmt::format("TensorTree: \"{}\" is there already; assign to it", key));
   const auto position = place - keys_.begin();
   if (children_.size() == children_.capacity())
-    children_.reserve(2 * children_.size() + 1);  // It may throw, the next not.
+    children_.reserve(2 * children_.size() + 1);  // This may throw, the next line cannot.
   keys_.emplace(place, key);
   children_.insert(children_.begin() + position, std::move(tree));
   kind_ = Kind::kMap;

@@ -1,7 +1,7 @@
-// TensorTree: tensors in nested lists and maps: the parameters of a model, the state of a loop, what is in a file.
+// TensorTree: tensors in nested lists and maps: the parameters of a model, the state of a loop, the contents of a file.
 //
 //   TensorTree tree = {{"w", w}, {"layers", {x, y}}};     // a map: every element is a pair that begins with a name
-//   TensorTree list = {x, y};                              // else a list
+//   TensorTree list = {x, y};                              // otherwise a list
 //   tree["layers"][1].tensor();                            // y
 //   tree.flatten();                                        // {x, y, w}: maps in the order of their keys
 //   tree.map([](const Tensor& t) { return t * 2.f; });     // the same structure, other tensors
@@ -41,24 +41,24 @@ class PLIMSOLL_API TensorTree {
   bool is_tensor() const noexcept { return kind_ == Kind::kTensor; }
   bool is_list() const noexcept { return kind_ == Kind::kList; }
   bool is_map() const noexcept { return kind_ == Kind::kMap; }
-  std::size_t size() const noexcept { return is_tensor() ? 1 : children_.size(); }  // Of this level.
+  std::size_t size() const noexcept { return is_tensor() ? 1 : children_.size(); }  // At this level.
   const std::vector<std::string>& keys() const noexcept { return keys_; }           // Of a map, in order.
   bool contains(std::string_view key) const noexcept;
 
-  // Throw NotFound for a key that is not there, naming those that are, and InvalidArgument for a position that is not
-  // there and for what is no map or has no positions. Maps have positions too, in the order of their keys.
+  // Throw NotFound for a missing key, naming those that exist, and InvalidArgument for a position out of range, for a
+  // key when this is not a map and for a position in a tensor. Maps have positions too, in the order of their keys.
   const TensorTree& operator[](std::string_view key) const { return children_[find(key)]; }
   TensorTree& operator[](std::string_view key) { return children_[find(key)]; }
   const TensorTree& operator[](std::size_t position) const { return children_[check(position)]; }
   TensorTree& operator[](std::size_t position) { return children_[check(position)]; }
-  const Tensor& tensor() const;  // Of a leaf. Throws InvalidArgument for others.
+  const Tensor& tensor() const;  // Throws InvalidArgument unless this is a leaf.
 
-  // Throws InvalidArgument for a key that is there, and for what is neither a map nor empty.
+  // Throws InvalidArgument for an existing key, and when this is neither a map nor empty.
   void insert(std::string_view key, TensorTree tree);
-  void append(TensorTree tree);  // Throws InvalidArgument for what is no list.
+  void append(TensorTree tree);  // Throws InvalidArgument unless this is a list.
 
   std::vector<Tensor> flatten() const;  // All tensors, depth first.
-  // The same structure with these in the places of its tensors. Throws InvalidArgument when they are more or fewer.
+  // The same structure with other tensors. Throws InvalidArgument when there are more or fewer than the tree has.
   TensorTree with_leaves(std::span<const Tensor> leaves) const;
   template <class F>
   TensorTree map(F&& f) const {
@@ -89,10 +89,10 @@ class PLIMSOLL_API TensorTree {
   Kind kind_ = Kind::kList;
   Tensor tensor_;
   std::vector<TensorTree> children_;
-  std::vector<std::string> keys_;  // Of the children of a map, sorted.
+  std::vector<std::string> keys_;  // A map's keys, sorted.
 };
 
-// An item of the braces that a tree is made from: a tree, a name, or more braces.
+// An item of the braces that construct a tree: a tree, a name, or more braces.
 class PLIMSOLL_API TensorTree::Item {
  public:
   template <class T>

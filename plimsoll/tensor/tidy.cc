@@ -9,7 +9,7 @@
 namespace plimsoll {
 
 void refuse_other_thread(const char* what) noexcept {
-  // The thread it was made on goes on with a pointer to it: ending here is the last moment to say why.
+  // The thread that made it keeps a pointer to it: this is the last chance to say why the program ends.
   log_message(LogLevel::error,
               std::string(what) + ": ended on another thread than it was made on; end it where it was made");
   std::abort();

@@ -1,16 +1,16 @@
-// tidy, keep, dispose, TidyScope: tensors that go when the work that made them is done.
+// tidy, keep, dispose, TidyScope: free tensors when the work that made them is done.
 //
 //   Tensor y = tidy([&] { return (x - x.mean()) / norm(x, 2); });    // only y is left
 //   keep(t);                                   // no scope releases t from now on; dispose() does
-//   dispose(tensors);                          // a tensor, or whatever holds some
+//   dispose(tensors);                          // a tensor, or anything that holds some
 //   { TidyScope scope; ...; result = scope.keep(h * 2.f); }          // the same without a function
 //
-// When a scope ends, by return or by exception, every tensor made in it on its thread is disposed, also where a handle
-// to it is left over, except those that were returned (they then belong to the scope outside) or kept. Variables and
-// tensors made before are not touched. Scopes nest. What can be returned is in visit_tensors.h.
-// Thread safety: a scope belongs to the thread that made it; threads have scopes of their own. A TidyScope that is
-// ended on the same thread before one inside of it is ended alone, and logged; on another thread it ends the program.
-// Cost: some 10 ns, and some 5 ns for each tensor made inside.
+// When a scope ends, by return or by exception, every tensor made in it on its thread is disposed, even where a handle
+// to it is left over, except those that were returned (they then belong to the enclosing scope) or kept. Variables and
+// tensors made before are not touched. Scopes nest. visit_tensors.h lists what can be returned.
+// Thread safety: a scope belongs to the thread that made it; every thread has its own scopes. A TidyScope that ends on
+// the same thread before one inside it ends alone and is logged; on another thread it ends the program.
+// Cost: about 10 ns, and about 5 ns for each tensor made inside.
 #pragma once
 
 #include <string_view>
@@ -26,18 +26,18 @@
 
 namespace plimsoll {
 
-// Ends the program with a message: a scope or tape that is being destroyed is not one of the calling thread.
+// Ends the program with a message: the scope or tape being destroyed belongs to another thread.
 [[noreturn]] PLIMSOLL_API void refuse_other_thread(const char* what) noexcept;
 
 class PLIMSOLL_API TidyScope {
  public:
-  // What is made inside carries the place where the scope begins, in every memory report.
+  // Everything made inside carries the place where the scope starts, in every memory report.
   explicit TidyScope(CallSite site = CallSite::here()) noexcept;
   ~TidyScope();
   TidyScope(const TidyScope&) = delete;
   TidyScope& operator=(const TidyScope&) = delete;
 
-  // Hands what is inside `value` to the scope outside, and returns it.
+  // Passes the tensors inside `value` to the enclosing scope, and returns it.
   template <class T>
   T keep(T value) {
     visit_all_tensors(value, [this](const Tensor& tensor) {

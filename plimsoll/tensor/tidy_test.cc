@@ -79,7 +79,7 @@ TEST_F(Tidy, LeavesATensorOfTheOuterScopeWithTheOuterScope) {
   EXPECT_TRUE(escaped->is_disposed());
 }
 
-// Five scopes inside of each other, each with one tensor lost and one returned.
+// Five scopes inside each other, each with one tensor lost and one returned.
 Tensor five(int level) {
   return tidy([&] {
     const std::size_t before = tensors();

@@ -12,13 +12,13 @@
 namespace plimsoll {
 namespace {
 
-// Stands in the place of a profile while a tracer is there, so that quick paths, which ask for a profile only, leave
-// operations to the ones that ask for a tracer too.
+// Takes the place of a profile while there is a tracer, so that fast paths, which check only for a profile, leave
+// operations to the code that also checks for a tracer.
 class Detour final : public OpObserver {
   void ran(const Op&, std::span<const Tensor* const>, std::span<const Tensor>, std::int64_t) override {}
 };
 
-// Never destroyed, and made without the heap: where it is asked for nothing may fail.
+// Never destroyed, and made without the heap: callers must not fail.
 Detour& detour() noexcept {
   alignas(Detour) static std::byte place[sizeof(Detour)];
   static Detour& instance = *new (place) Detour;

@@ -1,8 +1,9 @@
-// Tracer: where operations become nodes instead of running; and symbolic tensors, the handles to what nodes will give.
+// Tracer: turns operations into nodes instead of running them; and symbolic tensors, the handles to the results of
+// nodes.
 //
-// While ThreadContext::tracer is set, every operation of the thread goes to it; without one, an operation that has a
-// symbolic operand goes to the tracer this belongs to. A symbolic tensor has shape (sizes may be unknown), dtype,
-// device and name, but no elements: reading them throws FailedPrecondition. It is counted by nobody and refers to its
+// While ThreadContext::tracer is set, every operation of the thread goes to it; without one, an operation with a
+// symbolic operand goes to the tracer that operand belongs to. A symbolic tensor has a shape (sizes may be unknown),
+// dtype, device and name, but no elements: reading them throws FailedPrecondition. It is not counted and refers to its
 // tracer weakly.
 #pragma once
 
@@ -29,14 +30,14 @@ class PLIMSOLL_API Tracer : public std::enable_shared_from_this<Tracer> {
   Tracer& operator=(const Tracer&) = delete;
   virtual ~Tracer();
 
-  // The symbolic outputs of a new node. Throws as the op's infer() does, and FailedPrecondition when nodes can no
-  // longer be added or an operand is another's.
+  // Returns the symbolic outputs of a new node. Throws as the op's infer() does, and FailedPrecondition when nodes can
+  // no longer be added or an operand belongs to another tracer.
   virtual std::vector<Tensor> add(const Op& op, std::span<const Tensor* const> inputs) = 0;
-  // A node that gives the elements of `value`; `name` may be empty.
+  // Adds a node with the elements of `value`; `name` may be empty.
   virtual Tensor add_constant(const Tensor& value, std::string_view name) = 0;
 };
 
-// What a symbolic tensor's storage says of it.
+// What the storage of a symbolic tensor stores about it.
 struct SymbolicValue {
   std::weak_ptr<Tracer> tracer;
   std::uint32_t node = 0;
@@ -44,13 +45,14 @@ struct SymbolicValue {
 };
 
 PLIMSOLL_API bool is_symbolic(const Tensor& tensor) noexcept;
-PLIMSOLL_API const SymbolicValue& symbolic_value(const Tensor& tensor);  // Requires a symbolic one.
-// Throws FailedPrecondition when it is gone.
+PLIMSOLL_API const SymbolicValue& symbolic_value(const Tensor& tensor);  // Requires a symbolic tensor.
+// Throws FailedPrecondition when the tracer is gone.
 PLIMSOLL_API std::shared_ptr<Tracer> tracer_of(const Tensor& tensor);
-// The tracer an operation on these goes to: the thread's, or that of the first symbolic operand; nullptr when it runs.
+// The tracer for an operation on these: the thread's, or that of the first symbolic operand; nullptr: the operation
+// runs.
 PLIMSOLL_API std::shared_ptr<Tracer> tracer_for(std::span<const Tensor* const> inputs);
 
-// What a new symbolic tensor is. `id` 0: a new one.
+// The properties of a new symbolic tensor. `id` 0: a new id.
 struct SymbolicSpec {
   const Shape& shape;
   DType dtype;
@@ -59,11 +61,10 @@ struct SymbolicSpec {
   std::uint8_t flags = 0;
 };
 PLIMSOLL_API Tensor make_symbolic(SymbolicValue value, Device& device, const SymbolicSpec& spec);
-// On the storage of another symbolic tensor, which says where it belongs.
+// On the storage of another symbolic tensor, which determines where it belongs.
 PLIMSOLL_API Tensor make_symbolic_on(StorageRef storage, const SymbolicSpec& spec);
 
-// While it lives, the thread's operations become nodes of `tracer`, or run when it is nullptr; no tape from outside
-// sees them.
+// While it lives, the thread's operations become nodes of `tracer`, or run when it is nullptr; no outer tape sees them.
 class PLIMSOLL_API TraceWith {
  public:
   explicit TraceWith(Tracer* tracer) noexcept;

@@ -1,12 +1,12 @@
-// Finding the tensors inside a value: in containers, tuples, optionals, variants, trees and plain structs, at any
-// depth.
+// Finds the tensors inside a value: in containers, tuples, optionals, variants, trees and plain structs, at any depth.
 //
 //   visit_all_tensors(result, [&](const Tensor& tensor) { ... });
 //
-// It knows tensors; numbers, enumerations and text; whatever can be iterated over; tuples, pairs, optionals, variants
-// and owning pointers; aggregates of up to 16 members; and types of yours for which
+// It handles tensors; numbers, enumerations and text; anything that can be iterated over; tuples, pairs, optionals,
+// variants and owning pointers; aggregates of up to 16 members; and your own types if a function
 //   template <class F> void visit_tensors(const Mine& value, F&& f) { f(value.tensor_); }
-// is found beside the type. Anything else that could hide a tensor does not compile. All of it happens at compile time.
+// is found by argument-dependent lookup. Anything else that could hide a tensor does not compile. All of it is resolved
+// at compile time.
 #pragma once
 
 #include <concepts>
@@ -142,7 +142,7 @@ void visit(const T& value, F& f) {
     if (value) visit(*value, f);
   } else if constexpr (Range<T>) {
     for (auto it = value.begin(); it != value.end(); ++it) {
-      const auto& element = *it;  // vector<bool> gives a value of its own.
+      const auto& element = *it;  // vector<bool> returns a value, not a reference.
       visit(element, f);
     }
   } else if constexpr (TupleLike<T>) {

@@ -1,16 +1,16 @@
-// when_all: tasks side by side, taking turns; the results together.
+// when_all: runs tasks side by side, taking turns, and returns their results together.
 //
 //   auto [a, b] = co_await when_all(left(x), right(x));            // of different types; void gives std::monostate
 //   std::vector<Tensor> all = co_await when_all(std::move(tasks));  // std::vector<Task<Tensor>>; of void: nothing
 //   auto results = run(when_all(left(x), right(x)));
 //
-// Each task begins in order and runs up to its first suspension; from then on they take turns at each yield(), and run
-// at once when other threads resume them. It is done when all of them have finished; then the exception that was
-// thrown first, if any, is thrown. What the tasks hand on belongs to the scope that awaits.
-// The tasks are under the tape of the awaiter as long as they stay on its thread; one that other threads resume there
-// gets FailedPrecondition, since a tape belongs to one thread at a time: make the tape inside of the task. Profiles do
+// Each task starts in order and runs up to its first suspension; from then on they take turns at each yield(), and run
+// concurrently when other threads resume them. It is done when all of them have finished; then the first exception that
+// was thrown, if any, is rethrown. Tensors that the tasks pass on belong to the awaiting scope.
+// The tasks are under the tape of the awaiter as long as they stay on its thread; one that another thread resumes there
+// gets FailedPrecondition, because a tape belongs to one thread at a time: make the tape inside the task. Profiles do
 // not see what it does on other threads.
-// Cost: as the tasks, and some 30 ns and 200 bytes for each.
+// Cost: that of the tasks, and about 30 ns and 200 bytes for each.
 #pragma once
 
 #include <atomic>
@@ -52,12 +52,12 @@ class PLIMSOLL_API TaskGroup final : private TaskListener {
   Awaiter awaiter(TaskState& awaiting) noexcept { return {*this, awaiting}; }
 
  private:
-  bool start(TaskState& awaiting);  // Gives whether there is something to wait for.
-  void collect();                   // When all have finished. Throws the first exception.
+  bool start(TaskState& awaiting);  // Returns whether there is something to wait for.
+  void collect();                   // Call when all have finished. Throws the first exception.
   std::coroutine_handle<> task_finished(TaskState& task) noexcept override;
 
   const std::vector<TaskState*> tasks_;
-  std::unique_ptr<ScopeList[]> made_;  // By each task, outside of scopes of its own: they may run at once.
+  std::unique_ptr<ScopeList[]> made_;  // One per task, because they may run concurrently.
   TaskBounds bounds_;
   TaskState* awaiting_ = nullptr;
   std::atomic<std::size_t> unfinished_{0};

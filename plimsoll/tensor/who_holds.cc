@@ -24,7 +24,7 @@ std::string counted(std::size_t count, const char* what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
-// What a walk finds of one tensor.
+// What a walk finds about one tensor.
 struct Found {
   LiveTensor row;
   const TensorRecord* record;
@@ -54,7 +54,7 @@ std::string detail_of(const Found& found) {
   return out;
 }
 
-// Where among the calling thread's scopes; scopes that are not among them belong to other threads.
+// The position among the calling thread's scopes; scopes not among them belong to other threads.
 std::string scope_title(const ScopeList* scope) {
   std::size_t depth = 0;
   for (const ScopeList* mine = ThreadContext::current().scope; mine; mine = mine->outer, ++depth)
@@ -84,7 +84,7 @@ class HolderSearch {
   Holders of_disposed(const TensorRecord& record) {
     Found found = find(record, {&record, nullptr, 0});
     add({Holders::Kind::kTensor, title_of(found, true) + ", disposed",
-         detail_of(found) + "; its bytes are given back, or others hold them", 0, true});
+         detail_of(found) + "; its bytes are freed, or others hold them", 0, true});
     add({Holders::Kind::kHandles, counted(found.handles, "handle"), "of the program", 0});
     return std::move(result_);
   }
@@ -148,7 +148,7 @@ class HolderSearch {
   void add_pins(const Storage& bytes) {
     const std::size_t pins = LedgerWalk::num_pins(bytes);
     if (pins > 0) add({Holders::Kind::kHandles, counted(pins, "data view"), "of the program, pinning the bytes", 0});
-    const std::size_t references = bytes.references() - 1;  // Without the search's own.
+    const std::size_t references = bytes.references() - 1;  // Without the search's own reference.
     if (references > known_ + pins)
       add({Holders::Kind::kHandles, counted(references - known_ - pins, "other reference"), "of code at work", 0});
   }

@@ -5,10 +5,10 @@
 //   who.paths();                    // {"tensor (1, 4) <- variable \"kernel\": its value", "tensor (1, 4) <- 2
 //   handles"} who.write_svg("holders.svg");   // or write_dot(), for Graphviz
 //
-// Holders of the bytes: other tensors on the same buffer with those who hold them, variables, tapes and whatever else
-// enrolled as a Holder, pinned data views. Holders of the tensor: handles of the program (the one asked with included)
-// and keep(); the tidy scope it was made in is listed too, since it would release the tensor.
-// Thread safety: any thread; exact when no other thread uses the buffer meanwhile. The result is text, it holds
+// Holders of the bytes: other tensors on the same buffer with their own holders, variables, tapes and everything else
+// enrolled as a Holder, pinned data views. Holders of the tensor: handles of the program (including the one passed in)
+// and keep(); the tidy scope it was made in is listed too, because it would release the tensor.
+// Thread safety: any thread; exact when no other thread uses the buffer meanwhile. The result is text and holds
 // nothing. Cost: linear in the number of live tensors, while other threads wait at their next tensor.
 #pragma once
 
@@ -43,7 +43,7 @@ class PLIMSOLL_API Holders {
     std::size_t held;    // The node it holds; its own number for the first.
     bool asked = false;  // The tensor that was asked for.
   };
-  // What the pictures show: each holds another one; the first is the buffer, or a disposed tensor.
+  // The nodes of the pictures: each holds another one; the first is the buffer, or a disposed tensor.
   const std::vector<Node>& nodes() const noexcept { return nodes_; }
 
  private:

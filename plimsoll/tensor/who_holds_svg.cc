@@ -13,7 +13,7 @@ namespace {
 constexpr double kMargin = 24, kHeading = 52;                     // Around the boxes, and above them.
 constexpr double kBoxHeight = 44, kRowGap = 14, kColumnGap = 72;  // Between boxes.
 constexpr double kTitleLetter = 7.6, kDetailLetter = 6.2, kPadding = 28;
-constexpr std::size_t kLongest = 56;    // Letters of a line; more are cut off.
+constexpr std::size_t kLongest = 56;    // Characters of a line; the rest is cut off.
 constexpr std::size_t kMostDrawn = 40;  // Holders of one node; the others are counted.
 constexpr std::size_t kColumns = 3;
 
@@ -50,7 +50,7 @@ std::string shortened(const std::string& text) {
   return text.substr(0, end - 1) + "...";
 }
 
-// Columns from the buffer on the left to the handles on the right; each box stands in the middle of its holders.
+// Columns from the buffer on the left to the handles on the right; each box is centred on its holders.
 class Picture {
  public:
   explicit Picture(const std::vector<Holders::Node>& nodes) {

@@ -1,4 +1,4 @@
-"""What the functions and classes of the extension are told to be: a text and an example each, which the tests run.
+"""The documentation of the extension: a text and an example for each function and class, which the tests run.
 
 The extension asks for the texts of its functions when it is loaded; classes get theirs afterwards (document_classes).
 A name, a colon and a sentence, then an example; a blank line between two.
@@ -17,7 +17,7 @@ copysign: a with the signs of b.
     >>> pl.copysign([1.0, -2.0], -0.0).tolist()
     [-1.0, -2.0]
 
-signbit: Whether the sign is set; also that of zeros and NaNs.
+signbit: Whether the sign bit is set, for zeros and NaNs too.
     >>> pl.signbit([1.0, -0.0]).tolist()
     [False, True]
 
@@ -394,7 +394,7 @@ random_bernoulli: Ones with the probability given, else zeros.
     >>> pl.random_bernoulli((4,), 1.0).tolist()
     [1.0, 1.0, 1.0, 1.0]
 
-one_hot: A one at the place of each index, zeros beside it.
+one_hot: A one at the position of each index, zeros elsewhere.
     >>> pl.one_hot([1, 0], 2).tolist()
     [[0.0, 1.0], [1.0, 0.0]]
 
@@ -442,11 +442,11 @@ std: The root of var().
     >>> pl.std([1.0, 3.0]).item()
     1.0
 
-argmax: Where the largest element is; of equal ones the first. Without an axis, in the flattened tensor.
+argmax: The position of the largest element, the first of equal ones. Without an axis, in the flattened tensor.
     >>> pl.argmax([[1, 5], [3, 2]], axis=1).tolist()
     [1, 0]
 
-argmin: Where the smallest element is; of equal ones the first. Without an axis, in the flattened tensor.
+argmin: The position of the smallest element, the first of equal ones. Without an axis, in the flattened tensor.
     >>> pl.argmin([4, 2, 3]).item()
     1
 
@@ -463,7 +463,7 @@ clip_by_global_norm: The tensors scaled so that their norm together is not above
     >>> norm.item()
     5.0
 
-confusion_matrix: How often each label (row) was taken for each class (column).
+confusion_matrix: How often each class (column) was predicted for each label (row).
     >>> pl.confusion_matrix([0, 1, 1], [0, 1, 0], num_classes=2).tolist()
     [[1, 0], [1, 1]]
 
@@ -552,7 +552,7 @@ take: Positions of one axis, chosen and repeated.
     >>> pl.take([[1, 2], [3, 4]], [1], axis=1).tolist()
     [[2], [4]]
 
-take_along_axis: For each place along an axis the element that an index names; what argsort() gives sorts with it.
+take_along_axis: The element at each index along an axis; with the result of argsort() it sorts.
     >>> pl.take_along_axis([[3, 1]], pl.argsort([[3, 1]])).tolist()
     [[1, 3]]
 
@@ -621,12 +621,12 @@ sparse_matmul: A product of two sparse tensors, or of a sparse and a dense one.
     >>> pl.sparse_matmul(s, pl.ones((2, 1))).tolist()
     [[2.0], [0.0]]
 
-sparse_softmax: Over the entries of each row; those that are not stored take no part.
+sparse_softmax: Softmax over the stored entries of each row.
     >>> s = pl.SparseTensor([[0, 0], [0, 2]], [1.0, 1.0], (1, 3))
     >>> pl.sparse_softmax(s).to_dense().tolist()
     [[0.5, 0.0, 0.5]]
 
-keep: No scope releases the tensors inside of the value from now on; dispose() does. Returns it.
+keep: No scope releases the tensors inside the value from now on; dispose() does. Returns it.
     >>> with pl.tidy():
     ...     x = pl.keep(pl.ones(3))
     >>> x.sum().item()
@@ -638,13 +638,13 @@ dispose: Gives back the memory of every tensor inside: of a tensor, a list, a di
     >>> x.is_disposed
     True
 
-device: A scope: what is made inside goes to that device. A soft one is for graphs: without such a device nodes go where they can.
+device: A scope: tensors made inside are on that device. A soft one is for graphs: without such a device nodes are placed elsewhere.
     >>> with pl.device("CPU:0"):
     ...     x = pl.ones(3)
     >>> x.device
     'CPU:0'
 
-name_scope: A scope: what is made inside carries the name in every report.
+name_scope: A scope: everything made inside carries the name in every report.
     >>> with pl.name_scope("encoder"):
     ...     x = pl.keep(pl.ones(3))
     >>> [t.scope for t in pl.live_tensors() if t.id == x.id]
@@ -658,12 +658,12 @@ no_grad: A scope in which tapes see nothing.
     >>> tape.gradient(y, x) is None
     True
 
-memory_stats: What a device's memory looks like now, and at its worst.
+memory_stats: The state of a device's memory now, and its peaks.
     >>> x = pl.ones(1000)
     >>> pl.memory_stats().bytes_in_use >= 4000
     True
 
-reset_memory_stats: Peaks fall to what is used now.
+reset_memory_stats: Resets peaks to what is used now.
     >>> pl.reset_memory_stats()
     >>> stats = pl.memory_stats()
     >>> stats.peak_bytes_in_use == stats.bytes_in_use
@@ -708,7 +708,7 @@ export_trace: A recording as a file for other viewers: pytorch, perfetto, pprof 
     ...     x = pl.ones(1000) * 2
     >>> pl.export_trace("run.trace", "run.json", format="perfetto")
 
-process_memory: What the system says that this process holds, in bytes.
+process_memory: The memory of this process as the system counts it, in bytes.
     >>> pl.process_memory()["resident"] > 0
     True
 
@@ -716,7 +716,7 @@ resident_parts: What the resident bytes of this process consist of, as a table.
     >>> pl.resident_parts().startswith("resident")
     True
 
-custom_gradient: A function with a gradient of your own: backward(gradient, *inputs) gives one for each input.
+custom_gradient: A function with your own gradient: backward(gradient, *inputs) returns one for each input.
     >>> x = pl.Variable(2.0)
     >>> with pl.GradientTape() as tape:
     ...     y = pl.custom_gradient([x], lambda v: v * v, lambda g, v: [g * 10])
@@ -770,7 +770,7 @@ global_variables_initializer: For session.run(): gives every variable its initia
     ...     print(session.run(w).item())
     3.0
 
-latest_checkpoint: The path of the newest checkpoint of a folder; None when there is none.
+latest_checkpoint: The path of the newest checkpoint in a folder; None without one.
     >>> pl.latest_checkpoint(".") is None
     True
 
@@ -790,7 +790,7 @@ timeseries_windows: Windows of a series and what comes after each: a Dataset of 
     >>> x.tolist(), y.tolist()
     ([[1.0], [2.0]], [3.0])
 
-Input: Where a described model begins; the shape is without the batch.
+Input: The input of a model under construction; the shape excludes the batch.
     >>> x = pl.Input((4,))
     >>> model = pl.Model(x, pl.layers.Dense(2)(x))
     >>> model.output_shape
@@ -881,11 +881,11 @@ config.get_memory_fraction: The share of the machine's memory that a device may 
     >>> pl.config.get_memory_fraction(pl.config.list_physical_devices("CPU")[0])
     0.0
 
-config.get_threads: How many threads compute.
+config.get_threads: The number of threads that compute.
     >>> pl.config.get_threads() >= 1
     True
 
-config.set_threads: How many threads compute from now on.
+config.set_threads: Sets the number of threads that compute.
     >>> pl.config.set_threads(pl.config.get_threads())
 
 config.get_seed: The seed of draws that have none of their own.
@@ -914,22 +914,22 @@ config.get_lazy_allocation: Whether memory is taken from the system only when it
 config.set_lazy_allocation: Whether memory is taken from the system only when it is touched.
     >>> pl.config.set_lazy_allocation(pl.config.get_lazy_allocation())
 
-config.get_deferred_release: Whether blocks that were released wait for a quiet moment.
+config.get_deferred_release: Whether freed blocks are released later, at safe points.
     >>> pl.config.get_deferred_release() in (True, False)
     True
 
-config.set_deferred_release: Whether blocks that were released wait for a quiet moment.
+config.set_deferred_release: Whether freed blocks are released later, at safe points.
     >>> pl.config.set_deferred_release(pl.config.get_deferred_release())
 
 losses.BinaryCrossentropy: For one class or several that do not exclude each other: targets are 0 or 1.
     >>> pl.losses.BinaryCrossentropy(from_logits=True)([[1.0]], [[1000.0]]).item()
     0.0
 
-losses.CategoricalCrossentropy: For classes of which one is right: targets are shares of classes.
+losses.CategoricalCrossentropy: For exclusive classes: targets are class probabilities.
     >>> pl.losses.CategoricalCrossentropy(from_logits=True)([[1.0, 0.0]], [[100.0, 0.0]]).item()
     0.0
 
-losses.SparseCategoricalCrossentropy: For classes of which one is right: targets are their numbers.
+losses.SparseCategoricalCrossentropy: For exclusive classes: targets are class numbers.
     >>> pl.losses.SparseCategoricalCrossentropy(from_logits=True)([0], [[100.0, 0.0]]).item()
     0.0
 
@@ -949,7 +949,7 @@ losses.MeanSquaredLogarithmicError: The mean of squared differences of log(1 + x
     >>> pl.losses.MeanSquaredLogarithmicError()([[1.0]], [[1.0]]).item()
     0.0
 
-losses.LogCosh: As squares near 0, as absolute values far away.
+losses.LogCosh: Like squares near 0, like absolute values far from it.
     >>> pl.losses.LogCosh()([[1.0]], [[1.0]]).item()
     0.0
 
@@ -957,7 +957,7 @@ losses.Poisson: For counts: predictions - targets log(predictions).
     >>> pl.losses.Poisson()([[0.0]], [[2.0]]).item()
     2.0
 
-losses.KLDivergence: How far the predicted shares are from the targets.
+losses.KLDivergence: The divergence of the predicted probabilities from the targets.
     >>> pl.losses.KLDivergence()([[1.0, 0.0]], [[1.0, 0.0]]).item()
     0.0
 
@@ -969,7 +969,7 @@ losses.SquaredHinge: The square of Hinge.
     >>> pl.losses.SquaredHinge()([[1.0]], [[0.5]]).item()
     0.25
 
-losses.CategoricalHinge: How far the right class is from being 1 above the others.
+losses.CategoricalHinge: How far the right class is from exceeding the others by 1.
     >>> pl.losses.CategoricalHinge()([[1.0, 0.0]], [[1.0, 0.5]]).item()
     0.5
 
@@ -985,25 +985,25 @@ losses.get: A loss by its name.
     >>> pl.losses.get("mse").name
     'mse'
 
-metrics.Accuracy: How often the prediction is right, as the targets' form asks.
+metrics.Accuracy: How often the prediction is right; the form of the targets decides how that is tested.
     >>> m = pl.metrics.Accuracy()
     >>> m.update_state([0, 1], [[0.9, 0.1], [0.8, 0.2]])
     >>> m.result()
     0.5
 
-metrics.BinaryAccuracy: How often predictions lie on the right side of the threshold.
+metrics.BinaryAccuracy: How often predictions are on the right side of the threshold.
     >>> m = pl.metrics.BinaryAccuracy()
     >>> m.update_state([[1.0], [0.0]], [[0.9], [0.8]])
     >>> m.result()
     0.5
 
-metrics.Precision: Of what was taken for true, how much is.
+metrics.Precision: The fraction of predicted positives that are right.
     >>> m = pl.metrics.Precision()
     >>> m.update_state([[1.0], [0.0]], [[0.9], [0.8]])
     >>> m.result()
     0.5
 
-metrics.Recall: Of what is true, how much was taken for it.
+metrics.Recall: The fraction of actual positives that are predicted.
     >>> m = pl.metrics.Recall()
     >>> m.update_state([[1.0], [1.0]], [[0.9], [0.2]])
     >>> m.result()
@@ -1086,13 +1086,13 @@ train.AdamOptimizer: TensorFlow 1's Adam.
 train.RMSPropOptimizer: TensorFlow 1's RMSProp.
     >>> step = pl.train.RMSPropOptimizer(0.001)
 
-native_callbacks.ModelCheckpoint: Saves the model after epochs: each, or only the best by what is monitored.
+native_callbacks.ModelCheckpoint: Saves the model after each epoch, or only when the monitored value improves.
     >>> callback = pl.callbacks.ModelCheckpoint("best", monitor="loss", save_best_only=True)
 
-native_callbacks.EarlyStopping: Ends the fit when what is monitored has not got better for some epochs.
+native_callbacks.EarlyStopping: Ends the fit when the monitored value has not improved for some epochs.
     >>> callback = pl.callbacks.EarlyStopping(monitor="val_loss", patience=3, restore_best_weights=True)
 
-native_callbacks.ReduceLROnPlateau: Lowers the learning rate when what is monitored has not got better for some epochs.
+native_callbacks.ReduceLROnPlateau: Lowers the learning rate when the monitored value has not improved for some epochs.
     >>> callback = pl.callbacks.ReduceLROnPlateau(monitor="loss", factor=0.5, patience=2)
 
 native_callbacks.TensorBoard: Writes losses, metrics and memory for TensorBoard.
@@ -1127,7 +1127,7 @@ OutOfMemory: A budget or device has no room; a MemoryError with its numbers: req
     ...     print(e.requested, e.limit)
     4000 100
 
-NotFound: What was asked for by name does not exist; a LookupError and a FileNotFoundError.
+NotFound: Nothing has the requested name; a LookupError and a FileNotFoundError.
     >>> try:
     ...     pl.load_model("missing")
     ... except FileNotFoundError as e:
@@ -1185,42 +1185,42 @@ Lease: One tensor of a pool, until it ends; a buffer that can be written.
     ...     print(lease.tensor.tolist())
     [5.0]
 
-Tidy: A scope: tensors made inside are disposed at its end, but for those that are kept. What pl.tidy() gives.
+Tidy: A scope: tensors made inside are disposed at its end, except those that are kept. Returned by pl.tidy().
     >>> with pl.tidy() as scope:
     ...     y = scope.keep(pl.ones(3) * 2)
     >>> y.tolist()
     [2.0, 2.0, 2.0]
 
-Budget: A limit in bytes that what is charged to it never passes; budgets form a tree. What pl.budget() gives.
+Budget: A limit in bytes that its charges never pass; budgets form a tree. Returned by pl.budget().
     >>> with pl.budget("step", "1MiB") as budget:
     ...     x = pl.ones(1000)
     >>> budget.name, budget.limit, budget.used >= 4000
     ('step', 1048576, True)
 
-DeviceScope: What is made inside goes to that device. What pl.device() gives.
+DeviceScope: Tensors made inside are on that device. Returned by pl.device().
     >>> with pl.device("CPU:0"):
     ...     x = pl.ones(3)
 
-NameScope: What is made inside carries the name in every report. What pl.name_scope() gives.
+NameScope: Everything made inside carries the name in every report. Returned by pl.name_scope().
     >>> with pl.name_scope("encoder"):
     ...     x = pl.ones(3)
 
-MemoryInfo: How many tensors live, on how many buffers, of how many bytes. What pl.memory() gives.
+MemoryInfo: The number of live tensors, of their buffers, and of bytes in those. Returned by pl.memory().
     >>> info = pl.memory()
     >>> info.num_tensors >= info.num_data_buffers
     True
 
-MemoryStats: What one device's memory looks like now, and at its worst. What pl.memory_stats() gives.
+MemoryStats: The state of one device's memory now, and its peaks. Returned by pl.memory_stats().
     >>> stats = pl.memory_stats()
     >>> stats.bytes_in_use <= stats.peak_bytes_in_use <= stats.bytes_limit
     True
 
-LiveTensor: A tensor that is alive, and what is known of it. What pl.live_tensors() lists.
+LiveTensor: A live tensor, and what is known about it. Listed by pl.live_tensors().
     >>> x = pl.ones(3)
     >>> [(t.shape, t.dtype) for t in pl.live_tensors() if t.id == x.id]
     [((3,), plimsoll.float32)]
 
-Holders: What keeps a tensor and its bytes alive. What pl.who_holds() gives; a picture in a notebook.
+Holders: What keeps a tensor and its bytes alive. Returned by pl.who_holds(); a picture in a notebook.
     >>> x = pl.ones(3)
     >>> print(str(pl.who_holds(x)).splitlines()[0])
     tensor (3,): float32, made by ones; buffer of 12 B on CPU:0
@@ -1231,20 +1231,20 @@ GrowthRow: Tensors of one kind that there are more of: where they were made, how
     >>> [(row.count, row.bytes) for row in growth.take()]
     [(1, 12)]
 
-MemoryAlert: What a callback of pl.on_memory_alert() is told: the device, its use and its limit.
+MemoryAlert: The argument of a callback of pl.on_memory_alert(): the device, its use and its limit.
     >>> def tell(alert: pl.MemoryAlert):
     ...     print(alert)
     >>> handle = pl.on_memory_alert(0.9, tell)
 
-AlertHandle: Calls back while it lives. What pl.on_memory_alert() gives.
+AlertHandle: Calls back while it lives. Returned by pl.on_memory_alert().
     >>> handle = pl.on_memory_alert(0.9, print)
     >>> del handle
 
-Recording: Writes what happens in memory to a trace, between `with` and the end of its block. What pl.record() gives.
+Recording: Writes what happens in memory to a trace, between `with` and the end of its block. Returned by pl.record().
     >>> with pl.record("run.trace") as recording:
     ...     x = pl.ones(1000) * 2
 
-NoGradient: A scope in which tapes see nothing. What pl.no_grad() gives.
+NoGradient: A scope in which tapes see nothing. Returned by pl.no_grad().
     >>> with pl.no_grad():
     ...     x = pl.ones(3) * 2
 
@@ -1275,17 +1275,17 @@ Saver: The variables of a session, in checkpoints that TensorFlow reads and writ
     ...     path = saver.save(session, "model.ckpt")
     ...     saver.restore(session, path)
 
-Function: A function that is traced once for each kind of arguments, and then runs planned. What pl.function() gives.
+Function: A function that is traced once for each kind of arguments, and then runs planned. Returned by pl.function().
     >>> f = pl.function(lambda x: pl.relu(x) * 2)
     >>> f(pl.asarray([-1.0, 3.0])).tolist(), f.trace_count
     ([0.0, 6.0], 1)
 
-Dataset: Examples one after the other, as often as they are asked for; TensorFlow's methods.
+Dataset: A sequence of examples that can be iterated any number of times; with TensorFlow's methods.
     >>> data = pl.Dataset.from_tensors(pl.arange(5), pl.arange(5) * 10).batch(2)
     >>> [y.tolist() for x, y in data]
     [[0, 10], [20, 30], [40]]
 
-Pass: One pass over a Dataset: what iter(dataset) gives.
+Pass: One pass over a Dataset, as returned by iter(dataset).
     >>> x, y = next(iter(pl.Dataset.from_tensors([[1.0]], [2.0])))
     >>> x.tolist(), y.item()
     ([1.0], 2.0)
@@ -1296,7 +1296,7 @@ LayerOutput: A place in a model that is described, what layers give when they ar
     >>> pl.Model(x, y).output_shape
     (None, 4)
 
-Layer: What models are made of. Derive from it: build() makes weights, call() uses them.
+Layer: A part of a model. Derive from it: build() makes weights, call() uses them.
     >>> class Scale(pl.layers.Layer):
     ...     def build(self, input_shape):
     ...         self.scale = self.add_weight("scale", input_shape[-1:], initializer="ones")
@@ -1311,11 +1311,11 @@ Optimizer: Changes parameters in place by their gradients. Those of pl.optimizer
     >>> w.tolist()
     [0.5]
 
-Loss: What a model is trained to make small. Those of pl.losses are.
+Loss: The value that training minimizes; pl.losses has the ready-made ones.
     >>> pl.losses.MeanSquaredError()([[1.0]], [[3.0]]).item()
     4.0
 
-Metric: What is told of a model's predictions beside the loss. Those of pl.metrics are.
+Metric: A figure about a model's predictions reported with the loss; pl.metrics has the ready-made ones.
     >>> m = pl.metrics.MeanAbsoluteError()
     >>> m.update_state([[1.0]], [[3.0]])
     >>> m.result()
@@ -1331,14 +1331,14 @@ BudgetPoint: A budget that a run fits in, and how many times as long it takes th
     >>> model.forecast(batch_size=16).front[0].slowdown
     1.0
 
-MemoryForecast: What training a model takes, known before it runs, to the byte. What model.forecast() gives.
+MemoryForecast: The memory that training a model takes, known before it runs, to the byte. Returned by model.forecast().
     >>> model = pl.Sequential([pl.layers.Dense(4, input_shape=(8,))])
     >>> model.compile(optimizer="sgd", loss="mse")
     >>> forecast = model.forecast(batch_size=16)
     >>> forecast.smallest_budget <= forecast.peak_bytes, forecast.fits("1MiB")
     (True, True)
 
-Model: Layers that are trained and asked together: described by its inputs and outputs, or a class of your own with a call().
+Model: Layers that are trained and used together: described by its inputs and outputs, or your own class with a call().
     >>> x = pl.Input((4,))
     >>> model = pl.Model(x, pl.layers.Dense(2)(x))
     >>> model.compile(optimizer="adam", loss="mse")
@@ -1365,7 +1365,7 @@ config.LogicalDevice: A device that tensors go to.
     >>> pl.config.list_logical_devices()[0].type
     'CPU'
 
-config.LogicalDeviceConfiguration: What a part of a device is to have: its limit.
+config.LogicalDeviceConfiguration: The settings of a part of a device: its limit.
     >>> pl.config.LogicalDeviceConfiguration(memory_limit="64MiB").memory_limit
     67108864
 
@@ -1374,7 +1374,7 @@ distributed.Job: The processes that train together, that mpirun started; one obj
     ...     with pl.distributed.Job() as job:
     ...         return model.fit(x, y, distributed=job)
 
-distributed.Training: What a fit spreads over a job: fit(..., distributed=Training(job, slices=32, shard_optimizer=True)).
+distributed.Training: How a fit is distributed over a job: fit(..., distributed=Training(job, slices=32, shard_optimizer=True)).
     >>> def train(model, x, y, job):
     ...     return model.fit(x, y, distributed=pl.distributed.Training(job, slices=32, shard_optimizer=True))
 

@@ -1,2 +1,2 @@
-"""Keras' metrics: what is told of a model beside its loss."""
+"""Keras' metrics: figures about a model reported with its loss."""
 from ._plimsoll.metrics import *  # noqa: F401,F403

@@ -96,7 +96,7 @@ class _Training:
     def fit(self, x, y=None, batch_size=32, epochs=1, verbose=1, callbacks=None, validation_split=0.0,
             validation_data=None, shuffle=True, class_weight=None, sample_weight=None, initial_epoch=0, budget=None,
             spill=None, max_slowdown=8.0, steps_per_epoch=None, distributed=None):
-        """Trains. With a budget ("64MiB"), inside of it, or raises OutOfMemory before the first step.
+        """Trains. With a budget ("64MiB"), stays inside it, or raises OutOfMemory before the first step.
 
         Steps that do not fit compute values again, to the same bits; a budget in which they would take more than
         max_slowdown times as long is refused (1: never compute again). spill is a directory for values besides. distributed is a job of

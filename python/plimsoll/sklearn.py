@@ -1,4 +1,4 @@
-"""Estimators of scikit-learn: a small network that trains inside of a memory budget.
+"""Estimators of scikit-learn: a small network that trains inside a memory budget.
 
 >>> from plimsoll.sklearn import Classifier
 >>> x, y = [[0.0], [0.1], [0.9], [1.0]] * 8, ["low", "low", "high", "high"] * 8

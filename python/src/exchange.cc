@@ -16,7 +16,7 @@
 namespace binding {
 namespace {
 
-// What is to be given back to Python by threads that may not hold its lock.
+// Objects that threads which may not hold Python's lock return to it.
 struct Returns {
   std::mutex mutex;
   std::vector<std::function<void()>> waiting;  // Guarded by mutex.

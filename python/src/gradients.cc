@@ -77,7 +77,7 @@ pl::Tensor custom_gradient(nb::handle inputs, nb::object forward, nb::object bac
   });
 }
 
-// What an assignment gives: a node inside of a graph, else the variable itself.
+// The result of an assignment: a node inside a graph, else the variable itself.
 nb::object assigned(nb::handle self, const pl::Assigned& result) {
   const pl::Variable& variable = *nb::inst_ptr<pl::Variable>(self);
   if (variable.graph_index() || pl::FunctionCore::is_tracing()) {

@@ -356,7 +356,7 @@ void bind_layer(Module& m) {
           "add_loss",
           [](const pl::Layer&, nb::handle loss) {
             if (PythonLayer::current_context == nullptr)
-              throw pl::FailedPrecondition("add_loss: inside of a layer's call() only");
+              throw pl::FailedPrecondition("add_loss: only inside a layer's call()");
             PythonLayer::current_context->add_loss(to_tensor(loss));
           },
           nb::arg("loss"), "Adds a scalar to the step's loss; in call().");

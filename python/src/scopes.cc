@@ -48,7 +48,7 @@ void ScopeObject::end() {
   }
   if (!in_order)
     throw pl::FailedPrecondition(
-        fmt::format("{}: ends while a {} that began inside of it goes on, such as in a generator that is suspended; it "
+        fmt::format("{}: ends while a {} that began inside it is still open, such as in a suspended generator; it "
                     "ends with that one. End scopes in the reverse order in which they begin",
                     ending->what, inside));
 }
@@ -91,7 +91,7 @@ void for_each_tensor(nb::handle value, F&& f) {
 
 nb::object keep_in(Tidy& self, nb::object value) {
   auto* live = static_cast<LiveTidy*>(self.innermost());
-  if (live == nullptr) throw pl::FailedPrecondition("keep: this tidy is not open; call it inside of its block");
+  if (live == nullptr) throw pl::FailedPrecondition("keep: this tidy is not open; call it inside its block");
   for_each_tensor(value, [&](const pl::Tensor& tensor) { live->scope->keep(tensor); });
   return value;
 }
@@ -131,7 +131,7 @@ void bind_tidy(Module& m) {
           "__exit__", [](Tidy& self, const nb::args&) { self.end(); },
           nb::sig("def __exit__(self, *args: object) -> None"))
       .def("keep", &keep_in, nb::arg("value"), nb::sig("def keep(self, value: T) -> T"),
-           "Hands the tensors inside of the value to the scope outside, and returns it.")
+           "Passes the tensors inside the value to the enclosing scope, and returns it.")
       .def(
           "__call__",
           [](nb::handle self, nb::handle function, const nb::args& arguments, const nb::kwargs& named) {

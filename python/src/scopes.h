@@ -49,7 +49,7 @@ class SharedObject {
   std::shared_ptr<nb::object> object_;
 };
 
-// How any object with attributes shows the collector of cycles what it holds, and lets go of it.
+// Lets the cycle collector see what any object with attributes holds, and clear it.
 int traverse_attributes(PyObject* self, visitproc visit, void* arg);
 int clear_attributes(PyObject* self);
 

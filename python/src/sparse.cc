@@ -118,7 +118,7 @@ void bind_making(nb::class_<SparseTensor>& type) {
           },
           nb::arg("x"), nb::sig("def from_dense(x: TensorLike) -> SparseTensor"), "The elements that are not zero.")
       .def_static("from_scipy", &from_scipy, nb::arg("matrix"),
-                  nb::sig("def from_scipy(matrix: object) -> SparseTensor"), "Of a sparse matrix of SciPy, copied.")
+                  nb::sig("def from_scipy(matrix: object) -> SparseTensor"), "Copies a sparse matrix of SciPy.")
       .def("to_scipy", &to_scipy, nb::sig("def to_scipy(self) -> typing.Any"), "A csr_matrix of SciPy, copied.");
 }
 
@@ -230,7 +230,7 @@ void bind_operators(nb::class_<SparseTensor>& type) {
 void bind_sparse(Module& m) {
   nb::class_<SparseTensor> type(
       m, "SparseTensor",
-      "A tensor of which only some elements are stored, the entries; all others are zero.\n\n>>> s = "
+      "A tensor that stores only some of its elements, the entries; all others are zero.\n\n>>> s = "
       "pl.SparseTensor([[0, 1], [2, 0]], [5.0, 7.0], (3, 2))\n>>> (s @ pl.asarray([[1.0], [2.0]])).tolist()\n[[10.0], "
       "[0.0], [7.0]]\n>>> (s * 2).to_dense().tolist()\n[[0.0, 10.0], [0.0, 0.0], [14.0, 0.0]]");
   bind_making(type);

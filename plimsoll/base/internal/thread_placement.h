@@ -1,8 +1,8 @@
-// Keeping workers off the processor of the thread they work for.
+// Keeps workers off the processor of the thread they work for.
 //
 // A system may wake or start a thread on the processor of the thread that woke it, although others are idle, and let
-// the two take turns there for many milliseconds: two threads are then slower than one. Without another processor to
-// use, nothing happens. Cost: a comparison in the common case, else a few system calls.
+// the two take turns there for many milliseconds: two threads are then slower than one. Does nothing when there is no
+// other processor. Cost: a comparison in the common case, else a few system calls.
 #pragma once
 
 #include <pthread.h>

@@ -30,7 +30,7 @@ HttpResponse text(int status, std::string body) {
   return {.status = status, .body = std::make_shared<const std::string>(std::move(body))};
 }
 
-// The page itself says nothing about the run: it asks for the data with the token of its address.
+// The page itself contains nothing about the run: it requests the data with the token of its address.
 class Pages {
  public:
   Pages(ServeSource& source, const std::string& token)
@@ -68,7 +68,7 @@ class Pages {
 };
 
 void run(const ServeArguments& arguments) {
-  if (!has_report_page()) static_cast<void>(live_page());  // Explains itself.
+  if (!has_report_page()) static_cast<void>(live_page());  // Throws an explanation.
   const std::string token = serve_token(arguments.token_file);
   ServeSource source(arguments.source);
   Pages pages(source, token);
@@ -112,7 +112,7 @@ void add_serve_command(CommandLine& line) {
               "Keep the token in this file, for programs such as Prometheus; made when it is missing")
       .value("FILE");
   command.notes(
-      "The page is that of plimsoll report, and its timeline grows as the run goes on. A process records a trace for\n"
+      "The page is that of plimsoll report, with a timeline that grows during the run. A process records a trace for\n"
       "it until the server ends.\n"
       "  PLIMSOLL_LIVE=1 ./trainer &\n"
       "  plimsoll serve\n"

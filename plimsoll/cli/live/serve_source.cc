@@ -87,7 +87,7 @@ void ServeSource::follow(int process) {
   }
 }
 
-// A recorder writes what threads have collected when that pays; we want it now.
+// A recorder writes what threads have collected when that pays; this requests it now.
 void ServeSource::ask_for_the_rest() noexcept try {
   if (followed_ || !is_growing_ || counters_.process == 0) return;
   const int process = static_cast<int>(counters_.process);
@@ -95,7 +95,7 @@ void ServeSource::ask_for_the_rest() noexcept try {
 } catch (const std::exception&) {  // Then it comes later.
 }
 
-// A process that was killed leaves a partial file.
+// A killed process leaves a partial file.
 bool ServeSource::has_ended() const { return process_ > 0 && !read_live_process(process_); }
 
 bool ServeSource::has_changed() {
@@ -120,7 +120,7 @@ void ServeSource::refresh() {
   const std::int64_t worked_ns = thread_cpu_ns();
   ask_for_the_rest();
   if (has_changed()) read();
-  // A long trace takes long to read: that takes at most a fifth of a processor, and leaves time for other requests.
+  // Reading a long trace takes long: it may use at most a fifth of a processor, which leaves time for other requests.
   next_ = Clock::now() + std::max({Clock::duration(std::chrono::milliseconds(500)), (Clock::now() - begin) / 2,
                                    Clock::duration(std::chrono::nanoseconds(4 * (thread_cpu_ns() - worked_ns)))});
 }

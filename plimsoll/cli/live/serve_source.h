@@ -1,11 +1,11 @@
-// ServeSource: what `plimsoll serve` shows: a trace file that may still grow, or a process that records one for us.
+// ServeSource: the data of `plimsoll serve`: a trace file that may still grow, or a process that records one for us.
 //
 //   ServeSource source("run.trace");           // or "run.trace.partial" while it is being recorded; or "4711"
 //   source.refresh();                          // reads the file again when it has changed, at most every half second
 //   source.data();                             // what the page shows, nullptr while there is nothing yet
 //
-// A process that records already is followed in its file; else it is asked to record into a folder of our own, which is
-// removed at the end with the recording.
+// A process that is already recording is followed in its file; otherwise it is asked to record into a folder of our
+// own, which is removed at the end together with the recording.
 #pragma once
 
 #include <chrono>
@@ -21,8 +21,8 @@ namespace plimsoll::internal {
 
 class ServeSource {
  public:
-  // `what`: a trace's path, a process's number, or "" for the only process that publishes its memory. Throws NotFound
-  // when there is none, FailedPrecondition when there are several or it cannot record, Corruption for a damaged file.
+  // `what`: a trace's path, a process id, or "" for the only process that publishes its memory. Throws NotFound when
+  // there is none, FailedPrecondition when there are several or it cannot record, Corruption for a damaged file.
   explicit ServeSource(const std::string& what);
   ~ServeSource();
   ServeSource(const ServeSource&) = delete;
@@ -44,7 +44,7 @@ class ServeSource {
 
   std::string title_, version_;
   int process_ = 0;                              // 0: a file.
-  std::filesystem::path folder_, trace_, file_;  // Our own folder; the complete trace; what there is of it.
+  std::filesystem::path folder_, trace_, file_;  // Our own folder; the complete trace; the current part of it.
   std::unique_ptr<FollowedProcess> followed_;
   std::uintmax_t size_ = 0;
   std::filesystem::file_time_type changed_{};

@@ -66,7 +66,7 @@ void TerminalScreen::measure() {
   height_ = size.ws_row;
 }
 
-// Writes over what is there, so that nothing flickers.
+// Overwrites the old contents, so that nothing flickers.
 void TerminalScreen::show(const std::string& lines) {
   std::string out = "\033[H";
   std::size_t at = 0;

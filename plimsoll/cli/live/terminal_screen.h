@@ -1,12 +1,12 @@
-// TerminalScreen: a terminal that shows whole pictures and gives single keys, until it is destroyed.
+// TerminalScreen: a terminal that shows whole screens and reads single keys, until it is destroyed.
 //
 //   TerminalScreen screen;
 //   screen.show(lines);
 //   const KeyPress key = screen.wait(1.0);          // KeyPress::kNone when the time is up or the size has changed
 //
-// Uses the alternate screen and a few control sequences that every terminal knows; what was there before is back at the
-// end, also after SIGTERM and SIGHUP (wait() then gives kQuit). Ctrl-C and q give kQuit; Ctrl-Z stops the program as
-// usual. One at a time.
+// Uses the alternate screen and a few common control sequences; the previous contents are restored at the end, also
+// after SIGTERM and SIGHUP (wait() then returns kQuit). Ctrl-C and q return kQuit; Ctrl-Z stops the program as usual.
+// One at a time.
 #pragma once
 
 #include <termios.h>

@@ -35,7 +35,7 @@ std::int64_t unix_ns() {
       .count();
 }
 
-// The one that was asked for, or all.
+// The requested process, or all.
 std::vector<LiveCounters> read(int process) {
   if (process == 0) return read_live_processes();
   const auto found = read_live_process(process);

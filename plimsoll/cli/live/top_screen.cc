@@ -111,9 +111,9 @@ bool is_late(const LiveCounters& process, std::int64_t now) {
   return now > 0 && process.updated_unix_ns > 0 && now - process.updated_unix_ns > patience;
 }
 
-// Which columns of the list fit the width; those that matter least go first. The bar stays longest.
+// The columns of the list that fit the width; the least important are dropped first. The bar stays longest.
 struct Columns {
-  std::size_t names = 4, bar = kBar, limits = 16;  // Letters of names of processes, of the bar, of names of limits.
+  std::size_t names = 4, bar = kBar, limits = 16;  // Widths of process names, of the bar, and of names of limits.
   bool of = true, reserved = true, mostly = true, peak = true, step = true, limit = true;
 
   std::size_t width() const {

@@ -1,4 +1,4 @@
-// What `plimsoll top` shows, as lines of text: a pure function of the counters and of what the user chose.
+// The screen of `plimsoll top` as lines of text: a pure function of the counters and of the user's choices.
 //
 //   std::cout << top_screen(read_live_processes(), {.width = 100});
 #pragma once
@@ -27,7 +27,7 @@ struct TopView {
 
 std::string top_screen(const std::vector<LiveCounters>& processes, const TopView& view);
 
-// All that is known of one process, for a pipe.
+// Everything known about one process, for a pipe.
 std::string top_details(const LiveCounters& process, const TopView& view);
 
 }  // namespace plimsoll::internal

@@ -38,7 +38,7 @@ struct Question {
   const OperatorLog& log;
   const BudgetArguments& arguments;
   Floors floors;
-  Floor floor;  // With or without spilling, as asked for.
+  Floor floor;  // With or without spilling, as requested.
   std::size_t budget = 0;
 };
 

@@ -14,7 +14,7 @@ namespace plimsoll::internal {
 namespace {
 
 constexpr int kNoValue = StepProgram::kNone;
-constexpr std::uint64_t kMost = std::uint64_t{1} << 56;  // Bytes or nanoseconds in all: programs multiply them.
+constexpr std::uint64_t kMost = std::uint64_t{1} << 56;  // Total bytes or nanoseconds: programs multiply them.
 constexpr std::size_t kMostValues = 1u << 30;
 
 // "aten.relu_.default" works in place; "aten.relu.default" does not.

@@ -1,4 +1,4 @@
-// OperatorLog: a training run operator by operator, read from a CSV file, as a program that a budget can be tried on.
+// OperatorLog: a training run operator by operator, read from a CSV file, as a program to try budgets on.
 //
 //   # phase forward                                  init, data, zero_grad, forward, backward, optimizer
 //   # step 1                                         training steps begin

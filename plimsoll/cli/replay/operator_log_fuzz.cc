@@ -1,5 +1,4 @@
-// Fuzz target: any bytes are either an operator log with a valid program or Corruption, whatever the pieces they arrive
-// in.
+// Fuzz target: any bytes are either an operator log with a valid program or Corruption, however they are split.
 #include "plimsoll/cli/replay/operator_log.h"
 #include "plimsoll/cli/replay/pieces_testing.h"
 

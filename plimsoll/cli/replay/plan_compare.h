@@ -1,4 +1,4 @@
-// What changed between two plans, for people and for checks in a build.
+// The differences between two plans, for people and for checks in a build.
 //
 //   PlanDifference difference = compare_plans(old_lifetimes, new_lifetimes);
 //   difference.new_peak > difference.old_peak ...

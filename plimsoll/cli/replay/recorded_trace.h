@@ -1,10 +1,11 @@
-// A trace of a TraceRecorder as the lines of a replay: blocks as they were asked for, not the values inside plans.
+// Converts a TraceRecorder's trace to the lines of a replay: blocks as they were requested, not the values inside
+// plans.
 //
 //   for_each_recorded_line("run.trace", [&](std::string_view line) { file.write(line); });   // "a,17,4096\n"
 //   Trace trace = read_recorded_trace("run.trace");
 //
-// Blocks that were live when recording began are allocated first. Frees of blocks that nobody saw allocated are left
-// out; those of an arena that ended are freed. Steps and phases become comments.
+// Blocks that were live when recording began are allocated first. Frees of blocks whose allocation was not recorded are
+// dropped; blocks of an arena that ended are freed. Steps and phases become comments.
 #pragma once
 
 #include <cstddef>

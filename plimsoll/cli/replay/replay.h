@@ -1,4 +1,4 @@
-// replay: what a trace costs under a policy: time per operation, bytes reserved, requests refused.
+// replay: measures a trace under a policy: time per operation, bytes reserved, requests refused.
 //
 //   ReplayResult result = replay(read_trace("mlp.csv"), {.policy = ReplayPolicy::kBfc, .limit = 24_MiB});
 //   result.ns_per_op; result.peak_reserved; result.refusals;

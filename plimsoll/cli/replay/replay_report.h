@@ -1,4 +1,4 @@
-// What `plimsoll replay` prints about a result: a table, a picture of memory at its fullest, a comparison; or JSON.
+// The output of `plimsoll replay`: a table, a picture of memory at its fullest, a comparison; or JSON.
 #pragma once
 
 #include <string>

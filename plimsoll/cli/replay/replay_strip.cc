@@ -19,7 +19,7 @@ struct Stretch {
   std::size_t size;
 };
 
-// The extents as stretches of one shade, those without pages cut to at most `longest_absent`.
+// The extents as ranges of one shade, those without pages shortened to at most `longest_absent`.
 std::vector<Stretch> shaded(const std::vector<OccupancyExtent>& extents, std::size_t longest_absent) {
   std::vector<Stretch> result;
   const auto add = [&](Shade shade, std::size_t size) {

@@ -14,7 +14,7 @@ namespace plimsoll::internal {
 
 enum class OccupancyKind { kUsed, kCached, kFree };
 
-// A stretch of memory in one state; stretches follow each other by address.
+// A range of memory in one state; ranges follow each other by address.
 struct OccupancyExtent {
   std::size_t size = 0;
   std::size_t requested = 0;  // What the user asked for, when used.

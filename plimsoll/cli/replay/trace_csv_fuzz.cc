@@ -1,4 +1,4 @@
-// Fuzz target: any bytes are either a trace or Corruption, whatever the pieces they arrive in.
+// Fuzz target: any bytes are either a trace or Corruption, however they are split.
 #include "plimsoll/cli/replay/pieces_testing.h"
 #include "plimsoll/cli/replay/trace_csv.h"
 

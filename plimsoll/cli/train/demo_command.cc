@@ -68,8 +68,8 @@ void print_story(const DemoResult& result, std::size_t budget) {
   std::printf("%s", files.text().c_str());
 }
 
-// The device may commit hardly more pages than the budget (blocks leave holes), and grows as needed; where it has
-// started already, the budget alone is the limit.
+// Lets the device commit hardly more pages than the budget (blocks leave holes) and grow as needed; if it has already
+// started, the budget alone is the limit.
 void bound_device(std::size_t budget) {
   if (Runtime::instance().started()) return;
   const PhysicalDevice cpu = config::list_physical_devices("CPU").at(0);

@@ -39,7 +39,7 @@ Sequential make_model() {
   return model;
 }
 
-// What a step will take, known before it runs; the trace gets it too, for the report.
+// The memory of a step, known before it runs; the trace gets it too, for the report.
 std::size_t foresee(const Model& model, const std::string& spill) {
   const MemoryForecast forecast = model.forecast({.batch_size = static_cast<std::size_t>(kBatch), .spill = spill});
   const nlohmann::json record{{"peak_bytes", forecast.peak_bytes},
@@ -50,14 +50,14 @@ std::size_t foresee(const Model& model, const std::string& spill) {
   return forecast.peak_bytes;
 }
 
-// The error of saying that the level will be what it was 25 hours before: two tides earlier.
+// The error of predicting that the level will be what it was 25 hours before: two tides earlier.
 float simple_error(const std::vector<float>& levels, std::size_t first) {
   double sum = 0;
   for (std::size_t hour = first; hour < levels.size(); ++hour) sum += std::abs(levels[hour] - levels[hour - 25]);
   return static_cast<float>(sum / static_cast<double>(levels.size() - first));
 }
 
-// What is trained on, and what is trained.
+// The data, and the model.
 struct Prepared {
   Dataset train, validation, test;
   Sequential model;
@@ -88,7 +88,7 @@ bool can_prepare(const std::vector<float>& levels, std::size_t limit) {
   }
 }
 
-// When not even the network fits: the budget that would do for everything.
+// When not even the network fits: the budget that would suffice for everything.
 OutOfMemoryDetails whole_need(const std::vector<float>& levels, const DemoOptions& options) {
   OutOfMemoryDetails details;
   details.limit = options.budget;
@@ -129,7 +129,7 @@ DemoResult run_demo(const DemoOptions& options) {
     result.report = (options.out / "report.html").string();
     write_report(result.trace, result.report);
   };
-  // Tried before anything is recorded: the trace of a budget far too small then holds the one refusal that helps.
+  // Tried before anything is recorded: the trace of a budget that is far too small then holds the one useful refusal.
   std::optional<OutOfMemoryDetails> refusal;
   if (!can_prepare(levels, options.budget)) refusal = whole_need(levels, options);
   try {
@@ -151,16 +151,17 @@ DemoResult run_demo(const DemoOptions& options) {
                        .max_slowdown = options.max_slowdown});
     result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     result.epochs = static_cast<int>(history.num_epochs());
-    result.peak_bytes = history.peak_bytes();  // As the forecast counts it, and as the lines of the epochs say.
+    result.peak_bytes = history.peak_bytes();  // As counted by the forecast and printed after each epoch.
     result.recomputed = history.recomputed_fraction();
     result.spilled_bytes = history.spilled_bytes();
     result.loss = history["loss"].back();
     result.validation_loss = history["val_loss"].back();
-    result.error_metres = prepared.model.evaluate(prepared.test.batch(kBatch))["mae"];
+    result.error_metres =
+        prepared.model.evaluate(prepared.test.batch(kBatch), {.budget = options.budget, .spill = options.spill})["mae"];
     result.checkpoint = latest_checkpoint(checkpoints);
     recorder.finish();
   } catch (const OutOfMemory&) {
-    write_page();  // It says what was refused.
+    write_page();  // It shows what was refused.
     throw;
   }
   result.simple_error_metres = simple_error(levels, static_cast<std::size_t>(kHours * 0.85));

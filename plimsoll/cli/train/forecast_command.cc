@@ -15,7 +15,6 @@
 #include "plimsoll/device/device_memory.h"
 #include "plimsoll/model/keras/keras_file.h"
 #include "plimsoll/model/model.h"
-#include "plimsoll/model/training/forecast_prediction.h"
 
 namespace plimsoll::internal {
 namespace {
@@ -32,7 +31,7 @@ struct Options {
   bool shard_optimizer = false;
 };
 
-// The largest batches that fit: at the speed of a step without a budget, half as slow again, and at any price.
+// The largest batches that fit: at full speed, with steps half as slow again, and at any speed.
 struct LargestBatches {
   std::size_t natural = 0, half_slower = 0, any = 0;
 };
@@ -60,7 +59,7 @@ void print_json(const MemoryForecast& forecast, bool fits, const LargestBatches&
   print_document(document);
 }
 
-// Some of the front, its ends among them.
+// Part of the front, including its ends.
 std::string front_table(const MemoryForecast& forecast) {
   constexpr std::size_t kRows = 10;
   const std::vector<BudgetPoint>& front = forecast.front;
@@ -107,10 +106,10 @@ void print_text(const MemoryForecast& forecast, const Options& options, bool fit
   std::printf(".\n");
 }
 
-// What one prediction takes.
+// The memory of one prediction.
 MemoryForecast prediction(const Options& options) {
   if (is_onnx(options.model)) return forecast_onnx(options.model, options.shapes, options.input);
-  return forecast_prediction(load_model(options.model, {.weights = false}), {.batch_size = options.batch});
+  return load_model(options.model, {.weights = false}).forecast({.batch_size = options.batch, .predict = true});
 }
 
 void run_prediction(const Options& options) {

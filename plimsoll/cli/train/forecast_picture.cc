@@ -67,7 +67,7 @@ class Picture {
     add("<text x=\"{:.1f}\" y=\"{:.1f}\" fill=\"{}\">{}</text>\n", at + 4, kTop + 12 + 16 * marks_++, colour, name);
   }
 
-  // A budget between two points runs as the smaller one.
+  // A budget between two points runs like the smaller one.
   void front() {
     add("<path fill=\"none\" stroke=\"#22678f\" stroke-width=\"2\" d=\"M{:.1f} {:.1f}", x(widest_), y(1));
     for (const BudgetPoint& point : forecast_.front)

@@ -13,7 +13,7 @@ namespace plimsoll::internal {
 
 struct ForecastPicture {
   std::string title = {};
-  std::optional<std::size_t> budget = {};  // Marked, where it is within the picture.
+  std::optional<std::size_t> budget = {};  // Marked if it is within the picture.
 };
 
 std::string forecast_svg(const MemoryForecast& forecast, const ForecastPicture& options);

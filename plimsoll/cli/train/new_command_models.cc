@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
                                     wanted));
 }
 
-// Convolutions and poolings as long as there is something to make smaller.
+// Adds convolutions and poolings as long as there is something to shrink.
 void add_convolutions(Sequential& model, const PlainModel& what) {
   if (what.inputs.size() == 2) {
     std::int64_t steps = what.inputs[0];

@@ -1,7 +1,7 @@
-// Models for those who do not want to write one: what `plimsoll new` writes and `plimsoll train` makes of a table.
+// Ready-made models: what `plimsoll new` writes, and `plimsoll train` makes for a table.
 //
 //   Model model = make_plain_model({.kind = "dense", .inputs = {4}, .outputs = 3, .classes = true});
-//   write_topology(model, "model.json", false);      // Without weights: it begins with random ones.
+//   write_topology(model, "model.json", false);      // Without weights: training starts with random ones.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,12 @@ struct PlainModel {
   std::string kind = "dense";        // Or "lstm", for [steps, features], or "cnn", for those and images.
   std::vector<std::int64_t> inputs;  // Sizes of an example.
   std::int64_t outputs = 1;
-  bool classes = false;  // The outputs are the shares of classes.
+  bool classes = false;  // The outputs are class probabilities.
 };
-// Throws InvalidArgument for inputs that the kind does not take.
+// Throws InvalidArgument for inputs that the kind does not accept.
 Model make_plain_model(const PlainModel& what);
 
-// The model's layers, without weights; with what compile() was told, when it is to be trained on.
+// The model's layers, without weights; with the options of compile(), when training will continue.
 void write_topology(const Model& model, const std::string& path, bool with_training);
 
 }  // namespace plimsoll::internal

@@ -1,4 +1,4 @@
-// ONNX files on the command line: what predict, forecast and train do with a MODEL.onnx.
+// ONNX files on the command line: how predict, forecast and train handle a MODEL.onnx.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace plimsoll::internal {
 
 bool is_onnx(const std::string& path);
 
-// Inputs of the graph by name, out of an npz; others in it are ignored. Throws NotFound, InvalidArgument.
+// Inputs of the graph by name, from an npz; other arrays in it are ignored. Throws NotFound, InvalidArgument.
 std::map<std::string, Tensor> load_onnx_inputs(const std::string& npz, const OnnxModel& model);
 
 struct OnnxPrediction {
@@ -24,7 +24,7 @@ void predict_onnx(const OnnxPrediction& arguments);
 
 // "NAME=1x3x224x224". Throws InvalidArgument.
 std::map<std::string, Shape> parse_shapes(const std::vector<std::string>& texts);
-// What one run takes, with these shapes or, when an npz is named, with its inputs.
+// The memory of one run, with these shapes or, when an npz is given, with its inputs.
 MemoryForecast forecast_onnx(const std::string& path, const std::vector<std::string>& shapes, const std::string& npz);
 
 }  // namespace plimsoll::internal

@@ -120,6 +120,39 @@ TEST_F(OnnxFiles, TrainsAndWritesTheFileAgain) {
   EXPECT_LT(loss(path("tuned/model.onnx")), loss(path("model.onnx")) / 2);
 }
 
+TEST_F(OnnxFiles, EveryCommandRefusesAnUnknownOperatorByNameVersionAndNode) {
+  OnnxMessage node, graph, opset, file;
+  node.text(1, "x");
+  node.text(2, "y");
+  node.text(3, "odd one");
+  node.text(4, "Frobnicate");
+  graph.message(1, std::move(node));
+  graph.message(11, onnx_value_info("x", f32, {2}));
+  graph.message(12, onnx_value_info("y", f32, {2}));
+  opset.integer(2, 13);
+  file.integer(1, 7);
+  file.message(8, std::move(opset));
+  file.message(7, std::move(graph));
+  AtomicFile out(path("odd.onnx"));
+  file.write(out);
+  out.commit();
+  save_npz(path("x.npz"), {{"x", zeros({2})}, {"y", zeros({2})}});
+  const std::vector<std::vector<std::string>> commands = {
+      {"predict", path("odd.onnx"), "--input", path("x.npz")},
+      {"forecast", path("odd.onnx"), "--predict"},
+      {"train", path("odd.onnx"), "--data", path("x.npz"), "--loss", "mse"},
+  };
+  for (const auto& command : commands) {
+    const CliResult result = run_cli(command);
+    EXPECT_EQ(result.code, 1) << command[0];
+    for (const char* part : {"unsupported", "Frobnicate", "version 13", "odd one"})
+      EXPECT_THAT(result.errors, HasSubstr(part)) << command[0];
+  }
+  const CliResult shown = run_cli({"inspect", path("odd.onnx")});
+  EXPECT_EQ(shown.code, 0) << shown.errors;
+  EXPECT_THAT(shown.out, HasSubstr("Frobnicate"));
+}
+
 TEST_F(OnnxFiles, RefusalsSayUnsupported) {
   const CliResult result = run_cli({"predict", path("model.onnx"), "--input", path("in.npz"), "--weights", "w"});
   EXPECT_EQ(result.code, 1);

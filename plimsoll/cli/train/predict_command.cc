@@ -41,7 +41,7 @@ struct PredictArguments {
   }
 };
 
-// What the model was trained with, beside its weights, unless another file is named.
+// The columns of the training data, stored with the model's weights, unless another file is given.
 TableColumns columns_for(const PredictArguments& arguments) {
   if (!arguments.columns_file.empty()) return TableColumns::load(arguments.columns_file);
   for (const std::string& place : {arguments.weights, arguments.model}) {
@@ -51,7 +51,7 @@ TableColumns columns_for(const PredictArguments& arguments) {
   return {};
 }
 
-// Random weights give random answers.
+// Random weights would give random answers.
 void require_weights(const PredictArguments& arguments) {
   if (!arguments.weights.empty() || arguments.initialize || is_keras_file(arguments.model)) return;
   const auto document = parse_json(read_file(arguments.model, std::size_t{1} << 30));
@@ -64,10 +64,10 @@ void require_weights(const PredictArguments& arguments) {
 
 struct Answers {
   std::vector<Tensor> outputs;
-  std::size_t lacking = 0;  // Examples that lack values, which have no answer.
+  std::size_t lacking = 0;  // Examples with missing values, which get no answer.
 };
 
-// Those that lack values have no answer; the others keep their places.
+// Leaves rows with missing values without an answer; the others keep their places.
 void leave_open(std::vector<Tensor>& outputs, const Tensor& rows) {
   const Tensor open = constant(std::numeric_limits<float>::quiet_NaN());
   for (Tensor& output : outputs) {
@@ -88,7 +88,7 @@ CsvOptions csv_options(const PredictArguments& arguments, const ModelEnds& ends,
   return csv;
 }
 
-// The values that the file would have had.
+// In the units of the file.
 Tensor unscaled(const Tensor& output, const std::vector<CsvScale>& scales) {
   const std::size_t width = scales.empty() ? 0 : output.size() / static_cast<std::size_t>(output.shape()[0]);
   if (width == 0 || width % scales.size() != 0) return output;
@@ -102,7 +102,7 @@ Tensor unscaled(const Tensor& output, const std::vector<CsvScale>& scales) {
   return output * from_vector(deviations, Shape(sizes)) + from_vector(means, Shape(sizes));
 }
 
-// Batch by batch: the table itself is not held.
+// Batch by batch, without holding the table.
 Answers predict_table(const PredictArguments& arguments, const Model& model, const TableColumns& columns) {
   const ModelEnds ends(model);
   if (ends.inputs.size() != 1)
@@ -214,7 +214,7 @@ void add_predict_command(CommandLine& app) {
   command.option("--out", arguments->out, "Write to this file instead: .csv, .npy, .npz or .json").value("FILE");
   command
       .option("--columns", arguments->columns_file,
-              "columns.json of the training; left out: the one beside the weights or the model")
+              "columns.json of the training; default: the one next to the weights or the model")
       .value("FILE");
   add_missing_option(command, arguments->columns, "What an empty field is; drop: the answer to its line is nan");
   add_header_option(command, arguments->columns);

@@ -45,7 +45,7 @@ TableColumns TableColumns::of(const CsvTable& table) {
 }
 
 std::string TableColumns::to_json() const {
-  // A reader that does not know of scales and windows must not take such a file.
+  // A reader that does not know scales and windows must refuse such a file.
   const bool plain = scales.empty() && dates.empty() && look_back == 0;
   nlohmann::ordered_json document = {{"format", "plimsoll-columns"}, {"version", plain ? 1 : 2}, {"names", names},
                                      {"has_header", has_header},     {"features", features},     {"targets", targets}};
@@ -118,7 +118,7 @@ CsvOptions TableColumns::options_for(const std::string& path, std::optional<bool
     options.header = true;
     return options;
   }
-  // By place: as the training data, or the inputs alone.
+  // By position: with the columns of the training data, or only the inputs.
   const bool whole = first.size() == names.size(), inputs_only = !with_targets && first.size() == features.size();
   if (!whole && !inputs_only) {
     const auto missing = std::find_if_not(features.begin(), features.end(), has);

@@ -5,7 +5,7 @@
 //   columns.save(folder);                                              // FOLDER/columns.json, beside the model
 //   load_csv("new.csv", TableColumns::load(file).options_for("new.csv", ..));   // The same numbers for the same texts
 //
-// Another file is read by the names of its columns, or by their places where it has no header; it may lack the targets.
+// Another file is read by the names of its columns, or by their positions without a header; it may lack the targets.
 #pragma once
 
 #include <optional>
@@ -35,12 +35,12 @@ struct TableColumns {
   void save(const std::string& folder) const;
 
   bool is_set() const noexcept { return !names.empty(); }
-  // To read another file with. Throws InvalidArgument for one that has other columns.
+  // Options to read another file. Throws InvalidArgument for one with other columns.
   CsvOptions options_for(const std::string& path, std::optional<bool> header, bool with_targets) const;
-  // What makes values of the file of predicted ones: value * deviation + mean, for each target; none when they are not
+  // Converts predictions to the file's units: value * deviation + mean, for each target; empty when they are not
   // standardised.
   std::vector<CsvScale> target_scales() const;
-  // What the classes of its one target are called; none when that is a number.
+  // The names of its single target's classes; empty when that is a number.
   std::vector<std::string> classes() const;
 };
 

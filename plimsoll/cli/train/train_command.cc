@@ -52,6 +52,7 @@ void print_json(const TrainArguments& arguments, const TrainOutcome& outcome) {
       {"ranks", outcome.ranks},
       {"slices", or_null(arguments.distributed, outcome.slices)},
       {"sent_bytes", outcome.sent_bytes},
+      {"early_bytes", outcome.early_bytes},
       {"waited_seconds", outcome.waited_seconds}};
   print_document(document);
 }
@@ -80,7 +81,7 @@ void run(const TrainArguments& arguments) {
   require_budget_to_spill(arguments.spill, arguments.budget);
   const auto there = work_on(arguments.device);
   const TrainOutcome outcome = train(arguments);
-  if (outcome.rank != 0) throw Exit{outcome.signal == 0 ? 0 : 128 + outcome.signal};  // The first one speaks.
+  if (outcome.rank != 0) throw Exit{outcome.signal == 0 ? 0 : 128 + outcome.signal};  // Only the first rank prints.
   arguments.json ? print_json(arguments, outcome) : print_text(arguments, outcome);
   std::fflush(stdout);
   if (outcome.signal == 0) return;
@@ -90,7 +91,9 @@ void run(const TrainArguments& arguments) {
 }
 
 void add_data_options(Command& command, TrainArguments& arguments) {
-  command.option("--data", arguments.data, "Examples: a CSV, also gzipped, or an npz with x and y")
+  command
+      .option("--data", arguments.data,
+              "Examples: a CSV, also gzipped, or an npz with x and y; of an ONNX model, its inputs by name and y")
       .required()
       .value("FILE");
   Option validation = command.option("--validation", arguments.validation, "The same, to look at after each epoch");
@@ -151,11 +154,11 @@ void add_distributed_options(Command& command, TrainArguments& arguments) {
 
 void add_train_command(CommandLine& app) {
   auto arguments = std::make_shared<TrainArguments>();
-  Command command(app, "train", "Train a model (model.json of TensorFlow.js, or Keras' .keras and .h5)");
+  Command command(app, "train", "Train a model (model.json of TensorFlow.js, Keras' .keras and .h5, or .onnx)");
   command
-      .option(
-          "MODEL", arguments->model,
-          "model.json, .keras or .h5; one without weights begins with random ones; left out: one is made for the data")
+      .option("MODEL", arguments->model,
+              "model.json, .keras, .h5 or .onnx; one without weights begins with random ones; left out: one is made "
+              "for the data")
       .value("FILE");
   add_data_options(command, *arguments);
   add_training_options(command, *arguments);
@@ -174,8 +177,7 @@ void add_train_command(CommandLine& app) {
           "Folder for the trained model (model.json and weights.bin), or a file NAME.keras; left out: MODEL-trained")
       .value("DIR");
   command.option("--logdir", arguments->logdir, "Folder for TensorBoard").value("DIR");
-  command.option("--report", arguments->report, "One HTML page about the memory; its trace lies beside it")
-      .value("FILE");
+  command.option("--report", arguments->report, "One HTML page about memory; its trace is next to it").value("FILE");
   command.flag("--json", arguments->json, "Print one JSON document and nothing else");
   command.notes(
       "Ends with 3 when it does not fit the budget, with 130 after Ctrl-C and 143 after SIGTERM, when the model is "

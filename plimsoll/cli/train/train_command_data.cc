@@ -47,7 +47,7 @@ std::vector<std::string> usual_names(const char* letter, const std::string& own,
   return names;
 }
 
-// Numbers of classes, as the loss takes them and a forecast counts them.
+// Class numbers, in the form that the loss takes and a forecast counts.
 Tensor labels_of(const Tensor& targets, const Shape& output, const std::string& path) {
   Tensor labels = targets;
   if (labels.dtype() == f32) {
@@ -69,7 +69,7 @@ Tensor labels_of(const Tensor& targets, const Shape& output, const std::string& 
   return labels;
 }
 
-// Batches as the model takes them.
+// Batches in the form that the model takes.
 Dataset fit_batches(const Dataset& batches, const Model& model, const std::string& path) {
   return batches.map([ends = ModelEnds(model), labels = model.loss_takes_labels(), path](const Example& batch) {
     Example result;
@@ -84,10 +84,12 @@ Dataset fit_batches(const Dataset& batches, const Model& model, const std::strin
 
 std::size_t blocks(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-// What a step of the model takes, when that is known before there is a batch.
-std::optional<MemoryForecast> step_forecast(const Model& model, std::size_t batch) {
+// The memory of a step, when it is known before there is a batch.
+std::optional<MemoryForecast> step_forecast(const Model& model, const BatchPlan& plan) {
   try {
-    return model.forecast({.batch_size = batch});
+    ForecastOptions options = plan.together;
+    options.batch_size = plan.batch;
+    return model.forecast(options);
   } catch (const FailedPrecondition&) {
     return std::nullopt;
   } catch (const InvalidArgument&) {
@@ -95,9 +97,9 @@ std::optional<MemoryForecast> step_forecast(const Model& model, std::size_t batc
   }
 }
 
-// Data takes what a step leaves. Where the step has to recompute, it gets half of what it could use.
-std::size_t room_for_data(const Model& model, std::size_t batch, std::size_t budget) {
-  const std::optional<MemoryForecast> step = step_forecast(model, batch);
+// Data may use what a step leaves. When the step must recompute, it gets half of what it could use.
+std::size_t room_for_data(const Model& model, const BatchPlan& plan, std::size_t budget) {
+  const std::optional<MemoryForecast> step = step_forecast(model, plan);
   if (!step) return budget - budget / 2;
   if (budget >= step->peak_bytes) return budget - step->peak_bytes;
   return (budget - std::min(budget, step->smallest_budget)) / 2;
@@ -175,7 +177,7 @@ TrainingData make_training_data(const TrainingTable& table, const CsvFile* valid
   if (!validation && table.validation()) held_validation = file.held(*table.validation());
   const auto bytes_of = [](const Dataset& rows) { return rows.is_set() ? rows.node()->held({}).resident : 0; };
   data.held_bytes = bytes_of(held) + bytes_of(held_validation);
-  const std::size_t room = plan.budget ? room_for_data(model, plan.batch, *plan.budget)
+  const std::size_t room = plan.budget ? room_for_data(model, plan, *plan.budget)
                                        : std::min(kHeldWithoutBudget, current_device().arena().limit() / 4);
   data.streams = data.held_bytes > room;
   Dataset rows = held, validation_rows = held_validation;
@@ -191,7 +193,7 @@ TrainingData make_training_data(const TrainingTable& table, const CsvFile* valid
             ? file.row_bytes()
             : sizeof(float) * (static_cast<std::size_t>(columns.look_back) * columns.features.size() +
                                static_cast<std::size_t>(columns.horizon) * columns.targets.size());
-    const std::size_t beside = 3 * plan.batch * example + 2 * bytes_of(rows) + 1024;  // Batches while they are made.
+    const std::size_t beside = 3 * plan.batch * example + 2 * bytes_of(rows) + 1024;  // Batches under construction.
     const std::size_t pool = (plan.budget ? room : kPoolWithoutBudget) - std::min(room, beside);
     data.shuffled_rows = plan.shuffle ? std::min(data.examples, pool / example) : 0;
   }
@@ -215,7 +217,7 @@ TrainingData make_training_data(const std::string& path, const std::string& vali
   std::optional<Npz> other;
   if (!validation.empty()) other.emplace(validation, ends, labels);
   if (other) data.held_bytes += other->bytes;
-  const std::optional<MemoryForecast> forecast = step_forecast(model, plan.batch);
+  const std::optional<MemoryForecast> forecast = step_forecast(model, plan);
   const std::size_t step = forecast ? forecast->smallest_budget : 0;
   if (plan.budget && forecast && step + data.held_bytes > *plan.budget) {
     OutOfMemoryDetails details;

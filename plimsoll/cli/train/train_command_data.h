@@ -1,4 +1,4 @@
-// Data of `plimsoll train` and `plimsoll predict`: files as datasets and tensors of the shapes that a model takes.
+// The data of `plimsoll train` and `plimsoll predict`: files as datasets and tensors with the shapes of a model.
 #pragma once
 
 #include <optional>
@@ -14,13 +14,13 @@
 
 namespace plimsoll::internal {
 
-// Batches to train with, and what they take beside what a forecast of the model counts.
+// Batches to train with, and their memory besides what a forecast of the model counts.
 struct TrainingData {
   Dataset train, validation;
   std::size_t examples = 0;
   std::size_t held_bytes = 0;     // Of files that are held in memory, on the budget.
   bool streams = false;           // CSV files are read again in each epoch.
-  std::size_t shuffled_rows = 0;  // From how many examples each is drawn; 0: in the order of the file.
+  std::size_t shuffled_rows = 0;  // The number of examples each one is drawn from; 0: in the order of the file.
 };
 
 struct BatchPlan {
@@ -28,9 +28,10 @@ struct BatchPlan {
   bool shuffle = true;
   std::optional<std::uint64_t> seed = {};
   std::optional<std::size_t> budget = {};
+  ForecastOptions together = {};  // The ranks of a job and how they share the work; its batch size is not used.
 };
 
-// A CSV is held when the budget (or the device) has room for it beside the model's step, else it is streamed and
+// A CSV is held when the budget (or the device) has room for it besides the model's step, otherwise it is streamed and
 // shuffled in a pool that fits.
 TrainingData make_training_data(const TrainingTable& table, const CsvFile* validation, const Model& model,
                                 const BatchPlan& plan);
@@ -39,17 +40,17 @@ TrainingData make_training_data(const TrainingTable& table, const CsvFile* valid
 // OutOfMemory, with the numbers, before they are read when the budget has no room.
 TrainingData make_training_data(const std::string& npz, const std::string& validation, double validation_split,
                                 const Model& model, const BatchPlan& plan);
-// y has a number for each class of the model's one output.
+// Whether y has a number for each class of the model's single output.
 bool npz_is_one_hot(const std::string& path, const ModelEnds& model);
 
-// Inputs of an npy, npz, or JSON (as load_json_tensors reads it), of the model's shapes and dtypes.
+// Inputs from an npy, npz, or JSON (as load_json_tensors reads it), with the model's shapes and dtypes.
 std::vector<Tensor> load_model_inputs(const std::string& path, const Model& model);
-// Of the model's shape, when there are as many elements, and dtype.
+// Reshaped when the number of elements matches, and cast.
 Tensor fitted(const Tensor& tensor, const Shape& shape, DType dtype);
 
 bool is_csv(const std::string& path);
 void require_form(const std::string& path, const std::vector<std::string>& forms);
-// As the ending of the path says: .csv, .npy (one tensor), .npz, .json.
+// In the format of the path's extension: .csv, .npy (one tensor), .npz, .json.
 void save_tensors(const std::string& path, const std::vector<std::string>& names, const std::vector<Tensor>& tensors);
 void write_csv(const std::vector<Tensor>& tensors, FunctionRef<void(std::string_view row)> write);
 

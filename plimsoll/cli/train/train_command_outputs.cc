@@ -23,12 +23,12 @@ namespace fs = std::filesystem;
   throw Error(fmt::format("train: {} {} cannot be written ({}); name another place", option, path, why));
 }
 
-// Folders that were made, removed again.
+// Removes the folders that were created.
 class MadeFolders {
  public:
   ~MadeFolders() {
     std::error_code ignored;
-    for (auto each = made_.rbegin(); each != made_.rend(); ++each) fs::remove(*each, ignored);  // When they are empty.
+    for (auto each = made_.rbegin(); each != made_.rend(); ++each) fs::remove(*each, ignored);  // If they are empty.
   }
   std::error_code make(const fs::path& folder) {
     std::vector<fs::path> missing;
@@ -62,7 +62,7 @@ void try_to_write(const char* option, const std::string& path, const fs::path& f
   if (!written || !closed) refuse(option, path, std::strerror(written ? errno : reason));
 }
 
-// The number of cp-0012.ckpt, whatever follows.
+// The number in cp-0012.ckpt, whatever follows.
 std::optional<int> number_of(const std::string& name) {
   constexpr std::string_view kBegin = "cp-";
   int number = 0;

@@ -1,4 +1,4 @@
-// What `plimsoll train` writes: checked before the first step, so that no epoch is spent for nothing.
+// What `plimsoll train` writes: checked before the first step, so that no epoch is wasted.
 //
 //   require_writable_folder("--out", "run/model");            // Creates, writes, removes; throws Error with the
 //   reason. std::string out = free_folder("mnist-trained");           // Or mnist-trained-2, -3, .. when that is there.
@@ -16,7 +16,7 @@ std::string free_folder(const std::string& name);
 // MODEL-trained: the file's stem, or its folder's name when it is called model.json.
 std::string trained_name(const std::string& path);
 
-// Numbered checkpoints of a folder. None is ever overwritten: numbers go on after those that are there.
+// Numbered checkpoints of a folder. None is ever overwritten: numbers continue after the existing ones.
 class Checkpoints {
  public:
   Checkpoints() = default;
@@ -31,10 +31,10 @@ class Checkpoints {
   int last_ = 0;
 };
 
-// A training to go on with. Throws NotFound when the folder has no checkpoint.
+// A training to continue. Throws NotFound when the folder has no checkpoint.
 struct Resumed {
   std::string weights;  // The newest checkpoint.
-  int epochs = 0;       // That are done.
+  int epochs = 0;       // Completed epochs.
   std::string model;    // FOLDER/model.json, or "" when it is not there.
 };
 Resumed find_training(const std::string& folder);

@@ -56,7 +56,7 @@ class WatchSignals {
   struct sigaction interrupt_before_ = {}, terminate_before_ = {};
 };
 
-// columns.json beside one of these files.
+// Loads columns.json next to one of these files.
 TableColumns columns_beside(const std::vector<std::string>& places) {
   for (const std::string& place : places) {
     const fs::path file = fs::path(place).parent_path() / TableColumns::kFile;
@@ -82,6 +82,7 @@ class TrainRun {
       fit();
       together([&] { finish(); });
       outcome_.sent_bytes = job_->traffic().sent_bytes;
+      outcome_.early_bytes = job_->traffic().early_bytes;
       outcome_.waited_seconds = job_->traffic().waited_seconds;
       job_->leave();
     } catch (const Unavailable& error) {
@@ -104,7 +105,7 @@ class TrainRun {
     outcome_.slices = arguments_.slices > 0 ? arguments_.slices : static_cast<std::size_t>(job_->size());
     job_->set_activity("the preparation");
   }
-  // What fails in one rank ends all of them.
+  // A failure in one rank ends all of them.
   template <class F>
   void together(F&& f) {
     std::exception_ptr error;
@@ -117,7 +118,7 @@ class TrainRun {
     }
     distributed::agree(*job_, {.error = error});
   }
-  // Ends all processes, also those that stand still; first everybody who can has said why.
+  // Ends all processes, including those that hang, after all that can have reported why.
   void end_job(const Unavailable& error) {
     const int code = fail(failure_of(error), arguments_.json && is_first());
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
@@ -140,11 +141,11 @@ class TrainRun {
       model_.emplace(is_onnx(model_path_) ? load_onnx(model_path_)
                                           : load_model(model_path_, {.compile = choice_.loss.empty()}));
     is_csv(arguments_.data) ? open_table() : open_arrays();
-    if (columns_.is_set()) static_cast<void>(columns_.to_json());  // What cannot be kept is refused before training.
-    if (job_ && is_first() && checkpoints_.is_set()) describe_checkpoints();  // Before state is spread.
+    if (columns_.is_set()) static_cast<void>(columns_.to_json());             // Refuses bad text now.
+    if (job_ && is_first() && checkpoints_.is_set()) describe_checkpoints();  // Before state is distributed.
   }
 
-  // Where it begins, and where it leaves what it makes.
+  // Where it starts, and where it writes its results.
   void find_places() {
     model_path_ = arguments_.model;
     weights_ = arguments_.weights;
@@ -187,7 +188,7 @@ class TrainRun {
     std::fflush(stdout);
   }
 
-  // Those of the training that goes on, unless others are asked for.
+  // Those of the training that is continued, unless others are requested.
   TableColumns known_columns() const {
     const DataOptions& asked = arguments_.columns;
     const bool others = !asked.targets.empty() || !asked.features.empty() || !asked.ignore.empty() ||
@@ -238,7 +239,11 @@ class TrainRun {
   }
 
   BatchPlan batch_plan() const {
-    return {.batch = arguments_.batch, .shuffle = !arguments_.no_shuffle, .seed = arguments_.seed, .budget = budget_};
+    BatchPlan plan{
+        .batch = arguments_.batch, .shuffle = !arguments_.no_shuffle, .seed = arguments_.seed, .budget = budget_};
+    if (job_)
+      plan.together = {.ranks = job_->size(), .slices = outcome_.slices, .shard_optimizer = arguments_.shard_optimizer};
+    return plan;
   }
 
   void take(TrainingData data) {
@@ -286,7 +291,7 @@ class TrainRun {
     return list;
   }
 
-  // What --resume needs beside the weights.
+  // What --resume needs besides the weights.
   void describe_checkpoints() {
     const std::string model = (fs::path(checkpoints_.folder()) / "model.json").string();
     if (columns_.is_set()) columns_.save(checkpoints_.folder());
@@ -304,7 +309,7 @@ class TrainRun {
     if (first_epoch_ >= arguments_.epochs && !arguments_.resume.empty())
       say(fmt::format("{} are done already; give a larger --epochs to train on",
                       plural(static_cast<std::size_t>(first_epoch_), "epoch")));
-    watch_.emplace();  // Until all is saved.
+    watch_.emplace();  // Until everything is saved.
     try {
       outcome_.history = model_->fit(data_.train, {.epochs = arguments_.epochs,
                                                    .validation_data = data_.validation,
@@ -315,7 +320,7 @@ class TrainRun {
                                                    .distributed = distributed_options(),
                                                    .max_slowdown = arguments_.max_slowdown,
                                                    .initial_epoch = first_epoch_});
-    } catch (const Unavailable&) {  // Weights may be half changed: the last checkpoint is what there is.
+    } catch (const Unavailable&) {  // Weights may be half changed: only the last checkpoint is usable.
       throw;
     } catch (...) {
       if (stepped_) save_after_error();
@@ -328,7 +333,7 @@ class TrainRun {
     return {.job = &*job_, .slices = arguments_.slices, .shard_optimizer = arguments_.shard_optimizer};
   }
 
-  // The first rank writes; where the optimizer's state is spread, the others send theirs.
+  // The first rank writes; when the optimizer's state is distributed, the others send theirs.
   void save() {
     if (!is_first() && !arguments_.shard_optimizer) return;
     outcome_.out = !arguments_.out.empty() ? arguments_.out : is_first() ? usual_out() : "";

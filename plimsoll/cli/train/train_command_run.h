@@ -1,8 +1,8 @@
-// train: what `plimsoll train` does, from its arguments to what it leaves behind.
+// train: runs `plimsoll train`, from its arguments to its results.
 //
 // Everything it will write is tried before the first step. From the first step on the weights are saved whatever
 // happens: at the end, after SIGINT or SIGTERM (the second one ends the program), and after an error, which is then
-// thrown.
+// rethrown.
 #pragma once
 
 #include <cstdint>
@@ -35,11 +35,11 @@ struct TrainOutcome {
   std::size_t budget = 0, dropped_rows = 0, data_bytes = 0, shuffled_examples = 0;
   bool streams = false;
   int first_epoch = 1;
-  int signal = 0;  // That ended it.
+  int signal = 0;  // The signal that ended it.
   int rank = 0, ranks = 1;
   std::size_t slices = 0;
-  std::uint64_t sent_bytes = 0;  // By this rank.
-  double waited_seconds = 0;     // For others.
+  std::uint64_t sent_bytes = 0, early_bytes = 0;  // By this rank.
+  double waited_seconds = 0;                      // For others.
 };
 
 TrainOutcome train(const TrainArguments& arguments);

@@ -90,7 +90,7 @@ struct TrainingTable::Choice {
     return static_cast<std::size_t>(
         std::count_if(usable.begin(), usable.end(), [&](std::size_t i) { return !has(targets, i); }));
   }
-  // The last ones: as many as the model has outputs when the others are its inputs then, else one.
+  // The last columns: as many as the model has outputs if the others are then its inputs, otherwise one.
   void choose_targets(std::int64_t inputs, std::int64_t outputs, bool is_series) {
     std::vector<std::size_t> rest;
     for (const std::size_t i : usable)
@@ -177,7 +177,7 @@ TrainingTable::TrainingTable(const std::string& path, const DataOptions& options
   split(options.validation_split, options.seed);
 }
 
-// Windows over rows whose dates go back and forth would be nonsense.
+// Windows over rows whose dates are out of order would be meaningless.
 void TrainingTable::require_order(const std::string& date) const {
   const CsvOptions only{
       .features = {date}, .header = columns_.has_header, .missing = "nan", .all_features = true, .dates = {date}};
@@ -253,7 +253,7 @@ void TrainingTable::require_fit(const ModelEnds& model, bool labels) const {
         path_, plural(static_cast<std::size_t>(columns_.look_back), "row"), plural(columns_.features.size(), "column"),
         features, wanted, model.inputs[0].to_string()));
   throw InvalidArgument(
-      fmt::format("{}: has {} beside {} of targets, the model takes {}; say which are targets with "
+      fmt::format("{}: has {} besides {} of targets, the model takes {}; say which are targets with "
                   "--target, and which inputs with --features",
                   path_, plural(columns_.features.size(), "column"), columns_.targets.size(), wanted));
 }

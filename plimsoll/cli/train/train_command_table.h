@@ -1,13 +1,14 @@
-// TrainingTable: which columns of a CSV are trained with, and how, as the options and the model say.
+// TrainingTable: which columns of a CSV are trained with, and how, according to the options and the model.
 //
 //   TrainingTable table("prices.csv", options, {}, nullptr);      // No model yet: table.plain_model() says which to
 //   make table.standardize(true);                                      // One more pass: mean and deviation
 //   table.train(), table.validation()                             // Parts of table.file()
 //   table.columns().save("trained")                               // For predictions
 //
-// Left out: dates, unless they are named among the features, and what is ignored. Text becomes numbers. With a
-// look-back the inputs are all columns, the targets' past too; else all but the targets. Targets are the last columns.
-// Throws NotFound for columns that are not there, InvalidArgument for data that cannot be trained with.
+// Dates are left out unless they are named among the features, and so are ignored columns. Text becomes numbers. With a
+// look-back the inputs are all columns, including the past of the targets; otherwise all but the targets. Targets are
+// the last columns. Throws NotFound for columns that do not exist, InvalidArgument for data that cannot be trained
+// with.
 #pragma once
 
 #include <optional>
@@ -23,7 +24,7 @@
 namespace plimsoll::internal {
 
 struct DataOptions {
-  std::vector<std::string> targets = {};      // Columns of a CSV; left out: the last ones.
+  std::vector<std::string> targets = {};      // Columns of a CSV; default: the last ones.
   std::vector<std::string> categorical = {};  // Columns of text.
   std::string missing = "error";
   std::string header = "auto";
@@ -40,7 +41,7 @@ void add_header_option(Command& command, DataOptions& options);
 void add_missing_option(Command& command, DataOptions& options, const char* what);
 void add_table_options(Command& command, DataOptions& options);
 
-// What the model takes: shapes with the batch in front, dtypes, names.
+// The model's inputs and outputs: shapes including the batch, dtypes, names.
 struct ModelEnds {
   explicit ModelEnds(const Model& model);
 
@@ -50,12 +51,12 @@ struct ModelEnds {
 };
 std::int64_t elements_of(const Shape& with_batch);  // Of one example; -1 when that is not known.
 
-// A line on standard error once reading has taken a second, when that is a terminal.
+// A line on standard error once reading has taken a second, if that is a terminal.
 CsvFile::Progress reading_progress(const std::string& path, bool quiet);
 
 class TrainingTable {
  public:
-  // `known`: columns of a training that goes on. `model`: nullptr when there is none yet.
+  // `known`: the columns of a training that is continued. `model`: nullptr when there is none yet.
   TrainingTable(const std::string& path, const DataOptions& options, const TableColumns& known, const ModelEnds* model);
 
   const CsvFile& file() const noexcept { return *file_; }
@@ -63,17 +64,17 @@ class TrainingTable {
   const TableColumns& columns() const noexcept { return columns_; }
   const CsvPart& train() const noexcept { return train_; }
   const std::optional<CsvPart>& validation() const noexcept { return validation_; }  // Of a split.
-  bool one_hot() const noexcept { return one_hot_; }  // There is a target for each output of the model.
+  bool one_hot() const noexcept { return one_hot_; }  // There is a target column for each output of the model.
   std::size_t dropped_rows() const { return file_->described().dropped_rows; }
 
-  // One for these columns. `numbers`: the targets are numbers, whatever they look like.
+  // A model for these columns. `numbers`: the targets are numbers, whatever they look like.
   PlainModel plain_model(bool numbers) const;
-  // Throws InvalidArgument for a model that takes or gives other numbers. `labels`: its targets are numbers of classes.
+  // Throws InvalidArgument for a model with other inputs or outputs. `labels`: its targets are class numbers.
   void require_fit(const ModelEnds& model, bool labels) const;
-  void require_shares() const;  // Targets that are one for each class: 0 to 1.
-  // Unless scales are known already. `targets`: those too.
+  void require_shares() const;  // Requires targets between 0 and 1, one for each class.
+  // Unless scales are already known. `targets`: including those.
   void standardize(bool targets);
-  // What was chosen, for people.
+  // Describes the choice, for people.
   std::string summary() const;
 
  private:

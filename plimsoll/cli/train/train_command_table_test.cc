@@ -124,7 +124,7 @@ TEST_F(TrainCommand, TakesOneHotTargets) {
   EXPECT_THAT(errors_, HasSubstr("not a share of 0 to 1"));
 }
 
-// The table does not fit beside the model: it is streamed, and what is shuffled fits.
+// The table does not fit together with the model: it is streamed, and what is shuffled fits.
 TEST_F(TrainCommand, StreamsATableInsideTheBudget) {
   std::string text = "a,b,label\n";
   for (int i = 0; i < 30000; ++i) text += i % 2 ? "1,0,1\n" : "0,1,0\n";

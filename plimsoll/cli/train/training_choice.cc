@@ -12,12 +12,12 @@
 namespace plimsoll::internal {
 namespace {
 
-// What a model that was read before says of itself.
+// The description of a model that was read before.
 nlohmann::json document_of(const std::string& path) {
   return parse_json(is_keras_file(path) ? keras_file_config(path) : read_file(path, std::size_t{1} << 30));
 }
 
-// What the last layer does tells what its outputs are. The document was read as a model before.
+// The last layer's activation tells what the outputs are. The document was read as a model before.
 std::string usual_loss(const std::string& path) {
   if (path.ends_with(".onnx")) {
     const std::string last = describe_onnx(path).last_operator;
@@ -38,7 +38,7 @@ std::string usual_loss(const std::string& path) {
   return "mean_squared_error";
 }
 
-// That of the training configuration of a model that was read before.
+// The loss in the training configuration of a model that was read before.
 std::string own_loss(const std::string& path) {
   if (path.ends_with(".onnx")) return "";
   const auto document = document_of(path);

@@ -1,8 +1,8 @@
-// TrainingChoice: with which optimizer, loss and metrics `plimsoll train` trains a model and `plimsoll forecast`
+// TrainingChoice: the optimizer, loss and metrics with which `plimsoll train` trains a model and `plimsoll forecast`
 // counts.
 //
-// What is left out is the model file's own choice, when it has one. Else it is Adam, the loss that goes with the last
-// layer's activation, and the accuracy where that loss is of classes: the same for both commands.
+// By default, the model file's own choice, if it has one. Otherwise Adam, the loss that matches the last layer's
+// activation, and the accuracy if that loss is for classes: the same for both commands.
 #pragma once
 
 #include <memory>
@@ -22,16 +22,16 @@ struct TrainingChoice {
 };
 
 void add_training_choice(Command& command, TrainingChoice& choice);
-// Of the model that was read from `path`. `one_hot`: targets of classes have a column for each.
-// The name of the loss, "" when the file has one of its own.
+// For the model that was read from `path`. `one_hot`: class targets have a column each. Returns the name of the loss,
+// "" when the file has its own.
 std::string compile(Model& model, const std::string& path, const TrainingChoice& choice, bool one_hot = false);
 
-// --device NAME: where the command works while the result lives. Throws NotFound, listing the devices.
+// --device NAME: the device that the command uses while the result lives. Throws NotFound, listing the devices.
 void add_device_option(Command& command, std::string& device);
 std::unique_ptr<DeviceScope> work_on(const std::string& device);
 
-// --spill DIR, for what may store values that its budget has no room for.
+// --spill DIR, for commands that may store values that their budget has no room for.
 void add_spill_option(Command& command, std::string& directory);
-void require_budget_to_spill(const std::string& directory, const std::string& budget);  // Else exits with 2.
+void require_budget_to_spill(const std::string& directory, const std::string& budget);  // Otherwise exits with 2.
 
 }  // namespace plimsoll::internal

@@ -25,9 +25,9 @@
 namespace plimsoll::internal {
 
 bool has_kernel_source(std::string_view name) noexcept;
-std::string kernel_source(std::string_view name);  // Requires that there is one.
+std::string kernel_source(std::string_view name);  // Requires that it exists.
 
-// A kernel that is not generated: its text, and what comes before it, which several may share.
+// A kernel that is not generated: its text, and a preamble that several may share.
 struct KernelText {
   std::string_view name, text, before = "", then = "";
   int lanes = 1;  // Of V.

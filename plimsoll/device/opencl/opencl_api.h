@@ -1,4 +1,4 @@
-// OpenclApi: the OpenCL library of this machine, loaded when somebody first asks; nothing links it.
+// OpenclApi: the OpenCL library of this machine, loaded on first use; nothing links against it.
 //
 //   const OpenclApi* cl = OpenclApi::load();      // nullptr: why_not() says what is missing
 //   cl->clGetPlatformIDs(...)

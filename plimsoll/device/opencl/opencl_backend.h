@@ -1,10 +1,10 @@
-// OpenclBackend: one logical device of OpenCL: segments for its memory, a queue in order, and kernels built when first
-// used.
+// OpenclBackend: one logical device of OpenCL: segments for its memory, a queue in order, and kernels built on first
+// use.
 //
-// An address is the arena's base, which has no access rights, plus an offset; behind each block is a place in a segment
-// (segments.h), a buffer of the driver's, and kernels get that buffer and the offset in it. Blocks may be moved to
-// other places, in the queue's order, while their addresses stay: so nothing is pinned. Thread safety: any thread; one
-// lock orders what is submitted; the arena's comes before it.
+// An address is the arena's base, which has no access rights, plus an offset; each block has a place in a segment
+// (segments.h), which is a buffer of the driver, and kernels get that buffer and the offset in it. Blocks may be moved
+// to other places, in the queue's order, while their addresses stay: so nothing is pinned. Thread safety: any thread;
+// one lock orders what is submitted; it is taken after the arena's.
 #pragma once
 
 #include <map>
@@ -20,12 +20,12 @@
 
 namespace plimsoll::internal {
 
-// What is known of a device before it is used.
+// What is known about a device before it is used.
 struct OpenclDevice {
   cl_platform_id platform = nullptr;
   cl_device_id id = nullptr;
   bool is_gpu = false, is_processor = false;
-  bool has_local_memory = false;  // Of its own: kernels that use it pay.
+  bool has_local_memory = false;  // Of its own: kernels that use it are faster.
   std::string name, driver;
   std::size_t memory_bytes = 0, most_bytes = 0;  // Of all buffers, of one.
   std::size_t most_group = 1, units = 1;

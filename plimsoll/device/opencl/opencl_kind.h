@@ -3,8 +3,8 @@
 //   plimsoll devices                         # what was found, and why not more
 //   PLIMSOLL_VISIBLE_DEVICES=OPENCL:0 ./trainer
 //
-// Limits are ours: drivers give more memory than there is. A device's memory comes in segments (segments.h), and its
-// addresses are numbers that no one can dereference.
+// Limits are ours: drivers hand out more memory than there is. A device's memory comes in segments (segments.h), and
+// its addresses are numbers that nobody can dereference.
 #pragma once
 
 #include "plimsoll/device/device_kind.h"

@@ -1,12 +1,12 @@
-// ProgramCache: compiled kernels kept in $XDG_CACHE_HOME/plimsoll (~/.cache/plimsoll), so that the next run need not
+// ProgramCache: stores compiled kernels in $XDG_CACHE_HOME/plimsoll (~/.cache/plimsoll), so that the next run need not
 // compile them.
 //
 //   const ProgramCache cache(device + driver + source);
 //   std::string binary = cache.read();          // empty: there is none, or it is damaged
 //   cache.write(binary);                        // whole or not at all; failing is fine
 //
-// A file carries the length and checksum of what it was made from and of what it holds: a file that is damaged, or made
-// from something else, is not used. PLIMSOLL_PROGRAM_CACHE=off turns it off.
+// A file contains the length and checksum of its source and of its contents: a file that is damaged, or made from
+// another source, is not used. PLIMSOLL_PROGRAM_CACHE=off turns it off.
 #pragma once
 
 #include <cstdint>

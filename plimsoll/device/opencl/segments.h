@@ -1,13 +1,13 @@
-// Segments: places for blocks in memory that comes in large pieces, which cannot grow and of which none is larger than
-// the driver allows. A block lies in one segment, and may be moved to another place: its address is only a number.
+// Segments: places for blocks in memory that comes in large pieces, which cannot grow and are limited in size by the
+// driver. A block is in one segment, and may be moved to another place: its address is only a number.
 //
 //   Segments segments(memory, {.limit = 64_MiB, .segment_bytes = 8_MiB, .most_bytes = 2_GiB});
-//   segments.place(address, bytes);                    // false: there is no room, also when all live blocks are moved
+//   segments.place(address, bytes);                    // false: there is no room, even when all live blocks are moved
 //   const Segments::Place place = segments.find(address);
 //   segments.remove(address);
 //
-// A block goes into the tightest hole; else into a new segment, while all together stay within the limit; else live
-// blocks are moved together by copies, segments that become empty are returned, and it is tried again. So, with
+// A block goes into the tightest hole; otherwise into a new segment, while all together stay within the limit;
+// otherwise live blocks are moved together by copies, empty segments are returned, and it is tried again. So, with
 // requests up to an eighth of a segment, none is refused while live and requested bytes are at most 7/8 of the limit
 // less one segment: when every hole is smaller than the request, every segment is more than 7/8 full.
 // Larger blocks than a segment have one of their own; with segments of 0 bytes every block has, and returns it when it

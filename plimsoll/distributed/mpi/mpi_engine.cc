@@ -1,5 +1,5 @@
-// The MPI engine: libplimsoll_mpi.so. Only MPI_Isend, MPI_Irecv and MPI_Test, so that nothing here ever waits for
-// another process; time limits and the order of sums are the library's.
+// The MPI engine: libplimsoll_mpi.so. It uses only MPI_Isend, MPI_Irecv and MPI_Test, so that nothing here ever waits
+// for another process; the library handles time limits and the order of sums.
 #include <mpi.h>
 
 #include <climits>
@@ -12,7 +12,7 @@
 namespace {
 
 MPI_Comm ours = MPI_COMM_NULL;
-bool began_here = false;  // Else the program itself began MPI, and ends it.
+bool began_here = false;  // Otherwise the program itself started MPI, and ends it.
 bool ended = false;
 
 int fail(int code, PlimsollEngineError* error) {

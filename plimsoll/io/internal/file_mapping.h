@@ -8,7 +8,7 @@
 
 namespace plimsoll::internal {
 
-// Requires a file with a handle, and bytes inside of it. Lasts as long as the storage; the file may be closed. Throws
+// Requires a file with a handle, and bytes inside it. Lasts as long as the storage; the file may be closed. Throws
 // Error when the system refuses.
 StorageRef map_file(const InputFile& file, std::uint64_t offset, std::uint64_t bytes);
 

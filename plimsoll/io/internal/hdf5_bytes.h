@@ -1,6 +1,5 @@
-// Hdf5Bytes: the bytes of an HDF5 file, which may be a part of another file (a member of a zip archive).
-// Hdf5Cursor: numbers taken from a block of them, in order; what is missing is Corruption, with the file and the
-// offset.
+// Hdf5Bytes: the bytes of an HDF5 file, which may be a part of another file (a member of a zip archive). Hdf5Cursor:
+// reads numbers from a block of them, in order; missing bytes are Corruption, with the file and the offset.
 //
 //   Hdf5Bytes bytes{file, 0, file.size()};
 //   Hdf5Cursor in = bytes.block(96, 40);      // checks that the 40 bytes are there
@@ -18,7 +17,7 @@
 
 namespace plimsoll::internal {
 
-inline constexpr std::uint64_t kHdf5Nowhere = ~std::uint64_t{0};  // The address of what is not there.
+inline constexpr std::uint64_t kHdf5Nowhere = ~std::uint64_t{0};  // The address of something that does not exist.
 
 class Hdf5Cursor;
 

@@ -105,7 +105,7 @@ class ChunkReader {
     place_rows(place);
   }
 
-  // Undoes the filters, the last one first: what is needed is in whole_ then.
+  // Undoes the filters, the last one first; the result is in whole_.
   void unpack(std::uint64_t address, std::uint64_t stored, std::uint32_t mask) {
     std::uint64_t size = stored;
     bool in_file = true;
@@ -161,7 +161,7 @@ class ChunkReader {
     std::memcpy(whole_.data(), other_.data(), whole_.size());
   }
 
-  // Copies the chunk's rows that are inside of the dataset.
+  // Copies the chunk's rows that are inside the dataset.
   void place_rows(const std::vector<std::uint64_t>& place) {
     const Shape& shape = *data_.shape;
     const std::size_t rank = place.size(), last = rank - 1;

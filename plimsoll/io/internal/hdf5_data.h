@@ -1,4 +1,4 @@
-// Reading a dataset's elements into a tensor's memory.
+// Reads a dataset's elements into a tensor's memory.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace plimsoll::internal {
 
-// How many bytes the elements take. Throws Corruption when the file cannot hold so many: nothing is allocated for a
+// The size of the elements in bytes. Throws Corruption when the file cannot hold that many: nothing is allocated for a
 // false claim.
 std::uint64_t hdf5_data_bytes(const Hdf5Bytes& bytes, const Hdf5Object& object);
 // Fills `out`, which has that many. Throws Corruption, Unsupported for filters that are not read, OutOfMemory.

@@ -46,7 +46,7 @@ Hdf5Type float_type(Hdf5Cursor& in, std::uint32_t bits, std::uint32_t size) {
           fmt::format("float of {} bytes", size)};
 }
 
-// What h5py makes of bools: an enumeration of two values in a byte.
+// How h5py stores bools: an enumeration of two values in a byte.
 Hdf5Type enum_type(Hdf5Cursor& in, std::uint32_t bits, std::uint32_t size) {
   const bool is_bool = size == 1 && (bits & 0xffff) == 2;
   Hdf5Type result{Hdf5Type::Kind::kOther, std::nullopt, false, size, fmt::format("enumeration of {} bytes", size)};
@@ -73,7 +73,7 @@ Hdf5Type read_hdf5_type(Hdf5Cursor& in) {
       return {Kind::kText, std::nullopt, false, size, "text"};
     case kEnum:
       return enum_type(in, bits, size);
-    case kOpaque:  // What h5py makes of bfloat16; an attribute says so.
+    case kOpaque:  // How h5py stores bfloat16; an attribute says so.
       return {Kind::kOther, std::nullopt, false, size, fmt::format("opaque type of {} bytes", size)};
     case kVariable:
       if ((bits & 15) == 1) return {Kind::kLongText, std::nullopt, false, 16, "text"};
@@ -85,7 +85,7 @@ Hdf5Type read_hdf5_type(Hdf5Cursor& in) {
 
 std::optional<Shape> read_hdf5_space(Hdf5Cursor& in) {
   const std::uint8_t version = in.byte(), rank = in.byte();
-  in.skip(1);  // Flags: largest sizes, which nobody asks for.
+  in.skip(1);  // Flags: maximum sizes, which are not needed.
   const std::uint8_t kind = in.byte();
   if (version != 1 && version != 2) in.corrupt(fmt::format("a dataspace of version {}", version));
   if (version == 1) in.skip(4);
@@ -112,7 +112,7 @@ Hdf5Layout read_hdf5_layout(Hdf5Cursor& in) {
   if (version == 1 || version == 2) {
     const std::uint8_t axes = in.byte(), kind = in.byte();
     in.skip(5);
-    if (kind != 1) return result;  // Compact and chunked in the oldest form.
+    if (kind != 1) return result;  // The oldest form of compact and chunked data.
     result.kind = Kind::kContiguous;
     result.address = in.number<std::uint64_t>();
     result.size = 1;
@@ -138,7 +138,7 @@ Hdf5Layout read_hdf5_layout(Hdf5Cursor& in) {
     if (axes == 0 || axes > kMaxRank + 1) in.corrupt(fmt::format("chunks of {} axes", axes));
     result.address = in.number<std::uint64_t>();
     for (int i = 0; i + 1 < axes; ++i) result.chunk.push_back(in.number<std::uint32_t>());
-    in.skip(4);  // Of an element, which the type says too.
+    in.skip(4);  // The element size, which the type states too.
   }
   return result;
 }

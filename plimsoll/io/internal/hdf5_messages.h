@@ -1,4 +1,4 @@
-// The messages of an HDF5 object header that say what a dataset is: its type, its sizes, and where its bytes are.
+// The messages of an HDF5 object header that describe a dataset: its type, its sizes, and where its bytes are.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace plimsoll::internal {
 struct Hdf5Type {
   enum class Kind : std::uint8_t { kOther, kNumber, kText, kLongText };  // kLongText: in the global heap.
   Kind kind = Kind::kOther;
-  std::optional<DType> dtype;  // Of numbers; empty when we do not have it.
+  std::optional<DType> dtype;  // For numbers; empty when it is not supported.
   bool big_endian = false;
   std::uint32_t size = 0;  // Of an element.
   std::string name;        // For messages: "float of 4 bytes".
@@ -33,9 +33,9 @@ struct Hdf5Layout {
   std::vector<std::uint32_t> chunk;                // Sizes of a chunk.
 };
 
-// One that is not understood (compound, references) is of kind kOther, and no error.
+// A type that is not supported (compound, references) has kind kOther and is not an error.
 Hdf5Type read_hdf5_type(Hdf5Cursor& in);
-// Empty for a dataspace without elements. Throws Corruption for sizes that no tensor has.
+// Empty for a dataspace without elements. Throws Corruption for sizes that no tensor can have.
 std::optional<Shape> read_hdf5_space(Hdf5Cursor& in);
 Hdf5Layout read_hdf5_layout(Hdf5Cursor& in);
 std::vector<Hdf5Filter> read_hdf5_filters(Hdf5Cursor& in);

@@ -26,7 +26,7 @@ struct Link {
   std::uint64_t address = 0;
 };
 
-// What one header says.
+// The contents of one header.
 struct Header {
   std::optional<SymbolTable> table;
   std::vector<Link> links;
@@ -51,7 +51,7 @@ class Reader {
   [[noreturn]] void unsupported(const std::string& what) const {
     throw Unsupported(fmt::format("file \"{}\": {}", bytes_.file.name(), what));
   }
-  // Blocks do not overlap, so together they are no longer than the file (some are read in two steps).
+  // Blocks do not overlap, so together they are not longer than the file (some are read in two steps).
   Hdf5Cursor block(std::uint64_t address, std::uint64_t size, std::string_view what) {
     spent_ += std::min(size, bytes_.size);
     if (spent_ / 2 > bytes_.size)
@@ -135,7 +135,7 @@ class Reader {
     return out;
   }
 
-  // As libraries write them when told to use the latest form: checksums at the end of each block, not verified.
+  // The newest format: checksums at the end of each block, not verified.
   void read_new_header(std::uint64_t address, Header& out) {
     Hdf5Cursor head = block(address, std::min<std::uint64_t>(bytes_.size - address, 48), "an object header");
     head.skip(4);
@@ -206,7 +206,7 @@ class Reader {
     return link;
   }
 
-  // Many links or attributes of one object are kept in a heap of their own, which Keras' files do not have.
+  // Large objects keep their links or attributes in a separate heap, which Keras' files do not use.
   void refuse_dense(int kind, Hdf5Cursor& in) {
     in.skip(1);
     const std::uint8_t flags = in.byte();
@@ -228,7 +228,7 @@ class Reader {
     read_tree(table.tree, -1, std::string(all.text(static_cast<std::size_t>(size))), data, links);
   }
 
-  // A node of a group's tree; `level` is what its parent expects, -1 for the top.
+  // A node of a group's tree; `level` is the level that its parent expects, -1 for the top.
   void read_tree(std::uint64_t address, int level, const std::string& names, std::uint64_t names_at,
                  std::vector<Link>& links) {
     visit_once(address, "a tree of links");

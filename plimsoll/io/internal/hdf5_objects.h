@@ -3,9 +3,9 @@
 //   Hdf5Objects objects = read_hdf5_objects({file, 0, file.size()});
 //   for (const Hdf5Object& each : objects.all) each.path;  each.dataset;
 //
-// Each object, tree node and block is read once, so that files with cycles end, and what is held is bounded: 2^18
-// objects, 64 MiB of names and text. Throws Corruption with the offset, Unsupported beyond these bounds and for
-// what Keras' files do not have (large groups and attributes in the newest form, links to other files).
+// Each object, tree node and block is read once, so that files with cycles end, and memory is bounded: 2^18 objects, 64
+// MiB of names and text. Throws Corruption with the offset, Unsupported beyond these bounds and for features that
+// Keras' files do not use (large groups and attributes in the newest form, links to other files).
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,8 @@ struct Hdf5Object {
   };
   std::string path;  // "layers/dense/vars/0"; "" is the root.
   std::uint64_t address = 0;
-  std::optional<Dataset> dataset;                              // Else it is a group.
-  std::map<std::string, std::vector<std::string>> attributes;  // Those with text: one, or a list of them.
+  std::optional<Dataset> dataset;                              // Empty for a group.
+  std::map<std::string, std::vector<std::string>> attributes;  // Those with text: a string, or a list of strings.
 };
 
 std::vector<Hdf5Object> read_hdf5_objects(const Hdf5Bytes& bytes);  // The root first, each after its group.

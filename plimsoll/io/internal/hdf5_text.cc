@@ -8,7 +8,7 @@
 namespace plimsoll::internal {
 namespace {
 
-constexpr std::size_t kMaxText = 64_MiB, kBesideText = 64;  // What a kept string takes besides its bytes.
+constexpr std::size_t kMaxText = 64_MiB, kBesideText = 64;  // Overhead of a kept string besides its bytes.
 
 // Up to the first zero byte, as libraries pad.
 std::string trimmed(std::string_view text) { return std::string(text.substr(0, text.find('\0'))); }
@@ -36,7 +36,7 @@ std::string Hdf5Text::heap_text(std::uint64_t collection, std::uint32_t index, s
       const std::uint32_t number = in.number<std::uint16_t>();
       in.skip(6);
       const auto bytes = in.number<std::uint64_t>();
-      if (number == 0) break;  // What is free.
+      if (number == 0) break;  // The free part.
       if (bytes > size - at - 16) in.corrupt("text that does not fit its heap");
       charge(0, collection);
       places[number] = {collection + at + 16, bytes};
@@ -58,7 +58,7 @@ void Hdf5Text::read_attribute(Hdf5Cursor& in, std::map<std::string, std::vector<
   const std::size_t name_bytes = in.number<std::uint16_t>(), type_bytes = in.number<std::uint16_t>(),
                     space_bytes = in.number<std::uint16_t>();
   if (version == 3) in.skip(1);
-  if (version > 1 && flags != 0) return;  // Of a type that is stored elsewhere.
+  if (version > 1 && flags != 0) return;  // Its type is stored elsewhere.
   const auto padded = [&](std::size_t bytes) { return version == 1 ? (bytes + 7) / 8 * 8 : bytes; };
   const std::string name = trimmed(in.text(padded(name_bytes)).substr(0, name_bytes));
   Hdf5Cursor type_part = in.part(padded(type_bytes)), space_part = in.part(padded(space_bytes));

@@ -1,6 +1,6 @@
-// Hdf5Text: the text of attributes, short ones beside their names, long ones in the global heap.
+// Hdf5Text: the text of attributes; short texts are next to their names, long ones in the global heap.
 //
-// What it gives is bounded over all calls: 64 MiB (Unsupported), however often a file refers to the same bytes.
+// The output of all calls together is bounded: 64 MiB (Unsupported), however often a file refers to the same bytes.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,9 @@ class Hdf5Text {
  public:
   explicit Hdf5Text(const Hdf5Bytes& bytes) : bytes_(bytes) {}
 
-  // Adds the attribute of this message when it has text; numbers are passed over.
+  // Adds the attribute of this message when it has text; numbers are skipped.
   void read_attribute(Hdf5Cursor& in, std::map<std::string, std::vector<std::string>>& out);
-  // Counts bytes of names and text that are kept. Throws Unsupported when they are too many.
+  // Counts bytes of names and text that are kept. Throws Unsupported when there are too many.
   void charge(std::size_t bytes, std::uint64_t address);
 
  private:

@@ -1,4 +1,4 @@
-// InputFile: bytes at offsets of a file (or of memory, for tests), with the file's name in every error.
+// InputFile: reads bytes at offsets of a file (or of memory, for tests), with the file's name in every error.
 //
 //   InputFile file("model.safetensors");
 //   file.size();

@@ -35,7 +35,7 @@ struct NpyPreamble {
 NpyPreamble parse_npy_preamble(std::string_view first_12_bytes);
 NpyHeader parse_npy_header(std::string_view text);  // Throws NpyError.
 
-// Version 1, the whole of what comes before the elements.
+// Everything before the elements, in version 1.
 std::string format_npy_header(DType dtype, const Shape& shape);
 
 }  // namespace plimsoll::internal

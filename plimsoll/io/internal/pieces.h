@@ -1,4 +1,4 @@
-// Large data in pieces that stay in the processor's cache between one use and the next.
+// Processes large data in pieces that stay in the processor's cache from one use to the next.
 //   for_each_piece(bytes, kPieceBytes, [&](std::uint64_t at, std::size_t size) { ... });
 #pragma once
 

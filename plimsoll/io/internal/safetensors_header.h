@@ -1,5 +1,5 @@
-// The JSON header of a safetensors file, parsed without a document: memory grows with the entries, whatever the text
-// is.
+// The JSON header of a safetensors file, parsed without building a document: memory grows with the entries, whatever
+// the text is.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Zip archives: enough to read and write .npz and .keras. Stored and deflated members, zip64; no encryption, no split
+// Zip archives, as far as .npz and .keras need them: stored and deflated members, zip64; no encryption, no split
 // archives.
 //
 //   std::vector<ZipMember> members = read_zip_directory(file);
@@ -63,8 +63,8 @@ class ZipWriter {
   explicit ZipWriter(AtomicFile& file) : file_(file) {}
   // The member is head and body together.
   void add(const std::string& name, std::string_view head, std::span<const std::byte> body);
-  // The member is all that `parts` hands out, which it does twice, the same both times: for the checksum, and to write
-  // it. Its first byte is at a multiple of `alignment` in the file.
+  // The member is everything that `parts` emits. It is called twice and must emit the same both times: for the
+  // checksum, and to write it. Its first byte is at a multiple of `alignment` in the file.
   using Sink = FunctionRef<void(std::span<const std::byte>)>;
   void add_parts(const std::string& name, FunctionRef<void(Sink)> parts, std::size_t alignment);
   void finish();

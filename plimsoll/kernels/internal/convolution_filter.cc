@@ -24,7 +24,8 @@ struct FilterPlan {
   std::int64_t size;  // Bytes of an element.
   SweepCut cut;
   InputLayout layout;
-  std::int64_t pieces, row_parts;
+  std::int64_t pieces, row_parts;  // Each part of each piece is somebody's work,
+  std::int64_t together, lanes;    // of so many pieces at a time, in so many lanes.
 
   FilterPlan(const ConvolutionSizes& s, const Window& window, DType dtype) noexcept
       : loops(convolution_loops().of(dtype)),
@@ -40,6 +41,8 @@ struct FilterPlan {
     const std::int64_t most = kPieceBytes / std::max<std::int64_t>(filter_elements() * size, 1) + 1;
     pieces = std::clamp<std::int64_t>(std::min(units(), most), 1, kWorkers);
     row_parts = s.is_depthwise() ? 1 : std::clamp<std::int64_t>(rows() / kLeastRows, 1, kWorkers / pieces);
+    lanes = s.at_once(pieces * row_parts);
+    together = std::max<std::int64_t>(1, lanes / row_parts);
   }
 
   std::int64_t rows() const noexcept { return sizes.taps() * sizes.group_channels(); }
@@ -61,8 +64,10 @@ struct FilterPlan {
     if (!packs_dy()) return 0;
     return round_up(cut.rows * cut.columns * loops.panel_columns(sizes.group_outputs()) * size, 64);
   }
+  // Of pieces but the first, which has its sums where all of them are added up.
+  std::int64_t num_sums() const noexcept { return std::min(pieces - 1, together); }
   std::int64_t scratch_bytes() const noexcept {
-    return offsets_bytes() + (pieces - 1) * sums_bytes() + pieces * row_parts * (x_bytes() + dy_bytes());
+    return offsets_bytes() + num_sums() * sums_bytes() + lanes * (x_bytes() + dy_bytes());
   }
 };
 
@@ -73,10 +78,11 @@ struct FilterCall {
 
   std::int64_t* offsets() const noexcept { return reinterpret_cast<std::int64_t*>(scratch); }
   std::byte* sums(std::int64_t piece) const noexcept {
-    return piece == 0 ? dfilter : scratch + plan.offsets_bytes() + (piece - 1) * plan.sums_bytes();
+    return piece == 0 ? dfilter : scratch + plan.offsets_bytes() + (piece - 1) % plan.together * plan.sums_bytes();
   }
-  std::byte* copies(std::int64_t worker) const noexcept {
-    return sums(plan.pieces) + worker * (plan.x_bytes() + plan.dy_bytes());
+  std::byte* copies(std::int64_t lane) const noexcept {
+    return scratch + plan.offsets_bytes() + plan.num_sums() * plan.sums_bytes() +
+           lane * (plan.x_bytes() + plan.dy_bytes());
   }
 
   void make_offsets() const noexcept {
@@ -106,14 +112,13 @@ struct FilterCall {
     return {copy, block.columns * columns, columns};
   }
 
-  void add_block(const SweepBlock& block, std::int64_t worker, bool accumulate) const noexcept {
+  void add_block(const SweepBlock& block, std::int64_t worker, std::byte* copy, bool accumulate) const noexcept {
     const ConvolutionSizes& s = plan.sizes;
     const std::int64_t piece = worker / plan.row_parts, part = worker % plan.row_parts;
-    const BlockInput in =
-        block_input(plan.sweep, plan.layout, block, x, static_cast<std::size_t>(plan.size), copies(worker));
+    const BlockInput in = block_input(plan.sweep, plan.layout, block, x, static_cast<std::size_t>(plan.size), copy);
     const PixelGrid<const void> from = {in.data, plan.sweep.down.input_step * in.row_pitch,
                                         plan.sweep.across.input_step * in.pitch};
-    std::byte* panel = copies(worker) + plan.x_bytes();
+    std::byte* panel = copy + plan.x_bytes();
     if (s.is_depthwise()) {
       const PixelGrid<const void> grid = panel_of(block, 0, s.output_channels, panel);
       plan.loops.depthwise_filter(
@@ -141,21 +146,28 @@ struct FilterCall {
       }
   }
 
+  void run_worker(std::int64_t worker, std::byte* copy) const noexcept {
+    const std::int64_t piece = worker / plan.row_parts;
+    const std::int64_t first = piece * plan.units() / plan.pieces, last = (piece + 1) * plan.units() / plan.pieces;
+    for (std::int64_t i = first; i < last; ++i) add_block(block_of(plan.sweep, plan.cut, i), worker, copy, i > first);
+  }
+
   void run() const noexcept {
     make_offsets();
-    parallel_for(plan.pieces * plan.row_parts, 1, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t worker = begin; worker < end; ++worker) {
-        const std::int64_t piece = worker / plan.row_parts;
-        const std::int64_t first = piece * plan.units() / plan.pieces, last = (piece + 1) * plan.units() / plan.pieces;
-        for (std::int64_t i = first; i < last; ++i) add_block(block_of(plan.sweep, plan.cut, i), worker, i > first);
-      }
-    });
-    const std::int64_t all = plan.filter_elements();
-    if (plan.pieces > 1)
-      parallel_for(all, 4096, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t piece = 1; piece < plan.pieces; ++piece)
-          plan.loops.add(sums(piece) + begin * plan.size, dfilter + begin * plan.size, end - begin);
+    for (std::int64_t from = 0; from < plan.pieces; from += plan.together) {
+      const std::int64_t to = std::min(plan.pieces, from + plan.together), workers = (to - from) * plan.row_parts;
+      const std::int64_t lanes = std::min(plan.lanes, workers);
+      parallel_for(lanes, 1, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t lane = begin; lane < end; ++lane)
+          for (std::int64_t i = lane * workers / lanes; i < (lane + 1) * workers / lanes; ++i)
+            run_worker(from * plan.row_parts + i, copies(lane));
       });
+      if (to > 1)
+        parallel_for(plan.filter_elements(), 4096, [&](std::int64_t begin, std::int64_t end) {
+          for (std::int64_t piece = std::max<std::int64_t>(1, from); piece < to; ++piece)
+            plan.loops.add(sums(piece) + begin * plan.size, dfilter + begin * plan.size, end - begin);
+        });
+    }
   }
 };
 

@@ -45,7 +45,8 @@ void zero(std::byte* to, std::int64_t bytes) noexcept {
 ConvolutionSizes convolution_sizes(const Shape& x, const Shape& filter, const Shape& y,
                                    const Convolution& convolution) noexcept {
   PLIMSOLL_CHECK(x.rank() == 4 && filter.rank() == 4 && y.rank() == 4 && convolution.groups > 0);
-  const ConvolutionSizes sizes = {x[0], x[1], x[2], x[3], filter[0], filter[1], y[1], y[2], y[3], convolution.groups};
+  const ConvolutionSizes sizes = {
+      x[0], x[1], x[2], x[3], filter[0], filter[1], y[1], y[2], y[3], convolution.groups, convolution.lanes};
   const Window& window = convolution.window;
   PLIMSOLL_CHECK(y[0] == x[0] && x[3] % sizes.groups == 0 && y[3] % sizes.groups == 0);
   PLIMSOLL_CHECK(filter[2] * filter[3] == sizes.group_channels() * sizes.output_channels);

@@ -21,7 +21,10 @@ struct ConvolutionSizes {
   std::int64_t filter_rows, filter_columns;                   //
   std::int64_t output_rows, output_columns, output_channels;  // y.
   std::int64_t groups;
+  std::int64_t lanes;  // Of Convolution.
 
+  // So many parts at once, of those that there are.
+  std::int64_t at_once(std::int64_t parts) const noexcept { return lanes > 0 && lanes < parts ? lanes : parts; }
   std::int64_t group_channels() const noexcept { return channels / groups; }
   std::int64_t group_outputs() const noexcept { return output_channels / groups; }
   std::int64_t taps() const noexcept { return filter_rows * filter_columns; }

@@ -111,7 +111,10 @@ struct ForwardPlan {
   Tiles tiles;
   Blocks blocks;
 
-  explicit ForwardPlan(const Tiles& of) noexcept : tiles(of), blocks(of.count(), of.channels, of.outputs) {}
+  ForwardPlan(const ConvolutionSizes& sizes, const Tiles& of) noexcept
+      : tiles(of), blocks(of.count(), of.channels, of.outputs) {
+    blocks.slots = sizes.at_once(blocks.slots);
+  }
 
   std::int64_t filter_plane() const noexcept { return tiles.channels * tiles.outputs + kLine; }
   std::int64_t filter_elements() const noexcept { return kNumbers * filter_plane(); }
@@ -195,19 +198,26 @@ struct FilterPlan {
   const ConvolutionLoops& loops = convolution_loops().f32;
   Tiles tiles;
   Blocks blocks;
-  std::int64_t pieces;
+  std::int64_t pieces, lanes;  // So many of the pieces at once.
 
-  explicit FilterPlan(const Tiles& of) noexcept : tiles(of), blocks(of.count(), of.channels, of.outputs) {
+  FilterPlan(const ConvolutionSizes& sizes, const Tiles& of) noexcept
+      : tiles(of), blocks(of.count(), of.channels, of.outputs) {
     const std::int64_t most = std::clamp<std::int64_t>(kSumsBytes / (sums_elements() * 4), 2, kSlots);
     pieces = std::max<std::int64_t>(1, std::min({blocks.slots, blocks.count, most}) / 2 * 2);
+    lanes = sizes.at_once(pieces);
+  }
+  // Of the first piece, to which the others are added, and of those in progress.
+  std::int64_t num_sums() const noexcept { return std::min(pieces, 1 + lanes); }
+  std::int64_t sums_of(std::int64_t piece) const noexcept {
+    return piece == 0 ? 0 : num_sums() == pieces ? piece : 1 + piece % lanes;
   }
   std::int64_t sums_plane() const noexcept { return tiles.channels * tiles.outputs + kLine; }
   std::int64_t sums_elements() const noexcept { return kNumbers * sums_plane(); }
   std::int64_t none_elements() const noexcept { return round_up(std::max(tiles.channels, tiles.outputs), kLine); }
   std::int64_t offsets_elements() const noexcept { return round_up(tiles.channels * 2, kLine); }
   std::size_t bytes() const noexcept {
-    return static_cast<std::size_t>(offsets_elements() + none_elements() +
-                                    pieces * (sums_elements() + blocks.elements())) *
+    return static_cast<std::size_t>(offsets_elements() + none_elements() + num_sums() * sums_elements() +
+                                    lanes * blocks.elements()) *
            4;
   }
 };
@@ -218,7 +228,10 @@ struct FilterGradient {
   std::int64_t* offsets;
   float *none, *memory;
 
-  float* sums(std::int64_t piece) const noexcept { return memory + piece * plan.sums_elements(); }
+  float* sums(std::int64_t piece) const noexcept { return memory + plan.sums_of(piece) * plan.sums_elements(); }
+  float* slot(std::int64_t lane) const noexcept {
+    return memory + plan.num_sums() * plan.sums_elements() + lane * plan.blocks.elements();
+  }
 
   void transform_slopes(std::int64_t begin, std::int64_t end, float* to) const noexcept {
     for (std::int64_t i = begin; i < end; ++i) {
@@ -257,20 +270,22 @@ struct FilterGradient {
     const std::int64_t pieces = plan.pieces, weights = plan.tiles.channels * plan.tiles.outputs;
     std::fill_n(none, plan.none_elements(), 0.f);
     for (std::int64_t k = 0; k < plan.tiles.channels; ++k) offsets[k] = k;
-    parallel_for(pieces, 1, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t piece = begin; piece < end; ++piece) {
-        const std::int64_t first = piece * b.count / pieces, last = (piece + 1) * b.count / pieces;
-        for (std::int64_t i = first; i < last; ++i)
-          add_block(i, sums(pieces) + piece * b.elements(), sums(piece), i > first);
-      }
-    });
-    parallel_for(weights / plan.loops.width, 256, [&](std::int64_t begin, std::int64_t end) {
-      const std::int64_t at = begin * plan.loops.width, n = (end - begin) * plan.loops.width;
-      for (std::int64_t piece = 1; piece < pieces; ++piece)
-        for (std::int64_t q = 0; q < kNumbers; ++q)
-          plan.loops.add(sums(piece) + q * plan.sums_plane() + at, sums(0) + q * plan.sums_plane() + at, n);
-      plan.loops.winograd.taps(sums(0) + at, plan.sums_plane(), n, dfilter + at, weights);
-    });
+    for (std::int64_t from = 0; from < pieces; from += plan.lanes) {
+      const std::int64_t to = std::min(pieces, from + plan.lanes);
+      parallel_for(to - from, 1, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t piece = from + begin; piece < from + end; ++piece) {
+          const std::int64_t first = piece * b.count / pieces, last = (piece + 1) * b.count / pieces;
+          for (std::int64_t i = first; i < last; ++i) add_block(i, slot(piece - from), sums(piece), i > first);
+        }
+      });
+      parallel_for(weights / plan.loops.width, 256, [&](std::int64_t begin, std::int64_t end) {
+        const std::int64_t at = begin * plan.loops.width, n = (end - begin) * plan.loops.width;
+        for (std::int64_t piece = std::max<std::int64_t>(1, from); piece < to; ++piece)
+          for (std::int64_t q = 0; q < kNumbers; ++q)
+            plan.loops.add(sums(piece) + q * plan.sums_plane() + at, sums(0) + q * plan.sums_plane() + at, n);
+        if (to == pieces) plan.loops.winograd.taps(sums(0) + at, plan.sums_plane(), n, dfilter + at, weights);
+      });
+    }
   }
 };
 
@@ -286,16 +301,16 @@ bool is_winograd_filter(const ConvolutionSizes& sizes, const Window& window, DTy
 }
 
 std::size_t winograd_scratch_bytes(const ConvolutionSizes& sizes, bool backward) noexcept {
-  return ForwardPlan(tiles_of(sizes, {}, backward)).bytes();
+  return ForwardPlan(sizes, tiles_of(sizes, {}, backward)).bytes();
 }
 
 std::size_t winograd_filter_scratch_bytes(const ConvolutionSizes& sizes) noexcept {
-  return FilterPlan(tiles_of(sizes, {}, false)).bytes();
+  return FilterPlan(sizes, tiles_of(sizes, {}, false)).bytes();
 }
 
 void winograd(const ConvolutionSizes& sizes, const Window& window, const WinogradCall& call,
               std::span<std::byte> scratch) noexcept {
-  const ForwardPlan plan(tiles_of(sizes, window, call.backward));
+  const ForwardPlan plan(sizes, tiles_of(sizes, window, call.backward));
   PLIMSOLL_CHECK(scratch.size() >= plan.bytes());
   float* const filter = reinterpret_cast<float*>(scratch.data());
   float* const none = filter + plan.filter_elements();
@@ -304,7 +319,7 @@ void winograd(const ConvolutionSizes& sizes, const Window& window, const Winogra
 
 void winograd_filter_gradient(const ConvolutionSizes& sizes, const Window& window, const float* x, const float* dy,
                               float* dfilter, std::span<std::byte> scratch) noexcept {
-  const FilterPlan plan(tiles_of(sizes, window, false));
+  const FilterPlan plan(sizes, tiles_of(sizes, window, false));
   PLIMSOLL_CHECK(scratch.size() >= plan.bytes());
   float* const none = reinterpret_cast<float*>(scratch.data()) + plan.offsets_elements();
   FilterGradient{plan, x, dy, reinterpret_cast<std::int64_t*>(scratch.data()), none, none + plan.none_elements()}.run(

@@ -47,7 +47,7 @@ void ternary_loop(const void* const* in, void* out, std::int64_t n) {
     y[i] = Op::value(a[i], kRepeated & 2 ? b_one : b[i], kRepeated & 4 ? c_one : c[i]);
 }
 
-// The remainder uses the same vector code, so that every element is computed alike.
+// The remainder uses the same vector code, so that every element is computed the same way.
 template <class Op, class T>
 void unary_math_loop(const void* const* in, void* out, std::int64_t n) {
   const T* x = static_cast<const T*>(in[0]);

@@ -58,7 +58,9 @@ void MatmulFinish::apply(std::byte* c, std::int64_t row_bytes, std::int64_t rows
 }
 
 bool MatmulProduct::is_direct() const noexcept {
-  return !is_half(source) && (k <= kDirectDepth || work() <= kDirectWork || m <= 4);
+  const std::int64_t rows = std::max(m, part_of_rows);
+  const double whole = static_cast<double>(rows) * static_cast<double>(n) * static_cast<double>(k);
+  return !is_half(source) && (k <= kDirectDepth || whole <= kDirectWork || rows <= 4);
 }
 
 std::int64_t MatmulProduct::items() const noexcept {
@@ -93,8 +95,8 @@ void MatmulProduct::multiply_item(std::int64_t item) const noexcept {
 
 // The packed product: for each part of the columns and each part of k, B's part is packed; for each part of the rows,
 // A's, unless its rows are close together; then pieces of the result are computed from them, a block of A's rows by a
-// group of B's columns. When one part has all the rows it is packed once for each part of k, and those of B, which
-// come one after the other, are narrow.
+// group of B's columns. When one part has all the rows, it is packed once for each part of k, and the parts of B that
+// follow each other are narrow.
 struct MatmulProduct::Cut {
   std::int64_t depth, width, height;  // Packed at once.
   std::int64_t block, group;          // Rows and columns of a piece.

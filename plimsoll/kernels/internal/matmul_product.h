@@ -31,6 +31,7 @@ struct MatmulProduct {
   std::byte* c;                                   // f32 or f64, rows c_row elements apart.
   std::int64_t c_row;
   bool accumulate;
+  std::int64_t part_of_rows = 0;  // Of a product with so many, whose method it takes: where sums over k are split.
   MatmulFinish finish = {};
 
   bool is_direct() const noexcept;

@@ -4,7 +4,7 @@
 //   run_tiles(loops, operands, 2, out, f32, kLightGrain);
 //
 // Each tile's operands are dense elements of the dtype the loop wants, or one element where a loop takes that: in place
-// where they already are, else gathered, repeated or converted into a buffer on the stack (some 20 KiB).
+// where they already are, else gathered, repeated or converted into a buffer on the stack (about 20 KiB).
 #pragma once
 
 #include "plimsoll/base/tensor_view.h"

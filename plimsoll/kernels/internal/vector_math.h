@@ -162,8 +162,8 @@ inline F32 elu_of(F32 x) noexcept { return x < 0.f ? expm1_of(x) : x; }
 inline F32 selu_of(F32 x) noexcept { return float(kSeluScale) * (x < 0.f ? float(kSeluAlpha) * expm1_of(x) : x); }
 
 // The normal distribution beyond z, and e^(-z^2 / 2), for z >= 0. Their quotient is a polynomial of 1 / (1 + 0.275 z);
-// the square is split, for an error of the exponent would be one of the result. 1 minus an error function has no digits
-// there.
+// the square is split, because an error of the exponent would become an error of the result. 1 minus an error function
+// would have no digits left there.
 inline constexpr float kNormalEnd = 14.5f;  // Where both are 0.
 struct NormalTail {
   F32 z, density, beyond;

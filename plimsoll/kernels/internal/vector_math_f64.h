@@ -1,5 +1,5 @@
-// exp, log, tanh, ... of vectors of doubles, and of those and vectors of floats alike. Errors of the former in units of
-// the last place: exp, log 1.5; tanh 2; sigmoid 3.
+// exp, log, tanh, ... of vectors of doubles, and functions for both vectors of doubles and of floats. Errors for
+// doubles in units of the last place: exp, log 1.5; tanh 2; sigmoid 3.
 #pragma once
 
 #include <math.h>
@@ -66,7 +66,7 @@ inline F64 tanh_of(F64 x) noexcept {
 
 inline F64 exp_of_negative(F64 x) noexcept { return exp_of(x); }
 
-// What follows is for vectors of either kind.
+// The rest works on vectors of either kind.
 template <class V>
 inline V bounded(V x, double limit) noexcept {
   const V low = x < all<V>(-limit) ? all<V>(-limit) : x;

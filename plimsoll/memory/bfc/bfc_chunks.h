@@ -28,7 +28,7 @@ struct BfcChunk {
   BfcHandle previous = 0, next = 0;  // Neighbours by address in the same region.
 
   bool in_use() const noexcept { return allocation_id != 0; }
-  // Bytes to leave at the front so that the rest is aligned.
+  // Bytes to skip at the front so that the rest is aligned.
   std::size_t padding(std::size_t alignment) const noexcept {
     const std::size_t over = reinterpret_cast<std::uintptr_t>(data) & (alignment - 1);
     return over == 0 ? 0 : alignment - over;

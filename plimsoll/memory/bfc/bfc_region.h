@@ -5,8 +5,8 @@
 //   if (BfcRegion* region = regions.add(2_MiB, 256)) region->set_handle(region->data(), chunk);
 //   regions.find(pointer);   // the region around it, or null
 //
-// The table has one handle per 256 bytes. Real BFC writes it eagerly (3 % of the pool); this one is zeroed lazily by
-// the system, so that a model of a large pool costs a user little. Not thread safe: BfcResource locks around it.
+// The table has one handle per 256 bytes. Real BFC writes it eagerly (3 % of the pool); here the system zeroes it
+// lazily, so that modelling a large pool costs little. Not thread safe: BfcResource locks around it.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ namespace plimsoll::internal {
 
 inline constexpr std::size_t kBfcGranule = 256;  // Every chunk is a multiple of this many bytes.
 
-// Where regions come from. Replaced in tests to see what happens when it refuses.
+// Where regions come from. Tests replace it to see what happens when it refuses.
 class BfcRegionSource {
  public:
   virtual ~BfcRegionSource() = default;
@@ -36,7 +36,7 @@ using BfcHandle = std::uint32_t;  // A chunk's number; 0 means none.
 
 class BfcRegion {
  public:
-  // Null table on failure: see valid().
+  // valid() is false when the table could not be allocated.
   BfcRegion(std::byte* data, std::size_t size);
 
   std::byte* data() const noexcept { return data_; }

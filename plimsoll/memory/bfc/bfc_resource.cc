@@ -94,7 +94,7 @@ bool BfcResource::empty(const BfcRegion& region) const noexcept {
   return !first.in_use() && first.size == region.size();  // Free neighbours have merged.
 }
 
-// Gives empty regions back if the pool could then grow by `least`; the bytes given back.
+// Releases empty regions if the pool could then grow by `least`; returns the bytes released.
 std::size_t BfcResource::free_empty_regions(std::size_t least) {
   std::size_t free = 0;
   for (const BfcRegion& region : regions_.all())
@@ -143,7 +143,7 @@ void BfcResource::split(BfcHandle handle, std::size_t size) {
   chunks_.bin_insert(rest);
 }
 
-// Joins two free chunks that are in no bin; the one that remains.
+// Joins two free chunks that are in no bin; returns the one that remains.
 BfcHandle BfcResource::merge_with_next(BfcHandle handle) {
   BfcChunk& chunk = chunks_[handle];
   const BfcHandle gone = chunk.next;
@@ -163,7 +163,7 @@ void BfcResource::deallocate(const Block& block) {
   if (handle == 0 || chunks_[handle].data != block.data() || chunks_[handle].allocation_id != block.token())
     throw InvalidArgument(
         fmt::format("bfc \"{}\": deallocate of a block of {} that is not live here; "
-                    "it was given back before or came from elsewhere",
+                    "it was deallocated before or came from elsewhere",
                     options_.name, format_bytes_exactly(block.size())));
   stats_.bytes_in_use -= chunks_[handle].size;
   chunks_[handle].allocation_id = 0;
@@ -218,7 +218,7 @@ void BfcResource::refuse(std::size_t bytes, std::size_t size) {
   details.in_use = stats_.bytes_in_use;
   details.smallest_sufficient_limit = size > SIZE_MAX - pool ? SIZE_MAX : pool + size;
   details.tried = {{.name = "extend the pool"}};
-  if (options_.garbage_collection) details.tried.push_back({.name = "give back empty regions"});
+  if (options_.garbage_collection) details.tried.push_back({.name = "release empty regions"});
   details.what = fmt::format(
       "bfc \"{}\": cannot allocate {}: {} in use, {} reserved of the limit {}, largest free chunk {}; "
       "raise the limit to {}",

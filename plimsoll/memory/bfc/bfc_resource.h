@@ -31,14 +31,14 @@ struct BfcOptions {
   std::string name = "bfc";  // Named in errors.
   std::size_t limit = std::size_t{8} << 30;
   bool growth = false;
-  bool garbage_collection = true;                           // Of empty regions, before a refusal.
+  bool garbage_collection = true;                           // Releases empty regions before a refusal.
   std::size_t max_internal_waste = std::size_t{128} << 20;  // A chunk is cut when more would be wasted.
   BfcRegionSource* source = nullptr;                        // Borrowed; the system's address space when null.
 };
 
-// One chunk, as it lies in its region. Regions follow each other in the order of their addresses.
+// One chunk and its place in its region. Regions are listed in address order.
 struct BfcExtent {
-  std::size_t offset = 0;  // Among all regions put end to end.
+  std::size_t offset = 0;  // As if all regions lay end to end.
   std::size_t size = 0;
   std::size_t requested = 0;  // 0 while free.
 };
@@ -56,7 +56,7 @@ class BfcResource final : public MemoryResource {
   std::vector<BfcExtent> extents() const;
   std::size_t num_regions() const;
 
-  // Gives back the regions without a live chunk; the bytes they had.
+  // Releases the regions without a live chunk; returns their bytes.
   std::size_t collect_garbage();
 
  private:

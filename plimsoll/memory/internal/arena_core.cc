@@ -56,17 +56,17 @@ ArenaCache& ArenaCore::attach(ThreadMemory& thread) {
   const std::lock_guard lock(MeterCenter::mutex());
   center.attach(cache->meter);
   heap.num_caches.fetch_add(1, std::memory_order_relaxed);
-  const std::lock_guard threads(ThreadRegistry::instance().mutex);  // Others look through the threads' caches.
+  const std::lock_guard threads(ThreadRegistry::instance().mutex);  // Others scan the threads' caches.
   return *(thread.caches[number_] = cache.release());
 }
 
-// The thread ends: its cached blocks and counts become everybody's.
+// The thread ends: its cached blocks and counts become shared.
 void ArenaCore::detach(ThreadMemory& thread) noexcept {
   ArenaCache* cache = thread.caches[number_];
   if (!cache) return;
-  end_log();  // Others free its blocks, if anybody does.
+  end_log();  // Its blocks will be freed by other threads, if at all.
   const std::lock_guard lock(heap.mutex);
-  while (Chunk* chunk = cache->deferred) {  // Taking effect may call alerts: not under the list's lock.
+  while (Chunk* chunk = cache->deferred) {  // A free that takes effect may call alerts: not under the list's lock.
     cache->deferred = chunk->link;
     chunk->link = std::exchange(orphaned_, chunk);
   }
@@ -81,7 +81,7 @@ void ArenaCore::detach(ThreadMemory& thread) noexcept {
   delete cache;
 }
 
-// Blocks end with their arena: budgets are charged for them no longer.
+// Blocks end with their arena: removes their charges from budgets.
 void ArenaCore::uncharge_live() {
   std::map<BudgetNode*, std::int64_t> charged;
   heap.for_each_live([&](const Chunk& chunk) {
@@ -90,7 +90,7 @@ void ArenaCore::uncharge_live() {
   ThreadMemory& thread = ThreadMemory::current();
   for (const auto& [node, bytes] : charged) {
     Meter& first = thread.meter(*node);
-    const std::lock_guard lock(MeterCenter::mutex());  // Until it is released the node stays.
+    const std::lock_guard lock(MeterCenter::mutex());  // The node stays until this is released.
     {
       const EnterThread inside(thread);
       for (Meter* meter = &first; meter; meter = meter->parent) meter->subtract(bytes);
@@ -119,7 +119,7 @@ void ArenaCore::publish_new(ThreadMemory& thread, ArenaCache& cache, Chunk* chun
     cache.largest.store(chunk->size, std::memory_order_relaxed);
 }
 
-// A cached block for a request that is already charged.
+// Serves a request that is already charged from the cache.
 Chunk* ArenaCore::take_cached(ThreadMemory& thread, ArenaCache& cache, const BlockRequest& request) noexcept {
   if (request.alignment > kGranularity) return nullptr;
   const EnterThread inside(thread);
@@ -131,10 +131,10 @@ Chunk* ArenaCore::take_cached(ThreadMemory& thread, ArenaCache& cache, const Blo
   return chunk;
 }
 
-// Counts `size` bytes as used here and in every budget of the scope. Returns who refused, nullptr when none did.
+// Counts `size` bytes as used here and in every budget of the scope. Returns the center that refused, or nullptr.
 const MeterCenter* ArenaCore::charge(ThreadMemory& thread, ArenaCache& cache, std::int64_t size) {
   const auto for_all = [&](auto&& f) {
-    for (Meter* meter = thread.budget; meter; meter = meter->parent)  // Budgets first: theirs is the advice that helps.
+    for (Meter* meter = thread.budget; meter; meter = meter->parent)  // Budgets first: their advice is the useful one.
       if (!f(*meter)) return meter;
     return f(cache.meter) ? nullptr : &cache.meter;
   };
@@ -150,7 +150,7 @@ const MeterCenter* ArenaCore::charge(ThreadMemory& thread, ArenaCache& cache, st
       return nullptr;
     }
   }
-  const std::lock_guard lock(MeterCenter::mutex());  // While it is held nobody takes quota back.
+  const std::lock_guard lock(MeterCenter::mutex());  // While it is held, nobody takes quota back.
   if (const Meter* refused = for_all([&](Meter& meter) { return meter.center->draw(meter, size); })) {
     for_all([&](Meter& meter) {
       meter.center->cancel(meter);
@@ -206,7 +206,7 @@ Chunk* ArenaCore::try_slowly(ThreadMemory& thread, const BlockRequest& request, 
   return chunk;
 }
 
-// Once more, with no other thread's charge in the way, if one was.
+// Tries once more without other threads' charges in the way, if one was undone meanwhile.
 Chunk* ArenaCore::try_alone(ThreadMemory& thread, const BlockRequest& request, const BlockLabel& label,
                             Refusal& refusal) {
   const LoneCharge alone;
@@ -253,8 +253,8 @@ Chunk* ArenaCore::take_slowly(std::size_t bytes, const BlockLabel& label, std::s
   }
 }
 
-// Whose storages may be dropped for the request: those of the budget that refused, if it evicts; when another limit was
-// in the way, those of the innermost one of the thread that evicts and is below that limit. nullptr for nobody's.
+// The budget whose storages may be dropped for the request: the one that refused, if it evicts; when another limit was
+// in the way, the thread's innermost evicting budget below that limit. nullptr when there is none.
 const BudgetNode* ArenaCore::evicting_budget(const Refusal& refusal) const noexcept {
   const auto* const by = refusal.by == &center ? nullptr : static_cast<const BudgetNode*>(refusal.by);
   if (by && by->evicts()) return by;
@@ -263,7 +263,7 @@ const BudgetNode* ArenaCore::evicting_budget(const Refusal& refusal) const noexc
   return nullptr;
 }
 
-// The last rung, where eviction was asked for. False when it frees nothing.
+// The last rung, where eviction was requested. False when it frees nothing.
 bool ArenaCore::evict(const BlockRequest& request, Refusal& refusal) {
   constexpr const char* kName = "drop what can be recomputed";
   const BudgetNode* const budget = evicting_budget(refusal);
@@ -298,7 +298,7 @@ bool ArenaCore::climb(std::size_t& rung, const BlockRequest& request, Refusal& r
     if (request.size > heap.limit()) return false;
     const char* name = ask_reclaimer(rung - 1, options.name.c_str(), request.size, freed);
     if (!name) return evict(request, refusal);
-    flush_deferred();  // What it freed is to be had now.
+    flush_deferred();  // So that the freed memory is available now.
     refusal.tried.push_back({name, freed});
     if (freed == 0) continue;
     trace_ladder(name, freed);
@@ -314,7 +314,7 @@ void ArenaCore::refuse(const BlockRequest& request, const BlockLabel& label, Ref
   details.requested = request.bytes;
   details.in_use = refusal.by->used();
   details.limit = own ? options.limit : refusal.by->limit();
-  if (refusal.search.failed)  // The heap did these itself, once more after each rung.
+  if (refusal.search.failed)  // The heap did these itself, again after each rung.
     refusal.tried.insert(refusal.tried.begin() + 1,
                          {{"empty caches", refusal.search.emptied}, {"move pages of holes", 0}});
   SufficientLimit sufficient{.bytes = std::max(request.size, details.in_use + request.size)};
@@ -355,7 +355,7 @@ void ArenaCore::add_overhead(std::size_t bytes) {
   throw_refusal(std::move(details), {.device = options.name.c_str(), .op = "records"});
 }
 
-// Uncounts a chunk that is given back. The caller is inside its gate and has a meter for the chunk's budget.
+// Uncounts a chunk that is returned. The caller is inside its gate and has a meter for the chunk's budget.
 inline bool ArenaCore::uncharge(ThreadMemory& thread, ArenaCache& cache, const Chunk* chunk) noexcept {
   const auto size = static_cast<std::int64_t>(chunk->size);
   bool surplus = cache.meter.subtract(size);
@@ -389,7 +389,7 @@ void ArenaCore::give_slowly(Chunk* chunk) noexcept {
   ArenaCache& cache = cache_of(thread);
   std::size_t budget_number = SIZE_MAX;
   if (chunk->budget) {
-    thread.meter(*chunk->budget);  // Made now if this thread never charged it.
+    thread.meter(*chunk->budget);  // Makes one if this thread never charged it.
     budget_number = chunk->budget->number();
   }
   bool kept = false, surplus = false;

@@ -1,12 +1,12 @@
 // ArenaCore: how an arena serves a request: from the thread's cache, from the central heap, and up the pressure ladder.
 //
-// The way of a byte, top to bottom in arena_core.cc:
-//   take_quickly()   a cached block of that size and no budget in force: some nanoseconds, no lock
+// The path of a request, top to bottom in arena_core.cc:
+//   take_quickly()   a cached block of that size and no budget in force: a few nanoseconds, no lock
 //   take_slowly()    charge the budgets and the device, look in the cache, then in the CentralHeap
 //   climb()          nothing fits: ask others to free memory, rung by rung, and try again
-//   refuse()         OutOfMemory, with the holders and the limit that would do
+//   refuse()         OutOfMemory, with the holders and the limit that would suffice
 //   give_quickly(), give_slowly()   back to the cache, or to the CentralHeap
-// While its first requests are logged, everything goes the slow way.
+// While its first requests are logged, everything takes the slow path.
 // Thread safety: as Arena.
 #pragma once
 
@@ -31,18 +31,18 @@ namespace plimsoll::internal {
 
 class ArenaCore {
  public:
-  // Places in the threads' tables of caches that no arena has: that of a dry run, and one that is always empty.
+  // Two entries of the threads' tables of caches that no arena uses: one for dry runs, one that is always empty.
   static constexpr std::size_t kDryNumber = ThreadMemory::kMaxArenas - 1, kNoNumber = ThreadMemory::kMaxArenas - 2;
 
   ArenaCore(Arena& arena, PageSource& source, ArenaOptions options);
 
-  // Inline: the only parts of an arena that every allocation runs. nullptr and false leave all to the slow ones.
+  // Inline: the only parts of an arena that every allocation runs. On nullptr or false the slow path takes over.
   Chunk* take_quickly(std::size_t bytes, const BlockLabel& label, std::size_t alignment) noexcept;
   bool give_quickly(Chunk* chunk) noexcept;
 
   Chunk* take_slowly(std::size_t bytes, const BlockLabel& label, std::size_t alignment);
   void give_slowly(Chunk* chunk) noexcept;
-  Chunk* try_take(std::size_t size, std::size_t alignment);  // Without asking others for memory; nullptr: refused.
+  Chunk* try_take(std::size_t size, std::size_t alignment);  // Does not ask others to free memory; nullptr: refused.
   std::size_t flush_deferred();
   void add_overhead(std::size_t bytes);
   MemoryStats stats() const;
@@ -52,9 +52,9 @@ class ArenaCore {
   [[noreturn, gnu::cold, gnu::noinline]] void refuse_block(const Block& block, const char* why) const;
 
   void set_number(std::size_t number) noexcept;  // In the list of arenas: where threads keep their cache of it.
-  void detach(ThreadMemory& thread) noexcept;    // The thread ends: its cached blocks and counts become everybody's.
-  void uncharge_live();                          // The arena ends: budgets are charged for its blocks no longer.
-  void start_log();                              // Of requests, if running them again tells what a limit would do.
+  void detach(ThreadMemory& thread) noexcept;    // The thread ends: its cached blocks and counts become shared.
+  void uncharge_live();                          // The arena ends: removes the charges of its blocks from budgets.
+  void start_log();                              // Logs requests, if replaying them would be faithful.
   void log(LoggedRequest::Kind kind) noexcept;
   bool recording() const noexcept { return mode.has(ArenaMode::kRecording); }
   std::size_t number() const noexcept { return number_; }
@@ -62,20 +62,20 @@ class ArenaCore {
   Arena& arena;
   const ArenaOptions options;
   MeterCenter center;    // Bytes in use.
-  std::mutex log_mutex;  // Comes before the heap's, and is never taken inside of a gate.
+  std::mutex log_mutex;  // Taken before the heap's, and never inside a gate.
   ArenaMode mode;
   CentralHeap heap;
-  std::size_t most_alignment;  // What the range's base is aligned to.
+  std::size_t most_alignment;  // Alignment of the range's base.
   std::size_t (*trim_overhead)() = nullptr;
   std::atomic<std::uint32_t> trace_index{0};  // In the trace that is being recorded.
-  std::atomic<std::size_t> traced_pages{0};   // The last number of committed pages that the trace has.
+  std::atomic<std::size_t> traced_pages{0};   // The number of committed pages that the trace recorded last.
 
  private:
   struct Refusal {
-    const MeterCenter* by = nullptr;  // Whose limit it was: `center` for the arena itself.
+    const MeterCenter* by = nullptr;  // The center whose limit refused: `center` for the arena itself.
     HeapSearch search;
-    std::size_t undone_before = 0;  // Charges that were undone when the request began; see charge_window.h.
-    std::size_t undone = 0;         // Of this request.
+    std::size_t undone_before = 0;  // Charges undone when the request began; see charge_window.h.
+    std::size_t undone = 0;         // Charges of this request that were undone.
     std::vector<PressureRung> tried;
   };
 
@@ -118,11 +118,11 @@ class ArenaCore {
   std::size_t retired_largest_ = 0;
   std::atomic<std::size_t> refusals_{0};
 
-  std::atomic<std::size_t> quick_number_{kNoNumber};  // `number_` when requests may go the quick way.
+  std::atomic<std::size_t> quick_number_{kNoNumber};  // `number_` when requests may take the quick path.
   std::atomic<bool> logging_{false};
   std::unique_ptr<RequestLog> log_;               // `log_mutex` guards this and the two below.
-  const ThreadMemory* log_thread_ = nullptr;      // Whose requests they are.
-  std::size_t dry_words_ = std::size_t{1} << 21;  // How much of logs may still be run again: some tenths of a second.
+  const ThreadMemory* log_thread_ = nullptr;      // The thread whose requests they are.
+  std::size_t dry_words_ = std::size_t{1} << 21;  // How much of logs may still be replayed: some tenths of a second.
 };
 
 // Makes a charged chunk a live block. The caller is inside its gate.
@@ -137,7 +137,7 @@ inline void ArenaCore::publish(ArenaCache& cache, Chunk* chunk, std::size_t byte
   chunk->label.id = id;
 }
 
-// The common case: a cached block of that size, no budget in force. nullptr leaves all else to take_slowly.
+// The common case: a cached block of that size, no budget in force. nullptr leaves the rest to take_slowly.
 [[gnu::always_inline]] inline Chunk* ArenaCore::take_quickly(std::size_t bytes, const BlockLabel& label,
                                                              std::size_t alignment) noexcept {
   const std::size_t size = (bytes + kGranularity - 1) & ~(kGranularity - 1);
@@ -158,7 +158,7 @@ inline void ArenaCore::publish(ArenaCache& cache, Chunk* chunk, std::size_t byte
   return chunk;
 }
 
-// The common case: this thread's own block, no budget, nothing unusual. False leaves all else to give_slowly.
+// The common case: this thread's own block, no budget, nothing unusual. False leaves the rest to give_slowly.
 [[gnu::always_inline]] inline bool ArenaCore::give_quickly(Chunk* chunk) noexcept {
   ThreadMemory& thread = ThreadMemory::current();
   ArenaCache* cache = thread.caches[quick_number_.load(std::memory_order_relaxed)];

@@ -1,4 +1,4 @@
-// The log of an arena's first requests, and what it is kept for: the limit that a refused program would need.
+// The log of an arena's first requests, used to compute the limit that a refused program would need.
 #include <new>
 
 #include "plimsoll/memory/internal/arena_core.h"
@@ -6,7 +6,7 @@
 
 namespace plimsoll::internal {
 
-// Overhead that is charged, pages that were touched before, and addresses that were not to be had are not in the log.
+// The log does not cover charged overhead, pages touched beforehand, or addresses that the system refused.
 void ArenaCore::start_log() {
   if (options.charge_overhead || options.pretouch || !heap.has_all_addresses()) return;
   log_ = std::make_unique<RequestLog>();
@@ -15,7 +15,7 @@ void ArenaCore::start_log() {
   logging_.store(true, std::memory_order_relaxed);
 }
 
-// It ends with the first request of another thread, since threads do not take turns in the same way twice.
+// It ends with the first request of another thread, because threads interleave differently in every run.
 template <class F>
 void ArenaCore::add_to_log(F&& add) noexcept {
   if (!logging_.load(std::memory_order_relaxed)) [[likely]]
@@ -58,7 +58,7 @@ void ArenaCore::end_log_locked() noexcept {
   quick_number_.store(number_, std::memory_order_relaxed);
 }
 
-// Of a request that was refused: by running the program's requests again where they are known, else guessed.
+// For a refused request: found by replaying the program's requests where they are known, else estimated.
 SufficientLimit ArenaCore::find_sufficient_limit(const BlockRequest& request) {
   SufficientLimit found = heap.sufficient_limit(request);
   const std::lock_guard lock(log_mutex);

@@ -46,9 +46,9 @@ bool CentralHeap::has_all_addresses() const noexcept {
   return heap_->range().bytes() >= wanted_addresses(source_, limit());
 }
 
-// How many pages may be committed before reuse is preferred to growth: a little above the peak in use when growing
-// step by step, more generously when the whole limit is ours to use. It never falls: reset_peaks() is about what people
-// are shown, and pages that are committed already are there to be used.
+// How many pages may be committed before reuse is preferred to growth: slightly more than the peak in use when growing
+// step by step, more generous when the whole limit may be used. It never falls: reset_peaks() only affects what is
+// shown, and committed pages are there to be used.
 std::size_t CentralHeap::soft_page_limit(std::size_t wanted) {
   if (wanted > soft_limit_) {
     const std::size_t peak = std::max(center_.peak(), center_.used());
@@ -90,8 +90,8 @@ void CentralHeap::give(Chunk* chunk, Chunk* evicted) noexcept {
   heap_->give(chunk);
 }
 
-// Cached blocks keep pages from where they are needed, which shows in pages being moved. Not caching large blocks costs
-// every request a little, moving costs a lot at times: so each page moved pays for some requests without caching. But
+// Cached blocks keep pages from where they are needed; pages being moved are the sign of it. Not caching large blocks
+// costs every request a little, moving can cost a lot: so each page moved pays for some requests without caching. But
 // pages may be moved in every step just because blocks are not cached: see foresee_caching().
 void CentralHeap::note_moves(const BlockRequest& request) noexcept {
   constexpr std::size_t kRequestsPerPage = 4, kMostRequests = 4096;
@@ -110,9 +110,9 @@ void CentralHeap::note_moves(const BlockRequest& request) noexcept {
     foresee_caching(request.size);
 }
 
-// Large blocks are cached again as soon as a cache of them would have served every request for some time out of pages
-// that may be had. Moves that it takes to get there are then no reason to stop. When it would not fit, that is looked
-// at again later; with growth, where there are hardly more pages than are in use at the peak, after longer.
+// Large blocks are cached again once a cache of them would have served every request for some time out of available
+// pages. Moves that it takes to get there are then no reason to stop. When the cache would not fit, this is checked
+// again later; with growth, where there are hardly more pages than are in use at the peak, after a longer time.
 void CentralHeap::foresee_caching(std::size_t size) noexcept {
   const std::size_t enough_hits = growth_ ? 1024 : 128;
   if (!shadow_.take(size)) {
@@ -176,11 +176,11 @@ void CentralHeap::touch_all_pages() {
   }
 }
 
-// When the present limit is enough, the request was refused for want of addresses or by the page source: then as many
-// pages more as it has.
+// When the present limit is enough, the request was refused for lack of addresses or by the page source: then as many
+// more pages as it needs.
 SufficientLimit CentralHeap::sufficient_limit(const BlockRequest& request) {
   SufficientLimit result{.bytes = request.size};
-  if (request.size > kMostLimit) return result;  // No machine has it.
+  if (request.size > kMostLimit) return result;  // No machine has that much.
   const std::lock_guard lock(mutex);
   flush_caches();
   const std::size_t pages = heap_->pages_for(request.size);
@@ -195,11 +195,11 @@ SufficientLimit CentralHeap::sufficient_limit(const BlockRequest& request) {
   return result;
 }
 
-// For when the requests are not known (dry_run.h). `pages` serve the request with all blocks where they lie. Under
-// another limit they will lie elsewhere and leave more or less of their first and last pages unused. Half as much again
+// Used when the requests are not known (dry_run.h). `pages` serve the request with all blocks where they are. Under
+// another limit they will be elsewhere and leave more or less of their first and last pages unused. Half as much again
 // as now and a page for each of up to four such blocks is what random programs needed (arena_refusal_test.cc has some):
-// found by trying, not proved. Each block on pages of its own is the most that any layout needs. Blocks of whole pages
-// leave nothing unused: for them `pages` is exact.
+// this is empirical, not proved. No layout needs more than each block on pages of its own. Blocks of whole pages leave
+// nothing unused: for them `pages` is exact.
 std::size_t CentralHeap::guess_pages_when_run_again(std::size_t pages, const BlockRequest& request) const {
   const std::size_t page = heap_->page_bytes();
   std::size_t used = 0, most_pages = 0, ragged = 0;
@@ -227,14 +227,14 @@ std::size_t CentralHeap::limit_for_addresses(std::size_t bytes) const noexcept {
   return high << page_shift_;
 }
 
-// Pages of the limit that overhead takes when it is charged, with `more` bytes of it. One page is for the records that
-// a request makes.
+// Pages of the limit that charged overhead takes, with `more` bytes added. One page is for the records that a request
+// makes.
 std::size_t CentralHeap::charged_pages(std::size_t more) const noexcept {
   if (!charge_overhead_) return 0;
   return heap_->pages_for(overhead_now() + more) + 1;
 }
 
-// Makes sure that the pages there are and the overhead fit the limit.
+// Makes sure that the committed pages and the overhead fit the limit.
 bool CentralHeap::fit_overhead(std::size_t more) {
   const auto fits = [&] { return heap_->committed_pages() + charged_pages(more) <= page_limit_; };
   if (fits()) return true;

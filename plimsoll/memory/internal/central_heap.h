@@ -1,4 +1,4 @@
-// CentralHeap: the pages of one arena and the blocks on them, shared by all threads: what an arena asks when a thread's
+// CentralHeap: the pages of one arena and the blocks on them, shared by all threads. An arena uses it when a thread's
 // cache has no block of the size.
 //
 //   CentralHeap heap(source, options, center, mode);
@@ -7,8 +7,8 @@
 //   heap.give(chunk, nullptr);
 //
 // It decides how many pages may be committed (the limit, less overhead where that is charged; a soft limit that prefers
-// reuse to growth), and when threads may cache large blocks.
-// Thread safety: every method takes `mutex` itself but those that say that they require it.
+// reuse to growth) and when threads may cache large blocks.
+// Thread safety: every method takes `mutex` itself except those documented to require it.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,7 @@
 
 namespace plimsoll::internal {
 
-// What freeing a block has to mind: nothing; pages were moved, so large blocks are not cached; frees wait for a safe
+// What freeing a block must consider: nothing; pages were moved, so large blocks are not cached; frees wait for a safe
 // point; a trace is being recorded.
 class ArenaMode {
  public:
@@ -54,29 +54,30 @@ struct BlockRequest {
 };
 
 struct HeapSearch {
-  std::size_t emptied = 0;  // Bytes that caches gave up on the way.
-  bool failed = false;      // The heap had nothing, with caches emptied and pages moved.
+  std::size_t emptied = 0;  // Bytes that caches released on the way.
+  bool failed = false;      // The heap found nothing even with caches emptied and pages moved.
 };
 
-// What would serve a request that was refused.
+// The limit that would serve a refused request.
 struct SufficientLimit {
-  std::size_t bytes = 0;         // Now, and also, as far as is known, if the program ran again from its start.
-  std::size_t pages_now = 0;     // With all blocks where they lie; 0 when pages are not what it lacks.
-  bool addresses_short = false;  // It lacks addresses.
+  std::size_t bytes = 0;         // Now and, as far as is known, if the program ran again from its start.
+  std::size_t pages_now = 0;     // With all blocks where they are; 0 when pages are not what is missing.
+  bool addresses_short = false;  // There are not enough addresses.
 };
 
 class CentralHeap {
  public:
-  static constexpr std::size_t kAlwaysCached = 256_KiB;  // Up to here a cached block keeps few pages from others.
+  static constexpr std::size_t kAlwaysCached = 256_KiB;  // Up to this size a cached block keeps few pages from others.
 
-  // Throws as Arena does. Borrows all but the options; `center` counts the bytes in use.
+  // Throws as Arena does. Borrows everything but the options; `center` counts the bytes in use.
   CentralHeap(PageSource& source, const ArenaOptions& options, const MeterCenter& center, ArenaMode& mode);
 
-  void set_number(std::size_t number) noexcept { number_ = number; }  // Of the arena, in the list of arenas.
+  void set_number(std::size_t number) noexcept { number_ = number; }  // The arena's number in the list of arenas.
 
-  // A chunk that is charged but nobody's yet, or nullptr. Throws OutOfMemory when not even a record can be had.
+  // Returns a chunk that is charged but not yet anyone's, or nullptr. Throws OutOfMemory when there is no memory even
+  // for a record.
   Chunk* take(const BlockRequest& request, HeapSearch& search);
-  // A chunk and those that had to make room in a cache, linked; either may be nullptr.
+  // Takes back a chunk and a list of chunks evicted from a cache; either may be nullptr.
   void give(Chunk* chunk, Chunk* evicted) noexcept;
 
   std::size_t empty_caches();
@@ -110,7 +111,7 @@ class CentralHeap {
   const Heap& heap() const noexcept { return *heap_; }
 
   PageSource& source() const noexcept { return source_; }
-  bool has_all_addresses() const noexcept;  // The source had as many as it should reserve.
+  bool has_all_addresses() const noexcept;  // The source reserved as many as it was asked for.
 
   std::atomic<std::size_t> num_caches{0};  // Of threads.
   std::atomic<std::size_t> log_bytes{0};   // Of the arena's RequestLog.

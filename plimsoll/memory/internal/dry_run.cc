@@ -18,7 +18,7 @@ class NoPages final : public PageRange {
   std::size_t move(std::size_t, std::size_t, std::size_t bytes) noexcept override { return bytes; }
 };
 
-// Addresses as many as another source reserves, without memory.
+// As many addresses as another source reserves, without memory.
 class DryPageSource final : public PageSource {
  public:
   explicit DryPageSource(const PageSource& like) : like_(like) {}
@@ -32,7 +32,7 @@ class DryPageSource final : public PageSource {
   const PageSource& like_;
 };
 
-// This thread as it is outside of budgets, with a cache of the arena in the place that is kept for dry runs.
+// This thread without budgets, with a cache of the arena in the table entry reserved for dry runs.
 class DryThread {
  public:
   explicit DryThread(ArenaCore& core) : core_(core), budget_(std::exchange(thread_.budget, nullptr)) {
@@ -93,7 +93,7 @@ bool serves(ArenaCore& like, std::size_t limit, const RequestLog& log, const Blo
   return run(core, log) && core.try_take(request.size, request.alignment);
 }
 
-// The border between what is refused and what is enough, looked for from the guess: steps that double, then halves.
+// Finds the border between refused and sufficient, starting at the guess: first doubling steps, then bisection.
 template <class F>
 void find_border(std::size_t refused, std::size_t guess, F&& serves) {
   std::size_t enough = guess;
@@ -122,7 +122,7 @@ struct Spent {};
 
 std::size_t pages_when_run_again(ArenaCore& core, const RequestLog& log, const BlockRequest& request, std::size_t guess,
                                  std::size_t& most_words) noexcept {
-  static std::mutex* const one_at_a_time = new std::mutex;        // Threads have one place for a dry arena's cache.
+  static std::mutex* const one_at_a_time = new std::mutex;        // Threads have one entry for a dry arena's cache.
   const std::unique_lock lock(*one_at_a_time, std::try_to_lock);  // Never waits: a fork may have left it locked.
   if (!lock) return 0;
   std::size_t enough = 0;

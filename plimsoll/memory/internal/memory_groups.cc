@@ -9,7 +9,7 @@
 namespace plimsoll::internal {
 namespace {
 
-// Where one hierarchy of groups can be seen, and where in it this process is.
+// Where one hierarchy of groups is mounted, and this process's place in it.
 struct Hierarchy {
   bool old = false;  // Version 1.
   std::string mount_point;
@@ -37,7 +37,7 @@ std::string own_path(const std::string& groups, bool old) {
   return "";
 }
 
-// `path` as seen below a mount of `mount_root`; "" when it is that root, or lies outside of what is mounted.
+// `path` as seen below a mount of `mount_root`; "" when it is that root, or outside what is mounted.
 std::string below(std::string path, const std::string& mount_root) {
   if (mount_root != "/") {
     const bool inside =

@@ -9,8 +9,8 @@
 
 namespace plimsoll::internal {
 
-// The group of this process and its parents, as far as they can be seen, innermost first; those that have a limit.
-// A container often sees its own group as the top of the tree: what is mounted decides, not the path's text.
+// The limited groups among this process's group and its visible parents, innermost first. A container often sees its
+// own group as the top of the tree: what is mounted decides, not the path's text.
 std::vector<MemoryGroup> read_memory_groups(const std::string& root);
 
 }  // namespace plimsoll::internal

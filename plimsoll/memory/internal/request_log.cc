@@ -5,8 +5,8 @@
 
 #include "plimsoll/memory/chunk.h"
 
-// A word: 3 bits of kind, then of a block's number (kGive) 29 bits, or of a request 4 bits of alignment, one that says
-// that a second word has the upper bits of the size, and 24 of the size in units of 64 bytes.
+// A word is 3 bits of kind, followed for kGive by 29 bits of a block's number, or for a request by 4 bits of alignment,
+// a bit that says that a second word has the upper bits of the size, and 24 bits of the size in units of 64 bytes.
 
 namespace plimsoll::internal {
 namespace {

@@ -1,4 +1,4 @@
-// Small text files of the system, whole.
+// Reads small text files of the system.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace plimsoll::internal {
 
-// "" for a file that cannot be read.
+// Returns "" for a file that cannot be read.
 inline std::string read_text_file(const std::string& path) {
   std::ifstream file(path);
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};

@@ -65,9 +65,9 @@ class HostPageRange final : public PageRange {
 
   std::size_t move(std::size_t from, std::size_t to, std::size_t bytes) noexcept override {
     if (!mover_ || !commit(to, bytes)) return 0;
-    if (!worth_moving(from, bytes)) return release(from, bytes) ? bytes : 0;  // What was swapped out is held as well.
+    if (!worth_moving(from, bytes)) return release(from, bytes) ? bytes : 0;  // Swapped-out pages are held as well.
     const PageMove done = mover_->move(base() + from, base() + to, bytes);
-    if (done.lost_destination) {  // Once is enough: give back and fault from here on.
+    if (done.lost_destination) {  // Once is enough: release and fault from now on.
       lost_ = to + done.moved;
       lost_bytes_ = bytes - done.moved;
       mover_.reset();
@@ -75,8 +75,8 @@ class HostPageRange final : public PageRange {
     return done.moved;
   }
 
-  // Pages that were handed out but never touched are not there: nothing needs to move. Looking costs more than giving
-  // back, so a program that has not touched any for long is believed, and looked at now and then.
+  // Pages that were handed out but never touched are not there: nothing needs to move. Checking costs more than
+  // releasing, so once a program has not touched any pages for a while the check is made only now and then.
   bool worth_moving(std::size_t offset, std::size_t bytes) noexcept {
     constexpr unsigned kLong = 16, kNowAndThen = 8;
     if (untouched_ >= kLong && ++untouched_ % kNowAndThen != 0) return false;
@@ -104,7 +104,8 @@ class HostPageRange final : public PageRange {
     const auto add = [&](bool holds, std::string_view note) {
       if (holds) notes += std::string(notes.empty() ? "" : "; ").append(note);
     };
-    add(mapping_.unlocked, "the process locks its memory (mlockall): these pages are not locked, to be given back");
+    add(mapping_.unlocked,
+        "the process locks its memory (mlockall): these pages are not locked, so that they can be released");
     add(mapping_.may_be_huge, "the system would not turn huge pages off: more than the limit may be held");
     add(kept_, "the system would not take free pages back: they count as reserved");
     add(lost_bytes_ > 0, "mremap failed halfway: pages are no longer moved");
@@ -119,7 +120,7 @@ class HostPageRange final : public PageRange {
   const ZeroPages mapping_;
   const std::size_t mapped_bytes_;
   std::unique_ptr<PageMoverBackend> mover_;
-  std::size_t lost_ = 0, lost_bytes_ = 0;  // A stretch that may be mapped by another thread: see PageMove.
+  std::size_t lost_ = 0, lost_bytes_ = 0;  // A range that another thread may have mapped: see PageMove.
   bool kept_ = false;                      // A release failed.
   unsigned untouched_ = 0;                 // Moves in a row that found no page: see worth_moving().
 };
@@ -134,7 +135,7 @@ PageMover mover_from_environment(PageMover otherwise) {
   return otherwise;
 }
 
-// Bytes of address space still free under RLIMIT_AS, SIZE_MAX when it is not set.
+// Bytes of address space still free under RLIMIT_AS; SIZE_MAX when it is not set.
 std::size_t address_space_left() {
   rlimit limit{};
   if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return SIZE_MAX;
@@ -172,8 +173,8 @@ std::size_t HostPageSource::page_bytes() const noexcept {
   return kBytes;
 }
 
-// A block aligned to 2 MiB may hold a single page: only 512 times the limit has a place for every page of it. Addresses
-// are not free for ever, though (47 bits, up to 64 devices).
+// A block aligned to 2 MiB may hold a single page: only 512 times the limit has a place for every page of it. But
+// addresses are finite (47 bits, up to 64 devices).
 std::size_t HostPageSource::range_bytes(std::size_t limit) const noexcept {
   constexpr std::size_t kMost = std::size_t{8} << 40, kMostForAlignment = std::size_t{1} << 40;
   const std::size_t aligned = kSanitized ? 0 : std::min(limit, kMostForAlignment / 512) * 512;

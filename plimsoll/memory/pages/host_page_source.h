@@ -5,9 +5,9 @@
 //
 // An arena gets one range of address space, many times its limit, that costs nothing until touched. Committing needs no
 // system call. Pages move by UFFDIO_MOVE (Linux 6.8 and later, 0.1-0.3 us per page, no new mappings), else by mremap
-// within an allowance of mappings for the whole process, else not at all: the arena then gives them back and faults new
-// ones. One way is chosen when the range is reserved. Sanitized builds do not move.
-// The pages are never huge ones, which would be held whole for one byte, and never locked: see PageRange::note().
+// within an allowance of mappings for the whole process, else not at all: the arena then releases them and faults in
+// new ones. The method is chosen when the range is reserved. Sanitized builds do not move pages.
+// The pages are never huge ones, which a single byte would hold whole, and never locked: see PageRange::note().
 #pragma once
 
 #include "plimsoll/memory/pages/page_source.h"
@@ -18,12 +18,12 @@ enum class PageMover { kBest, kUserfault, kRemap, kNone };
 
 class PLIMSOLL_API HostPageSource final : public PageSource {
  public:
-  // kBest tries the ways in the order above; the environment's PLIMSOLL_PAGE_MOVER (userfault, remap, none) decides
-  // instead when it is set. A way that this system does not offer falls to the next.
+  // kBest tries the methods in the order above; the environment variable PLIMSOLL_PAGE_MOVER (userfault, remap, none)
+  // overrides it. A method that this system does not offer falls back to the next.
   explicit HostPageSource(PageMover mover = PageMover::kBest);
 
   std::size_t page_bytes() const noexcept override;
-  // 512 x the limit up to 1 TiB, more where that is not 16 x the limit; 1 GiB at least.
+  // 512 x the limit up to 1 TiB, more where that is less than 16 x the limit; at least 1 GiB.
   std::size_t range_bytes(std::size_t limit) const noexcept override;
   std::unique_ptr<PageRange> reserve(std::size_t wanted, std::size_t least) override;
 

@@ -1,6 +1,6 @@
-// PageMap: which pages of a range are committed, one bit each; the only truth about commitment.
+// PageMap: which pages of a range are committed, one bit each; the only record of commitment.
 //
-// All ranges are half-open page numbers. Scans go by words of 64 pages. The map itself is zero pages until used.
+// All ranges are half-open page numbers. Scans work in words of 64 pages. The map itself is zero pages until used.
 // Not thread-safe: the arena's lock protects it.
 #pragma once
 
@@ -13,7 +13,7 @@ namespace plimsoll::internal {
 
 class PageMap {
  public:
-  // Throws OutOfMemory when not even the bits can be had.
+  // Throws OutOfMemory when there is no memory for the bits.
   explicit PageMap(std::size_t pages);
   PageMap(const PageMap&) = delete;
   PageMap& operator=(const PageMap&) = delete;

@@ -78,9 +78,10 @@ class MappingAllowance {
   std::atomic<std::size_t> used_{0};
 };
 
-// A kernel that puts pages at a fixed place first unmaps what is there, then looks whether it can move. When it cannot,
-// the place stays unmapped, and another thread's mapping may land there. So pages go by way of a place that the kernel
-// chooses: that step fails if any does, and changes nothing then. What the second step moves is one whole mapping.
+// A kernel that puts pages at a fixed address first unmaps what is there, then checks whether it can move. When it
+// cannot, the place stays unmapped, and another thread's mapping may land there. So pages are moved through an address
+// that the kernel chooses: if any step fails it is that one, and then nothing has changed. What the second step moves
+// is one whole mapping.
 class RemapMover final : public PageMoverBackend {
  public:
   ~RemapMover() override { allowance_.give_back(used_); }
@@ -101,7 +102,7 @@ class RemapMover final : public PageMoverBackend {
   const char* name() const noexcept override { return "remap"; }
 
  private:
-  // All or nothing. `divisible`: the source is more than one mapping; a part of it may do.
+  // All or nothing. `divisible`: the source is more than one mapping; moving a part of it may succeed.
   PageMove move_mapping(std::byte* from, std::byte* to, std::size_t bytes, bool& divisible) noexcept {
     if (!allowance_.take(kMappingsPerMove)) return {};
     void* const between = mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_DONTUNMAP, nullptr);
@@ -112,8 +113,8 @@ class RemapMover final : public PageMoverBackend {
     }
     used_ += kMappingsPerMove;
     if (mremap(between, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) != MAP_FAILED) return {bytes};
-    // The system is short of memory for its own records. If the destination is free, it can be had again; if something
-    // is mapped there, nobody can say whether it is ours.
+    // The system is short of memory for its own records. If the destination is free, it can be mapped again; if
+    // something is mapped there, there is no telling whether it is ours.
     const bool lost = try_map_zero_pages(bytes, to).data == nullptr;
     unmap_zero_pages(between, bytes);
     return {0, lost};
@@ -121,7 +122,7 @@ class RemapMover final : public PageMoverBackend {
 
   static constexpr std::size_t kMappingsPerMove = 3;
   const std::size_t page_ = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  const std::size_t least_ = 16 * page_;  // Fewer pages are faulted again in less time.
+  const std::size_t least_ = 16 * page_;  // Fewer pages are faulted in again in less time.
   MappingAllowance& allowance_ = MappingAllowance::instance();
   std::size_t used_ = 0;
 };

@@ -1,4 +1,4 @@
-// The two ways in which Linux moves pages inside an address range. See host_page_source.h.
+// The two methods by which Linux moves pages inside an address range. See host_page_source.h.
 #pragma once
 
 #include <cstddef>

@@ -54,20 +54,20 @@ void require_disk(SpillIo& io, const std::filesystem::path& directory) {
                     kKind, directory.native(), name));
 }
 
-// Whether a failed open() means that the file system does not have what was asked for.
+// Whether a failed open() means that the file system lacks the feature.
 bool lacks_feature(int error) noexcept {
   return error == EINVAL || error == EOPNOTSUPP || error == EISDIR || error == ENOENT || error == ENOSYS;
 }
 
-// -1 and errno when it cannot be.
+// Returns -1 and sets errno when it fails.
 int create_and_unlink(SpillIo& io, const std::filesystem::path& directory, int flags) {
   static std::atomic<unsigned> count{0};
   for (int attempt = 0; attempt < 1000; ++attempt) {
     const std::filesystem::path path = directory / fmt::format(".plimsoll-spill-{}-{}", getpid(), count++);
     const int file = io.open(path.c_str(), flags | O_CREAT | O_EXCL, kOwnerOnly);
     const int error = errno;
-    if (file < 0 && error == EEXIST) continue;  // Left by a process of our number.
-    // Some kernels make the file before they find that it cannot be opened for direct I/O.
+    if (file < 0 && error == EEXIST) continue;  // Left by a process that had our process id.
+    // Some kernels create the file before they find that it cannot be opened for direct I/O.
     const bool removed = (file >= 0 || error == EINVAL) && io.unlink(path.c_str()) == 0;
     if (file >= 0 && removed) return file;
     if (file >= 0) {

@@ -50,7 +50,7 @@ std::span<std::byte> checked_staging(std::span<std::byte> staging) {
                   SpillFile::staging_bytes()));
 }
 
-// A file size limit gives EFBIG while it lives, and no signal.
+// While it lives, passing a file size limit gives EFBIG instead of a signal.
 class WithoutSizeSignal {
  public:
   WithoutSizeSignal() noexcept {
@@ -96,7 +96,7 @@ struct SpillFile::State {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
-  // In a forked child locks may be held by threads that do not exist there, and the transfers are the parent's.
+  // In a forked child, locks may be held by threads that do not exist there, and the transfers belong to the parent.
   bool is_mine() const noexcept { return getpid() == process; }
   void require_mine(const char* verb) const {
     if (!is_mine())
@@ -130,8 +130,8 @@ struct SpillSlot::Entry {
   SpillSpace::Taken place;
   std::size_t bytes = 0;
   std::size_t stored_bytes = 0;
-  std::uint32_t crc = 0;  // Of what is stored.
-  bool is_begun = false;  // A transfer that was not waited for.
+  std::uint32_t crc = 0;  // Of the stored bytes.
+  bool is_begun = false;  // A transfer has begun that was not waited for.
   SpillTransfer transfer{};
 };
 
@@ -160,7 +160,7 @@ SpillSpace::Taken SpillFile::State::take(std::size_t bytes) {
 
 SpillFile::SpillFile(const SpillOptions& options)
     : state_(new State(options), [](State* state) {
-        if (state->is_mine()) delete state;  // Else its thread and locks are the parent's.
+        if (state->is_mine()) delete state;  // Otherwise its thread and locks belong to the parent.
       }) {}
 
 SpillSlot SpillFile::reserve(std::size_t bytes) {
@@ -236,7 +236,7 @@ void SpillSlot::release() noexcept {
   if (!entry_) return;
   SpillFile::State& file = *entry_->file;
   if (!file.is_mine()) {
-    static_cast<void>(entry_.release());  // The parent's thread may be at work on it.
+    static_cast<void>(entry_.release());  // The parent's thread may be using it.
     return;
   }
   give_up();
@@ -277,7 +277,7 @@ void SpillSlot::load(std::span<std::byte> target) {
   begin(false, target.data(), target.size());
 }
 
-// Checks what both transfers need.
+// Checks what both directions require.
 void SpillSlot::prepare(const char* verb, const void* memory, std::size_t bytes) {
   if (!entry_) throw FailedPrecondition(fmt::format("spill slot: cannot {}: it is empty; reserve one", verb));
   wait();

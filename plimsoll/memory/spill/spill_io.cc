@@ -14,7 +14,7 @@ namespace plimsoll::internal {
 SpillIo::~SpillIo() = default;
 
 SpillIo& SpillIo::system() {
-  static auto* const io = new SpillIo;  // Never destroyed: files may outlive what static destructors run.
+  static auto* const io = new SpillIo;  // Never destroyed: files may outlive static destructors.
   return *io;
 }
 
@@ -67,7 +67,7 @@ int SpillIo::drop_from_cache(int file, std::uint64_t offset, std::uint64_t bytes
 std::thread SpillIo::start_thread(void (*body)(void*), void* argument) {
   sigset_t all, before;
   sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);  // The thread inherits it.
+  pthread_sigmask(SIG_SETMASK, &all, &before);  // The new thread inherits it.
   struct Restore {
     const sigset_t& mask;
     ~Restore() { pthread_sigmask(SIG_SETMASK, &mask, nullptr); }

@@ -5,7 +5,7 @@
 //   } io;
 //   SpillFile file({.directory = "scratch", .io = &io});
 //
-// Each does what the system's call does: it gives -1 and sets errno when it fails. Thread safety: called from any
+// Each does what the system call does: it returns -1 and sets errno when it fails. Thread safety: called from any
 // thread.
 #pragma once
 
@@ -31,15 +31,15 @@ class SpillIo {
     std::uint64_t free_bytes = 0;  // For this user.
   };
   virtual int file_system(int file, FileSystem& facts);
-  // What direct I/O asks of the addresses of memory; 0 when the system does not say.
+  // The alignment that direct I/O requires of memory; 0 when the system does not report it.
   virtual std::size_t address_alignment(int file);
 
   virtual int allocate(int file, std::uint64_t offset, std::uint64_t bytes);
   virtual ssize_t write(int file, const std::byte* from, std::size_t bytes, std::uint64_t offset);
   virtual ssize_t read(int file, std::byte* to, std::size_t bytes, std::uint64_t offset);
 
-  virtual int use_page_cache(int file);                                              // From now on.
-  virtual int drop_from_cache(int file, std::uint64_t offset, std::uint64_t bytes);  // Having written it out.
+  virtual int use_page_cache(int file);                                              // Switches to the page cache.
+  virtual int drop_from_cache(int file, std::uint64_t offset, std::uint64_t bytes);  // After writing it out.
 
   // With all signals blocked. Throws std::system_error.
   virtual std::thread start_thread(void (*body)(void*), void* argument);

@@ -1,4 +1,4 @@
-// For tests of spill files: a directory, memory with a pattern, and system calls that fail when told to.
+// For tests of spill files: a directory, memory with a pattern, and system calls that fail on request.
 //
 //   SpillFolder folder;
 //   FaultyIo io;
@@ -31,7 +31,7 @@
 
 namespace plimsoll {
 
-// A fresh directory beside the tests, which are on a disk more often than the directory for temporary files.
+// A fresh directory next to the tests, which are on a disk more often than the directory for temporary files.
 class SpillFolder {
  public:
   SpillFolder() {
@@ -50,6 +50,21 @@ class SpillFolder {
 
  private:
   std::filesystem::path path_;
+};
+
+// For tests that spill to a real disk: skipped when the tests' directory is kept in memory.
+class OnDisk : public testing::Test {
+ protected:
+  void SetUp() override {
+    SpillIo::FileSystem facts;
+    const int opened = ::open(folder_.path().c_str(), O_PATH | O_CLOEXEC);
+    SpillIo::system().file_system(opened, facts);
+    ::close(opened);
+    if (facts.type == TMPFS_MAGIC) GTEST_SKIP() << "the tests' directory is kept in memory";
+  }
+  std::string directory() const { return folder_.path().string(); }
+
+  const SpillFolder folder_;
 };
 
 // Counts calls and makes some of them fail, each once. Unless told otherwise it says that every directory is on a disk,

@@ -5,24 +5,12 @@
 #include <thread>
 
 #include "plimsoll/base/bytes.h"
+#include "plimsoll/base/child_testing.h"
 #include "plimsoll/base/error.h"
 #include "plimsoll/memory/spill/spill_testing.h"
 
 namespace plimsoll {
 namespace {
-
-// The child's exit code; -1 when it hung or was killed.
-template <class F>
-int run_in_child(F&& f) {
-  const pid_t child = fork();
-  if (child == 0) {
-    alarm(20);
-    _exit(f());
-  }
-  int status = 0;
-  if (waitpid(child, &status, 0) != child || !WIFEXITED(status)) return -1;
-  return WEXITSTATUS(status);
-}
 
 template <class Kind, class F>
 bool throws(F&& f) {

@@ -13,13 +13,13 @@
 namespace plimsoll::internal {
 namespace {
 
-constexpr int kFruitlessCalls = 16;  // That succeed but transfer less than a block, before we give up.
+constexpr int kFruitlessCalls = 16;  // Successful calls that transfer less than a block, before it gives up.
 
 std::size_t sectors_within(std::size_t bytes) noexcept { return bytes / kSpillAlignment * kSpillAlignment; }
 std::size_t whole_sectors(std::size_t bytes) noexcept { return sectors_within(bytes + kSpillAlignment - 1); }
 
-// Transfers and fork() exclude each other: where a page is shared with a child that came while a device was writing to
-// it, older kernels give the bytes to one of the two.
+// Keeps transfers and fork() apart: when a page is shared with a child forked while a device was writing to it, older
+// kernels give the bytes to only one of the two.
 class ForkGate {
  public:
   static ForkGate& instance() noexcept {
@@ -53,7 +53,7 @@ class ForkGate {
     changed_.notify_all();
   }
   void in_child() {
-    forks_ = 0;  // Others that waited to fork do not exist here.
+    forks_ = 0;  // Other threads that waited to fork do not exist here.
     mutex_.unlock();
   }
 
@@ -86,7 +86,7 @@ SpillPieces::SpillPieces(SpillIo& io, const OpenedSpill& opened, std::span<std::
   ForkGate::instance();
 }
 
-// In place as far as whole blocks go; then what is left, through a block of our own.
+// Whole blocks in place; then the rest, through a block of its own.
 SpillPieces::Piece SpillPieces::next_piece(std::byte* at, std::size_t left) noexcept {
   const bool is_aligned = reinterpret_cast<std::uintptr_t>(at) % address_alignment() == 0;
   if (is_aligned && left >= kSpillAlignment) {
@@ -137,7 +137,7 @@ SpillFault SpillPieces::load(std::span<std::byte> target, std::uint64_t offset, 
           .loaded_crc = loaded};
 }
 
-// Direct I/O continues at whole blocks only, so what a short call transferred beyond one is transferred again.
+// Direct I/O continues only at whole blocks, so what a short call transferred beyond one is transferred again.
 template <bool kStore>
 SpillFault SpillPieces::transfer(std::byte* memory, std::size_t bytes, std::uint64_t offset) noexcept {
   int fruitless = 0;
@@ -157,7 +157,7 @@ SpillFault SpillPieces::transfer(std::byte* memory, std::size_t bytes, std::uint
     if (moved == 0 && ++fruitless > kFruitlessCalls) return system_fault(kStore, EIO, offset, bytes);
     if (!is_direct() && moved > 0 && io_.drop_from_cache(opened_.file, offset, moved) != 0 && kStore &&
         !lacks_direct_io(errno))
-      return system_fault(kStore, errno, offset, bytes);  // It could not be written out.
+      return system_fault(kStore, errno, offset, bytes);  // Writing it out failed.
     memory += moved;
     bytes -= moved;
     offset += moved;
@@ -165,7 +165,7 @@ SpillFault SpillPieces::transfer(std::byte* memory, std::size_t bytes, std::uint
   return {};
 }
 
-// Some file systems find out late that they have no direct I/O, or want larger blocks.
+// Some file systems report only now that they do not support direct I/O, or need larger blocks.
 bool SpillPieces::leave_direct() noexcept {
   if (!is_direct() || io_.use_page_cache(opened_.file) != 0) return false;
   is_direct_.store(false, std::memory_order_relaxed);

@@ -1,12 +1,12 @@
-// Transfers between memory and a spill file, piece by piece: short, interrupted and refused calls, alignment,
-// checksums.
+// Transfers between memory and a spill file, piece by piece. Handles short, interrupted and refused calls, alignment
+// and checksums.
 //
 //   SpillPieces pieces(io, opened, staging, directory);
-//   SpillFault fault = pieces.store(bytes, offset, crc);       // crc: of what was stored
+//   SpillFault fault = pieces.store(bytes, offset, crc);       // crc: of the stored bytes
 //   if (!fault) fault = pieces.load(elsewhere, offset, crc);
 //   if (fault) throw_spill_fault(fault, room);                 // spill_refusal.h
 //
-// Nothing is thrown and nothing allocated on the way: faults are numbers until somebody asks for them in words.
+// Nothing is thrown or allocated during a transfer: faults are numbers until they are turned into text.
 // Thread safety: one thread at a time.
 #pragma once
 
@@ -28,8 +28,8 @@ struct SpillFault {
   enum class Kind : std::uint8_t {
     kNone,
     kSystem,    // A call failed.
-    kEnd,       // The file ends before what was stored.
-    kChecksum,  // Other bytes came back.
+    kEnd,       // The file ends too early.
+    kChecksum,  // The bytes differ.
   };
   Kind kind = Kind::kNone;
   bool is_store = false;

@@ -114,7 +114,7 @@ void SpillWorker::count(const SpillTransfer& transfer, std::int64_t ns) noexcept
 // The first pass over fresh space is slower than all later ones, so it does not count.
 void SpillWorker::measure(SpillTransfer& transfer) noexcept {
   const std::span<std::byte> block(transfer.memory, transfer.bytes);
-  std::uint64_t measured = transfer.file_bytes;  // As far as the pass before came.
+  std::uint64_t measured = transfer.file_bytes;  // As far as the previous pass got.
   for (int pass = 0; pass < 3; ++pass) {
     const Stopwatch watch;
     std::uint64_t done = 0;

@@ -1,12 +1,12 @@
-// SpillWorker: the thread that serves the transfers of a spill file, in the order in which they were submitted.
+// SpillWorker: the thread that performs the transfers of a spill file, in the order in which they were submitted.
 //
 //   SpillWorker worker(io, pieces);
 //   SpillTransfer transfer{.kind = SpillTransfer::Kind::kStore, .memory = ..., .bytes = ..., .offset = ...};
-//   worker.submit(transfer);       // the transfer is the worker's until finish() or take_back()
+//   worker.submit(transfer);       // the worker owns the transfer until finish() or take_back()
 //   worker.finish(transfer);       // blocks; then transfer.fault says what went wrong, if anything
 //
-// The thread starts with the first transfer and ends with the worker, which then has none left. Thread safety: any
-// thread. Cost: no allocation; transfers are linked through themselves.
+// The thread starts with the first transfer and ends with the worker, which by then has none left. Thread safety: any
+// thread. Cost: no allocation; transfers form a linked list.
 #pragma once
 
 #include <condition_variable>
@@ -26,11 +26,11 @@ struct SpillTransfer {
   enum class State : std::uint8_t { kIdle, kQueued, kServed, kDone };
 
   Kind kind = Kind::kStore;
-  std::byte* memory = nullptr;  // kMeasure: a block that is written again and again; aligned.
+  std::byte* memory = nullptr;  // kMeasure: an aligned block that is written repeatedly.
   std::size_t bytes = 0;        // Of memory.
   std::uint64_t offset = 0;
   std::uint64_t file_bytes = 0;  // kMeasure: of the range that is measured.
-  std::uint32_t crc = 0;         // Made by a store, expected by a load.
+  std::uint32_t crc = 0;         // Computed by a store, expected by a load.
   SpillFault fault{};
 
   State state = State::kIdle;  // This and below: guarded by the worker's mutex.
@@ -47,15 +47,15 @@ class SpillWorker {
 
   void submit(SpillTransfer& transfer);              // Throws std::system_error when the thread cannot be started.
   void finish(SpillTransfer& transfer);              // Waits; afterwards the transfer is idle.
-  void take_back(SpillTransfer& transfer) noexcept;  // As finish(), but what was not begun is not done.
+  void take_back(SpillTransfer& transfer) noexcept;  // As finish(), but does not perform a transfer that has not begun.
   bool is_busy(const SpillTransfer& transfer) const;
 
   bool has_bandwidth() const;
   SpillBandwidth bandwidth() const;
-  SpillStats stats() const;  // Without the bytes of the file.
+  SpillStats stats() const;  // Without the size of the file.
 
  private:
-  // Bytes over time of the last 256 MiB or so.
+  // Bytes and time of about the last 256 MiB.
   struct Rate {
     double bytes = 0, ns = 0;
     void add(std::uint64_t more_bytes, std::int64_t more_ns) noexcept;

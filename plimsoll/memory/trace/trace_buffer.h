@@ -1,6 +1,6 @@
-// TraceBuffer: one thread's events on their way to a trace file, and the numbers of the names it met lately.
+// TraceBuffer: one thread's events on their way to a trace file, and the numbers of recently used names.
 //
-// Filled by its thread between enter() and leave(), or read by one that has stopped it (thread_memory.h).
+// Filled by its thread between enter() and leave(), or read by a thread that has stopped it (thread_memory.h).
 #pragma once
 
 #include <array>
@@ -45,7 +45,7 @@ class TraceBuffer {
   bool empty() const noexcept { return events_ == 0; }
   std::uint32_t events() const noexcept { return events_; }
 
-  // Each requires has_room(). A time before that of the last event becomes that one.
+  // Each requires has_room(). A time before that of the last event is replaced by that time.
   void add_place(TraceEventKind kind, std::int64_t time_ns, const TracePlace& place) noexcept;
   void add_block(TraceEventKind kind, std::int64_t time_ns, const TracePlace& place, const TraceLabel& label) noexcept;
   void add_committed(std::int64_t time_ns, std::uint32_t arena, std::uint64_t bytes) noexcept;
@@ -57,11 +57,11 @@ class TraceBuffer {
   void add_plan_steps(std::int64_t time_ns, std::uint64_t block, std::uint32_t plan, std::uint32_t extent,
                       std::uint32_t steps, std::span<const std::uint32_t> durations) noexcept;
 
-  // The block as it goes to the file, header included; valid until clear().
+  // The block as it is written to the file, including its header; valid until clear().
   std::span<const std::byte> seal(std::uint32_t thread, std::uint32_t system_thread) noexcept;
   void clear() noexcept;
 
-  // The number of a name met lately, found by its address; false when it was not. "" has number 0.
+  // The number of a recently used name, found by its address; false when it is not cached. "" has number 0.
   bool find_name(const char* name, std::uint32_t& number) const noexcept {
     const KnownName& known = names_[slot_of(name)];
     number = *name == 0 ? 0 : known.number;

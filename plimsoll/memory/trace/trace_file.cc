@@ -17,9 +17,9 @@ namespace {
 
 using namespace trace_format;
 
-constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 56;  // Of sizes and offsets: they can be added without care.
+constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 56;  // Sums of sizes and offsets cannot overflow.
 
-constexpr std::string_view kWhere = "trace: ";  // Who reads a file says which one.
+constexpr std::string_view kWhere = "trace: ";  // Callers add the name of the file.
 
 constexpr const char* kNoTrace = "this is not a trace file; TraceRecorder writes them";
 
@@ -101,7 +101,7 @@ class Scanner {
     at_ = kHeaderBytes;
   }
 
-  // False when no whole block follows.
+  // False when no complete block follows.
   bool read_block() {
     if (bytes_.size() - at_ < kBlockHeaderBytes) return false;
     const BlockHeader header = get_block_header(bytes_.data() + at_);
@@ -163,7 +163,7 @@ class Scanner {
     TracePlan plan;
     plan.steps = cursor.number32();
     const std::uint64_t values = cursor.number();
-    for (std::uint64_t i = 0; i < values; ++i) {  // Each takes bytes of the block: their number needs no limit.
+    for (std::uint64_t i = 0; i < values; ++i) {  // Each takes bytes of the block, so their number needs no limit.
       TracePlan::Value value;
       value.extent = cursor.number32();
       value.first = static_cast<std::uint32_t>(cursor.number(plan.steps));
@@ -341,7 +341,7 @@ TraceFile scan_trace(std::span<const std::byte> bytes, const TraceLimits& limits
 
 namespace {
 
-// How many events the blocks' heads promise, as far as their bytes can hold them.
+// How many events the blocks' headers promise, as far as their bytes can hold them.
 std::size_t count_events(std::span<const std::byte> bytes) {
   std::size_t count = 0;
   for (std::size_t at = kHeaderBytes; at <= bytes.size() && bytes.size() - at >= kBlockHeaderBytes;) {
@@ -354,7 +354,7 @@ std::size_t count_events(std::span<const std::byte> bytes) {
   return count;
 }
 
-// By time; those of one time stay in their order. In place: events are large, and there are millions.
+// Stable sort by time, in place: events are large, and there are millions.
 void sort_events(std::vector<TraceEvent>& events) {
   const auto earlier = [](const TraceEvent& a, const TraceEvent& b) { return a.time_ns < b.time_ns; };
   if (std::is_sorted(events.begin(), events.end(), earlier)) return;
@@ -390,7 +390,7 @@ TraceFile parse_trace(std::span<const std::byte> bytes, const TraceLimits& limit
 
 namespace {
 
-// Of what can be opened a second time: a pipe cannot.
+// Only for files that can be opened a second time, which a pipe cannot.
 bool begins_otherwise(const std::filesystem::path& path) {
   std::error_code error;
   if (std::filesystem::is_fifo(path, error) || std::filesystem::is_socket(path, error)) return false;
@@ -403,7 +403,7 @@ bool begins_otherwise(const std::filesystem::path& path) {
 
 TraceFile read_trace_file(const std::filesystem::path& path, const TraceLimits& limits) {
   try {
-    if (begins_otherwise(path)) corrupt(0, kNoTrace);  // Before all of it is read: it may be large, or have no end.
+    if (begins_otherwise(path)) corrupt(0, kNoTrace);  // Checked before reading it all: it may be large, or endless.
     const std::string bytes = read_file(path, limits.max_file_bytes);
     return parse_trace(std::as_bytes(std::span(bytes)), limits);
   } catch (const Corruption& error) {

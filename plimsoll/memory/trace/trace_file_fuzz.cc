@@ -1,4 +1,4 @@
-// A trace file of any bytes is read or refused with Corruption; never more memory than the limits allow.
+// Reads any bytes as a trace file: succeeds or throws Corruption, and never uses more memory than the limits allow.
 #include "plimsoll/base/error.h"
 #include "plimsoll/memory/trace/trace_file.h"
 
@@ -7,7 +7,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   limits.max_events = 100'000;
   limits.max_names = 10'000;
   limits.max_arenas = 1000;
-  limits.verify_checksums = false;  // Else nothing behind them would be reached.
+  limits.verify_checksums = false;  // Otherwise nothing behind them would be reached.
   try {
     const plimsoll::TraceFile file = plimsoll::parse_trace(std::as_bytes(std::span(data, size)), limits);
     for (const plimsoll::TraceEvent& event : file.events)

@@ -1,4 +1,4 @@
-// The bytes of a trace file, shared by the one who writes and the one who reads. docs/trace_format.md has the layout.
+// The bytes of a trace file, shared by the writer and the reader. docs/trace_format.md describes the layout.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ enum class BlockType : std::uint32_t {
   kEnd = 0x31444E45,     // "END1"
 };
 
-// Of an allocation's flags byte.
+// Bits of an allocation's flags byte.
 inline constexpr std::uint8_t kHasShape = 1, kHasSite = 2, kHasBudget = 4;
 
 struct FileHeader {

@@ -16,7 +16,7 @@ constexpr std::size_t kMostLabelBytes = 128;
 
 std::uint64_t rounded(std::uint64_t bytes) { return round_up(bytes, kGranularity); }
 
-// As it goes to the file: docs/trace_format.md.
+// As it is written to the file: docs/trace_format.md.
 std::vector<std::byte> encoded(TraceSession& session, const PlacedValues& plan) {
   using namespace trace_format;
   std::vector<std::byte> bytes;

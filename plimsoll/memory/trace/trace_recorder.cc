@@ -40,7 +40,7 @@ TracePlace place_of(std::uint32_t arena, const Chunk& chunk) {
   return {arena, chunk.label.id, chunk.size, chunk.offset};
 }
 
-// With the lock: numbers are given to names that are new.
+// With the lock: new names get numbers.
 TraceLabel label_of(TraceSession& session, TraceBuffer* buffer, const Chunk& chunk, const char* budget) {
   const auto number = [&](const char* name) {
     const std::uint32_t made = session.add_name(name);
@@ -56,7 +56,7 @@ TraceLabel label_of(TraceSession& session, TraceBuffer* buffer, const Chunk& chu
           number(site_text(chunk.label.site))};
 }
 
-// Without: false when a name is not known to the buffer.
+// Without the lock: false when a name is not in the buffer.
 bool find_label(const TraceBuffer& buffer, const Chunk& chunk, TraceLabel& label) noexcept {
   label.label = chunk.label;
   label.requested = chunk.requested;
@@ -83,7 +83,7 @@ void Recording::prepare() {
 constinit thread_local OwnTraceBuffer OwnTraceBuffer::current_;
 
 void OwnTraceBuffer::attach(Recording& recording, std::uint32_t thread) {
-  at_thread_end.armed = true;  // Makes it exist.
+  at_thread_end.armed = true;  // Constructs it.
   buffer = recording.session->attach(thread);
   number = recording.number;
 }
@@ -151,7 +151,7 @@ void TraceHooks::watch(TraceSession& session, Arena& arena) {
   arena.core_->mode.set(ArenaMode::kRecording, true);
 }
 
-// Blocks that live already. Those allocated since their arena is watched may be among them.
+// Records blocks that already exist. Those allocated since their arena is watched may be among them.
 void TraceHooks::record_existing(TraceSession& session, const std::vector<std::string>& texts) {
   struct Existing {
     std::uint32_t arena;
@@ -215,7 +215,7 @@ void TraceRecorder::finish() {
   const std::lock_guard lock(recording.mutex);
   if (recording.session != session_.get() || !session_) return;
   {
-    const StopThreads stopped;  // Whoever is past this looks at the number again before it touches its buffer.
+    const StopThreads stopped;  // A thread past this point checks the number again before it touches its buffer.
     recording.number = 0;
   }
   recording.session = nullptr;

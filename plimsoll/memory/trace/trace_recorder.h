@@ -1,4 +1,4 @@
-// TraceRecorder: while it lives, writes what every arena of the process does to a trace file.
+// TraceRecorder: while it lives, writes the events of every arena of the process to a trace file.
 //
 //   TraceRecorder recorder({.path = "run.trace"});
 //   for (std::uint64_t step = 0; step < 100; ++step) {
@@ -6,14 +6,14 @@
 //     trace_phase("forward");
 //     ...
 //   }
-//   recorder.finish();                       // run.trace is there; read_trace_file() reads it
+//   recorder.finish();                       // run.trace is complete; read_trace_file() reads it
 //
-// A stream goes to "run.trace.partial" as it comes and gets its name at the end; after a crash the partial file is
-// readable up to its last whole block. A ring keeps the last `max_bytes` in memory and writes them when finished or
-// asked. Blocks that are live at the start are recorded too, so that a trace is whole.
+// A stream is written to "run.trace.partial" as it grows and gets its name at the end; after a crash the partial file
+// is readable up to its last complete block. A ring keeps the last `max_bytes` in memory and writes them when finished
+// or on request. Blocks that are live at the start are recorded too, so that a trace is complete.
 //
 // Memory: 64 KiB per thread that allocates while it records, the names (16 MiB at most), and a ring's bytes;
-// buffered_bytes() counts them. What does not fit is dropped and counted, never waited for.
+// buffered_bytes() counts them. What does not fit is dropped and counted; nothing waits for it.
 // Cost: while nothing records, one load and a predicted branch per allocation or free; else some tens of nanoseconds
 // and, once per 64 KiB of a thread's events, a write under a lock. Thread safety: every method may be called from any
 // thread.
@@ -47,7 +47,7 @@ struct TraceOptions {
 };
 
 struct TraceCounters {
-  std::uint64_t events = 0;  // Recorded, the dropped ones included.
+  std::uint64_t events = 0;  // Recorded, including the dropped ones.
   std::uint64_t dropped_events = 0;
   std::uint64_t file_bytes = 0;      // Written so far (stream) or held (ring).
   std::uint64_t buffered_bytes = 0;  // Memory that the recorder holds.
@@ -55,22 +55,21 @@ struct TraceCounters {
 
 class PLIMSOLL_API TraceRecorder {
  public:
-  // Starts. Throws FailedPrecondition while another one records, InvalidArgument for too small a maximum,
-  // NotFound or Error when the file cannot be made.
+  // Starts. Throws FailedPrecondition while another one records, InvalidArgument when the maximum is too small,
+  // NotFound or Error when the file cannot be created.
   explicit TraceRecorder(TraceOptions options);
-  ~TraceRecorder();  // As finish(), but an error only ends up in the log.
+  ~TraceRecorder();  // As finish(), but errors are only logged.
   TraceRecorder(const TraceRecorder&) = delete;
   TraceRecorder& operator=(const TraceRecorder&) = delete;
 
-  // Stops and completes the file. Throws Error when it could not be written, now or on the way. A second time does
-  // nothing.
+  // Stops and completes the file. Throws Error when it could not be written, now or before. A second call does nothing.
   void finish();
 
-  // Ring only (FailedPrecondition else): writes what it holds now to `path` and goes on.
+  // Ring only (otherwise FailedPrecondition): writes what it holds now to `path` and continues.
   void save(const std::filesystem::path& path);
 
-  // Stream only (FailedPrecondition else): the partial file then has every event up to now, for those who read it while
-  // it grows. Threads that record wait meanwhile. Throws Error when it could not be written.
+  // Stream only (otherwise FailedPrecondition): afterwards the partial file has every event up to now, for readers of
+  // the growing file. Threads that record wait meanwhile. Throws Error when it could not be written.
   void flush();
 
   TraceCounters counters() const;
@@ -85,23 +84,25 @@ class PLIMSOLL_API TraceRecorder {
 PLIMSOLL_API void trace_step(std::uint64_t number) noexcept;
 PLIMSOLL_API void trace_phase(std::string_view name) noexcept;
 PLIMSOLL_API void trace_text(std::string_view text) noexcept;
-// The last step that any thread marked, recorded or not; nothing before the first.
+// The last step that any thread marked, recorded or not; empty before the first.
 PLIMSOLL_API std::optional<std::uint64_t> last_marked_step() noexcept;
-PLIMSOLL_API bool trace_is_recording() noexcept;  // For those who would have to make the text first.
+PLIMSOLL_API bool trace_is_recording() noexcept;  // For callers that would have to build the text first.
 
-// Records for programs: something that holds tensors was opened ("session", "tape"), closed, or has now `count` parts.
+// Records for programs: an object that holds tensors was opened ("session", "tape"), was closed, or now has `count`
+// parts.
 PLIMSOLL_API void trace_opened(const char* kind, const void* id, bool persistent = false) noexcept;
 PLIMSOLL_API void trace_closed(const char* kind, const void* id) noexcept;
 PLIMSOLL_API void trace_size(const char* kind, const void* id, std::size_t count) noexcept;
-// The block has become what `category` says, and has a name now.
+// The block now has this category and name.
 PLIMSOLL_API void trace_named(std::uint64_t block, const char* category, std::string_view name) noexcept;
 PLIMSOLL_API void trace_ladder(std::string_view rung, std::size_t freed_bytes) noexcept;
 PLIMSOLL_API void trace_budget(std::string_view name, std::string_view parent, std::size_t limit) noexcept;
 
-// What a layer above adds when recording begins: the names of what is there. Set once, as the program starts.
+// Called when recording begins, so that a higher layer can add the names of existing tensors. Set once at program
+// start.
 void set_trace_begin_hook(void (*hook)()) noexcept;
 
-// What arenas call.
+// Called by arenas.
 class TraceHooks {
  public:
   static void arena_made(Arena& arena) noexcept;

@@ -1,4 +1,4 @@
-// What records now, and how a thread adds an event to it. For the parts of the recorder.
+// The current recording, and how a thread adds an event to it. For the parts of the recorder.
 #pragma once
 
 #include <fmt/format.h>
@@ -25,28 +25,28 @@ struct Recording {
   TraceSession* session = nullptr;
 
   static Recording& instance() noexcept { return instance_; }
-  static void prepare();  // Before the first one: what happens at fork().
+  static void prepare();  // Call before the first one: registers the fork handlers.
 
  private:
   static constinit Recording instance_;
 };
 
-enum class TraceTime { kNow, kSameAsBefore };  // The clock costs half of what an event does.
+enum class TraceTime { kNow, kSameAsBefore };  // Reading the clock is half the cost of an event.
 
-// The calling thread's buffer, good while `number` is the one that records.
+// The calling thread's buffer, valid while `number` is that of the current recording.
 struct OwnTraceBuffer {
   std::uint64_t number = 0;
   TraceSession::ThreadBuffer* buffer = nullptr;
 
   static OwnTraceBuffer& current() noexcept { return current_; }
-  // With the lock: makes it good for what records now, and writes its events when the thread ends.
+  // Requires the lock: prepares it for the current recording, and for writing its events when the thread ends.
   void attach(Recording& recording, std::uint32_t thread);
 
  private:
   static constinit thread_local OwnTraceBuffer current_ __attribute__((tls_model("initial-exec")));
 };
 
-// Adds an event: try_add(buffer, time) inside the gate; when it gives false (a name is new) or the buffer is full,
+// Adds an event: try_add(buffer, time) inside the gate; when it returns false (a new name) or the buffer is full,
 // add(session, buffer, time) with the lock.
 template <TraceTime kTime = TraceTime::kNow, class TryAdd, class Add>
 void record_event(TryAdd&& try_add, Add&& add) noexcept try {
@@ -81,10 +81,10 @@ void record_event(Add&& add) noexcept {
       [&](TraceSession&, TraceBuffer& buffer, std::int64_t time) { add(buffer, time); });
 }
 
-// For rare events whose names may be new: always with the lock.
+// For rare events whose names may be new: always takes the lock.
 void record_with_lock(FunctionRef<void(TraceSession& session, TraceBuffer& buffer, std::int64_t time)> add) noexcept;
 
-// The file of the stream that is being recorded, with every event up to now in its partial file; "" when there is none.
+// The file of the stream being recorded, with every event up to now in its partial file; "" when there is none.
 std::filesystem::path flush_recorded_stream();
 
 }  // namespace plimsoll::internal

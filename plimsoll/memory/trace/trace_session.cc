@@ -24,9 +24,9 @@ namespace {
 
 constexpr std::size_t kLeastBytes = 128_KiB;
 constexpr std::size_t kMostNameBytes = 16_MiB;
-constexpr std::size_t kMostPlanBytes = 16_MiB;             // Of all plans; and of one, a sixteenth.
+constexpr std::size_t kMostPlanBytes = 16_MiB;             // Of all plans together; one plan may have a sixteenth.
 constexpr std::size_t kEndBytes = kBlockHeaderBytes + 10;  // Kept free for the end of the file.
-constexpr std::uint32_t kMoreNames = 1;                    // Number of the name that stands for those beyond the limit.
+constexpr std::uint32_t kMoreNames = 1;                    // Number of the name that represents those beyond the limit.
 
 TraceOptions checked(TraceOptions options) {
   if (options.max_bytes < kLeastBytes)
@@ -36,7 +36,7 @@ TraceOptions checked(TraceOptions options) {
   return options;
 }
 
-// Gathers items into a block and hands it on.
+// Collects items into a block and passes it on.
 class BlockBuilder {
  public:
   BlockBuilder(BlockType type, const std::function<void(std::span<const std::byte>)>& sink)
@@ -150,7 +150,7 @@ void TraceSession::flush(ThreadBuffer& buffer) {
     while (file_bytes_ + block.size() > options_.max_bytes) {
       file_bytes_ -= ring_.front().bytes.size();
       dropped_ += ring_.front().events;
-      bytes = std::move(ring_.front().bytes);  // To be used again.
+      bytes = std::move(ring_.front().bytes);  // For reuse.
       ring_.pop_front();
     }
     bytes.assign(block.begin(), block.end());

@@ -1,7 +1,8 @@
-// TraceSession: the inside of a TraceRecorder: names, arenas, threads' buffers and the way to the file.
+// TraceSession: the state of a TraceRecorder: names, arenas, threads' buffers and the file.
 //
-// One at a time in the process. Its lock is taken before all others of the memory layer, never inside a thread's gate.
-// A thread adds to its buffer inside its gate without the lock; with the lock nobody else touches any buffer.
+// There is at most one in the process. Its lock is taken before all others of the memory layer, never inside a thread's
+// gate. A thread adds to its buffer inside its gate without the lock; a thread with the lock is the only one to touch
+// any buffer.
 #pragma once
 
 #include <atomic>
@@ -22,7 +23,7 @@ namespace plimsoll::internal {
 
 class TraceSession {
  public:
-  // Makes the file of a stream. Requires the lock, as all below.
+  // Creates the file of a stream. Requires the lock, as all below.
   explicit TraceSession(TraceOptions options);
   ~TraceSession();
   TraceSession(const TraceSession&) = delete;
@@ -42,10 +43,10 @@ class TraceSession {
   ThreadBuffer* attach(std::uint32_t thread);
   void detach(ThreadBuffer& buffer);
   void flush(ThreadBuffer& buffer);
-  void flush_all();  // The threads stand still or record no more.
+  void flush_all();  // Requires that the threads are stopped or no longer record.
 
-  void require_written() const;                  // Throws what went wrong so far.
-  void complete();                               // Ends the file. Throws what went wrong.
+  void require_written() const;                  // Throws the first error so far.
+  void complete();                               // Ends the file. Throws the first error.
   void save(const std::filesystem::path& path);  // Of a ring.
   TraceCounters counters() const;
   const TraceOptions& options() const noexcept { return options_; }
@@ -57,7 +58,7 @@ class TraceSession {
   };
   using Sink = std::function<void(std::span<const std::byte>)>;
   void write_stream(std::span<const std::byte> bytes);
-  // What is defined and, by the counts, not yet written.
+  // What is defined; what is beyond the counts is not yet written.
   struct Written {
     std::size_t names = 0, arenas = 0, plans = 0;
   };
@@ -72,7 +73,7 @@ class TraceSession {
   const std::int64_t start_ns_;
   std::int64_t start_unix_ns_;
   int file_ = -1;
-  int error_ = 0;  // The first that writing met; nothing is written after it.
+  int error_ = 0;  // The first write error; nothing is written after it.
   std::uint64_t events_ = 0, dropped_ = 0, file_bytes_ = 0;
   std::vector<std::string> names_;  // Number 0, "", is not among them: [0] has number 1.
   std::unordered_map<std::string, std::uint32_t> numbers_;

@@ -13,7 +13,7 @@ namespace {
 // As a JSON string, quotes included; bytes that are not UTF-8 are replaced. Short, so that a record fits a text.
 std::string quoted(std::string_view text) { return json_text(nlohmann::json(text.substr(0, 200))); }
 
-// Makes and records a text, if anybody listens; for want of memory it is left out.
+// Builds and records a text, if a recorder is active; left out when memory runs out.
 template <class MakeText>
 void record(MakeText&& make_text) noexcept {
   if (!trace_is_recording()) return;

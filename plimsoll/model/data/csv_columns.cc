@@ -46,7 +46,7 @@ CsvColumns::CsvColumns(const std::string& path, const CsvOptions& options, const
     throw InvalidArgument(
         fmt::format("load_csv: missing is \"{}\"; use \"error\", \"zero\", \"nan\" or \"drop\"", options.missing));
   missing_ = chosen->second;
-  Lines first;  // Two are enough to tell a header by.
+  Lines first;  // Two lines are enough to recognize a header.
   {
     CsvPass pass(path, delimiter_);
     while (first.size() < 2 && pass.reader().next()) first.push_back(pass.reader().fields());
@@ -76,7 +76,7 @@ void CsvColumns::choose(const Lines& first, const CsvOptions& options) {
   name_columns();
 }
 
-// Columns are asked for by name, or the first line has the name of one whose categories are known.
+// Whether columns are selected by name, or the first line has the name of a column whose categories are known.
 bool CsvColumns::has_names_of(const Lines& first, const CsvOptions& options) const {
   for (const auto* names : {&options.targets, &options.features, &options.categorical, &options.dates})
     if (!std::all_of(names->begin(), names->end(), is_index)) return true;
@@ -88,7 +88,7 @@ bool CsvColumns::has_names_of(const Lines& first, const CsvOptions& options) con
                      [&](const auto& column) { return is_there(column.first); });
 }
 
-// In a column where a number is expected.
+// Whether there is text in a column where a number is expected.
 bool CsvColumns::has_text_over_a_number(const Lines& first) const {
   const auto is_text = [&](std::size_t line, std::size_t index) {
     const std::string_view field = trimmed_field(first[line][index]);
@@ -155,7 +155,7 @@ void CsvColumns::know_categories(const CsvOptions& options) {
   for (const auto& [name, texts] : options.categories) {
     const auto index = find_if_any(name);
     const auto found = index ? categories_.find(*index) : categories_.end();
-    if (found == categories_.end()) continue;  // Of a column that is not there, or not used.
+    if (found == categories_.end()) continue;  // The column does not exist, or is not used.
     found->second.known = true;
     for (const std::string& text : texts)
       if (!found->second.codes.emplace(text, static_cast<float>(found->second.codes.size())).second)
@@ -182,7 +182,7 @@ std::size_t CsvColumns::find(const std::string& name) const {
                              header_ ? "" : " (the file is read as one without a header)"));
 }
 
-// Counted from 1, as lines are.
+// Counted from 1, like lines.
 std::string CsvColumns::described(std::size_t index) const {
   return header_ ? fmt::format("column {} (\"{}\")", index + 1, shown_field(names_[index]))
                  : fmt::format("column {}", index + 1);
@@ -214,7 +214,7 @@ void CsvColumns::learn(CsvReader& reader) {
   }
 }
 
-// What takes the place of a field that is empty.
+// The value for an empty field.
 float CsvColumns::fill_in(const CsvReader& reader, const Column& column) const {
   const std::string where = described(column.index);
   if (missing_ == Missing::kError)
@@ -263,7 +263,7 @@ float CsvColumns::number(const CsvReader& reader, const Column& column) const {
     return static_cast<float>((value(reader, column, text) - column.scale->mean) / column.scale->deviation);
   if (column.kind != Kind::kNumber) return static_cast<float>(value(reader, column, text));
   if (const std::optional<float> plain = number_in<float>(text)) return *plain;
-  value(reader, column, text);  // Refuses it, except for what only a double holds.
+  value(reader, column, text);  // Refuses it, unless only a double can hold it.
   reader.corrupt(fmt::format("{}: \"{}\" is larger than float32 holds; standardise the column, or leave it out",
                              described(column.index), shown_field(text)));
 }

@@ -1,7 +1,6 @@
-// CsvColumns: which columns of a CSV file are wanted and how, and how a line becomes numbers.
+// CsvColumns: which columns of a CSV file are used and how, and how a line becomes numbers.
 //
-// Made by a first pass over the file, which counts its rows and learns the categories that are not known. Throws as
-// load_csv does.
+// Made by a first pass over the file, which counts its rows and collects unknown categories. Throws as load_csv does.
 #pragma once
 
 #include <functional>
@@ -17,7 +16,7 @@
 
 namespace plimsoll::internal {
 
-// One pass over a file, its first line first. `progress` is called now and then with the share that has been read.
+// One pass over a file, starting with its first line. `progress` is called now and then with the fraction read so far.
 class CsvPass {
  public:
   CsvPass(const std::string& path, char delimiter, std::function<void(double)> progress = {});
@@ -39,7 +38,7 @@ class CsvColumns {
 
   std::size_t num_features() const noexcept { return features_.size(); }
   std::size_t num_targets() const noexcept { return targets_.size(); }
-  std::size_t num_rows() const noexcept { return rows_; }  // Those that are kept.
+  std::size_t num_rows() const noexcept { return rows_; }  // Of the kept rows.
   std::size_t dropped_rows() const noexcept { return dropped_; }
   bool has_header() const noexcept { return header_; }
   const std::string& path() const noexcept { return path_; }
@@ -49,15 +48,15 @@ class CsvColumns {
   std::vector<std::string> names(bool of_targets) const;
   CsvCategories categories() const;
 
-  std::unique_ptr<CsvPass> open(const Progress& progress = {}) const;  // Behind the header.
-  // The next row that is kept, of a reader that stands behind the header. False at the end.
+  std::unique_ptr<CsvPass> open(const Progress& progress = {}) const;  // Positioned after the header.
+  // The next row that is kept, from a reader positioned after the header. False at the end.
   bool read(CsvReader& reader, float* features, float* targets) const;
   bool skip(CsvReader& reader) const;  // The same, without its numbers.
   // The numbers of a row that was just skipped.
   void take(const CsvReader& reader, float* features, float* targets) const;
-  // The values of such a row, features first, as the file has them; nan where they are missing.
+  // The values of such a row, features first, as in the file; NaN where they are missing.
   void take_plain(const CsvReader& reader, double* values) const;
-  bool is_category(std::size_t i) const { return column(i).kind == Kind::kCategory; }  // Of features, then targets.
+  bool is_category(std::size_t i) const { return column(i).kind == Kind::kCategory; }  // Features, then targets.
   CsvColumns with_scales(const std::vector<CsvScale>& scales) const;
 
  private:
@@ -70,7 +69,7 @@ class CsvColumns {
   };
   struct Categories {
     std::map<std::string, float, std::less<>> codes;
-    bool known = false;  // From another file; else learned from this one.
+    bool known = false;  // From another file; otherwise learned from this one.
   };
   using Lines = std::vector<std::vector<std::string>>;
   enum class Missing : unsigned char { kError, kZero, kNan, kDrop };

@@ -7,6 +7,7 @@
 #include "plimsoll/model/data/csv_file.h"
 #include "plimsoll/model/data/csv_rows.h"
 #include "plimsoll/model/data/row_source.h"
+#include "plimsoll/tensor/context_guards.h"
 #include "plimsoll/tensor/make_tensor.h"
 
 namespace plimsoll {
@@ -17,7 +18,7 @@ Tensor matrix(std::size_t rows, std::size_t columns) {
                      {static_cast<std::int64_t>(rows), static_cast<std::int64_t>(columns)}, f32, current_host_device());
 }
 
-// The numbers of some rows, of a file that is read from its beginning.
+// Reads the numbers of some rows of a file, from its beginning.
 class CsvRowReader {
  public:
   CsvRowReader(std::shared_ptr<const CsvColumns> columns, const CsvPart& part,
@@ -44,7 +45,7 @@ class CsvStream final : public RowStream {
   CsvStream(std::shared_ptr<const CsvColumns> columns, const CsvPart& part)
       : columns_(columns), rows_(std::move(columns), part) {}
   std::size_t next_rows(std::size_t count, Example& out) override {
-    const OutsideScopes outside;
+    const Untracked outside;
     const Tensor x = matrix(count, columns_->num_features()), y = matrix(count, columns_->num_targets());
     float* to_x = writable(x).data<float>();
     float* to_y = writable(y).data<float>();
@@ -65,7 +66,7 @@ class CsvStream final : public RowStream {
   CsvRowReader rows_;
 };
 
-// Windows over the rows: the last `look_back + horizon` of them are held, the oldest where the next will be.
+// Windows over the rows: keeps the last `look_back + horizon` rows in a ring; the next one replaces the oldest.
 class CsvWindowStream final : public RowStream {
  public:
   CsvWindowStream(std::shared_ptr<const CsvColumns> columns, const CsvPart& part)
@@ -73,12 +74,12 @@ class CsvWindowStream final : public RowStream {
         back_(static_cast<std::size_t>(columns->look_back())),
         ahead_(static_cast<std::size_t>(columns->horizon())),
         rows_(std::move(columns), part) {
-    const OutsideScopes outside;
+    const Untracked outside;
     x_ = matrix(back_ + ahead_, columns_->num_features());
     y_ = matrix(back_ + ahead_, columns_->num_targets());
   }
   std::size_t next_rows(std::size_t count, Example& out) override {
-    const OutsideScopes outside;
+    const Untracked outside;
     const std::size_t features = columns_->num_features(), targets = columns_->num_targets();
     const Tensor x =
         make_tensor({.op = "csv", .category = Category::kInputs},
@@ -98,7 +99,7 @@ class CsvWindowStream final : public RowStream {
   }
 
  private:
-  // Reads until there is the next window.
+  // Reads until the next window is complete.
   bool step() {
     const std::size_t size = back_ + ahead_;
     do {
@@ -109,7 +110,7 @@ class CsvWindowStream final : public RowStream {
     } while (++read_ < size);
     return true;
   }
-  // Rows of the window, the first of which is the oldest.
+  // Copies rows of the window, oldest first.
   void copy(const Tensor& ring, std::size_t first, std::size_t count, std::size_t width, float* to) const {
     const std::size_t size = back_ + ahead_;
     const float* const from = writable(ring).data<float>();
@@ -210,7 +211,7 @@ Dataset internal::hold_csv(std::shared_ptr<const CsvColumns> columns, const CsvP
 Dataset Dataset::from_csv(const std::string& path, const CsvOptions& options) {
   const auto columns = std::make_shared<const CsvColumns>(path, options);
   if (options.stream) return stream_csv(columns, {});
-  const OutsideScopes outside;
+  const Untracked outside;
   Example table = read_csv_rows(columns, {}, columns->num_rows());  // The caller's own, as other files are.
   if (columns->num_targets() == 0) table.targets.clear();
   return rows_of(*columns, std::make_shared<LazyTensors>(0, [table] { return table; }), columns->num_rows());

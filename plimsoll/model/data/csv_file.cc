@@ -23,12 +23,12 @@ CsvKind kind_of(std::string_view field) {
   return date_in(text) ? CsvKind::kDate : CsvKind::kText;
 }
 
-// How often each kind was seen in a column, except for the first line.
+// How often each kind occurred in a column, except in the first line.
 struct Seen {
   std::size_t counts[4] = {};
   void add(CsvKind kind) { ++counts[static_cast<std::size_t>(kind)]; }
   std::size_t of(CsvKind kind) const { return counts[static_cast<std::size_t>(kind)]; }
-  // A number that is wrong in one line is an error there, not a reason to read all of the column as text.
+  // One wrong number in a line is an error there, not a reason to read the whole column as text.
   CsvKind most() const {
     if (of(CsvKind::kNumber) > 0 && of(CsvKind::kNumber) >= of(CsvKind::kText)) return CsvKind::kNumber;
     if (of(CsvKind::kDate) > 0 && of(CsvKind::kDate) >= of(CsvKind::kText)) return CsvKind::kDate;

@@ -1,13 +1,13 @@
-// CsvFile: a CSV file that was looked through once, to train with as a whole or as a stream.
+// CsvFile: a CSV file, scanned once, to train with as a whole or as a stream.
 //
-//   CsvLook look = look_at_csv("houses.csv");                  // Names and kinds of its columns, by its first lines.
+//   CsvLook look = look_at_csv("houses.csv");                  // Names and kinds of its columns, from its first lines.
 //   CsvFile file("houses.csv", {.targets = {"price"}});        // One pass: counts rows, learns categories.
 //   file.set_scales(scales_of(file.measure()));                // A second one: mean and deviation of each column.
 //   Dataset held = file.held(), streamed = file.streamed();    // The same examples.
-//   CsvPart train = {.to = 0.8}, test = {.from = 0.8};         // Shares of the rows, drawn by their numbers.
+//   CsvPart train = {.to = 0.8}, test = {.from = 0.8};         // Fractions of the rows, selected by their numbers.
 //
-// A pass takes no memory that grows with the file, except for the texts of categories. What `held` gives is loaded by
-// the first pass over it, on that pass's budget; what `streamed` gives is read again in each pass.
+// A pass takes no memory that grows with the file, except for the texts of categories. `held` is loaded by the first
+// pass over it, on that pass's budget; `streamed` is read again in each pass.
 // Throws as load_csv does. Thread safety: const methods may be called from any thread.
 #pragma once
 
@@ -35,12 +35,12 @@ struct CsvLook {
   bool has_header = false;
   std::vector<CsvLookColumn> columns;
 };
-// By the first thousand lines. `header`: as in CsvOptions; left out, a first line that has text over a number or a
-// date, or one of `names`, is one.
+// From the first thousand lines. `header`: as in CsvOptions; by default a first line is a header if it has text above a
+// number or a date, or one of `names`.
 PLIMSOLL_API CsvLook look_at_csv(const std::string& path, std::optional<bool> header = {},
                                  const std::vector<std::string>& names = {});
 
-// Some of the rows: those of these numbers whose draw, a number in [0, 1) that only depends on `seed` and the row's
+// A part of the rows: those with these numbers whose draw, a number in [0, 1) that depends only on `seed` and the row's
 // number, is in [from, to).
 struct CsvPart {
   std::int64_t begin = 0, end = INT64_MAX;
@@ -52,20 +52,20 @@ struct CsvPart {
 
 struct CsvStatistics {
   std::string column;
-  double mean = 0, deviation = 0, smallest = 0, largest = 0;  // Of the values that are there.
+  double mean = 0, deviation = 0, smallest = 0, largest = 0;  // Of the values that are present.
   bool is_whole = true;                                       // All of them are whole numbers.
   bool is_category = false, is_target = false;
-  bool ascends = true;  // Each is at least the one before.
+  bool ascends = true;  // Each is at least the previous one.
 };
 
 class PLIMSOLL_API CsvFile {
  public:
-  // Called now and then during a pass with how much of the file has been read, 0 to 1.
+  // Called now and then during a pass with the fraction of the file read so far, 0 to 1.
   using Progress = std::function<void(double)>;
 
   CsvFile(const std::string& path, const CsvOptions& options, Progress progress = {});
 
-  // What load_csv says of it, without its tensors.
+  // What load_csv reports, without its tensors.
   CsvTable described() const;
   std::size_t num_rows() const noexcept;
   std::size_t num_examples(const CsvPart& part = {}) const;  // Rows, or windows over them.

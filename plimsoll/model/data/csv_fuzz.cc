@@ -1,4 +1,4 @@
-// A text of any bytes is cut into fields or refused; every byte of a field comes from the text.
+// Splits any bytes into fields, or refuses them; every byte of a field comes from the text.
 #include <algorithm>
 #include <cstring>
 

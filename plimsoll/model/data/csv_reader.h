@@ -1,11 +1,11 @@
-// CsvReader: the lines of a text in the form of RFC 4180, one after the other, as fields.
+// CsvReader: reads the lines of a text in the format of RFC 4180, one after the other, as fields.
 //
 //   CsvReader reader(feed, "houses.csv", ',');
 //   while (reader.next()) for (const std::string& field : reader.fields()) ...
 //
-// Fields may be quoted, and then hold delimiters, line ends and doubled quotes. Empty lines are skipped, and a mark of
-// UTF-8 at the beginning. Throws Corruption, with the line, for a quote without an end, and for fields and lines that
-// are larger than any table has. Cost: one line is held.
+// Fields may be quoted, and then contain delimiters, line ends and doubled quotes. Skips empty lines, and a UTF-8 mark
+// at the beginning. Throws Corruption, with the line, for a quote without an end, and for fields and lines that are
+// larger than any table has. Cost: one line is held.
 #pragma once
 
 #include <cstddef>
@@ -18,13 +18,13 @@ namespace plimsoll::internal {
 
 class CsvReader {
  public:
-  // Fills the span as far as it can; fewer only at the end.
+  // Fills the span as far as possible; less only at the end.
   using Feed = std::function<std::size_t(std::span<char>)>;
 
   CsvReader(Feed feed, std::string name, char delimiter);
   bool next();  // False at the end.
   const std::vector<std::string>& fields() const noexcept { return fields_; }
-  std::size_t line() const noexcept { return line_; }  // On which the current one begins, from 1.
+  std::size_t line() const noexcept { return line_; }  // Where the current one begins, from 1.
   [[noreturn]] void corrupt(const std::string& what) const;
 
  private:
@@ -43,7 +43,7 @@ class CsvReader {
   std::vector<char> buffer_;
   std::size_t at_ = 0, end_ = 0;
   std::vector<std::string> fields_;
-  std::size_t count_ = 0;  // Of fields in use; their memory is used again.
+  std::size_t count_ = 0;  // Fields in use; their memory is reused.
   std::size_t line_ = 0, ended_ = 0;
   bool was_quoted_ = false;  // The last field.
 };

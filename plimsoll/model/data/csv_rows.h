@@ -1,5 +1,4 @@
-// Rows of a CSV file whose columns are chosen, as tensors or datasets: what load_csv, Dataset::from_csv and CsvFile
-// share.
+// Selected rows of a CSV file as tensors or datasets, shared by load_csv, Dataset::from_csv and CsvFile.
 #pragma once
 
 #include <cstddef>

@@ -9,6 +9,7 @@
 #include "plimsoll/model/data/row_source.h"
 #include "plimsoll/model/data/shuffle.h"
 #include "plimsoll/model/data/transforms.h"
+#include "plimsoll/tensor/context_guards.h"
 
 namespace plimsoll {
 namespace {
@@ -27,7 +28,7 @@ class GeneratorNode final : public DatasetNode {
      public:
       explicit Stream(Dataset::Generator generator) : generator_(std::move(generator)) {}
       bool next(Example& out) override {
-        const OutsideScopes outside;
+        const Untracked outside;
         std::optional<Example> made = generator_();
         if (!made) return false;
         out = std::move(*made);
@@ -81,7 +82,7 @@ std::size_t ExampleStream::skip_rows(std::size_t count) {
 }
 
 Dataset::Iterator& Dataset::Iterator::operator++() {
-  example_ = {};  // Before the next one takes memory.
+  example_ = {};  // Freed before the next one is allocated.
   if (stream_ && !stream_->next(example_)) {
     example_ = {};
     stream_.reset();

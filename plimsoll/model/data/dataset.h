@@ -1,4 +1,5 @@
-// Dataset: examples one after the other, as often as they are asked for: cut, mixed, batched, mapped, prefetched.
+// Dataset: a sequence of examples that can be iterated any number of times: sliced, shuffled, batched, mapped,
+// prefetched.
 //
 //   Dataset train = Dataset::from_tensors(x, y).shuffle(1000, {.seed = 1}).batch(32).prefetch(2);
 //   for (const auto& [inputs, targets] : train) ...        // [32, ..] and [32, ..]; the last may be shorter
@@ -7,13 +8,13 @@
 //   CsvTable a = load_csv("a.csv", {.categorical = {"town"}}), b = load_csv("b.csv", {.categories = a.categories});
 //   Dataset windows = timeseries_windows(series, {.look_back = 20, .horizon = 1});   // x [20, features], y [features]
 //
-// A description and cheap to copy; each loop over it is a new pass, which is shuffled differently (with a seed: pass k
-// always in the same way). What a pass needs (batches, examples that wait in a shuffle or a prefetch) lies in tensors
-// of the arena, is charged to the budget of the thread that loops, and goes when the loop ends or goes on. Batches of
-// rows in order share the bytes of what they were cut from.
+// A Dataset is a description and cheap to copy; each loop over it is a new pass, shuffled differently (with a seed,
+// pass k always in the same way). What a pass needs (batches, examples waiting in a shuffle or a prefetch) is in
+// tensors of the arena, is charged to the budget of the looping thread, and is freed when the loop moves on or ends.
+// Batches of rows in order share the bytes of what they were cut from.
 //
-// Thread safety: passes on several threads do not disturb each other, except for which one is pass k.
-// Throws InvalidArgument for tensors of different lengths, sizes below 1, and fractions that are none.
+// Thread safety: passes on several threads are independent, except for which one is pass k.
+// Throws InvalidArgument for tensors of different lengths, sizes below 1, and invalid fractions.
 #pragma once
 
 #include <array>
@@ -32,12 +33,12 @@
 
 namespace plimsoll {
 
-// Inputs, targets and, when there are any, the weights of an example or a batch. Binds to [x, y]: the first of each.
+// Inputs, targets and, if any, the weights of an example or a batch. Binds to [x, y]: the first of each.
 struct PLIMSOLL_API Example {
   std::vector<Tensor> inputs;
   std::vector<Tensor> targets;
   Tensor weights = {};
-  // Of a part of a batch: examples of the whole, and of them the first one here. 0: this is the whole.
+  // For a part of a batch: the examples of the whole, and the index of the first one here. 0: this is the whole.
   std::size_t whole_examples = 0, first_example = 0;
 
   const Tensor& x() const { return inputs.at(0); }
@@ -62,16 +63,16 @@ class PLIMSOLL_API ExampleStream {
  public:
   virtual ~ExampleStream();
   virtual bool next(Example& out) = 0;  // False at the end.
-  // Up to `count` examples at once, along a new first axis; how many there were.
+  // Up to `count` examples at once, along a new first axis; returns how many there were.
   virtual std::size_t next_rows(std::size_t count, Example& out);
   virtual std::size_t skip_rows(std::size_t count);  // The same without making them.
 };
 
-// What a pass holds beside the example that it gives, at most.
+// The most memory that a pass holds in addition to the current example.
 struct HeldBytes {
   std::size_t resident = 0;  // From one example to the next.
-  std::size_t loading = 0;   // And while the next one is made.
-  bool at_once = false;      // Batches are made without their examples being made first.
+  std::size_t loading = 0;   // In addition, while the next one is made.
+  bool at_once = false;      // Batches are made without making their examples first.
 };
 
 class PLIMSOLL_API DatasetNode {
@@ -80,62 +81,62 @@ class PLIMSOLL_API DatasetNode {
   virtual std::unique_ptr<ExampleStream> open() const = 0;
   virtual std::optional<std::size_t> size() const = 0;  // Examples of a pass, when that is known.
   virtual std::optional<std::size_t> batch_size() const { return std::nullopt; }  // Of batches, when that is known.
-  // Of a pass whose examples have tensors of these sizes.
+  // For a pass whose examples have tensors of these sizes.
   virtual HeldBytes held(const std::vector<std::size_t>& /*tensor_bytes*/) const { return {}; }
-  // The same with every pass in the order of one; nullptr where it is so already. `draws`: an order is drawn for it if
-  // need be; else any will do, for one who only looks, and no later pass is another for it.
+  // The same with every pass in the same order; nullptr when that is already so. `draws`: an order is drawn if
+  // necessary; otherwise any order will do, for callers that only inspect it, and later passes are not affected.
   virtual std::shared_ptr<const DatasetNode> frozen(bool /*draws*/) const { return nullptr; }
   // The same with only some rows of each batch, [first, last) of so many; at least one. nullptr where whole batches
   // must be made to know.
   using RowsOfBatch = std::function<std::pair<std::size_t, std::size_t>(std::size_t examples)>;
   virtual std::shared_ptr<const DatasetNode> part_of_batches(const RowsOfBatch& /*rows*/) const { return nullptr; }
-  // The same with shuffles that have no seed mixed by this one, so that processes agree; nullptr where there are none.
+  // The same with shuffles without a seed using this one, so that processes agree; nullptr when there are none.
   virtual std::shared_ptr<const DatasetNode> seeded(std::uint64_t /*seed*/) const { return nullptr; }
 };
 
 struct ShuffleOptions {
   std::optional<std::uint64_t> seed = {};
-  bool reshuffle_each_iteration = true;  // Else every pass has the order of the first.
-  std::size_t max_bytes = 0;             // Of the examples that a pass over a stream holds, but one is; 0: no bound.
+  bool reshuffle_each_iteration = true;  // Otherwise every pass has the order of the first.
+  std::size_t max_bytes = 0;             // For a stream: limit of the examples held, at least one; 0: none.
 };
 struct BatchOptions {
-  bool drop_remainder = false;  // A last batch that is shorter.
+  bool drop_remainder = false;  // Drops a last batch that is shorter.
 };
 struct PrefetchOptions {
-  std::size_t max_bytes = 0;  // Of the examples that are ready, but one is always let in; 0: no bound.
+  std::size_t max_bytes = 0;  // Limit for the examples that are ready (one is always allowed); 0: none.
 };
 struct StreamWindowOptions {
   std::size_t shift = 1;       // Examples from one window to the next.
-  bool drop_remainder = true;  // Windows at the end that are shorter.
+  bool drop_remainder = true;  // Drops shorter windows at the end.
 };
-// Columns of text, by name or number, and what their texts are: the first one is 0, the next 1, ..
+// Columns of text, by name or number, and their texts: the first one is 0, the next 1, ..
 using CsvCategories = std::vector<std::pair<std::string, std::vector<std::string>>>;
-// What makes the numbers of a column comparable with others: (value - mean) / deviation.
+// Makes the numbers of a column comparable with others: (value - mean) / deviation.
 struct CsvScale {
   std::string column;
   double mean = 0, deviation = 1;
 };
 struct CsvOptions {
-  std::vector<std::string> targets = {};      // Columns, by name or by number from 0; left out: the last one.
-  std::vector<std::string> features = {};     // Left out: all others.
-  std::vector<std::string> categorical = {};  // Text: 0, 1, .. in the order of the alphabet.
-  CsvCategories categories = {};  // Text whose numbers are known, from another file; no other text is taken.
-  // Left out: the first line is one when it has the name of a column that is asked for, or text where the line after
-  // it has a number (in a column that is used and no text).
+  std::vector<std::string> targets = {};      // Columns, by name or by number from 0; default: the last one.
+  std::vector<std::string> features = {};     // Default: all others.
+  std::vector<std::string> categorical = {};  // Text: 0, 1, .. in alphabetical order.
+  CsvCategories categories = {};              // Text whose numbers are known, from another file; other text is refused.
+  // Default: the first line is a header if it has the name of a requested column, or text where the next line has a
+  // number (in a used column that is not text).
   std::optional<bool> header = {};
-  // An empty field, NA or NaN: "error", "zero", "nan", or "drop" its line. Targets are never filled in.
+  // What to do with an empty field, NA or NaN: "error", "zero", "nan", or "drop" its line. Targets are never filled in.
   std::string missing = "error";
   char delimiter = ',';
-  bool stream = false;                  // Read again in each pass, a line at a time, rather than held.
+  bool stream = false;                  // Read again in each pass, a line at a time, instead of held in memory.
   bool all_features = false;            // There are no targets.
   std::vector<std::string> dates = {};  // Columns such as 2024-03-01 12:30: seconds since 1970, UTC.
-  std::vector<CsvScale> scales = {};    // Of columns that are no categories; others stay as they are.
+  std::vector<CsvScale> scales = {};    // For columns that are not categories; others stay unchanged.
   // Above 0: examples are windows over the rows, `look_back` rows of features, [look_back, features], and the targets
   // of the `horizon` rows after them, [horizon * targets].
   std::int64_t look_back = 0;
   std::int64_t horizon = 1;
 };
-// A feature of a tf.Example: its bytes fill this shape; floats, 64-bit integers, or bytes as u8.
+// A feature of a tf.Example: its values fill this shape; floats, 64-bit integers, or bytes as u8.
 struct ExampleFeature {
   std::string name;
   Shape shape = {};
@@ -148,13 +149,13 @@ struct TfRecordOptions {
 
 class PLIMSOLL_API Dataset {
  public:
-  Dataset() = default;  // No dataset: is_set() is false.
+  Dataset() = default;  // Empty: is_set() is false.
   explicit Dataset(std::shared_ptr<const DatasetNode> node) : node_(std::move(node)) {}
 
   // Rows of tensors: the first axis counts examples.
   static Dataset from_tensors(const Tensor& x, const Tensor& y = {}, const Tensor& weights = {});
   static Dataset from_tensors(std::vector<Tensor> inputs, std::vector<Tensor> targets = {}, const Tensor& weights = {});
-  // TensorFlow's name for it.
+  // TensorFlow's name for from_tensors().
   static Dataset from_tensor_slices(const Tensor& x, const Tensor& y = {}, const Tensor& weights = {}) {
     return from_tensors(x, y, weights);
   }
@@ -162,38 +163,38 @@ class PLIMSOLL_API Dataset {
                                     const Tensor& weights = {}) {
     return from_tensors(std::move(inputs), std::move(targets), weights);
   }
-  // Rows of tensors that the first pass loads, on its budget, and that stay. They take `bytes` then.
+  // Rows of tensors that the first pass loads, on its budget, and that stay in memory. They then take `bytes`.
   static Dataset from_loader(std::size_t rows, std::size_t bytes, std::function<Example()> load);
-  // What `make` gives is called until it gives nothing; each pass makes a new one.
+  // The result of `make` is called until it returns nothing; each pass makes a new one.
   using Generator = std::function<std::optional<Example>()>;
   static Dataset from_generator(std::function<Generator()> make);
-  // Files of one of the forms; the functions below say what they throw. Text and idx files may be gzipped.
+  // Files in one of these formats; the functions below say what they throw. Text and idx files may be gzipped.
   static Dataset from_csv(const std::string& path, const CsvOptions& options = {});
-  // Arrays x and y (or x_train and y_train), or those that are named.
+  // Arrays x and y (or x_train and y_train), or those named.
   static Dataset from_npz(const std::string& path, const std::string& x = "", const std::string& y = "");
   static Dataset from_npy(const std::string& x_path, const std::string& y_path = "");
-  static Dataset from_idx(const std::string& x_path, const std::string& y_path = "");  // MNIST's form.
-  // Records of tf.Example, read in each pass, one at a time. An example that lacks a feature or has another number
-  // of values is Corruption, with the file and the offset.
+  static Dataset from_idx(const std::string& x_path, const std::string& y_path = "");  // MNIST's format.
+  // Records of tf.Example, read in each pass, one at a time. An example that lacks a feature or has another number of
+  // values is Corruption, with the file and the offset.
   static Dataset from_tfrecords(const std::vector<std::string>& paths, const TfRecordOptions& options);
 
   // Each example is drawn from the next `buffer` ones: from all of them when it is as large as the dataset. Rows of
-  // tensors that are mixed as a whole take no memory for it, in a smaller buffer 8 bytes for each of its rows; examples
-  // that come one by one are held.
+  // tensors shuffled as a whole need no memory for it, in a smaller buffer 8 bytes per row; examples that come one by
+  // one are held.
   Dataset shuffle(std::size_t buffer, const ShuffleOptions& options = {}) const;
   Dataset batch(std::size_t size, const BatchOptions& options = {}) const;
-  Dataset repeat(std::int64_t count = -1) const;  // -1: without end.
+  Dataset repeat(std::int64_t count = -1) const;  // -1: endlessly.
   Dataset map(std::function<Example(const Example&)> f) const;
   Dataset filter(std::function<bool(const Example&)> f) const;
   Dataset take(std::size_t count) const;
   Dataset skip(std::size_t count) const;
-  // On a thread of its own, up to so many ahead, on the budget and the device of the thread that began the pass.
+  // On a separate thread, up to `count` ahead, using the budget and the device of the thread that started the pass.
   Dataset prefetch(std::size_t count, const PrefetchOptions& options = {}) const;
-  // So many examples after one another along a new first axis.
+  // `size` consecutive examples along a new first axis.
   Dataset window(std::size_t size, const StreamWindowOptions& options = {}) const;
-  // One part after the other, each that share of the examples, the last what is left. Fractions add up to at most 1.
-  // After a shuffle the parts are those of one order, so that no example ever changes sides; shuffle a part again to
-  // mix it in each pass. Throws InvalidArgument when the size is not known.
+  // Consecutive parts, each with that fraction of the examples, the last with the rest. Fractions add up to at most 1.
+  // After a shuffle the parts come from one order, so that no example ever changes sides; shuffle a part again to mix
+  // it in each pass. Throws InvalidArgument when the size is not known.
   template <std::size_t N>
   std::array<Dataset, N> split(const double (&fractions)[N]) const {
     std::array<Dataset, N> result;
@@ -236,18 +237,18 @@ struct WindowOptions {
   std::int64_t horizon = 1;
   std::int64_t stride = 1;  // Steps from one window to the next.
 };
-// Windows over a series [time, features] (or [time]): x is `look_back` steps, [look_back, features], y the `horizon`
-// steps after them in one row, [horizon * features]. Throws InvalidArgument for a series that is too short.
+// Windows over a series [time, features] (or [time]): x is `look_back` steps, [look_back, features], y the following
+// `horizon` steps in one row, [horizon * features]. Throws InvalidArgument for a series that is too short.
 PLIMSOLL_API Dataset timeseries_windows(const Tensor& series, const WindowOptions& options);
 
-// What a CSV file holds, as numbers.
+// The contents of a CSV file, as numbers.
 struct CsvTable {
   Tensor features;  // f32 [rows, columns]
   Tensor targets;   // f32 [rows, columns]
   std::vector<std::string> feature_names, target_names;
-  std::vector<std::string> column_names;  // Of all columns of the file; their numbers when there is no header.
+  std::vector<std::string> column_names;  // Of all columns of the file; their numbers without a header.
   bool has_header = false;
-  CsvCategories categories;  // Of each categorical column; for CsvOptions::categories of the next file.
+  CsvCategories categories;  // Of each categorical column; pass them as CsvOptions::categories for the next file.
   std::size_t dropped_rows = 0;
 
   template <class F>
@@ -256,15 +257,15 @@ struct CsvTable {
     f(table.targets);
   }
 };
-// Fields are cut and quoted as in RFC 4180; empty lines are skipped. Throws NotFound for a file or column that is not
-// there, Corruption, with the line and the column, for a field that is no number or none of the known categories and
-// for lines of different lengths, InvalidArgument for options.
+// Fields are separated and quoted as in RFC 4180; empty lines are skipped. Throws NotFound for a file or column that
+// does not exist, Corruption, with the line and the column, for a field that is not a number or not a known category
+// and for lines of different lengths, InvalidArgument for options.
 PLIMSOLL_API CsvTable load_csv(const std::string& path, const CsvOptions& options = {});
-// The categories alone, for a file that is streamed. Takes no tensor memory; throws as load_csv does for lines.
+// Only the categories, for a file that is streamed. Takes no tensor memory; throws as load_csv does for lines.
 PLIMSOLL_API CsvCategories load_csv_categories(const std::string& path, const CsvOptions& options);
-// The fields of its first line, as they are. Throws NotFound, Corruption.
+// The fields of its first line, unchanged. Throws NotFound, Corruption.
 PLIMSOLL_API std::vector<std::string> load_csv_first_line(const std::string& path, char delimiter = ',');
-// An array in the form of MNIST's files. Throws NotFound, Corruption with the offset.
+// An array in MNIST's file format. Throws NotFound, Corruption with the offset.
 PLIMSOLL_API Tensor load_idx(const std::string& path);
 
 }  // namespace plimsoll

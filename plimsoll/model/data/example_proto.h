@@ -1,9 +1,9 @@
-// The features of a tf.Example, out of the bytes of its protocol buffer.
+// Parses the features of a tf.Example from the bytes of its protocol buffer.
 //
 //   const auto features = parse_example(record);             // Throws Corruption for damaged bytes.
-//   features.at("label").size();                             // Values; of bytes: the first value's length.
+//   features.at("label").size();                             // Values; for bytes, the length of the first.
 //
-// Values point into the record, which must stay. Nothing is read outside of it.
+// Values point into the record, which must stay valid. Nothing outside it is read.
 #pragma once
 
 #include <cstdint>

@@ -10,6 +10,7 @@
 #include "plimsoll/model/data/example_proto.h"
 #include "plimsoll/model/data/gzip_file.h"
 #include "plimsoll/model/data/row_source.h"
+#include "plimsoll/tensor/context_guards.h"
 #include "plimsoll/tensor/make_tensor.h"
 
 namespace plimsoll {
@@ -86,7 +87,7 @@ class TfRecordNode final : public DatasetNode, public std::enable_shared_from_th
 
    private:
     Example parse(const std::string& record, std::uint64_t offset) const {
-      const OutsideScopes outside;
+      const Untracked outside;
       try {
         const auto features = parse_example(record);
         Example example;
@@ -144,7 +145,7 @@ Tensor load_idx(const std::string& path) {
     if (value != 0 && bytes > kMostBytes / value) file.corrupt("an array of more than 1 TiB");
     bytes *= value;
   }
-  // zlib makes at most 1032 bytes of one.
+  // zlib expands a byte to at most 1032.
   if (bytes / 1100 > std::filesystem::file_size(path))
     file.corrupt(fmt::format("an array of {} bytes is not in it", bytes));
   const Tensor result =
@@ -158,19 +159,19 @@ Tensor load_idx(const std::string& path) {
 }
 
 Dataset Dataset::from_npz(const std::string& path, const std::string& x, const std::string& y) {
-  const OutsideScopes outside;
+  const Untracked outside;
   const NpzFile file(path);
   const Tensor inputs = file.read(name_in(file, path, x, {"x", "x_train"}));
   return from_tensors(inputs, file.read(name_in(file, path, y, {"y", "y_train"})));
 }
 
 Dataset Dataset::from_npy(const std::string& x_path, const std::string& y_path) {
-  const OutsideScopes outside;
+  const Untracked outside;
   return from_tensors(load_npy(x_path), y_path.empty() ? Tensor() : load_npy(y_path));
 }
 
 Dataset Dataset::from_idx(const std::string& x_path, const std::string& y_path) {
-  const OutsideScopes outside;
+  const Untracked outside;
   return from_tensors(load_idx(x_path), y_path.empty() ? Tensor() : load_idx(y_path));
 }
 

@@ -41,7 +41,7 @@ std::size_t GzipFile::read(std::span<char> to) {
     done += static_cast<std::size_t>(count);
     offset_ += static_cast<std::uint64_t>(count);
   }
-  // zlib tells of a stream that is cut off only at its end.
+  // zlib reports a truncated stream only at its end.
   int code = 0;
   if (done < to.size()) ::gzerror(static_cast<gzFile>(file_), &code);
   if (code == Z_BUF_ERROR) corrupt("the gzip stream ends too early");

@@ -1,7 +1,7 @@
-// GzipFile: a file read from its beginning, unpacked when it is gzipped.
+// GzipFile: reads a file from its beginning, and decompresses it when it is gzipped.
 //
-// Throws NotFound when there is none, Corruption with the offset for a damaged or cut gzip stream, Error when it cannot
-// be read. Thread safety: one thread at a time. Cost: zlib's buffers, 64 KiB.
+// Throws NotFound when it does not exist, Corruption with the offset for a damaged or truncated gzip stream, Error when
+// it cannot be read. Thread safety: one thread at a time. Cost: zlib's buffers, 64 KiB.
 #pragma once
 
 #include <cstddef>
@@ -18,10 +18,10 @@ class GzipFile {
   GzipFile(const GzipFile&) = delete;
   GzipFile& operator=(const GzipFile&) = delete;
 
-  std::size_t read(std::span<char> to);                      // Fewer than asked for only at the end.
-  void read_exactly(std::span<std::byte> to);                // Corruption at the end.
-  std::uint64_t offset() const noexcept { return offset_; }  // Unpacked.
-  std::uint64_t packed_offset() const;                       // Of the file as it is on the disk, about.
+  std::size_t read(std::span<char> to);                      // Returns less than requested only at the end.
+  void read_exactly(std::span<std::byte> to);                // Throws Corruption at the end.
+  std::uint64_t offset() const noexcept { return offset_; }  // In the decompressed data.
+  std::uint64_t packed_offset() const;                       // Approximate position in the file on disk.
   const std::string& path() const noexcept { return path_; }
   [[noreturn]] void corrupt(const std::string& what) const;
 

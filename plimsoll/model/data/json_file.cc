@@ -16,7 +16,7 @@ constexpr int kMaxDepth = 64;
 
 namespace fs = std::filesystem;
 
-// Before it is parsed, so that depth costs nothing.
+// Checked before parsing, so that depth costs nothing.
 void check_depth(const std::string& text, const std::string& path) {
   int depth = 0;
   bool inside = false;
@@ -38,7 +38,7 @@ void check_depth(const std::string& text, const std::string& path) {
   }
 }
 
-// Models in other forms, which people try first.
+// Models in other formats, which people often try first.
 void refuse_folder(const std::string& path) {
   std::error_code ignored;
   if (!fs::is_directory(path, ignored)) return;

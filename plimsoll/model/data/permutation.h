@@ -1,10 +1,10 @@
-// Permutation: the numbers below a count in a mixed order, any of them computed when it is asked for; nothing is held.
+// Permutation: the numbers below a count in a shuffled order, each computed on request; nothing is stored.
 //
 //   const Permutation order(rows, key, pass);
 //   order(0), order(1), ...                     // Each number below `rows` once.
 //
-// A Feistel network over as many bits as the count has, walked until a number below the count comes out (at most two
-// steps on average). Thread safety: any thread. Cost: some 40 ns for each number.
+// A Feistel network over as many bits as the count has, iterated until a number below the count comes out (at most two
+// steps on average). Thread safety: any thread. Cost: about 40 ns per number.
 #pragma once
 
 #include <bit>

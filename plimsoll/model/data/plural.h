@@ -1,4 +1,4 @@
-// plural: a number of things in words for people: "1 row", "2 rows".
+// plural: a count in words: "1 row", "2 rows".
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace plimsoll::internal {
 
-// `what` is one of them, and a word that takes an s.
+// `what` is the singular of a word whose plural takes an s.
 inline std::string plural(std::size_t count, std::string_view what) {
   return std::to_string(count) + " " + std::string(what) + (count == 1 ? "" : "s");
 }

@@ -11,12 +11,13 @@
 #include "plimsoll/memory/budget_node.h"
 #include "plimsoll/memory/thread_memory.h"
 #include "plimsoll/model/data/row_source.h"
+#include "plimsoll/tensor/context_guards.h"
 #include "plimsoll/tensor/make_tensor.h"
 
 namespace plimsoll::internal {
 namespace {
 
-// What the calling thread allocates on: its device and its budget, to be taken over by another thread.
+// The device and the budget that the calling thread allocates from, for use on another thread.
 class Charge {
  public:
   Charge() : token_(make_token()) {
@@ -31,10 +32,10 @@ class Charge {
 
  private:
   static Tensor make_token() {
-    const OutsideScopes outside;
+    const Untracked outside;
     return make_tensor({.op = "prefetch", .category = Category::kInputs}, {1}, u8, current_device());
   }
-  const Tensor token_;  // A block of the budget, which therefore lives on.
+  const Tensor token_;  // A block of the budget, which keeps it alive.
   BudgetNode* node_ = nullptr;
 };
 
@@ -121,7 +122,7 @@ class PrefetchNode final : public DatasetNode {
   }
   std::optional<std::size_t> size() const override { return from_->size(); }
   std::optional<std::size_t> batch_size() const override { return from_->batch_size(); }
-  // Those that are ready, one that is made or waits for room, and the token.
+  // The ready examples, one that is being made or waits for room, and the token.
   HeldBytes held(const std::vector<std::size_t>& tensor_bytes) const override {
     const HeldBytes from = from_->held(tensor_bytes);
     const std::size_t each = whole_blocks_of(tensor_bytes);

@@ -1,4 +1,4 @@
-// Prefetching: a thread that runs ahead of a pass by a few examples.
+// Prefetching: a thread that stays a few examples ahead of a pass.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,7 @@
 
 namespace plimsoll::internal {
 
-// What goes wrong on the thread is thrown by the pass's next call. The thread ends with the pass.
+// Errors on the thread are thrown by the pass's next call. The thread ends with the pass.
 std::shared_ptr<const DatasetNode> make_prefetch(std::shared_ptr<const DatasetNode> from, std::size_t count,
                                                  std::size_t max_bytes);
 

@@ -4,6 +4,7 @@
 
 #include "plimsoll/base/error.h"
 #include "plimsoll/ops/movement.h"
+#include "plimsoll/tensor/context_guards.h"
 
 namespace plimsoll::internal {
 namespace {
@@ -28,7 +29,7 @@ class OrderedStream final : public RowStream {
     const std::int64_t left = rows_->end() - next_;
     const std::int64_t taken = std::min(left, static_cast<std::int64_t>(count));
     if (taken == 0) return 0;
-    const OutsideScopes outside;
+    const Untracked outside;
     out = rows_->source()->range(next_, next_ + taken);
     next_ += taken;
     return static_cast<std::size_t>(taken);
@@ -49,7 +50,7 @@ class OrderedStream final : public RowStream {
 bool RowStream::next(Example& out) {
   Example one;
   if (next_rows(1, one) == 0) return false;
-  const OutsideScopes outside;
+  const Untracked outside;
   out = first_row(one);
   return true;
 }
@@ -69,8 +70,8 @@ std::size_t bytes_of(const Example& example) {
 Example stack_examples(const std::vector<Example>& rows) {
   for (const Example& row : rows)
     if (row.inputs.size() != rows[0].inputs.size() || row.targets.size() != rows[0].targets.size())
-      throw InvalidArgument("batch: examples of different numbers of tensors; make them alike with map");
-  const OutsideScopes outside;
+      throw InvalidArgument("batch: examples with different numbers of tensors; make them the same with map");
+  const Untracked outside;
   const auto together = [&](const auto& tensor_of) {
     std::vector<Tensor> parts;
     for (const Example& each : rows) parts.push_back(tensor_of(each));
@@ -83,19 +84,6 @@ Example stack_examples(const std::vector<Example>& rows) {
     out.targets.push_back(together([i](const Example& each) { return each.targets[i]; }));
   if (!rows[0].weights.is_empty_handle()) out.weights = together([](const Example& each) { return each.weights; });
   return out;
-}
-
-OutsideScopes::OutsideScopes() noexcept : before_(ThreadContext::current()) {
-  ThreadContext& now = ThreadContext::current();
-  now.scope = nullptr;
-  now.interceptor = nullptr;
-  now.category = Category::kInputs;
-}
-OutsideScopes::~OutsideScopes() {
-  ThreadContext& now = ThreadContext::current();
-  now.scope = before_.scope;
-  now.interceptor = before_.interceptor;
-  now.category = before_.category;
 }
 
 std::unique_ptr<ExampleStream> RowsNode::open() const { return std::make_unique<OrderedStream>(shared_from_this()); }

@@ -1,4 +1,4 @@
-// RowSource: examples that can be taken in any order: rows of tensors, windows over a series.
+// RowSource: examples that can be read in any order: rows of tensors, windows over a series.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,6 @@
 #include <optional>
 
 #include "plimsoll/model/data/dataset.h"
-#include "plimsoll/tensor/thread_context.h"
 
 namespace plimsoll::internal {
 
@@ -17,11 +16,11 @@ class RowSource {
   virtual ~RowSource() = default;
   virtual std::size_t size() const noexcept = 0;
   virtual Example range(std::int64_t begin, std::int64_t end) const = 0;  // Along a first axis, shared where possible.
-  virtual Example gather(const Tensor& rows) const = 0;                   // i32 or i64 [how many].
-  virtual std::size_t held_bytes() const noexcept { return 0; }           // On the budget of a pass, once it has begun.
+  virtual Example gather(const Tensor& rows) const = 0;                   // i32 or i64 [count].
+  virtual std::size_t held_bytes() const noexcept { return 0; }           // While a pass runs, on its budget.
 };
 
-// Tensors that the first who asks for them loads, on its budget. Thread safety: several may ask at once.
+// Tensors that the first user loads, on its budget. Thread safety: several threads may ask at once.
 class LazyTensors {
  public:
   LazyTensors(std::size_t bytes, std::function<Example()> load) : bytes_(bytes), load_(std::move(load)) {}
@@ -35,7 +34,7 @@ class LazyTensors {
   mutable std::optional<Example> loaded_;
 };
 
-// Rows of tensors; windows over them: `look_back` rows of inputs and the targets of the `horizon` rows after them.
+// Rows of tensors; windows over them: `look_back` rows of inputs and the targets of the following `horizon` rows.
 std::shared_ptr<const DatasetNode> make_lazy_rows(std::shared_ptr<const LazyTensors> tensors, std::size_t rows);
 std::shared_ptr<const DatasetNode> make_lazy_windows(std::shared_ptr<const LazyTensors> tensors, std::size_t rows,
                                                      const WindowOptions& options);
@@ -60,13 +59,13 @@ class RowsNode final : public DatasetNode, public std::enable_shared_from_this<R
   const std::int64_t begin_, end_;
 };
 
-// A pass that makes several rows at once makes one so.
+// A stream that makes several rows at once; a single row is a batch of one.
 class RowStream : public ExampleStream {
  public:
   bool next(Example& out) override;
 };
 
-// What a block of so many bytes takes of a budget; tensors of these sizes.
+// What a block of this many bytes takes from a budget; tensors of these sizes.
 constexpr std::size_t whole_blocks(std::size_t bytes) noexcept { return (bytes + 63) / 64 * 64; }
 std::size_t whole_blocks_of(const std::vector<std::size_t>& tensor_bytes);
 
@@ -74,17 +73,5 @@ std::size_t bytes_of(const Example& example);
 
 // Along a new first axis. Throws InvalidArgument for examples of different numbers of tensors.
 Example stack_examples(const std::vector<Example>& rows);
-
-// While it lives, what is made on this thread belongs to no tidy scope, is seen by no tape, and is an input.
-class OutsideScopes {
- public:
-  OutsideScopes() noexcept;
-  ~OutsideScopes();
-  OutsideScopes(const OutsideScopes&) = delete;
-  OutsideScopes& operator=(const OutsideScopes&) = delete;
-
- private:
-  const ThreadContext before_;
-};
 
 }  // namespace plimsoll::internal

@@ -8,6 +8,7 @@
 #include "plimsoll/model/data/permutation.h"
 #include "plimsoll/model/data/row_source.h"
 #include "plimsoll/ops/random.h"
+#include "plimsoll/tensor/context_guards.h"
 #include "plimsoll/tensor/make_tensor.h"
 
 namespace plimsoll::internal {
@@ -74,12 +75,12 @@ std::shared_ptr<const RowsNode> permuted(const RowsNode& rows, std::uint64_t key
   return std::make_shared<RowsNode>(std::move(source), 0, count);
 }
 
-// Rows drawn from a buffer of row numbers, which is filled up.
+// Draws rows from a buffer of row numbers, which is refilled.
 class BufferedRowsStream final : public RowStream {
  public:
   BufferedRowsStream(std::shared_ptr<const RowsNode> rows, std::size_t buffer, Philox random)
       : rows_(std::move(rows)), random_(random), next_(rows_->begin()) {
-    const OutsideScopes outside;
+    const Untracked outside;
     const auto all = static_cast<std::size_t>(rows_->end() - rows_->begin());
     held_ = std::min({buffer, all, std::size_t{UINT32_MAX}});
     numbers_ = make_numbers(held_, i64);
@@ -89,7 +90,7 @@ class BufferedRowsStream final : public RowStream {
     const std::size_t left = held_ + static_cast<std::size_t>(rows_->end() - next_);
     const std::size_t taken = std::min(left, count);
     if (taken == 0) return 0;
-    const OutsideScopes outside;
+    const Untracked outside;
     const Tensor drawn = make_numbers(taken, dtype_for(*rows_));
     auto* const numbers = writable(numbers_).data<std::int64_t>();
     fill_numbers(drawn, [&](std::size_t) {
@@ -108,13 +109,13 @@ class BufferedRowsStream final : public RowStream {
   Tensor numbers_;
 };
 
-// Rows of a stream, drawn from a pool of them that is filled up. Batches are made without their examples being made.
+// Draws rows of a stream from a pool of them that is refilled. Batches are made without making their examples first.
 class PooledStream final : public RowStream {
  public:
   PooledStream(std::unique_ptr<ExampleStream> from, std::size_t buffer, std::size_t max_bytes, Philox random)
       : from_(std::move(from)), buffer_(buffer), max_bytes_(max_bytes), random_(random) {}
   std::size_t next_rows(std::size_t count, Example& out) override {
-    const OutsideScopes outside;
+    const Untracked outside;
     if (!std::exchange(begun_, true)) fill();
     Example more;
     const std::size_t came = held_ < room_ ? 0 : from_->next_rows(count, more);
@@ -138,7 +139,7 @@ class PooledStream final : public RowStream {
   }
 
  private:
-  // One tensor for each of the example's, with another number of rows.
+  // Tensors like those of the example, with another number of rows.
   static Example like(const Example& batch, std::size_t rows) {
     const auto with_rows = [rows](const Tensor& tensor) {
       if (tensor.is_empty_handle()) return Tensor();
@@ -181,11 +182,11 @@ class PooledStream final : public RowStream {
   const std::size_t buffer_, max_bytes_;
   Philox random_;
   Example pool_;
-  std::size_t room_ = 0, held_ = 0;  // Rows of the pool, and those that are in it. Fewer: the stream has ended.
+  std::size_t room_ = 0, held_ = 0;  // Capacity of the pool in rows, and rows in it. Fewer: the stream has ended.
   bool begun_ = false;
 };
 
-class ShuffleStream final : public ExampleStream {  // Of examples that come one by one.
+class ShuffleStream final : public ExampleStream {  // For examples that come one by one.
  public:
   ShuffleStream(std::unique_ptr<ExampleStream> from, std::size_t buffer, std::size_t max_bytes, Philox random)
       : from_(std::move(from)), buffer_(buffer), max_bytes_(max_bytes), random_(random) {}
@@ -225,7 +226,7 @@ class ShuffleNode final : public DatasetNode {
   struct Draw {
     std::uint64_t key = 0, pass = 0;
   };
-  // `always`: what each pass is mixed with; else another one each time.
+  // `always`: the seed of every pass; otherwise a new one each time.
   ShuffleNode(NodePointer from, std::size_t buffer, std::size_t max_bytes, std::optional<std::uint64_t> seed,
               std::optional<Draw> always)
       : from_(std::move(from)), buffer_(buffer), max_bytes_(max_bytes), seed_(seed), always_(always) {}
@@ -279,7 +280,7 @@ class ShuffleNode final : public DatasetNode {
     const std::optional<std::uint64_t> own = seed_ || always_ ? seed_ : std::optional(seed);
     return std::make_shared<ShuffleNode>(seeded_from ? seeded_from : from_, buffer_, max_bytes_, own, always_);
   }
-  // Mixed once and for all. Rows stay rows, which can be cut without being read.
+  // Shuffled once for all passes. Rows stay rows, which can be cut without being read.
   static NodePointer make(const NodePointer& from, std::size_t buffer, std::size_t max_bytes, Draw always) {
     const auto* const rows = dynamic_cast<const RowsNode*>(from.get());
     if (rows && buffer >= rows->count()) return permuted(*rows, always.key, always.pass);

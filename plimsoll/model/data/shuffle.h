@@ -1,7 +1,7 @@
-// Shuffling: examples in a mixed order.
+// Shuffling: examples in random order.
 //
-// Rows of tensors and windows that are mixed as a whole come in an order that is computed, not held. Rows mixed within
-// a smaller buffer hold the numbers of as many rows; rows of a stream lie in one pool; examples that come one by one
+// Rows of tensors and windows shuffled as a whole come in an order that is computed, not stored. Rows shuffled within a
+// smaller buffer store the numbers of that many rows; rows of a stream are in one pool; examples that come one by one
 // are held themselves.
 #pragma once
 

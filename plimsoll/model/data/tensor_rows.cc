@@ -6,6 +6,7 @@
 #include "plimsoll/model/internal/require_tensors.h"
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/movement.h"
+#include "plimsoll/tensor/context_guards.h"
 #include "plimsoll/tensor/on_device_of.h"
 
 namespace plimsoll {
@@ -102,9 +103,9 @@ class WindowRows final : public RowSource {
   const std::int64_t count_;
 };
 
-// A tensor of ours on the caller's buffer: disposing of one does not dispose of the other, and no scope ends it.
+// Our own tensor on the caller's buffer: disposing of one does not dispose of the other, and no scope ends it.
 Tensor own(const Tensor& tensor) {
-  const OutsideScopes outside;
+  const Untracked outside;
   return tensor.reshape(tensor.shape());
 }
 
@@ -119,8 +120,8 @@ Dataset Dataset::from_tensors(std::vector<Tensor> inputs, std::vector<Tensor> ta
   if (inputs.empty()) throw InvalidArgument("from_tensors: there are no inputs; give at least one tensor");
   const auto check = [&](const Tensor& tensor, const char* what) {
     if (tensor.rank() == 0 || tensor.shape()[0] != inputs[0].shape()[0])
-      throw InvalidArgument(fmt::format("from_tensors: {} of shape {} beside inputs of shape {}; all need one length",
-                                        what, tensor.shape().to_string(), inputs[0].shape().to_string()));
+      throw InvalidArgument(fmt::format("from_tensors: {} have shape {}, the inputs {}; all need the same length", what,
+                                        tensor.shape().to_string(), inputs[0].shape().to_string()));
   };
   require_tensors(inputs, "from_tensors", "x");
   require_tensors(targets, "from_tensors", "y");
@@ -145,7 +146,7 @@ Dataset Dataset::from_tensors(std::vector<Tensor> inputs, std::vector<Tensor> ta
 const Example& LazyTensors::get() const {
   const std::lock_guard<std::mutex> hold(lock_);
   if (!loaded_) {
-    const OutsideScopes outside;
+    const Untracked outside;
     loaded_ = load_();
   }
   return *loaded_;
@@ -190,7 +191,7 @@ Dataset timeseries_windows(const Tensor& series, const WindowOptions& options) {
   if (steps < 0)
     throw InvalidArgument(fmt::format("timeseries_windows: a series of {} steps has no window of {} and {} steps",
                                       series.shape()[0], options.look_back, options.horizon));
-  const OutsideScopes outside;
+  const Untracked outside;
   const Tensor rows = series.reshape({series.shape()[0], series.rank() == 1 ? 1 : series.shape()[1]});
   const std::int64_t count = steps / options.stride + 1;
   return Dataset(std::make_shared<RowsNode>(std::make_shared<WindowRows>(rows, options, count), 0, count));

@@ -1,4 +1,4 @@
-// A tf.Example of any bytes is parsed or refused, and its values are no more than its bytes.
+// Parses any bytes as a tf.Example, or refuses them; it has no more values than bytes.
 #include "plimsoll/base/error.h"
 #include "plimsoll/model/data/example_proto.h"
 

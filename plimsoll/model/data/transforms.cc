@@ -4,6 +4,7 @@
 
 #include "plimsoll/base/rounding.h"
 #include "plimsoll/model/data/row_source.h"
+#include "plimsoll/tensor/context_guards.h"
 
 namespace plimsoll::internal {
 namespace {
@@ -15,7 +16,7 @@ std::vector<std::size_t> parts_of(std::vector<std::size_t> bytes, std::size_t co
   return bytes;
 }
 
-// A transform of another node, to which it forwards what it is asked.
+// A transform of another node, to which it forwards queries.
 class BetweenNode : public DatasetNode {
  public:
   explicit BetweenNode(NodePointer from) : from_(std::move(from)) {}
@@ -160,7 +161,7 @@ class RepeatNode final : public BetweenNode {
           if (stream_->next(out)) return true;
           stream_.reset();
           if (left_ > 0) --left_;
-          if (fresh && left_ < 0) return false;  // Nothing, repeated without end, is nothing.
+          if (fresh && left_ < 0) return false;  // Repeating nothing endlessly gives nothing.
         }
         return false;
       }
@@ -195,7 +196,7 @@ class MapNode final : public BetweenNode {
       Stream(std::unique_ptr<ExampleStream> from, ExampleFilter f) : from_(std::move(from)), f_(std::move(f)) {}
       bool next(Example& out) override {
         while (from_->next(out)) {
-          const OutsideScopes outside;
+          const Untracked outside;
           if (f_(out)) return true;
         }
         return false;

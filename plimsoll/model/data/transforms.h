@@ -1,6 +1,6 @@
 // Transforms of datasets: batches, repeats, maps, parts, windows.
 //
-// Each passes on what it is asked (what is held, how large batches are) to the node that it stands over.
+// Each forwards queries (memory held, size of batches) to the node that it transforms.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,10 @@ std::shared_ptr<const DatasetNode> make_batch(std::shared_ptr<const DatasetNode>
 std::shared_ptr<const DatasetNode> make_repeat(std::shared_ptr<const DatasetNode> from, std::int64_t count);
 // `filters`: whether examples may be left out; their number is then not known.
 std::shared_ptr<const DatasetNode> make_map(std::shared_ptr<const DatasetNode> from, ExampleFilter f, bool filters);
-// At most `count` examples from the one at `begin` on. Rows stay rows, that can be taken in any order.
+// At most `count` examples starting at `begin`. Rows stay rows, which can be read in any order.
 std::shared_ptr<const DatasetNode> make_part(std::shared_ptr<const DatasetNode> from, std::size_t begin,
                                              std::size_t count);
-// Of examples that come one by one.
+// For examples that come one by one.
 std::shared_ptr<const DatasetNode> make_window(std::shared_ptr<const DatasetNode> from, std::size_t count,
                                                const StreamWindowOptions& options);
 

@@ -157,7 +157,7 @@ void Network::add(const std::shared_ptr<LayerBase>& layer) {
   }
 }
 
-// As if it had never been added; seldom, so it may look at all layers.
+// As if it had never been added; rare, so it may visit all layers.
 void Network::remove_last(const std::shared_ptr<LayerBase>& layer) {
   known_.erase(layer.get());
   if (!layers_.empty() && layers_.back() == layer) layers_.pop_back();
@@ -165,7 +165,7 @@ void Network::remove_last(const std::shared_ptr<LayerBase>& layer) {
   name_layers(layers_);
 }
 
-// The next of a connected chain.
+// The next layer of a connected chain.
 void Network::append(const std::shared_ptr<LayerBase>& layer) {
   const Shape input = call_of(output_slots_[0]).shapes.at(output_slots_[0] - call_of(output_slots_[0]).first_output);
   Call call{.layer = layer, .inputs = {output_slots_[0]}, .first_output = num_slots_};

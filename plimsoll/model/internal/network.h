@@ -1,4 +1,4 @@
-// Network: the layers of a model and how they are connected; a layer itself, so that models can be parts of models.
+// Network: the layers of a model and their connections; a layer itself, so that models can be parts of models.
 #pragma once
 
 #include <functional>
@@ -16,8 +16,8 @@ namespace plimsoll::internal {
 
 class Network final : public LayerBase {
  public:
-  // Described by its ends. Names layers that have none, makes the weights. Throws InvalidArgument for an output that
-  // does not come from the inputs, for an input that no output needs, and for two layers of one name.
+  // Described by its inputs and outputs. Names unnamed layers, makes the weights. Throws InvalidArgument for an output
+  // that does not depend on the inputs, for an input that no output needs, and for two layers of one name.
   Network(std::vector<LayerOutput> inputs, std::vector<LayerOutput> outputs, const std::string& name);
   // A chain, layer by layer; connected as soon as the input's shape is known.
   explicit Network(const std::string& name);
@@ -31,7 +31,7 @@ class Network final : public LayerBase {
   void config(ConfigWriter& out) const override;
   std::vector<LayerBase*> inner_layers() const override;
 
-  // A call of a layer, in the order in which they can run. Slots number what is passed between them.
+  // A call of a layer, in an order in which they can run. Slots number the values passed between them.
   struct Call {
     std::shared_ptr<LayerBase> layer;
     std::vector<std::size_t> inputs;  // Slots.
@@ -41,7 +41,7 @@ class Network final : public LayerBase {
   };
 
   bool is_sequential() const noexcept { return sequential_; }
-  // Whether sizes beside the batch's were given; else the first input's sizes decided those of the weights.
+  // Whether sizes besides the batch size were given; otherwise the first input determined those of the weights.
   bool has_input_shape() const noexcept { return has_input_shape_; }
   bool is_connected() const noexcept { return !output_slots_.empty(); }
   const std::vector<std::shared_ptr<LayerBase>>& layers() const noexcept { return layers_; }
@@ -49,13 +49,14 @@ class Network final : public LayerBase {
   const std::vector<std::size_t>& input_slots() const noexcept { return input_slots_; }
   const std::vector<std::size_t>& output_slots() const noexcept { return output_slots_; }
   std::size_t num_inputs() const noexcept { return sequential_ ? 1 : input_slots_.size(); }
-  std::vector<std::string> output_names() const;  // Of the layers that give them.
+  std::vector<std::string> output_names() const;  // Of the output layers.
   const Call& call_of(std::size_t slot) const;
-  // Makes a chain's connections for this input, if there are none.
+  // Connects a chain for this input, if it is not connected.
   void connect(const Shape& input, DType dtype);
-  // Of all that is passed between its layers for inputs of these shapes, at most SIZE_MAX. Requires known sizes.
+  // The size of everything passed between its layers for inputs of these shapes, at most SIZE_MAX. Requires known
+  // sizes.
   std::size_t bytes_between_layers(const Shapes& inputs) const;
-  std::vector<Weight> unique_weights() const;  // A shared layer's once.
+  std::vector<Weight> unique_weights() const;  // A shared layer's weights occur once.
   std::size_t parameter_bytes() const;         // Of all weights, in blocks of a budget.
   void visit_layers(const std::function<void(LayerBase&)>& f);
 
@@ -78,7 +79,7 @@ class Network final : public LayerBase {
   std::unordered_map<const LayerOutput::Node*, std::size_t> first_slots_;  // While it is made.
   std::vector<std::shared_ptr<const LayerOutput::Node>> nodes_;
   std::unordered_set<const LayerBase*> known_;
-  // Names of its layers: all of them, nested ones included; its own; and the next number to try for each kind.
+  // Names of its layers: all, including nested ones; its own; and the next number to try for each kind.
   struct Names {
     std::unordered_set<std::string> all, own;
     std::unordered_map<std::string, int> next;

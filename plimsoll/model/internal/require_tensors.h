@@ -1,4 +1,4 @@
-// Tensors that were given must be some: not empty, not disposed.
+// Checks that given tensors are not empty and not disposed.
 #pragma once
 
 #include <fmt/format.h>
@@ -9,7 +9,7 @@
 
 namespace plimsoll::internal {
 
-// Throws as refuse_disposed does, with the name of the argument: "x", or "x[1]" of several.
+// Throws as refuse_disposed does, with the name of the argument: "x", or "x[1]" for one of several.
 inline void require_tensors(const std::vector<Tensor>& tensors, const char* where, const char* name) {
   for (std::size_t i = 0; i < tensors.size(); ++i)
     if (tensors[i].is_empty_handle() || tensors[i].is_disposed())

@@ -1,4 +1,4 @@
-// Where the inputs of a layer's calls come from, as a file says it.
+// The sources of the inputs of a layer's calls, as stored in a file.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -13,9 +13,9 @@ struct Reference {
   std::size_t node = 0, tensor = 0;
 };
 
-// ["a", 0, 0], or [["a", 0, 0], ...]: what TF.js and Keras 2 write. Throws Corruption and Unsupported.
+// ["a", 0, 0], or [["a", 0, 0], ...], as TF.js and Keras 2 write them. Throws Corruption and Unsupported.
 std::vector<Reference> read_references(const nlohmann::json& in, const std::string& path);
-// {"args": [...], "kwargs": {...}}: what Keras 3 writes.
+// {"args": [...], "kwargs": {...}}, as Keras 3 writes it.
 std::vector<Reference> read_call(const nlohmann::json& in, const std::string& path);
 
 }  // namespace plimsoll::internal

@@ -1,4 +1,4 @@
-// What stands behind ConfigWriter and ConfigReader (layer_config.h): JSON, the path to it, and which keys were read.
+// The data of ConfigWriter and ConfigReader (layer_config.h): JSON, the path to it, and which keys were read.
 #pragma once
 
 #include <memory>
@@ -18,8 +18,8 @@ struct ConfigWriter::Document {
 struct ConfigReader::Document {
   const nlohmann::json& json;
   std::string path;
-  int depth = 0;                                    // Of layers inside of layers, which files could nest without end.
-  mutable std::set<std::string, std::less<>> read;  // Keys someone asked for.
+  int depth = 0;                                    // Of layers inside layers, which files could nest endlessly.
+  mutable std::set<std::string, std::less<>> read;  // Keys that were read.
 
   const nlohmann::json* find(std::string_view key) const;  // nullptr when it is absent or null. Counts as read.
 };
@@ -28,10 +28,10 @@ struct ConfigReader::Document {
 
 namespace plimsoll::internal {
 
-// A reader of the object `in`, which must stay. Throws Corruption when it is something else.
+// A reader of the object `in`, which must stay valid. Throws Corruption when it is something else.
 ConfigReader config_reader(const nlohmann::json& in, std::string path, int depth = 0);
 
-// Throws Unsupported for a key that no one asked for, unless the class is known to do the same without it.
+// Throws Unsupported for a key that nothing read, unless the class is known to behave the same without it.
 void refuse_unread(const ConfigReader& in, std::string_view class_name);
 
 // The layer that {"class_name", "config"} describes. Throws Unsupported for a class that is not known here.
@@ -40,7 +40,7 @@ std::shared_ptr<LayerBase> read_layer(const nlohmann::json& in, const std::strin
 nlohmann::ordered_json write_layer(const LayerBase& layer, const std::string& name);
 
 using LayerReader = std::shared_ptr<LayerBase> (*)(const ConfigReader& in);
-// Of the families of layers; nullptr for a class that is not of this one.
+// Per family of layers; nullptr for a class that does not belong to it.
 LayerReader core_layer_reader(std::string_view class_name);
 LayerReader noise_layer_reader(std::string_view class_name);
 LayerReader merge_layer_reader(std::string_view class_name);
@@ -53,7 +53,7 @@ LayerReader wrapper_layer_reader(std::string_view class_name);
 LayerReader spatial_layer_reader(std::string_view class_name);
 LayerReader attention_layer_reader(std::string_view class_name);
 
-LayerReader built_in_layer_reader(std::string_view class_name);        // Of all of them.
+LayerReader built_in_layer_reader(std::string_view class_name);        // Of all families.
 LayerFactory registered_layer_factory(const std::string& class_name);  // Empty when there is none.
 
 }  // namespace plimsoll::internal

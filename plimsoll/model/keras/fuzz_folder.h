@@ -1,4 +1,4 @@
-// A folder of its own for a fuzz target that reads files, and a device so small that nothing large can be taken.
+// A separate folder for a fuzz target that reads files, and a device so small that nothing large can be allocated.
 #pragma once
 
 #include <cstdlib>

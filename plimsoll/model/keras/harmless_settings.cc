@@ -1,4 +1,4 @@
-// Settings of imported layers that no one asks for: those that change no answer are passed over, all others refused.
+// Settings of imported layers that nothing reads: those that change no result are ignored, all others refused.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,28 +10,28 @@
 namespace plimsoll::internal {
 namespace {
 
-// Words: classes, and their settings. "key": whatever it is; "key=value": at this value.
+// Words: classes, and their settings. "key": with any value; "key=value": with this value.
 struct Harmless {
   std::string_view classes, settings;
 };
 
 constexpr Harmless kHarmless[] = {
     {"InputLayer", "sparse=false ragged=false optional=false"},
-    {"Embedding", "input_length sparse=false"},  // The length is that of the input's shape, too.
+    {"Embedding", "input_length sparse=false"},  // The length is also in the input's shape.
     {"DepthwiseConv2D Conv2DTranspose", "groups=1"},
-    // A kernel that it does not have: Keras 2 writes what its base class was given.
+    // A kernel that it does not have: Keras 2 writes the settings of the base class.
     {"SeparableConv2D", "groups=1 kernel_initializer kernel_regularizer kernel_constraint"},
     {"BatchNormalization", "fused renorm=false renorm_momentum synchronized=false"},
     {"LayerNormalization", "rms_scaling=false"},
     // How it computes, not what.
     {"SimpleRNN LSTM GRU", "implementation unroll use_cudnn time_major=false"},
-    // What it was built for, which the model's shapes say again.
+    // The shapes it was built for, which the model repeats.
     {"MultiHeadAttention",
      "query_shape key_shape value_shape dropout=0.0 attention_axes=[1] softmax_robust_masking=false use_gate=false "
      "flash_attention"},
 };
 
-// Calls f with each word of `text` until it says true; whether it did.
+// Calls f with each word of `text` until it returns true; returns whether it did.
 bool any_word(std::string_view text, FunctionRef<bool(std::string_view word)> f) {
   while (!text.empty()) {
     const std::size_t end = std::min(text.find(' '), text.size());

@@ -29,7 +29,7 @@ OrderedJson entry(const char* module, const std::string& class_name, OrderedJson
           {"registered_name", std::move(registered)}};
 }
 
-// In which of Keras' modules the class of a setting is.
+// The Keras module of a setting's class.
 const char* module_of(const std::string& class_name) {
   static const std::set<std::string> kConstraints = {"NonNeg", "UnitNorm", "MaxNorm", "MinMaxNorm"};
   static const std::set<std::string> kRegularizers = {"L1L2", "L1", "L2"};
@@ -38,7 +38,7 @@ const char* module_of(const std::string& class_name) {
   return built_in_layer_reader(class_name) != nullptr ? "keras.layers" : "keras.initializers";
 }
 
-// Adds the modules to what write_layer() gave for a setting or a layer inside of a layer.
+// Adds the modules to the result of write_layer() for a setting or an inner layer.
 void add_modules(OrderedJson& value) {
   if (value.is_array())
     for (OrderedJson& each : value) add_modules(each);
@@ -56,7 +56,7 @@ OrderedJson input_entry(const std::string& name, const Shape& shape, DType dtype
                {{"batch_shape", shape_json(shape)}, {"dtype", dtype_name(dtype)}, {"sparse", false}, {"name", name}});
 }
 
-// Numbers for layers: one that is a part of several models is written in each of them, with one number.
+// Numbers for layers: a layer that is part of several models is written in each of them, with the same number.
 using Numbers = std::map<const LayerBase*, std::size_t>;
 
 OrderedJson network_json(const Network& network, Numbers& numbers);
@@ -124,7 +124,7 @@ class FunctionalWriter {
       config[key] = OrderedJson::array();
       for (const std::size_t slot : slots) config[key].push_back(place(slot));
     }
-    // One output is not in a list, so that Keras gives one tensor and not a list of one.
+    // A single output is not in a list, so that Keras returns one tensor and not a list of one.
     for (const char* key : {"input_layers", "output_layers"})
       if (config[key].size() == 1) config[key] = OrderedJson(config[key][0]);
     return entry("keras.src.models.functional", "Functional", std::move(config), "Functional");
@@ -143,7 +143,7 @@ class FunctionalWriter {
               {"dtype", dtype_name(from.inputs.empty() ? from.layer->input_dtype() : f32)},
               {"keras_history", place(slot)}}}};
   }
-  // Which inputs are one argument: all of a merging layer, each of attention, states of a recurrent one by name.
+  // Which inputs form one argument: all of a merging layer, each of attention, states of a recurrent one by name.
   OrderedJson call_json(const Network::Call& call) const {
     OrderedJson all = OrderedJson::array(), named = OrderedJson::object();
     for (const std::size_t slot : call.inputs) all.push_back(tensor(slot));

@@ -1,4 +1,4 @@
-// A network as Keras 3 describes it in config.json.
+// Describes a network in the format of Keras 3's config.json.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -7,9 +7,9 @@
 
 namespace plimsoll::internal {
 
-// {"module", "class_name", "config", ...}. Layers come in the order in which Keras will have them, which decides the
-// names of their weights (stored_weights.h). Requires a network that is connected. Throws Unsupported for layers
-// without a config().
+// {"module", "class_name", "config", ...}. Layers are in the order in which Keras will have them, which determines the
+// names of their weights (stored_weights.h). Requires a connected network. Throws Unsupported for layers without a
+// config().
 nlohmann::ordered_json keras_config(const Network& network);
 
 }  // namespace plimsoll::internal

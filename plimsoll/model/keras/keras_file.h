@@ -1,16 +1,16 @@
 // Models in Keras' own files: .keras (Keras 3) read and written, legacy .h5 read.
 //
-//   Model model = load_keras("model.keras");                 // Predicts what Keras predicts; trains on from there.
-//   save_keras(model, "out.keras");                          // keras.saving.load_model("out.keras") takes it.
+//   Model model = load_keras("model.keras");                 // Predicts what Keras predicts; can train on.
+//   save_keras(model, "out.keras");                          // keras.saving.load_model("out.keras") reads it.
 //   load_keras("huge.keras", {.weights = false}).summary();  // Takes no memory for weights.
-//   Model any = load_model("model.json");                    // Of any kind of file that we read.
+//   Model any = load_model("model.json");                    // From any supported kind of file.
 //
-// Weights that the file has in one piece and aligned (those of save_keras() always are) stay on the file's own pages:
+// Weights that are contiguous and aligned in the file (those of save_keras() always are) stay on the file's own pages:
 // they are not charged to a budget until training changes them, and the file must not be truncated meanwhile. Others
 // are read into memory that is charged; loading takes no more than these weights and a constant.
-// A compiled model is compiled again, and its optimizer goes on where it stood.
-// Files are not trusted: Corruption (with the offset, or the path inside of the configuration), Unsupported for
-// classes and settings that are not offered: none is ignored. No library of HDF5 is needed.
+// A compiled model is compiled again, and its optimizer continues where it stopped.
+// Files are not trusted: Corruption (with the offset, or the path inside the configuration), Unsupported for classes
+// and settings that are not supported: none is ignored. Needs no HDF5 library.
 #pragma once
 
 #include <string>
@@ -21,25 +21,27 @@
 namespace plimsoll {
 
 struct LoadKerasOptions {
-  bool weights = true;  // False: only what the model is like. Weights are zeros, which take memory when used.
-  // False: optimizer, loss and metrics are not read, so a file whose training is not offered can be asked.
+  bool weights = true;  // False: only the structure. Weights are zeros, which take memory when used.
+  // False: optimizer, loss and metrics are not read, so that a file with an unsupported training configuration can be
+  // loaded.
   bool compile = true;
 };
-// `path` may be either kind: what is in the file decides. Throws NotFound, Corruption, Unsupported, OutOfMemory.
+// Reads both formats: the file's contents decide. Throws NotFound, Corruption, Unsupported, OutOfMemory.
 PLIMSOLL_API Model load_keras(const std::string& path, const LoadKerasOptions& options = {});
 
 struct SaveKerasOptions {
-  bool include_optimizer = true;  // Of a compiled model: its state, loss and metrics.
+  bool include_optimizer = true;  // For a compiled model: its state, loss and metrics.
 };
-// A file that was there is replaced in one step. Throws FailedPrecondition for a model without weights yet, Unsupported
-// for layers, losses and metrics of your own.
+// An existing file is replaced in one step. Throws FailedPrecondition for a model without weights yet, Unsupported for
+// your own layers, losses and metrics.
 PLIMSOLL_API void save_keras(const Model& model, const std::string& path, const SaveKerasOptions& options = {});
 
-// A model in any file that is read: .keras, .h5, and model.json of TensorFlow.js. What is in the file decides.
+// A model in any supported file: .keras, .h5, and model.json of TensorFlow.js. The file's contents decide.
 PLIMSOLL_API Model load_model(const std::string& path, const LoadKerasOptions& options = {});
-// What the file says of the model, as JSON: config.json, or model_config. Throws as load_keras(), but reads no weights.
+// The file's description of the model, as JSON: config.json, or model_config. Throws as load_keras(), but reads no
+// weights.
 PLIMSOLL_API std::string keras_file_config(const std::string& path);
-// Whether the file begins like one that load_keras() takes. False when it cannot be read.
+// Whether the file starts like one that load_keras() reads. False when it cannot be read.
 PLIMSOLL_API bool is_keras_file(const std::string& path);
 
 }  // namespace plimsoll

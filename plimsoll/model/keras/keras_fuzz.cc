@@ -1,4 +1,4 @@
-// A .keras or .h5 file of any bytes is loaded or refused.
+// Loads any bytes as a .keras or .h5 file, or refuses them.
 #include "plimsoll/base/error.h"
 #include "plimsoll/model/keras/fuzz_folder.h"
 #include "plimsoll/model/keras/keras_file.h"

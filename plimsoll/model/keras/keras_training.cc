@@ -20,7 +20,7 @@ namespace {
 using Json = nlohmann::json;
 using OrderedJson = nlohmann::ordered_json;
 
-// Keras' classes of losses, and our other names of some of them beside the class's in snake case.
+// Keras' classes of losses, and our further names for some of them besides the class's name in snake case.
 struct KerasLoss {
   const char *theirs, *ours = "";
 };
@@ -53,7 +53,7 @@ Named named(const Json& in, const std::string& path) {
           in.contains("config") && in["config"].is_object() ? in["config"] : Json::object()};
 }
 
-// Settings that change what training does and that we do not have.
+// Settings that change training and that are not supported.
 void refuse_settings(const ConfigReader& in, std::initializer_list<const char*> known) {
   std::set<std::string> read(known.begin(), known.end());
   for (const auto& [key, value] : in.document().json.items())
@@ -150,7 +150,7 @@ void read_metrics(const Json& in, std::vector<Metric>& to, const std::string& pa
   const Named given = named(in, path);
   try {
     const std::string name = snake_case(given.name);
-    // Keras keeps the mean of the loss among them, and wraps functions.
+    // Keras includes the mean of the loss among them, and wraps functions.
     if (name == "mean_metric_wrapper" && given.config.contains("fn")) return read_metrics(given.config["fn"], to, path);
     to.emplace_back(name);
   } catch (const InvalidArgument& error) {
@@ -163,7 +163,7 @@ std::vector<ModelVariable> as_parameters(const std::vector<Variable>& parameters
   for (const Variable& each : parameters) result.push_back({{"x"}, each});
   return result;
 }
-// optimizer_keys() counts from 1 behind the number of steps; here the learning rate comes between.
+// optimizer_keys() counts from 1, after the number of steps; here the learning rate comes in between.
 std::size_t number_of(const OptimizerKey& key) {
   std::size_t number = 0;
   for (const char digit : key.path.back()) number = number * 10 + static_cast<std::size_t>(digit - '0');
@@ -274,7 +274,7 @@ OrderedJson write_keras_training(const Model& model) {
   const bool is_one = losses.size() == 1;
   OrderedJson weights = nullptr;
   if (!is_one) weights = training.loss_weights;
-  // With several outputs Keras wants metrics for each of them.
+  // With several outputs Keras expects metrics for each of them.
   OrderedJson each = metrics;
   if (!is_one && !metrics.empty()) {
     each = OrderedJson::array();

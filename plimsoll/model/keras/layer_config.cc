@@ -17,7 +17,7 @@ namespace {
 using Json = nlohmann::json;
 using OrderedJson = nlohmann::ordered_json;
 
-constexpr int kMaxDepth = 32;                    // Of layers inside of layers.
+constexpr int kMaxDepth = 32;                    // Of layers inside layers.
 constexpr std::int64_t kMaxInteger = 1LL << 40;  // Larger sizes are damage.
 
 const char* kind_of(const Json& value) { return value.type_name(); }
@@ -66,7 +66,7 @@ OrderedJson to_json(const Initializer& value) {
     case Kind::kTruncatedNormal:
       return class_and_config("TruncatedNormal", {{"mean", value.first()}, {"stddev", value.second()}, {"seed", seed}});
     case Kind::kVarianceScaling:
-      // TF.js knows "uniform" and "normal".
+      // TF.js uses "uniform" and "normal".
       return class_and_config("VarianceScaling",
                               {{"scale", value.first()},
                                {"mode", value.mode()},
@@ -98,10 +98,10 @@ OrderedJson to_json(const Constraint& value) {
   return nullptr;
 }
 
-// A class with its config, or only a name.
+// A class with its config, or just a name.
 struct ClassAndConfig {
   std::string class_name;
-  const Json* config = nullptr;  // nullptr: a name only.
+  const Json* config = nullptr;  // nullptr: just a name.
 };
 
 ClassAndConfig class_of(const Json& value, const std::string& path) {
@@ -353,7 +353,7 @@ struct Registry {
   std::map<std::string, LayerFactory> factories;  // Guarded by mutex.
 
   static Registry& instance() {
-    static Registry& registry = *new Registry;  // Never destroyed: others may register while statics end.
+    static Registry& registry = *new Registry;  // Never destroyed: static objects may register late.
     return registry;
   }
 };
@@ -400,7 +400,7 @@ Layer layers::from_config(const std::string& class_name, const std::string& json
         fmt::format("{}: expected settings as an object of JSON, not {}", class_name, shortened(Json(json))));
   try {
     return Layer(read_layer({{"class_name", class_name}, {"config", settings}}, class_name));
-  } catch (const Corruption& error) {  // It is the caller's, not a file's.
+  } catch (const Corruption& error) {  // The error is in the caller's text, not in a file.
     throw InvalidArgument(error.what());
   }
 }

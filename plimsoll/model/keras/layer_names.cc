@@ -8,8 +8,7 @@ bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
 
 }  // namespace
 
-// As Keras puts it: an underscore between a small letter and a capital, and before a capital with a small letter after
-// it.
+// Keras' rule: an underscore between a small letter and a capital, and before a capital that a small letter follows.
 std::string snake_case(std::string_view name) {
   std::string result;
   for (std::size_t i = 0; i < name.size(); ++i) {

@@ -1,4 +1,4 @@
-// Names as Keras makes them: "max_pooling2d" of MaxPooling2D, numbered within a model.
+// Names as Keras makes them: "max_pooling2d" for MaxPooling2D, numbered within a model.
 #pragma once
 
 #include <string>

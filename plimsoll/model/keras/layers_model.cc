@@ -31,11 +31,12 @@ namespace fs = std::filesystem;
 using Json = nlohmann::json;
 using OrderedJson = nlohmann::ordered_json;
 
-// TF.js refuses a model whose training configuration it does not know; then it has a name that it does not look at.
+// TF.js refuses a model whose training configuration it does not know; such a configuration gets a name that TF.js
+// ignores.
 constexpr const char* kTraining = "trainingConfig";
 constexpr const char* kOwnTraining = "plimsollTrainingConfig";
 constexpr std::size_t kMostWeightBytes = std::size_t{1} << 50;
-// Two names, so that new weights never replace those that the model.json of before names.
+// Two names, so that new weights never replace those that the previous model.json names.
 constexpr const char* kWeightFiles[] = {"weights.bin", "weights-2.bin"};
 
 void refuse_graph_models(const Json& document, const std::string& path) {
@@ -50,7 +51,7 @@ void refuse_graph_models(const Json& document, const std::string& path) {
         path));
 }
 
-// Sums that stay at the top.
+// Saturating sums.
 std::size_t weight_bytes(const Network& network) {
   std::size_t total = 0;
   for (const LayerBase::Weight& weight : network.unique_weights())
@@ -58,7 +59,7 @@ std::size_t weight_bytes(const Network& network) {
   return total;
 }
 
-// Refuses weights that no memory holds, or not this device's, before the first of them is made.
+// Refuses weights that no memory, or not this device, can hold, before the first of them is made.
 void require_room(const Network& network, bool on_device, const std::string& path) {
   const std::size_t bytes = weight_bytes(network);
   if (bytes > kMostWeightBytes)
@@ -76,7 +77,7 @@ void require_room(const Network& network, bool on_device, const std::string& pat
   throw OutOfMemory(std::move(details));
 }
 
-// layer/lstm_cell/kernel stands for layer/kernel.
+// layer/lstm_cell/kernel means layer/kernel.
 std::string without_inner_name(const std::string& name) {
   const std::size_t last = name.rfind('/');
   const std::size_t before = last == std::string::npos || last == 0 ? std::string::npos : name.rfind('/', last - 1);
@@ -147,7 +148,7 @@ struct Manifest {
   }
 };
 
-// Whether the model.json that is there names this file. One that cannot be read names none: it is not a model.
+// Whether the existing model.json names this file. One that cannot be read names none: it is not a model.
 bool is_named(const fs::path& json, const std::string& file) {
   bool named = false;
   try {
@@ -161,7 +162,8 @@ bool is_named(const fs::path& json, const std::string& file) {
   return named;
 }
 
-// One switch: the weights go to a file that nothing names yet, and model.json, which names it, comes last.
+// Switches in one step: the weights go to a file that nothing names yet, and model.json, which names it, is written
+// last.
 void write_files(const fs::path& directory, OrderedJson& document, Manifest& manifest) {
   make_directories(directory);
   remove_stale_temporaries(directory, "weights");
@@ -190,7 +192,7 @@ void write_files(const fs::path& directory, OrderedJson& document, Manifest& man
   fs::remove(directory / old_file, ignored);
 }
 
-// While a model is loaded another process may save over it: then its weights are gone, and model.json is a new one.
+// Another process may save over a model while it is loaded: its weights are then gone, and model.json is new.
 constexpr int kMostAttempts = 5;
 
 Model read_model(const Json& document, const std::string& path, const LoadLayersOptions& options) {
@@ -203,7 +205,7 @@ Model read_model(const Json& document, const std::string& path, const LoadLayers
     network = read_topology(document, path);
   }
   require_room(*network, options.weights, path);
-  if (options.weights && !has_weights) network = read_topology(document, path);  // With values to begin with.
+  if (options.weights && !has_weights) network = read_topology(document, path);  // With initial values.
   Model model(network);
   if (!model.is_built())
     throw Corruption(fmt::format("{}: modelTopology: the first layer has no batch_input_shape", path));
@@ -263,7 +265,7 @@ void save_layers_model(const Model& model, const std::string& directory, const S
   if (options.include_optimizer)
     document[tfjs_takes_training(model) ? kTraining : kOwnTraining] =
         write_training(model, [&](const std::string& name, const Tensor& value) { manifest.add(name, value, true); });
-  if (network.training.job && network.training.job->rank() != 0) return;  // The first one writes.
+  if (network.training.job && network.training.job->rank() != 0) return;  // The first process writes.
   write_files(directory, document, manifest);
 }
 

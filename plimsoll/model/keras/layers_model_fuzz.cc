@@ -1,4 +1,4 @@
-// A model.json of any bytes, with weights of any bytes after its first zero byte, is loaded or refused.
+// Loads any bytes as a model.json, with the bytes after the first zero byte as weights, or refuses them.
 #include "plimsoll/base/error.h"
 #include "plimsoll/model/keras/fuzz_folder.h"
 #include "plimsoll/model/keras/layers_model.h"

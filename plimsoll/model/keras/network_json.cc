@@ -33,7 +33,7 @@ std::string text_at(const Json& in, const char* key, const std::string& path) {
   return in[key].get<std::string>();
 }
 
-// Keras 3 has operations beside layers ("keras.src.ops.numpy" has an Add that is not the layer).
+// Keras 3 has operations in addition to layers ("keras.src.ops.numpy" has an Add that is not the layer).
 void refuse_operations(const Json& in, const std::string& path) {
   const auto module = in.find("module");
   if (module == in.end() || !module->is_string()) return;
@@ -51,7 +51,7 @@ std::string dtype_at(const Json& config, const std::string& path) {
   return text_at((*found)["config"], "name", path + "/dtype/config");
 }
 
-// Weights and what is computed with them are float32; of inputs it is the dtype they come in.
+// Weights and computations are float32; for inputs it is the dtype of the data.
 void read_dtype(LayerBase& layer, const ConfigReader& in) {
   in.has("dtype");
   const std::string name = dtype_at(in.document().json, in.path());
@@ -120,8 +120,8 @@ class FunctionalReader {
       pending_.push_back({name, i, nodes[i].is_object() ? read_call(nodes[i], at) : read_references(nodes[i], at), at});
     }
   }
-  // A model inside of a model has a call 0 of its own, which is not listed, so the listed ones count from 1; unless
-  // someone refers to call 0.
+  // A nested model has a call 0 of its own, which is not listed, so the listed ones count from 1; unless something
+  // refers to call 0.
   void number_calls_of_models(const Json& config) {
     std::set<std::string> from_zero;
     const auto note = [&](const Reference& place) {
@@ -138,7 +138,7 @@ class FunctionalReader {
   }
   using Place = std::pair<std::string, std::size_t>;  // A layer, and the number of its call.
 
-  // Each call once, as soon as the last of its inputs is there.
+  // Each call once, as soon as its last input is available.
   void connect() {
     std::map<Place, std::vector<std::size_t>> waiting;
     std::vector<std::size_t> missing(pending_.size(), 0), ready;
@@ -200,7 +200,7 @@ std::shared_ptr<Network> read_chain(const Json& list, const std::string& name, c
 std::shared_ptr<Network> read_sequential(const ConfigReader& in, int depth) {
   in.has("layers");
   auto network = read_chain(list_at(in.document().json, "layers", in.path()), in.text("name", ""), in.path(), depth);
-  if (in.has("build_input_shape")) {  // Of a chain that was not told its input's shape, but called.
+  if (in.has("build_input_shape")) {  // A chain without an input shape that was called.
     const Shape shape = in.shape("build_input_shape");
     if (!network->is_connected()) network->connect(shape, f32);
   }
@@ -279,7 +279,7 @@ OrderedJson write_layer(const LayerBase& layer, const std::string& name) {
   config["trainable"] = layer.trainable();
   if (layer.batch_shape().is_set()) {
     config["batch_input_shape"] = shape_json(layer.batch_shape());
-    // Of other layers it is that of their weights.
+    // For other layers it is that of their weights.
     const bool is_input = dynamic_cast<const InputLayer*>(&layer) != nullptr;
     config["dtype"] = is_input ? dtype_name(layer.input_dtype()) : "float32";
     if (is_input) config["sparse"] = false;

@@ -1,4 +1,4 @@
-// Networks from and to the topology of a Layers model.
+// Reads and writes networks as the topology of a Layers model.
 #pragma once
 
 #include <memory>

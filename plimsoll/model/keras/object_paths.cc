@@ -29,7 +29,7 @@ ObjectPath attributes_of(const LayerBase& layer, const std::string& weight) {
   return parts;
 }
 
-// What a layer calls the layers inside of it.
+// The attribute under which a layer keeps its inner layers.
 std::string attribute_of_inner(const LayerBase& layer, std::size_t index) {
   if (layer.class_name() == std::string("Bidirectional")) return index == 0 ? "forward_layer" : "backward_layer";
   const std::size_t count = layer.inner_layers().size();
@@ -60,7 +60,8 @@ void collect(const LayerBase& layer, const ObjectPath& prefix, std::vector<Model
   }
 }
 
-// How a depth-first walk from the outputs meets the layers, and how far from the outputs they are at most.
+// The order in which a depth-first walk from the outputs visits the layers, and their largest distance from the
+// outputs.
 class KerasOrder {
  public:
   explicit KerasOrder(const Network& network) : network_(network) {

@@ -1,4 +1,4 @@
-// Under which names Keras keeps a model's variables in a checkpoint: by the objects that hold them.
+// The names of a model's variables in a Keras checkpoint: paths of the objects that hold them.
 //
 //   for (const ModelVariable& each : object_variables(network)) object_key(each.path);
 //       // "layer_with_weights-0/cell/kernel/.ATTRIBUTES/VARIABLE_VALUE"

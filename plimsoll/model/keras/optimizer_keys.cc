@@ -7,8 +7,8 @@
 namespace plimsoll::internal {
 namespace {
 
-// Our names of the slots, in the order in which Keras makes them; whether it makes all slots of a variable before those
-// of the next.
+// Our names of the slots, in the order in which Keras makes them, and whether it makes all slots of a variable before
+// those of the next.
 struct KerasSlots {
   std::vector<std::string> names;
   bool by_variable = true;

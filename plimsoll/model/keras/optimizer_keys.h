@@ -1,8 +1,7 @@
-// Under which keys Keras keeps an optimizer's state in a checkpoint.
+// The keys of an optimizer's state in a Keras checkpoint.
 //
-// Keras since 2.11: optimizer/_iterations, optimizer/_variables/1, .. in the order in which it makes them. Before:
-// beside each variable, <variable>/.OPTIMIZER_SLOT/optimizer/m, and optimizer/iter. The first is written, both are
-// read.
+// Keras since 2.11: optimizer/_iterations, optimizer/_variables/1, .. in the order in which it makes them. Before: with
+// each variable, <variable>/.OPTIMIZER_SLOT/optimizer/m, and optimizer/iter. The first form is written, both are read.
 #pragma once
 
 #include <optional>
@@ -15,7 +14,7 @@
 
 namespace plimsoll::internal {
 
-// One of the optimizer's tensors: of which parameter, which slot, and where Keras keeps it.
+// One of the optimizer's tensors: its parameter, its slot, and where Keras stores it.
 struct OptimizerKey {
   Variable parameter;
   std::string slot;  // Ours: "m".

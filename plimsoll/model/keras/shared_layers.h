@@ -1,6 +1,6 @@
-// SharedLayers: while it lives, layers that a file describes several times, with one shared_object_id, are one layer.
+// SharedLayers: while it lives, a layer that a file describes several times, with one shared_object_id, is one layer.
 //
-// Keras 3 writes a layer that is a part of two models in both of them, and its weights once. Thread safety: a scope of
+// Keras 3 writes a layer that is part of two models in both of them, and its weights once. Thread safety: a scope of
 // this thread.
 #pragma once
 
@@ -19,7 +19,7 @@ class SharedLayers {
   SharedLayers(const SharedLayers&) = delete;
   SharedLayers& operator=(const SharedLayers&) = delete;
 
-  // The layer of before; nullptr when there is none, or no scope.
+  // The earlier layer; nullptr when there is none, or no scope.
   static std::shared_ptr<LayerBase> find(const nlohmann::json& in) {
     const auto id = id_of(in);
     if (current_ == nullptr || !id) return nullptr;

@@ -1,4 +1,4 @@
-// What other systems call an optimizer's slots.
+// The names of an optimizer's slots in other systems.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace plimsoll::internal {
 
-// As TF.js and Keras before 2.11 do: "mean_square" of RMSprop is "rms", "velocity" of SGD "momentum".
+// In TF.js and Keras before 2.11: "mean_square" of RMSprop is "rms", "velocity" of SGD "momentum".
 std::string slot_name_elsewhere(const OptimizerOptions& options, std::string_view ours);
-// The other way round; a name that is not known is itself.
+// The reverse; an unknown name stays as it is.
 std::string slot_name_here(const OptimizerOptions& options, std::string_view theirs);
 
 }  // namespace plimsoll::internal

@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// "dense", "dense_1", ...: what Keras calls the parts of one model.
+// "dense", "dense_1", ...: Keras' names for the parts of one model.
 class GroupNames {
  public:
   std::string next(const std::string& class_name) {
@@ -82,7 +82,7 @@ class Collector {
     }
   }
 
-  // Which part of the layer has the weight: "" for itself.
+  // The part of the layer that has the weight: "" for the layer itself.
   static std::string part_of(const LayerBase& layer, const std::string& weight) {
     if (dynamic_cast<const RecurrentLayer*>(&layer) != nullptr) return "cell/";
     if (layer.class_name() != std::string("MultiHeadAttention")) return "";

@@ -76,7 +76,7 @@ std::vector<Loss> read_losses(const Json& in, const std::vector<std::string>& ou
   return result;
 }
 
-// What TF.js does not know of, beside what it does: options of losses, their weights, clipping.
+// What TF.js does not support: options of losses, their weights, clipping.
 OrderedJson details_of(const Training& training) {
   OrderedJson losses = OrderedJson::array();
   for (const Loss& loss : training.losses)
@@ -134,7 +134,7 @@ std::vector<Metric> read_metrics(const Json& in, const std::string& path) {
   return result;
 }
 
-// TF.js keeps a momentum for every RMSprop.
+// TF.js stores a momentum for every RMSprop.
 bool is_unused_momentum(const OptimizerOptions& options) {
   const auto* rmsprop = std::get_if<RMSpropOptions>(&options);
   return rmsprop != nullptr && rmsprop->momentum == 0;

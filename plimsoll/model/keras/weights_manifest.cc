@@ -79,12 +79,12 @@ fs::path weight_file(const std::string& directory, const std::string& name, cons
   const fs::path relative(name);
   bool leaves = name.empty() || relative.is_absolute();
   for (const fs::path& part : relative) leaves = leaves || part == "..";
-  if (leaves) throw Corruption(fmt::format("{}: the weights' file \"{}\" is not beside the model", path, name));
+  if (leaves) throw Corruption(fmt::format("{}: the weights file \"{}\" is not in the model's folder", path, name));
   return fs::path(directory) / relative;
 }
 
-// Refuses all of it at once, so that the limit that is named is enough: for the files' bytes and every weight. The
-// block has no pages as long as nobody writes to it.
+// Refuses everything at once, so that the limit named is sufficient: for the files' bytes and every weight. The block
+// has no pages as long as nothing writes to it.
 void require_room(const std::vector<WeightSpec>& specs, std::size_t file_bytes) {
   const auto add = [](std::size_t& sum, std::size_t bytes) {
     if (bytes > SIZE_MAX / 4 - sum) throw Corruption("model.json: the weights are larger than any memory");

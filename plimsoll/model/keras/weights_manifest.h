@@ -1,4 +1,4 @@
-// The weights of a Layers model: what the manifest says, and the bytes of its files as one stream.
+// The weights of a Layers model: the manifest, and the bytes of its files as one stream.
 #pragma once
 
 #include <map>
@@ -16,7 +16,7 @@ struct NamedWeights {
   std::map<std::string, Tensor> optimizer;  // Those of the group "optimizer".
 };
 
-// `directory` is where the files are; paths that leave it are refused. Throws Corruption with the weight's name and the
+// `directory` contains the files; paths that leave it are refused. Throws Corruption with the weight's name and the
 // offset in the stream, NotFound for a missing file, Unsupported for text and complex numbers.
 NamedWeights read_weights(const nlohmann::json& manifest, const std::string& directory, const std::string& path);
 

@@ -1,4 +1,4 @@
-// A manifest of any bytes beside weights of any bytes after its first zero byte is read or refused.
+// Reads any bytes as a manifest, with the bytes after the first zero byte as weights, or refuses them.
 
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/json.h"

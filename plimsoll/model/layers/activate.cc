@@ -38,7 +38,7 @@ Tensor LayerActivation::operator()(const Tensor& x) const {
       return log_softmax(x);
     case Kind::kMish:
       return x * tanh(softplus(x));
-    case Kind::kGeluNew:  // By tanh, as TF.js has it.
+    case Kind::kGeluNew:  // The tanh approximation, as in TF.js.
       return x * 0.5 * (tanh((x + x * x * x * 0.044715) * 0.79788456080286535588) + 1);
     case Kind::kLeakyRelu:
       return leaky_relu(x, 0.2f);

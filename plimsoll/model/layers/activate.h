@@ -9,16 +9,16 @@
 
 namespace plimsoll::internal {
 
-// What a layer holds of its activation: fused where ops can, else applied to the result.
+// A layer's activation: fused where ops support it, otherwise applied to the result.
 class LayerActivation {
  public:
-  // Throws InvalidArgument, naming `where`, for a name that is none.
+  // Throws InvalidArgument, naming `where`, for an unknown name.
   LayerActivation(std::string_view name, const char* where);
 
   const std::string& name() const noexcept { return name_; }
   bool is_elementwise() const noexcept { return kind_ == Kind::kElementwise; }
   bool is_linear() const noexcept { return is_elementwise() && elementwise_ == Activation::linear; }
-  Activation elementwise() const noexcept { return elementwise_; }  // linear when it is another.
+  Activation elementwise() const noexcept { return elementwise_; }  // linear for any other.
   Tensor operator()(const Tensor& x) const;
   Tensor dense(const Tensor& x, const Tensor& w, const Tensor& bias) const;
 

@@ -40,7 +40,7 @@ class ReLULayer final : public LayerBase {
   const layers::ReLUOptions options_;
 };
 
-// Activations with one number.
+// Activations with one parameter.
 class CurveLayer final : public LayerBase {
  public:
   enum class Kind : unsigned char { kLeakyReLU, kELU, kThresholdedReLU, kSoftmax };
@@ -129,7 +129,7 @@ LayerReader internal::activation_layer_reader(std::string_view class_name) {
   if (class_name == "ReLU") return ReLULayer::read;
   if (class_name == "PReLU") return PReLULayer::read;
   if (class_name == "LeakyReLU")
-    return [](const ConfigReader& in) {  // Keras 3 calls it otherwise.
+    return [](const ConfigReader& in) {  // Keras 3 has another name for it.
       return curve(Kind::kLeakyReLU, in.number(in.has("alpha") ? "alpha" : "negative_slope", 0.3));
     };
   if (class_name == "ELU") return [](const ConfigReader& in) { return curve(Kind::kELU, in.number("alpha", 1)); };

@@ -1,10 +1,10 @@
-// Convolutions and what goes with them, channels last: Conv1D, Conv2D, DepthwiseConv2D, SeparableConv2D,
-// Conv2DTranspose, ZeroPadding, Cropping, UpSampling.
+// Convolutions and related layers, channels last: Conv1D, Conv2D, DepthwiseConv2D, SeparableConv2D, Conv2DTranspose,
+// ZeroPadding, Cropping, UpSampling.
 //
 //   layers::Conv2D(32, {3, 3}, {.padding = "same", .activation = "relu", .input_shape = {28, 28, 1}})
 //
-// Options and defaults are Keras'; padding "valid" or "same", of Conv1D also "causal". Throws InvalidArgument for sizes
-// below 1 and for windows larger than the image, when the layer is put in a model.
+// Options and defaults are those of Keras; padding "valid" or "same", for Conv1D also "causal". Throws InvalidArgument
+// for sizes below 1 and, when the layer is put in a model, for windows larger than the image.
 #pragma once
 
 #include <array>
@@ -18,6 +18,8 @@
 #include "plimsoll/ops/convolution_size.h"
 
 namespace plimsoll {
+
+namespace layers {
 
 struct Conv2DOptions {
   SpatialSize strides = 1;
@@ -35,8 +37,8 @@ struct Conv2DOptions {
   Regularizer bias_regularizer = {};
   Constraint kernel_constraint = {};
   Constraint bias_constraint = {};
-  std::int64_t depth_multiplier = 1;  // Of depthwise and separable ones: outputs of each channel.
-  // Of separable ones, whose kernel_* are those of the depthwise kernel. Left out: the same.
+  std::int64_t depth_multiplier = 1;  // For depthwise and separable ones: outputs per channel.
+  // For separable ones, whose kernel_* apply to the depthwise kernel. Default: the same.
   Initializer pointwise_initializer = {};
   std::optional<Regularizer> pointwise_regularizer = {};
   std::optional<Constraint> pointwise_constraint = {};
@@ -62,8 +64,6 @@ struct UpSamplingOptions {
   std::string name = {};
 };
 
-namespace layers {
-
 class PLIMSOLL_API Conv1D : public Layer {
  public:
   Conv1D(std::int64_t filters, std::int64_t kernel_size, const Conv1DOptions& options = {});
@@ -76,7 +76,7 @@ class PLIMSOLL_API DepthwiseConv2D : public Layer {
  public:
   explicit DepthwiseConv2D(SpatialSize kernel_size, const Conv2DOptions& options = {});
 };
-class PLIMSOLL_API SeparableConv2D : public Layer {  // Depthwise, then one by one.
+class PLIMSOLL_API SeparableConv2D : public Layer {  // Depthwise, then pointwise.
  public:
   SeparableConv2D(std::int64_t filters, SpatialSize kernel_size, const Conv2DOptions& options = {});
 };
@@ -105,4 +105,10 @@ class PLIMSOLL_API UpSampling1D : public Layer {
 };
 
 }  // namespace layers
+
+// Also without the namespace, as in earlier versions.
+using layers::Conv1DOptions;
+using layers::Conv2DOptions;
+using layers::UpSamplingOptions;
+
 }  // namespace plimsoll

@@ -1,10 +1,10 @@
-// The layers every model has: Dense, Dropout, Activation, Flatten, Reshape, Permute, RepeatVector, Embedding, Masking.
+// The basic layers: Dense, Dropout, Activation, Flatten, Reshape, Permute, RepeatVector, Embedding, Masking.
 //
 //   layers::Dense(16, {.activation = "relu", .input_shape = {10}})
 //   layers::Embedding(1000, 16, {.mask_zero = true})
 //
-// Options and defaults are Keras'. A first layer may be told its input's shape, without the batch: then its model has
-// weights at once. Throws InvalidArgument for sizes below 1, rates outside of [0, 1) and names that are none.
+// Options and defaults are those of Keras. A first layer may have its input's shape, without the batch: its model then
+// has weights at once. Throws InvalidArgument for sizes below 1, rates outside [0, 1) and unknown names.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,8 @@
 #include "plimsoll/model/layers/layer.h"
 
 namespace plimsoll {
+
+namespace layers {
 
 struct DenseOptions {
   std::string activation = "linear";
@@ -34,7 +36,7 @@ struct DenseOptions {
 struct DropoutOptions {
   std::optional<std::uint64_t> seed = {};
   std::string name = {};
-  std::vector<std::int64_t> noise_shape = {};  // Sizes of 1 share what is dropped along their axis; -1: the input's.
+  std::vector<std::int64_t> noise_shape = {};  // Sizes of 1 drop the same along their axis; -1: the input's size.
   Shape input_shape = {};
 };
 struct PlainLayerOptions {
@@ -43,7 +45,7 @@ struct PlainLayerOptions {
 };
 struct EmbeddingOptions {
   Initializer embeddings_initializer = "random_uniform";
-  bool mask_zero = false;  // Row 0 stands for nothing: layers after it leave it out.
+  bool mask_zero = false;  // Row 0 means no value: later layers skip it.
   std::int64_t input_length = 0;
   std::string name = {};
   std::optional<std::uint64_t> seed = {};
@@ -59,8 +61,6 @@ struct NoiseOptions {
   std::optional<std::uint64_t> seed = {};
   std::string name = {};
 };
-
-namespace layers {
 
 class PLIMSOLL_API Dense : public Layer {  // activation(x w + b) over the last axis.
  public:
@@ -82,11 +82,11 @@ class PLIMSOLL_API GaussianNoise : public Layer {  // Adds normal numbers, in tr
  public:
   explicit GaussianNoise(double deviation, const NoiseOptions& options = {});
 };
-class PLIMSOLL_API GaussianDropout : public Layer {  // Multiplies with normal numbers around 1.
+class PLIMSOLL_API GaussianDropout : public Layer {  // Multiplies by normal numbers around 1.
  public:
   explicit GaussianDropout(double rate, const NoiseOptions& options = {});
 };
-class PLIMSOLL_API AlphaDropout : public Layer {  // Beside SELU: mean and variance stay.
+class PLIMSOLL_API AlphaDropout : public Layer {  // For SELU: keeps mean and variance.
  public:
   explicit AlphaDropout(double rate, const NoiseOptions& options = {});
 };
@@ -114,10 +114,19 @@ class PLIMSOLL_API Embedding : public Layer {  // Integers to rows of a table.
  public:
   Embedding(std::int64_t input_dim, std::int64_t output_dim, const EmbeddingOptions& options = {});
 };
-class PLIMSOLL_API Masking : public Layer {  // Steps all of whose features have the value are left out.
+class PLIMSOLL_API Masking : public Layer {  // Skips steps all of whose features have the value.
  public:
   explicit Masking(const MaskingOptions& options = {});
 };
 
 }  // namespace layers
+
+// Also without the namespace, as in earlier versions.
+using layers::DenseOptions;
+using layers::DropoutOptions;
+using layers::EmbeddingOptions;
+using layers::MaskingOptions;
+using layers::NoiseOptions;
+using layers::PlainLayerOptions;
+
 }  // namespace plimsoll

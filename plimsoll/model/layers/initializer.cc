@@ -18,7 +18,7 @@ struct Fans {
   double in = 1, out = 1;
 };
 
-// As Keras counts them: the last two axes are inputs and outputs, those before a window.
+// Keras' rule: the last two axes are inputs and outputs, those before them a window.
 Fans fans_of(const Shape& shape) {
   if (shape.rank() == 0) return {};
   if (shape.rank() == 1) return {static_cast<double>(shape[0]), static_cast<double>(shape[0])};
@@ -27,7 +27,7 @@ Fans fans_of(const Shape& shape) {
   return {window * static_cast<double>(shape[shape.rank() - 2]), window * static_cast<double>(shape.back())};
 }
 
-// Makes `count` rows of `size` orthonormal, one after the other, twice over for precision.
+// Makes `count` rows of `size` orthonormal, one after the other, twice for precision.
 void orthonormalize(double* rows, std::int64_t count, std::int64_t size) {
   for (std::int64_t i = 0; i < count; ++i) {
     double* row = rows + i * size;
@@ -145,7 +145,7 @@ Tensor Initializer::make_scaled(const Shape& shape, const std::optional<std::uin
   }
   if (distribution_ == "untruncated_normal")
     return plimsoll::random_normal(shape, 0, std::sqrt(variance), {.seed = seed});
-  constexpr double kDeviationWithinTwo = 0.87962566103423978;  // Of a normal one cut at two deviations.
+  constexpr double kDeviationWithinTwo = 0.87962566103423978;  // Of a normal distribution truncated at two deviations.
   return plimsoll::truncated_normal(shape, 0, std::sqrt(variance) / kDeviationWithinTwo, {.seed = seed});
 }
 

@@ -1,8 +1,8 @@
-// Initializer: how a weight begins: Keras' initialisers by name, or with their numbers.
+// Initializer: the initial values of a weight: Keras' initialisers by name, or with their parameters.
 //
 //   layers::Dense(16, {.kernel_initializer = "he_normal"})
 //   layers::Dense(16, {.bias_initializer = Initializer::constant(0.1)})
-//   Tensor w = Initializer("orthogonal").make({64, 64}, 7);          // With a seed, always the same numbers.
+//   Tensor w = Initializer("orthogonal").make({64, 64}, 7);          // The same seed always gives the same numbers.
 //
 // Names: zeros, ones, constant, random_uniform, random_normal, truncated_normal, glorot_uniform, glorot_normal,
 // he_uniform, he_normal, lecun_uniform, lecun_normal, variance_scaling, orthogonal, identity. A value: cheap to copy.
@@ -31,8 +31,8 @@ class PLIMSOLL_API Initializer {
     kIdentity,
   };
 
-  Initializer() = default;  // Not given: the layer has its own.
-  // Throws InvalidArgument for a name that is none of the above.
+  Initializer() = default;  // Default: the layer's own.
+  // Throws InvalidArgument for an unknown name.
   Initializer(std::string_view name);
   Initializer(const char* name) : Initializer(std::string_view(name)) {}
   Initializer(const std::string& name) : Initializer(std::string_view(name)) {}
@@ -50,11 +50,11 @@ class PLIMSOLL_API Initializer {
   bool is_set() const noexcept { return kind_ != Kind::kUnset; }
   Initializer or_else(const Initializer& other) const { return is_set() ? *this : other; }
 
-  // A new f32 tensor. Its own seed goes before `seed`; without both the process's stream is drawn from.
-  // Throws InvalidArgument for shapes it cannot fill (orthogonal and identity want matrices).
+  // Makes an f32 tensor. Its own seed takes precedence over `seed`; without either it draws from the process's stream.
+  // Throws InvalidArgument for shapes it cannot fill (orthogonal and identity need matrices).
   Tensor make(const Shape& shape, std::optional<std::uint64_t> seed = {}) const;
 
-  // For those who write it down.
+  // For code that writes it to a file.
   Kind kind() const noexcept { return kind_; }
   double first() const noexcept { return first_; }    // The value, low, mean, scale or gain.
   double second() const noexcept { return second_; }  // High or deviation.
@@ -68,7 +68,7 @@ class PLIMSOLL_API Initializer {
 
   Kind kind_ = Kind::kUnset;
   double first_ = 0, second_ = 0;
-  std::string mode_ = {}, distribution_ = {};  // Of variance scaling.
+  std::string mode_ = {}, distribution_ = {};  // For variance scaling.
   std::optional<std::uint64_t> seed_ = {};
 };
 

@@ -1,4 +1,4 @@
-// InputLayer: where a model begins: a shape and a dtype, nothing to do.
+// InputLayer: the start of a model: a shape and a dtype; computes nothing.
 #pragma once
 
 #include <memory>

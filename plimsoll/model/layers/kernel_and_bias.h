@@ -1,6 +1,6 @@
-// What layers with a kernel and a bias have in common: how the two are made, and their part of a layer's config.
+// What layers with a kernel and a bias share: making the two, and their part of a layer's config.
 //
-// `Options` has kernel_initializer, kernel_regularizer, kernel_constraint, the same of the bias, and a seed.
+// `Options` has kernel_initializer, kernel_regularizer, kernel_constraint, the same for the bias, and a seed.
 #pragma once
 
 #include <string>

@@ -8,6 +8,7 @@
 #include "plimsoll/model/keras/layer_names.h"
 #include "plimsoll/model/layers/input_layer.h"
 #include "plimsoll/model/layers/lazy_zero_weights.h"
+#include "plimsoll/tensor/context_guards.h"
 #include "plimsoll/tensor/make_tensor.h"
 #include "plimsoll/tensor/name_scope.h"
 #include "plimsoll/tensor/thread_context.h"
@@ -16,20 +17,6 @@
 
 namespace plimsoll {
 namespace {
-
-// Weights are made in no tidy scope's account and in the category `parameters`.
-class MakingWeights {
- public:
-  MakingWeights() noexcept : category_(ThreadContext::current().category) {
-    ThreadContext::current().category = Category::kParameters;
-  }
-  ~MakingWeights() { ThreadContext::current().category = category_; }
-  MakingWeights(const MakingWeights&) = delete;
-  MakingWeights& operator=(const MakingWeights&) = delete;
-
- private:
-  Category category_;
-};
 
 bool is_whole(const Tensor& tensor) {
   const Storage* storage = tensor.record()->storage.load(std::memory_order_acquire);
@@ -43,7 +30,7 @@ std::vector<Variable> chosen(const LayerBase& base, bool trainable) {
   return result;
 }
 
-// Zeros that take memory at their first use, if there is one.
+// Zeros that take memory at their first use, if any.
 Tensor zeros_later(const Shape& shape) {
   const Origin origin{.op = "variable", .category = Category::kParameters};
   return make_tensor_on(
@@ -51,14 +38,14 @@ Tensor zeros_later(const Shape& shape) {
       shape, f32, origin);
 }
 
-// With those that only it leads to, and without recursion: files may describe chains of any length.
+// With the nodes that only it leads to, and without recursion: files may describe chains of any length.
 void end_node(LayerOutput::Node* node) {
   std::vector<LayerOutput> inputs = std::move(node->inputs);
   delete node;
   while (!inputs.empty()) {
     const LayerOutput input = std::move(inputs.back());
     inputs.pop_back();
-    if (input.node().use_count() != 1) continue;  // Someone else ends it.
+    if (input.node().use_count() != 1) continue;  // Something else ends it.
     std::vector<LayerOutput>& theirs = const_cast<LayerOutput::Node&>(*input.node()).inputs;
     inputs.insert(inputs.end(), theirs.begin(), theirs.end());
     theirs.clear();
@@ -72,7 +59,7 @@ void CallContext::assign_later(const Variable& variable, const Tensor& value) {
     throw InvalidArgument(fmt::format("assign_later: variable \"{}\" is {} {}, the value {} {}; they must agree",
                                       variable.name(), dtype_name(variable.dtype()), variable.shape().to_string(),
                                       dtype_name(value.dtype()), value.shape().to_string()));
-  // A part of a larger buffer would have to be copied then.
+  // A part of a larger buffer would have to be copied.
   const bool as_it_is = is_symbolic(value) || (value.record()->offset == 0 && is_whole(value));
   later_.emplace_back(variable, as_it_is ? value : value.clone());
 }
@@ -82,7 +69,7 @@ void CallContext::commit() {
   later_.clear();
 }
 
-// Outside of scopes the runtime is not started: settings may still change.
+// Without a scope this does not start the runtime: settings may still change.
 LayerBase::LayerBase() {
   if (DeviceScope::current() != 0) device_ = Runtime::instance().device("").name();
 }
@@ -142,12 +129,12 @@ void LayerBase::give_name(std::string name) {
 void LayerBase::ensure_built(const Shapes& inputs) {
   if (built_) return;
   if (name_.empty()) set_name(snake_case(class_name()));
-  output_shapes(inputs);  // Refuses what the layer cannot take, before there are weights.
+  output_shapes(inputs);  // Refuses wrong inputs before there are weights.
   try {
     std::optional<DeviceScope> there;
     if (!device_.empty()) there.emplace(device_);
-    const TraceWith nobody(nullptr);  // Weights have values, whoever makes the layer build them.
-    const MakingWeights category;
+    const TraceWith nobody(nullptr);  // Weights have values, even when the layer is built while tracing.
+    const CategoryGuard weights(Category::kParameters);
     const TidyScope scope;
     build(inputs);
   } catch (...) {

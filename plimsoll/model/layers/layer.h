@@ -1,10 +1,10 @@
-// Layer: a piece of a model: weights, and a function of tensors that uses them. And how to write one.
+// Layer: a part of a model: weights, and a function of tensors that uses them. Also shows how to write one.
 //
 //   Layer dense = layers::Dense(8, {.activation = "relu"});
-//   Tensor y = dense(x);                                  // Now; its weights are made for x's shape at the first call.
-//   LayerOutput h = dense(Input({.shape = {10}}));        // Later: a place in a model that is being described.
+//   Tensor y = dense(x);                                  // Runs now; makes its weights at the first call.
+//   LayerOutput h = dense(Input({.shape = {10}}));        // Later: a place in a model under construction.
 //
-//   class Scale : public LayerBase {                      // One of your own.
+//   class Scale : public LayerBase {                      // Your own layer.
 //     const char* class_name() const override { return "Scale"; }
 //     void build(const Shapes& in) override { scale_ = add_weight("scale", {in[0].back()}, {.initializer = "ones"}); }
 //     Tensor call(const Tensor& x, CallContext&) override { return x * *scale_; }
@@ -12,11 +12,11 @@
 //   };
 //   Layer mine = make_layer<Scale>();
 //
-// Copies of a handle are the same layer, with the same weights. Shapes here have the batch in front, unknown sizes -1.
-// A layer runs where its weights are: on the device of the DeviceScope it was made in. What it is given is moved there.
-// Weights are called "<layer>/<weight>", as in Keras; a layer that was given no name gets one from its model.
-// Thread safety: describing and training a layer, one thread at a time; calls that do not train, from any thread once
-// it is built.
+// Copies of a handle are the same layer, with the same weights. Shapes here include the batch, unknown sizes are -1. A
+// layer runs where its weights are: on the device of the DeviceScope it was made in; inputs are moved there. Weights
+// are called "<layer>/<weight>", as in Keras; an unnamed layer gets a name from its model.
+// Thread safety: describing and training a layer, one thread at a time; calls without training from any thread once it
+// is built.
 #pragma once
 
 #include <cstdint>
@@ -41,24 +41,24 @@ using Shapes = std::vector<Shape>;
 class ConfigWriter;
 class LayerBase;
 
-// What a call is part of: whether it trains, the masks of its inputs, and what is to happen when the step succeeds.
+// The context of a call: whether it trains, the masks of its inputs, and what to do when the step succeeds.
 class PLIMSOLL_API CallContext {
  public:
   explicit CallContext(bool training = false) noexcept : training_(training) {}
 
   bool training() const noexcept { return training_; }
-  // Of an input: bool [batch, time], false where it is to be left out. An empty handle: none.
+  // The mask of an input: bool [batch, time], false for steps to skip. An empty handle: none.
   Tensor mask(std::size_t input = 0) const { return input < masks_.size() ? masks_[input] : Tensor(); }
-  // Replaces the variable's value when the whole step has succeeded: statistics, states. Throws InvalidArgument for
-  // another shape or dtype now, since nothing may fail then.
+  // Sets the variable when the whole step has succeeded: for statistics, states. Throws InvalidArgument for another
+  // shape or dtype now, because nothing may fail then.
   void assign_later(const Variable& variable, const Tensor& value);
-  void add_loss(const Tensor& scalar) { losses_.push_back(scalar); }  // To the step's loss.
+  void add_loss(const Tensor& scalar) { losses_.push_back(scalar); }  // Adds to the step's loss.
 
-  // For those who call layers.
+  // For code that calls layers.
   void set_masks(std::vector<Tensor> masks) { masks_ = std::move(masks); }
   const std::vector<Tensor>& masks() const noexcept { return masks_; }
   const std::vector<Tensor>& losses() const noexcept { return losses_; }
-  void commit();  // Does what assign_later() was told.
+  void commit();  // Performs the assignments of assign_later().
   const std::vector<std::pair<Variable, Tensor>>& later() const noexcept { return later_; }
 
  private:
@@ -91,20 +91,20 @@ class PLIMSOLL_API LayerBase {
   };
 
   virtual const char* class_name() const = 0;  // As Keras writes it: "Dense".
-  // Of what the layer gives; the shape of its input unless overridden. Throws InvalidArgument for inputs it cannot
+  // The shapes of its outputs; the shape of its input unless overridden. Throws InvalidArgument for inputs it cannot
   // take.
   virtual Shapes output_shapes(const Shapes& inputs) const;
   // Makes the weights; called once, before the first call.
   virtual void build(const Shapes& inputs);
-  // One of the two: of one tensor, or of all inputs.
+  // Override one of the two: for one tensor, or for all inputs.
   virtual Tensor call(const Tensor& x, CallContext& context);
   virtual std::vector<Tensor> call_all(const std::vector<Tensor>& inputs, CallContext& context);
-  // call_all() where the layer is: inputs and masks are moved there, and `inputs` are what was moved.
+  // call_all() on the layer's device: inputs and masks are moved there, and `inputs` become the moved ones.
   std::vector<Tensor> call_placed(std::vector<Tensor>& inputs, CallContext& context);
-  virtual bool supports_masking() const { return false; }  // Whether a mask of its input is one of its output too.
-  // The mask of the first output: the first input's or, unless masking is supported, none.
+  virtual bool supports_masking() const { return false; }  // Whether its input's mask is also its output's.
+  // The mask of the first output: the first input's, or none unless masking is supported.
   virtual Tensor output_mask(const std::vector<Tensor>& inputs, const CallContext& context) const;
-  // What a file says of it, but name and trainable. Throws Unsupported unless overridden.
+  // Its settings in a file, without name and trainable. Throws Unsupported unless overridden.
   virtual void config(ConfigWriter& out) const;
   virtual std::vector<LayerBase*> inner_layers() const { return {}; }  // Of wrappers and models.
   virtual void set_name(std::string name);                             // Before it is built.
@@ -113,8 +113,8 @@ class PLIMSOLL_API LayerBase {
   bool has_given_name() const noexcept { return has_given_name_; }
   void give_name(std::string name);
   bool is_built() const noexcept { return built_; }
-  void ensure_built(const Shapes& inputs);  // Builds when it is not. If that throws, it has no weights.
-  const Shape& batch_shape() const noexcept { return batch_shape_; }  // Of the input, when it was told; else unset.
+  void ensure_built(const Shapes& inputs);  // Builds it if necessary. If that throws, it has no weights.
+  const Shape& batch_shape() const noexcept { return batch_shape_; }  // Of the input, if given; else unset.
   void set_batch_shape(const Shape& shape) { batch_shape_ = shape; }
   // Where its weights are made and it runs: the device of the DeviceScope it was made in, else that of its weights. "":
   // it runs where its first input is.
@@ -127,19 +127,19 @@ class PLIMSOLL_API LayerBase {
   const std::vector<Weight>& own_weights() const noexcept { return weights_; }
   std::vector<Weight> weights() const;  // With those of inner layers; not trainable where a layer is not.
 
-  // What a layer draws is a function of its seed and of how often it has drawn; a step that fails puts this back.
+  // A layer's random draws are a function of its seed and of how often it has drawn; a failed step restores this count.
   std::uint64_t draws() const noexcept { return seeds_->taken; }
   void set_draws(std::uint64_t draws) noexcept { seeds_->taken = draws; }
-  // What it draws from when it was given no seed; drawn when there is none yet. Another one is a change.
+  // The seed it draws from when it was given none; drawn if there is none yet. Setting another one is a change.
   std::uint64_t own_seed();
   void set_own_seed(std::uint64_t seed);
-  // Moves whenever calls may do something else than before: trainable or not, new weights, new states.
+  // Increases whenever calls may behave differently: trainable or not, new weights, new states.
   std::uint64_t changes() const noexcept { return changes_; }
 
  protected:
-  // Throws InvalidArgument for a name the layer has already.
+  // Throws InvalidArgument for a name that the layer already has.
   Variable add_weight(std::string_view name, const Shape& shape, const WeightOptions& options = {});
-  // A variable that was made elsewhere, as a weight under its own name; any dtype.
+  // Adds an existing variable as a weight under its own name; any dtype.
   void adopt_weight(const Variable& variable, bool trainable) { weights_.push_back({variable, trainable, {}, {}}); }
   std::uint64_t next_seed(const std::optional<std::uint64_t>& seed);  // For one random operation.
   void set_input_shape(const Shape& without_batch);                   // An unset one is ignored.
@@ -160,14 +160,14 @@ class PLIMSOLL_API LayerBase {
   std::uint64_t changes_ = 0;
 };
 
-// A place in a model that is being described: what a layer will give.
+// A place in a model under construction: a layer's future output.
 class PLIMSOLL_API LayerOutput {
  public:
   struct Node;  // A call of a layer.
 
   LayerOutput(std::shared_ptr<const Node> node, std::size_t index) : node_(std::move(node)), index_(index) {}
   const Shape& shape() const;
-  DType dtype() const;  // Of an input as it was told; else f32.
+  DType dtype() const;  // Of an input as given; else f32.
   const std::shared_ptr<const Node>& node() const noexcept { return node_; }
   std::size_t index() const noexcept { return index_; }
 
@@ -186,11 +186,11 @@ class PLIMSOLL_API Layer {
  public:
   explicit Layer(std::shared_ptr<LayerBase> base) : base_(std::move(base)) {}
 
-  // In a model that is described. Throw InvalidArgument for shapes the layer cannot take.
+  // In a model under construction. Throw InvalidArgument for shapes the layer cannot take.
   LayerOutput operator()(const LayerOutput& x) const;
   LayerOutput operator()(const std::vector<LayerOutput>& inputs) const;
-  std::vector<LayerOutput> outputs(const std::vector<LayerOutput>& inputs) const;  // All, of one that has several.
-  // Now. In training, statistics and states move when the call has succeeded.
+  std::vector<LayerOutput> outputs(const std::vector<LayerOutput>& inputs) const;  // All of them.
+  // Runs now. In training, statistics and states change when the call has succeeded.
   Tensor operator()(const Tensor& x, bool training = false) const;
   std::vector<Tensor> call(const std::vector<Tensor>& inputs, bool training = false) const;
 
@@ -223,7 +223,7 @@ struct InputOptions {
   std::string name = {};
 };
 
-// Where a described model begins.
+// The start of a model under construction.
 class PLIMSOLL_API Input : public LayerOutput {
  public:
   explicit Input(const InputOptions& options);

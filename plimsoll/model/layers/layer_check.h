@@ -1,4 +1,4 @@
-// What layers ask of their options and inputs, in one wording.
+// Checks of layers' options and inputs, with common error texts.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // LazyZeroWeights: while it lives, new weights on this thread are zeros that take no memory until they are used: a
-// file's values will replace them, or only their shapes are wanted.
+// file's values will replace them, or only their shapes are needed.
 #pragma once
 
 namespace plimsoll::internal {

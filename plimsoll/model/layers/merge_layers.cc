@@ -88,7 +88,7 @@ class ConcatenateLayer final : public LayerBase {
           fits = sizes[a] == in[i][a] || sizes[a] < 0 || in[i][a] < 0;
       }
       if (!fits)
-        throw InvalidArgument(fmt::format("Concatenate \"{}\": inputs {} and {} differ beside axis {}", name(),
+        throw InvalidArgument(fmt::format("Concatenate \"{}\": inputs {} and {} differ in another axis than {}", name(),
                                           in[0].to_string(), in[i].to_string(), axis_));
     }
     return {Shape(sizes)};

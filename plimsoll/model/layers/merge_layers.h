@@ -1,9 +1,9 @@
-// Layers of several inputs, and layers that are an activation: Add, Concatenate, ..., ReLU, LeakyReLU, Softmax, ...
+// Layers with several inputs, and layers that are activations: Add, Concatenate, ..., ReLU, LeakyReLU, Softmax, ...
 //
 //   layers::Add()({a, b}); layers::Concatenate({.axis = 1})({a, b, c}); layers::LeakyReLU(0.1)
 //
 // Inputs of merges broadcast as in Keras: equal sizes, or 1. Throws InvalidArgument for fewer than two inputs and
-// shapes that do not go together, naming both.
+// shapes that do not match, naming both.
 #pragma once
 
 #include <cstdint>
@@ -16,16 +16,16 @@
 
 namespace plimsoll {
 
+namespace layers {
+
 struct ConcatenateOptions {
   std::int64_t axis = -1;
   std::string name = {};
 };
 struct DotOptions {
-  bool normalize = false;  // Vectors to length one first: the cosine.
+  bool normalize = false;  // Normalizes the vectors first: the cosine.
   std::string name = {};
 };
-
-namespace layers {
 
 class PLIMSOLL_API Add : public Layer {
  public:
@@ -74,7 +74,7 @@ class PLIMSOLL_API LeakyReLU : public Layer {
  public:
   explicit LeakyReLU(double alpha = 0.3, const PlainLayerOptions& options = {});
 };
-class PLIMSOLL_API PReLU : public Layer {  // Leaky with slopes that are learned, one for each element of an example.
+class PLIMSOLL_API PReLU : public Layer {  // Leaky with learned slopes, one for each element of an example.
  public:
   explicit PReLU(const PlainLayerOptions& options = {});
 };
@@ -92,4 +92,9 @@ class PLIMSOLL_API Softmax : public Layer {
 };
 
 }  // namespace layers
+
+// Also without the namespace, as in earlier versions.
+using layers::ConcatenateOptions;
+using layers::DotOptions;
+
 }  // namespace plimsoll

@@ -19,7 +19,7 @@ double require_rate(const char* where, double rate) {
 
 class DropoutLayer final : public LayerBase {
  public:
-  // `spatial`: the axes between batch and channels share what is dropped; then the input has so many of them.
+  // `spatial`: the axes between batch and channels drop the same; the input then has so many of them.
   DropoutLayer(const char* class_name, double rate, const DropoutOptions& options, std::size_t spatial = 0)
       : class_name_(class_name), rate_(require_rate(class_name, rate)), options_(options), spatial_(spatial) {
     give_name(options.name);
@@ -86,7 +86,7 @@ class NoiseLayer final : public LayerBase {
   const NoiseOptions options_;
 };
 
-// Keeps mean and variance of what SELU gives.
+// Keeps mean and variance of SELU's outputs.
 class AlphaDropoutLayer final : public LayerBase {
  public:
   AlphaDropoutLayer(double rate, const NoiseOptions& options)
@@ -97,7 +97,7 @@ class AlphaDropoutLayer final : public LayerBase {
   bool supports_masking() const override { return true; }
   Tensor call(const Tensor& x, CallContext& context) override {
     if (!context.training() || rate_ == 0) return x;
-    constexpr double kDropped = -1.7580993408473766;  // What SELU gives far below 0.
+    constexpr double kDropped = -1.7580993408473766;  // SELU's value far below 0.
     const double a = 1 / std::sqrt((1 - rate_) * (1 + rate_ * kDropped * kDropped)), b = -a * kDropped * rate_;
     const Tensor kept = dropout(ones(x.shape(), x.dtype()), rate_, {.seed = next_seed(options_.seed)}) * (1 - rate_);
     return (x * kept + (1 - kept) * kDropped) * a + b;

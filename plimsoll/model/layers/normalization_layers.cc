@@ -19,7 +19,7 @@ void check_numbers(const char* where, double epsilon, double momentum) {
                     epsilon, momentum));
 }
 
-// Only the last axis is offered; where the shapes are known, so is which one that is.
+// Only the last axis is supported; when the shapes are known, so is its number.
 void require_last_axis(const LayerBase& layer, std::int64_t axis, const Shape& input) {
   const auto rank = static_cast<std::int64_t>(input.rank());
   if (axis != -1 && axis != rank - 1)
@@ -41,7 +41,7 @@ WeightOptions beta_weight(const Options& options) {
           .constraint = options.beta_constraint};
 }
 
-// What both have in their files.
+// The settings that both have in files.
 template <class Options>
 void put_common(ConfigWriter& out, const Options& options) {
   out.put("axis", options.axis);

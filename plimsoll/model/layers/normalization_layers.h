@@ -1,9 +1,9 @@
-// BatchNormalization and LayerNormalization, over the last axis; files may name it by its number.
+// BatchNormalization and LayerNormalization, over the last axis, which files may give by its number.
 //
 //   layers::BatchNormalization(); layers::LayerNormalization({.epsilon = 1e-5})
 //
-// Keras' defaults. In training a batch norm uses the batch's own moments and moves its averages, when the step has
-// succeeded; else it uses the averages, and so it does when it is not trainable.
+// Keras' defaults. In training a batch norm uses the batch's own moments and updates its averages when the step has
+// succeeded; otherwise, and when it is not trainable, it uses the averages.
 #pragma once
 
 #include <string>
@@ -12,6 +12,8 @@
 #include "plimsoll/model/layers/layer.h"
 
 namespace plimsoll {
+
+namespace layers {
 
 struct BatchNormalizationOptions {
   double momentum = 0.99;
@@ -45,8 +47,6 @@ struct LayerNormalizationOptions {
   std::int64_t axis = -1;  // The last one, counted from either end.
 };
 
-namespace layers {
-
 class PLIMSOLL_API BatchNormalization : public Layer {
  public:
   explicit BatchNormalization(const BatchNormalizationOptions& options = {});
@@ -57,4 +57,9 @@ class PLIMSOLL_API LayerNormalization : public Layer {
 };
 
 }  // namespace layers
+
+// Also without the namespace, as in earlier versions.
+using layers::BatchNormalizationOptions;
+using layers::LayerNormalizationOptions;
+
 }  // namespace plimsoll

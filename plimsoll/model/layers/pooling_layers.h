@@ -16,6 +16,8 @@
 
 namespace plimsoll {
 
+namespace layers {
+
 struct Pooling2DOptions {
   SpatialSize strides = 0;  // 0: those of the window.
   std::string padding = "valid";
@@ -33,8 +35,6 @@ struct GlobalPoolingOptions {
   std::string name = {};
   Shape input_shape = {};
 };
-
-namespace layers {
 
 class PLIMSOLL_API MaxPooling2D : public Layer {
  public:
@@ -64,10 +64,16 @@ class PLIMSOLL_API GlobalMaxPooling1D : public Layer {
  public:
   explicit GlobalMaxPooling1D(const GlobalPoolingOptions& options = {});
 };
-class PLIMSOLL_API GlobalAveragePooling1D : public Layer {  // Of the steps that are not masked.
+class PLIMSOLL_API GlobalAveragePooling1D : public Layer {  // Over the steps that are not masked.
  public:
   explicit GlobalAveragePooling1D(const GlobalPoolingOptions& options = {});
 };
 
 }  // namespace layers
+
+// Also without the namespace, as in earlier versions.
+using layers::GlobalPoolingOptions;
+using layers::Pooling1DOptions;
+using layers::Pooling2DOptions;
+
 }  // namespace plimsoll

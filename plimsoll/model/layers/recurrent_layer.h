@@ -1,4 +1,4 @@
-// RecurrentLayer: SimpleRNN, LSTM and GRU, over the operations of ops/recurrent.h.
+// RecurrentLayer: SimpleRNN, LSTM and GRU, based on the operations of ops/recurrent.h.
 #pragma once
 
 #include <atomic>
@@ -32,7 +32,7 @@ class RecurrentLayer final : public LayerBase {
   std::int64_t units() const noexcept { return units_; }
   std::shared_ptr<RecurrentLayer> copy(bool go_backwards) const;
   void reset_states();
-  // States are new from their making until a step that uses them has happened.
+  // States are new until a step that uses them has succeeded.
   void keep_new_states() noexcept { states_are_new_.store(false, std::memory_order_relaxed); }
   void forget_new_states() {
     if (states_are_new_.exchange(false)) reset_states();
@@ -52,7 +52,7 @@ class RecurrentLayer final : public LayerBase {
   const RecurrentOptions options_;
   const LayerActivation activation_, recurrent_activation_;
   std::optional<Variable> kernel_, recurrent_kernel_, bias_;
-  std::vector<Variable> states_;  // Of a stateful one, after its first call.
+  std::vector<Variable> states_;  // For a stateful layer, after its first call.
   std::atomic<bool> states_are_new_{false};
 };
 

@@ -101,7 +101,7 @@ Sequence RecurrentLayer::run(const Tensor& x, const SequenceOptions& options) co
   return op(x, *kernel_, *recurrent_kernel_, bias_ ? Tensor(*bias_) : Tensor(), options);
 }
 
-// Step by step: each begins with the state of the one before, of which the same units are always dropped.
+// Step by step: each starts with the previous state, of which the same units are always dropped.
 Sequence RecurrentLayer::run_with_dropout(const Tensor& x, const SequenceOptions& options) {
   const std::int64_t batch = x.shape()[0], time = x.shape()[1];
   if (time > kMostStepsOneByOne)
@@ -123,7 +123,7 @@ Sequence RecurrentLayer::run_with_dropout(const Tensor& x, const SequenceOptions
     step.initial_h = now.h * kept;
     if (kind_ == RecurrentKind::kLSTM) step.initial_c = now.c;
     Sequence next = run(x.slice({0, t}, {-1, 1}), step);
-    if (!options.mask.is_empty_handle()) {  // A step that is left out leaves all as it is.
+    if (!options.mask.is_empty_handle()) {  // A skipped step leaves everything unchanged.
       const Tensor here = options.mask.slice({0, t}, {-1, 1});
       next.h = where(here, next.h, now.h);
       if (kind_ == RecurrentKind::kLSTM) next.c = where(here, next.c, now.c);
@@ -207,7 +207,7 @@ void RecurrentLayer::config(ConfigWriter& out) const {
 
 namespace {
 
-// What files leave out is what TF.js would take.
+// Absent settings have the defaults of TF.js.
 template <RecurrentKind kKind>
 std::shared_ptr<LayerBase> read_recurrent(const ConfigReader& in) {
   RecurrentOptions options{.activation = in.text("activation", "tanh"),

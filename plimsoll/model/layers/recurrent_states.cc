@@ -17,7 +17,7 @@ void visit_recurrent(Network& network, F&& f) {
 
 }  // namespace
 
-// A step that has happened does not fail for want of a list of layers; the next one keeps them.
+// A step that has succeeded must not fail for lack of a list of layers; the next one keeps them.
 void keep_new_states(Network& network) noexcept {
   try {
     visit_recurrent(network, [](RecurrentLayer& layer) { layer.keep_new_states(); });

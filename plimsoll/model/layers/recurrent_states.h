@@ -1,4 +1,4 @@
-// States that stateful layers get at their first step: kept when it happens, gone when it does not.
+// States that stateful layers get at their first step: kept when it succeeds, removed when it fails.
 #pragma once
 
 namespace plimsoll::internal {

@@ -16,7 +16,7 @@ struct Limits {
   double min, max, rate;
 };
 
-// What a vector of this length is multiplied by; Keras' formulas, with its 1e-7.
+// The factor for a vector of this length; Keras' formulas, with its 1e-7.
 double scale_for(const Limits& limits, double norm) noexcept {
   constexpr double kEpsilon = 1e-7;
   if (limits.kind == Constraint::Kind::kUnitNorm) return 1 / (norm + kEpsilon);

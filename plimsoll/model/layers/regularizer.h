@@ -1,4 +1,5 @@
-// Regularizer and Constraint: what is added to the loss for a weight's size, and what a weight is held to after a step.
+// Regularizer and Constraint: a penalty on a weight that is added to the loss, and a condition enforced after each
+// step.
 //
 //   layers::Dense(16, {.kernel_regularizer = Regularizer::l2(1e-4), .kernel_constraint = Constraint::max_norm(3)})
 #pragma once
@@ -31,7 +32,7 @@ class PLIMSOLL_API Regularizer {
   double l1_ = 0, l2_ = 0;
 };
 
-// After each step: non_neg, unit_norm, max_norm, min_max_norm; norms along one axis (0: of each column).
+// Enforced after each step: non_neg, unit_norm, max_norm, min_max_norm; norms along one axis (0: of each column).
 class PLIMSOLL_API Constraint {
  public:
   enum class Kind : unsigned char { kNone, kNonNegative, kUnitNorm, kMaxNorm, kMinMaxNorm };
@@ -52,7 +53,7 @@ class PLIMSOLL_API Constraint {
   double max() const noexcept { return max_; }
   double rate() const noexcept { return rate_; }
   std::int64_t axis() const noexcept { return axis_; }
-  // In place, without an allocation: a step that has begun cannot fail any more. Requires f32 or f64.
+  // In place, without an allocation, because a step that has begun must not fail. Requires f32 or f64.
   void apply(const TensorView& weight) const noexcept;
 
  private:

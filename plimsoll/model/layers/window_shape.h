@@ -1,4 +1,4 @@
-// How many outputs windows over an axis have, as Keras counts them.
+// The number of outputs of windows over an axis, by Keras' rule.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ struct WindowSteps {
   std::int64_t size = 1, stride = 1, dilation = 1;
 };
 
-// Throws InvalidArgument for sizes and strides below 1 and for a padding that is none.
+// Throws InvalidArgument for sizes and strides below 1 and for an unknown padding.
 void check_window(const char* where, SpatialSize size, SpatialSize strides, const std::string& padding, bool causal);
 // -1 for an unknown size. Throws InvalidArgument for a window that is larger than the axis.
 std::int64_t window_outputs(const LayerBase& layer, std::int64_t size, const WindowSteps& window,

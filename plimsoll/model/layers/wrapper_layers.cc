@@ -18,7 +18,7 @@ std::string inner_name_of(const LayerBase& layer) {
   return layer.name().empty() ? snake_case(layer.class_name()) : layer.name();
 }
 
-// Whether the two differ in nothing but the direction (and their names).
+// Whether the two differ only in the direction (and their names).
 bool is_mirror(const LayerBase& layer, const LayerBase& other) {
   nlohmann::ordered_json one = write_layer(layer, ""), two = write_layer(other, "");
   nlohmann::ordered_json& forth = one["config"]["go_backwards"];
@@ -120,7 +120,7 @@ class TimeDistributedLayer final : public LayerBase {
   bool supports_masking() const override { return true; }
   void set_name(std::string name) override {
     LayerBase::set_name(name);
-    layer_->set_name(std::move(name));  // Weights are called after the wrapper, as in Keras.
+    layer_->set_name(std::move(name));  // Weights are named after the wrapper, as in Keras.
   }
   Shapes output_shapes(const Shapes& in) const override {
     require_min_rank(*this, in, 3);

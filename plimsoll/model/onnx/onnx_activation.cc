@@ -57,6 +57,11 @@ Tensor swish_of(const OnnxNode& node, const Tensor& x) {
   return alpha == 1 ? swish(x) : x * sigmoid(x * alpha);
 }
 
+void swish_times(OnnxNode& node) {
+  const OnnxPair pair = aligned(node);
+  node.give(OnnxValue(swish_of(node, pair.a) * pair.b, pair.order));
+}
+
 Tensor thresholded_of(const OnnxNode& node, const Tensor& x) {
   return where(x > node.real("alpha", 1), x, zeros_like(x));
 }
@@ -149,6 +154,7 @@ constexpr OnnxOperator kActivationRows[] = {
     {"Softmax", 13, kNewest, of_axis<softmax_of>},
     {"Softplus", 1, kNewest, each<softplus_of>},
     {"Softsign", 1, kNewest, each<softsign_of>},
+    {"SwiGLU", 28, kNewest, swish_times},
     {"Swish", 24, kNewest, each<swish_of>},
     {"Tanh", 1, kNewest, each<tanh_of>},
     {"ThresholdedRelu", 10, kNewest, each<thresholded_of>},

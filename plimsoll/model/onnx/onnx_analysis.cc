@@ -199,7 +199,9 @@ void OnnxAnalysis::find_weights() {
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       auto& [all, filters] = uses[node.inputs[i]];
       ++all;
-      if (i == 1 && node.op_type == "Conv" && node.domain.empty()) ++filters;
+      const bool convolves = (i == 1 && (node.op_type == "Conv" || node.op_type == "ConvInteger")) ||
+                             (i == 3 && node.op_type == "QLinearConv");
+      if (convolves && node.domain.empty()) ++filters;
       if (i >= 3 && node.op_type == "BatchNormalization") statistics.insert(node.inputs[i]);
     }
     for (const onnx::AttributeProto& attribute : node.attributes)
@@ -210,9 +212,11 @@ void OnnxAnalysis::find_weights() {
     OnnxWeight weight{.name = name, .proto = sparse ? nullptr : &proto, .sparse = sparse};
     weight.is_constant = graph_.is_known(graph, name);
     const std::optional<DType> dtype = onnx::dtype_of(proto.type);
-    weight.trainable = !weight.is_constant && (dtype == f32 || dtype == f64) && statistics.count(name) == 0;
     const auto& [all, filters] = uses[name];
     const std::size_t rank = sparse ? sparse->dims.size() : proto.dims.size();
+    // Scalars are numbers of formulas, an epsilon or a root of two, which training must not change: constants.
+    weight.is_constant = weight.is_constant || (rank == 0 && !sparse);
+    weight.trainable = !weight.is_constant && rank > 0 && (dtype == f32 || dtype == f64) && statistics.count(name) == 0;
     if (!weight.is_constant && all > 0 && all == filters && outputs.count(name) == 0 && inside.count(name) == 0 &&
         (rank == 3 || rank == 4))
       weight.order = filter_last(rank);

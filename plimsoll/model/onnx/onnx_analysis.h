@@ -1,5 +1,5 @@
-// OnnxAnalysis: what is found out about an ONNX graph when it is read: unsupported operators, values that must be known
-// before the graph runs, where values end, and which tensors are weights.
+// OnnxAnalysis: analyses an ONNX graph when it is read: unsupported operators, values that must be known before the
+// graph runs, where values end, and which tensors are weights.
 #pragma once
 
 #include <set>

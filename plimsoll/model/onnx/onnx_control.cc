@@ -202,6 +202,25 @@ void sequence_erase(OnnxNode& node) {
   node.give(OnnxValue::sequence_of(std::move(parts)));
 }
 
+// A graph for each element of the sequence; operands that are no sequences are the same for all.
+void sequence_map(OnnxNode& node) {
+  const onnx::GraphProto& body = node.graph("body");
+  const std::size_t count = parts_of(node, 0).size();
+  std::vector<std::vector<OnnxValue>> results(node.num_outputs());
+  for (std::size_t at = 0; at < count; ++at) {
+    std::vector<OnnxValue> inputs;
+    for (std::size_t i = 0; i < node.num_inputs(); ++i) {
+      const OnnxValue& value = node.value(i);
+      if (value.is_sequence() && value.sequence().size() != count) node.invalid("sequences of different lengths");
+      inputs.push_back(value.is_sequence() ? value.sequence()[at] : value);
+    }
+    std::vector<OnnxValue> outputs = node.run(body, std::move(inputs));
+    if (outputs.size() < results.size()) node.invalid("the body gives less than the node");
+    for (std::size_t i = 0; i < results.size(); ++i) results[i].push_back(std::move(outputs[i]));
+  }
+  for (std::size_t i = 0; i < results.size(); ++i) node.give(i, OnnxValue::sequence_of(std::move(results[i])));
+}
+
 void sequence_length(OnnxNode& node) { node.give(constant(static_cast<std::int64_t>(parts_of(node, 0).size()))); }
 
 void split_to_sequence(OnnxNode& node) {
@@ -245,6 +264,7 @@ constexpr OnnxOperator kControlRows[] = {
     {"SequenceErase", 11, kNewest, sequence_erase, kOperand1},
     {"SequenceInsert", 11, kNewest, sequence_insert, kOperand2},
     {"SequenceLength", 11, kNewest, sequence_length, 0, kGivesShape},
+    {"SequenceMap", 17, kNewest, sequence_map},
     {"SplitToSequence", 11, kNewest, split_to_sequence, kOperand1},
 };
 

@@ -8,6 +8,7 @@
 #include "plimsoll/model/onnx/onnx_operators.h"
 #include "plimsoll/ops/convolution.h"
 #include "plimsoll/ops/elementwise.h"
+#include "plimsoll/ops/matmul.h"
 #include "plimsoll/ops/movement.h"
 
 namespace plimsoll::internal {
@@ -57,6 +58,21 @@ Tensor widened(const Tensor& x, std::size_t axis, std::int64_t before, std::int6
   Paddings paddings(x.rank(), {0, 0});
   paddings[axis] = {std::max<std::int64_t>(0, before), std::max<std::int64_t>(0, after)};
   return before > 0 || after > 0 ? pad(result, paddings) : result;
+}
+
+// Whether the padding is smaller than the window, so that none lies in the padding alone; else the image is padded.
+bool is_covered(const OnnxWindow& window, std::size_t rank) {
+  for (std::size_t i = 0; i < window.rank(); ++i)
+    if (window.before[i] >= window.reach(i) || window.after[i] >= window.reach(i)) return false;
+  return rank < 5;
+}
+
+// Whether a window sees one place, each place once, and all channels.
+bool is_product(const OnnxWindow& window, const OnnxConvolution& options, const Shape& x) {
+  if (options.groups != 1 || x.size() == 0) return false;
+  for (std::size_t i = 0; i < window.rank(); ++i)
+    if (window.size[i] != 1 || window.stride[i] != 1 || window.before[i] != 0 || window.after[i] != 0) return false;
+  return true;
 }
 
 void convolve(OnnxNode& node) { node.give(convolve_node(node, node.value(0), node.value(1), node.in_or(2))); }
@@ -135,7 +151,12 @@ constexpr OnnxOperator kConvolutionRows[] = {
 
 Tensor convolve_places(const Tensor& x, const Tensor& filter, const OnnxConvolution& options) {
   if (x.rank() == 5) return convolve_volumes(x, filter, options);
-  ConvOptions with{.padding = options.same ? "same" : "valid", .groups = options.groups};
+  ConvOptions with{.groups = options.groups};
+  if (!options.around.empty()) {
+    with.around.emplace();
+    std::copy(options.around.begin(), options.around.end(),
+              with.around->end() - static_cast<long>(options.around.size()));
+  }
   if (x.rank() == 4) {
     with.strides = {options.stride[0], options.stride[1]};
     with.dilations = {options.dilation[0], options.dilation[1]};
@@ -156,21 +177,20 @@ OnnxValue convolve_node(const OnnxNode& node, const OnnxValue& image, const Onnx
   Tensor x = image.as(channels_last(rank));
   const Tensor& filter = weights.as(filter_last(rank));
   OnnxConvolution options{window.stride, window.dilation, node.integer("group", 1)};
-  options.same = rank < 5 && window.is_padded(lengths) && window.is_same(lengths);
-  if (!options.same && window.is_padded(lengths)) {
+  const auto finished = [&](const Tensor& y) {  // Plans make one operation of a convolution, its bias and activation.
+    return OnnxValue(bias.is_empty_handle() ? y : y + bias, channels_last(rank));
+  };
+  if (is_product(window, options, x_shape))  // Each place by itself: rows times a matrix.
+    return finished(matmul(x, filter.reshape({filter.shape()[rank - 2], filter.shape()[rank - 1]})));
+  if (window.is_padded(lengths) && is_covered(window, rank)) {
+    for (std::size_t i = 0; i < window.rank(); ++i)
+      options.around.insert(options.around.end(), {window.before[i], window.after[i]});
+  } else if (window.is_padded(lengths)) {
     Paddings paddings(rank, {0, 0});
     for (std::size_t i = 0; i < window.rank(); ++i) paddings[i + 1] = {window.before[i], window.after[i]};
     x = pad(x, paddings);
   }
-  if (rank == 4 && !bias.is_empty_handle()) {
-    const ConvOptions with{.strides = {window.stride[0], window.stride[1]},
-                           .padding = options.same ? "same" : "valid",
-                           .dilations = {window.dilation[0], window.dilation[1]},
-                           .groups = options.groups};
-    return OnnxValue(conv2d_bias_activation(x, filter, bias, "linear", with), channels_last(rank));
-  }
-  Tensor y = convolve_places(x, filter, options);
-  return OnnxValue(bias.is_empty_handle() ? y : y + bias, channels_last(rank));
+  return finished(convolve_places(x, filter, options));
 }
 
 OnnxOperators onnx_convolution_operators() { return kConvolutionRows; }

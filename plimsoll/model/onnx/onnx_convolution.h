@@ -12,7 +12,7 @@ namespace plimsoll::internal {
 struct OnnxConvolution {
   std::vector<std::int64_t> stride, dilation;  // For each of one to three axes.
   std::int64_t groups = 1;
-  bool same = false;  // Padding "same", of sequences and images; else none.
+  std::vector<std::int64_t> around = {};  // Zeros before and after each axis, of sequences and images; else none.
 };
 
 // x [batch, places ..., channels], filter [places ..., channels / groups, channels out].

@@ -4,6 +4,7 @@
 
 #include "plimsoll/model/onnx/onnx_layout.h"
 #include "plimsoll/model/onnx/onnx_operators.h"
+#include "plimsoll/ops/clip.h"
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/elementwise.h"
 #include "plimsoll/ops/movement.h"
@@ -57,7 +58,7 @@ Tensor remainder(const Tensor& a, const Tensor& b) {  // Of the dividend's sign.
 void modulo_of(OnnxNode& node) {
   const OnnxPair pair = aligned(node);
   const bool by_c = node.integer("fmod", 0) != 0;
-  if (!by_c && is_floating(pair.a.dtype())) node.invalid("floats need fmod = 1");
+  if (!by_c && is_floating(pair.a.dtype()) && node.version() < 28) node.invalid("floats need fmod = 1");
   node.give(OnnxValue(by_c && pair.a.dtype() != u8 ? remainder(pair.a, pair.b) : pair.a % pair.b, pair.order));
 }
 
@@ -78,18 +79,6 @@ void of_all(OnnxNode& node) {
 
 void not_of(OnnxNode& node) { node.give(logical_not(node.in(0))); }
 
-Tensor power_of_two(const Tensor& bits) {  // Up to 7 bits: those of bytes.
-  return power(full(Shape::scalar(), 2, i64), bits.cast(i64));
-}
-
-void bit_shift(OnnxNode& node) {
-  const Tensor &x = node.in(0), &bits = node.in(1);
-  if (x.dtype() != u8) node.unsupported("elements other than uint8");
-  const bool left = node.text("direction", "") == "LEFT";
-  const Tensor wide = x.cast(i64), by = power_of_two(minimum(bits, full(Shape::scalar(), 8, u8)));
-  node.give((left ? wide * by % 256 : floor_divide(wide, by)).cast(u8));
-}
-
 void clip_of_attributes(OnnxNode& node) {
   const OnnxValue& x = node.value(0);
   Tensor result = x.held();
@@ -100,6 +89,12 @@ void clip_of_attributes(OnnxNode& node) {
 
 void clip_of_operands(OnnxNode& node) {
   const OnnxValue& x = node.value(0);
+  const DType dtype = x.held().dtype();
+  if ((dtype == f32 || dtype == f64) && node.is_known(1) && node.is_known(2)) {
+    const double low = node.real_in(1), high = node.real_in(2);
+    if (low == 0 && high == 6) return node.give(OnnxValue(relu6(x.held()), x.order()));
+    if (low <= high) return node.give(OnnxValue(clip_by_value(x.held(), low, high), x.order()));
+  }
   Tensor result = x.held();
   if (node.has(1)) result = maximum(result, node.in(1));
   if (node.has(2)) result = minimum(result, node.in(2));
@@ -158,7 +153,6 @@ constexpr OnnxOperator kElementwiseRows[] = {
     {"Asinh", 9, kNewest, unary<asinh>},
     {"Atan", 7, kNewest, unary<atan>},
     {"Atanh", 9, kNewest, unary<atanh>},
-    {"BitShift", 11, kNewest, bit_shift},
     {"Cast", 1, 5, cast_of_text},
     {"Cast", 6, kNewest, cast_of},
     {"CastLike", 15, kNewest, cast_like},

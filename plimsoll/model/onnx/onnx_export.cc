@@ -11,45 +11,6 @@
 #include "plimsoll/ops/movement.h"
 
 namespace plimsoll::internal {
-namespace {
-
-using Integers = std::vector<std::int64_t>;
-
-OnnxMessage attribute(const char* name, std::int64_t type) {
-  OnnxMessage message;
-  message.text(1, name);
-  message.integer(20, type);
-  return message;
-}
-OnnxMessage real(const char* name, double value) {
-  OnnxMessage message = attribute(name, 1);
-  message.single(2, static_cast<float>(value));
-  return message;
-}
-OnnxMessage integer(const char* name, std::int64_t value) {
-  OnnxMessage message = attribute(name, 2);
-  message.integer(3, value);
-  return message;
-}
-OnnxMessage text(const char* name, const std::string& value) {
-  OnnxMessage message = attribute(name, 3);
-  message.text(4, value);
-  return message;
-}
-OnnxMessage integers(const char* name, const Integers& values) {
-  OnnxMessage message = attribute(name, 7);
-  for (const std::int64_t value : values) message.integer(8, value);
-  return message;
-}
-
-Integers list_in(const nlohmann::ordered_json& config, const char* key) {
-  const auto found = config.find(key);
-  if (found == config.end() || found->is_null()) return {};
-  return found->is_array() ? found->get<Integers>() : Integers{found->get<std::int64_t>()};
-}
-
-}  // namespace
-
 OnnxExport::OnnxExport(const Model& model) {
   const Network& network = model.network();
   if (!network.is_connected())
@@ -72,8 +33,8 @@ OnnxExport::OnnxExport(const Model& model) {
       step.inputs.push_back(values.at(slot));
       step.input_shapes.push_back(from.shapes.at(slot - from.first_output));
     }
-    if (call.shapes.size() != 1) refuse(step, "several outputs");
-    values[call.first_output] = write(step);
+    const std::vector<std::string> results = write(step);
+    for (std::size_t i = 0; i < call.shapes.size(); ++i) values[call.first_output + i] = results.at(i);
   }
   const std::vector<std::string> output_names = model.output_names();
   for (std::size_t i = 0; i < output_names.size(); ++i) {
@@ -93,11 +54,12 @@ void OnnxExport::refuse(const Step& step, const std::string& what) const {
                                 step.layer.class_name(), what));
 }
 
-std::string OnnxExport::node(const char* op, const std::vector<std::string>& inputs, Attributes attributes) {
+std::string OnnxExport::node(const char* op, const std::vector<std::string>& inputs, Attributes attributes,
+                             std::size_t outputs) {
   OnnxMessage message;
   const std::string name = fmt::format("{}_{}", op, names_++);
   for (const std::string& input : inputs) message.text(1, input);
-  message.text(2, name);
+  for (std::size_t i = 0; i < outputs; ++i) message.text(2, i == 0 ? name : fmt::format("{}_{}", name, i));
   message.text(3, name + "_node");
   message.text(4, op);
   for (OnnxMessage& each : attributes) message.message(5, std::move(each));
@@ -105,21 +67,33 @@ std::string OnnxExport::node(const char* op, const std::vector<std::string>& inp
   return name;
 }
 
-bool OnnxExport::has_weight(const Step& step, const char* name) const {
-  for (const LayerBase::Weight& weight : step.layer.own_weights())
+bool OnnxExport::has_weight(const Step& step, const std::string& name) const {
+  for (const LayerBase::Weight& weight : step.layer.weights())
     if (weight.variable.name() == step.layer.name() + "/" + name) return true;
   return false;
 }
 
-std::string OnnxExport::weight(const Step& step, const char* name, const Integers& order) {
-  for (const LayerBase::Weight& weight : step.layer.own_weights()) {
-    if (weight.variable.name() != step.layer.name() + "/" + name) continue;
-    const Tensor value = weight.variable.value();
-    const std::string full = fmt::format("{}_{}", weight.variable.name(), names_++);
-    graph_.message(5, onnx_tensor(full, order.empty() ? value : transpose(value, order)));
-    return full;
-  }
+Tensor OnnxExport::value_of(const Step& step, const std::string& name) const {
+  for (const LayerBase::Weight& weight : step.layer.weights())
+    if (weight.variable.name() == step.layer.name() + "/" + name) return weight.variable.value();
   refuse(step, fmt::format("a weight \"{}\" that is not there", name));
+}
+
+std::string OnnxExport::add_weight(const Step& step, const std::string& name, const Tensor& value) {
+  const std::string full = fmt::format("{}/{}_{}", step.layer.name(), name, names_++);
+  graph_.message(5, onnx_tensor(full, value));
+  return full;
+}
+
+std::string OnnxExport::weight(const Step& step, const std::string& name, const Integers& order) {
+  const Tensor value = value_of(step, name);
+  return add_weight(step, name, order.empty() ? value : transpose(value, order));
+}
+
+std::string OnnxExport::constant(float value) {
+  const std::string name = fmt::format("constant_{}", names_++);
+  graph_.message(5, onnx_tensor(name, plimsoll::constant(value)));
+  return name;
 }
 
 std::string OnnxExport::constant(const Integers& values) {
@@ -137,30 +111,63 @@ std::string OnnxExport::activated(const Step& step, const std::string& x, const 
   if (found != kSame.end()) return node(found->second, {x});
   if (activation == "hard_sigmoid") return node("HardSigmoid", {x}, {real("alpha", 0.2), real("beta", 0.5)});
   if (activation == "softmax") return node("Softmax", {x}, {integer("axis", -1)});
+  if (activation == "log_softmax") return node("LogSoftmax", {x}, {integer("axis", -1)});
   if (activation == "swish" || activation == "silu") return node("Mul", {x, node("Sigmoid", {x})});
+  if (activation == "relu6") return node("Clip", {x, constant(0.f), constant(6.f)});
+  if (activation == "mish") return node("Mul", {x, node("Tanh", {node("Softplus", {x})})});
+  if (activation == "gelu") {  // Halves of 1 + erf(x / sqrt(2)): the operator itself is newer than this version.
+    const std::string wave = node("Erf", {node("Mul", {x, constant(0.70710678f)})});
+    return node("Mul", {node("Mul", {x, constant(0.5f)}), node("Add", {wave, constant(1.f)})});
+  }
   refuse(step, fmt::format("the activation \"{}\"", activation));
 }
 
-std::string OnnxExport::channels_first(const std::string& x) {
-  return node("Transpose", {x}, {integers("perm", {0, 3, 1, 2})});
+// Channels of values [batch, places ..., channels] second, and last again.
+std::string OnnxExport::channels_first(const std::string& x, std::size_t rank) {
+  Integers order = {0, static_cast<std::int64_t>(rank) - 1};
+  for (std::size_t axis = 1; axis + 1 < rank; ++axis) order.push_back(static_cast<std::int64_t>(axis));
+  return node("Transpose", {x}, {integers("perm", order)});
 }
-std::string OnnxExport::channels_last(const std::string& x) {
-  return node("Transpose", {x}, {integers("perm", {0, 2, 3, 1})});
+std::string OnnxExport::channels_last(const std::string& x, std::size_t rank) {
+  Integers order = {0};
+  for (std::size_t axis = 2; axis < rank; ++axis) order.push_back(static_cast<std::int64_t>(axis));
+  order.push_back(1);
+  return node("Transpose", {x}, {integers("perm", order)});
 }
 
-std::string OnnxExport::write(const Step& step) {
+std::vector<std::string> OnnxExport::write(const Step& step) {
+  if (const MultiWriter writer = find_multi_writer(step.layer.class_name())) return (this->*writer)(step);
+  const Writer writer = find_writer(step.layer.class_name());
+  if (!writer) refuse(step, "there is no ONNX form of it here");
+  return {(this->*writer)(step)};
+}
+
+OnnxExport::Writer OnnxExport::find_writer(const std::string& class_name) {
   static const std::map<std::string, Writer> kWriters = {
       {"Dense", &OnnxExport::dense},
+      {"Conv1D", &OnnxExport::convolution},
       {"Conv2D", &OnnxExport::convolution},
       {"DepthwiseConv2D", &OnnxExport::depthwise},
+      {"SeparableConv2D", &OnnxExport::separable},
+      {"Conv2DTranspose", &OnnxExport::transposed_convolution},
+      {"MaxPooling1D", &OnnxExport::pooling},
       {"MaxPooling2D", &OnnxExport::pooling},
+      {"AveragePooling1D", &OnnxExport::pooling},
       {"AveragePooling2D", &OnnxExport::pooling},
+      {"GlobalAveragePooling1D", &OnnxExport::global_pooling},
       {"GlobalAveragePooling2D", &OnnxExport::global_pooling},
+      {"GlobalMaxPooling1D", &OnnxExport::global_pooling},
       {"GlobalMaxPooling2D", &OnnxExport::global_pooling},
+      {"ZeroPadding2D", &OnnxExport::border},
+      {"Cropping2D", &OnnxExport::border},
+      {"UpSampling1D", &OnnxExport::up_sampling},
+      {"UpSampling2D", &OnnxExport::up_sampling},
       {"BatchNormalization", &OnnxExport::batch_norm},
       {"LayerNormalization", &OnnxExport::layer_norm},
+      {"MultiHeadAttention", &OnnxExport::attention},
       {"Embedding", &OnnxExport::embedding},
       {"Add", &OnnxExport::merge},
+      {"Subtract", &OnnxExport::merge},
       {"Multiply", &OnnxExport::merge},
       {"Maximum", &OnnxExport::merge},
       {"Minimum", &OnnxExport::merge},
@@ -168,17 +175,25 @@ std::string OnnxExport::write(const Step& step) {
       {"Concatenate", &OnnxExport::merge},
       {"Flatten", &OnnxExport::reshape},
       {"Reshape", &OnnxExport::reshape},
+      {"Permute", &OnnxExport::permute},
+      {"RepeatVector", &OnnxExport::repeat_vector},
       {"Activation", &OnnxExport::activation_layer},
       {"ReLU", &OnnxExport::activation_layer},
+      {"LeakyReLU", &OnnxExport::activation_layer},
+      {"ELU", &OnnxExport::activation_layer},
+      {"ThresholdedReLU", &OnnxExport::activation_layer},
+      {"PReLU", &OnnxExport::activation_layer},
       {"Softmax", &OnnxExport::activation_layer},
       {"Dropout", &OnnxExport::pass},
+      {"SpatialDropout1D", &OnnxExport::pass},
+      {"SpatialDropout2D", &OnnxExport::pass},
+      {"AlphaDropout", &OnnxExport::pass},
       {"GaussianNoise", &OnnxExport::pass},
       {"GaussianDropout", &OnnxExport::pass},
       {"InputLayer", &OnnxExport::pass},
   };
-  const auto found = kWriters.find(step.layer.class_name());
-  if (found == kWriters.end()) refuse(step, "there is no ONNX form of it here");
-  return (this->*found->second)(step);
+  const auto found = kWriters.find(class_name);
+  return found == kWriters.end() ? nullptr : found->second;
 }
 
 std::string OnnxExport::dense(const Step& step) {
@@ -187,52 +202,11 @@ std::string OnnxExport::dense(const Step& step) {
   return activated(step, y, step.config.value("activation", "linear"));
 }
 
-OnnxExport::Attributes OnnxExport::window(const Step& step, const char* size_key) const {
-  Attributes attributes = {integers("kernel_shape", list_in(step.config, size_key))};
-  Integers strides = list_in(step.config, "strides");
-  if (strides.empty()) strides = list_in(step.config, size_key);
-  attributes.push_back(integers("strides", strides));
-  const std::string padding = step.config.value("padding", "valid");
-  if (padding == "same") attributes.push_back(text("auto_pad", "SAME_UPPER"));
-  if (padding != "same" && padding != "valid") refuse(step, fmt::format("the padding \"{}\"", padding));
-  return attributes;
-}
-
-std::string OnnxExport::convolution(const Step& step) {
-  Attributes attributes = window(step, "kernel_size");
-  attributes.push_back(integers("dilations", list_in(step.config, "dilation_rate")));
-  attributes.push_back(integer("group", step.config.value("groups", 1)));
-  std::vector<std::string> operands = {channels_first(step.inputs[0]), weight(step, "kernel", {3, 2, 0, 1})};
-  if (has_weight(step, "bias")) operands.push_back(weight(step, "bias"));
-  return activated(step, channels_last(node("Conv", operands, std::move(attributes))),
-                   step.config.value("activation", "linear"));
-}
-
-std::string OnnxExport::depthwise(const Step& step) {
-  if (step.config.value("depth_multiplier", 1) != 1) refuse(step, "a depth_multiplier");
-  Attributes attributes = window(step, "kernel_size");
-  attributes.push_back(integers("dilations", list_in(step.config, "dilation_rate")));
-  attributes.push_back(integer("group", step.input_shapes[0].back()));
-  std::vector<std::string> operands = {channels_first(step.inputs[0]), weight(step, "depthwise_kernel", {2, 3, 0, 1})};
-  if (has_weight(step, "bias")) operands.push_back(weight(step, "bias"));
-  return activated(step, channels_last(node("Conv", operands, std::move(attributes))),
-                   step.config.value("activation", "linear"));
-}
-
-std::string OnnxExport::pooling(const Step& step) {
-  const bool largest = step.layer.class_name() == std::string("MaxPooling2D");
-  return channels_last(
-      node(largest ? "MaxPool" : "AveragePool", {channels_first(step.inputs[0])}, window(step, "pool_size")));
-}
-
-std::string OnnxExport::global_pooling(const Step& step) {
-  const bool largest = step.layer.class_name() == std::string("GlobalMaxPooling2D");
-  return node(largest ? "ReduceMax" : "ReduceMean", {step.inputs[0]},
-              {integers("axes", {1, 2}), integer("keepdims", step.config.value("keepdims", false))});
-}
-
 // Of the last axis: as a scale and a shift, which are computed in the file.
 std::string OnnxExport::batch_norm(const Step& step) {
+  const Integers axis = list_in(step.config, "axis");
+  const auto last = static_cast<std::int64_t>(step.input_shapes[0].rank()) - 1;
+  if (axis.size() != 1 || (axis[0] != -1 && axis[0] != last)) refuse(step, "an axis other than the last");
   const std::string variance = weight(step, "moving_variance"), mean = weight(step, "moving_mean");
   const std::string epsilon = fmt::format("epsilon_{}", names_++);
   graph_.message(5, onnx_tensor(epsilon, plimsoll::constant(static_cast<float>(step.config.value("epsilon", 1e-3)))));
@@ -255,15 +229,17 @@ std::string OnnxExport::layer_norm(const Step& step) {
 }
 
 std::string OnnxExport::embedding(const Step& step) {
+  if (step.config.value("mask_zero", false)) refuse(step, "mask_zero: files have no masks");
   return node("Gather", {weight(step, "embeddings"), node("Cast", {step.inputs[0]}, {integer("to", onnx::kInt64)})});
 }
 
 std::string OnnxExport::merge(const Step& step) {
   const std::string kind = step.layer.class_name();
   if (kind == "Concatenate") return node("Concat", step.inputs, {integer("axis", step.config.value("axis", -1))});
-  if (kind == "Multiply") {
+  if (kind == "Multiply" || kind == "Subtract") {
     std::string y = step.inputs[0];
-    for (std::size_t i = 1; i < step.inputs.size(); ++i) y = node("Mul", {y, step.inputs[i]});
+    for (std::size_t i = 1; i < step.inputs.size(); ++i)
+      y = node(kind == "Multiply" ? "Mul" : "Sub", {y, step.inputs[i]});
     return y;
   }
   return node(kind == "Add" ? "Sum" : kind == "Average" ? "Mean" : kind == "Maximum" ? "Max" : "Min", step.inputs);
@@ -279,9 +255,32 @@ std::string OnnxExport::activation_layer(const Step& step) {
   const std::string kind = step.layer.class_name();
   if (kind == "Activation") return activated(step, step.inputs[0], step.config.value("activation", "linear"));
   if (kind == "Softmax") return node("Softmax", {step.inputs[0]}, {integer("axis", step.config.value("axis", -1))});
-  for (const char* key : {"max_value", "negative_slope", "threshold"})
-    if (step.config.contains(key) && !step.config[key].is_null() && step.config[key] != 0) refuse(step, key);
-  return node("Relu", {step.inputs[0]});
+  const auto number = [&](const char* key, double missing) {
+    return step.config.contains(key) && step.config[key].is_number() ? step.config[key].get<double>() : missing;
+  };
+  if (kind == "LeakyReLU") {
+    const char* key = step.config.contains("negative_slope") ? "negative_slope" : "alpha";
+    return node("LeakyRelu", {step.inputs[0]}, {real("alpha", number(key, 0.3))});
+  }
+  if (kind == "ELU") return node("Elu", {step.inputs[0]}, {real("alpha", number("alpha", 1))});
+  if (kind == "ThresholdedReLU") return node("ThresholdedRelu", {step.inputs[0]}, {real("alpha", number("theta", 1))});
+  if (kind == "PReLU") return node("PRelu", {step.inputs[0], weight(step, "alpha")});
+  for (const char* key : {"negative_slope", "threshold"})
+    if (number(key, 0) != 0) refuse(step, key);
+  const double most = number("max_value", -1);
+  if (most < 0) return node("Relu", {step.inputs[0]});
+  return node("Clip", {step.inputs[0], constant(0.f), constant(static_cast<float>(most))});
+}
+
+std::string OnnxExport::permute(const Step& step) {
+  Integers order = list_in(step.config, "dims");
+  order.insert(order.begin(), 0);
+  return node("Transpose", {step.inputs[0]}, {integers("perm", order)});
+}
+
+std::string OnnxExport::repeat_vector(const Step& step) {
+  const std::string row = node("Unsqueeze", {step.inputs[0], constant(Integers{1})});
+  return node("Tile", {row, constant(Integers{1, step.config.at("n").get<std::int64_t>(), 1})});
 }
 
 std::string OnnxExport::pass(const Step& step) { return step.inputs[0]; }

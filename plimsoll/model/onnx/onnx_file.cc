@@ -141,6 +141,14 @@ Tensor OnnxFile::tensor(const onnx::TensorProto& proto, const std::vector<std::i
   return result;
 }
 
+void OnnxFile::forget(const onnx::TensorProto& proto) const noexcept {
+  constexpr std::uintptr_t kPage = 4096;
+  const auto first = reinterpret_cast<std::uintptr_t>(proto.raw.data());
+  const std::uintptr_t begin = (first + kPage - 1) / kPage * kPage, end = (first + proto.raw.size()) / kPage * kPage;
+  if (mapped_ && !proto.raw.empty() && begin < end)
+    ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);  // The file still has them.
+}
+
 void OnnxFile::fill(const onnx::TensorProto& proto, const TensorView& out) const {
   if (!proto.raw.empty()) {
     std::memcpy(out.bytes(), proto.raw.data(), proto.raw.size());

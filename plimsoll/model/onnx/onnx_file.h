@@ -1,12 +1,12 @@
-// OnnxFile: an ONNX file as it lies on the disk, mapped; and the tensors in it and beside it.
+// OnnxFile: an ONNX file, mapped; and the tensors in it and in files next to it.
 //
 //   const auto file = OnnxFile::open("model.onnx");
 //   Tensor w = file->tensor(model.graph.initializers[0]);     // A copy; of external data, the file's own pages.
 //
-// External data are looked for in the file's folder: names that lead out of it are refused (Corruption). They are used
-// where they lie, on a private mapping that lasts as long as the tensor and is charged to nobody; data that are not
-// aligned for their dtype, and those inside the file, are copied. Sizes are checked before memory is taken.
-// Thread safety: const, any thread.
+// External data are searched for in the file's folder: names that lead out of it are refused (Corruption). They are
+// used in place, on a private mapping that lasts as long as the tensor and is not charged; data that are not aligned
+// for their dtype, and those inside the file, are copied. Sizes are checked before memory is allocated. Thread safety:
+// const, any thread.
 #pragma once
 
 #include <cstddef>
@@ -36,9 +36,11 @@ class OnnxFile {
 
   // Throws Corruption, Unsupported for element types we do not have, OutOfMemory.
   Tensor tensor(const onnx::TensorProto& proto) const;
-  // With its axes in this order (onnx_value.h), written so at once: no second copy is ever made.
+  // With its axes in this order (onnx_value.h), written that way at once, without a second copy.
   Tensor tensor(const onnx::TensorProto& proto, const std::vector<std::int64_t>& order) const;
   Tensor tensor(const onnx::SparseTensorProto& proto) const;  // Dense.
+  // That a tensor was read and its bytes are not read again soon: the process lets its pages go.
+  void forget(const onnx::TensorProto& proto) const noexcept;
 
  private:
   OnnxFile() = default;

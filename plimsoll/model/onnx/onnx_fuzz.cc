@@ -1,4 +1,4 @@
-// An ONNX file of any bytes is read or refused, and its tensors are no larger than the file allows.
+// Reads any bytes as an ONNX file, or refuses them; its tensors are no larger than the file allows.
 #include "plimsoll/base/error.h"
 #include "plimsoll/memory/budget.h"
 #include "plimsoll/model/onnx/onnx_graph.h"

@@ -3,10 +3,10 @@
 //   const auto graph = OnnxGraph::read(OnnxFile::open("model.onnx"));
 //   std::vector<OnnxValue> outputs = graph->run(inputs, weights, false);      // Through our operations.
 //
-// Reading refuses (Unsupported) what cannot be computed, naming operator, version and node. Weights are the elements of
-// the file that a model may train or save: initializers and large constants. What decides shapes is known in advance:
-// constants, shapes, and what is computed from them (`is_known`); it is computed at once while the rest may be traced.
-// Thread safety: const, any thread.
+// Reading refuses (Unsupported) what cannot be computed, naming operator, version and node. Weights are the tensors of
+// the file that a model may train or save: initializers and large constants. Values that decide shapes are known in
+// advance: constants, shapes, and what is computed from them (`is_known`); they are computed at once while the rest may
+// be traced. Thread safety: const, any thread.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,7 @@ class OnnxGraph {
   const std::vector<onnx::ValueInfo>& inputs() const noexcept { return inputs_; }  // Without initializers.
   const std::vector<onnx::ValueInfo>& outputs() const noexcept { return model_.graph.outputs; }
   const std::vector<OnnxWeight>& weights() const noexcept { return weights_; }
-  // Whether the elements of this input decide shapes, so that a plan is for these elements.
+  // Whether the elements of this input decide shapes, so that a plan is valid only for these elements.
   bool is_known_input(std::size_t input) const { return is_known(model_.graph, inputs_[input].name); }
 
   // Values for inputs() and weights(), in their order.
@@ -72,7 +72,7 @@ class OnnxGraph {
   std::unordered_map<std::string, const onnx::FunctionProto*> functions_;  // By "domain:name".
 };
 
-// The values of one run of a graph, by name; those of the graphs around are visible.
+// The values of one run of a graph, by name; those of enclosing graphs are visible.
 class OnnxFrame {
  public:
   OnnxFrame(const OnnxGraph& graph, const OnnxGraph::Facts& facts, const onnx::Opsets& opsets, OnnxFrame* outer)

@@ -9,6 +9,7 @@
 #include "plimsoll/ops/movement.h"
 #include "plimsoll/ops/order.h"
 #include "plimsoll/ops/reduce.h"
+#include "plimsoll/ops/scatter_reduce.h"
 #include "plimsoll/tensor/tracer.h"
 
 namespace plimsoll::internal {
@@ -80,6 +81,9 @@ Tensor updated(const OnnxNode& node, const Tensor& x, const Tensor& rows, const 
   const std::string reduction = node.text("reduction", "none");
   if (reduction == "none") return scatter_update(x, rows, updates);
   if (reduction == "add") return scatter_add(x, rows, updates);
+  if (reduction == "mul") return scatter_reduce(x, rows, updates, ScatterReduction::multiply);
+  if (reduction == "max") return scatter_reduce(x, rows, updates, ScatterReduction::maximum);
+  if (reduction == "min") return scatter_reduce(x, rows, updates, ScatterReduction::minimum);
   node.unsupported(fmt::format("the reduction \"{}\"", reduction));
 }
 

@@ -1,4 +1,4 @@
-// What an ONNX file contains, also when it has operators that are unsupported here: for `plimsoll inspect`.
+// Describes an ONNX file, even one with unsupported operators: for `plimsoll inspect`.
 #pragma once
 
 #include <cstdint>

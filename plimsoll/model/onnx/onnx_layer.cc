@@ -10,31 +10,15 @@
 #include "plimsoll/memory/budget_node.h"
 #include "plimsoll/model/data/plural.h"
 #include "plimsoll/model/data/row_source.h"
+#include "plimsoll/model/onnx/onnx_plan.h"
 #include "plimsoll/ops/movement.h"
+#include "plimsoll/tensor/context_guards.h"
 #include "plimsoll/tensor/make_tensor.h"
 #include "plimsoll/tensor/tidy.h"
 #include "plimsoll/tensor/tracer.h"
 
 namespace plimsoll::internal {
 namespace {
-
-// Weights belong to no tidy scope and are of the category `parameters`.
-class MakingWeights {
- public:
-  MakingWeights() : before_(ThreadContext::current()) {
-    ThreadContext::current().scope = nullptr;
-    ThreadContext::current().category = Category::kParameters;
-  }
-  ~MakingWeights() {
-    ThreadContext::current().scope = before_.scope;
-    ThreadContext::current().category = before_.category;
-  }
-  MakingWeights(const MakingWeights&) = delete;
-  MakingWeights& operator=(const MakingWeights&) = delete;
-
- private:
-  const ThreadContext before_;
-};
 
 Tensor zeros_later(const Shape& shape, DType dtype) {
   const Origin origin{.op = "variable", .category = Category::kParameters};
@@ -52,13 +36,14 @@ Shape held_shape(const std::vector<std::int64_t>& dims, const AxisOrder& order) 
 
 }  // namespace
 
-OnnxLayer::OnnxLayer(std::shared_ptr<const OnnxGraph> graph, bool with_values) : graph_(std::move(graph)) {
+OnnxLayer::OnnxLayer(std::shared_ptr<const OnnxGraph> graph, bool with_values)
+    : graph_(std::move(graph)), plans_(std::make_shared<OnnxPlans>()) {
   make_weights(with_values);
 }
 
 void OnnxLayer::make_weights(bool with_values) {
   const TraceWith nobody(nullptr);
-  const MakingWeights making;
+  const MakingTensors weights(Category::kParameters);
   for (const OnnxWeight& weight : graph_->weights()) {
     variables_.emplace_back();
     constants_.emplace_back();
@@ -69,6 +54,7 @@ void OnnxLayer::make_weights(bool with_values) {
     } else {
       Tensor value =
           weight.sparse ? graph_->file().tensor(*weight.sparse) : graph_->file().tensor(*weight.proto, weight.order);
+      if (weight.proto) graph_->file().forget(*weight.proto);
       if (weight.is_constant)
         constants_.back() = std::move(value);
       else
@@ -136,7 +122,7 @@ Shapes OnnxLayer::output_shapes(const Shapes& inputs) const {
     try {
       const std::shared_ptr<GraphState> graph = GraphState::make(GraphState::Role::kTrace);
       const TraceWith tracing(graph.get());
-      const MakingWeights outside;
+      const MakingTensors outside(Category::kParameters);
       std::vector<Tensor> symbolic;
       for (std::size_t i = 0; i < inputs.size(); ++i)
         symbolic.push_back(

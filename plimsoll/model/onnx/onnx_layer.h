@@ -1,7 +1,8 @@
-// OnnxLayer: the graph of an ONNX file as a layer of a model: its weights are the file's, its call computes the graph.
+// OnnxLayer: the graph of an ONNX file as a layer of a model: it has the file's weights, and its call computes the
+// graph.
 //
-// In training, tensors of floats are trained, but for the statistics of BatchNormalization, which stay what they are,
-// as does the graph itself: it is the one that predicts. Thread safety: as a layer.
+// In training, float tensors are trained, except for the statistics of BatchNormalization, which stay fixed, as does
+// the graph itself: training uses the graph that predicts. Thread safety: as a layer.
 #pragma once
 
 #include <memory>
@@ -13,6 +14,8 @@
 #include "plimsoll/model/onnx/onnx_graph.h"
 
 namespace plimsoll::internal {
+
+class OnnxPlans;
 
 class OnnxLayer final : public LayerBase {
  public:
@@ -27,6 +30,7 @@ class OnnxLayer final : public LayerBase {
   // The same, where elements of some inputs are known (not empty handles) although the inputs are not.
   std::vector<Tensor> run(const std::vector<Tensor>& inputs, const std::vector<Tensor>& known, bool training) const;
   std::size_t held_bytes() const;  // Of weights and constants, in blocks of a budget.
+  OnnxPlans& plans() const noexcept { return *plans_; }
   // What the file's tensor i is now, in the file's order of axes.
   Tensor weight_value(std::size_t i) const;
 
@@ -36,6 +40,7 @@ class OnnxLayer final : public LayerBase {
   const std::shared_ptr<const OnnxGraph> graph_;
   std::vector<std::optional<Variable>> variables_;  // One for each weight of the graph, or
   std::vector<Tensor> constants_;                   // a tensor.
+  const std::shared_ptr<OnnxPlans> plans_;
 };
 
 // Gives an output of the graph its name.

@@ -37,20 +37,22 @@ void require_shape(const std::string& file, const OnnxEnd& end, const Shape& giv
 struct Whole {
   std::vector<Tensor> inputs;
   std::size_t beside = 0;          // Weights, constants and inputs.
-  std::unique_ptr<OnnxPlan> plan;  // nullptr: elements decide sizes.
+  std::shared_ptr<OnnxPlan> plan;  // nullptr: elements decide sizes.
   const OnnxLayer& layer;
 
   Whole(const OnnxLayer& of, std::vector<Tensor> given) : inputs(std::move(given)), layer(of) {
     beside = layer.held_bytes();
     std::vector<TensorSpec> specs;
     std::vector<Tensor> known;
+    bool any_known = false;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       beside += whole_blocks(inputs[i].nbytes());
       specs.push_back({inputs[i].shape(), inputs[i].dtype()});
       known.push_back(layer.graph().is_known_input(i) ? inputs[i] : Tensor());
+      any_known = any_known || layer.graph().is_known_input(i);
     }
     try {
-      plan = std::make_unique<OnnxPlan>(layer, specs, known);
+      plan = any_known ? std::make_shared<OnnxPlan>(layer, specs, known) : layer.plans().get(layer, specs);
     } catch (const FailedPrecondition&) {  // Elements decide.
     } catch (const InvalidArgument&) {     // Run directly, it says the same; branches of several shapes do not.
     }

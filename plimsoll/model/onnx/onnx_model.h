@@ -1,17 +1,17 @@
-// ONNX files as models: what PyTorch, Keras and others export predicts, trains and saves here.
+// ONNX files as models: exports of PyTorch, Keras and others predict, train and can be saved.
 //
-//   Model model = load_onnx("resnet18.onnx");               // A model as any other: predict, compile, fit, forecast.
-//   OnnxModel file("resnet18.onnx");                        // Or as the file has it: by name, whole inputs at once.
+//   Model model = load_onnx("resnet18.onnx");               // A model like any other: predict, compile, fit, forecast.
+//   OnnxModel file("resnet18.onnx");                        // Or as in the file: by name, whole inputs at once.
 //   std::vector<Tensor> y = file.predict({{"input", x}}, {.budget = 64_MiB});
-//   file.forecast({{"input", {8, 3, 224, 224}}}).smallest_budget;    // What that takes, without running it.
+//   file.forecast({{"input", {8, 3, 224, 224}}}).smallest_budget;    // The memory for that, without running it.
 //
-// Inputs and outputs are as the file says: its names, dtypes and order of axes (channels second). Filters are reordered
-// once, when they are read; images are transposed only where a graph enters or leaves its convolutions. Initializers
-// become variables: floats are trained by fit, except the statistics of BatchNormalization. Operators are those of
-// docs/onnx.md; a file with others is refused (Unsupported), naming the operator, its version and the node. Damaged
-// files throw Corruption with the offset. Reading takes the file's tensors and little else; tensors in external files
-// stay there, mapped, and are charged to nobody until they are trained.
-// Thread safety: predict from any thread; what trains, one at a time.
+// Inputs and outputs are those of the file: its names, dtypes and order of axes (channels second). Filters are
+// reordered once, when they are read; images are transposed only where a graph enters or leaves its convolutions.
+// Initializers become variables: fit trains floats, except the statistics of BatchNormalization. docs/onnx.md lists the
+// operators; a file with others is refused (Unsupported), naming the operator, its version and the node. Damaged files
+// throw Corruption with the offset. Reading allocates the file's tensors and little else; tensors in external files
+// stay there, mapped, and are not charged until they are trained. Thread safety: predict from any thread; training, one
+// at a time.
 #pragma once
 
 #include <filesystem>
@@ -51,7 +51,7 @@ class PLIMSOLL_API OnnxModel {
  public:
   // Throws NotFound, Corruption, Unsupported, OutOfMemory.
   explicit OnnxModel(const std::filesystem::path& path, const LoadOnnxOptions& options = {});
-  // The one that load_onnx() gave. Throws InvalidArgument for a model of layers.
+  // The model that load_onnx() returned. Throws InvalidArgument for a model of layers.
   explicit OnnxModel(const Model& model);
 
   std::vector<OnnxEnd> inputs() const;
@@ -64,8 +64,8 @@ class PLIMSOLL_API OnnxModel {
   std::vector<Tensor> predict(const std::map<std::string, Tensor>& inputs,
                               const OnnxPredictOptions& options = {}) const;
 
-  // What such a prediction takes. Of shapes alone: throws FailedPrecondition when elements of inputs decide sizes. Of
-  // tensors: also where the elements decide, then by running it once.
+  // The memory of such a prediction. From shapes alone: throws FailedPrecondition when elements of inputs decide sizes.
+  // From tensors: also when elements decide, then by running it once.
   MemoryForecast forecast(const std::map<std::string, Shape>& shapes) const;
   MemoryForecast forecast(const std::map<std::string, Tensor>& inputs) const;
 

@@ -13,12 +13,13 @@
 #include "plimsoll/model/layers/normalization_layers.h"
 #include "plimsoll/model/layers/pooling_layers.h"
 #include "plimsoll/model/layers/recurrent_layers.h"
+#include "plimsoll/model/onnx/exported_models_testing.h"
 #include "plimsoll/model/onnx/onnx_graph.h"
 #include "plimsoll/model/onnx/onnx_inspect.h"
+#include "plimsoll/model/onnx/onnx_layer.h"
 #include "plimsoll/model/onnx/onnx_operators.h"
 #include "plimsoll/model/onnx/onnx_writer.h"
 #include "plimsoll/model/onnx/save_onnx.h"
-#include "plimsoll/model/training/forecast_prediction.h"
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/elementwise.h"
 #include "plimsoll/ops/random.h"
@@ -113,7 +114,7 @@ TEST_F(OnnxModelTest, ForecastOfShapesIsTheGateOfPredictions) {
   EXPECT_THROW(model.predict({{input, x}}, {.budget = forecast.smallest_budget - 1}), OutOfMemory);
   EXPECT_THROW(model.forecast(std::map<std::string, Shape>{}), FailedPrecondition);
   // Of any model: predictions in batches.
-  const MemoryForecast batches = forecast_prediction(image_model(), {.batch_size = 4});
+  const MemoryForecast batches = image_model().forecast({.batch_size = 4, .predict = true});
   EXPECT_GT(batches.peak_bytes, 0u);
   EXPECT_GE(batches.peak_bytes, batches.smallest_budget);
 }
@@ -180,11 +181,38 @@ TEST_F(OnnxModelTest, ExternalDataStayInTheFoldersFiles) {
   EXPECT_THROW(file->tensor(proto), Corruption);
 }
 
+TEST_F(OnnxModelTest, EveryFamilyOfLayersIsTheSameWhenReadBack) {
+  for (const ExportedModel& each : exported_models()) {
+    save_onnx(each.model, path(each.name + ".onnx"));
+    const OnnxModel read(path(each.name + ".onnx"));
+    std::map<std::string, Tensor> inputs;
+    for (std::size_t i = 0; i < each.inputs.size(); ++i) inputs[read.inputs()[i].name] = each.inputs[i];
+    const std::vector<Tensor> wanted = each.model.predict_all(each.inputs), got = read.predict(inputs);
+    ASSERT_EQ(got.size(), wanted.size()) << each.name;
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      ASSERT_EQ(got[i].shape(), wanted[i].shape()) << each.name;
+      const float size = std::max(1.f, abs(wanted[i]).max().item<float>());
+      EXPECT_LT(largest_difference(got[i], wanted[i]), 1e-5f * size) << each.name << ", output " << i;
+    }
+  }
+}
+
 TEST_F(OnnxModelTest, LayersWithoutAnOnnxFormAreRefused) {
-  const Sequential model({layers::LSTM(3, {.input_shape = {4, 2}})});
-  EXPECT_THROW(save_onnx(model, path("lstm.onnx")), Unsupported);
-  EXPECT_FALSE(std::filesystem::exists(path("lstm.onnx")));
-  EXPECT_THROW(OnnxModel{Model(model)}, InvalidArgument);
+  const auto refused = [&](const Sequential& model) {
+    EXPECT_THROW(save_onnx(model, path("refused.onnx")), Unsupported);
+    EXPECT_FALSE(std::filesystem::exists(path("refused.onnx")));
+  };
+  refused(Sequential({layers::Masking({.input_shape = {4, 2}}), layers::LSTM(3)}));
+  refused(Sequential({layers::Embedding(5, 3, {.mask_zero = true, .input_length = 4}), layers::LSTM(3)}));
+  refused(Sequential({layers::LSTM(3, {.activation = "linear", .input_shape = {4, 2}})}));
+  EXPECT_THROW(OnnxModel{Model(image_model())}, InvalidArgument);
+}
+
+TEST_F(OnnxModelTest, ScalarsOfFormulasAreNotTrained) {
+  save_onnx(Sequential({layers::Dense(3, {.activation = "gelu", .input_shape = {2}})}), path("gelu.onnx"));
+  std::size_t trained = 0;
+  for (const LayerBase::Weight& weight : OnnxModel(path("gelu.onnx")).layer()->weights()) trained += weight.trainable;
+  EXPECT_EQ(trained, 2u);
 }
 
 TEST(OnnxOperators, AreAllInTheDocumentation) {

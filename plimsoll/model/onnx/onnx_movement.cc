@@ -161,7 +161,10 @@ void space_to_depth(OnnxNode& node) {
   const std::int64_t b = node.integer("blocksize", 1);
   if (x.rank() != 4 || b < 1) node.invalid("it takes [batch, channels, rows, columns] and a blocksize of 1 or more");
   const std::int64_t n = x.shape()[0], c = x.shape()[1], h = x.shape()[2], w = x.shape()[3];
-  node.give(transpose(x.reshape({n, c, h / b, b, w / b, b}), {0, 3, 5, 1, 2, 4}).reshape({n, c * b * b, h / b, w / b}));
+  const bool rows_first = node.text("mode", "DCR") == "DCR";
+  const std::vector<std::int64_t> order =
+      rows_first ? std::vector<std::int64_t>{0, 3, 5, 1, 2, 4} : std::vector<std::int64_t>{0, 1, 3, 5, 2, 4};
+  node.give(transpose(x.reshape({n, c, h / b, b, w / b, b}), order).reshape({n, c * b * b, h / b, w / b}));
 }
 
 // True where column - row >= k.

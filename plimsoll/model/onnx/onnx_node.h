@@ -2,10 +2,10 @@
 //
 //   void onnx_leaky_relu(OnnxNode& node) { node.give(leaky_relu(node.in(0), node.real("alpha", 0.01))); }
 //
-// Handlers call operations of ours on tensors. These may be symbolic: shapes are known, elements are not. Elements that
+// Handlers call our operations on tensors. These may be symbolic: shapes are known, elements are not. Elements that
 // decide shapes (the shape of a Reshape, the axes of a Squeeze) are read with integers(i); the handler's row in the
-// table names such operands (onnx_operators.h), so that what computes them is folded before.
-// Errors are the operations' own; unsupported() refuses what a handler does not do, naming operator, version and node.
+// table names such operands (onnx_operators.h), so that what computes them is folded first. Errors are those of the
+// operations; unsupported() refuses what a handler does not support, naming operator, version and node.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ class OnnxNode {
   const std::string& op_type() const noexcept { return proto_.op_type; }
   std::int64_t version() const noexcept { return version_; }  // Of the operator set.
 
-  // Operands. They throw Corruption for one that must be there and is not.
+  // Operands. They throw Corruption when a required one is missing.
   std::size_t num_inputs() const noexcept { return proto_.inputs.size(); }
   bool has(std::size_t input) const;  // Given, not left out.
   const OnnxValue& value(std::size_t input) const;
@@ -66,7 +66,7 @@ class OnnxNode {
   void give(OnnxValue result) { give(0, std::move(result)); }
   void give(std::size_t output, OnnxValue result);
 
-  // A graph inside of this node (If, Loop, Scan) with these inputs; names from around are visible.
+  // Runs a graph inside this node (If, Loop, Scan) with these inputs; names of enclosing graphs are visible.
   std::vector<OnnxValue> run(const onnx::GraphProto& graph, std::vector<OnnxValue> inputs) const;
   bool training() const noexcept;
   const onnx::NodeProto& proto() const noexcept { return proto_; }

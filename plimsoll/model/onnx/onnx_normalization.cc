@@ -6,9 +6,11 @@
 #include "plimsoll/ops/batch_norm.h"
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/elementwise.h"
+#include "plimsoll/ops/group_norm.h"
 #include "plimsoll/ops/layer_norm.h"
 #include "plimsoll/ops/movement.h"
 #include "plimsoll/ops/reduce.h"
+#include "plimsoll/ops/rms_norm.h"
 
 namespace plimsoll::internal {
 namespace {
@@ -40,6 +42,22 @@ void instance_norm(OnnxNode& node) {
   node.give(flat.reshape(x.shape()) * per_channel(node.in(1), x.rank()) + per_channel(node.in(2), x.rank()));
 }
 
+// Channels in groups; versions before 21 scale each group, later ones each channel.
+void group_norm_of(OnnxNode& node) {
+  const std::size_t rank = node.rank(0);
+  const std::int64_t groups = node.integer("num_groups", 0);
+  if (rank < 3) node.invalid("it takes [batch, channels, places ...]");
+  const Tensor& x = node.value(0).as(channels_last(rank));
+  const std::int64_t channels = x.shape().back();
+  if (groups < 1 || channels % groups != 0) node.invalid(fmt::format("{} groups of {} channels", groups, channels));
+  const auto weight = [&](std::size_t input) {
+    const Tensor each = node.in(input).cast(x.dtype());
+    return node.version() < 21 ? repeat(each, channels / groups, 0) : each;
+  };
+  node.give(OnnxValue(group_norm(x, groups, weight(1), weight(2), {.epsilon = node.real("epsilon", 1e-5)}),
+                      channels_last(rank)));
+}
+
 std::vector<std::int64_t> axes_from(std::size_t first, std::size_t rank) {
   std::vector<std::int64_t> axes;
   for (std::size_t axis = first; axis < rank; ++axis) axes.push_back(static_cast<std::int64_t>(axis));
@@ -64,6 +82,17 @@ void layer_norm_of(OnnxNode& node) {
   node.give(0, y);
   node.give(1, average);
   node.give(2, scale);
+}
+
+void rms_norm_of(OnnxNode& node) {
+  const Tensor &x = node.in(0), &scale = node.in(1);
+  const auto axis = static_cast<std::ptrdiff_t>(node.axis("axis", -1, x.rank()));
+  const Shape inner(std::vector<std::int64_t>(x.shape().begin() + axis, x.shape().end()));
+  const DType wide = is_half(x.dtype()) ? f32 : x.dtype();
+  const bool fits = scale.shape() == inner && scale.dtype() == x.dtype() && wide == x.dtype();
+  const Tensor y = rms_norm(x.cast(wide), fits ? scale : Tensor(),
+                            {.epsilon = node.real("epsilon", 1e-5), .axis = static_cast<std::int64_t>(axis)});
+  node.give(fits ? y : y.cast(scale.dtype()) * scale);
 }
 
 void lp_normalization(OnnxNode& node) {
@@ -103,12 +132,10 @@ void local_response(OnnxNode& node) {
 }
 
 constexpr OnnxOperator kNormalizationRows[] = {
-    {"BatchNormalization", 1, kNewest, batch_norm_of},
-    {"InstanceNormalization", 1, kNewest, instance_norm},
-    {"LRN", 1, kNewest, local_response},
-    {"LayerNormalization", 17, kNewest, layer_norm_of},
-    {"LpNormalization", 1, kNewest, lp_normalization},
-    {"MeanVarianceNormalization", 9, kNewest, mean_variance},
+    {"BatchNormalization", 1, kNewest, batch_norm_of},        {"GroupNormalization", 18, kNewest, group_norm_of},
+    {"InstanceNormalization", 1, kNewest, instance_norm},     {"LRN", 1, kNewest, local_response},
+    {"LayerNormalization", 17, kNewest, layer_norm_of},       {"LpNormalization", 1, kNewest, lp_normalization},
+    {"MeanVarianceNormalization", 9, kNewest, mean_variance}, {"RMSNormalization", 23, kNewest, rms_norm_of},
 };
 
 }  // namespace

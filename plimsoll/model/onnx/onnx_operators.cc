@@ -9,11 +9,12 @@ namespace {
 
 using Family = OnnxOperators (*)();
 constexpr Family kFamilies[] = {
-    onnx_activation_operators,    onnx_constant_operators,  onnx_control_operators, onnx_convolution_operators,
-    onnx_elementwise_operators,   onnx_index_operators,     onnx_loss_operators,    onnx_movement_operators,
-    onnx_normalization_operators, onnx_pooling_operators,   onnx_product_operators, onnx_quantized_operators,
-    onnx_recurrent_operators,     onnx_reduction_operators, onnx_resize_operators,  onnx_search_operators,
-    onnx_shape_operators,         onnx_training_operators,
+    onnx_activation_operators,    onnx_constant_operators,  onnx_control_operators,   onnx_convolution_operators,
+    onnx_elementwise_operators,   onnx_index_operators,     onnx_loss_operators,      onnx_movement_operators,
+    onnx_normalization_operators, onnx_pooling_operators,   onnx_product_operators,   onnx_quantized_operators,
+    onnx_recurrent_operators,     onnx_reduction_operators, onnx_resize_operators,    onnx_search_operators,
+    onnx_shape_operators,         onnx_training_operators,  onnx_attention_operators, onnx_sampling_operators,
+    onnx_signal_operators,        onnx_bits_operators,
 };
 
 using Table = std::multimap<std::string, OnnxOperator, std::less<>>;

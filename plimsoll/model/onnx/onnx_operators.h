@@ -1,11 +1,11 @@
-// The table of ONNX's operators: one row for each handler, with the versions it is for.
+// The table of ONNX operators: one row per handler, with the versions it supports.
 //
 //   {"Softmax", 1, 12, softmax_of_rows},           // In a family's file: name, first and last version, handler
 //   {"Softmax", 13, kNewest, softmax_of_axis},
 //   {"Reshape", 5, kNewest, reshape, kOperand1},   // ... and operands whose elements decide shapes.
 //
-// A family is a file onnx_<family>.cc that ends with its rows and the function that gives them; the list of families is
-// in onnx_operators.cc. docs/onnx.md lists what is here, and a test holds the two together.
+// A family is a file onnx_<family>.cc that ends with its rows and the function that returns them; onnx_operators.cc
+// lists the families. docs/onnx.md lists the operators, and a test compares the two.
 #pragma once
 
 #include <cstdint>
@@ -56,6 +56,10 @@ OnnxOperators onnx_quantized_operators();
 OnnxOperators onnx_resize_operators();
 OnnxOperators onnx_search_operators();
 OnnxOperators onnx_training_operators();
+OnnxOperators onnx_attention_operators();
+OnnxOperators onnx_sampling_operators();
+OnnxOperators onnx_signal_operators();
+OnnxOperators onnx_bits_operators();
 
 // The row for an operator at this version of its domain's set; nullptr when there is none.
 const OnnxOperator* find_onnx_operator(std::string_view domain, std::string_view name, std::int64_t version);

@@ -1,39 +1,23 @@
 #include "plimsoll/model/onnx/onnx_plan.h"
 
+#include <algorithm>
+
+#include "plimsoll/base/error.h"
 #include "plimsoll/graph/graph_state.h"
 #include "plimsoll/graph/rewrite.h"
+#include "plimsoll/tensor/context_guards.h"
 #include "plimsoll/tensor/make_tensor.h"
 #include "plimsoll/tensor/tracer.h"
 
 namespace plimsoll::internal {
-namespace {
-
-// While it lives, tensors belong to no tidy scope and are activations.
-class PlanContext {
- public:
-  PlanContext() : before_(ThreadContext::current()) {
-    ThreadContext::current().scope = nullptr;
-    ThreadContext::current().category = Category::kActivations;
-  }
-  ~PlanContext() {
-    ThreadContext::current().scope = before_.scope;
-    ThreadContext::current().category = before_.category;
-  }
-  PlanContext(const PlanContext&) = delete;
-  PlanContext& operator=(const PlanContext&) = delete;
-
- private:
-  const ThreadContext before_;
-};
-
-}  // namespace
 
 OnnxPlan::OnnxPlan(const OnnxLayer& layer, const std::vector<TensorSpec>& inputs, const std::vector<Tensor>& known) {
-  const Passes passes;
+  // A file says what is computed, not in which order: what changes no more than rounding is fused, too.
+  const Passes passes{.fuse_attention = true, .fold_norm = true};
   Rewritten rewritten;
   const std::shared_ptr<GraphState> graph = GraphState::make(GraphState::Role::kTrace);
   {
-    const PlanContext outside;
+    const MakingTensors activations(Category::kActivations);
     const TraceWith tracing(graph.get());
     std::vector<Tensor> given;
     std::vector<ValueId> feeds, fetches;
@@ -64,6 +48,28 @@ std::vector<Tensor> OnnxPlan::run(const std::vector<Tensor>& inputs) {
   program_->run(
       {.feeds = feeds, .variables = variables_, .results = results, .where = "predict", .may_recompute = true});
   return results;
+}
+
+std::shared_ptr<OnnxPlan> OnnxPlans::get(const OnnxLayer& layer, const std::vector<TensorSpec>& inputs) {
+  const std::lock_guard lock(mutex_);
+  const auto same = [&](const Entry& entry) {
+    return std::equal(
+        inputs.begin(), inputs.end(), entry.inputs.begin(), entry.inputs.end(),
+        [](const TensorSpec& a, const TensorSpec& b) { return a.dtype == b.dtype && a.shape == b.shape; });
+  };
+  const auto found = std::find_if(entries_.begin(), entries_.end(), same);
+  if (found != entries_.end()) {
+    std::rotate(found, found + 1, entries_.end());
+    return entries_.back().plan;
+  }
+  Entry made{inputs, nullptr};
+  try {
+    made.plan = std::make_shared<OnnxPlan>(layer, inputs, std::vector<Tensor>(inputs.size()));
+  } catch (const FailedPrecondition&) {  // Elements decide.
+  }
+  if (entries_.size() == kMost) entries_.erase(entries_.begin());
+  entries_.push_back(std::move(made));
+  return entries_.back().plan;
 }
 
 MemoryForecast OnnxPlan::forecast(std::size_t beside) const {

@@ -57,6 +57,25 @@ void require_few_taps(const OnnxNode& node, const OnnxWindow& window) {
   if (taps > 4096) node.unsupported(fmt::format("a window of {} elements", taps));
 }
 
+// The same for combinations that can be made axis by axis: as many steps as the sizes add up to. x is padded.
+template <class F>
+Tensor each_axis(const OnnxNode& node, Tensor x, const OnnxWindow& window, std::size_t first, F combine) {
+  for (std::size_t i = 0; i < window.rank(); ++i) {
+    if (window.size[i] > 4096) node.unsupported(fmt::format("a window of {} elements", window.size[i]));
+    Tensor result;
+    for (std::int64_t tap = 0; tap < window.size[i]; ++tap) {
+      std::vector<std::int64_t> begin(x.rank(), kOpen), end(x.rank(), kOpen), stride(x.rank(), 1);
+      begin[first + i] = tap * window.dilation[i];
+      end[first + i] = begin[first + i] + (window.positions[i] - 1) * window.stride[i] + 1;
+      stride[first + i] = window.stride[i];
+      const Tensor value = strided_slice(x, begin, end, stride);
+      result = result.is_empty_handle() ? value : combine(result, value);
+    }
+    x = result;
+  }
+  return x;
+}
+
 SpatialSize pair(const std::vector<std::int64_t>& sizes) { return {sizes.size() == 1 ? 1 : sizes[0], sizes.back()}; }
 
 // Places of the elements, as the file counts them.
@@ -72,6 +91,7 @@ Tensor places_of(const OnnxNode& node, const Shape& shape) {
 }
 
 void max_pool_with_places(OnnxNode& node, const OnnxWindow& window) {
+  require_few_taps(node, window);
   const Tensor& given = node.in(0);
   const Tensor x =
       padded(is_floating(given.dtype()) ? given : given.cast(f32), window, 2, -std::numeric_limits<double>::infinity());
@@ -94,7 +114,6 @@ void max_pool_with_places(OnnxNode& node, const OnnxWindow& window) {
 void max_pool(OnnxNode& node) {
   const std::size_t rank = node.rank(0);
   const OnnxWindow window = window_of(node);
-  require_few_taps(node, window);
   if (node.wants(1)) return max_pool_with_places(node, window);
   const AxisOrder order = channels_last(rank);
   const Tensor& given = node.value(0).as(order);
@@ -105,10 +124,7 @@ void max_pool(OnnxNode& node) {
     y = max_pool2d(x, pair(window.size), {.strides = pair(window.stride)});
     if (rank == 3) y = y.squeeze({1});
   } else {
-    each_tap(x, window, 1, [&](const auto& begin, const auto& end, const auto& stride) {
-      const Tensor value = strided_slice(x, begin, end, stride);
-      y = y.is_empty_handle() ? value : maximum(y, value);
-    });
+    y = each_axis(node, x, window, 1, [](const Tensor& a, const Tensor& b) { return maximum(a, b); });
   }
   node.give(OnnxValue(floats ? y : y.cast(given.dtype()), order));
 }
@@ -153,7 +169,6 @@ Tensor corrections(const OnnxNode& node, const OnnxWindow& window, std::size_t r
 void average_pool(OnnxNode& node) {
   const std::size_t rank = node.rank(0);
   const OnnxWindow window = window_of(node);
-  require_few_taps(node, window);
   const AxisOrder order = channels_last(rank);
   const Tensor& given = node.value(0).as(order);
   Tensor x = padded(given, window, 1, 0), y;
@@ -162,13 +177,9 @@ void average_pool(OnnxNode& node) {
     y = avg_pool2d(x, pair(window.size), {.strides = pair(window.stride)});
     if (rank == 3) y = y.squeeze({1});
   } else {
-    double taps = 0;
-    each_tap(x, window, 1, [&](const auto& begin, const auto& end, const auto& stride) {
-      const Tensor value = strided_slice(x, begin, end, stride);
-      y = y.is_empty_handle() ? value : y + value;
-      ++taps;
-    });
-    y = y / taps;
+    double taps = 1;
+    for (const std::int64_t size : window.size) taps *= static_cast<double>(size);
+    y = each_axis(node, x, window, 1, [](const Tensor& a, const Tensor& b) { return a + b; }) / taps;
   }
   const Tensor factor = corrections(node, window, rank, given.dtype());
   node.give(OnnxValue(factor.is_empty_handle() ? y : y * factor, order));
@@ -176,14 +187,9 @@ void average_pool(OnnxNode& node) {
 
 void lp_pool(OnnxNode& node) {
   const OnnxWindow window = window_of(node);
-  require_few_taps(node, window);
   const double p = static_cast<double>(node.integer("p", 2));
   const Tensor x = padded(power(abs(node.in(0)), p), window, 2, 0);
-  Tensor total;
-  each_tap(x, window, 2, [&](const auto& begin, const auto& end, const auto& stride) {
-    const Tensor value = strided_slice(x, begin, end, stride);
-    total = total.is_empty_handle() ? value : total + value;
-  });
+  const Tensor total = each_axis(node, x, window, 2, [](const Tensor& a, const Tensor& b) { return a + b; });
   node.give(power(total, 1 / p));
 }
 

@@ -1,14 +1,19 @@
 // Quantized tensors: bytes that stand for numbers by a scale and a zero point; products of them.
 #include <fmt/format.h>
 
-#include "plimsoll/model/onnx/onnx_convolution.h"
+#include <algorithm>
+#include <array>
+
 #include "plimsoll/model/onnx/onnx_layout.h"
 #include "plimsoll/model/onnx/onnx_operators.h"
+#include "plimsoll/model/onnx/onnx_window.h"
+#include "plimsoll/ops/byte_products.h"
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/elementwise.h"
 #include "plimsoll/ops/matmul.h"
 #include "plimsoll/ops/movement.h"
 #include "plimsoll/ops/reduce.h"
+#include "plimsoll/tensor/tracer.h"
 
 namespace plimsoll::internal {
 namespace {
@@ -86,7 +91,59 @@ Tensor centered(const OnnxNode& node, std::size_t input, std::size_t zero, DType
   return x - by;
 }
 
+// As a list of one element, or of one for each channel; absent zero points are 0.
+Tensor zero_list(const OnnxNode& node, std::size_t input) {
+  if (node.has(input)) return node.in(input).cast(i32).flatten();
+  const TraceWith nobody(nullptr);
+  return zeros({1}, i32);
+}
+Tensor scale_list(const OnnxNode& node, std::size_t input) { return node.in(input).cast(f32).flatten(); }
+
+// Which operands a product of bytes has: those of MatMulInteger and ConvInteger, or of their quantized forms.
+struct BytePlaces {
+  std::size_t w, x_zero, w_zero;
+  bool quantized;
+};
+constexpr BytePlaces kIntegerPlaces = {1, 2, 3, false}, kQuantizedPlaces = {3, 2, 5, true};
+
+std::vector<Tensor> byte_operands(const OnnxNode& node, const BytePlaces& places, Tensor x, Tensor filter) {
+  std::vector<Tensor> operands = {std::move(x), std::move(filter), zero_list(node, places.x_zero),
+                                  zero_list(node, places.w_zero)};
+  if (!places.quantized) return operands;
+  for (const std::size_t scale : {1, 4, 6}) operands.push_back(scale_list(node, scale));
+  operands.push_back(zero_list(node, 7));
+  if (node.has(8)) operands.push_back(node.in(8));
+  return operands;
+}
+
+// Whether each number that a product has is one, or one for each column: else it is made of other operations.
+bool fits_bytes(const OnnxNode& node, const BytePlaces& places) {
+  const auto one = [&](std::size_t input) { return !node.has(input) || node.shape(input).size() == 1; };
+  const auto columns = [&](std::size_t input) {
+    return one(input) || (node.rank(input) == 1 && node.shape(input)[0] == node.shape(places.w).back());
+  };
+  const bool numbers =
+      one(places.x_zero) && columns(places.w_zero) && (!places.quantized || (one(1) && columns(4) && one(6) && one(7)));
+  return numbers && node.rank(places.w) == 2 && node.rank(0) >= 2 && node.shape(places.w)[1] > 0;
+}
+
+// Rows times a matrix: a convolution without places.
+void matmul_bytes(OnnxNode& node, const BytePlaces& places) {
+  const Tensor &x = node.in(0), &w = node.in(places.w);
+  const std::int64_t deep = w.shape()[0], columns = w.shape()[1];
+  if (x.shape().back() != deep) node.invalid(fmt::format("{} times {}", x.shape().to_string(), w.shape().to_string()));
+  std::vector<std::int64_t> sizes(x.shape().begin(), x.shape().end() - 1);
+  std::int64_t rows = 1;
+  for (const std::int64_t size : sizes) rows *= size;
+  sizes.push_back(columns);
+  const std::vector<Tensor> operands =
+      byte_operands(node, places, x.reshape({rows, 1, 1, 1, deep}), w.reshape({1, 1, 1, deep, columns}));
+  const DType dtype = places.quantized ? node.dtype(7) : i32;
+  node.give(byte_convolution(operands, {}, {1, 1, 1}, dtype).reshape(Shape(sizes)));
+}
+
 void matmul_integer(OnnxNode& node) {
+  if (fits_bytes(node, kIntegerPlaces)) return matmul_bytes(node, kIntegerPlaces);
   node.give(matmul(centered(node, 0, 2, i32, true), centered(node, 1, 3, i32, false)));
 }
 
@@ -97,32 +154,46 @@ Tensor scale_in(const OnnxNode& node, std::size_t input, bool rows) {
 }
 
 void matmul_quantized(OnnxNode& node) {
+  if (fits_bytes(node, kQuantizedPlaces)) return matmul_bytes(node, kQuantizedPlaces);
   const Tensor product = matmul(centered(node, 0, 2, i32, true), centered(node, 3, 5, i32, false)).cast(f64);
   const Tensor scaled = product * (scale_in(node, 1, true) * scale_in(node, 4, false)) / scale_in(node, 6, false);
   node.give(
       saturated(scaled, node.in(7).size() == 1 ? node.in(7).reshape(Shape::scalar()) : node.in(7), node.dtype(7)));
 }
 
-// Sums of products of bytes are whole numbers, which doubles hold exactly.
-OnnxValue convolve_bytes(const OnnxNode& node, std::size_t w, std::size_t x_zero, std::size_t w_zero) {
-  Tensor filter = node.in(w).cast(f64);
-  if (node.has(w_zero)) filter = filter - along(node.in(w_zero), 0, filter.rank()).cast(f64);
-  return convolve_node(node, OnnxValue(centered(node, 0, x_zero, f64, false)), OnnxValue(filter), {});
+// Channels last, with three axes of places.
+Tensor as_volume(const Tensor& x, std::size_t axes) {
+  Tensor result = x;
+  for (std::size_t i = axes; i < 3; ++i) result = result.expand_dims(1);
+  return result;
 }
 
-void convolve_integer(OnnxNode& node) {
-  const OnnxValue y = convolve_bytes(node, 1, 2, 3);
-  node.give(OnnxValue(y.held().cast(i32), y.order()));
+void convolve_bytes(OnnxNode& node, const BytePlaces& places) {
+  const std::size_t rank = node.rank(0), axes = rank - std::min<std::size_t>(2, rank);
+  const Shape w = node.shape(places.w);
+  if (axes < 1 || axes > 3) node.unsupported(fmt::format("a convolution of {} axes", axes));
+  if (w.rank() != rank) node.invalid(fmt::format("a filter {}", w.to_string()));
+  const OnnxWindow window = OnnxWindow::of(node, spatial_sizes(w), spatial_sizes(node.shape(0)));
+  ByteWindow bytes{.groups = node.integer("group", 1)};
+  std::array<std::int64_t, 3> sizes = {1, 1, 1};
+  for (std::size_t i = 0; i < axes; ++i) {
+    const std::size_t axis = 3 - axes + i;
+    bytes.stride[axis] = window.stride[i], bytes.dilation[axis] = window.dilation[i];
+    bytes.before[axis] = window.before[i], sizes[axis] = window.positions[i];
+  }
+  const Tensor x = as_volume(node.value(0).as(channels_last(rank)), axes);
+  Tensor filter = node.value(places.w).as(filter_last(rank));
+  for (std::size_t i = axes; i < 3; ++i) filter = filter.expand_dims(0);
+  const DType dtype = places.quantized ? node.dtype(7) : i32;
+  Tensor y = byte_convolution(byte_operands(node, places, x, filter), bytes, sizes, dtype);
+  std::vector<std::int64_t> shape = {y.shape()[0]};
+  shape.insert(shape.end(), window.positions.begin(), window.positions.end());
+  shape.push_back(y.shape()[4]);
+  node.give(OnnxValue(y.reshape(Shape(shape)), channels_last(rank)));
 }
 
-void convolve_quantized(OnnxNode& node) {
-  const OnnxValue y = convolve_bytes(node, 3, 2, 5);  // Channels last.
-  Tensor sum = y.held();
-  if (node.has(8)) sum = sum + node.in(8).cast(f64);
-  const Tensor w_scale = along(node.in(4), sum.rank() - 1, sum.rank()).cast(f64);
-  const Tensor scaled = sum * (w_scale * scale_in(node, 1, false)) / scale_in(node, 6, false);
-  node.give(OnnxValue(saturated(scaled, node.in(7).reshape(Shape::scalar()), node.dtype(7)), y.order()));
-}
+void convolve_integer(OnnxNode& node) { convolve_bytes(node, kIntegerPlaces); }
+void convolve_quantized(OnnxNode& node) { convolve_bytes(node, kQuantizedPlaces); }
 
 constexpr OnnxOperator kQuantizedRows[] = {
     {"ConvInteger", 10, kNewest, convolve_integer},

@@ -10,7 +10,7 @@
 namespace plimsoll::internal {
 namespace {
 
-using Reduction = Tensor (*)(const Tensor& x, const Axes& axes, ReduceOptions options);
+using Reducer = Tensor (*)(const Tensor& x, const Axes& axes, ReduceOptions options);
 
 Tensor sum_of(const Tensor& x, const Axes& axes, ReduceOptions options) { return sum(x, axes, options); }
 Tensor mean_of(const Tensor& x, const Axes& axes, ReduceOptions options) { return mean(x, axes, options); }
@@ -36,7 +36,7 @@ Tensor min_of(const Tensor& x, const Axes& axes, ReduceOptions options) {
   return x.dtype() == boolean ? all(x, axes, options) : min(x, axes, options);
 }
 
-template <Reduction kFunction>
+template <Reducer kFunction>
 void reduce(OnnxNode& node) {
   const Tensor& x = node.in(0);
   const std::vector<std::int64_t> axes = node.integers("axes", std::size_t{1});

@@ -1,21 +1,47 @@
-// Resize and Upsample: one axis after the other, by an index for each new place or a matrix of weights.
+// Resize and Upsample: one axis after the other, whatever order they are held in.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "plimsoll/model/onnx/onnx_operators.h"
-#include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/elementwise.h"
-#include "plimsoll/ops/matmul.h"
-#include "plimsoll/ops/movement.h"
-#include "plimsoll/tensor/tracer.h"
+#include "plimsoll/ops/resample.h"
 
 namespace plimsoll::internal {
 namespace {
 
 using Integers = std::vector<std::int64_t>;
+
+ResampleMode mode_of(const OnnxNode& node, const std::string& mode) {
+  if (mode == "nearest") return ResampleMode::nearest;
+  if (mode == "linear" || mode == "bilinear") return ResampleMode::linear;
+  if (mode == "cubic") return ResampleMode::cubic;
+  node.unsupported(fmt::format("the mode \"{}\"", mode));
+}
+
+ResamplePlace place_of(const OnnxNode& node, const std::string& kind) {
+  static const std::pair<const char*, ResamplePlace> kKinds[] = {
+      {"half_pixel", ResamplePlace::half_pixel},
+      {"pytorch_half_pixel", ResamplePlace::pytorch_half_pixel},
+      {"half_pixel_symmetric", ResamplePlace::half_pixel_symmetric},
+      {"align_corners", ResamplePlace::align_corners},
+      {"asymmetric", ResamplePlace::asymmetric},
+      {"tf_half_pixel_for_nn", ResamplePlace::tf_half_pixel_for_nn},
+      {"tf_crop_and_resize", ResamplePlace::tf_crop_and_resize},
+  };
+  for (const auto& [name, place] : kKinds)
+    if (kind == name) return place;
+  node.unsupported(fmt::format("coordinate_transformation_mode \"{}\"", kind));
+}
+
+ResampleRound round_of(const OnnxNode& node, const std::string& kind) {
+  if (kind == "round_prefer_floor") return ResampleRound::prefer_floor;
+  if (kind == "round_prefer_ceil") return ResampleRound::prefer_ceil;
+  if (kind == "floor") return ResampleRound::floor;
+  if (kind == "ceil") return ResampleRound::ceil;
+  node.unsupported(fmt::format("nearest_mode \"{}\"", kind));
+}
 
 // How one axis changes.
 struct ResizedAxis {
@@ -23,122 +49,27 @@ struct ResizedAxis {
   double scale = 1, begin = 0, end = 1;  // begin and end: of the part that is cropped.
 };
 
-struct Manner {
-  std::string mode, coordinates, nearest;
-  double cubic = -0.75, outside = 0;
-  bool excludes_outside = false;
-};
-
-double coordinate(const OnnxNode& node, const Manner& manner, const ResizedAxis& axis, std::int64_t place) {
-  const double at = static_cast<double>(place), from = static_cast<double>(axis.from),
-               to = static_cast<double>(axis.to);
-  const std::string& kind = manner.coordinates;
-  if (kind == "half_pixel") return (at + 0.5) / axis.scale - 0.5;
-  if (kind == "pytorch_half_pixel") return axis.to > 1 ? (at + 0.5) / axis.scale - 0.5 : 0;
-  if (kind == "align_corners") return axis.to > 1 ? at * (from - 1) / (axis.scale * from - 1) : 0;
-  if (kind == "asymmetric") return at / axis.scale;
-  if (kind == "tf_half_pixel_for_nn") return (at + 0.5) / axis.scale;
-  if (kind == "half_pixel_symmetric") {
-    const double adjusted = to / (axis.scale * from);
-    return from / 2 * (1 - adjusted) + (at + 0.5) / axis.scale - 0.5;
-  }
-  if (kind == "tf_crop_and_resize")
-    return axis.to > 1 ? axis.begin * (from - 1) + at * (axis.end - axis.begin) * (from - 1) / (to - 1)
-                       : 0.5 * (axis.begin + axis.end) * (from - 1);
-  node.unsupported(fmt::format("coordinate_transformation_mode \"{}\"", kind));
-}
-
-std::int64_t nearest_place(const OnnxNode& node, const Manner& manner, double x, std::int64_t size) {
-  double place = 0;
-  if (manner.nearest == "round_prefer_floor")
-    place = std::ceil(x - 0.5);
-  else if (manner.nearest == "round_prefer_ceil")
-    place = std::floor(x + 0.5);
-  else if (manner.nearest == "floor")
-    place = std::floor(x);
-  else if (manner.nearest == "ceil")
-    place = std::ceil(x);
-  else
-    node.unsupported(fmt::format("nearest_mode \"{}\"", manner.nearest));
-  return static_cast<std::int64_t>(std::clamp(place, 0.0, static_cast<double>(size - 1)));
-}
-
-std::array<double, 4> cubic_weights(double t, double a) {
-  const auto near = [a](double d) { return ((a + 2) * d - (a + 3)) * d * d + 1; };
-  const auto far = [a](double d) { return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a; };
-  return {far(1 + t), near(t), near(1 - t), far(2 - t)};
-}
-
-// [to, from]: what each new place is made of.
-Tensor weights_of(const OnnxNode& node, const Manner& manner, const ResizedAxis& axis, DType dtype) {
-  std::vector<float> weights(static_cast<std::size_t>(axis.from * axis.to), 0.f);
-  const bool cubic = manner.mode == "cubic";
-  for (std::int64_t place = 0; place < axis.to; ++place) {
-    const double x = coordinate(node, manner, axis, place), floor = std::floor(x), t = x - floor;
-    std::array<double, 4> parts = cubic ? cubic_weights(t, manner.cubic) : std::array<double, 4>{0, 1 - t, t, 0};
-    const auto first = static_cast<std::int64_t>(floor) - 1;
-    double total = 0;
-    for (std::int64_t i = 0; i < 4; ++i) {
-      const bool inside = first + i >= 0 && first + i < axis.from;
-      if (manner.excludes_outside && !inside) parts[static_cast<std::size_t>(i)] = 0;
-      total += parts[static_cast<std::size_t>(i)];
-    }
-    for (std::int64_t i = 0; i < 4; ++i) {
-      const std::int64_t at = std::clamp<std::int64_t>(first + i, 0, axis.from - 1);
-      const double part = parts[static_cast<std::size_t>(i)] / (manner.excludes_outside && total != 0 ? total : 1);
-      weights[static_cast<std::size_t>(place * axis.from + at)] += static_cast<float>(part);
-    }
-  }
-  const TraceWith nobody(nullptr);
-  return from_vector(weights, {axis.to, axis.from}).cast(dtype);
-}
-
-Tensor resized(const OnnxNode& node, const Manner& manner, const Tensor& x, std::size_t at, const ResizedAxis& axis) {
-  const auto along = static_cast<std::int64_t>(at);
-  if (axis.to == 0 || axis.from == 0 || axis.from * axis.to > std::int64_t{1} << 28)
-    node.unsupported(fmt::format("an axis from {} to {}", axis.from, axis.to));
-  Tensor y;
-  if (manner.mode == "nearest") {
-    Integers places;
-    for (std::int64_t place = 0; place < axis.to; ++place)
-      places.push_back(nearest_place(node, manner, coordinate(node, manner, axis, place), axis.from));
-    Tensor indices;
-    {
-      const TraceWith nobody(nullptr);
-      indices = from_vector(places, {axis.to});
-    }
-    y = gather(x, indices, along);
-  } else {
-    // The axis last, times the weights, and back.
-    AxisOrder order;
-    for (std::size_t i = 0; i < x.rank(); ++i)
-      if (i != at) order.push_back(static_cast<std::int64_t>(i));
-    order.push_back(along);
-    const Tensor last = transpose(x, order);
-    y = transpose(matmul(last, weights_of(node, manner, axis, x.dtype()), {.transpose_b = true}), inverse(order));
-  }
-  if (manner.coordinates != "tf_crop_and_resize") return y;
-  std::vector<float> inside;
-  for (std::int64_t place = 0; place < axis.to; ++place) {
-    const double from = coordinate(node, manner, axis, place);
-    inside.push_back(from >= 0 && from <= static_cast<double>(axis.from - 1) ? 1.f : 0.f);
-  }
-  Integers beside(x.rank(), 1);
-  beside[at] = axis.to;
-  const Tensor mask = from_vector(inside, Shape(beside)) > 0;
-  return where(mask, y, full(Shape::scalar(), manner.outside, y.dtype()));
-}
-
-void resize_by(OnnxNode& node, const Manner& manner, const std::vector<ResizedAxis>& axes) {
-  const Tensor& given = node.in(0);
-  const bool casts = manner.mode != "nearest" && !is_floating(given.dtype());
-  Tensor x = casts ? given.cast(f32) : given;
-  if (manner.mode != "nearest" && manner.mode != "linear" && manner.mode != "cubic")
-    node.unsupported(fmt::format("the mode \"{}\"", manner.mode));
+// Axis by axis, in the order in which the value is held; those that shrink come first.
+void resize_by(OnnxNode& node, const ResampleRule& manner, const std::vector<ResizedAxis>& axes) {
+  const OnnxValue& given = node.value(0);
+  const DType dtype = given.held().dtype();
+  const bool crops = manner.place == ResamplePlace::tf_crop_and_resize;
+  Tensor x = given.held();
+  if (manner.mode != ResampleMode::nearest && dtype != f64) x = x.cast(f32);
+  std::vector<std::size_t> changed;
   for (std::size_t axis = 0; axis < axes.size(); ++axis)
-    if (axes[axis].from != axes[axis].to || axes[axis].scale != 1 || manner.coordinates == "tf_crop_and_resize")
-      x = resized(node, manner, x, axis, axes[axis]);
-  node.give(casts ? x.cast(given.dtype()) : x);
+    if (axes[axis].from != axes[axis].to || axes[axis].scale != 1 || crops) changed.push_back(axis);
+  std::stable_sort(changed.begin(), changed.end(),
+                   [&](std::size_t a, std::size_t b) { return axes[a].scale < axes[b].scale; });
+  for (const std::size_t axis : changed) {
+    ResampleRule rule = manner;
+    rule.from = axes[axis].from, rule.to = axes[axis].to, rule.scale = axes[axis].scale;
+    rule.begin = axes[axis].begin, rule.end = axes[axis].end;
+    const AxisOrder& order = given.order();
+    const auto held = std::find(order.begin(), order.end(), static_cast<std::int64_t>(axis)) - order.begin();
+    x = resample(x, order.empty() ? axis : static_cast<std::size_t>(held), rule);
+  }
+  node.give(OnnxValue(x.cast(dtype), given.order()));
 }
 
 std::vector<ResizedAxis> scaled(const OnnxNode& node, const Shape& shape, const std::vector<double>& scales,
@@ -148,7 +79,7 @@ std::vector<ResizedAxis> scaled(const OnnxNode& node, const Shape& shape, const 
   if (scales.size() != which.size()) node.invalid(fmt::format("{} scales for {} axes", scales.size(), which.size()));
   for (std::size_t i = 0; i < which.size(); ++i) {
     ResizedAxis& axis = axes[which[i]];
-    if (!(scales[i] > 0 && scales[i] < 1e6)) node.invalid(fmt::format("a scale of {}", scales[i]));
+    if (!(scales[i] > 1e-9 && scales[i] < 1e6)) node.invalid(fmt::format("a scale of {}", scales[i]));
     axis.scale = scales[i];
     axis.to = static_cast<std::int64_t>(std::floor(static_cast<double>(axis.from) * scales[i]));
   }
@@ -165,20 +96,21 @@ std::vector<std::size_t> all_axes(std::size_t rank) {
 void resize_early(OnnxNode& node) {
   const bool operand = node.version() >= 9;
   const std::vector<double> scales = operand ? node.reals(std::size_t{1}) : node.reals("scales");
-  const std::string mode = node.text("mode", "nearest");
-  const Manner manner{.mode = mode == "bilinear" ? "linear" : mode, .coordinates = "asymmetric", .nearest = "floor"};
+  const ResampleRule manner{.mode = mode_of(node, node.text("mode", "nearest")),
+                            .place = ResamplePlace::asymmetric,
+                            .round = ResampleRound::floor};
   resize_by(node, manner, scaled(node, node.shape(0), scales, all_axes(node.rank(0))));
 }
 
 void resize(OnnxNode& node) {
   const Shape shape = node.shape(0);
-  if (node.integer("antialias", 0) != 0) node.unsupported("antialias");
-  Manner manner{.mode = node.text("mode", "nearest"),
-                .coordinates = node.text("coordinate_transformation_mode", "half_pixel"),
-                .nearest = node.text("nearest_mode", "round_prefer_floor"),
-                .cubic = node.real("cubic_coeff_a", -0.75),
-                .outside = node.real("extrapolation_value", 0),
-                .excludes_outside = node.integer("exclude_outside", 0) != 0};
+  const ResampleRule manner{.mode = mode_of(node, node.text("mode", "nearest")),
+                            .place = place_of(node, node.text("coordinate_transformation_mode", "half_pixel")),
+                            .round = round_of(node, node.text("nearest_mode", "round_prefer_floor")),
+                            .excludes_outside = node.integer("exclude_outside", 0) != 0,
+                            .antialias = node.integer("antialias", 0) != 0,
+                            .cubic = node.real("cubic_coeff_a", -0.75),
+                            .outside = node.real("extrapolation_value", 0)};
   std::vector<std::size_t> which = all_axes(shape.rank());
   if (node.find("axes")) {
     which.clear();
@@ -207,7 +139,7 @@ void resize(OnnxNode& node) {
         axes[i].to = static_cast<std::int64_t>(std::floor(kept * static_cast<double>(axes[i].from) + 0.5));
       }
   }
-  if (manner.coordinates == "tf_crop_and_resize") {
+  if (manner.place == ResamplePlace::tf_crop_and_resize) {
     const std::vector<double> region = node.reals(std::size_t{1});
     if (region.size() != 2 * which.size()) node.invalid("the region does not fit the axes");
     for (std::size_t i = 0; i < which.size(); ++i)

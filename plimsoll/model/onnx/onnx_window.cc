@@ -36,15 +36,6 @@ bool OnnxWindow::is_padded(const std::vector<std::int64_t>& lengths) const {
   return false;
 }
 
-bool OnnxWindow::is_same(const std::vector<std::int64_t>& lengths) const {
-  for (std::size_t i = 0; i < rank(); ++i) {
-    if (positions[i] != (lengths[i] + stride[i] - 1) / stride[i]) return false;
-    const std::int64_t total = std::max<std::int64_t>(0, (positions[i] - 1) * stride[i] + reach(i) - lengths[i]);
-    if (before[i] != total / 2) return false;
-  }
-  return true;
-}
-
 OnnxWindow OnnxWindow::of(const OnnxNode& node, const std::vector<std::int64_t>& size,
                           const std::vector<std::int64_t>& lengths) {
   OnnxWindow window;

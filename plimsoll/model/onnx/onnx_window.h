@@ -24,8 +24,6 @@ struct OnnxWindow {
   }
   bool is_dilated() const;
   bool is_padded(const std::vector<std::int64_t>& lengths) const;
-  // Whether it is what "same" means here: half of the padding in front, the odd element at the end.
-  bool is_same(const std::vector<std::int64_t>& lengths) const;
 
   // From the attributes strides, dilations, pads, auto_pad, ceil_mode. Throws InvalidArgument.
   static OnnxWindow of(const OnnxNode& node, const std::vector<std::int64_t>& size,

@@ -98,4 +98,41 @@ OnnxMessage onnx_value_info(const std::string& name, DType dtype, const Shape& s
   return info;
 }
 
+namespace {
+
+OnnxMessage attribute(const char* name, std::int64_t type) {
+  OnnxMessage message;
+  message.text(1, name);
+  message.integer(20, type);
+  return message;
+}
+
+}  // namespace
+
+OnnxMessage real(const char* name, double value) {
+  OnnxMessage message = attribute(name, 1);
+  message.single(2, static_cast<float>(value));
+  return message;
+}
+OnnxMessage integer(const char* name, std::int64_t value) {
+  OnnxMessage message = attribute(name, 2);
+  message.integer(3, value);
+  return message;
+}
+OnnxMessage text(const char* name, const std::string& value) {
+  OnnxMessage message = attribute(name, 3);
+  message.text(4, value);
+  return message;
+}
+OnnxMessage integers(const char* name, const std::vector<std::int64_t>& values) {
+  OnnxMessage message = attribute(name, 7);
+  for (const std::int64_t value : values) message.integer(8, value);
+  return message;
+}
+OnnxMessage texts(const char* name, const std::vector<std::string>& values) {
+  OnnxMessage message = attribute(name, 8);
+  for (const std::string& value : values) message.text(9, value);
+  return message;
+}
+
 }  // namespace plimsoll::internal

@@ -43,4 +43,11 @@ OnnxMessage onnx_tensor(const std::string& name, const Tensor& value);
 // An input or output; sizes that are unknown are left open, the first under the name "batch".
 OnnxMessage onnx_value_info(const std::string& name, DType dtype, const Shape& shape);
 
+// Attributes of nodes.
+OnnxMessage real(const char* name, double value);
+OnnxMessage integer(const char* name, std::int64_t value);
+OnnxMessage text(const char* name, const std::string& value);
+OnnxMessage integers(const char* name, const std::vector<std::int64_t>& values);
+OnnxMessage texts(const char* name, const std::vector<std::string>& values);
+
 }  // namespace plimsoll::internal

@@ -10,6 +10,7 @@
 #include "plimsoll/model/data/row_source.h"
 #include "plimsoll/model/internal/network.h"
 #include "plimsoll/model/internal/require_tensors.h"
+#include "plimsoll/tensor/context_guards.h"
 #include "plimsoll/tensor/make_tensor.h"
 
 namespace plimsoll::internal {
@@ -22,8 +23,7 @@ Shape with_batch(const Shape& shape, std::size_t batch_size, const std::string& 
   const auto batch = static_cast<std::int64_t>(batch_size);
   if (sizes.empty()) sizes.push_back(kUnknownSize);
   if (sizes[0] != kUnknownSize && sizes[0] != batch)
-    throw InvalidArgument(
-        fmt::format("forecast: model \"{}\" takes batches of {}, was asked for {}", name, sizes[0], batch));
+    throw InvalidArgument(fmt::format("forecast: model \"{}\" takes batches of {}, not of {}", name, sizes[0], batch));
   sizes[0] = batch;
   const Shape result(sizes);
   if (!result.is_known())
@@ -33,7 +33,7 @@ Shape with_batch(const Shape& shape, std::size_t batch_size, const std::string& 
   return result;
 }
 
-// Which of several inputs; a batch that lacks its first axis is most likely an batch.
+// Says which of several inputs; an input without its first axis is most likely a single example.
 [[noreturn]] void refuse_shape(const Network& network, std::size_t i, const Shape& given, const char* where) {
   const Network::Call& input = network.call_of(network.input_slots()[i]);
   const Shape& wanted = input.shapes[0];
@@ -125,7 +125,7 @@ void cast_inputs(const Network& network, std::vector<Tensor>& inputs) {
     if (inputs[i].is_empty_handle() || inputs[i].is_disposed()) continue;  // Refused by whoever reads it.
     const DType dtype = input_dtype_for(network, i, inputs[i].dtype());
     if (dtype == inputs[i].dtype()) continue;
-    const OutsideScopes outside;
+    const Untracked outside;
     inputs[i] = inputs[i].cast(dtype);
   }
 }

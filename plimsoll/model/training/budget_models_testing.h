@@ -115,15 +115,23 @@ inline BudgetModel budget_transformer(int depth, std::int64_t width, std::int64_
   return {"transformer " + std::to_string(depth) + " x " + std::to_string(width), make, {length, width}, {1}, batch, 0};
 }
 
-inline BudgetModel budget_lstm(std::int64_t units, std::int64_t length, std::size_t batch) {
+// Three layers with dropout after the first; or one.
+inline BudgetModel budget_lstm(std::int64_t units, std::int64_t length, std::size_t batch, int depth = 3) {
   const auto make = [=] {
-    Sequential model({layers::LSTM(units, {.return_sequences = true, .input_shape = {length, 8}, .seed = 1}),
-                      layers::Dropout(0.2, {.seed = 7}), layers::LSTM(units, {.return_sequences = true, .seed = 2}),
-                      layers::LSTM(units, {.seed = 3}), layers::Dense(1, {.seed = 4})});
+    std::vector<Layer> list;
+    for (int i = 0; i < depth; ++i) {
+      list.push_back(layers::LSTM(
+          units,
+          {.return_sequences = i + 1 < depth, .input_shape = {length, 8}, .seed = static_cast<unsigned>(i + 1)}));
+      if (i == 0 && depth > 1) list.push_back(layers::Dropout(0.2, {.seed = 7}));
+    }
+    list.push_back(layers::Dense(1, {.seed = 4}));
+    Sequential model(list);
     model.compile({.optimizer = "rmsprop", .loss = "mse", .metrics = {"mae"}});
     return model;
   };
-  return {"LSTM " + std::to_string(units), make, {length, 8}, {1}, batch, 0};
+  const std::string layers = depth == 1 ? ", one layer" : ", " + std::to_string(depth) + " layers";
+  return {"LSTM " + std::to_string(units) + layers, make, {length, 8}, {1}, batch, 0};
 }
 
 }  // namespace plimsoll

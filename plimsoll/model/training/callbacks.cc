@@ -11,6 +11,7 @@
 #include "plimsoll/model/data/row_source.h"
 #include "plimsoll/model/model.h"
 #include "plimsoll/model/training/monitor.h"
+#include "plimsoll/tensor/context_guards.h"
 
 namespace plimsoll {
 namespace {
@@ -53,7 +54,7 @@ class EarlyStoppingCallback final : public CallbackBase {
 
  private:
   void keep(const Model& model) {
-    const OutsideScopes outside;
+    const Untracked outside;
     std::vector<Tensor> values;
     for (const Variable& variable : model.weights()) values.push_back(variable.value().clone());
     best_ = std::move(values);
@@ -62,7 +63,7 @@ class EarlyStoppingCallback final : public CallbackBase {
   const EarlyStoppingOptions options_;
   Monitor monitor_;
   int waited_ = 0, best_epoch_ = 0;
-  std::vector<Tensor> best_;  // Of the best epoch: copies, so that no step inside of a budget has to make one.
+  std::vector<Tensor> best_;  // Of the best epoch: copies, so that no step inside a budget has to make one.
 };
 
 class ReduceOnPlateauCallback final : public CallbackBase {

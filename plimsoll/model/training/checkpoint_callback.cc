@@ -35,9 +35,9 @@ std::string path_of(const std::string& pattern, int epoch, std::size_t batch, co
   }
 }
 
-// What a fit that was killed while it saved left behind: temporaries, and data that no index names.
+// Removes what a fit that was killed while saving left behind: temporaries, and data that no index names.
 void remove_unfinished(const std::string& pattern) {
-  const fs::path begin = pattern.substr(0, pattern.find('{'));  // What all names have in common.
+  const fs::path begin = pattern.substr(0, pattern.find('{'));  // The common start of all names.
   const std::string stem = begin.filename().string();
   if (stem.empty() || begin.parent_path().string().find('{') != std::string::npos) return;
   remove_stale_temporaries(begin.parent_path(), stem);
@@ -55,7 +55,7 @@ class CheckpointCallback final : public CallbackBase {
   CheckpointCallback(std::string path, const ModelCheckpointOptions& options)
       : path_(std::move(path)), options_(options), monitor_(options.monitor, 0) {}
 
-  // A pattern that could not be filled in is found before an epoch is spent.
+  // Finds a pattern that cannot be filled in before an epoch is spent.
   void check_names(const std::vector<std::string>& names) override {
     Logs logs;
     for (const std::string& name : names)

@@ -308,6 +308,50 @@ TEST(DistributedFit, SendsWhatIsDerived) {
   }
 }
 
+// From the second step on gradients leave while the backward pass still computes others.
+TEST(DistributedFit, SendsGradientsWhileItComputesOthers) {
+  for (const BudgetModel& which : {budget_mlp(8, 32, 16), budget_transformer(2, 16, 6, 16), budget_lstm(8, 5, 16)})
+    for (const std::size_t slices : {2, 6}) {
+      std::atomic<std::uint64_t> early = 0, reduced = 0;
+      run_ranks(2, [&](Job& job) {
+        Model model = which.make();
+        std::uint64_t parameters = 0;
+        for (const Variable& variable : model.weights()) parameters += variable.nbytes();
+        model.fit(which.batches(5), {.verbose = 0, .distributed = {.job = &job, .slices = slices}});
+        early += job.traffic().early_bytes;
+        reduced += 2 * 4 * parameters;  // At most: in four steps, two pieces of each rank.
+      });
+      // How much depends on who is ahead: that one waits after its first group.
+      EXPECT_GT(early, 0u) << which.name << ", " << slices;
+      EXPECT_LE(early, reduced) << which.name << ", " << slices;
+    }
+}
+
+// What ends a rank in the middle of its slice, when others have sent some of their sums.
+TEST(DistributedFit, AnErrorAmongGradientsThatAreSentLeavesNothingBehind) {
+  const Tensor x = random_normal({48, 10, 10, 1}, {.seed = 1});
+  std::vector<std::int32_t> labels(48, 1);
+  labels[16 + 15] = 77;  // Of the second batch, the last row: the last rank's.
+  const Tensor bad = from_vector(labels), good = zeros({48}, i32);
+  run_ranks(3, [&](Job& job) {
+    Model model = lenet().make();
+    const distributed::TrainingOptions together{.job = &job, .slices = 6};
+    std::string text;
+    try {
+      model.fit(Dataset::from_tensors(x, bad).batch(16), {.verbose = 0, .distributed = together});
+    } catch (const InvalidArgument& error) {
+      text = error.what();
+    }
+    EXPECT_THAT(text, HasSubstr("77"));
+    if (job.rank() != 2) {
+      EXPECT_THAT(text, HasSubstr("rank 2 (host "));
+    }
+    EXPECT_EQ(model.optimizer().step(), 1);
+    model.fit(Dataset::from_tensors(x, good).batch(16), {.verbose = 0, .distributed = together});
+    EXPECT_EQ(model.optimizer().step(), 4);
+  });
+}
+
 TEST(DistributedFit, AnErrorInOneRankIsThrownInAllAndNothingHasChanged) {
   const BudgetModel which = budget_mlp(2, 8, 16);
   run_ranks(3, [&](Job& job) {

@@ -13,12 +13,17 @@ using distributed::FlatSpace;
 using distributed::SliceTree;
 using distributed::TensorExchange;
 
-FlatSpace space_for(const std::vector<Variable>& changed, const GradientClipping& clipping, int ranks) {
+// Groups, and cells for norms, that do not depend on the number of ranks. Gradients are known in about the opposite
+// order of the parameters, statistics of normalizations at any time.
+FlatSpace space_for(const StepPlan& plan, const GradientClipping& clipping, int ranks) {
   std::vector<FlatSpace::Part> parts;
-  for (const Variable& variable : changed) parts.push_back({variable.dtype(), variable.size()});
-  FlatSpace space(parts, ranks);
+  for (const Variable& variable : plan.changed()) parts.push_back({variable.dtype(), variable.size()});
+  const FlatSpace whole(parts, ranks);
   const bool has_norms = clipping.norm > 0 || clipping.global_norm > 0;
-  return has_norms ? FlatSpace(parts, ranks, GradientClipper::grain(space)) : space;
+  return FlatSpace(parts, ranks,
+                   {.grain = has_norms ? GradientClipper::grain(whole) : std::size_t{64},
+                    .group_bytes = TensorExchange::group_bytes(whole),
+                    .last_group = plan.num_parameters()});
 }
 
 }  // namespace
@@ -27,10 +32,8 @@ DistributedLayout::DistributedLayout(const StepPlan& plan, const GradientClippin
     : changed_(plan.changed()),
       num_parameters_(plan.num_parameters()),
       rank_(rank),
-      space_(space_for(changed_, clipping, rank.ranks)) {
-  const std::size_t begin = rank.shards ? space_.cut(rank.rank) : 0;
-  const std::size_t end = rank.shards ? space_.cut(rank.rank + 1) : space_.end();
-  space_.visit(begin, end, [&](std::size_t part, std::size_t first, std::size_t bytes) {
+      space_(space_for(plan, clipping, rank.ranks)) {
+  visit_updated([&](std::size_t part, std::size_t first, std::size_t bytes) {
     if (part >= num_parameters_) return;
     const std::size_t size = size_of(changed_[part].dtype());
     stretches_.push_back(

@@ -1,8 +1,8 @@
-// DistributedLayout: what the processes of a job exchange for a step, who updates which part of it, and what that
-// takes.
+// DistributedLayout: what the processes of a job exchange for a step, which part of it each one updates, and the memory
+// for that.
 //
 //   const DistributedLayout layout(plan, clipping, {.ranks = 4, .rank = 1, .shards = true});
-//   layout.beside(plan, SliceTree(32, 4), optimizer).gradients;      // Bytes beside the plan of a slice.
+//   layout.beside(plan, SliceTree(32, 4), optimizer).gradients;      // Bytes in addition to the plan of a slice.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ struct RankOfJob {
 
 class DistributedLayout {
  public:
-  // Of a plan of gradients that knows what it changes.
+  // For a plan of gradients that knows what it changes.
   DistributedLayout(const StepPlan& plan, const GradientClipping& clipping, const RankOfJob& rank);
 
   const std::vector<Variable>& changed() const noexcept { return changed_; }  // Parameters, then statistics.
@@ -33,7 +33,16 @@ class DistributedLayout {
   const distributed::FlatSpace& space() const noexcept { return space_; }
   const std::vector<Optimizer::Stretch>& stretches() const noexcept { return stretches_; }  // This rank updates these,
   std::size_t part_of(std::size_t stretch) const { return stretch_parts_.at(stretch); }  // of this part of the space.
-  // What the rank takes while it computes a slice, beside the slice's plan: sums that wait, results, buckets, state.
+  // Calls f(part, first byte in it, bytes) for what this rank updates.
+  template <class F>
+  void visit_updated(F&& f) const {
+    if (rank_.shards)
+      space_.visit_own(rank_.rank, f);
+    else
+      space_.visit(0, space_.end(), f);
+  }
+  // The memory a rank needs while it computes a slice, besides the slice's plan: sums that wait, results, buckets,
+  // state.
   BesideStep beside(const StepPlan& plan, const distributed::SliceTree& tree, const Optimizer& optimizer) const;
 
  private:

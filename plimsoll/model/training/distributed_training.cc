@@ -9,13 +9,14 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/device/device.h"
 #include "plimsoll/distributed/collectives.h"
+#include "plimsoll/distributed/unavailable.h"
 #include "plimsoll/memory/trace/trace_recorder.h"
 #include "plimsoll/model/data/row_source.h"
 #include "plimsoll/model/internal/network.h"
 #include "plimsoll/model/training/gradient_clipper.h"
 #include "plimsoll/model/training/step_budget.h"
-#include "plimsoll/model/training/step_plan.h"
 #include "plimsoll/model/training/step_result_numbers.h"
+#include "plimsoll/tensor/context_guards.h"
 #include "plimsoll/tensor/make_tensor.h"
 
 namespace plimsoll::internal {
@@ -43,14 +44,14 @@ std::size_t examples_in(const Example& batch) {
   return batch.whole_examples > 0 ? batch.whole_examples : static_cast<std::size_t>(batch.x().shape()[0]);
 }
 
-// Where a slice begins: about equal ones, whatever the batch.
+// Where a slice begins: about equal sizes, whatever the batch.
 std::size_t slice_begin(std::size_t examples, std::size_t slices, std::size_t slice) {
   return examples * slice / slices;
 }
 
 // Rows [begin, end) of every tensor, on its bytes.
 Example rows_of(const Example& batch, std::size_t begin, std::size_t end) {
-  const OutsideScopes outside;
+  const Untracked outside;
   const auto cut = [&](const Tensor& tensor) {
     if (tensor.is_empty_handle()) return Tensor();
     std::vector<std::int64_t> sizes(tensor.shape().begin(), tensor.shape().end());
@@ -65,20 +66,11 @@ Example rows_of(const Example& batch, std::size_t begin, std::size_t end) {
   return rows;
 }
 
-PartAddresses addresses_of(const std::vector<Tensor>& values) {
+PartAddresses addresses_of(std::span<const Tensor> values) {
   PartAddresses addresses;
   for (const Tensor& value : values) addresses.push_back(writable(value).bytes());
   return addresses;
 }
-
-// While it lives, tensors belong to no scope and are of this category.
-class Making {
- public:
-  explicit Making(Category category) { ThreadContext::current().category = category; }
-
- private:
-  const OutsideScopes outside_;
-};
 
 std::uint64_t hash_of(const Example& batch) {
   std::uint32_t crc = 1;
@@ -139,7 +131,7 @@ Dataset DistributedTraining::agreed(const Dataset& data, bool parts) {
   distributed::broadcast(job_, std::as_writable_bytes(std::span(&seed, 1)), 0, "the order of examples");
   const auto seeded = data.node()->seeded(seed);
   const auto& node = seeded ? seeded : data.node();
-  // A process without slices still gets an example, to know what one is.
+  // A process without slices still gets an example, to know its form.
   const auto own_rows = [slices = slices_, ranks = job_.size(), rank = job_.rank()](std::size_t examples) {
     const SliceTree tree(std::min(slices, examples), ranks);
     const std::size_t first = slice_begin(examples, tree.slices(), tree.begin(rank));
@@ -163,14 +155,14 @@ bool DistributedTraining::load(FunctionRef<bool()> next, const Example& batch) {
   return is_there;
 }
 
-// Everybody begins with the weights and the seeds of the first rank. Optimizers must be alike already.
+// All processes start with the weights and seeds of the first rank. Their optimizers must already agree.
 void DistributedTraining::begin(const Example& batch) {
   std::exception_ptr error;
   std::uint64_t state = 0;
   const Optimizer& optimizer = *network_.training.optimizer;
   try {
     require_batch(network_, StepKind::kGradients, batch, "fit");
-    if (shards_) network_.training.plans.clear();  // They may hold state that is about to be elsewhere.
+    if (shards_) network_.training.plans.clear();  // They may hold state that is about to move elsewhere.
     std::uint32_t crc = 0;
     const auto add = [&](const void* bytes, std::size_t size) {
       crc = crc32c({static_cast<const std::byte*>(bytes), size}, crc);
@@ -183,7 +175,7 @@ void DistributedTraining::begin(const Example& batch) {
       if (!device_of(weight.variable.value()).is_host())
         throw Unsupported(fmt::format("fit: variable \"{}\" is on {}; processes of a job train on the host's memory",
                                       weight.variable.name(), weight.variable.device()));
-      weight.variable.writable_value();  // A copy, where it needs one, before anything is sent.
+      weight.variable.writable_value();  // Copies, where necessary, before anything is sent.
       add(weight.variable.name().data(), weight.variable.name().size());
       for (const Optimizer::Slot& slot : optimizer.slots(weight.variable))
         if (!optimizer.is_spread()) add(slot.value.view().bytes(), slot.value.nbytes());
@@ -229,7 +221,7 @@ void DistributedTraining::set_layout(const StepPlan& plan) {
 }
 
 void DistributedTraining::compute_slice(const Example& batch, const RowRange& range, const DatasetNode& data,
-                                        std::vector<Tensor>& out) {
+                                        std::vector<Tensor>& out, const StepPlan::Watch* watch) {
   const Example rows = rows_of(batch, range.begin, range.end);
   const auto plan = network_.training.plans.get(StepKind::kGradients, rows, "fit");
   if (plan->has_program()) {
@@ -238,7 +230,7 @@ void DistributedTraining::compute_slice(const Example& batch, const RowRange& ra
                   layout_->beside(*plan, SliceTree(slices_, job_.size()), *network_.training.optimizer));
   }
   const BudgetScope charged(memory_.stepping());
-  const Making making(Category::kGradients);
+  const Untracked gradients(Category::kGradients);
   const double scale = static_cast<double>(range.end - range.begin) / static_cast<double>(examples_in(batch));
   if (scale_.is_empty_handle() || scale_value_ != scale) {
     scale_ = Tensor();
@@ -247,25 +239,73 @@ void DistributedTraining::compute_slice(const Example& batch, const RowRange& ra
     *writable(scale_).data<float>() = static_cast<float>(scale);
     scale_value_ = scale;
   }
-  results_.push_back(plan->gradients(rows, scale_, out, memory_.recomputing()));
+  results_.push_back(plan->gradients(rows, scale_, out, memory_.recomputing(), watch));
   set_layout(*plan);
+}
+
+// Rounds take a tag in the order of the calls, so all ranks begin at the same place: before the slices are computed,
+// unless this rank does not know yet what is exchanged.
+void DistributedTraining::begin_exchange(const SliceTree& tree) {
+  const std::span<std::byte> room =
+      buckets_.is_empty_handle() ? std::span<std::byte>() : std::span(writable(buckets_).bytes(), buckets_.nbytes());
+  exchange_.emplace(job_, layout_->space(), room);
+  exchange_->begin_reduce(tree, {}, {});
+  is_merged_.assign(layout_->changed().size(), false);
+  may_hurry_.clear();
+}
+
+// Of the last slice of this rank, those that are known: adds them to the sums that waited for them, and sends what is
+// complete.
+void DistributedTraining::send_early(std::span<const Tensor> values, std::span<const std::size_t> ended) {
+  std::vector<Values>& waiting = sums_->values();
+  if (may_hurry_.empty()) {
+    const auto storage_of = [](const Tensor& value) { return value.record()->storage.load(std::memory_order_relaxed); };
+    for (const Tensor& value : values) {
+      const auto shares = [&](const Tensor& other) { return storage_of(other) == storage_of(value); };
+      const bool is_view = value.record()->offset != 0 || value.record()->has(TensorRecord::kView);
+      may_hurry_.push_back(!is_view && std::count_if(values.begin(), values.end(), shares) == 1);
+    }
+    std::vector<PartAddresses> pieces;
+    for (std::size_t i = 0; i < num_pieces_; ++i)
+      pieces.push_back(i < waiting.size() ? addresses_of(waiting[i]) : addresses_of(values));
+    exchange_->set_pieces(pieces, pieces[0]);
+  }
+  for (const std::size_t part : ended) {
+    if (!may_hurry_[part]) continue;
+    const std::byte* right = values[part].view().bytes();
+    for (std::size_t left = waiting.size(); left >= num_pieces_ && left > 0; --left) {
+      std::byte* const sum = writable(waiting[left - 1][part]).bytes();
+      add_part(layout_->space().parts()[part], sum, right);
+      right = sum;
+    }
+    is_merged_[part] = true;
+    exchange_->set_ready(part);
+  }
+  exchange_->advance();
 }
 
 void DistributedTraining::compute(const Example& batch, const DatasetNode& data, const SliceTree& tree) {
   trace_step(static_cast<std::uint64_t>(network_.training.optimizer->step()));
   const int rank = job_.rank();
   const std::size_t examples = examples_in(batch);
-  sums_ = std::make_unique<distributed::SliceSums<Values>>(tree);
-  results_.clear();
+  num_pieces_ = tree.pieces(rank).size();
+  const auto hurry = [&](std::span<const Tensor> values, std::span<const std::size_t> ended) {
+    send_early(values, ended);
+  };
+  const StepPlan::Watch watch(hurry);
   for (std::size_t slice = tree.begin(rank); slice < tree.end(rank); ++slice) {
     Values values;
     set_draws(steps_ * slices_ + slice);
+    const bool is_last = slice + 1 == tree.end(rank);
     compute_slice(batch,
                   {slice_begin(examples, tree.slices(), slice) - batch.first_example,
                    slice_begin(examples, tree.slices(), slice + 1) - batch.first_example},
-                  data, values);
+                  data, values, is_last && exchange_ && job_.size() > 1 ? &watch : nullptr);
+    is_merged_.resize(layout_->changed().size());
     sums_->add({slice, slice + 1, rank}, std::move(values), [&](Values& left, Values& right) {
-      add_parts(layout_->space(), addresses_of(left), addresses_of(right));
+      for (std::size_t part = 0; part < left.size(); ++part)
+        if (!is_last || !is_merged_[part])
+          add_part(layout_->space().parts()[part], writable(left[part]).bytes(), right[part].view().bytes());
       right.clear();
     });
   }
@@ -275,10 +315,10 @@ void DistributedTraining::compute(const Example& batch, const DatasetNode& data,
   results_.clear();
 }
 
-// All that the update needs.
+// Acquires everything that the update needs.
 void DistributedTraining::obtain(const SliceTree& tree) {
   const BudgetScope charged(memory_.stepping());
-  const Making making(Category::kGradients);
+  const Untracked gradients(Category::kGradients);
   Device& device = device_of(layout_->changed()[0].value());
   blank_.clear();
   if (sums_->values().empty())
@@ -307,10 +347,18 @@ StepResult DistributedTraining::step(const Example& batch, const DatasetNode& da
   const SliceTree tree(std::min(slices_, examples), job_.size());
   std::exception_ptr error;
   std::uint64_t layout = 0;
+  sums_ = std::make_unique<distributed::SliceSums<Values>>(tree);
+  results_.clear();
+  exchange_.reset();
+  if (steps_ > 0 && (job_.size() == 1 || buckets_.nbytes() >= TensorExchange::least_room_bytes(tree)))
+    begin_exchange(tree);
   try {
     compute(batch, data, tree);
     obtain(tree);
     layout = layout_->space().end() + layout_->changed().size();
+  } catch (const Unavailable&) {
+    told_ = true;
+    throw;
   } catch (...) {
     error = std::current_exception();
     results_.clear();
@@ -318,7 +366,14 @@ StepResult DistributedTraining::step(const Example& batch, const DatasetNode& da
     blank_.clear();
   }
   set_draws(steps_ * slices_);
-  agree(error, error ? 0 : layout, "the model");
+  try {
+    agree(error, error ? 0 : layout, "the model");
+  } catch (const Unavailable&) {
+    throw;
+  } catch (...) {
+    if (exchange_) exchange_->drain_reduce();
+    throw;
+  }
   StepResult result = combine(examples, tree);
   update(tree);
   set_draws(++steps_ * slices_);
@@ -392,8 +447,8 @@ PartAddresses DistributedTraining::variable_addresses() const {
   return addresses;
 }
 
-// Parameters by their gradients, statistics by their new values, in [from, to) of the space.
-void DistributedTraining::change_variables(const PartAddresses& sum, std::size_t from, std::size_t to) {
+// Updates parameters by their gradients and statistics by their new values.
+void DistributedTraining::change_variables(const PartAddresses& sum) {
   std::vector<ConstTensorView> gradients;
   const std::vector<Optimizer::Stretch>& stretches = layout_->stretches();
   for (std::size_t i = 0; i < stretches.size(); ++i) {
@@ -404,7 +459,7 @@ void DistributedTraining::change_variables(const PartAddresses& sum, std::size_t
   }
   network_.training.optimizer->apply_prepared(stretches, gradients);
   const PartAddresses values = variable_addresses();
-  layout_->space().visit(from, to, [&](std::size_t part, std::size_t first, std::size_t bytes) {
+  layout_->visit_updated([&](std::size_t part, std::size_t first, std::size_t bytes) {
     if (part >= layout_->num_parameters()) std::memcpy(values[part] + first, sum[part] + first, bytes);
   });
 }
@@ -414,19 +469,20 @@ void DistributedTraining::update(const SliceTree& tree) {
   std::vector<PartAddresses> pieces;
   for (const Values& values : sums_->values()) pieces.push_back(addresses_of(values));
   const PartAddresses sum = pieces.empty() ? addresses_of(blank_) : pieces[0];
-  const std::span<std::byte> room =
-      buckets_.is_empty_handle() ? std::span<std::byte>() : std::span(writable(buckets_).bytes(), buckets_.nbytes());
-  TensorExchange exchange(job_, layout_->space(), room);
-  exchange.reduce_scatter(tree, pieces, sum);
+  if (!exchange_) begin_exchange(tree);
+  exchange_->set_pieces(std::move(pieces), sum);
+  exchange_->finish_reduce();
+  job_.count_early(exchange_->early_bytes());
   GradientClipper(job_, layout_->space(), layout_->num_parameters()).clip(network_.training.clipping, sum);
   if (shards_) {
-    change_variables(sum, layout_->space().cut(job_.rank()), layout_->space().cut(job_.rank() + 1));
-    exchange.all_gather(variable_addresses());
+    change_variables(sum);
+    exchange_->all_gather(variable_addresses());
   } else {
-    exchange.all_gather(sum);
-    change_variables(sum, 0, layout_->space().end());
+    exchange_->all_gather(sum);
+    change_variables(sum);
   }
   for (const auto& [variable, constraint] : constrained_) constraint.apply(variable.writable_value());
+  exchange_.reset();
   sums_.reset();
   blank_.clear();
   trace_phase("between steps");

@@ -1,14 +1,15 @@
 // DistributedTraining: the steps of a fit, taken together by the processes of a job.
 //
 //   DistributedTraining together(network, options.distributed, memory);
-//   const Dataset data = together.agreed(given);                 // Shuffles without a seed mix alike everywhere.
+//   const Dataset data = together.agreed(given);                 // Shuffles without a seed are the same everywhere.
 //   while (together.load([&] { return pass.next(batch); }, batch))
-//     means.add(together.step(batch, *data.node()));             // All take it, or none does.
+//     means.add(together.step(batch, *data.node()));             // All processes take it, or none does.
 //
-// A batch is cut into slices, of which each process computes its own; what they give (gradients, new statistics of
-// normalizations) is added in the order of a SliceTree, and the sum changes the weights once. The bits depend on the
-// slices, not on the number of processes. What fails in one process before weights change is thrown in all, and nothing
-// has changed; Unavailable may come later, when weights may have changed in some of them: the job is over then.
+// A batch is cut into slices, and each process computes its own; the results (gradients, new statistics of
+// normalizations) are added in the order of a SliceTree, and the sum changes the weights once. The bits depend on the
+// slices, not on the number of processes. From the second step on, sums travel while the backward pass of the last
+// slice computes the rest. A failure in one process before weights change is thrown in all, and nothing has changed;
+// Unavailable may come later, when weights may have changed in some of them: the job is then over.
 // Thread safety: one thread.
 #pragma once
 
@@ -25,6 +26,7 @@
 #include "plimsoll/model/data/dataset.h"
 #include "plimsoll/model/training/distributed_layout.h"
 #include "plimsoll/model/training/step.h"
+#include "plimsoll/model/training/step_plan.h"
 #include "plimsoll/ops/optimizer.h"
 
 namespace plimsoll {
@@ -35,7 +37,6 @@ namespace plimsoll::internal {
 
 class Network;
 class StepBudget;
-class StepPlan;
 
 class DistributedTraining {
  public:
@@ -45,22 +46,22 @@ class DistributedTraining {
   DistributedTraining(const DistributedTraining&) = delete;
   DistributedTraining& operator=(const DistributedTraining&) = delete;
 
-  // With `parts`: of each batch only the rows of this process, where that is possible.
+  // With `parts`: only this process's rows of each batch, where possible.
   Dataset agreed(const Dataset& data, bool parts);
-  // Whether `next` gave a batch, here as elsewhere. Throws InvalidArgument when processes have different ones.
+  // Whether `next` returned a batch, here and elsewhere. Throws InvalidArgument when processes disagree.
   bool load(FunctionRef<bool()> next, const Example& batch);
   StepResult step(const Example& batch, const DatasetNode& data);
-  // Results of batches that the processes took in turns, for all, in order: this one's are numbers rank, rank + size,
-  // .. `error`: what ended it.
+  // Results of batches that the processes took in turn, for all, in order: this one's are numbers rank, rank + size, ..
+  // `error`: what ended it.
   std::vector<StepResult> share_results(const std::vector<StepResult>& own, std::size_t batches,
                                         std::exception_ptr error);
-  // At the end of an epoch, and of the fit: what went wrong here since is thrown everywhere.
+  // At the end of an epoch, and of the fit: errors here since then are thrown everywhere.
   void agree_to_go_on();
-  // Tells the others of an error that they do not know; quick when they do.
+  // Reports an error that the others do not know about; fast when they do.
   void tell(std::exception_ptr error) noexcept;
 
   bool is_first() const noexcept { return job_.rank() == 0; }
-  bool has_to_stop() const noexcept { return stop_; }              // One process was asked to.
+  bool has_to_stop() const noexcept { return stop_; }              // One process was asked to stop.
   std::size_t bytes_used() const noexcept { return bytes_used_; }  // By all processes, at the last step.
 
  private:
@@ -72,11 +73,14 @@ class DistributedTraining {
   struct RowRange {  // Of the batch that is here.
     std::size_t begin, end;
   };
-  void compute_slice(const Example& batch, const RowRange& rows, const DatasetNode& data, std::vector<Tensor>& out);
+  void compute_slice(const Example& batch, const RowRange& rows, const DatasetNode& data, std::vector<Tensor>& out,
+                     const StepPlan::Watch* watch = nullptr);
+  void send_early(std::span<const Tensor> values, std::span<const std::size_t> ended);
+  void begin_exchange(const distributed::SliceTree& tree);
   void set_layout(const StepPlan& plan);
   void obtain(const distributed::SliceTree& tree);
   void update(const distributed::SliceTree& tree);
-  void change_variables(const distributed::PartAddresses& sum, std::size_t from, std::size_t to);
+  void change_variables(const distributed::PartAddresses& sum);
   StepResult combine(std::size_t examples, const distributed::SliceTree& tree);
   void agree(std::exception_ptr error, std::uint64_t signature, const char* what);
   StepResult blank_result() const;
@@ -101,6 +105,9 @@ class DistributedTraining {
   double scale_value_ = 0;
 
   // Of the step under way.
+  std::optional<distributed::TensorExchange> exchange_;
+  std::size_t num_pieces_ = 0;               // That this rank's slices add up to.
+  std::vector<bool> may_hurry_, is_merged_;  // By part: has bytes of its own in the plan; is added to the sums.
   std::unique_ptr<distributed::SliceSums<Values>> sums_;
   Values blank_;  // For the sum, in a process without slices.
   std::vector<StepResult> results_;

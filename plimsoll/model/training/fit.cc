@@ -18,6 +18,7 @@
 #include "plimsoll/model/training/progress.h"
 #include "plimsoll/model/training/step_budget.h"
 #include "plimsoll/model/training/targets.h"
+#include "plimsoll/tensor/context_guards.h"
 #include "plimsoll/tensor/host_access.h"
 #include "plimsoll/tensor/make_tensor.h"
 #include "plimsoll/tensor/tidy.h"
@@ -33,7 +34,7 @@ void require_compiled(const Network& network, const char* where) {
 
 // The weight of each example's class, times the weight it has.
 Tensor class_weights_of(const Example& batch, const std::map<std::int64_t, double>& classes) {
-  const OutsideScopes outside;
+  const Untracked outside;
   return tidy([&] {
     const Tensor& y = batch.y();
     Tensor labels = y.rank() > 1 && y.shape().back() > 1 ? y.argmax(-1) : y.cast(i64);
@@ -56,7 +57,7 @@ Tensor class_weights_of(const Example& batch, const std::map<std::int64_t, doubl
   });
 }
 
-// A pass over it leaves the order of later passes over `data` as it would be.
+// A pass over it does not affect the order of later passes over `data`.
 Dataset frozen_copy(const Dataset& data) {
   const auto frozen = data.is_set() ? data.node()->frozen(false) : nullptr;
   return frozen ? Dataset(frozen) : data;
@@ -69,7 +70,7 @@ class ChargedPass {
     const BudgetScope scope(memory_.loading());
     stream_ = data.open();
   }
-  // The next batch, when the one before has gone.
+  // Loads the next batch after freeing the one before.
   bool next(Example& batch) {
     batch = {};
     const BudgetScope scope(memory_.loading());
@@ -90,7 +91,7 @@ struct TestOptions {
   const char* empty = "evaluate: the dataset has no batches; give it some";  // The error for one.
 };
 
-// `f(result)` for every `every`th batch, from number `first` on. How many there are.
+// Calls `f(result)` for every `every`th batch, starting at number `first`. Returns how many there are.
 template <class F>
 std::size_t test_batches(Network& network, const Dataset& data, StepBudget& memory, const TestOptions& options, F&& f,
                          std::size_t first = 0, std::size_t every = 1) {
@@ -113,7 +114,7 @@ Logs run_test(Network& network, const Dataset& data, StepBudget& memory, const T
   return std::move(means).logs();
 }
 
-// The processes of a job take batches in turns.
+// The processes of a job take batches in turn.
 Logs run_test_together(Network& network, const Dataset& data, StepBudget& memory, const TestOptions& options,
                        DistributedTraining& together, const distributed::Job& job) {
   StepMeans means(network, options.prefix);
@@ -143,14 +144,14 @@ class OutsideBudgets {
   Meter* const before_;
 };
 
-// What is trained on and tested with; either may be unset.
+// The datasets for training and testing; either may be unset.
 struct TrainedOn {
   Dataset train, test;
   std::map<std::int64_t, double> class_weights;
 };
 
-// When data could not be loaded, or a step that has no plan could not run: throws the limit that suffices, if that can
-// be found. It loads one batch of each dataset, outside of budgets; devices still refuse.
+// When data could not be loaded, or a step without a plan could not run: throws the limit that suffices, if it can be
+// found. Loads one batch of each dataset, outside budgets; devices still refuse.
 void explain_refusal(Network& network, const StepBudget& memory, const TrainedOn& on) {
   std::optional<StepBudget> unlimited;
   try {
@@ -168,7 +169,7 @@ void explain_refusal(Network& network, const StepBudget& memory, const TrainedOn
     };
     expect(on.test, StepKind::kTest);
     expect(on.train, StepKind::kTrain);
-  } catch (const Error&) {  // The first refusal stands.
+  } catch (const Error&) {  // The first refusal is reported.
     return;
   }
   network.training.plans.clear();
@@ -176,7 +177,7 @@ void explain_refusal(Network& network, const StepBudget& memory, const TrainedOn
   memory.refuse_expected(*unlimited);
 }
 
-// While it lives, the model is trained by this job: its first rank alone writes files.
+// While it lives, this job trains the model: only its first rank writes files.
 class TrainingTogether {
  public:
   TrainingTogether(Network& network, distributed::Job& job) noexcept : network_(network) {
@@ -214,8 +215,11 @@ class Fit {
                    .device = device_,
                    .budget = &memory_}) {}
 
+  ~Fit() { network_.training.saving = nullptr; }
+
   History run() {
     network_.training.stop = false;
+    network_.training.saving = &memory_.loading();
     reset_memory_stats(device_);
     const std::vector<std::string> names = log_names();
     call_back([&](CallbackBase& callback) { callback.check_names(names); });
@@ -233,7 +237,7 @@ class Fit {
   }
 
  private:
-  // What one process throws, all throw.
+  // An exception in one process is thrown in all.
   History run_together() {
     together_ = std::make_unique<DistributedTraining>(network_, options_.distributed, memory_);
     const TrainingTogether here(network_, *job_);
@@ -270,7 +274,7 @@ class Fit {
       if (is_first || !callback.base().is_for_first_rank()) f(callback.base());
   }
   bool has_to_stop() const { return together_ ? together_->has_to_stop() : network_.training.stop.load(); }
-  // After an error: callbacks let go of what they hold; a second error is not the one to report.
+  // After an error: callbacks release what they hold; a second error is not reported.
   void end_quietly() {
     for (const Callback& callback : options_.callbacks) {
       try {
@@ -338,7 +342,7 @@ class Fit {
     return memory_.run(*plan, batch);
   }
 
-  // Memory that rises without end is said once.
+  // Reports continuously rising memory once.
   void watch(GrowthWatch& phase) {
     const std::optional<std::string> found = history_.growth().empty() ? phase.step_ended() : std::nullopt;
     if (!found) return;
@@ -351,7 +355,7 @@ class Fit {
     return class_weights_of(batch, options_.class_weights);
   }
 
-  // A validation that would not fit is refused before the first step too.
+  // Refuses a validation that would not fit before the first step too.
   void expect_validation() {
     if (!memory_.is_limited() || !validation_.is_set()) return;
     Example batch;
@@ -361,7 +365,7 @@ class Fit {
     const auto plan = network_.training.plans.get(StepKind::kTest, batch, "fit");
     memory_.expect(plan, batch, *validation_.node());
   }
-  // What the logs of an epoch will have.
+  // The names that the logs of an epoch will have.
   std::vector<std::string> log_names() const {
     std::vector<std::string> names;
     const Logs logs = StepMeans(network_).logs();
@@ -386,7 +390,7 @@ class Fit {
   const std::string device_;
   StepBudget memory_;
   Dataset validation_;
-  std::unique_ptr<DistributedTraining> together_;  // Where there is a job.
+  std::unique_ptr<DistributedTraining> together_;  // If there is a job.
   bool has_stepped_ = false;
   Progress progress_;
   History history_;

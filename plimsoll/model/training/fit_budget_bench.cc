@@ -1,4 +1,5 @@
-// What training inside budgets below the natural peak costs: real steps, measured beside the predicted factor.
+// What training inside budgets below the natural peak costs: real steps, measured and compared with the predicted
+// factor.
 //
 //   fit_budget_bench [--rounds N] [--spill DIRECTORY] [PART...]      only models whose name contains one of the words
 //
@@ -182,7 +183,8 @@ int main(int argc, char** argv) {
   bool same = true;
   for (const BudgetModel& which :
        {budget_mlp(24, 256, 1024), budget_resnet(3, 16, 32, 32), budget_transformer(2, 256, 64, 8),
-        budget_transformer(6, 256, 64, 8), budget_resnet(1, 32, 32, 64), budget_lstm(64, 48, 128)}) {
+        budget_transformer(6, 256, 64, 8), budget_resnet(1, 32, 32, 64), budget_lstm(64, 48, 128),
+        budget_lstm(64, 50, 32, 1), budget_lstm(128, 50, 32, 1)}) {
     bool chosen = parts.empty();
     for (const std::string& part : parts) chosen = chosen || which.name.find(part) != std::string::npos;
     if (chosen) same = (spill.empty() ? measure(which, rounds) : measure_spilling(which, rounds, spill)) && same;

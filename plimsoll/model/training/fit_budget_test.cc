@@ -71,6 +71,21 @@ TEST(FitBudget, GoesBelowTheNaturalPeak) {
   }
 }
 
+TEST(FitBudget, ALongSequenceTrainsAtHalfOfItsExtent) {
+  const BudgetModel which = budget_lstm(24, 64, 16, 1);
+  const MemoryForecast forecast = which.make().forecast({.batch_size = which.batch});
+  std::size_t held = 0;
+  for (const char* category : {"inputs", "parameters", "optimizer", "other"}) held += forecast.by_category.at(category);
+  const std::size_t budget = held + (forecast.peak_bytes - held) / 2;
+  EXPECT_LE(forecast.smallest_budget, budget);
+  EXPECT_LT(forecast.predicted_slowdown(budget), 1.35);
+  const Dataset data = which.batches(2);
+  Model free = which.make(), tight = which.make();
+  free.fit(data, {.verbose = 0});
+  EXPECT_LE(tight.fit(data, {.verbose = 0, .budget = budget}).peak_bytes(), budget);
+  EXPECT_EQ(values_of(tight), values_of(free));
+}
+
 TEST(FitBudget, TheGateIsTrueToTheByte) {
   for (const BudgetModel& which : small_models()) {
     SCOPED_TRACE(which.name);

@@ -17,19 +17,7 @@
 namespace plimsoll {
 namespace {
 
-class FitPark : public testing::Test {
- protected:
-  void SetUp() override {
-    SpillIo::FileSystem facts;
-    const int opened = ::open(folder_.path().c_str(), O_PATH | O_CLOEXEC);
-    SpillIo::system().file_system(opened, facts);
-    ::close(opened);
-    if (facts.type == TMPFS_MAGIC) GTEST_SKIP() << "the tests' directory is kept in memory";
-  }
-  std::string directory() const { return folder_.path().string(); }
-
-  const SpillFolder folder_;
-};
+using FitPark = OnDisk;
 
 // Weights and state are most of it; batches large enough that transfers take less than eight times as long.
 BudgetModel heavy() { return budget_mlp(6, 160, 96); }
@@ -106,6 +94,31 @@ TEST_F(FitPark, WhoReadsWeightsSeesWhatTheLastStepMade) {
   const std::size_t gate = model.forecast({.batch_size = which.batch, .spill = directory()}).smallest_budget;
   model.fit(data, {.verbose = 0, .callbacks = {record(seen)}, .budget = gate, .spill = directory()});
   EXPECT_TRUE(seen == expected);
+}
+
+TEST_F(FitPark, SavingWeightsLeavesThemInTheFileAndStaysInsideTheBudget) {
+  const BudgetModel which = heavy();
+  const Dataset data = which.batches(3);
+  Model model = which.make();
+  const std::size_t budget = model.forecast({.batch_size = which.batch, .spill = directory()}).smallest_budget;
+  const SpillFolder saved;
+  std::size_t saves = 0;
+  const auto save = [&](Model& trained, std::size_t) {
+    const std::size_t parked = memory().spilled_bytes;
+    EXPECT_GT(parked, budget / 2);
+    const std::size_t before = memory().num_bytes;
+    trained.save_weights((saved.path() / "weights").string());
+    EXPECT_EQ(memory().spilled_bytes, parked);
+    EXPECT_EQ(memory().num_bytes, before);
+    ++saves;
+  };
+  const History history = model.fit(
+      data, {.verbose = 0, .callbacks = {make_callback<AfterBatches>(save)}, .budget = budget, .spill = directory()});
+  EXPECT_EQ(saves, 3u);
+  EXPECT_LE(history.peak_bytes(), budget);
+  Model again = which.make();
+  again.load_weights((saved.path() / "weights").string());
+  EXPECT_TRUE(values_of(again) == values_of(model));
 }
 
 TEST_F(FitPark, AnErrorInBetweenLeavesWhatTheStepBeforeMade) {

@@ -1,6 +1,7 @@
 // What the system says of a process that trains inside a budget: its resident memory grows by the budget at most, and
 // by a stated overhead (plans, kernels, the pool's stacks).
 #include <gtest/gtest.h>
+#include <malloc.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -9,6 +10,7 @@
 #include <string>
 
 #include "plimsoll/base/bytes.h"
+#include "plimsoll/device/device_memory.h"
 #include "plimsoll/model/training/budget_models_testing.h"
 
 namespace plimsoll {
@@ -41,6 +43,8 @@ std::optional<std::size_t> growth_of_training(const BudgetModel& which, std::opt
     std::size_t growth = 0;
     try {
       const Dataset data = which.batches(2);
+      trim();  // Free pages that earlier tests of this program left would be reused without growth.
+      malloc_trim(0);
       const std::size_t before = status_bytes("VmRSS");
       Model model = which.make();
       if (reset_most_resident() && before > 0) {

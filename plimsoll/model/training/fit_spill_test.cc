@@ -19,20 +19,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// A directory on a disk, where the tests' own is on one.
-class FitSpill : public testing::Test {
- protected:
-  void SetUp() override {
-    SpillIo::FileSystem facts;
-    const int opened = ::open(folder_.path().c_str(), O_PATH | O_CLOEXEC);
-    SpillIo::system().file_system(opened, facts);
-    ::close(opened);
-    if (facts.type == TMPFS_MAGIC) GTEST_SKIP() << "the tests' directory is kept in memory";
-  }
-  std::string directory() const { return folder_.path().string(); }
-
-  const SpillFolder folder_;
-};
+using FitSpill = OnDisk;
 
 // Large activations, few weights, products that take longer than storing what they give.
 BudgetModel wide() { return budget_mlp(8, 192, 1024); }

@@ -16,6 +16,7 @@
 #include "plimsoll/model/layers/recurrent_states.h"
 #include "plimsoll/model/model.h"
 #include "plimsoll/model/training/distributed_layout.h"
+#include "plimsoll/model/training/forecast_prediction.h"
 #include "plimsoll/model/training/step_budget.h"
 #include "plimsoll/model/training/step_plan.h"
 
@@ -34,7 +35,7 @@ Eviction eviction_to(const char* where, const std::string& directory) {
   return open_spill(where, directory, true) ? Eviction::kSpill : Eviction::kRecompute;
 }
 
-// Takes back the states that tracing gave to recurrent layers.
+// Removes the states that tracing gave to recurrent layers.
 class ForgetNewStates {
  public:
   explicit ForgetNewStates(Network& network) noexcept : network_(network) {}
@@ -65,8 +66,8 @@ Others others_of(const Network& network, const StepPlan& plan) {
   return others;
 }
 
-// Traces the step with an optimizer of the same kind, and forgets it. What recomputing needs is added where the step
-// would not fit `enough` without.
+// Traces the step with an optimizer of the same kind, and discards it. Adds what recomputing needs when the step would
+// not fit `enough` without it.
 struct Wanted {
   Eviction eviction = Eviction::kRecompute;
   std::size_t enough = 0;
@@ -81,7 +82,7 @@ MemoryForecast forecast_training(Network& network, const BatchSpec& batch, const
   return forecast;
 }
 
-// Sums of sizes that a file named could pass the end of numbers.
+// Sums of sizes from a file could overflow.
 constexpr std::size_t kMostBytes = std::size_t{1} << 50;
 MemoryForecast forecast_batch(Network& network, std::size_t batch_size, const Wanted& wanted) {
   const BatchSpec batch = assumed_batch(network, batch_size);
@@ -149,7 +150,7 @@ MemoryForecast StepPlan::forecast(const BatchSpec& batch) const {
   return forecast;
 }
 
-// Whatever lies beside the step's own blocks stays as it is.
+// What is held besides the step's own blocks does not change.
 void StepPlan::add_front(MemoryForecast& forecast, Eviction eviction) const {
   const std::size_t beside = forecast.peak_bytes - program_->block_bytes();
   const auto whole = [&](const ProgramPoint& point) {
@@ -180,6 +181,11 @@ StepPlan::ParkedSizes StepPlan::parked_bytes() const {
 }
 
 MemoryForecast Model::forecast(const ForecastOptions& options) const {
+  if (options.predict) {
+    if (options.ranks != 1 || options.slices > 0 || !options.spill.empty())
+      throw InvalidArgument("forecast: a prediction has no ranks, slices or spill; leave them out, or predict");
+    return forecast_prediction(*this, options.batch_size);
+  }
   require_compiled(*network_);
   const Wanted wanted{.eviction = eviction_to("forecast", options.spill)};
   if (options.ranks != 1 || options.slices > 0) return forecast_ranks(*network_, options, wanted);
@@ -202,7 +208,7 @@ MemoryForecast Model::forecast(const Dataset& batches) const {
   std::unique_ptr<ExampleStream> pass;
   {
     const BudgetScope charged(memory.loading());
-    const auto frozen = batches.is_set() ? batches.node()->frozen(false) : nullptr;  // Later passes stay what they are.
+    const auto frozen = batches.is_set() ? batches.node()->frozen(false) : nullptr;  // Does not affect later passes.
     pass = frozen ? frozen->open() : batches.open();
     if (!pass->next(batch)) throw InvalidArgument("forecast: the dataset has no batches; give it some");
     cast_inputs(*network_, batch.inputs);
@@ -219,8 +225,8 @@ double MemoryForecast::predicted_slowdown(std::size_t bytes) const noexcept {
   return std::numeric_limits<double>::infinity();
 }
 
-// The need grows about linearly: doubling until it is too much, then guesses between the two ends. It is not certain to
-// grow with every example; the answer fits and the next larger batch does not.
+// The need grows about linearly: doubles until it is too much, then bisects with guesses. It need not grow with every
+// example; the answer fits and the next larger batch does not.
 std::size_t Model::max_batch_size(std::size_t bytes, double max_slowdown, const std::string& spill) const {
   require_compiled(*network_);
   if (!(max_slowdown >= 1))
@@ -236,11 +242,11 @@ std::size_t Model::max_batch_size(std::size_t bytes, double max_slowdown, const 
       return least;
     } catch (const InvalidArgument&) {
       if (batch == 1) throw;
-      return SIZE_MAX;  // Sizes that no memory has.
+      return SIZE_MAX;  // Sizes that no memory can hold.
     }
   };
   const Shape& input = network_->is_connected() ? network_->call_of(network_->input_slots()[0]).shapes[0] : Shape();
-  if (input.is_set() && input.rank() > 0 && input[0] != kUnknownSize) {  // One that takes no other.
+  if (input.is_set() && input.rank() > 0 && input[0] != kUnknownSize) {  // A model with a fixed batch size.
     const auto only = static_cast<std::size_t>(input[0]);
     return need(only) <= bytes ? only : 0;
   }

@@ -33,6 +33,7 @@ struct ForecastOptions {
   int ranks = 1;
   std::size_t slices = 0;
   bool shard_optimizer = false;
+  bool predict = false;  // Of one prediction of a batch instead of a step of training; needs no compile().
 };
 
 struct PLIMSOLL_API MemoryForecast {
@@ -43,11 +44,11 @@ struct PLIMSOLL_API MemoryForecast {
   std::string largest_op;                          // The operation that makes the largest buffer of the step,
   std::size_t largest_op_bytes = 0;                // and what that takes.
   std::size_t floor_bytes = 0;     // No recomputing of the step, in its order, needs less; smallest_budget is above it.
-  std::string floor_step;          // The operation that makes it so.
+  std::string floor_step;          // The operation that determines it.
   std::vector<BudgetPoint> front;  // Budgets worth choosing: from the peak to the smallest, each leaner and slower.
 
   bool fits(std::size_t bytes) const noexcept { return bytes >= smallest_budget; }
-  // How many times as long a step takes within so many bytes as at the peak; infinity below smallest_budget. Never
+  // How many times as long as at the peak a step takes within this many bytes; infinity below smallest_budget. Never
   // rises with the bytes.
   double predicted_slowdown(std::size_t bytes) const noexcept;
   std::string to_string() const;  // A table for people.

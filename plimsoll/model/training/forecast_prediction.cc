@@ -8,9 +8,9 @@
 #include "plimsoll/model/training/step_plan.h"
 #include "plimsoll/tensor/make_tensor.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
-MemoryForecast forecast_prediction(const Model& model, const ForecastOptions& options) {
+MemoryForecast forecast_prediction(const Model& model, std::size_t batch_size) {
   Network& network = model.network();
   BatchSpec batch;
   batch.device = &current_device();
@@ -18,7 +18,7 @@ MemoryForecast forecast_prediction(const Model& model, const ForecastOptions& op
   const std::vector<DType> dtypes = model.input_dtypes();
   for (std::size_t i = 0; i < shapes.size(); ++i) {
     std::vector<std::int64_t> sizes(shapes[i].begin(), shapes[i].end());
-    if (!sizes.empty() && sizes[0] == kUnknownSize) sizes[0] = static_cast<std::int64_t>(options.batch_size);
+    if (!sizes.empty() && sizes[0] == kUnknownSize) sizes[0] = static_cast<std::int64_t>(batch_size);
     const Shape shape(sizes);
     if (!shape.is_known())
       throw FailedPrecondition(fmt::format("forecast: model \"{}\" takes inputs of shape {}; sizes are not known",
@@ -43,4 +43,4 @@ MemoryForecast forecast_prediction(const Model& model, const ForecastOptions& op
   return forecast;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

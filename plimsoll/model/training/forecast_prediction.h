@@ -1,16 +1,15 @@
-// forecast_prediction: what one prediction of a model takes, known before it runs.
+// forecast_prediction: what Model::forecast({.predict = true}) answers: what one prediction takes, before it runs.
 //
-//   forecast_prediction(model, {.batch_size = 8}).smallest_budget;       // The gate of predict, with such a batch.
+//   forecast_prediction(model, 8).smallest_budget;       // The gate of predict, with a batch of 8.
 //
-// Counted are the parameters, one batch, its results and the run between them. Needs no compile(). Throws
-// FailedPrecondition when sizes of the inputs are not known.
+// Counts the parameters, one batch, its results and the run between them. Needs no compile(). Throws FailedPrecondition
+// when sizes of the inputs are not known.
 #pragma once
 
-#include "plimsoll/base/api.h"
 #include "plimsoll/model/model.h"
 
-namespace plimsoll {
+namespace plimsoll::internal {
 
-PLIMSOLL_API MemoryForecast forecast_prediction(const Model& model, const ForecastOptions& options = {});
+MemoryForecast forecast_prediction(const Model& model, std::size_t batch_size);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::internal

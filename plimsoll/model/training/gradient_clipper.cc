@@ -28,20 +28,21 @@ std::size_t GradientClipper::grain(const distributed::FlatSpace& space) {
 }
 
 std::vector<double> GradientClipper::squares(const distributed::PartAddresses& sum) {
-  const std::size_t cell = grain(space_);
+  const std::size_t cell = space_.grain();
   std::vector<double> own;  // Of each part in each cell; 0 where they are another rank's.
   std::vector<std::size_t> parts;
-  const std::size_t mine_begin = space_.cut(job_.rank()), mine_end = space_.cut(job_.rank() + 1);
-  for (std::size_t begin = 0; begin < space_.end(); begin += cell)
+  for (std::size_t begin = 0; begin < space_.end(); begin += cell) {
+    const bool is_mine = space_.owner_of(begin) == job_.rank();
     space_.visit(begin, begin + cell, [&](std::size_t part, std::size_t first, std::size_t bytes) {
       if (part >= num_parameters_) return;
       double squares = 0;
-      if (begin >= mine_begin && begin < mine_end)
+      if (is_mine)
         visit_elements(space_.parts()[part].dtype, sum[part] + first, bytes,
                        [&](auto value) { squares += static_cast<double>(value) * static_cast<double>(value); });
       own.push_back(squares);
       parts.push_back(part);
     });
+  }
   std::vector<double> all(own.size() * static_cast<std::size_t>(job_.size()));
   distributed::exchange(job_, std::as_bytes(std::span(own)), std::as_writable_bytes(std::span(all)), "norms");
   std::vector<double> result(num_parameters_);
@@ -55,14 +56,12 @@ std::vector<double> GradientClipper::squares(const distributed::PartAddresses& s
 }
 
 void GradientClipper::scale(const distributed::PartAddresses& sum, const std::vector<double>& factors) {
-  space_.visit(
-      space_.cut(job_.rank()), space_.cut(job_.rank() + 1),
-      [&](std::size_t part, std::size_t first, std::size_t bytes) {
-        if (part >= num_parameters_ || factors[part] == 1) return;
-        visit_elements(space_.parts()[part].dtype, sum[part] + first, bytes, [&](auto& value) {
-          value = static_cast<std::remove_reference_t<decltype(value)>>(static_cast<double>(value) * factors[part]);
-        });
-      });
+  space_.visit_own(job_.rank(), [&](std::size_t part, std::size_t first, std::size_t bytes) {
+    if (part >= num_parameters_ || factors[part] == 1) return;
+    visit_elements(space_.parts()[part].dtype, sum[part] + first, bytes, [&](auto& value) {
+      value = static_cast<std::remove_reference_t<decltype(value)>>(static_cast<double>(value) * factors[part]);
+    });
+  });
 }
 
 void GradientClipper::clip(const GradientClipping& clipping, const distributed::PartAddresses& sum) {
@@ -78,14 +77,13 @@ void GradientClipper::clip(const GradientClipping& clipping, const distributed::
     scale(sum, factors);
   }
   if (clipping.value > 0)
-    space_.visit(space_.cut(job_.rank()), space_.cut(job_.rank() + 1),
-                 [&](std::size_t part, std::size_t first, std::size_t bytes) {
-                   if (part >= num_parameters_) return;
-                   visit_elements(space_.parts()[part].dtype, sum[part] + first, bytes, [&](auto& value) {
-                     using T = std::remove_reference_t<decltype(value)>;
-                     value = std::clamp(value, static_cast<T>(-clipping.value), static_cast<T>(clipping.value));
-                   });
-                 });
+    space_.visit_own(job_.rank(), [&](std::size_t part, std::size_t first, std::size_t bytes) {
+      if (part >= num_parameters_) return;
+      visit_elements(space_.parts()[part].dtype, sum[part] + first, bytes, [&](auto& value) {
+        using T = std::remove_reference_t<decltype(value)>;
+        value = std::clamp(value, static_cast<T>(-clipping.value), static_cast<T>(clipping.value));
+      });
+    });
 }
 
 }  // namespace plimsoll::internal

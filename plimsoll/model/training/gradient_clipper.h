@@ -1,11 +1,11 @@
-// GradientClipper: clips gradients that are spread over the processes of a job: each clips its own stretch, by norms of
-// the whole.
+// GradientClipper: clips gradients that are distributed over the processes of a job: each clips its own part, using
+// norms of the whole.
 //
-//   const FlatSpace space(parts, job.size(), GradientClipper::grain(FlatSpace(parts, job.size())));
+//   const FlatSpace space(parts, job.size(), {.grain = GradientClipper::grain(FlatSpace(parts, job.size()))});
 //   GradientClipper(job, space, parts.size()).clip(clipping, sum);
 //
-// Squares are added in double, within cells of grain() bytes that do not depend on the number of ranks, and then over
-// the cells in their order: the bits do not depend on the ranks either. Requires stretches that are cut between cells.
+// Squares are added in double, within cells of the space's grain, which do not depend on the number of ranks, and then
+// over the cells in order: so the bits do not depend on the ranks either. Requires that parts are cut between cells.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ class GradientClipper {
   GradientClipper(distributed::Job& job, const distributed::FlatSpace& space, std::size_t num_parameters)
       : job_(job), space_(space), num_parameters_(num_parameters) {}
 
-  static std::size_t grain(const distributed::FlatSpace& space);  // Of some 256 cells: a power of two.
+  static std::size_t grain(const distributed::FlatSpace& space);  // Of about 256 cells: a power of two.
   void clip(const GradientClipping& clipping, const distributed::PartAddresses& sum);
 
  private:

@@ -13,7 +13,7 @@
 namespace plimsoll::internal {
 namespace {
 
-// The category that most of the live bytes of this operation in this scope have.
+// The category with most of the live bytes of this operation in this scope.
 std::string category_of(const GrowthRow& row) {
   std::map<std::string, std::size_t> bytes;
   for (const LiveTensor& tensor : live_tensors())
@@ -32,7 +32,7 @@ std::optional<std::string> GrowthWatch::step_ended() {
   const std::size_t least = std::exchange(least_, std::numeric_limits<std::size_t>::max());
   const bool risen = before_ != 0 && least > before_;
   before_ = least;
-  if (!risen) {  // What there is now is the new ground.
+  if (!risen) {  // The current state is the new baseline.
     rises_ = 0;
     bytes_at_start_ = least;
     steps_at_start_ = steps_;

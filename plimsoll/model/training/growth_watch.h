@@ -1,8 +1,8 @@
-// GrowthWatch: notices memory that rises from step to step, and says once who took it.
+// GrowthWatch: detects memory that rises from step to step, and reports once what took it.
 //
-// Looked at once a step, at the same moment of it. After a warm-up, steps form windows; the least live bytes of a
-// window are compared with those of the one before. When they have risen `kRises` times in a row, the growth since the
-// warm-up is broken down by what made it. Cost: a few loads a step; some 20 ns for each live tensor, once.
+// Checked once per step, at the same point of it. After a warm-up, steps form windows; the smallest live bytes of a
+// window are compared with those of the previous one. When they have risen `kRises` times in a row, the growth since
+// the warm-up is broken down by origin. Cost: a few loads per step; about 20 ns for each live tensor, once.
 #pragma once
 
 #include <cstddef>
@@ -18,10 +18,10 @@ class GrowthWatch {
  public:
   static constexpr int kRises = 5;
 
-  // `phase` names what is counted: "step", "epoch".
+  // `phase` names the unit: "step", "epoch".
   GrowthWatch(const char* phase, std::size_t warm_up, std::size_t window)
       : phase_(phase), warm_up_(warm_up), window_(window) {}
-  // What is to be said, now that another step has ended; nothing most of the time, and nothing after the first time.
+  // The report after another step; mostly empty, and always after the first report.
   std::optional<std::string> step_ended();
 
  private:
@@ -31,7 +31,7 @@ class GrowthWatch {
   const std::size_t warm_up_, window_;
   std::size_t steps_ = 0;
   std::size_t least_ = std::numeric_limits<std::size_t>::max();  // In this window.
-  std::size_t before_ = 0;                                       // In the one before; 0: there was none.
+  std::size_t before_ = 0;                                       // In the previous one; 0: there was none.
   std::size_t bytes_at_start_ = 0, steps_at_start_ = 0;
   int rises_ = 0;
   bool told_ = false;

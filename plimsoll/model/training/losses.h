@@ -1,11 +1,11 @@
-// Loss: what a model is trained to make small. Keras' losses, by class or by name, or a function of your own.
+// Loss: the value that training minimizes. Keras' losses, by class or by name, or your own function.
 //
 //   model.compile({.optimizer = "adam", .loss = losses::SparseCategoricalCrossentropy({.from_logits = true})});
 //   Loss mine("distance", [](const Tensor& targets, const Tensor& predictions) { return ...; });   // [batch, ..]
 //
-// A loss gives a number for each example (and step of a sequence), whose mean over all of them is made small. Targets
-// take the predictions' dtype; a vector of them stands for a column; labels of the sparse loss may be of any number
-// type. Throws InvalidArgument, with both shapes, for targets that do not go with the predictions.
+// A loss returns a number for each example (and step of a sequence); their mean is minimized. Targets are cast to the
+// predictions' dtype; a vector of them stands for a column; labels of the sparse loss may have any numeric type. Throws
+// InvalidArgument, with both shapes, for targets that do not match the predictions.
 #pragma once
 
 #include <functional>
@@ -25,7 +25,7 @@ class PLIMSOLL_API Loss {
   using Function = std::function<Tensor(const Tensor& targets, const Tensor& predictions)>;
   using Standard = Tensor (*)(const Tensor&, const Tensor&, const LossOptions&);
 
-  // Keras' snake_case names, "mse" and "mae" too. Throws InvalidArgument for others.
+  // Keras' snake_case names, and "mse" and "mae". Throws InvalidArgument for others.
   Loss(std::string_view name);
   Loss(const char* name) : Loss(std::string_view(name)) {}
   Loss(const std::string& name) : Loss(std::string_view(name)) {}
@@ -33,13 +33,11 @@ class PLIMSOLL_API Loss {
   Loss(const char* name, Standard function, const LossOptions& options, bool takes_labels = false);
 
   const std::string& name() const noexcept { return name_; }
-  bool is_standard() const noexcept { return standard_ != nullptr; }  // Not one of your own.
+  bool is_standard() const noexcept { return standard_ != nullptr; }  // Not your own.
   const LossOptions& options() const noexcept { return options_; }
-  Loss with(const LossOptions& options) const;  // The same loss with other options.
-  bool takes_labels() const noexcept {
-    return takes_labels_;
-  }  // Numbers of classes rather than a row for each example.
-  // The mean; with weights (of the examples' leading shape) that of the losses multiplied by them.
+  Loss with(const LossOptions& options) const;                  // The same loss with other options.
+  bool takes_labels() const noexcept { return takes_labels_; }  // Class numbers instead of a row for each example.
+  // The mean; with weights (of the examples' leading shape) the mean of the weighted losses.
   Tensor operator()(const Tensor& targets, const Tensor& predictions, const Tensor& weights = {}) const;
   Tensor per_example(const Tensor& targets, const Tensor& predictions) const;
 

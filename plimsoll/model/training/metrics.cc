@@ -27,7 +27,7 @@ class MetricBase {
   const std::string& name() const noexcept { return name_; }
   void set_name(std::string name) { name_ = std::move(name); }
 
-  Metric::Sums sums;  // num_sums() of them, as soon as there is a Metric.
+  Metric::Sums sums;  // num_sums() of them, once there is a Metric.
 
  private:
   std::string name_;
@@ -92,7 +92,7 @@ Tensor among_largest(const Tensor& targets, const Tensor& predictions, std::int6
   return (best == labels.expand_dims(-1)).any({-1});
 }
 
-// How many positives and negatives are predicted above thresholds: sums are [true positives, false positives] for each
+// Counts the positives and negatives predicted above thresholds: sums are [true positives, false positives] for each
 // threshold, then all positives and all negatives. Thresholds are sorted.
 class ThresholdMetric : public MetricBase {
  public:

@@ -1,11 +1,11 @@
-// Metric: a figure reported about a model's predictions beside the loss: Keras' metrics, or one of your own.
+// Metric: a figure about a model's predictions reported with the loss: Keras' metrics, or your own.
 //
 //   model.compile({.optimizer = "adam", .loss = "mse", .metrics = {"mae", metrics::TopK(3)}});
 //   Metric mine("distance", [](const Tensor& targets, const Tensor& predictions) { return ...; });   // [batch, ..]
 //
-// "accuracy" is resolved as Keras does: predictions of one column are compared with 1/2, else with the largest column,
-// of targets as labels or as rows. A metric adds up over batches: mean of per-example values (weighted by sample
-// weights), or counts at thresholds. A handle: copies share their sums. Thread safety: one thread at a time.
+// "accuracy" is resolved as in Keras: predictions of one column are compared with 1/2, otherwise the largest column
+// counts; targets may be labels or rows. A metric accumulates over batches: the mean of per-example values (weighted by
+// sample weights), or counts at thresholds. A handle: copies share their sums. Thread safety: one thread at a time.
 #pragma once
 
 #include <functional>
@@ -38,9 +38,9 @@ class PLIMSOLL_API Metric {
   explicit Metric(std::shared_ptr<MetricBase> base);
 
   const std::string& name() const noexcept;
-  // Of one batch; changes nothing.
+  // For one batch; changes nothing.
   Sums measure(const Tensor& targets, const Tensor& predictions, const Tensor& weights = {}) const;
-  // The same in two halves, for steps that are planned: the tensors that sums are made of, and their sums.
+  // The same in two halves, for planned steps: the tensors that sums are computed from, and their sums.
   struct Parts {
     std::vector<Tensor> tensors;
     double count = 0;  // Of examples, when none is weighted.
@@ -48,13 +48,13 @@ class PLIMSOLL_API Metric {
   Parts parts(const Tensor& targets, const Tensor& predictions, const Tensor& weights = {}) const;
   Sums zero_sums() const;  // As many zeros as there are sums,
   void sum(std::span<const ConstTensorView> parts, double count, std::span<double> to) const noexcept;  // to fill in.
-  void add(const Sums& sums) const noexcept;  // Of one of its kind.
+  void add(const Sums& sums) const noexcept;  // From a metric of the same kind.
   void update(const Tensor& targets, const Tensor& predictions, const Tensor& weights = {}) const {
     add(measure(targets, predictions, weights));
   }
-  double result() const noexcept;  // Of all since reset(); 0 when there was nothing.
+  double result() const noexcept;  // Since reset(); 0 when there was nothing.
   void reset() const noexcept;
-  Metric clone(std::string name) const;  // Another of the same kind, with sums of its own.
+  Metric clone(std::string name) const;  // Another one of the same kind, with its own sums.
 
  private:
   std::shared_ptr<MetricBase> base_;

@@ -1,7 +1,7 @@
 // Monitor: the best value so far of one entry of the logs.
 //
-// Better is smaller, or larger when the name ends in acc, accuracy or auc. NaN is never the best. A
-// name that is not there is said once.
+// Better is smaller, or larger when the name ends in acc, accuracy or auc. NaN is never the best. A name that does not
+// exist is logged once.
 #pragma once
 
 #include <optional>
@@ -15,8 +15,8 @@ class Monitor {
  public:
   Monitor(const std::string& name, double min_delta);
 
-  void begin();  // Forgets.
-  // Nothing when the value is not there; else whether it is the best by at least the delta.
+  void begin();  // Starts over.
+  // Empty when there is no such value; otherwise whether it is the best by at least the delta.
   std::optional<bool> improves(const Logs& logs);
 
  private:

@@ -18,7 +18,7 @@ std::vector<Optimizer::Slot> OptimizerSpread::whole_slots(const Optimizer& optim
   if (found == parameters.end()) return {};
   const auto part = static_cast<std::size_t>(found - parameters.begin());
   std::vector<Optimizer::Slot> own;
-  std::size_t own_begin = 0;  // Bytes of the parameter before what is here.
+  std::size_t own_begin = 0;  // Bytes of the parameter before the part that is here.
   if (std::optional<Optimizer::StretchSlots> here = optimizer.stretch_slots(parameter)) {
     own_begin = static_cast<std::size_t>(here->begin) * size_of(parameter.dtype());
     own = std::move(here->slots);
@@ -30,7 +30,7 @@ std::vector<Optimizer::Slot> OptimizerSpread::whole_slots(const Optimizer& optim
   const std::size_t count = is_first ? whole.size() : optimizer.num_slots();
   for (std::size_t slot = 0; slot < count; ++slot)
     for (int rank = 0; rank < job.size(); ++rank)
-      space.visit(space.cut(rank), space.cut(rank + 1), [&](std::size_t at, std::size_t first, std::size_t bytes) {
+      space.visit_own(rank, [&](std::size_t at, std::size_t first, std::size_t bytes) {
         if (at != part || (!is_first && rank != job.rank())) return;
         std::byte* const to = is_first ? writable(whole[slot].value).bytes() + first : nullptr;
         const std::byte* const from = rank == job.rank() ? own[slot].value.view().bytes() + first - own_begin : nullptr;

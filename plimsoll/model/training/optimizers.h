@@ -1,4 +1,4 @@
-// The optimizers by Keras' names, for compile(): how steps change weights is in ops/optimizer.h.
+// The optimizers by Keras' names, for compile(); ops/optimizer.h says how steps change weights.
 //
 //   model.compile({.optimizer = optimizers::Adam({.learning_rate = 1e-3f}), .loss = "mse"});
 //   model.compile({.optimizer = "rmsprop", .loss = "mse"});
@@ -21,7 +21,7 @@ inline Optimizer Adadelta(const AdadeltaOptions& options = {}) { return Optimize
 inline Optimizer Adam(const AdamOptions& options = {}) { return Optimizer(options); }
 inline Optimizer AdamW(const AdamOptions& options = {.weight_decay = 0.004}) { return Optimizer(options); }
 inline Optimizer Adamax(const AdamaxOptions& options = {}) { return Optimizer(options); }
-// "sgd", "rmsprop", "adagrad", "adadelta", "adam", "adamw", "adamax", with Keras' numbers. Throws InvalidArgument.
+// "sgd", "rmsprop", "adagrad", "adadelta", "adam", "adamw", "adamax", with Keras' defaults. Throws InvalidArgument.
 PLIMSOLL_API Optimizer by_name(std::string_view name);
 }  // namespace optimizers
 

@@ -22,7 +22,7 @@
 namespace plimsoll {
 namespace {
 
-// A result that is its caller's alone: not a tensor that was given, nor one of the model's.
+// A result that belongs only to the caller: neither an argument nor one of the model's tensors.
 Tensor own(const Tensor& result, const std::vector<Tensor>& inputs) {
   for (const Tensor& input : inputs)
     if (input.record() == result.record()) return result.reshape(result.shape());
@@ -33,7 +33,7 @@ Tensor rows_of(const Tensor& tensor, std::int64_t begin, std::int64_t count) {
   return count == tensor.shape()[0] ? tensor : tensor.slice({begin}, {count});
 }
 
-// What batches give for one output: rows of one tensor or, where the first axis counts something else, tensors.
+// The results of batches for one output: rows of one tensor or, where the first axis counts something else, tensors.
 struct Collected {
   Tensor whole;
   std::vector<Tensor> parts;
@@ -59,12 +59,12 @@ std::shared_ptr<StepPlan> plan_for(Network& network, const std::vector<Tensor>& 
   return network.training.plans.get(StepKind::kPredict, {.inputs = inputs, .targets = {}, .weights = {}}, "predict");
 }
 
-// What predictions of `count` examples take, with such batches in turn. Unknown for steps that run op by op.
+// The memory for predictions of `count` examples, in such batches. Unknown for steps that run op by op.
 struct PredictNeed {
   std::vector<std::shared_ptr<StepPlan>> plans;
   std::size_t beside = 0;             // The weights and a batch, which are charged to nobody here.
   std::size_t results = 0;            // Of all examples, when there are several batches.
-  std::size_t most = 0;               // Of one step.
+  std::size_t most = 0;               // For one step.
   const StepPlan* largest = nullptr;  // That step.
   bool is_known = true;
 
@@ -91,7 +91,7 @@ struct PredictNeed {
       results = std::max(results, whole);
     }
   }
-  // Of one step, when it may recompute.
+  // For one step that may recompute.
   std::size_t leanest(Eviction eviction) const {
     std::size_t bytes = 0;
     for (const auto& plan : plans)
@@ -100,7 +100,7 @@ struct PredictNeed {
   }
 };
 
-// The file of one call, and the plans that have reserved room in it, which they give back at the end.
+// The file of one call, and the plans that have reserved space in it, which they free at the end.
 class Spilling {
  public:
   explicit Spilling(std::optional<SpillFile> file) : file_(std::move(file)) {}
@@ -123,8 +123,8 @@ class Spilling {
   std::vector<std::shared_ptr<StepPlan>> plans_;
 };
 
-// Before anything is computed: throws OutOfMemory when the budget that was given, or one around, has no room for it,
-// and names the limit that suffices.
+// Called before anything is computed: throws OutOfMemory when the given budget, or a surrounding one, has no room for
+// it, and names the limit that suffices.
 void require_room_to_predict(const Network& network, const PredictNeed& need, std::int64_t count,
                              const std::optional<std::size_t>& budget, Eviction eviction) {
   if (!need.is_known) return;
@@ -165,7 +165,7 @@ void require_room_to_predict(const Network& network, const PredictNeed& need, st
   }
 }
 
-// For results and steps, inside the budgets around: what is left of the budget that was given.
+// For results and steps, inside the surrounding budgets: the rest of the given budget.
 Budget own_budget(std::size_t bytes, const PredictNeed& need) {
   const std::size_t left = bytes > need.beside ? bytes - need.beside : 1;
   const std::optional<Budget> around = Budget::current();
@@ -193,7 +193,7 @@ std::vector<Tensor> Model::predict_all(const std::vector<Tensor>& inputs, const 
     const std::int64_t last = count <= size ? 0 : (count - 1) / size * size;
     std::vector<std::vector<Tensor>> kinds = {batch_at(0)};
     if (last > 0 && count - last != size) kinds.push_back(batch_at(last));
-    std::optional<Budget> budget;  // For results and steps, inside of those around.
+    std::optional<Budget> budget;  // For results and steps, inside the surrounding ones.
     if (options.budget || Budget::current()) {
       const PredictNeed need(*network_, kinds, count);
       require_room_to_predict(*network_, need, count, options.budget, spilling.eviction());

@@ -58,10 +58,10 @@ std::size_t Progress::columns() const noexcept {
   constexpr std::size_t kUsual = 80;
   winsize size = {};
   const bool is_known = ::ioctl(::fileno(options_.to), TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  return is_known ? size.ws_col - 1u : kUsual - 1;  // The last column would begin a new line.
+  return is_known ? size.ws_col - 1u : kUsual - 1;  // Writing in the last column would start a new line.
 }
 
-// In the place of the line before.
+// Replaces the previous line.
 void Progress::show(const std::string& line, const char* end) {
   const std::size_t shorter = width_ > line.size() ? width_ - line.size() : 0;
   width_ = line.size();
@@ -75,7 +75,7 @@ std::string Progress::numbers(const Logs& logs) {
 }
 
 std::string Progress::gauge(std::size_t used, std::size_t limit, std::size_t peak) {
-  // Each in its own unit, which is said once where they share it.
+  // Each in its own unit, printed once where they share it.
   const std::string all = format_bytes(limit == 0 ? used : limit);
   const std::string unit = all.substr(all.find(' '));
   const auto short_text = [&](std::size_t bytes) {
@@ -142,7 +142,7 @@ void Progress::end_epoch(std::size_t batches, const Logs& logs) {
     const std::string epoch = fmt::format("Epoch {}/{}", epoch_ + 1, options_.epochs);
     return write(options_.to, epoch + tail + "\n");
   }
-  // It stays: whole, with as much of a bar as there is room for.
+  // This line stays: complete, with as much of a bar as fits.
   show(line(batches, batches, tail, std::max(columns(), bar(batches, batches, 5).size() + tail.size())), "\n");
 }
 

@@ -3,7 +3,7 @@
 //   model.fit(train, {.callbacks = {callbacks::LearningRate(schedules::ExponentialDecay({.initial = 1e-2,
 //                                                                                        .decay_steps = 1000}))}});
 //
-// A schedule gives the rate of a step by its number, from 0 on: that of the optimizer, so a second fit goes on where
+// A schedule returns the rate of a step by its number, from 0: that of the optimizer, so a second fit continues where
 // the first ended. Keras' formulas. Throws InvalidArgument for steps below 1 and rates that are negative or not finite.
 #pragma once
 
@@ -18,28 +18,35 @@ namespace plimsoll {
 
 using Schedule = std::function<double(std::int64_t step)>;
 
+namespace schedules {
+
 struct ExponentialDecayOptions {
   double initial = 1e-3;
   std::int64_t decay_steps = 1000;
-  double decay_rate = 0.96;  // What is left after decay_steps.
+  double decay_rate = 0.96;  // The fraction left after decay_steps.
   bool staircase = false;    // In whole decay_steps only.
 };
 struct CosineDecayOptions {
   double initial = 1e-3;
   std::int64_t decay_steps = 1000;
-  double alpha = 0;               // The least, as a share of the first.
-  std::int64_t warmup_steps = 0;  // Before it, from 0 up to the first.
+  double alpha = 0;               // The smallest rate, as a fraction of the first.
+  std::int64_t warmup_steps = 0;  // Before it, rising from 0 to the first rate.
 };
 struct PiecewiseConstantOptions {
-  std::vector<std::int64_t> boundaries = {};  // A step up to and with the first has the first value.
+  std::vector<std::int64_t> boundaries = {};  // Steps up to and including the first boundary have the first value.
   std::vector<double> values = {};            // One more than there are boundaries.
 };
 
-namespace schedules {
 PLIMSOLL_API Schedule ExponentialDecay(const ExponentialDecayOptions& options);
 PLIMSOLL_API Schedule CosineDecay(const CosineDecayOptions& options);
 PLIMSOLL_API Schedule PiecewiseConstantDecay(const PiecewiseConstantOptions& options);
+
 }  // namespace schedules
+
+// Also without the namespace, as in earlier versions.
+using schedules::CosineDecayOptions;
+using schedules::ExponentialDecayOptions;
+using schedules::PiecewiseConstantOptions;
 
 namespace callbacks {
 PLIMSOLL_API Callback LearningRate(Schedule schedule);

@@ -2,7 +2,7 @@
 //
 //   Forward forward = run_forward(network, batch, context);   // Outputs and losses.
 //   StepMeans means(network);                                 // Made before the steps.
-//   means.add(plan->run(batch));  means.logs()["loss"];       // Neither can fail: a step that happened is reported.
+//   means.add(plan->run(batch));  means.logs()["loss"];       // Neither can fail: a step that succeeded is reported.
 #pragma once
 
 #include <cstddef>
@@ -25,12 +25,12 @@ enum class StepKind : std::uint8_t {
   kTrain,
   kTest,
   kPredict,
-  kGradients,  // Training without the update: what it would change stays, gradients are results.
+  kGradients,  // Training without the update: variables stay unchanged, gradients are results.
 };
 
-// Whether a step that does not fit the budgets around it may recompute values, how slow that may make it, and where it
-// may store values instead.
-constexpr double kMostSlowdown = 8;  // Slower plans are not looked for.
+// Whether a step that does not fit the surrounding budgets may recompute values, how slow that may make it, and where
+// it may store values instead.
+constexpr double kMostSlowdown = 8;  // Slower plans are not considered.
 struct Recomputing {
   bool is_allowed = false;
   double max_slowdown = kMostSlowdown;  // Predicted.
@@ -54,20 +54,20 @@ struct Forward {
 Forward run_forward(Network& network, const Example& batch, CallContext& context);
 void clip_gradients(std::vector<Tensor>& gradients, const GradientClipping& clipping);
 
-// What a step measured.
+// The measurements of a step.
 struct StepResult {
   double loss = 0;                                 // With regularization.
   std::vector<double> losses;                      // Of each output.
   std::vector<std::vector<Metric::Sums>> metrics;  // Of each output.
   std::size_t examples = 0;
-  double recomputed = 0;          // How much of its work was recomputing.
-  std::size_t spilled_bytes = 0;  // That it stored in the spill file.
+  double recomputed = 0;          // The fraction of its work that was recomputing.
+  std::size_t spilled_bytes = 0;  // Stored in the spill file.
 };
 
 StepResult measure(const Network& network, const Example& batch, const Forward& forward);
 
-// Means over steps, weighted by their number of examples. The constructor takes all the memory that logs need, so a
-// step that has happened never fails for want of it.
+// Means over steps, weighted by their number of examples. The constructor allocates all memory that logs need, so a
+// step that has succeeded never fails for lack of it.
 class StepMeans {
  public:
   explicit StepMeans(Network& network, std::string_view prefix = {});

@@ -50,9 +50,9 @@ std::vector<MemoryHolder> holders_of(const Network& network, const CategoryBytes
   return holders;
 }
 
-// What most of the peak is.
+// What makes up most of the peak.
 std::string most_of(const MemoryForecast& needed, const CategoryBytes& categories) {
-  return fmt::format("at the peak most is {}, {}, and the largest buffer that of {}, {}", categories[0].first,
+  return fmt::format("at the peak most is {}, {}, and the largest buffer is that of {}, {}", categories[0].first,
                      format_bytes(categories[0].second), needed.largest_op.empty() ? "nothing" : needed.largest_op,
                      format_bytes(needed.largest_op_bytes));
 }
@@ -82,7 +82,7 @@ void add_held_bytes(MemoryForecast& forecast, std::size_t bytes, std::size_t lea
   forecast.floor_bytes += bytes;
   forecast.smallest_budget = std::max(forecast.smallest_budget + bytes, least);
   for (BudgetPoint& point : forecast.front) point.bytes = std::max(point.bytes + bytes, least);
-  // Of several that have become alike, the fastest stays.
+  // When several have become equal, keeps the fastest.
   const auto alike = [](const BudgetPoint& a, const BudgetPoint& b) { return a.bytes == b.bytes; };
   forecast.front.erase(std::unique(forecast.front.begin(), forecast.front.end(), alike), forecast.front.end());
 }
@@ -98,7 +98,7 @@ StepBudget::StepBudget(Network& network, const char* where, const StepLimits& li
     around_.push_back({const_cast<BudgetNode*>(node)->shared_from_this(), node->used()});
   if (network_.is_built()) held_ = resident_bytes();
   held_at_first_ = held_;
-  // Weights that take all of it are refused with the first step, when what that needs is known.
+  // Weights that take all of it are refused with the first step, once its need is known.
   if (limit()) hard_.emplace("fit within its budget", std::max<std::size_t>(left_of(*limit(), held_), 1), measured_);
   const Budget& above = hard_ ? *hard_ : measured_;
   data_.emplace("batches", above.limit(), above);
@@ -110,14 +110,14 @@ StepBudget::~StepBudget() {
   for (const Admitted& each : admitted_) each.plan->program().release_slots();
   for (const Variable& variable : returning_) try {
       if (!variable.is_disposed()) unpark_variable(variable);
-    } catch (const Error& error) {  // It comes back when it is read.
+    } catch (const Error& error) {  // It is loaded again when it is read.
       log_message(LogLevel::warning,
                   fmt::format("{}: \"{}\" stays in the spill file: {}", where_, variable.name(), error.what()));
       return;
     }
 }
 
-// To the file, if there is one. What others hold stays in memory.
+// To the file, if there is one. Variables that others hold stay in memory.
 void StepBudget::park_variables() {
   if (!spill_ || !limits_.parks) return;
   for (const LayerBase::Weight& weight : network_.unique_weights()) {
@@ -165,7 +165,7 @@ std::size_t StepBudget::shared_bytes(const Example& batch) const {
   return bytes;
 }
 
-// From here on the batch has so many bytes that nobody is charged for.
+// From here on the batch has this many bytes that nobody is charged for.
 void StepBudget::share(std::size_t bytes) {
   if (bytes == shared_batch_) return;
   peak_before_ = peak_bytes();
@@ -203,7 +203,7 @@ StepBudget::Need StepBudget::need_of(const std::shared_ptr<StepPlan>& plan, cons
   if (plan->has_program()) {
     need.needed = plan->forecast(need.batch);
     beside.add_to(need.needed);
-  } else {  // Run op by op, its need is not known; the limit holds all the same.
+  } else {  // The need of a step that runs op by op is not known; the limit still holds.
     need.needed.by_category["parameters"] = held_;
     need.needed.peak_bytes = held_ + need.batch.block_bytes();
   }
@@ -214,14 +214,14 @@ StepBudget::Need StepBudget::need_of(const std::shared_ptr<StepPlan>& plan, cons
 std::size_t StepBudget::add_data(MemoryForecast& needed, const Example& batch, const DatasetNode& data) const {
   const std::size_t measured = data_->used() - std::min(data_->used(), charged_bytes(batch));
   const std::size_t held = std::max(measured, data.held(BatchSpec::of(batch).tensor_bytes()).resident);
-  const bool is_first = admitted_.empty();  // What was loaded before has been.
+  const bool is_first = admitted_.empty();  // Anything loaded before counts.
   const std::size_t loading =
       is_first ? needed.by_category["parameters"] + needed.by_category["optimizer"] + data_->peak() : 0;
   add_held_bytes(needed, held, loading);
   return loading;
 }
 
-// The optimizer's state stays while other steps than those of training run.
+// The optimizer's state stays in memory while steps other than training run.
 void StepBudget::add_optimizer(Needs& needs) const {
   const std::size_t optimizer = std::max(network_.training.optimizer->state_bytes(),
                                          needs.empty() ? 0 : needs[0].needed.by_category["optimizer"]);
@@ -266,7 +266,7 @@ std::size_t StepBudget::loading_bytes(const Need& need, Means means) const {
   return left_of(need.loading, need.plan->parked_bytes().all + need.parked_state);
 }
 
-// What recomputing, and then parking, saves is looked for only where it is needed.
+// What recomputing, and then parking, saves is computed only when necessary.
 template <class F>
 std::size_t StepBudget::smallest_limit(const Need& need, std::size_t given, F&& needed_with, Means* means) const {
   std::size_t smallest = SIZE_MAX;
@@ -312,8 +312,8 @@ void StepBudget::decide_parking(const Needs& needs) {
   }
 }
 
-// The one that needs most of a limit that is too small, and the limit that suffices: of several budgets the largest, as
-// they may have been given one number.
+// The one that exceeds a limit most, and the limit that suffices: for several budgets the largest, because the user may
+// have given them one number.
 StepBudget::Refused StepBudget::find_refused(const Needs& needs) const {
   Refused refused;
   const auto compare = [&](const Need& need, std::size_t needed, std::size_t given, const Around* around) {
@@ -388,10 +388,10 @@ void StepBudget::predict_slowdown(const Need& need) {
   predicted_slowdown_ = needed.predicted_slowdown(room);
 }
 
-// The step's own blocks may take what is left beside the model, this batch, and what steps before have left.
+// The step's own blocks may use what is left besides the model, this batch, and what earlier steps have left.
 void StepBudget::make_room(const Admitted& next) {
   if (!limit() || has_room_ == next.plan.get()) return;
-  if (parks_) park_variables();  // What steps of another plan have brought back.
+  if (parks_) park_variables();  // What steps of another plan have loaded.
   const std::size_t room = left_of(*limit(), held_ + next.inputs + all_steps_->used());
   steps_.emplace("steps", std::max<std::size_t>(room, 1), *all_steps_);
   has_room_ = next.plan.get();

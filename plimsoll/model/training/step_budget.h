@@ -1,18 +1,18 @@
-// StepBudget: what a fit may take, checked against the plans of its steps before they run, and what it took.
+// StepBudget: what a fit may use, checked against the plans of its steps before they run, and what it used.
 //
 //   StepBudget memory(network, "fit", {.bytes = options.budget});
 //   { const BudgetScope charged(memory.loading()); stream->next(batch); }
 //   const auto plan = network.training.plans.get(StepKind::kTrain, batch, "fit");
 //   memory.admit(plan, batch, *data.node());          // OutOfMemory when the step needs more.
-//   StepResult result = memory.run(*plan, batch);     // Inside what is left, recomputing where that is too little.
-//   memory.peak_bytes();                              // Measured, counted as a forecast counts.
+//   StepResult result = memory.run(*plan, batch);     // Inside what is left, recomputing when that is too little.
+//   memory.peak_bytes();                              // Measured, counted as in a forecast.
 //
-// Counted: weights, optimizer state, the step's plan, the batch (whether or not it shares bytes with what it was cut
-// from), and what the pass over the dataset holds beside it. The budgets around are asked too, before the first step.
-// Steps recompute only where a budget of their own is given. A refusal names the smallest limit that serves everything
-// that was asked for. Where a directory is given, large weights and optimizer state go there before the first batch is
-// loaded. Where steps fit with them in memory they come back with the first step; else each step loads what it uses,
-// and weights come back at the end. Thread safety: one thread at a time.
+// It counts weights, optimizer state, the step's plan, the batch (whether or not it shares bytes with what it was cut
+// from), and what the pass over the dataset holds in addition. Surrounding budgets are checked too, before the first
+// step. Steps recompute only with a budget of their own. A refusal names the smallest limit that suffices for
+// everything requested. With a directory, large weights and optimizer state go there before the first batch is loaded.
+// When steps fit with them in memory they come back with the first step; otherwise each step loads what it uses, and
+// weights come back at the end. Thread safety: one thread at a time.
 #pragma once
 
 #include <algorithm>
@@ -36,12 +36,12 @@ class BudgetNode;
 
 struct StepLimits {
   std::optional<std::size_t> bytes = {};
-  double max_slowdown = kMostSlowdown;  // Predicted; where `bytes` is given.
+  double max_slowdown = kMostSlowdown;  // Predicted; only with `bytes`.
   std::string spill = {};               // A directory to store values in; requires `bytes`.
-  bool parks = true;                    // Large variables may be there, too, between the steps that use them.
+  bool parks = true;                    // Large variables may be stored there too, between the steps that use them.
 };
 
-// Bytes that a step takes beside its plan, its parameters and its batch: one of a job has some.
+// Bytes that a step takes besides its plan, its parameters and its batch: a step of a job has some.
 struct BesideStep {
   std::size_t gradients = 0, activations = 0, inputs = 0, optimizer = 0, workspace = 0;
   std::size_t all() const noexcept { return gradients + activations + inputs + optimizer + workspace; }
@@ -52,19 +52,20 @@ class StepBudget {
  public:
   // Throws InvalidArgument for a directory without bytes, and what SpillFile throws.
   StepBudget(Network& network, const char* where, const StepLimits& limits);
-  ~StepBudget();  // Gives back what steps have reserved on a disk. Weights are in memory again, if they fit.
+  ~StepBudget();  // Frees the disk space that steps have reserved. Weights are in memory again, if they fit.
 
   const Budget& loading() const noexcept { return *data_; }  // For passes and batches.
 
-  // Before the plan runs with a batch that was loaded from `data`. Quick for a plan that was admitted before, and where
+  // Call before the plan runs with a batch loaded from `data`. Fast for a plan that was admitted before, and when
   // nothing is limited. Throws OutOfMemory when a limit is smaller than what the step, or an expected one, needs.
   void admit(const std::shared_ptr<StepPlan>& plan, const Example& batch, const DatasetNode& data,
              const BesideStep& beside = {});
-  // A step that will run after others, as one of validation: the next admit() checks it too.
+  // A step that will run after others, such as validation: the next admit() checks it too.
   void expect(const std::shared_ptr<StepPlan>& plan, const Example& batch, const DatasetNode& data);
   // Requires that admit() returned for this plan and batch. Throws what StepPlan::run() throws.
   StepResult run(StepPlan& plan, const Example& batch);
-  // The same in parts, for steps that are several runs: where they are charged, what they may do, what came of one.
+  // The same in parts, for steps that consist of several runs: where they are charged, what they may do, the outcome of
+  // one.
   const Budget& stepping() const noexcept { return steps_ ? *steps_ : *data_; }
   Recomputing recomputing() noexcept {
     return {.is_allowed = limit().has_value(),
@@ -75,16 +76,16 @@ class StepBudget {
   void note_trained(const StepResult& result) noexcept;
   // Throws what admit() would for the steps that `unlimited` expects; returns when no limit is too small for them.
   void refuse_expected(const StepBudget& unlimited) const;
-  // Adds what the pass holds beside the batch; gives what is needed while it loads one.
+  // Adds what the pass holds besides the batch; returns what is needed while it loads one.
   std::size_t add_data(MemoryForecast& needed, const Example& batch, const DatasetNode& data) const;
 
   std::size_t peak_bytes() const { return std::max(peak_before_, held_ + shared_batch_ + measured_.peak()); }
   std::size_t used_bytes() const { return held_ + shared_batch_ + measured_.used(); }
   const std::optional<std::size_t>& limit() const noexcept { return limits_.bytes; }
   bool is_limited() const noexcept { return limits_.bytes || !around_.empty(); }
-  bool has_refused() const noexcept { return refused_; }  // Naming the limit that suffices.
-  // Of training steps: how many times as long one is predicted to take as without a limit, known when the first is
-  // admitted; and how much of the work of those that ran was recomputing, of the last one and of all.
+  bool has_refused() const noexcept { return refused_; }  // With a message that names the limit that suffices.
+  // For training steps: the predicted slowdown compared with no limit, known when the first is admitted; and the
+  // fraction of the work that was recomputing, of the last step and of all.
   double predicted_slowdown() const noexcept { return predicted_slowdown_; }
   double last_recomputed() const noexcept { return last_recomputed_; }
   std::size_t last_spilled() const noexcept { return last_spilled_; }    // What the last training step stored.
@@ -92,25 +93,25 @@ class StepBudget {
   double recomputed_fraction() const noexcept { return trained_ > 0 ? recomputed_ / static_cast<double>(trained_) : 0; }
 
  private:
-  struct Around {  // A budget that ours is inside of.
+  struct Around {  // A budget that contains ours.
     std::shared_ptr<BudgetNode> node;
     std::size_t used;  // When we began.
   };
-  // A step with such a batch, and a pass that gives it.
+  // A step with such a batch, and the pass it comes from.
   struct Need {
     std::shared_ptr<StepPlan> plan;
     BatchSpec batch;
     MemoryForecast needed;         // Without recomputing.
-    std::size_t loading = 0;       // Of it, what is needed while batches are loaded.
+    std::size_t loading = 0;       // The part that is needed while batches are loaded.
     std::size_t shared = 0;        // Bytes of the batch that nobody is charged for.
-    std::size_t parked_state = 0;  // Of an optimizer that others use: what is in the file where variables are parked.
+    std::size_t parked_state = 0;  // For an optimizer that others use: what is in the file when variables are parked.
   };
   // How a step runs: as it is; recomputing or spilling values; with variables parked, too.
   enum class Means : std::uint8_t { kNatural, kLean, kParked };
   using Needs = std::vector<Need>;  // Of training first.
   struct Refused {
     const Need* need = nullptr;
-    const Around* by = nullptr;  // nullptr: the limit that was given.
+    const Around* by = nullptr;  // nullptr: the given limit.
     std::size_t sufficient = 0;
   };
   struct Admitted {
@@ -125,10 +126,10 @@ class StepBudget {
   void park_variables();
   std::size_t resident_bytes() const;  // Of weights and optimizer state.
   bool may_use(const Need& need, Means means) const;
-  Eviction eviction(const StepPlan& plan) const;                   // Of steps, as they are run.
-  std::size_t whole_bytes(const Need& need, Means means) const;    // At least, all together.
-  std::size_t loading_bytes(const Need& need, Means means) const;  // Of that, while batches are loaded.
-  // The first of the means that fits the limit and what it needs; the last, when none does.
+  Eviction eviction(const StepPlan& plan) const;                   // Of steps, as they run.
+  std::size_t whole_bytes(const Need& need, Means means) const;    // The minimum, all together.
+  std::size_t loading_bytes(const Need& need, Means means) const;  // The part of it while batches are loaded.
+  // The first of the means that fits the limit, and what it needs; the last, when none does.
   template <class F>
   std::size_t smallest_limit(const Need& need, std::size_t given, F&& needed_with, Means* means = nullptr) const;
   std::size_t smallest_limit(const Need& need, Means* means = nullptr) const;
@@ -140,7 +141,7 @@ class StepBudget {
   void make_room(const Admitted& next);
   void share(std::size_t bytes);
   std::size_t charged_bytes(const Example& batch) const;            // Of its tensors, to loading().
-  std::size_t shared_bytes(const Example& batch) const;             // Of those that are somebody else's, but count.
+  std::size_t shared_bytes(const Example& batch) const;             // Of those that belong to others, but count.
   const Chunk* charged_chunk(const Tensor& tensor) const noexcept;  // Charged to loading(); nullptr when it is not.
 
   Network& network_;
@@ -149,10 +150,10 @@ class StepBudget {
   std::optional<SpillFile> spill_;
   std::vector<Around> around_;  // Innermost first.
   std::size_t held_at_first_ = 0;
-  std::size_t held_ = 0;  // Weights and optimizer state that were there before.
+  std::size_t held_ = 0;  // Weights and optimizer state that existed before.
   std::size_t shared_batch_ = 0, peak_before_ = 0;
-  Budget measured_;                  // All that is charged.
-  std::optional<Budget> hard_;       // Part of it: the limit that was given.
+  Budget measured_;                  // Everything that is charged.
+  std::optional<Budget> hard_;       // Part of it: the given limit.
   std::optional<Budget> data_;       // Part of that: what passes and batches take,
   std::optional<Budget> all_steps_;  // and what steps take, or have left behind;
   std::optional<Budget> steps_;      // of that, the steps of one plan.
@@ -162,20 +163,20 @@ class StepBudget {
   double predicted_slowdown_ = 1, recomputed_ = 0, last_recomputed_ = 0;
   std::size_t trained_ = 0, last_spilled_ = 0, spilled_bytes_ = 0;
   std::vector<Admitted> admitted_;
-  const StepPlan* has_room_ = nullptr;  // The plan that steps_ is for.
+  const StepPlan* has_room_ = nullptr;  // The plan that steps_ is sized for.
   Needs expected_;
 };
 
-// For refusals: what recomputing could do about it, with a forecast that has its front.
+// For refusals: what recomputing could achieve, with a forecast that has its front.
 struct RecomputingWords {
   std::size_t sufficient = 0;
   double max_slowdown = kMostSlowdown;
   Eviction eviction = Eviction::kRecompute;
-  std::size_t too_long = 0;  // So many operations, for which no leaner plans are looked for.
+  std::size_t too_long = 0;  // The number of operations, if too many to compute leaner plans.
 };
 std::string describe_recomputing(const MemoryForecast& needed, const RecomputingWords& words);
 
-// Adds bytes that are held beside the step to all of it, and raises what is below `least`, a need of its own.
+// Adds bytes held besides the step to the whole forecast, and raises what is below `least`, a need of its own.
 void add_held_bytes(MemoryForecast& forecast, std::size_t bytes, std::size_t least = 0);
 
 }  // namespace plimsoll::internal

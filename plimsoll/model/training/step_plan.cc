@@ -15,6 +15,7 @@
 #include "plimsoll/memory/trace/trace_recorder.h"
 #include "plimsoll/model/internal/network.h"
 #include "plimsoll/model/layers/recurrent_states.h"
+#include "plimsoll/tensor/context_guards.h"
 #include "plimsoll/tensor/host_access.h"
 #include "plimsoll/tensor/make_tensor.h"
 #include "plimsoll/tensor/on_device_of.h"
@@ -26,22 +27,13 @@ namespace {
 
 constexpr std::size_t kCacheBytes = std::size_t{32} << 20;
 
-// While it lives, tensors belong to no tidy scope and are of the category of activations.
+// While it lives, tensors belong to no tidy scope and to the category of activations.
 class Tracing {
  public:
-  explicit Tracing(GraphState& graph) : before_(ThreadContext::current()), trace_(&graph) {
-    ThreadContext::current().scope = nullptr;
-    ThreadContext::current().category = Category::kActivations;
-  }
-  ~Tracing() {
-    ThreadContext::current().scope = before_.scope;
-    ThreadContext::current().category = before_.category;
-  }
-  Tracing(const Tracing&) = delete;
-  Tracing& operator=(const Tracing&) = delete;
+  explicit Tracing(GraphState& graph) : trace_(&graph) {}
 
  private:
-  const ThreadContext before_;
+  const MakingTensors activations_{Category::kActivations};
   const TraceWith trace_;
 };
 
@@ -56,7 +48,7 @@ double number_in(const ConstTensorView& scalar) {
   });
 }
 
-// Puts the draws of all layers back unless the step is kept.
+// Restores the draws of all layers unless the step is kept.
 class DrawsBefore {
  public:
   explicit DrawsBefore(Network& network) {
@@ -101,7 +93,7 @@ Feeds feeds_of(const Example& batch) {
 
 }  // namespace
 
-// What is known while a step is traced.
+// Known while a step is traced.
 struct StepPlan::Traced {
   std::shared_ptr<GraphState> graph = GraphState::make(GraphState::Role::kTrace);
   std::vector<ValueId> feeds, fetches;
@@ -177,8 +169,8 @@ void StepPlan::trace_training(const Optimizer& optimizer, Traced& traced) {
   traced.context.commit();
 }
 
-// What is added up over slices: gradients, and what layers would assign. States of recurrent layers are of examples, so
-// they cannot be.
+// What is added up over slices: gradients, and layers' assignments. States of recurrent layers belong to examples, so
+// they cannot be added up.
 std::vector<Tensor> StepPlan::find_changed(const std::vector<Variable>& parameters,
                                            const std::vector<Tensor>& gradients, const CallContext& context,
                                            const Tensor& scale) {
@@ -246,7 +238,7 @@ void StepPlan::fetch_measures(Traced& traced) {
   }
 }
 
-// Has room for all that is measured: filling it in cannot fail a step that has happened.
+// Has room for all measurements: filling it in cannot fail a step that has succeeded.
 StepResult StepPlan::blank_result() const {
   StepResult result;
   result.examples = examples_;
@@ -270,8 +262,8 @@ void StepPlan::measure(std::span<const ConstTensorView> fetched, StepResult& res
   }
 }
 
-// Keeps the states that recurrent layers got from the first run, or forgets them. A plan that was refused before it
-// ever ran is forgotten with all it holds, above all the optimizer's state.
+// Keeps the states that recurrent layers got from the first run, or discards them. A plan that was refused before it
+// ever ran is discarded with everything it holds, above all the optimizer's state.
 template <class F>
 auto StepPlan::run_whole(F&& f) {
   const bool first = !program_ || !has_run();
@@ -358,7 +350,7 @@ StepResult StepPlan::train_directly(const Example& batch) {
   trace_phase("update");
   network_.training.optimizer->apply(trained.parameters, gradients);
   trace_phase("between steps");
-  // From here on nothing fails: values are shared, constraints work in place.
+  // Nothing fails below: values are shared, constraints work in place.
   context.commit();
   for (const auto& [variable, constraint] : trained.constrained) constrain(constraint, variable);
   draws.keep();
@@ -367,7 +359,7 @@ StepResult StepPlan::train_directly(const Example& batch) {
 
 namespace {
 
-// A result that shares its bytes with something else gets some of its own.
+// A result that shares its bytes with something else gets its own.
 void own_bytes(std::vector<Tensor>& tensors) {
   for (Tensor& tensor : tensors) {
     const bool shares = tensor.record()->storage.load(std::memory_order_relaxed)->references() > 1;
@@ -378,16 +370,26 @@ void own_bytes(std::vector<Tensor>& tensors) {
 }  // namespace
 
 StepResult StepPlan::gradients(const Example& slice, const Tensor& scale, std::vector<Tensor>& out,
-                               const Recomputing& recomputing) {
+                               const Recomputing& recomputing, const Watch* watch) {
   return run_whole([&] {
     if (!program_) return gradients_directly(slice, scale, out);
     StepResult result = blank_result();
     Feeds feeds = feeds_of(slice);
     feeds.push_back(&scale);
     std::vector<Tensor> results(program_->num_fetches());
+    const std::size_t first = results.size() - changed_.size();
+    std::vector<std::size_t> ended;
+    const auto tell = [&](std::span<const ProgramTables::FetchEnd> ends) {
+      ended.clear();
+      for (const ProgramTables::FetchEnd& end : ends)
+        if (end.fetch >= first) ended.push_back(end.fetch - first);
+      (*watch)(std::span<const Tensor>(results).subspan(first), ended);
+    };
+    const AfterStep after_step(tell);
     program_->run({.feeds = feeds.span(),
                    .variables = variables_,
                    .results = results,
+                   .after_step = watch ? &after_step : nullptr,
                    .may_recompute = recomputing.is_allowed,
                    .max_slowdown = recomputing.max_slowdown,
                    .recomputed_cost_fraction = &result.recomputed,
@@ -396,7 +398,7 @@ StepResult StepPlan::gradients(const Example& slice, const Tensor& scale, std::v
     std::vector<ConstTensorView> measured;
     for (const Tensor& each : results) measured.push_back(each.view());
     measure(measured, result);
-    out.assign(results.end() - static_cast<std::ptrdiff_t>(changed_.size()), results.end());
+    out.assign(results.begin() + static_cast<std::ptrdiff_t>(first), results.end());
     results.clear();
     own_bytes(out);
     if (counted_at_.exchange(result.recomputed, std::memory_order_relaxed) != result.recomputed)
@@ -446,7 +448,7 @@ StepPlans::~StepPlans() = default;
 void StepPlans::clear() { plans_.clear(); }
 void StepPlans::recount(const StepPlan& plan) { plans_.recount(plan, bytes_of(plan)); }
 
-// Layers that have changed since are traced again.
+// Layers that have changed since then are traced again.
 void StepPlans::clear_when_changed() {
   const std::lock_guard lock(mutex_);
   std::uint64_t changes = network_.changes();
@@ -490,7 +492,7 @@ std::shared_ptr<StepPlan> StepPlans::make(StepKind kind, const Example& batch, b
     return std::make_shared<StepPlan>(network_, kind, BatchSpec::of(batch));
   } catch (const OutOfMemory&) {
     throw;
-  } catch (const InvalidArgument&) {  // Run directly, it says the same.
+  } catch (const InvalidArgument&) {  // Running it directly gives the same error.
     keep = false;
   } catch (const Error& error) {
     const std::lock_guard lock(mutex_);

@@ -1,13 +1,13 @@
 // StepPlan: a step of training or testing, or a prediction, ready to run for batches of one kind.
 //
 //   std::shared_ptr<StepPlan> plan = network.training.plans.get(StepKind::kTrain, batch, "fit");
-//   plan->program().memory_plan().peak_bytes;      // What it takes, known before it runs.
-//   StepResult result = plan->run(batch);          // Forward, loss, gradients, update: the bits of a direct step.
+//   plan->program().memory_plan().peak_bytes;      // Its memory, known before it runs.
+//   StepResult result = plan->run(batch);          // Forward, loss, gradients, update: the same bits as a direct step.
 //
 // Layers, losses and metrics are called once, with symbolic tensors, and become one planned program. Where that is not
-// possible (a layer that looks at elements, run_eagerly) the plan runs the step op by op and has no program; the log
-// says so once. A step that throws leaves weights, optimizer state, statistics, states of recurrent layers, random
-// draws and metrics as they were, and no tensor behind.
+// possible (a layer that reads elements, run_eagerly) the plan runs the step op by op and has no program; this is
+// logged once. A step that throws leaves weights, optimizer state, statistics, states of recurrent layers, random draws
+// and metrics unchanged, and no tensor behind.
 // Thread safety: any thread may get and run one; training itself is one step at a time.
 #pragma once
 
@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "plimsoll/base/function_ref.h"
 #include "plimsoll/graph/plan_cache.h"
 #include "plimsoll/graph/program.h"
 #include "plimsoll/model/layers/regularizer.h"
@@ -42,14 +43,17 @@ class StepPlan {
   StepPlan(Network& network, StepKind kind) noexcept;  // Runs op by op.
   ~StepPlan();
 
-  // Requires a batch for which get() gives this plan. Throws OutOfMemory, InvalidArgument; nothing has changed then.
-  StepResult run(const Example& batch, const Recomputing& recomputing = {});  // Of training and testing.
+  // Requires a batch for which get() returns this plan. Throws OutOfMemory, InvalidArgument; then nothing has changed.
+  StepResult run(const Example& batch, const Recomputing& recomputing = {});  // For training and testing.
   std::vector<Tensor> predict(const std::vector<Tensor>& inputs, const Recomputing& recomputing = {});
-  // Of kGradients: what a slice of a batch adds to the values of changed(), in `out`: gradients times `scale` (an f32
-  // scalar), and new statistics times it. Each has bytes of its own.
+  // For kGradients: what a slice of a batch adds to the values of changed(), in `out`: gradients times `scale` (an f32
+  // scalar), and new statistics times it. Each has its own bytes. While a plan runs, `watch(values, ended)` is called
+  // after each of its operations: `ended` are those of `values` (the values of changed()) that are complete and not
+  // read any more.
+  using Watch = FunctionRef<void(std::span<const Tensor> values, std::span<const std::size_t> ended)>;
   StepResult gradients(const Example& slice, const Tensor& scale, std::vector<Tensor>& out,
-                       const Recomputing& recomputing = {});
-  // Parameters that have a gradient, then variables that layers assign to: how many of the first there are.
+                       const Recomputing& recomputing = {}, const Watch* watch = nullptr);
+  // Parameters that have a gradient, then variables that layers assign to; and the number of the former.
   const std::vector<Variable>& changed() const noexcept { return changed_; }
   std::size_t num_parameters() const noexcept { return num_parameters_; }
   const std::vector<std::pair<Variable, Constraint>>& constrained() const noexcept { return constrained_; }
@@ -59,15 +63,15 @@ class StepPlan {
   bool has_program() const noexcept { return program_ != nullptr; }
   const Program& program() const noexcept { return *program_; }
   const std::vector<Variable>& variables() const noexcept { return variables_; }
-  // They require a program. What the step takes with its model and such a batch; without recomputing, until
-  // add_front() adds the rest, which takes longer to find.
+  // They require a program. The memory of the step with its model and such a batch; without recomputing, until
+  // add_front() adds the rest, which takes longer to compute.
   MemoryForecast forecast(const BatchSpec& batch) const;
   void add_front(MemoryForecast& forecast, Eviction eviction) const;
-  // What a run takes less of a budget, at most, when it may recompute, or spill too.
+  // The most that a run can save when it may recompute, or also spill.
   std::size_t most_saved_bytes(double max_slowdown, Eviction eviction) const;
-  // What it may do where a directory to spill to is given. Constraints work on weights in memory, after the program.
+  // What it may do with a directory to spill to. Constraints work on weights in memory, after the program.
   Eviction spilling() const noexcept { return constrained_.empty() ? Eviction::kSpillVariables : Eviction::kSpill; }
-  // Of variables that are parked, the bytes in memory that they would take: of all, and of what are not weights.
+  // The memory that parked variables would take: all of them, and those that are not weights.
   struct ParkedSizes {
     std::size_t all = 0, state = 0;
   };
@@ -105,7 +109,7 @@ class StepPlan {
   std::size_t num_losses_ = 0;
   std::size_t examples_ = 0;
   std::atomic<bool> has_run_{false};
-  std::atomic<double> counted_at_{0};  // The share of recomputing when the cache was told its bytes.
+  std::atomic<double> counted_at_{0};  // The fraction of recomputing when the cache last counted its bytes.
 };
 
 // The plans of a network, within a bound in bytes.
@@ -114,11 +118,10 @@ class StepPlans {
   explicit StepPlans(Network& network);
   ~StepPlans();
 
-  // The plan for such a batch, made if there is none; never nullptr. Throws what require_batch() throws, and
-  // OutOfMemory.
+  // The plan for such a batch, made if necessary; never nullptr. Throws what require_batch() throws, and OutOfMemory.
   std::shared_ptr<StepPlan> get(StepKind kind, const Example& batch, const char* where);
   void clear();
-  void recount(const StepPlan& plan);  // Its bytes, after it has made a plan that recomputes.
+  void recount(const StepPlan& plan);  // Its bytes, after it has made a recomputing plan.
   std::size_t size() const { return plans_.size(); }
   std::size_t bytes() const { return plans_.bytes(); }
 
@@ -128,13 +131,13 @@ class StepPlans {
 
   Network& network_;
   std::mutex mutex_;
-  std::vector<LayerBase*> layers_;  // All, inner ones included. Guarded by mutex_, as what follows.
+  std::vector<LayerBase*> layers_;  // All, including inner ones. Guarded by mutex_, like the following.
   std::uint64_t seen_changes_ = 0;
   bool has_logged_ = false;
   PlanCache<StepPlan> plans_;
 };
 
-// Casts the inputs where they need it, gets the plan and runs it.
+// Casts the inputs if necessary, gets the plan and runs it.
 StepResult run_step(Network& network, StepKind kind, const Example& batch, const char* where);
 
 }  // namespace plimsoll::internal

@@ -1,4 +1,4 @@
-// The numbers of a StepResult in a row, to be sent, and back.
+// Converts a StepResult to a row of numbers, to be sent, and back.
 #pragma once
 
 #include <cstddef>

@@ -52,7 +52,7 @@ Tensor fit_labels(const Tensor& labels, const Tensor& predictions, std::string_v
   }
   if (result.dtype() == i32 || result.dtype() == i64) return result;
   if (!is_floating(result.dtype())) return result.cast(i32);
-  // What is not a whole number becomes a label that no class has, and is refused as one.
+  // A fraction becomes a label outside the classes, and is refused as such.
   return where_whole(result);
 }
 

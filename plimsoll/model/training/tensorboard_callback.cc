@@ -10,6 +10,7 @@
 #include "plimsoll/model/internal/network.h"
 #include "plimsoll/model/model.h"
 #include "plimsoll/model/training/callbacks.h"
+#include "plimsoll/tensor/context_guards.h"
 #include "plimsoll/tensor/tidy.h"
 
 namespace plimsoll {
@@ -17,7 +18,7 @@ namespace {
 
 constexpr std::string_view kValidation = "val_";
 
-// Layers as nodes, connected as the model connects them.
+// Layers as nodes, connected as in the model.
 GraphDefinition graph_of(const Network& network) {
   GraphDefinition graph;
   std::map<std::size_t, std::string> names;  // Of a call, by its first slot.
@@ -64,7 +65,7 @@ class TensorBoardCallback final : public CallbackBase {
     train().add_scalar("epoch_learning_rate", static_cast<float>(model.optimizer().learning_rate()), epoch);
     if (options_.memory) add_memory(epoch, "epoch_");
     if (options_.histogram_freq > 0 && epoch % options_.histogram_freq == 0) {
-      const OutsideScopes outside;
+      const Untracked outside;
       const TidyScope scope;
       for (const Variable& weight : model.weights()) train().add_histogram(weight.name(), weight.value(), epoch);
     }
@@ -77,7 +78,7 @@ class TensorBoardCallback final : public CallbackBase {
   }
 
  private:
-  // Made when there is something to write: a fit that is refused leaves no files.
+  // Made when there is something to write: a refused fit leaves no files.
   EventWriter& train() {
     if (!train_) train_.emplace(directory_ / "train");
     return *train_;

@@ -1,4 +1,4 @@
-// Training: what compile() set for a model, the plans of its steps, and the request to stop a fit.
+// Training: the settings of compile(), the plans of a model's steps, and the request to stop a fit.
 #pragma once
 
 #include <atomic>
@@ -22,13 +22,15 @@ struct Training {
   std::vector<Loss> losses;                  // One for each output.
   std::vector<double> loss_weights;          // The same.
   std::vector<std::vector<Metric>> metrics;  // For each output.
-  std::vector<Metric> given_metrics;         // As compile() got them.
+  std::vector<Metric> given_metrics;         // As passed to compile().
   GradientClipping clipping;
   bool run_eagerly = false;
   std::atomic<bool> stop{false};
-  distributed::Job* job = nullptr;                // That trains the model now, or has the optimizer's state.
+  distributed::Job* job = nullptr;                // The job that trains the model now, or has the optimizer's state.
   std::shared_ptr<const OptimizerSpread> spread;  // Where that state is; unset: here.
   StepPlans plans;
+  const Budget* saving =
+      nullptr;  // While a fit runs: what saving the model copies out of its spill file is charged here.
 
   bool is_compiled() const noexcept { return optimizer.has_value(); }
 };

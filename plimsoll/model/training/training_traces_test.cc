@@ -1,4 +1,4 @@
-// Ten steps of each optimizer beside the real TF.js: losses and final weights.
+// Ten steps of each optimizer compared with the real TF.js: losses and final weights.
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// parse_http_request(): the head of an HTTP/1 GET request out of bytes that anyone may have sent.
+// parse_http_request(): parses the head of an HTTP/1 GET request from untrusted bytes.
 //
 //   const HttpParse parsed = parse_http_request("GET /metrics HTTP/1.1\r\nHost: 127.0.0.1:9090\r\n\r\n");
 //   parsed.status == 200; parsed.request.path == "/metrics"; parsed.request.host == "127.0.0.1:9090"
@@ -27,7 +27,7 @@ struct HttpLimits {
 };
 
 struct HttpParse {
-  int status = 0;  // 200: it is there; 0: more bytes are needed; else what to answer: 400, 413, 414, 431, 505.
+  int status = 0;  // 200: complete; 0: more bytes are needed; else the status to answer: 400, 413, 414, 431, 505.
   HttpRequest request;
 };
 

@@ -1,4 +1,4 @@
-// Any bytes are parsed: whole and cut alike, and what is accepted keeps its promises.
+// Parses any bytes, whole and split, and checks what is accepted.
 #include "plimsoll/observe/http/http_request.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
@@ -14,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
                                     &whole.request.host, &whole.request.authorization})
       clean(*text);
   }
-  // A prefix is incomplete, or is answered as the whole is.
+  // A prefix is incomplete, or gets the same answer as the whole.
   const plimsoll::HttpParse half = plimsoll::parse_http_request(bytes.substr(0, size / 2));
   if (half.status != 0 && half.status != whole.status) __builtin_trap();
   if (whole.status == 0 && size > plimsoll::HttpLimits().head_bytes) __builtin_trap();

@@ -137,7 +137,7 @@ void HttpServer::run(int every_ms, const std::function<void()>& idle) {
   }
 }
 
-// A few at a time, so that those who are here get their turn.
+// Accepts a few at a time, so that existing connections get their turn.
 void HttpServer::accept_some() {
   for (int i = 0; i < 16; ++i) {
     const int file = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);

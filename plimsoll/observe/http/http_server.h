@@ -3,11 +3,11 @@
 //   HttpServer server({.port = 0}, [](const HttpRequest& request) -> HttpResponse { return {.body = ...}; });
 //   server.run();                                                       // until stop(), from any thread
 //
-// Only the loopback address is bound. Before the handler is asked, the server refuses methods other than GET (405) and
+// Binds only the loopback address. Before it calls the handler, the server refuses methods other than GET (405) and
 // requests whose Host is not this server's address (403), so that a name that an attacker points to 127.0.0.1 gets
 // nothing. Connections are closed after one answer. Limits: HttpLimits for the request, `connections` at once (the
-// oldest one without a request gives way), `request_ms` for the request, `answer_ms` for the answer. One thread serves
-// all: the handler should be quick. Thread safety: stop() from any thread and signal handler.
+// oldest one without a request is dropped), `request_ms` for the request, `answer_ms` for the answer. One thread serves
+// all: the handler should be fast. Thread safety: stop() from any thread and signal handler.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ namespace plimsoll::internal {
 struct HttpResponse {
   int status = 200;
   std::string type = "text/plain; charset=utf-8";
-  std::shared_ptr<const std::string> body = nullptr;  // Shared, so that many askers do not multiply it.
+  std::shared_ptr<const std::string> body = nullptr;  // Shared, so that concurrent answers do not copy it.
   std::vector<std::pair<std::string, std::string>> headers = {};
 };
 
@@ -48,7 +48,7 @@ class PLIMSOLL_API HttpServer {
   HttpServer& operator=(const HttpServer&) = delete;
 
   std::uint16_t port() const noexcept { return port_; }
-  // What the handler throws is answered with 500. `every_ms`: calls `idle` about so often.
+  // When the handler throws, the answer is 500. Calls `idle` about every `every_ms`.
   void run(int every_ms = 1000, const std::function<void()>& idle = {});
   void stop() noexcept;
 
@@ -68,7 +68,7 @@ class PLIMSOLL_API HttpServer {
   std::vector<std::unique_ptr<Connection>> connections_;  // Oldest first.
 };
 
-// Whether the request has "Authorization: Bearer <token>"; the time it takes does not tell how much of it is right.
+// Whether the request has "Authorization: Bearer <token>"; takes the same time however much of it is right.
 PLIMSOLL_API bool has_token(const HttpRequest& request, const std::string& token) noexcept;
 // 128 random bits as 32 hexadecimal digits. Throws Error when the system has none.
 PLIMSOLL_API std::string make_token();

@@ -5,7 +5,8 @@
 //   events.sort();
 //   for (const CompactEvent& event : events.all()) ...
 //
-// What allocations share is a label, kept once. Markers, refusals and steps of plans are rarer and are kept whole.
+// The fields that allocations share form a label, stored once. Markers, refusals and steps of plans are rarer and
+// stored whole.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +17,14 @@
 
 namespace plimsoll::internal {
 
-// Labels, each once, numbered in the order they came. Traces can have almost as many labels as blocks: beside a label
-// this takes 8 to 16 bytes.
+// Labels, each stored once, numbered in the order they came. Traces can have almost as many labels as blocks: this
+// takes 8 to 16 bytes in addition to a label.
 class LabelSet {
  public:
   std::uint32_t number_of(const TracedLabel& label);  // Added if it is new.
   const std::vector<TracedLabel>& all() const noexcept { return labels_; }
   std::vector<TracedLabel> take() && { return std::move(labels_); }
-  void finish() { table_ = {}; }  // No number is asked for any more.
+  void finish() { table_ = {}; }  // No more numbers are needed.
 
  private:
   void grow();
@@ -36,7 +37,7 @@ class LabelSet {
 struct CompactEvent {
   std::int64_t time_ns = 0;
   std::uint64_t block = 0, size = 0, requested = 0, offset = 0;
-  std::uint32_t label = 0;  // Of an allocation: its label; of an event that is kept whole: its number.
+  std::uint32_t label = 0;  // For an allocation: its label; for an event stored whole: its number.
   std::uint32_t thread = 0, arena = 0;
   TraceEventKind kind = TraceEventKind::kText;
 
@@ -47,7 +48,7 @@ class CompactEvents {
  public:
   void reserve(std::size_t events) { all_.reserve(events); }
   void add(TraceEvent event);
-  void sort();  // When all are there: by time; those of one time stay in their order.
+  void sort();  // Call when all are added: sorts by time, keeping the order of equal times.
 
   const std::vector<CompactEvent>& all() const noexcept { return all_; }
   const TracedLabel& label(const CompactEvent& allocation) const { return labels_.all()[allocation.label]; }

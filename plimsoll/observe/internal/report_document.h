@@ -1,4 +1,4 @@
-// The numbers of a report as a document, for report_json() and for the page's head.
+// The numbers of a report as a JSON document, for report_json() and for the page's head.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -37,7 +37,7 @@ void gather_devices(LiveCounters& counters) {
   });
 }
 
-// Parents first, then those with most bytes, so that what has no room matters least.
+// Parents first, then those with most bytes, so that what does not fit matters least.
 void gather_budgets(LiveCounters& counters) {
   const std::vector<BudgetFigures> budgets = list_budgets();
   std::vector<std::size_t> depth(budgets.size(), 0), order(budgets.size());
@@ -69,7 +69,7 @@ void count_live_blocks(LiveCounters& counters) {
   struct Group {
     std::uint64_t bytes = 0, blocks = 0;
   };
-  // Names are texts that live as long as the program: their addresses tell most of them apart quickly.
+  // Names live as long as the program, so comparing their addresses tells most of them apart quickly.
   std::map<std::tuple<const char*, const char*, Category>, Group> by_address;
   std::fill_n(counters.by_category, kCategories, 0);
   ArenaList::instance().for_each([&](const Arena& arena) {

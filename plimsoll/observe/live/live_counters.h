@@ -1,10 +1,10 @@
-// LiveCounters: what a process publishes of its memory while it runs, as plain data of fixed size.
+// LiveCounters: the memory figures that a process publishes while it runs, as plain data of fixed size.
 //
 //   for (const LiveCounters& process : read_live_processes())                    // live_file.h
 //     std::cout << text_of(process.name) << ' ' << format_bytes(process.used()) << '\n';
 //
-// Names are cut to the room there is and end with a zero. Sizes are bytes of blocks, rounding included. Nothing in a
-// file is trusted: is_sound() says whether counts are in range and names end.
+// Names are truncated to the space available and end with a zero. Sizes are block bytes, rounding included. Nothing in
+// a file is trusted: is_sound() checks that counts are in range and names end.
 #pragma once
 
 #include <cstddef>
@@ -44,20 +44,20 @@ struct LiveCounters {
   std::uint64_t step = 0;
   std::uint32_t has_step = 0, is_recording = 0;  // A trace is being recorded.
   std::uint64_t resident = 0, peak_resident = 0, process_cpu_ns = 0;
-  std::uint64_t publisher_cpu_ns = 0, publications = 0;  // What publishing took so far.
+  std::uint64_t publisher_cpu_ns = 0, publications = 0;  // The cost of publishing so far.
   std::uint64_t by_category[kCategories] = {};
-  std::int64_t counted_unix_ns = 0;  // When categories and holders were counted: seldom where there are many blocks.
+  std::int64_t counted_unix_ns = 0;  // When categories and holders were counted: rarely when there are many blocks.
   std::uint32_t num_devices = 0, num_budgets = 0, num_holders = 0;
-  std::uint32_t all_budgets = 0;  // Those without room included.
+  std::uint32_t all_budgets = 0;  // Including those that do not fit.
   LiveDevice devices[kDevices];
-  LiveBudget budgets[kBudgets];  // A parent comes before its children where both have room.
+  LiveBudget budgets[kBudgets];  // A parent comes before its children when both fit.
   LiveHolder holders[kHolders];  // Most bytes first.
 
-  std::uint64_t used() const noexcept;  // Of all devices together, as are the next three.
+  std::uint64_t used() const noexcept;  // Of all devices together, like the next three.
   std::uint64_t peak() const noexcept;
   std::uint64_t reserved() const noexcept;
   std::uint64_t refusals() const noexcept;
-  int top_category() const noexcept;  // The one with most bytes; -1 when nothing is live.
+  int top_category() const noexcept;  // The one with the most bytes; -1 when nothing is live.
 };
 static_assert(std::is_trivially_copyable_v<LiveCounters> && sizeof(LiveCounters) % 8 == 0);
 
@@ -80,8 +80,8 @@ void set_text(char (&room)[kRoom], const std::string& text) {
 // Valid UTF-8 without control characters: a file's text must not reach a terminal as commands.
 std::string text_of(const char* name);
 
-// What the process holds now. `count_blocks` walks over all live blocks (categories and holders), while the threads of
-// the process wait; else what `counters` has of them stays.
+// Fills in what the process holds now. `count_blocks` visits all live blocks (categories and holders) while the threads
+// of the process wait; otherwise those figures stay as they are.
 void gather_live_counters(LiveCounters& counters, bool count_blocks);
 
 // The counters as one JSON object, as `plimsoll top --json` prints them.

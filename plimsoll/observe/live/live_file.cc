@@ -24,7 +24,7 @@ namespace {
 
 constexpr char kMagic[8] = {'P', 'L', 'I', 'M', 'L', 'I', 'V', 'E'};
 constexpr std::uint32_t kVersion = 1;
-constexpr int kTries = 50;  // Publishing takes some microseconds.
+constexpr int kTries = 50;  // Publishing takes a few microseconds.
 
 struct Header {
   char magic[8] = {};
@@ -51,7 +51,7 @@ void require_own(int folder, const std::filesystem::path& path) {
                     path.string(), status.st_uid, geteuid()));
 }
 
-// A file that a living process holds: the lock is taken.
+// Whether a living process holds the file: it is locked.
 bool is_held(int file) {
   if (flock(file, LOCK_SH | LOCK_NB) != 0) return errno == EWOULDBLOCK || errno == EINTR;
   flock(file, LOCK_UN);
@@ -102,7 +102,7 @@ std::optional<LiveCounters> read_counters(int file) {
   return std::nullopt;
 }
 
-// Nothing for a dead process, whose file and socket are removed.
+// Returns nothing for a dead process, and removes its file and socket.
 std::optional<LiveCounters> read_or_remove(int folder, const std::string& name) {
   const OpenFile file(folder, name);
   if (file.file() < 0 || !file.is_own()) return std::nullopt;
@@ -147,7 +147,7 @@ LiveFolder::~LiveFolder() {
   if (file_ >= 0) close(file_);
 }
 
-// The file is locked and complete before it gets its name, so that nobody takes it for one of a dead process.
+// The file is locked and complete before it gets its name, so that nobody mistakes it for a dead process's.
 LiveFile::LiveFile() : folder_(true), process_(getpid()), name_(std::to_string(process_)) {
   {
     const OpenFile before(folder_.file(), name_);

@@ -1,14 +1,14 @@
-// Live files: the counters of running processes in $XDG_RUNTIME_DIR/plimsoll, one file each, named by its number.
+// Live files: the counters of running processes in $XDG_RUNTIME_DIR/plimsoll, one file each, named by process id.
 //
 //   LiveFile file;                              // makes and locks $XDG_RUNTIME_DIR/plimsoll/4711
 //   file.publish(counters);
 //
 //   for (const LiveCounters& process : read_live_processes()) ...                 // another program, same user
 //
-// The folder is 0700, files are 0600, links are not followed, and both must belong to the user. A process holds a lock
-// on its file as long as it lives: a file that nobody has locked is of a dead process, and reading removes it.
+// The folder has mode 0700, files have 0600, links are not followed, and both must belong to the user. A process holds
+// a lock on its file as long as it lives: an unlocked file belongs to a dead process, and reading removes it.
 // Publishing is two small writes with an odd and an even sequence number around the counters; readers try again when
-// they meet an odd number, a changed one or a wrong checksum. Thread safety: one writer; reading from any thread and
+// they see an odd number, a changed one or a wrong checksum. Thread safety: one writer; reading from any thread and
 // process.
 //
 // Layout, little endian: "PLIMLIVE", u32 version, u32 process, u32 bytes of counters, u32 their CRC-32C, u64 sequence,
@@ -25,8 +25,8 @@
 
 namespace plimsoll::internal {
 
-// The folder, open. Throws FailedPrecondition without XDG_RUNTIME_DIR and when a folder there is not the user's own,
-// Error when the system refuses. With `make` it is made; else file() is -1 when there is none.
+// Opens the folder. Throws FailedPrecondition without XDG_RUNTIME_DIR and when a folder there does not belong to the
+// user, Error when the system refuses. With `make` it is created; otherwise file() is -1 when there is none.
 class PLIMSOLL_API LiveFolder {
  public:
   explicit LiveFolder(bool make);
@@ -44,16 +44,16 @@ class PLIMSOLL_API LiveFolder {
 
 class PLIMSOLL_API LiveFile {
  public:
-  // Throws as LiveFolder does, and FailedPrecondition when a living process has a file of this number: in containers
-  // that share the folder, or this process itself.
+  // Throws as LiveFolder does, and FailedPrecondition when a living process has a file with this id: in containers that
+  // share the folder, or this process itself.
   LiveFile();
   ~LiveFile();  // Removes it, unless this process is a fork of the one that made it.
   LiveFile(const LiveFile&) = delete;
   LiveFile& operator=(const LiveFile&) = delete;
 
   void publish(const LiveCounters& counters) noexcept;
-  void remove() noexcept;  // The name is gone; the lock stays until the end.
-  // In a forked child: the lock is the parent's alone.
+  void remove() noexcept;  // Removes the name; the lock stays until the end.
+  // In a forked child: leaves the lock to the parent.
   void leave_to_parent() noexcept;
   const LiveFolder& folder() const noexcept { return folder_; }
   std::filesystem::path path() const { return folder_.path() / name_; }
@@ -66,10 +66,10 @@ class PLIMSOLL_API LiveFile {
   std::uint64_t sequence_ = 0;
 };
 
-// By process number. Removes what dead processes left; skips files that it cannot read or understand. Empty when there
-// is no folder; throws FailedPrecondition without XDG_RUNTIME_DIR and for a folder that is not the user's.
+// Sorted by process id. Removes what dead processes left; skips files that it cannot read or parse. Empty when there is
+// no folder; throws FailedPrecondition without XDG_RUNTIME_DIR and for a folder that does not belong to the user.
 PLIMSOLL_API std::vector<LiveCounters> read_live_processes();
-// One process. Nothing when it publishes nothing.
+// One process. Empty when it publishes nothing.
 PLIMSOLL_API std::optional<LiveCounters> read_live_process(int process);
 
 }  // namespace plimsoll::internal

@@ -55,7 +55,7 @@ class Socket {
   int file_;
 };
 
-// A path of any length fits: it goes through the open folder.
+// A path of any length fits, because it is relative to the open folder.
 sockaddr_un address_in(int folder, const std::string& name) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -64,7 +64,7 @@ sockaddr_un address_in(int folder, const std::string& name) {
   return address;
 }
 
-// Up to a newline, which is dropped; nothing when it does not come in time or in size.
+// Reads up to a newline, which is dropped; empty when it does not come in time or is too long.
 std::optional<std::string> read_line(int socket, Clock::time_point until, std::size_t most) {
   std::string line;
   char piece[1024];
@@ -144,7 +144,7 @@ struct LiveQuestions::State {
     unlinkat(place.file(), name.c_str(), 0);
     listener = Socket(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     const sockaddr_un address = address_in(place.file(), name);
-    // Nobody else can enter the folder, so that the mode before it is changed does not matter.
+    // Nobody else can enter the folder, so the mode before the change does not matter.
     if (listener.file() < 0 ||
         bind(listener.file(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
         fchmodat(place.file(), name.c_str(), 0600, 0) != 0 || listen(listener.file(), 16) != 0)
@@ -184,7 +184,7 @@ struct LiveQuestions::State {
     log_message(LogLevel::warning, fmt::format("live: a question was not answered: {}", error.what()));
   }
 
-  // Takes the connection of one that follows or waits for its recording.
+  // Takes over the connection of a client that follows or waits for its recording.
   std::string answer(const std::string& line, Socket& asker) {
     const std::size_t space = std::min(line.find(' '), line.size());
     const std::string word = line.substr(0, space), rest = line.substr(std::min(space + 1, line.size()));
@@ -227,7 +227,7 @@ struct LiveQuestions::State {
     ends.reset();
   }
 
-  // A recording ends when its asker is gone or its time is up.
+  // A recording ends when its client is gone or its time is up.
   void go_on_recording(short events) noexcept {
     const bool done = ends && Clock::now() >= *ends;
     if (events != 0 || done) return end_recording(done);

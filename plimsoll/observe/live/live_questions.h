@@ -7,8 +7,9 @@
 //   follow PATH           records until the asker closes the connection; PATH.partial grows meanwhile
 //
 // A question is one line; the answer is one JSON object and a newline ({"error": "..."} when it failed), then the
-// connection is closed; `follow` answers once it records and goes on. Only processes of the same user (SO_PEERCRED) get
-// an answer. One asker at a time beside one that follows; a line longer than 4 KiB or slower than a second is refused.
+// connection is closed; `follow` answers once it records and continues. Only processes of the same user (SO_PEERCRED)
+// get an answer. One client at a time in addition to one that follows; a line longer than 4 KiB or slower than a second
+// is refused.
 //
 //   ask_live_process(4711, "trim")              // {"freed_bytes":1048576}
 #pragma once
@@ -41,7 +42,7 @@ class PLIMSOLL_API LiveQuestions {
 // when it refuses or takes longer than `seconds`.
 PLIMSOLL_API std::string ask_live_process(int process, const std::string& question, double seconds = 10);
 
-// A process that records into `path` for us, until this ends.
+// A process that records into `path` for us while this lives.
 class PLIMSOLL_API FollowedProcess {
  public:
   // Throws as ask_live_process() does, and FailedPrecondition when it cannot record.

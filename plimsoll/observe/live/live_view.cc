@@ -24,8 +24,8 @@ namespace plimsoll {
 namespace {
 
 constexpr std::int64_t kRest = 1000;  // Counting blocks takes at most 1 / kRest of the time.
-// Publishing takes at most 1 / kWork of the processor time that the process uses: one that hardly runs changes little.
-// After so many intervals it happens in any case, so that readers see that the process is alive.
+// Publishing takes at most 1 / kWork of the processor time that the process uses: a process that hardly runs changes
+// little. After kMostSkipped intervals it happens anyway, so that readers see that the process is alive.
 constexpr std::int64_t kWork = 300, kMostSkipped = 10;
 
 std::string program_name() {
@@ -45,7 +45,7 @@ std::int64_t process_cpu_ns() {
   return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
-// Threads made meanwhile handle no signals: those are for the program's own.
+// While it lives, new threads block all signals: those are for the program's own threads.
 class BlockSignals {
  public:
   BlockSignals() {
@@ -78,7 +78,7 @@ struct LiveView::State {
            monotonic_ns() - published_ns >= kMostSkipped * every_ns - every_ns / 2;
   }
 
-  // The monitor's thread does nothing else: its whole time counts.
+  // The monitor's thread does nothing else, so all its time counts.
   void publish(const ProcessMemory& memory, bool is_monitor) {
     const std::lock_guard lock(mutex);
     const std::int64_t begin = thread_cpu_ns(), now = monotonic_ns();
@@ -109,7 +109,7 @@ struct LiveView::State {
 
 namespace {
 
-// The view of this process. The lock also holds it still while the process forks.
+// The view of this process. The lock also protects it while the process forks.
 struct Current {
   std::mutex mutex;
   LiveFile* file = nullptr;
@@ -130,7 +130,7 @@ struct Current {
     if (questions) questions->leave_to_parent();
     file = nullptr;
     questions = nullptr;
-    static_cast<void>(from_environment.release());  // Its threads are not here.
+    static_cast<void>(from_environment.release());  // Its threads do not exist here.
     mutex.unlock();
   }
 };
@@ -195,7 +195,7 @@ void start_live_view_from_environment() noexcept try {
   const std::lock_guard lock(current.mutex);
   if (!current.from_environment) {
     current.from_environment = std::move(view);
-    std::atexit([] {  // The lock goes with the process; the names go now.
+    std::atexit([] {  // The lock ends with the process; the names are removed now.
       Current& now = Current::instance();
       const std::lock_guard still(now.mutex);
       if (now.file) now.file->remove();

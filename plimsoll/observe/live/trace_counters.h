@@ -1,4 +1,4 @@
-// The counters of a recorded run at its last event, as if it were published: for `plimsoll serve RUN.trace`.
+// The counters of a recorded run at its last event, as if they were published: for `plimsoll serve RUN.trace`.
 #pragma once
 
 #include <string>

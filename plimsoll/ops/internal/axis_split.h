@@ -1,4 +1,4 @@
-// AxisSplit: a dense tensor as [outer, size, inner] around one axis, for ops along an axis whose kernels want it last.
+// AxisSplit: a dense tensor as [outer, size, inner] around one axis, for ops along an axis whose kernels need it last.
 //
 //   const AxisSplit split(x.shape(), axis);
 //   split.move_last(x, scratch.take(x.dtype(), x.shape()));     // [outer, inner, size]

@@ -11,7 +11,7 @@ inline BatchNormParameters parameters_of(const OpRun& run, const NormInputs& inp
   return {inputs.has_gamma ? &run.in[inputs.gamma()] : nullptr, inputs.has_beta ? &run.in[inputs.beta()] : nullptr};
 }
 
-// Inputs x and what it has of gamma and beta; outputs y, mean, variance, rstd.
+// Inputs: x, and gamma and beta if present; outputs: y, mean, variance, rstd.
 class BatchNormTrain final : public OpOf<BatchNormTrain> {
  public:
   BatchNormTrain(double epsilon, bool relu, NormInputs inputs) noexcept
@@ -34,7 +34,7 @@ class BatchNormTrain final : public OpOf<BatchNormTrain> {
   bool relu_;
 };
 
-// What BatchNormTrain gave, to the bit: inputs x, mean, rstd and what it has of gamma and beta.
+// The result of BatchNormTrain, to the bit: inputs x, mean, rstd, and gamma and beta if present.
 class RepeatedBatchNorm final : public OpOf<RepeatedBatchNorm> {
  public:
   RepeatedBatchNorm(bool relu, NormInputs inputs) noexcept : inputs_(inputs), relu_(relu) {}
@@ -52,7 +52,7 @@ class RepeatedBatchNorm final : public OpOf<RepeatedBatchNorm> {
   bool relu_;
 };
 
-// Inputs x, dy, mean, rstd, then what it has of gamma and, when relu was fused, of beta; outputs dx, dgamma, dbeta.
+// Inputs: x, dy, mean, rstd, then gamma if present and, when relu was fused, beta; outputs: dx, dgamma, dbeta.
 class BatchNormBack final : public OpOf<BatchNormBack> {
  public:
   BatchNormBack(bool relu, NormInputs inputs) noexcept : inputs_(inputs), relu_(relu) { inputs_.first = 4; }
@@ -71,7 +71,7 @@ class BatchNormBack final : public OpOf<BatchNormBack> {
   bool relu_;
 };
 
-// Inputs x, mean, variance and what it has of gamma and beta.
+// Inputs: x, mean, variance, and gamma and beta if present.
 class BatchNormInfer final : public OpOf<BatchNormInfer> {
  public:
   BatchNormInfer(double epsilon, bool relu, NormInputs inputs) noexcept

@@ -6,22 +6,41 @@
 #include "plimsoll/kernels/elementwise.h"
 #include "plimsoll/ops/internal/convolution_rule.h"
 #include "plimsoll/ops/op_cost.h"
+#include "plimsoll/ops/thrifty_op.h"
 
 namespace plimsoll::internal {
 
-// Of the multiplications between y's elements and the filter, whichever of the three ops does them.
+// The cost of the multiplications between y's elements and the filter, the same for all three ops.
 inline std::uint64_t convolution_cost(const Shape& y, const Shape& filter) {
   const auto channels = static_cast<std::uint64_t>(y.back());
   return channels == 0 ? 0 : multiplication_cost(y.size() / channels * filter.size());
 }
 
+// Convolutions work on parts of a batch at once, each with scratch of its own; a thrifty one on four.
+template <class Derived>
+class ThriftyConvolution : public OpOf<Derived>, public ThriftyOp {
+ public:
+  static constexpr std::int64_t kLanes = 4;
+  explicit ThriftyConvolution(const ConvolutionRule& rule) noexcept : rule_(rule) {}
+  std::unique_ptr<Op> with_thrift(int) const override {
+    auto thrifty = std::make_unique<Derived>(static_cast<const Derived&>(*this));
+    thrifty->rule_.lanes = kLanes;
+    return thrifty;
+  }
+  bool costs_time() const noexcept override { return false; }
+  bool operator==(const ThriftyConvolution&) const = default;
+
+ protected:
+  ConvolutionRule rule_;
+};
+
 // activation(convolution of x by filter + bias); inputs x, filter and, when it has one, bias. With a mask, output 1
 // tells where a relu's result is above zero, in bits, and the gradient reads it in place of the result.
-class Convolve final : public OpOf<Convolve> {
+class Convolve final : public ThriftyConvolution<Convolve> {
  public:
   explicit Convolve(const ConvolutionRule& rule, bool has_bias = false, std::optional<UnaryOp> activation = {},
                     bool with_mask = false) noexcept
-      : rule_(rule), activation_(activation), has_bias_(has_bias), with_mask_(with_mask) {}
+      : ThriftyConvolution(rule), activation_(activation), has_bias_(has_bias), with_mask_(with_mask) {}
   const char* name() const noexcept override { return rule_.name; }
   void infer(const Specs& in, SpecList& out) const override;
   std::size_t workspace_bytes(const Specs& in, const SpecList& out) const override;
@@ -38,12 +57,11 @@ class Convolve final : public OpOf<Convolve> {
   bool operator==(const Convolve&) const = default;
 
  private:
-  ConvolutionRule rule_;
   std::optional<UnaryOp> activation_;  // relu, sigmoid or tanh: those whose gradient the output tells.
   bool has_bias_, with_mask_;
 };
 
-// dy where the mask says so, else 0; inputs dy and mask.
+// dy where the mask is set, else 0; inputs dy and mask.
 class MaskSlope final : public OpOf<MaskSlope> {
  public:
   const char* name() const noexcept override { return "relu_gradient"; }
@@ -56,9 +74,9 @@ class MaskSlope final : public OpOf<MaskSlope> {
 };
 
 // dx of inputs dy and filter. Without a shape of x it is the transposed convolution, which chooses it.
-class ConvolveBack final : public OpOf<ConvolveBack> {
+class ConvolveBack final : public ThriftyConvolution<ConvolveBack> {
  public:
-  explicit ConvolveBack(const ConvolutionRule& rule, const Shape& x = {}) noexcept : rule_(rule), x_(x) {}
+  explicit ConvolveBack(const ConvolutionRule& rule, const Shape& x = {}) noexcept : ThriftyConvolution(rule), x_(x) {}
   const char* name() const noexcept override;
   void infer(const Specs& in, SpecList& out) const override;
   std::size_t workspace_bytes(const Specs& in, const SpecList& out) const override;
@@ -71,14 +89,14 @@ class ConvolveBack final : public OpOf<ConvolveBack> {
   bool operator==(const ConvolveBack&) const = default;
 
  private:
-  ConvolutionRule rule_;
   Shape x_;
 };
 
 // dfilter of inputs x and dy.
-class ConvolveFilter final : public OpOf<ConvolveFilter> {
+class ConvolveFilter final : public ThriftyConvolution<ConvolveFilter> {
  public:
-  ConvolveFilter(const ConvolutionRule& rule, const Shape& filter) noexcept : rule_(rule), filter_(filter) {}
+  ConvolveFilter(const ConvolutionRule& rule, const Shape& filter) noexcept
+      : ThriftyConvolution(rule), filter_(filter) {}
   const char* name() const noexcept override { return "convolution_filter_gradient"; }
   void infer(const Specs& in, SpecList& out) const override;
   std::size_t workspace_bytes(const Specs& in, const SpecList& out) const override;
@@ -91,7 +109,6 @@ class ConvolveFilter final : public OpOf<ConvolveFilter> {
   bool operator==(const ConvolveFilter&) const = default;
 
  private:
-  ConvolutionRule rule_;
   Shape filter_;
 };
 

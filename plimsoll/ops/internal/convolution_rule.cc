@@ -93,8 +93,14 @@ Shape ConvolutionRule::output_shape(const Shape& x, const Shape& filter) const {
   require_ranks(x, filter);
   require_channels(x, filter);
   const Shape from = image(x), taps = window(filter);
-  const SpatialSize size(window_positions(padding, from[1], taps[0], strides.rows, dilations.rows),
-                         window_positions(padding, from[2], taps[1], strides.columns, dilations.columns));
+  const auto positions = [&](std::size_t axis, std::int64_t stride, std::int64_t dilation, const Margins& around) {
+    const std::int64_t inputs = from[axis], tap = taps[axis - 1];
+    if (padding != PaddingRule::given || !is_known(inputs) || !is_known(tap))
+      return window_positions(padding, inputs, tap, stride, dilation);
+    return Window::positions(inputs, tap, stride, dilation, around.before, around.after);
+  };
+  const SpatialSize size(positions(1, strides.rows, dilations.rows, rows),
+                         positions(2, strides.columns, dilations.columns, columns));
   if ((size.rows == 0 && from[1] > 0) || (size.columns == 0 && from[2] > 0))
     throw InvalidArgument(fmt::format("{}: the filter {}{} is larger than x {}; use padding \"same\" or a larger x",
                                       name, filter.to_string(),
@@ -127,11 +133,12 @@ Shape ConvolutionRule::transposed_shape(const Shape& y, const Shape& filter) con
 
 Convolution ConvolutionRule::kernel(const Shape& x, const Shape& filter) const {
   const Shape from = image(x), taps = window(filter);
-  const Margins down = margins(padding, from[1], taps[0], strides.rows, dilations.rows);
-  const Margins across = margins(padding, from[2], taps[1], strides.columns, dilations.columns);
+  const bool given = padding == PaddingRule::given;
+  const Margins down = given ? rows : margins(padding, from[1], taps[0], strides.rows, dilations.rows);
+  const Margins across = given ? columns : margins(padding, from[2], taps[1], strides.columns, dilations.columns);
   const Window moves = {strides.rows, strides.columns, dilations.rows, dilations.columns,
                         down.before,  down.after,      across.before,  across.after};
-  return {moves, depthwise ? from[3] : groups};
+  return {moves, depthwise ? from[3] : groups, lanes};
 }
 
 }  // namespace plimsoll::internal

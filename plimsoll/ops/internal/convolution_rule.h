@@ -1,4 +1,4 @@
-// ConvolutionRule: the attributes all ops of one convolution share, and the shapes they lead to.
+// ConvolutionRule: the attributes that all ops of one convolution share, and the shapes that follow from them.
 #pragma once
 
 #include <optional>
@@ -10,9 +10,9 @@
 
 namespace plimsoll::internal {
 
-enum class PaddingRule : unsigned char { valid, same, causal };
+enum class PaddingRule : unsigned char { valid, same, causal, given };
 
-// "valid", "same", and "causal" where it `may_be_causal`. Throws InvalidArgument in the name of `where`.
+// "valid", "same", and "causal" where it `may_be_causal`. Throws InvalidArgument that begins with `where`.
 PaddingRule padding_rule(const std::string& word, const char* where, bool may_be_causal = false);
 // Throws InvalidArgument unless both are 1 or more.
 void require_positive(const SpatialSize& size, const char* what, const char* where);
@@ -20,6 +20,7 @@ void require_positive(const SpatialSize& size, const char* what, const char* whe
 // Elements before the first and after the last of an axis. Requires a known size.
 struct Margins {
   std::int64_t before = 0, after = 0;
+  bool operator==(const Margins&) const = default;
 };
 Margins margins(PaddingRule padding, std::int64_t size, std::int64_t taps, std::int64_t stride, std::int64_t dilation);
 // Windows along an axis; kUnknownSize when the size or the taps are; 0 when the window does not fit.
@@ -30,12 +31,14 @@ std::int64_t window_positions(PaddingRule padding, std::int64_t size, std::int64
 Shape with_batch(const Shape& shape, const Shape& of);
 
 struct ConvolutionRule {
-  const char* name;      // Of the function that was called.
+  const char* name;      // The function that was called.
   std::size_t axes = 2;  // Of images; 1: sequences.
   SpatialSize strides = 1, dilations = 1;
   PaddingRule padding = PaddingRule::valid;
   std::int64_t groups = 1;
-  bool depthwise = false;  // One group per channel, and a filter [rows, columns, channels, multiplier].
+  bool depthwise = false;           // One group per channel, and a filter [rows, columns, channels, multiplier].
+  std::int64_t lanes = 0;           // As kernels have them.
+  Margins rows = {}, columns = {};  // With PaddingRule::given.
 
   // Throws InvalidArgument. Unknown sizes stay unknown.
   Shape output_shape(const Shape& x, const Shape& filter) const;

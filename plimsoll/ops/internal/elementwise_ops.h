@@ -1,4 +1,4 @@
-// The ops behind elementwise.h, for those who build on them: gradients and passes over graphs.
+// The ops behind elementwise.h, for code that builds on them: gradients and passes over graphs.
 #pragma once
 
 #include "plimsoll/kernels/elementwise.h"
@@ -63,7 +63,7 @@ class Unary final : public OpOf<Unary> {
   UnaryOp op_;
 };
 
-// x and the gradient g of leaky_relu(x, slope) to x > 0 ? g : slope g.
+// From x and the gradient g of leaky_relu(x, slope): x > 0 ? g : slope g.
 class LeakyReluGradient final : public OpOf<LeakyReluGradient> {
  public:
   explicit LeakyReluGradient(Number slope) noexcept : slope_(slope) {}

@@ -1,4 +1,4 @@
-// NormInputs: where a normalization's optional gamma and beta are among its inputs; and checks they share.
+// NormInputs: the positions of a normalization's optional gamma and beta among its inputs; and shared checks.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace plimsoll::internal {
 
-// Inputs are `first` others, then gamma and beta as far as it has them.
+// `first` other inputs, then gamma and beta if present.
 struct NormInputs {
   bool has_gamma, has_beta;
   std::size_t first = 1;
@@ -20,9 +20,9 @@ struct NormInputs {
   bool operator==(const NormInputs&) const = default;
 };
 
-// An epsilon of 0 or more. Throws InvalidArgument.
+// Requires an epsilon of 0 or more. Throws InvalidArgument.
 void require_epsilon(double epsilon, const char* where);
-// That gamma and beta, where they are, have this shape (unknown sizes fit). Throws InvalidArgument.
+// Requires that gamma and beta, if present, have this shape (unknown sizes match). Throws InvalidArgument.
 void require_parameters(const Op& op, const Specs& in, const NormInputs& inputs, const Shape& wanted);
 
 // The inputs, without those that are empty handles.
@@ -41,7 +41,7 @@ class NormList {
   std::size_t size_ = 0;
 };
 
-// f16 and bf16 as f32; others, and no tensor, as they are.
+// f16 and bf16 become f32; others, and an empty handle, stay as they are.
 inline Tensor widened(const Tensor& x) { return x.is_empty_handle() || !is_half(x.dtype()) ? x : x.cast(f32); }
 
 // The sizes from `begin` on, up to `end`.
@@ -49,7 +49,7 @@ inline Shape part_of(const Shape& shape, std::size_t begin, std::size_t end) {
   return Shape(shape.sizes().subspan(begin, end - begin));
 }
 
-// Elements of the first `axes` axes together; unknown when one of them is, which reshape() takes for "what is left".
+// Elements of the first `axes` axes together; unknown when one of them is, which makes reshape() compute it.
 inline std::int64_t rows_of(const Shape& shape, std::size_t axes) {
   std::int64_t rows = 1;
   for (std::size_t axis = 0; axis < axes; ++axis) {

@@ -39,6 +39,17 @@ NormSecondOrder norm_second_order(const NormGrid& grid, const NormOperands& oper
   return {back_to(dx, operands.x), back_to(ddy, operands.dy), dgamma};
 }
 
+void give_second_order(GradientContext& context, const NormGrid& grid, bool has_gamma) {
+  const auto upstream = [&](std::size_t output) { return context.has_grad(output) ? context.grad(output) : Tensor(); };
+  const NormSecondOrder result = norm_second_order(
+      grid,
+      {context.input(0), context.input(1), context.input(2), context.input(3), has_gamma ? context.input(4) : Tensor()},
+      {upstream(0), upstream(1), upstream(2)});
+  if (!result.x.is_empty_handle()) context.give(0, result.x);
+  if (!result.dy.is_empty_handle()) context.give(1, result.dy);
+  if (!result.gamma.is_empty_handle()) context.give(4, result.gamma);
+}
+
 Tensor moments_gradient(const NormGrid& grid, const Tensor& x, const Tensor& mean, const Tensor& rstd,
                         const Tensor& dmean, const Tensor& drstd) {
   const Tensor from = x.reshape(grid.grid), scale = rstd.reshape(grid.moments);

@@ -49,7 +49,7 @@ double number(const ConstTensorView& x) noexcept {
   return x.dtype() == f32 ? double(*x.data<float>()) : *x.data<double>();
 }
 
-// What multiplies the derivative of each element: the losses' gradient, by the mean over rows and over a row.
+// The factor of each element's derivative: the losses' gradient, divided by the means over rows and over a row.
 Tensor upstream_of(const RowLossRule& rule, const Tensor& upstream, const Shape& predictions) {
   const auto columns = static_cast<double>(predictions.back());
   if (rule.reduction == Reduction::none) return upstream.expand_dims(-1) * (1 / columns);
@@ -87,7 +87,7 @@ void RowLoss::run(const OpRun& run) const noexcept {
   if (predictions.size() > 0)
     run_kernel(rule_, predictions, targets, {.loss = losses});
   else if (losses.size() > 0)
-    std::memset(losses.bytes(), 0, losses.nbytes());  // Rows of nothing.
+    std::memset(losses.bytes(), 0, losses.nbytes());  // Rows without elements.
   if (is_reduced)
     reduce(rule_.reduction == Reduction::mean ? ReduceOp::mean : ReduceOp::sum, losses, axes_mask({0}), run.out[0]);
 }
@@ -138,7 +138,7 @@ void RowLossGradient::run(const OpRun& run) const noexcept {
   run_kernel(rule_, run.in[1], run.in[0], out);
 }
 
-// Of y = u f(x, z), where f is the derivative of an element's loss and u what upstream_of() gives.
+// For y = u f(x, z), where f is the derivative of an element's loss and u the result of upstream_of().
 void RowLossGradient::gradient(GradientContext& c) const {
   const Tensor &z = c.input(0), &x = c.input(1), &upstream = c.grad();
   const Tensor u = upstream_of(rule_, c.input(2), x.shape()), e = x - z;

@@ -1,4 +1,4 @@
-// RowLoss: a loss of elements, its mean over rows and the reduction over them in one pass; and its gradient.
+// RowLoss: an elementwise loss, its mean over rows and the reduction over them in one pass; and its gradient.
 #pragma once
 
 #include "plimsoll/ops/loss.h"
@@ -34,7 +34,7 @@ class RowLoss final : public OpOf<RowLoss> {
   RowLossRule rule_;
 };
 
-// Inputs: targets, predictions, the gradient of the loss. Gives that of the predictions.
+// Inputs: targets, predictions, the gradient of the loss. Output: the gradient of the predictions.
 class RowLossGradient final : public OpOf<RowLossGradient> {
  public:
   explicit RowLossGradient(const RowLossRule& rule) noexcept : rule_(rule) {}

@@ -1,5 +1,5 @@
-// The ops behind pooling.h. MaxPool's gradient is MaxPoolBack, whose gradient is MaxPoolTake, and so on; those of
-// AveragePool and AveragePoolBack are each other.
+// The ops behind pooling.h. MaxPool's gradient is MaxPoolBack, whose gradient is MaxPoolTake, and so on; AveragePool
+// and AveragePoolBack are each other's gradients.
 #pragma once
 
 #include "plimsoll/kernels/pooling.h"
@@ -7,7 +7,7 @@
 
 namespace plimsoll::internal {
 
-// The attributes of a pooling, and the shapes they lead to.
+// The attributes of a pooling, and the shapes that follow from them.
 struct PoolRule {
   const char* name;
   std::size_t axes;  // Of images: 2; of sequences: 1.

@@ -11,7 +11,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::int64_t kChunkRows = 128;  // Rows of all steps whose gradients are multiplied together, about.
+constexpr std::int64_t kChunkRows = 128;  // About how many rows of all steps have their gradients multiplied together.
 
 constexpr std::int64_t kRows = 4;  // Of one item.
 
@@ -25,7 +25,7 @@ std::size_t items_of(std::int64_t size, std::int64_t each) noexcept {
 }
 
 bool is_launched(const RecurrentRule& rule, DType dtype) noexcept {
-  return rule.cell == RecurrentCell::lstm && rule.unmasked && dtype == f32;
+  return rule.cell == RecurrentCell::lstm && rule.unmasked && rule.remade == 0 && dtype == f32;
 }
 
 // Pieces of device memory, aligned.
@@ -135,7 +135,7 @@ bool RecurrentOp::launch(KernelQueue& queue, const OpRun& run) const noexcept {
 
 namespace {
 
-// What a gradient reads and writes; null: not there.
+// The operands of a gradient; null: absent.
 struct Operands {
   ConstTensorView x, kernel, recurrent;
   const std::byte *gates = nullptr, *cells = nullptr;
@@ -208,7 +208,7 @@ class Backward {
                          s_.batch, s_.units, s_.width(), product);
   }
 
-  // What the slopes of a chunk add to the gradients.
+  // Adds the contributions of a chunk's slopes to the gradients.
   bool multiply(std::int64_t low, std::int64_t steps) const noexcept {
     const std::int64_t rows = steps * s_.batch, width = s_.width();
     const bool is_first = low + steps == s_.time;

@@ -1,19 +1,20 @@
-// RecurrentOp: a whole sequence through a recurrent layer; and its gradient.
+// RecurrentOp: runs a whole sequence through a recurrent layer; and its gradient.
 #pragma once
 
 #include "plimsoll/kernels/recurrent.h"
+#include "plimsoll/ops/thrifty_op.h"
 #include "plimsoll/tensor/op.h"
 
 namespace plimsoll::internal {
 
-// Which of the operands that may be left out are there. They follow x, kernel and recurrent kernel in this order.
+// Which of the optional operands are present. They follow x, kernel and recurrent kernel in this order.
 struct RecurrentOperands {
   bool bias = false, initial_h = false, initial_c = false, mask = false;
   bool operator==(const RecurrentOperands&) const = default;
 };
 
 // Outputs: the sequence or the last output, h, for an LSTM c, and what the gradient reads when it is kept.
-class RecurrentOp final : public OpOf<RecurrentOp> {
+class RecurrentOp final : public OpOf<RecurrentOp>, public ThriftyOp {
  public:
   RecurrentOp(const RecurrentRule& options, RecurrentOperands given, bool return_sequences) noexcept
       : options_(options), given_(given), return_sequences_(return_sequences) {}
@@ -30,6 +31,11 @@ class RecurrentOp final : public OpOf<RecurrentOp> {
     return std::exchange(options_.keep_for_gradient, false) ? workspace_output() : 0;
   }
   std::string input_name(std::size_t input) const override;
+  std::unique_ptr<Op> with_thrift(int level) const override;
+  bool costs_time() const noexcept override { return options_.keep_for_gradient; }
+  std::size_t thrifty_output() const noexcept override {
+    return options_.keep_for_gradient ? workspace_output() : kNone;
+  }
   bool operator==(const RecurrentOp&) const = default;
 
  private:
@@ -47,7 +53,7 @@ class RecurrentOp final : public OpOf<RecurrentOp> {
   bool return_sequences_;
 };
 
-// What a gradient is asked for, and out of what.
+// Which gradients are requested, and which inputs are present.
 struct RecurrentGradientParts {
   bool x = false, kernel = false, recurrent_kernel = false, bias = false, initial_h = false, initial_c = false;
   bool reads_initial_h = false, mask = false;       // Among the inputs.
@@ -58,7 +64,7 @@ struct RecurrentGradientParts {
 
 // Inputs: x, kernel, recurrent kernel, the workspace, and those of the parts that are there; outputs: the parts asked
 // for.
-class RecurrentGradient final : public OpOf<RecurrentGradient> {
+class RecurrentGradient final : public OpOf<RecurrentGradient>, public ThriftyOp {
  public:
   RecurrentGradient(const RecurrentRule& options, const RecurrentGradientParts& parts) noexcept
       : options_(options), parts_(parts) {}
@@ -69,9 +75,13 @@ class RecurrentGradient final : public OpOf<RecurrentGradient> {
   void run(const OpRun& run) const noexcept override;
   bool launch(KernelQueue& queue, const OpRun& run) const noexcept override;
   void gradient(GradientContext& context) const override;  // Throws Unsupported.
+  std::unique_ptr<Op> with_thrift(int level) const override;
+  std::size_t thrifty_input() const noexcept override { return kWorkspaceInput; }
   bool operator==(const RecurrentGradient&) const = default;
 
  private:
+  static constexpr std::size_t kWorkspaceInput = 3;
+
   RecurrentRule options_;
   RecurrentGradientParts parts_;
 };

@@ -1,4 +1,4 @@
-// SparseParts: what the sparse operations build sparse tensors with, out of parts known to be in order.
+// SparseParts: builds sparse tensors from parts known to be in order.
 #pragma once
 
 #include <fmt/format.h>
@@ -34,7 +34,7 @@ class SparseParts {
 inline Tensor new_indices(const Shape& shape, const Tensor& like, const char* op) {
   return make_tensor({.op = op}, shape, i64, device_of(like));
 }
-// Both throw Unsupported on devices that the host cannot reach.
+// Both throw Unsupported on devices that the host cannot access.
 inline std::int64_t* filling(const Tensor& tensor) {
   require_host(tensor, "sparse");
   return writable(tensor).data<std::int64_t>();

@@ -122,7 +122,7 @@ std::size_t RecomputeSearch::try_portfolio(std::size_t first) {
   return tried;
 }
 
-// Values that cross a cut of the forward steps are dear: classic checkpoints.
+// Values that cross a cut of the forward steps are expensive: classic checkpoints.
 std::vector<double> RecomputeSearch::segment_weights(int segments) const {
   std::vector<int> forward;
   for (int step = 0; step < facts_.step_count(); ++step)
@@ -169,7 +169,8 @@ std::vector<double> RecomputeSearch::segment_weights(int segments) const {
   return weights;
 }
 
-// Two climbers, from the best policy and from the plain one: a few values dearer or cheaper, or all of them a little.
+// Two climbers, from the best policy and from the plain one: make a few values more or less expensive, or all of them
+// slightly.
 void RecomputeSearch::try_neighbourhood() {
   if (!best_.completed) return;
   std::vector<int> droppable;

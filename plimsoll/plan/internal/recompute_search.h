@@ -10,7 +10,7 @@ namespace plimsoll::internal {
 // What searches within other limits of the same program have found out.
 struct SearchMemory {
   std::vector<EvictionPolicy> winners;  // The latest first; tried before others.
-  std::size_t tried = 0;                // Of the portfolio: the next search goes on there.
+  std::size_t tried = 0;                // Of the portfolio: the next search continues there.
 };
 
 class RecomputeSearch {
@@ -32,7 +32,7 @@ class RecomputeSearch {
     double cap;  // Of the program's cost.
     bool in_order = true;
     double discount = 1;
-    int segments = 0;  // Values across cuts into so many are dear; 0: none are.
+    int segments = 0;  // Values across cuts into this many are expensive; 0: none are.
   };
   std::vector<Choice> portfolio() const;
   EvictionPolicy policy_of(const Choice& choice) const;

@@ -1,12 +1,11 @@
-// Rehearsal: one simulated run of a step program within a limit. When something does not fit, the value that is
-// cheapest to bring back, for its bytes and the time until it is read, leaves.
+// Rehearsal: one simulated run of a step program within a limit. When something does not fit, it evicts the value that
+// is cheapest to recover, for its bytes and the time until it is read.
 //
 //   Rehearsal rehearsal(facts, limit, {.price = Price::kNeighbours, .rest_quarters = 2});
 //   if (rehearsal.run()) rehearsal.schedule();
-//
-// A value comes back just before it is read, through whatever must run again for it: a stack of steps that wait for
-// their operands, never recursion. What waiting steps have is pinned; when nothing else is left, they lose it and get
-// it again.
+// A value is recovered just before it is read, through whatever must run again for it: a stack of steps that wait for
+// their operands, never recursion. The operands of waiting steps are pinned; when nothing else is left, they lose them
+// and recover them later.
 #pragma once
 
 #include <cstdint>
@@ -62,7 +61,7 @@ class Rehearsal {
   std::vector<Frame> frames_;
   std::vector<char> has_;
   std::vector<int> needed_, needed_for_, open_values_;  // needed_for_: per step, the step it was last needed for.
-  std::vector<int> ghosts_;                             // Dead values that were made again on the way.
+  std::vector<int> ghosts_;                             // Dead values that were recomputed on the way.
   std::size_t use_ = 0;
   int at_ = 0;
   StepSchedule schedule_;

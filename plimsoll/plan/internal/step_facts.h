@@ -1,4 +1,4 @@
-// StepFacts: what a step program says about its values before any limit is known.
+// StepFacts: what is known about a step program's values before any limit is known.
 //
 //   const StepFacts facts(program);
 //   facts.reads_of(value);        // the steps that read it, in order
@@ -49,7 +49,7 @@ struct StepFacts {
   std::vector<int> maker;       // Step that writes it, or kNone.
   std::vector<int> last_held;   // Last step during which it occupies bytes when nothing is dropped; kNever if kept.
   std::vector<int> taken_by;    // Step that takes its bytes over, or kNone.
-  std::vector<char> is_free;    // May be dropped and made again, as far as itself and its maker are concerned.
+  std::vector<char> is_free;    // May be dropped and recomputed, as far as it and its maker are concerned.
   std::vector<int> until;       // Before this step all it is made from is there or can be made; last_held if not free.
   std::vector<int> stays_from;  // From this step on no schedule can do without it until its last reader.
   std::vector<std::uint64_t> time;      // Cost of the steps before each; one more for the end.

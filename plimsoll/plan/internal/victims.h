@@ -1,4 +1,4 @@
-// Victims: the values of a rehearsal, where they are, and which of them leaves first.
+// Victims: the values of a rehearsal, where they are, and which of them is evicted first.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace plimsoll::internal {
 
-// What bringing a value back is taken to cost.
+// The assumed cost of recovering a value.
 enum class Price {
   kOwn,          // Its maker and what is dead behind it.
   kNeighbours,   // And the groups of dropped values next to it.

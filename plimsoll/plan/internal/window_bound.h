@@ -3,7 +3,7 @@
 //   raise_bound_by_windows(instance, best);     // best.bound() may have risen
 //
 // A stretch holds few items, so that "no plan at the bound" is often shown in a few thousand nodes where the whole
-// instance would take for ever. Bounded by nodes; deterministic.
+// instance would take forever. Bounded by nodes; deterministic.
 #pragma once
 
 #include "plimsoll/plan/internal/incumbent.h"

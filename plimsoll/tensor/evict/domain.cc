@@ -19,12 +19,12 @@
 namespace plimsoll::evict {
 namespace {
 
-constexpr double kShareOfAll = 1.0 / 64;       // What one group of dropped values may cost while there is a choice.
-constexpr std::uint32_t kMostLooked = 64;      // Recipes that are looked at to find a cost.
-constexpr std::uint64_t kMostRepeated = 64;    // Operations repeated for each of the program's, before it gives up.
-constexpr std::uint64_t kFewRepeated = 10000;  // So many are always allowed.
+constexpr double kShareOfAll = 1.0 / 64;       // The most a group of dropped values may cost while there is a choice.
+constexpr std::uint32_t kMostLooked = 64;      // Recipes visited to find a cost.
+constexpr std::uint64_t kMostRepeated = 64;    // Repeated operations per operation of the program before it gives up.
+constexpr std::uint64_t kFewRepeated = 10000;  // This many are always allowed.
 
-// Before the program's own static objects: a budget may be one.
+// Runs before the program's own static objects: a budget may be one.
 struct Registration {
   Registration() noexcept { set_evictor_factory(&Domain::make); }
 };
@@ -40,7 +40,7 @@ std::shared_ptr<Evictor> Domain::make(const EvictorOptions& options) {
   return std::shared_ptr<Domain>(new Domain(options), &Domain::abandon);
 }
 
-// What could only be stored stays from now on.
+// Values that could only be stored stay in memory from now on.
 void Domain::abandon(Domain* domain) noexcept {
   {
     RecipeBook& book = RecipeBook::instance();
@@ -140,7 +140,8 @@ void Domain::mark(const Value& value) noexcept {
   if (value.candidate != Value::kNone) candidates_[value.candidate].cost = -1;
 }
 
-// Those whose cost counts this one: what its recipe reads and what is computed from it, through what has no bytes.
+// Resets the costs that depend on this value: those of what its recipe reads and of what is computed from it, through
+// values without bytes.
 void Domain::changed_around(const Value& value) noexcept {
   RecipeWalk walk(RecipeBook::instance().new_walk());
   std::uint32_t looked = 0;
@@ -160,7 +161,7 @@ void Domain::changed_around(const Value& value) noexcept {
   }
 }
 
-// The work to get it back if it went: its recipe and those it needs, and the dropped ones that need it.
+// The work to recover the value once dropped: its recipe, the recipes that needs, and the dropped values that need it.
 float Domain::cost_of(const Value& value) noexcept {
   RecipeWalk walk(RecipeBook::instance().new_walk());
   std::uint32_t looked = 0;
@@ -189,7 +190,7 @@ float Domain::cost_of(const Value& value) noexcept {
 
 Domain::Choice Domain::choose(const BudgetNode& budget, const Arena* arena) noexcept {
   const auto cap = static_cast<float>(std::max(total_cost_ * kShareOfAll, 1.0));
-  Choice best, soon_read;  // What a recomputation is about to read goes only when there is nothing else.
+  Choice best, soon_read;  // What a recomputation is about to read is dropped only as a last resort.
   for (Candidate& candidate : candidates_) {
     if (candidate.cost < 0) candidate.cost = cost_of(*candidate.value);
     Value& value = *candidate.value;
@@ -253,7 +254,7 @@ std::string Domain::explain(const BudgetNode& budget) {
     again = num_again_;
     work = num_work_;
     gave_up = std::exchange(has_given_up_, false);
-    if (gave_up) num_again_ = num_work_ = 0;  // Another try may go better.
+    if (gave_up) num_again_ = num_work_ = 0;  // Another attempt may do better.
   }
   if (gave_up)
     return fmt::format(

@@ -1,12 +1,12 @@
-// Domain: the recipes of one budget that evicts and of those below it, and the choice of what to drop for room.
+// Domain: the recipes of one evicting budget and those below it, and the choice of what to drop to make room.
 //
-// What is dropped is what costs least to get back per byte and per work done since it was used last. Its cost is that
-// of its own recipe, of those of the dead and dropped values behind it, and of the dropped ones that are computed from
-// it. What costs more than a share of all there is to recompute is dropped only when there is nothing else. Storages
-// below a thousandth of the smallest limit that evicts and that they are charged to stay. Work is counted, not measured
-// (Op::cost), so that one thread drops the same whenever it runs. Where the budget names a directory, what is cheaper
-// to store there and to load, by a nominal speed, is stored first; so is what cannot be computed again. Thread safety:
-// evict() and explain() as Evictor; all else under the mutex of the RecipeBook.
+// It drops the value that is cheapest to recover per byte and per work done since its last use. The cost of a value is
+// that of its own recipe, of the recipes of the dead and dropped values behind it, and of the dropped values computed
+// from it. A value that costs more than a share of everything there is to recompute is dropped only as a last resort.
+// Storages smaller than a thousandth of the smallest evicting limit they are charged to stay. Work is counted, not
+// measured (Op::cost), so that one thread makes the same choices in every run. Where the budget names a directory,
+// values that are cheaper to store there and load, at a nominal speed, are stored first; so are values that cannot be
+// recomputed. Thread safety: evict() and explain() as Evictor; everything else under the mutex of the RecipeBook.
 #pragma once
 
 #include <cstddef>
@@ -33,10 +33,12 @@ class Domain final : public Evictor {
   std::size_t evict(const BudgetNode& budget, const Arena* arena, std::size_t bytes) override;
   std::string explain(const BudgetNode& budget) override;
 
-  // Held, before the book's, by who recomputes. Again by the same thread when that makes it evict.
+  // Held by the thread that recomputes, and taken before the book's mutex. The same thread may take it again when
+  // recomputing makes it evict.
   std::recursive_mutex& recomputing() noexcept { return recomputing_; }
-  // Around waiting for it and having it, with the book locked. begin_turn() throws FailedPrecondition where a thread
-  // had one that this process, a child of fork(), does not have. end_turn() is true when the domain ends with it.
+  // Called around waiting for that mutex and holding it, with the book locked. begin_turn() throws FailedPrecondition
+  // in a child of fork() when a thread that exists only in the parent had the turn. end_turn() returns true when the
+  // domain ends with it.
   void begin_turn(std::uint32_t generation);
   bool end_turn() noexcept;
 
@@ -44,28 +46,28 @@ class Domain final : public Evictor {
   bool remove(const Recipe& recipe) noexcept;  // True when the domain ends with it.
   bool is_worth_dropping(const Chunk& chunk, std::size_t bytes) const noexcept;
   void make_room(std::size_t more);
-  void add(Value& value) noexcept;  // A droppable one, after make_room(). It counts as used just now.
+  void add(Value& value) noexcept;  // Requires a droppable value and make_room(). It counts as used just now.
   void forget(Value& value) noexcept;
   void touch(const Value& value) noexcept;
-  void changed_around(const Value& value) noexcept;  // It was dropped, or is back.
+  void changed_around(const Value& value) noexcept;  // The value was dropped, or is back.
 
-  void drop(Value& value, Trash& trash) noexcept;  // A candidate that is not locked. The trash has room.
+  void drop(Value& value, Trash& trash) noexcept;  // Requires a candidate that is not locked, and room in the trash.
 
   bool spills() const noexcept { return spiller_ != nullptr && !is_abandoned_; }
-  bool remove_slot() noexcept;  // A value with a slot ends, or loses it. True when the domain ends with it.
+  bool remove_slot() noexcept;  // A value with a slot ends or loses the slot. True when the domain ends with it.
 
   void note_work(std::uint64_t work) noexcept;     // An operation of the program ran.
-  void note_again(const Recipe& recipe) noexcept;  // One was repeated.
+  void note_again(const Recipe& recipe) noexcept;  // An operation was repeated.
   void note_load(std::size_t bytes) noexcept;
 
-  Domain* next_ended = nullptr;  // In the trash.
+  Domain* next_ended = nullptr;  // Links domains in the trash.
 
  private:
-  struct Candidate {  // What is looked at for each of them at every choice.
+  struct Candidate {  // What every choice examines.
     Value* value;
-    double last_use;  // By clock_.
+    double last_use;  // In units of clock_.
     float bytes;
-    float cost;  // To get it back; below 0: to be found again.
+    float cost;  // Of recovering it; below 0: must be computed.
   };
   // The best so far.
   struct Choice {
@@ -79,11 +81,11 @@ class Domain final : public Evictor {
   };
 
   std::string explain_spilling(std::size_t in_use) const;
-  static void abandon(Domain* domain) noexcept;  // Its budget is gone.
+  static void abandon(Domain* domain) noexcept;  // Call when its budget is gone.
   bool is_ended() const noexcept { return is_abandoned_ && num_recipes_ == 0 && num_turns_ == 0 && num_slots_ == 0; }
   bool is_stuck(std::uint32_t generation) const noexcept { return num_turns_ > 0 && generation_ != generation; }
   Choice choose(const BudgetNode& budget, const Arena* arena) noexcept;
-  double storing_cost(const Value& value) const noexcept;  // Infinite when it cannot be.
+  double storing_cost(const Value& value) const noexcept;  // Infinite when it cannot be stored.
   bool store(Value& value, std::unique_lock<std::mutex>& lock, Trash& trash);
   float cost_of(const Value& value) noexcept;
   void mark(const Value& value) noexcept;
@@ -93,13 +95,13 @@ class Domain final : public Evictor {
   std::vector<Candidate> candidates_;
   std::size_t num_recipes_ = 0;
   bool is_abandoned_ = false;
-  std::uint32_t num_turns_ = 0;   // Threads that recompute or wait for it.
-  std::uint32_t generation_ = 0;  // Of the process in which the first of them began.
+  std::uint32_t num_turns_ = 0;   // Threads that recompute or wait to.
+  std::uint32_t generation_ = 0;  // The fork generation in which the first of them started.
   double clock_ = 0;              // Work done.
-  double total_cost_ = 0;         // Of the recipes there are.
+  double total_cost_ = 0;         // Of all recipes.
   std::uint64_t num_work_ = 0, num_again_ = 0;
   bool has_given_up_ = false;
-  struct Told {  // To traces, since they were last told.
+  struct Told {  // Reported to traces so far.
     std::uint64_t drops = 0, dropped_bytes = 0, stores = 0, stored_bytes = 0;
     std::uint64_t repeats = 0, loads = 0, loaded_bytes = 0;
   };

@@ -1,4 +1,4 @@
-// The part of a domain that stores values in the file of a budget that spills.
+// The part of a domain that stores values in the file of a spilling budget.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,26 +16,19 @@
 namespace plimsoll::evict {
 namespace {
 
-// Bytes that are stored or loaded while an operation of cost 1 runs: nominal, as in plans
-// (Program::kSpillBytesPerCost).
+// Bytes stored or loaded while an operation of cost 1 runs: a nominal rate, as in plans (Program::kSpillBytesPerCost).
 constexpr double kBytesPerCost = 0.015;
-constexpr std::size_t kMostFailures = 8;  // Stores that fail before no more are tried.
-
-struct FreeBlock {
-  void operator()(std::byte* block) const noexcept { std::free(block); }
-};
+constexpr std::size_t kMostFailures = 8;  // Failed stores after which no more are tried.
 
 }  // namespace
 
-// Storages begin where the arena puts them, so they pass through a block of ours. It is part of the stated overhead.
+// Storages begin where the arena puts them, so transfers use a block of the file's own. It is part of the reported
+// overhead.
 struct Domain::Spiller {
   static constexpr std::size_t kStagingBytes = std::size_t{256} << 10;
 
-  explicit Spiller(const std::string& directory)
-      : staging(static_cast<std::byte*>(std::aligned_alloc(kSpillAlignment, kStagingBytes))),
-        file({.directory = directory, .staging = {staging ? staging.get() : throw std::bad_alloc(), kStagingBytes}}) {}
+  explicit Spiller(const std::string& directory) : file({.directory = directory, .own_staging_bytes = kStagingBytes}) {}
 
-  const std::unique_ptr<std::byte, FreeBlock> staging;  // Outlives the file.
   SpillFile file;
   std::size_t failures = 0;
   std::string last_failure;
@@ -56,8 +49,8 @@ double Domain::storing_cost(const Value& value) const noexcept {
   return static_cast<double>(value.bytes) / kBytesPerCost * (value.is_stored() ? 1 : 2);
 }
 
-// Releases the lock meanwhile; the value is locked. True: its bytes may go now. When the disk fails it stays where it
-// is.
+// Releases the lock during the transfer; the value is locked. True: its bytes may be dropped now. When the disk fails
+// the value stays in memory.
 bool Domain::store(Value& value, std::unique_lock<std::mutex>& lock, Trash& trash) {
   ++value.locks;
   const std::span bytes(static_cast<const std::byte*>(value.storage->base()), value.bytes);

@@ -1,7 +1,7 @@
-// What running an operation has to do with eviction: operands stay while they are read, results get a recipe.
+// Eviction around running an operation: operands stay while they are read, results get a recipe.
 //
 //   Domain* const domain = current_domain();       // nullptr: the thread's budget does not evict
-//   const OperandLocks locks(inputs);              // dropped ones are back now
+//   const OperandLocks locks(inputs);              // dropped operands are back now
 //   ...
 //   RecipeBook::instance().record(*domain, op, inputs, outputs, old, op.cost(...));
 //
@@ -26,7 +26,7 @@ inline Domain* current_domain() {
   return budget ? domain_of(*budget) : nullptr;
 }
 
-// Keeps the bytes of droppable operands while it lives. Throws OutOfMemory when a dropped one cannot be computed again.
+// Keeps the bytes of droppable operands while it lives. Throws OutOfMemory when a dropped one cannot be recomputed.
 class OperandLocks {
  public:
   explicit OperandLocks(std::span<const Tensor* const> tensors) {
@@ -48,7 +48,7 @@ class OperandLocks {
   std::size_t count_ = 0;
 };
 
-// What an operand held that a result overwrites, for RecipeBook::record().
+// The old value of an operand that a result overwrites, for RecipeBook::record().
 struct OldValue {
   OldValue() = default;
   OldValue(const OldValue&) = delete;

@@ -156,7 +156,7 @@ Chunk* StorageAccess::leave_bytes(Storage& storage) noexcept {
   }
   storage.chunk_ = nullptr;
   storage.base_ = nullptr;
-  storage.state_.store(Storage::State::kResident, std::memory_order_release);  // end() takes the buffer off the count.
+  storage.state_.store(Storage::State::kResident, std::memory_order_release);  // end() uncounts the buffer.
   return chunk;
 }
 

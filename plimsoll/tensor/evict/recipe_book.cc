@@ -26,7 +26,7 @@ RecipeBook& RecipeBook::instance() {
   return *book;
 }
 
-RecipeBook::RecipeBook() {  // A child of fork() finds it whole.
+RecipeBook::RecipeBook() {  // Keeps the book consistent across fork().
   pthread_atfork([] { instance().mutex_.lock(); }, [] { instance().mutex_.unlock(); },
                  [] {
                    ++instance().generation_;
@@ -34,14 +34,14 @@ RecipeBook::RecipeBook() {  // A child of fork() finds it whole.
                  });
 }
 
-// A turn to recompute for a domain. Begins and ends with the book locked, so that a child of fork() can tell whether
+// A turn to recompute for a domain. It begins and ends with the book locked, so that a child of fork() can tell whether
 // another thread had one. Throws FailedPrecondition there.
 class RecipeBook::Turn {
  public:
   Turn(RecipeBook& book, Domain& domain, Lock& lock) : domain_(domain) {
     domain.begin_turn(book.generation_);
     lock.unlock();
-    std::this_thread::yield();  // Who asks again and again lets others have the book.
+    std::this_thread::yield();  // A thread that asks repeatedly lets others have the book.
     domain.recomputing().lock();
     lock.lock();
   }
@@ -93,7 +93,7 @@ Value* RecipeBook::lock(Storage& storage) {
       return value;
     }
   }
-  storage.resident();  // A lazy one.
+  storage.resident();  // The storage is lazy.
   return nullptr;
 }
 
@@ -126,7 +126,7 @@ std::size_t RecipeBook::lock_all(std::span<const Tensor* const> tensors, Value**
     if (Domain* const domain = value.domain()) domain->touch(value);
     locked[count++] = &value;
   };
-  // Those that are there first, so that none goes for another. Bringing one back may bring others.
+  // Locks resident values first, so that none is dropped for another. Recovering one may recover others.
   for (const bool is_dropped : {false, true})
     for (const Tensor* const tensor : tensors) {
       Storage& storage = storage_of(*tensor);
@@ -166,18 +166,18 @@ bool RecipeBook::release(Storage& storage) noexcept {
   return true;
 }
 
-// The storage of the value ends. Who reads the bytes just now keeps them.
+// The value's storage ends. A thread that is reading the bytes keeps them.
 void RecipeBook::become_dead(Value& value, Trash& trash) noexcept {
   Storage& storage = *value.storage;
   if (value.is_in_use() || storage.is_dropped()) value.chunk = StorageAccess::leave_bytes(storage);
   leave_storage(value);
-  ++value.holds;  // Else the end of its last reader would be its own.
+  ++value.holds;  // Otherwise the end of its last reader would end the value itself.
   end_long_readers(value, trash);
   --value.holds;
   end_if_unneeded(value, trash);
 }
 
-// The storage ends, or holds something else from now on.
+// The storage ends, or holds another value from now on.
 void RecipeBook::leave_storage(Value& value) noexcept {
   Storage& storage = *value.storage;
   if (storage.chunk()) value.label = storage.chunk()->label;
@@ -190,13 +190,14 @@ void RecipeBook::leave_storage(Value& value) noexcept {
     if (!input.value->storage) value.depth = std::min(value.depth + input.value->depth, kMostDead + 1);
 }
 
-// Of a dead value that is held: no more than so many stay between living ones, unless what is dropped needs them.
+// For a dead value that is held: ends its readers when too many dead values would remain between living ones, unless a
+// dropped value needs them.
 void RecipeBook::end_long_readers(Value& value, Trash& trash) noexcept {
   if (value.readers && (value.depth > kMostDead || is_long_above(value)) && !find_needing(value))
     end_readers(value, trash);
 }
 
-// Whether more than kMostDead recipes are between a dead value and the living ones that are computed from it.
+// Whether more than kMostDead recipes lie between a dead value and the living values computed from it.
 bool RecipeBook::is_long_above(Value& value) noexcept {
   RecipeWalk walk(new_walk());
   std::uint32_t count = 0;
@@ -210,7 +211,7 @@ bool RecipeBook::is_long_above(Value& value) noexcept {
   return false;
 }
 
-// Whether computing a living value again takes more than kMostDead recipes of dead ones.
+// Whether recomputing a living value takes more than kMostDead recipes of dead values.
 bool RecipeBook::is_long_below(const Value& value) noexcept {
   RecipeWalk walk(new_walk());
   std::uint32_t count = 0;
@@ -221,7 +222,7 @@ bool RecipeBook::is_long_below(const Value& value) noexcept {
   return false;
 }
 
-// A dropped value, or one that a recomputation is about to make, that takes `leaf` to be computed; nullptr if none.
+// A dropped value, or one that a recomputation is about to make, that needs `leaf`; nullptr if there is none.
 Value* RecipeBook::find_needing(Value& leaf) noexcept {
   RecipeWalk walk(new_walk());
   walk.push_readers(leaf);
@@ -277,7 +278,7 @@ void RecipeBook::end_queued(Trash& trash) noexcept {
     if (value.is_in_use()) continue;
     if (value.storage && !value.is_orphan) {
       if (value.maker || value.readers || value.candidate != Value::kNone || value.is_dropped()) continue;
-      StorageAccess::detach(*value.storage);  // A leaf that nobody reads is a storage like any other.
+      StorageAccess::detach(*value.storage);  // A leaf without readers is an ordinary storage.
       bury(value, trash);
       continue;
     }
@@ -296,7 +297,7 @@ void RecipeBook::end_queued(Trash& trash) noexcept {
   }
 }
 
-// It is a leaf from now on; its recipe ends with the last of its outputs. What that read is queued.
+// The value becomes a leaf; its recipe ends with the last of its outputs. What that recipe read is queued.
 void RecipeBook::leave_maker(Value& value, Trash& trash) noexcept {
   Recipe* const maker = std::exchange(value.maker, nullptr);
   if (!maker) return;
@@ -327,7 +328,7 @@ void RecipeBook::no_orphan(Value& value) noexcept {
   if (value.next_orphan) value.next_orphan->previous_orphan = value.previous_orphan;
 }
 
-// Ends leaves that were kept for dropped values which are back, or gone. Returns their bytes.
+// Ends leaves that were kept for dropped values that are now back or gone. Returns their bytes.
 std::size_t RecipeBook::end_orphans(Trash& trash) noexcept {
   std::size_t bytes = 0;
   for (Value* value = orphans_; value;) {
@@ -338,10 +339,10 @@ std::size_t RecipeBook::end_orphans(Trash& trash) noexcept {
   return bytes;
 }
 
-// The same for one; 0 when it is needed, or is none.
+// The same for one value; 0 when it is needed, or is not an orphan.
 std::size_t RecipeBook::end_orphan(Value& value, Trash& trash) noexcept {
   if (!value.is_orphan || value.is_in_use() || find_needing(value)) return 0;
-  ++value.holds;  // Else the end of its last reader would be its own.
+  ++value.holds;  // Otherwise the end of its last reader would end the value itself.
   end_readers(value, trash);
   --value.holds;
   const std::size_t bytes = value.has_bytes() ? value.bytes : 0;
@@ -351,7 +352,7 @@ std::size_t RecipeBook::end_orphan(Value& value, Trash& trash) noexcept {
 
 void RecipeBook::about_to_write(Storage& storage) {
   Trash trash;
-  std::vector<Value*> returned;  // Locked, so that they do not go again before the recipes end.
+  std::vector<Value*> returned;  // Locked, so that they are not dropped again before the recipes end.
   Lock lock(mutex_);
   Value* const value = StorageAccess::value_of(storage);
   if (!value) return;
@@ -368,7 +369,7 @@ void RecipeBook::about_to_write(Storage& storage) {
     if (value->is_dropped()) bring_back(*value, lock);
     while (Value* const needing = find_needing(*value)) {
       returned.reserve(returned.size() + 1);
-      if (!needing->is_dropped()) {  // Another thread computes it, or what needs it.
+      if (!needing->is_dropped()) {  // Another thread is computing it, or something that needs it.
         const Turn turn(*this, *needing->maker->domain, lock);
         continue;
       }
@@ -417,7 +418,7 @@ bool RecipeBook::can_record(const Domain& domain, const Op& op, std::span<const 
   for (const Tensor* const input : inputs) {
     const Storage& storage = storage_of(*input);
     if (&storage == &storage_of(outputs[0])) {
-      // It is overwritten, and cannot be computed again, or not here.
+      // It is overwritten and cannot be recomputed, or not in this domain.
       if (!old || !old->maker || old->maker->domain != &domain) return false;
       continue;
     }

@@ -1,11 +1,11 @@
-// RecipeBook: all recipes and values there are, and what happens to storages that they know of.
+// RecipeBook: all recipes and values of the process, and what they do to the storages they refer to.
 //
 //   Value* read = book.lock(storage);              // its bytes are back, and stay until unlock()
 //   book.record(domain, op, inputs, outputs, ...); // from now on the outputs may be dropped
 //
-// There is one, never destroyed. Thread safety: every public method may be called from any thread, outside of the gate.
-// One mutex guards all; it is held for short times only and taken before those of the memory layer. A recomputation
-// runs without it, under that of its domain, which is taken first.
+// There is one, never destroyed. Thread safety: every public method may be called from any thread, outside the gate.
+// One mutex guards everything; it is held briefly and taken before those of the memory layer. A recomputation runs
+// without it, under its domain's mutex, which is taken first.
 #pragma once
 
 #include <cstddef>
@@ -24,41 +24,41 @@ namespace evict {
 
 class RecipeBook {
  public:
-  static constexpr std::uint32_t kMostDead = 64;  // Recipes that one value may take through dead ones.
+  static constexpr std::uint32_t kMostDead = 64;  // The most recipes of dead values behind one value.
 
   static RecipeBook& instance();
 
-  // Brings the bytes back and does not let them be dropped again. Throws OutOfMemory: it stays dropped.
+  // Recovers the bytes and never lets them be dropped again. Throws OutOfMemory; the storage then stays dropped.
   void settle(Storage& storage);
-  // Brings the bytes back and keeps them until unlock(); nullptr when there is nothing to unlock.
+  // Recovers the bytes and keeps them until unlock(); nullptr when there is nothing to unlock.
   Value* lock(Storage& storage);
   void lock_again(Value& value) noexcept;
   void unlock(Value& value) noexcept;
-  // The last reference to it went. False: it stays for a while, without.
+  // The last reference is gone. False: the storage stays for now, without references.
   bool release(Storage& storage) noexcept;
-  // Ends the recipes that read it, having brought back what was dropped and needs them. Throws OutOfMemory.
+  // Ends the recipes that read it, after recovering the dropped values that need them. Throws OutOfMemory.
   void about_to_write(Storage& storage);
 
-  // The operands of an operation, in one go: values that need no lock are left out. Throws as lock(), then none is
+  // Locks all operands of an operation at once, leaving out values that need no lock. Throws as lock(); then none is
   // locked. `locked` has room for all.
   std::size_t lock_all(std::span<const Tensor* const> tensors, Value** locked);
   void unlock_all(std::span<Value* const> values) noexcept;
 
-  // An operand is about to be overwritten by the result. False: dropped values need it, or somebody reads it beside
-  // who has locked `own`; it may not be. `old` is what it held, if that can be computed again: held for record() until
-  // let_go().
+  // The result is about to overwrite an operand. False: it must not, because dropped values need the operand or someone
+  // other than the holder of `own` is reading it. `old` is what it held, if that can be recomputed; it is held for
+  // record() until let_go().
   bool give_up(Storage& storage, std::span<Value* const> own, Value*& old) noexcept;
   void let_go(Value& old) noexcept;
-  // The op has run, which is that much work (Op::cost). When it cannot be repeated nothing is recorded.
+  // The op has run, with this much work (Op::cost). Records nothing when the op cannot be repeated.
   void record(Domain& domain, const Op& op, std::span<const Tensor* const> inputs, std::span<const Tensor> outputs,
               Value* old, std::uint64_t work) noexcept;
-  // An op that is not to be repeated has run: where the domain spills, its results may be stored.
+  // An op that must not be repeated has run: where the domain spills, its results may be stored.
   void offer(Domain& domain, std::span<const Tensor> outputs, std::uint64_t work) noexcept;
   // Drops the bytes now, if they may be dropped. For tests.
   bool drop(Storage& storage);
 
   std::mutex& mutex() noexcept { return mutex_; }
-  std::uint64_t new_walk() noexcept { return ++walk_; }  // A mark that no recipe has. Under the mutex.
+  std::uint64_t new_walk() noexcept { return ++walk_; }  // A mark that no recipe has yet. Requires the mutex.
 
  private:
   friend class Domain;

@@ -1,4 +1,4 @@
-// The part of the book that knows of values that are stored in a file.
+// The part of the book that handles values stored in a file.
 #include <fmt/format.h>
 
 #include "plimsoll/base/error.h"
@@ -11,8 +11,8 @@
 
 namespace plimsoll::evict {
 
-// Brings a stored value back that the caller holds, with its domain's turn. False: the file failed, but it has a recipe
-// to compute it with. Throws OutOfMemory, and what went wrong with one that has none; it stays stored then.
+// Loads a stored value that the caller holds, with its domain's turn. False: the file failed, but a recipe can compute
+// the value. Throws OutOfMemory, or the failure when there is no recipe; the value then stays stored.
 bool RecipeBook::load(Value& value, Lock& lock) {
   Domain& domain = *value.home;
   Arena& arena = value.device->arena();
@@ -77,12 +77,12 @@ void RecipeBook::offer(Domain& domain, std::span<const Tensor> outputs) noexcept
       StorageAccess::set_droppable(storage, true);
       domain.add(value);
     } catch (const std::bad_alloc&) {
-      return;  // It stays.
+      return;  // It stays in memory.
     }
   }
 }
 
-// Its recipe is gone: it stays in memory, unless its domain can store it.
+// Its recipe is gone: it stays in memory unless its domain can store it.
 void RecipeBook::become_leaf(Value& value) noexcept {
   if (!value.storage || value.is_dropped()) return;
   Domain* const domain = value.home;
@@ -91,7 +91,7 @@ void RecipeBook::become_leaf(Value& value) noexcept {
   StorageAccess::set_droppable(*value.storage, false);
 }
 
-// Nobody knows it any more.
+// Nothing refers to it any more.
 void RecipeBook::bury(Value& value, Trash& trash) noexcept {
   if (value.candidate != Value::kNone) value.home->forget(value);
   if (value.slot && value.home->remove_slot()) trash.add(*value.home);

@@ -14,7 +14,7 @@
 namespace plimsoll::evict {
 namespace {
 
-constexpr std::size_t kRunsEach = 16, kRunsMore = 1000;  // Repeats for what was planned before it gives up.
+constexpr std::size_t kRunsEach = 16, kRunsMore = 1000;  // Repeats of the planned recipes before it gives up.
 
 [[noreturn]] void refuse_repeating(std::size_t runs, std::size_t planned) {
   OutOfMemoryDetails details;
@@ -68,7 +68,7 @@ struct Recomputation::Work {
       if (block) device.arena().give(std::exchange(block, nullptr));
   }
 
-  // Takes the memory and runs. Outside of all locks.
+  // Allocates the memory and runs. Call outside all locks.
   void run(const Recipe& recipe) {
     Arena& arena = device.arena();
     for (std::size_t i = 0; i < specs.size(); ++i) {
@@ -92,12 +92,12 @@ struct Recomputation::Work {
   std::vector<SpecRef> refs;
   SpecList specs;
   std::vector<BlockLabel> labels;
-  std::vector<Chunk*> blocks;  // Of the outputs, then the scratch; nullptr: published, or none.
+  std::vector<Chunk*> blocks;  // For the outputs, then the scratch; nullptr: published, or none.
 };
 
 void Recomputation::run(Value& target) {
   const std::string made_by = target.maker->op->name();
-  ++target.locks;  // So that it stays when it has come back.
+  ++target.locks;  // So that it stays once it is back.
   const auto end = [&]() noexcept {
     finish(target);
     clear_trash();
@@ -122,7 +122,7 @@ void Recomputation::run(Value& target) {
   end();
 }
 
-// Finds the recipes that will run, as far as can be known now: how often each value without bytes is to be read.
+// Finds the recipes that will run, as far as is known now: how often each value without bytes will be read.
 void Recomputation::plan(Value& target) {
   RecipeWalk walk(book_.new_walk());
   walk.push(target.maker);
@@ -153,7 +153,7 @@ void Recomputation::step() {
       if (value.is_stored() && !load(value)) return;
     }
     if (!value.has_bytes()) {
-      frames_.push_back({value.maker, 0});  // `frame` is not valid any more.
+      frames_.push_back({value.maker, 0});  // `frame` is invalid from here on.
       return;
     }
     ++value.locks;
@@ -164,7 +164,7 @@ void Recomputation::step() {
     execute(recipe);
   } catch (const OutOfMemory&) {
     if (!unlock_waiting()) throw;
-    return;  // Once more.
+    return;  // Tries again.
   }
   for (const Input& input : recipe.inputs()) {
     if (input.value->pending > 0) --input.value->pending;
@@ -175,7 +175,7 @@ void Recomputation::step() {
   clear_trash();
 }
 
-// False: there was no room at first; what waits has given up its own, and it is tried once more.
+// False: there was not enough room; waiting recipes have released theirs, so it is worth another try.
 bool Recomputation::load(Value& value) {
   try {
     book_.load(value, lock_);
@@ -186,7 +186,7 @@ bool Recomputation::load(Value& value) {
   }
 }
 
-// Dead values that no recipe is to read any more, or all, lose their bytes.
+// Frees the bytes of dead values that no recipe will read any more, or of all of them.
 void Recomputation::unlock(Frame& frame, bool even_pending) noexcept {
   for (std::uint32_t i = 0; i < frame.locked; ++i) {
     Value& value = *frame.recipe->inputs()[i].value;
@@ -207,7 +207,7 @@ bool Recomputation::unlock_waiting() noexcept {
   return any;
 }
 
-// What was thrown away is to be had at once.
+// Makes trashed memory available at once.
 void Recomputation::clear_trash() noexcept {
   if (trash_.is_empty()) return;
   lock_.unlock();
@@ -249,7 +249,8 @@ void Recomputation::publish(Recipe& recipe, Work& work) noexcept {
     if (block && trash_.add(work.device, block)) block = nullptr;
 }
 
-// What came back through many dead values stays: each that dies after it would make the next one take longer.
+// A value recovered through many dead values stays: each one that dies after it would make the next recomputation
+// longer.
 void Recomputation::keep_long_ones(Value& target) noexcept {
   const auto keep = [&](Value& value) {
     if (!value.storage || !value.maker || !value.has_bytes() || !book_.is_long_below(value)) return;
@@ -270,7 +271,7 @@ void Recomputation::finish(Value& target) noexcept {
   }
   book_.queue(target);
   book_.end_queued(trash_);
-  --target.holds;  // The caller's: it needs no orphan any more when it is back. It is locked.
+  --target.holds;  // The caller's hold: once the value is back it needs no orphan any more. It is locked.
   for (Value* const value : held_) book_.end_orphan(*value, trash_);
   ++target.holds;
 }

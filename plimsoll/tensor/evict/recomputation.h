@@ -1,11 +1,12 @@
-// Recomputation: brings a dropped value back by running its recipe again, and those of what it was computed from.
+// Recomputation: recovers a dropped value by running its recipe again, and the recipes of what it was computed from.
 //
-// A list of work, not a recursion: chains may be thousands of recipes long. While a recipe waits for an operand, those
-// that are there already stay; when that leaves too little room they are given up and found again later. Dead values
-// have bytes only until the recipe that needs them has run. What took more than RecipeBook::kMostDead of them becomes a
-// leaf, and inputs that nobody holds end once nothing dropped needs them. No tape, scope or profile sees any of it.
-// When it throws, all is as before but for values that came back on the way.
-// Thread safety: one thread, that holds Domain::recomputing() and the book's lock, which is released while ops run.
+// It uses a work list instead of recursion: chains may be thousands of recipes long. While a recipe waits for an
+// operand, the operands it already has stay; when that leaves too little room they are released and recovered again
+// later. Dead values have bytes only until the recipe that needs them has run. A value that took more than
+// RecipeBook::kMostDead of them becomes a leaf, and inputs without holders end once nothing dropped needs them. Tapes,
+// scopes and profiles see none of it. When it throws, everything is as before except for values recovered on the way.
+// Thread safety: one thread, which holds Domain::recomputing() and the book's lock; the latter is released while ops
+// run.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +30,7 @@ class Recomputation {
  private:
   struct Frame {
     Recipe* recipe;
-    std::uint32_t locked;  // So many of its inputs.
+    std::uint32_t locked;  // How many of its inputs are locked.
   };
   struct Work;  // Views, labels and blocks of one run.
 
@@ -50,7 +51,7 @@ class Recomputation {
   std::unique_lock<std::mutex>& lock_;
   Trash trash_;
   std::vector<Frame> frames_;
-  std::vector<Value*> held_;  // Values that the plan knows, and orphans that were read.
+  std::vector<Value*> held_;  // Values in the plan, and orphans that were read.
   std::size_t num_planned_ = 0, num_runs_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Trash: what is to be given back when no lock is held any more.
+// Trash: what to release once no lock is held any more.
 //
 //   Trash trash;                            // made before the lock, so that it ends after it
 //   const std::lock_guard lock(mutex_);
@@ -22,10 +22,10 @@ class Trash {
   void clear() noexcept;
   bool is_empty() const noexcept { return chunks_.empty() && !recipes_ && !values_ && !domains_; }
   void add(Recipe& recipe) noexcept;
-  void add_value(Value& value) noexcept;  // With its chunk, and its storage when it is an orphan; they are its own now.
-  bool add(Device& device, Chunk* chunk) noexcept;  // False: it could not be noted.
+  void add_value(Value& value) noexcept;            // With its chunk, and an orphan's storage; the trash owns them.
+  bool add(Device& device, Chunk* chunk) noexcept;  // False: there was no room to note it.
   void make_room(std::size_t chunks);
-  void add(Domain& domain) noexcept;  // One that no budget has any more, without recipes.
+  void add(Domain& domain) noexcept;  // A domain without budget and recipes.
 
  private:
   std::vector<std::pair<Device*, Chunk*>> chunks_;

@@ -1197,7 +1197,7 @@ def std(x: TensorLike, axis: int | Sequence[int] | None = None, correction: floa
 
 def argmax(x: TensorLike, axis: int | None = None, keepdims: builtins.bool = False) -> Tensor:
     """
-    Where the largest element is; of equal ones the first. Without an axis, in the flattened tensor.
+    The position of the largest element, the first of equal ones. Without an axis, in the flattened tensor.
 
     >>> pl.argmax([[1, 5], [3, 2]], axis=1).tolist()
     [1, 0]
@@ -1205,7 +1205,7 @@ def argmax(x: TensorLike, axis: int | None = None, keepdims: builtins.bool = Fal
 
 def argmin(x: TensorLike, axis: int | None = None, keepdims: builtins.bool = False) -> Tensor:
     """
-    Where the smallest element is; of equal ones the first. Without an axis, in the flattened tensor.
+    The position of the smallest element, the first of equal ones. Without an axis, in the flattened tensor.
 
     >>> pl.argmin([4, 2, 3]).item()
     1
@@ -1382,7 +1382,7 @@ def take(x: TensorLike, indices: TensorLike, axis: int = 0) -> Tensor:
 
 def take_along_axis(x: TensorLike, indices: TensorLike, axis: int = -1) -> Tensor:
     """
-    For each place along an axis the element that an index names; what argsort() gives sorts with it.
+    The element at each index along an axis; with the result of argsort() it sorts.
 
     >>> pl.take_along_axis([[3, 1]], pl.argsort([[3, 1]])).tolist()
     [[1, 3]]
@@ -1406,7 +1406,7 @@ def where_true(mask: TensorLike) -> Tensor:
 
 def one_hot(indices: TensorLike, depth: int, dtype: DTypeLike | None = None, on: float = 1.0, off: float = 0.0) -> Tensor:
     """
-    A one at the place of each index, zeros beside it.
+    A one at the position of each index, zeros elsewhere.
 
     >>> pl.one_hot([1, 0], 2).tolist()
     [[0.0, 1.0], [1.0, 0.0]]
@@ -1495,7 +1495,7 @@ def clip_by_global_norm(tensors: Sequence[TensorLike], limit: float) -> tuple[li
 
 def confusion_matrix(labels: TensorLike, predictions: TensorLike, num_classes: int) -> Tensor:
     """
-    How often each label (row) was taken for each class (column).
+    How often each class (column) was predicted for each label (row).
 
     >>> pl.confusion_matrix([0, 1, 1], [0, 1, 0], num_classes=2).tolist()
     [[1, 0], [1, 1]]
@@ -1583,7 +1583,7 @@ def copysign(a: TensorLike, b: TensorLike, /) -> Tensor:
 
 def signbit(x: TensorLike, /) -> Tensor:
     """
-    Whether the sign is set; also that of zeros and NaNs.
+    Whether the sign bit is set, for zeros and NaNs too.
 
     >>> pl.signbit([1.0, -0.0]).tolist()
     [False, True]
@@ -1591,7 +1591,7 @@ def signbit(x: TensorLike, /) -> Tensor:
 
 class SparseTensor:
     """
-    A tensor of which only some elements are stored, the entries; all others are zero.
+    A tensor that stores only some of its elements, the entries; all others are zero.
 
     >>> s = pl.SparseTensor([[0, 1], [2, 0]], [5.0, 7.0], (3, 2))
     >>> (s @ pl.asarray([[1.0], [2.0]])).tolist()
@@ -1611,7 +1611,7 @@ class SparseTensor:
 
     @staticmethod
     def from_scipy(matrix: object) -> SparseTensor:
-        """Of a sparse matrix of SciPy, copied."""
+        """Copies a sparse matrix of SciPy."""
 
     def to_scipy(self) -> Any:
         """A csr_matrix of SciPy, copied."""
@@ -1713,7 +1713,7 @@ def sparse_matmul(a: object, b: object, transpose_a: builtins.bool = False, tran
 
 def sparse_softmax(x: SparseTensor) -> SparseTensor:
     """
-    Over the entries of each row; those that are not stored take no part.
+    Softmax over the stored entries of each row.
 
     >>> s = pl.SparseTensor([[0, 0], [0, 2]], [1.0, 1.0], (1, 3))
     >>> pl.sparse_softmax(s).to_dense().tolist()
@@ -1955,7 +1955,7 @@ class TensorPool:
 
 class Tidy:
     """
-    A scope: tensors made inside are disposed at its end, but for those that are kept. What pl.tidy() gives.
+    A scope: tensors made inside are disposed at its end, except those that are kept. Returned by pl.tidy().
 
     >>> with pl.tidy() as scope:
     ...     y = scope.keep(pl.ones(3) * 2)
@@ -1969,7 +1969,7 @@ class Tidy:
 
     def keep(self, value: T) -> T:
         """
-        Hands the tensors inside of the value to the scope outside, and returns it.
+        Passes the tensors inside the value to the enclosing scope, and returns it.
         """
 
     def __call__(self, function: Callable[..., T], *args: object, **kwargs: object) -> T:
@@ -1979,7 +1979,7 @@ def new_tidy(name: str = '') -> Tidy: ...
 
 def keep(value: T) -> T:
     """
-    No scope releases the tensors inside of the value from now on; dispose() does. Returns it.
+    No scope releases the tensors inside the value from now on; dispose() does. Returns it.
 
     >>> with pl.tidy():
     ...     x = pl.keep(pl.ones(3))
@@ -1999,7 +1999,7 @@ def dispose(value: object) -> None:
 
 class Budget:
     """
-    A limit in bytes that what is charged to it never passes; budgets form a tree. What pl.budget() gives.
+    A limit in bytes that its charges never pass; budgets form a tree. Returned by pl.budget().
 
     >>> with pl.budget("step", "1MiB") as budget:
     ...     x = pl.ones(1000)
@@ -2059,7 +2059,7 @@ def budget(name: str, size: str | int, parent: Budget | None = None, evict: buil
 
 class DeviceScope:
     """
-    What is made inside goes to that device. What pl.device() gives.
+    Tensors made inside are on that device. Returned by pl.device().
 
     >>> with pl.device("CPU:0"):
     ...     x = pl.ones(3)
@@ -2071,7 +2071,7 @@ class DeviceScope:
 
 def device(name: str, soft: builtins.bool = False) -> DeviceScope:
     """
-    A scope: what is made inside goes to that device. A soft one is for graphs: without such a device nodes go where they can.
+    A scope: tensors made inside are on that device. A soft one is for graphs: without such a device nodes are placed elsewhere.
 
     >>> with pl.device("CPU:0"):
     ...     x = pl.ones(3)
@@ -2081,7 +2081,7 @@ def device(name: str, soft: builtins.bool = False) -> DeviceScope:
 
 class NameScope:
     """
-    What is made inside carries the name in every report. What pl.name_scope() gives.
+    Everything made inside carries the name in every report. Returned by pl.name_scope().
 
     >>> with pl.name_scope("encoder"):
     ...     x = pl.ones(3)
@@ -2093,7 +2093,7 @@ class NameScope:
 
 def name_scope(name: str) -> NameScope:
     """
-    A scope: what is made inside carries the name in every report.
+    A scope: everything made inside carries the name in every report.
 
     >>> with pl.name_scope("encoder"):
     ...     x = pl.keep(pl.ones(3))
@@ -2103,7 +2103,7 @@ def name_scope(name: str) -> NameScope:
 
 class MemoryInfo:
     """
-    How many tensors live, on how many buffers, of how many bytes. What pl.memory() gives.
+    The number of live tensors, of their buffers, and of bytes in those. Returned by pl.memory().
 
     >>> info = pl.memory()
     >>> info.num_tensors >= info.num_data_buffers
@@ -2131,7 +2131,7 @@ def memory() -> MemoryInfo:
 
 class MemoryStats:
     """
-    What one device's memory looks like now, and at its worst. What pl.memory_stats() gives.
+    The state of one device's memory now, and its peaks. Returned by pl.memory_stats().
 
     >>> stats = pl.memory_stats()
     >>> stats.bytes_in_use <= stats.peak_bytes_in_use <= stats.bytes_limit
@@ -2170,7 +2170,7 @@ class MemoryStats:
 
 def memory_stats(device: str = '') -> MemoryStats:
     """
-    What a device's memory looks like now, and at its worst.
+    The state of a device's memory now, and its peaks.
 
     >>> x = pl.ones(1000)
     >>> pl.memory_stats().bytes_in_use >= 4000
@@ -2179,7 +2179,7 @@ def memory_stats(device: str = '') -> MemoryStats:
 
 def reset_memory_stats(device: str = '') -> None:
     """
-    Peaks fall to what is used now.
+    Resets peaks to what is used now.
 
     >>> pl.reset_memory_stats()
     >>> stats = pl.memory_stats()
@@ -2204,7 +2204,7 @@ def collect_garbage() -> None:
 
 class LiveTensor:
     """
-    A tensor that is alive, and what is known of it. What pl.live_tensors() lists.
+    A live tensor, and what is known about it. Listed by pl.live_tensors().
 
     >>> x = pl.ones(3)
     >>> [(t.shape, t.dtype) for t in pl.live_tensors() if t.id == x.id]
@@ -2254,7 +2254,7 @@ def live_tensors() -> list[LiveTensor]:
 
 class Holders:
     """
-    What keeps a tensor and its bytes alive. What pl.who_holds() gives; a picture in a notebook.
+    What keeps a tensor and its bytes alive. Returned by pl.who_holds(); a picture in a notebook.
 
     >>> x = pl.ones(3)
     >>> print(str(pl.who_holds(x)).splitlines()[0])
@@ -2352,7 +2352,7 @@ class LeakCheck:
 
 class MemoryAlert:
     """
-    What a callback of pl.on_memory_alert() is told: the device, its use and its limit.
+    The argument of a callback of pl.on_memory_alert(): the device, its use and its limit.
 
     >>> def tell(alert: pl.MemoryAlert):
     ...     print(alert)
@@ -2376,7 +2376,7 @@ class MemoryAlert:
 
 class AlertHandle:
     """
-    Calls back while it lives. What pl.on_memory_alert() gives.
+    Calls back while it lives. Returned by pl.on_memory_alert().
 
     >>> handle = pl.on_memory_alert(0.9, print)
     >>> del handle
@@ -2398,7 +2398,7 @@ def on_memory_alert(fraction: float, callback: Callable[[MemoryAlert], object]) 
 
 class Recording:
     """
-    Writes what happens in memory to a trace, between `with` and the end of its block. What pl.record() gives.
+    Writes what happens in memory to a trace, between `with` and the end of its block. Returned by pl.record().
 
     >>> with pl.record("run.trace") as recording:
     ...     x = pl.ones(1000) * 2
@@ -2453,7 +2453,7 @@ def export_trace(trace: str | os.PathLike, out: str | os.PathLike, format: str =
 
 def process_memory() -> dict[str, int]:
     """
-    What the system says that this process holds, in bytes.
+    The memory of this process as the system counts it, in bytes.
 
     >>> pl.process_memory()["resident"] > 0
     True
@@ -2727,7 +2727,7 @@ class GradientTape:
 
 def custom_gradient(inputs: Sequence[TensorLike], forward: Callable[..., Tensor], backward: Callable[..., object]) -> Tensor:
     """
-    A function with a gradient of your own: backward(gradient, *inputs) gives one for each input.
+    A function with your own gradient: backward(gradient, *inputs) returns one for each input.
 
     >>> x = pl.Variable(2.0)
     >>> with pl.GradientTape() as tape:
@@ -2749,7 +2749,7 @@ def stop_gradient(x: TensorLike) -> Tensor:
 
 class NoGradient:
     """
-    A scope in which tapes see nothing. What pl.no_grad() gives.
+    A scope in which tapes see nothing. Returned by pl.no_grad().
 
     >>> with pl.no_grad():
     ...     x = pl.ones(3) * 2
@@ -2975,7 +2975,7 @@ class Saver:
 
 def latest_checkpoint(directory: str) -> str | None:
     """
-    The path of the newest checkpoint of a folder; None when there is none.
+    The path of the newest checkpoint in a folder; None without one.
 
     >>> pl.latest_checkpoint(".") is None
     True
@@ -2983,7 +2983,7 @@ def latest_checkpoint(directory: str) -> str | None:
 
 class Function:
     """
-    A function that is traced once for each kind of arguments, and then runs planned. What pl.function() gives.
+    A function that is traced once for each kind of arguments, and then runs planned. Returned by pl.function().
 
     >>> f = pl.function(lambda x: pl.relu(x) * 2)
     >>> f(pl.asarray([-1.0, 3.0])).tolist(), f.trace_count
@@ -3023,7 +3023,7 @@ def while_loop(cond: object, body: object, state: object) -> object:
 
 class Pass:
     """
-    One pass over a Dataset: what iter(dataset) gives.
+    One pass over a Dataset, as returned by iter(dataset).
 
     >>> x, y = next(iter(pl.Dataset.from_tensors([[1.0]], [2.0])))
     >>> x.tolist(), y.item()
@@ -3036,7 +3036,7 @@ class Pass:
 
 class Dataset:
     """
-    Examples one after the other, as often as they are asked for; TensorFlow's methods.
+    A sequence of examples that can be iterated any number of times; with TensorFlow's methods.
 
     >>> data = pl.Dataset.from_tensors(pl.arange(5), pl.arange(5) * 10).batch(2)
     >>> [y.tolist() for x, y in data]
@@ -3134,7 +3134,7 @@ class LayerOutput:
 class Layer:
     def __getattr__(self, name: str) -> Any: ...
     """
-    What models are made of. Derive from it: build() makes weights, call() uses them.
+    A part of a model. Derive from it: build() makes weights, call() uses them.
 
     >>> class Scale(pl.layers.Layer):
     ...     def build(self, input_shape):
@@ -3197,7 +3197,7 @@ class Layer:
 
 def Input(shape: ShapeLike, dtype: DTypeLike | None = None, name: str = '') -> LayerOutput:
     """
-    Where a described model begins; the shape is without the batch.
+    The input of a model under construction; the shape excludes the batch.
 
     >>> x = pl.Input((4,))
     >>> model = pl.Model(x, pl.layers.Dense(2)(x))
@@ -3244,7 +3244,7 @@ class Optimizer:
 
 class Loss:
     """
-    What a model is trained to make small. Those of pl.losses are.
+    The value that training minimizes; pl.losses has the ready-made ones.
 
     >>> pl.losses.MeanSquaredError()([[1.0]], [[3.0]]).item()
     4.0
@@ -3257,7 +3257,7 @@ class Loss:
 
 class Metric:
     """
-    What is told of a model's predictions beside the loss. Those of pl.metrics are.
+    A figure about a model's predictions reported with the loss; pl.metrics has the ready-made ones.
 
     >>> m = pl.metrics.MeanAbsoluteError()
     >>> m.update_state([[1.0]], [[3.0]])
@@ -3304,7 +3304,7 @@ class BudgetPoint:
 
 class MemoryForecast:
     """
-    What training a model takes, known before it runs, to the byte. What model.forecast() gives.
+    The memory that training a model takes, known before it runs, to the byte. Returned by model.forecast().
 
     >>> model = pl.Sequential([pl.layers.Dense(4, input_shape=(8,))])
     >>> model.compile(optimizer="sgd", loss="mse")
@@ -3371,7 +3371,7 @@ class Model(Layer):
     stop_training: builtins.bool
     history: History
     """
-    Layers that are trained and asked together: described by its inputs and outputs, or a class of your own with a call().
+    Layers that are trained and used together: described by its inputs and outputs, or your own class with a call().
 
     >>> x = pl.Input((4,))
     >>> model = pl.Model(x, pl.layers.Dense(2)(x))

@@ -56,7 +56,7 @@ class LogicalDevice:
 
 class LogicalDeviceConfiguration:
     """
-    What a part of a device is to have: its limit.
+    The settings of a part of a device: its limit.
 
     >>> pl.config.LogicalDeviceConfiguration(memory_limit="64MiB").memory_limit
     67108864
@@ -196,14 +196,14 @@ def get_lazy_allocation() -> bool:
 
 def set_deferred_release(enable: bool) -> None:
     """
-    Whether blocks that were released wait for a quiet moment.
+    Whether freed blocks are released later, at safe points.
 
     >>> pl.config.set_deferred_release(pl.config.get_deferred_release())
     """
 
 def get_deferred_release() -> bool:
     """
-    Whether blocks that were released wait for a quiet moment.
+    Whether freed blocks are released later, at safe points.
 
     >>> pl.config.get_deferred_release() in (True, False)
     True
@@ -211,14 +211,14 @@ def get_deferred_release() -> bool:
 
 def set_threads(threads: int) -> None:
     """
-    How many threads compute from now on.
+    Sets the number of threads that compute.
 
     >>> pl.config.set_threads(pl.config.get_threads())
     """
 
 def get_threads() -> int:
     """
-    How many threads compute.
+    The number of threads that compute.
 
     >>> pl.config.get_threads() >= 1
     True

@@ -43,7 +43,7 @@ class Job:
 
 class Training:
     """
-    What a fit spreads over a job: fit(..., distributed=Training(job, slices=32, shard_optimizer=True)).
+    How a fit is distributed over a job: fit(..., distributed=Training(job, slices=32, shard_optimizer=True)).
 
     >>> def train(model, x, y, job):
     ...     return model.fit(x, y, distributed=pl.distributed.Training(job, slices=32, shard_optimizer=True))

@@ -13,7 +13,7 @@ def BinaryCrossentropy(from_logits: bool = False, label_smoothing: float = 0.0) 
 
 def CategoricalCrossentropy(from_logits: bool = False, label_smoothing: float = 0.0) -> plimsoll._plimsoll.Loss:
     """
-    For classes of which one is right: targets are shares of classes.
+    For exclusive classes: targets are class probabilities.
 
     >>> pl.losses.CategoricalCrossentropy(from_logits=True)([[1.0, 0.0]], [[100.0, 0.0]]).item()
     0.0
@@ -21,7 +21,7 @@ def CategoricalCrossentropy(from_logits: bool = False, label_smoothing: float = 
 
 def SparseCategoricalCrossentropy(from_logits: bool = False, label_smoothing: float = 0.0) -> plimsoll._plimsoll.Loss:
     """
-    For classes of which one is right: targets are their numbers.
+    For exclusive classes: targets are class numbers.
 
     >>> pl.losses.SparseCategoricalCrossentropy(from_logits=True)([0], [[100.0, 0.0]]).item()
     0.0
@@ -61,7 +61,7 @@ def MeanSquaredLogarithmicError() -> plimsoll._plimsoll.Loss:
 
 def LogCosh() -> plimsoll._plimsoll.Loss:
     """
-    As squares near 0, as absolute values far away.
+    Like squares near 0, like absolute values far from it.
 
     >>> pl.losses.LogCosh()([[1.0]], [[1.0]]).item()
     0.0
@@ -77,7 +77,7 @@ def Poisson() -> plimsoll._plimsoll.Loss:
 
 def KLDivergence() -> plimsoll._plimsoll.Loss:
     """
-    How far the predicted shares are from the targets.
+    The divergence of the predicted probabilities from the targets.
 
     >>> pl.losses.KLDivergence()([[1.0, 0.0]], [[1.0, 0.0]]).item()
     0.0
@@ -101,7 +101,7 @@ def SquaredHinge() -> plimsoll._plimsoll.Loss:
 
 def CategoricalHinge() -> plimsoll._plimsoll.Loss:
     """
-    How far the right class is from being 1 above the others.
+    How far the right class is from exceeding the others by 1.
 
     >>> pl.losses.CategoricalHinge()([[1.0, 0.0]], [[1.0, 0.5]]).item()
     0.5

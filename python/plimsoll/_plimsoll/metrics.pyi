@@ -5,7 +5,7 @@ import plimsoll._plimsoll
 
 def Accuracy(name: str = 'accuracy') -> plimsoll._plimsoll.Metric:
     """
-    How often the prediction is right, as the targets' form asks.
+    How often the prediction is right; the form of the targets decides how that is tested.
 
     >>> m = pl.metrics.Accuracy()
     >>> m.update_state([0, 1], [[0.9, 0.1], [0.8, 0.2]])
@@ -15,7 +15,7 @@ def Accuracy(name: str = 'accuracy') -> plimsoll._plimsoll.Metric:
 
 def BinaryAccuracy(threshold: float = 0.5, name: str = '') -> plimsoll._plimsoll.Metric:
     """
-    How often predictions lie on the right side of the threshold.
+    How often predictions are on the right side of the threshold.
 
     >>> m = pl.metrics.BinaryAccuracy()
     >>> m.update_state([[1.0], [0.0]], [[0.9], [0.8]])
@@ -25,7 +25,7 @@ def BinaryAccuracy(threshold: float = 0.5, name: str = '') -> plimsoll._plimsoll
 
 def Precision(threshold: float = 0.5, name: str = '') -> plimsoll._plimsoll.Metric:
     """
-    Of what was taken for true, how much is.
+    The fraction of predicted positives that are right.
 
     >>> m = pl.metrics.Precision()
     >>> m.update_state([[1.0], [0.0]], [[0.9], [0.8]])
@@ -35,7 +35,7 @@ def Precision(threshold: float = 0.5, name: str = '') -> plimsoll._plimsoll.Metr
 
 def Recall(threshold: float = 0.5, name: str = '') -> plimsoll._plimsoll.Metric:
     """
-    Of what is true, how much was taken for it.
+    The fraction of actual positives that are predicted.
 
     >>> m = pl.metrics.Recall()
     >>> m.update_state([[1.0], [1.0]], [[0.9], [0.2]])

@@ -87,7 +87,7 @@ def broadcast_shapes(*shapes):
     for axis in range(-rank, 0):
         sizes = {s[axis] for s in shapes if len(s) >= -axis} - {1}
         if len(sizes) > 1:
-            raise ValueError(f"broadcast_shapes: sizes {sorted(sizes)} do not go together")
+            raise ValueError(f"broadcast_shapes: sizes {sorted(sizes)} do not match")
         result.append(sizes.pop() if sizes else 1)
     return tuple(result)
 
