@@ -169,8 +169,7 @@ TEST_F(TwoDevices, OnnxModelsPredictAndTrainThere) {
   const Tensor x = random_uniform({16, 8, 8, 3}, -1, 1, {.seed = 5}),
                y = cast(random_uniform({16}, 0, 5, {.seed = 6}), i32);
   struct Result {
-    std::vector<float> predicted;
-    std::vector<float> losses;
+    std::vector<float> predicted, losses;
   };
   const auto on = [&](const std::string& device) {
     Result result;

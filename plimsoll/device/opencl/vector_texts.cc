@@ -119,7 +119,7 @@ V tanh_of(V x) {
   q = q * s + 2.26843463243900e-03f;
   q = q * s + 4.89352518554385e-03f;
   const V y = p / q * c;
-  return PICK(y > 1.f, 1.f, PICK(y < -1.f, -1.f, y));
+  return PICK(x >= 7.99881172180175781f, 1.f, PICK(x <= -7.99881172180175781f, -1.f, y));
 }
 V erf_of(V x) {
   const V high = PICK(x > 4.f, 4.f, x), c = PICK(high < -4.f, -4.f, high), s = c * c;
@@ -134,7 +134,7 @@ V erf_of(V x) {
   q = q * s + -7.37332916720468e-03f;
   q = q * s + -1.42647390514189e-02f;
   const V y = p / q * c;
-  return PICK(y > 1.f, 1.f, PICK(y < -1.f, -1.f, y));
+  return PICK(x >= 4.f, 1.f, PICK(x <= -4.f, -1.f, y));
 }
 V sigmoid_of(V x) {
   const V e = exp_of_negative(-fabs(x));
