@@ -111,6 +111,7 @@ Tensor Hdf5File::read(std::string_view name) const {
   const Hdf5Object& object = *find(name);
   const Hdf5Bytes bytes{*file_, base_, size_};
   const std::uint64_t size = hdf5_data_bytes(bytes, object);  // Called again because it may throw.
+  require_hdf5_layout(bytes, object);  // Before memory is taken: nothing has compared its size with the file's.
   Tensor tensor =
       make_tensor({.op = "LoadHdf5", .category = Category::kParameters}, found.shape, *found.dtype, current_device());
   if (size == 0) return tensor;

@@ -184,5 +184,19 @@ TEST_F(Hdf5, RefusesCycles) {
   EXPECT_THAT(read_all(looped), testing::HasSubstr("used twice"));
 }
 
+// A dataset in a form that is not read claims 768 PiB: it is refused before memory is asked for.
+TEST_F(Hdf5, TakesNoMemoryForALayoutThatIsNotRead) {
+  const Hdf5File file(std::string(TEST_DATA) + "/fuzz/hdf5_fuzz/huge_unread_layout.h5");
+  std::size_t refused = 0;
+  for (const Hdf5Entry& entry : file.entries()) {
+    try {
+      file.read(entry.name);
+    } catch (const Unsupported&) {
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 0u);
+}
+
 }  // namespace
 }  // namespace plimsoll

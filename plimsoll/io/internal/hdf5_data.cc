@@ -222,13 +222,17 @@ std::uint64_t hdf5_data_bytes(const Hdf5Bytes& bytes, const Hdf5Object& object) 
   return size;
 }
 
+void require_hdf5_layout(const Hdf5Bytes& bytes, const Hdf5Object& object) {
+  if (object.dataset->layout.kind == Kind::kOther)
+    refuse(bytes, object, "is laid out in a form that is not read; write it with libver=\"earliest\"");
+}
+
 void read_hdf5_data(const Hdf5Bytes& bytes, const Hdf5Object& object, std::span<std::byte> out) {
   const Hdf5Object::Dataset& data = *object.dataset;
+  require_hdf5_layout(bytes, object);
   if (out.empty()) return;
   if (data.layout.kind == Kind::kChunked)
     ChunkReader(bytes, object, out).run();
-  else if (data.layout.kind == Kind::kOther)
-    refuse(bytes, object, "is laid out in a form that is not read; write it with libver=\"earliest\"");
   else
     bytes.file.read(bytes.base + data.layout.address, out);
   if (data.type.big_endian) swap_bytes(out, data.type.size);
