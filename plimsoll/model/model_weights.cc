@@ -56,16 +56,16 @@ std::vector<ModelVariable> parameters_of(const Network& network, const std::vect
   return result;
 }
 
-// A weight to be written: where it is in a spill file it stays there, and this is a copy, charged to the fit that put it
-// there.
+// A weight to be written: where it is in a spill file it stays there, and this is a copy, charged to the fit that put
+// it there.
 Tensor value_to_save(const Network& network, const Variable& weight) {
   const Tensor value = weight.value();
   const StorageRef bytes = weight.share_bytes();
   if (!Parking::bytes_of(*bytes)) return value;
   std::optional<BudgetScope> charged;
   if (network.training.saving) charged.emplace(*network.training.saving);
-  Tensor copy = make_tensor({.op = "save_weights", .category = Category::kOther}, value.shape(), value.dtype(),
-                            device_of(value));
+  Tensor copy =
+      make_tensor({.op = "save_weights", .category = Category::kOther}, value.shape(), value.dtype(), device_of(value));
   return Parking::read(*bytes, writable(copy).bytes()) ? copy : value;
 }
 

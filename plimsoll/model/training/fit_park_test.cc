@@ -112,8 +112,7 @@ TEST_F(FitPark, SavingWeightsLeavesThemInTheFileAndStaysInsideTheBudget) {
   const BudgetModel which = heavy();
   const Dataset data = which.batches(3);
   Model model = which.make();
-  const std::size_t budget =
-      model.forecast({.batch_size = which.batch, .spill = directory()}).smallest_budget;
+  const std::size_t budget = model.forecast({.batch_size = which.batch, .spill = directory()}).smallest_budget;
   const SpillFolder saved;
   std::size_t saves = 0;
   const auto save = [&](Model& trained, std::size_t) {
@@ -125,10 +124,8 @@ TEST_F(FitPark, SavingWeightsLeavesThemInTheFileAndStaysInsideTheBudget) {
     EXPECT_EQ(memory().num_bytes, before);
     ++saves;
   };
-  const History history = model.fit(data, {.verbose = 0,
-                                           .callbacks = {make_callback<AfterBatches>(save)},
-                                           .budget = budget,
-                                           .spill = directory()});
+  const History history = model.fit(
+      data, {.verbose = 0, .callbacks = {make_callback<AfterBatches>(save)}, .budget = budget, .spill = directory()});
   EXPECT_EQ(saves, 3u);
   EXPECT_LE(history.peak_bytes(), budget);
   Model again = which.make();

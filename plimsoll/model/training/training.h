@@ -29,7 +29,8 @@ struct Training {
   distributed::Job* job = nullptr;                // That trains the model now, or has the optimizer's state.
   std::shared_ptr<const OptimizerSpread> spread;  // Where that state is; unset: here.
   StepPlans plans;
-  const Budget* saving = nullptr;  // While a fit runs: what saving the model copies out of its spill file is charged here.
+  const Budget* saving =
+      nullptr;  // While a fit runs: what saving the model copies out of its spill file is charged here.
 
   bool is_compiled() const noexcept { return optimizer.has_value(); }
 };
