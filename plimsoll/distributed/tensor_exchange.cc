@@ -207,7 +207,9 @@ void TensorExchange::end_round() {
   const auto [begin, end] = range_of(job_.rank());
   if (is_empty_ || begin == end) return;
   SliceSums<std::byte*> sums(tree_);
-  const auto merge = [&](std::byte* left, const std::byte* right) { add_packed(begin, end, left, right); };
+  const auto merge = [this, begin = begin, end = end](std::byte* left, const std::byte* right) {
+    add_packed(begin, end, left, right);
+  };
   for (std::size_t i = 0; i < all_pieces_.size(); ++i) sums.add(all_pieces_[i], received_[i], merge);
   PLIMSOLL_CHECK(sums.values().size() == 1);
   unpack(begin, end, sums.values()[0], sum_);
