@@ -16,8 +16,8 @@ os.environ["CUDA_VISIBLE_DEVICES"] = ""
 import torch  # noqa: E402
 import torch._functorch.config  # noqa: E402
 from torch import nn  # noqa: E402
-from torch.profiler import ProfilerActivity, profile  # noqa: E402
 from torch.utils.checkpoint import checkpoint_sequential  # noqa: E402
+from torch_bytes import peak_bytes  # noqa: E402
 
 torch.set_num_threads(THREADS)
 
@@ -82,15 +82,7 @@ def step_bytes(way):
     libraries take for themselves is not seen."""
     step = make_step(way)
     step.begin()
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiled:
-        step()
-    changes = [(event.start_ns(), event.nbytes()) for event in profiled.profiler.kineto_results.events()
-               if event.name() == "[memory]"]
-    live = peak = 0
-    for _, change in sorted(changes, key=lambda pair: pair[0]):
-        live += change
-        peak = max(peak, live)
-    return peak
+    return peak_bytes(step)
 
 
 def main():

@@ -79,20 +79,12 @@ def torch_step(name):
 def torch_bytes(name):
     """The peak of the allocations that the profiler saw in a steady step. It begins without gradients, which live from
     step to step, so they count once; memory that oneDNN and OpenBLAS take for themselves is not seen."""
-    from torch.profiler import ProfilerActivity, profile
+    from torch_bytes import peak_bytes
     step = torch_step(name)
     for _ in range(3):
         step()
     step.drop_gradients()
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiled:
-        step()
-    changes = [(event.start_ns(), event.nbytes()) for event in profiled.profiler.kineto_results.events()
-               if event.name() == "[memory]"]
-    live = peak = 0
-    for _, change in sorted(changes, key=lambda pair: pair[0]):
-        live += change
-        peak = max(peak, live)
-    return peak
+    return peak_bytes(step)
 
 
 def tensorflow_step(name):
