@@ -46,7 +46,7 @@ std::string unknown_option(const CLI::App& command, Words words, std::vector<std
   for (const CLI::Option* option : command.get_options())
     for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
   for (const char* word : words) {
-    const std::string name = std::string(word).substr(0, std::string_view(word).find('='));
+    std::string name = std::string(word).substr(0, std::string_view(word).find('='));
     if (name == "--") break;
     if (name.starts_with("--") && !contains(known, name)) return name;
   }
