@@ -142,7 +142,7 @@ int run_program(int argc, const char* const* argv) {
   app.set_version_flag("--version", fmt::format("plimsoll {}", kVersion));
   app.footer(
       "Each command explains itself: plimsoll COMMAND --help\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 does not "
-      "fit, 130 interrupted.");
+      "fit,\n75 another process of the job is gone (go on from the last checkpoint), 130 interrupted, 143 terminated.");
   add_budget_command(app);
   add_demo_command(app);
   add_devices_command(app);
