@@ -49,7 +49,7 @@ std::string_view find_or_add(std::string_view name) {
 }  // namespace
 
 const char* intern(std::string_view name) {
-  name = name.substr(0, name.find('\0'));
+  name = name.empty() ? "" : name.substr(0, name.find('\0'));  // Never a null pointer.
   // By hash, for all threads: thread-local bytes must stay few, so that programs can load the library while they run.
   static constinit std::array<std::atomic<const char*>, 256> recent{};
   std::atomic<const char*>& entry = recent[Hash{}(name) % recent.size()];

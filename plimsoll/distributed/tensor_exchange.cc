@@ -1,6 +1,7 @@
 #include "plimsoll/distributed/tensor_exchange.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <utility>
 
@@ -22,6 +23,25 @@ std::size_t most_buckets(const SliceTree& tree) {
     most = std::max(most, own);
   }
   return all + most * static_cast<std::size_t>(tree.ranks() - 1);
+}
+
+// left += right, which parts of other dtypes before them may have moved off their alignment.
+void add_unaligned(DType dtype, std::byte* left, const std::byte* right, std::size_t bytes) noexcept {
+  const auto is_aligned = [&](const std::byte* at) {
+    return reinterpret_cast<std::uintptr_t>(at) % size_of(dtype) == 0;
+  };
+  if (is_aligned(left) && is_aligned(right)) {
+    binary(BinaryOp::add, dtype, {left}, {right}, left, bytes / size_of(dtype));
+    return;
+  }
+  alignas(kAlignment) std::byte near[2][4096];
+  for (std::size_t at = 0; at < bytes; at += sizeof near[0]) {
+    const std::size_t some = std::min(sizeof near[0], bytes - at);
+    std::memcpy(near[0], left + at, some);
+    std::memcpy(near[1], right + at, some);
+    binary(BinaryOp::add, dtype, {near[0]}, {near[1]}, near[0], some / size_of(dtype));
+    std::memcpy(left + at, near[0], some);
+  }
 }
 
 }  // namespace
@@ -125,8 +145,7 @@ void TensorExchange::unpack(std::size_t begin, std::size_t end, const std::byte*
 
 void TensorExchange::add_packed(std::size_t begin, std::size_t end, std::byte* left, const std::byte* right) const {
   space_.visit(begin, end, [&](std::size_t part, std::size_t, std::size_t bytes) {
-    const DType dtype = space_.parts()[part].dtype;
-    binary(BinaryOp::add, dtype, {left}, {right}, left, bytes / size_of(dtype));
+    add_unaligned(space_.parts()[part].dtype, left, right, bytes);
     left += bytes;
     right += bytes;
   });

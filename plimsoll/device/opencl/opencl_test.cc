@@ -17,6 +17,7 @@
 
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/sanitized_testing.h"
 #include "plimsoll/device/device.h"
 #include "plimsoll/device/opencl/kernel_sources.h"
 #include "plimsoll/device/opencl/opencl_backend.h"
@@ -220,6 +221,7 @@ TEST_F(OpenclTest, BothFormsOfProductsAgree) {
 
 // The environment that keeps PoCL from installing handlers is set before it is loaded.
 TEST_F(OpenclTest, LeavesSignalHandlersAlone) {
+  if (kSanitized) GTEST_SKIP() << "sanitizers install handlers";
   void* const a = put({1});
   queue().run(KernelCall("number.add.f32").out(a).in(a).integer(1).number(1).integer(0));
   EXPECT_THAT(get(a, 1), ElementsAre(2));

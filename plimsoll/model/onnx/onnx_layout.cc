@@ -5,7 +5,8 @@ namespace {
 
 // Before version 7, the second operand is laid beside the first from `axis` on.
 OnnxValue placed(const OnnxNode& node, const OnnxValue& b, std::size_t rank) {
-  const std::vector<std::int64_t> sizes(b.shape().begin(), b.shape().end());
+  const Shape shape = b.shape();
+  const std::vector<std::int64_t> sizes(shape.begin(), shape.end());
   if (!node.find("axis") || sizes.size() >= rank) return b;
   std::vector<std::int64_t> full = sizes;
   const std::int64_t axis = node.integer("axis", 0);

@@ -10,6 +10,7 @@
 
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/sanitized_testing.h"
 #include "plimsoll/memory/spill/spill_testing.h"
 #include "plimsoll/model/training/budget_models_testing.h"
 
@@ -72,6 +73,7 @@ bool is_done_within(std::size_t limit, const std::function<void()>& work) {
 }
 
 TEST(FitGroup, TrainsInAGroupOfItsBudgetAndTheOverhead) {
+  if (kSanitized) GTEST_SKIP() << "sanitizers need memory of their own";
   if (!MemoryGroup(64_MiB).is_made()) GTEST_SKIP() << "no control group with a limit can be made here";
   const BudgetModel which = budget_mlp(24, 256, 2048);
   const Dataset data = which.batches(2);  // Before: not the child's.
@@ -84,6 +86,7 @@ TEST(FitGroup, TrainsInAGroupOfItsBudgetAndTheOverhead) {
 }
 
 TEST(FitGroup, TrainsWithItsVariablesOnADisk) {
+  if (kSanitized) GTEST_SKIP() << "sanitizers need memory of their own";
   if (!MemoryGroup(64_MiB).is_made()) GTEST_SKIP() << "no control group with a limit can be made here";
   const BudgetModel which = budget_mlp(12, 640, 128);  // Weights take 19 MiB, with their state three times that.
   const Dataset data = which.batches(2);

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "plimsoll/base/bytes.h"
+#include "plimsoll/base/sanitized_testing.h"
 #include "plimsoll/device/device_memory.h"
 #include "plimsoll/model/training/budget_models_testing.h"
 
@@ -67,6 +68,7 @@ std::optional<std::size_t> growth_of_training(const BudgetModel& which, std::opt
 }
 
 TEST(FitResident, AProcessGrowsByItsBudgetAndTheOverhead) {
+  if (kSanitized) GTEST_SKIP() << "sanitizers need memory of their own";
   const BudgetModel which = budget_mlp(24, 256, 1024);
   const std::size_t batch_bytes = 2 * which.batch * 257 * sizeof(float);  // Loaded before; counted by the budget.
   const std::size_t budget = 28_MiB;
