@@ -71,8 +71,8 @@ void ShardStore::open() {
 }
 
 void ShardStore::listen(std::size_t peer) {
-  incoming_[peer] = {job_.receive(static_cast<int>(peer), Job::kRequestTag,
-                                  std::as_writable_bytes(std::span(&asked_[peer], 1)))};
+  incoming_[peer] = {
+      job_.receive(static_cast<int>(peer), Job::kRequestTag, std::as_writable_bytes(std::span(&asked_[peer], 1)))};
 }
 
 void ShardStore::begin_fetch(std::size_t part, std::byte* to) {

@@ -10,8 +10,8 @@
 //
 // Ranks may fetch different parts, in any order: a rank that waits for messages of the job answers the others
 // meanwhile. Answers are sent from where the elements are: change them only between begin_change() and end_change(),
-// when all ranks do and none is fetching; requests that come meanwhile are answered afterwards. Methods throw Unavailable. Thread safety: one thread. Cost: a request
-// and a reply for each rank that has some of the part.
+// when all ranks do and none is fetching; requests that come meanwhile are answered afterwards. Methods throw
+// Unavailable. Thread safety: one thread. Cost: a request and a reply for each rank that has some of the part.
 #pragma once
 
 #include <cstddef>

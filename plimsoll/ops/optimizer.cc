@@ -504,8 +504,8 @@ void Optimizer::apply_prepared(std::span<const Stretch> stretches, std::span<con
     const Entry& entry = part ? part->entry : *state_->find(stretch.parameter.id(), i);
     TensorView out[1 + kMaxOptimizerSlots];
     ConstTensorView in[2 + kMaxOptimizerSlots];
-    in[0] = out[0] = elsewhere.empty() ? part_of(stretch.parameter.writable_value(), stretch.begin, stretch.end)
-                                       : elsewhere[i];
+    in[0] = out[0] =
+        elsewhere.empty() ? part_of(stretch.parameter.writable_value(), stretch.begin, stretch.end) : elsewhere[i];
     in[1] = gradients[i];
     const std::int64_t count = stretch.end - stretch.begin;
     for (std::size_t s = 0; s < entry.slots.size(); ++s)

@@ -1,7 +1,10 @@
 #include "plimsoll/model/training/distributed_layout.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "plimsoll/base/error.h"
 #include "plimsoll/distributed/shard_store.h"
 #include "plimsoll/model/data/row_source.h"
 #include "plimsoll/model/training/gradient_clipper.h"
@@ -58,6 +61,13 @@ std::size_t DistributedLayout::window_bytes(const StepPlan& plan) const {
   std::vector<bool> is_borrowed;
   for (const std::size_t part : spread_parts(plan)) is_borrowed.push_back(part != kNotSpread);
   return plan.program().borrowed_bytes(is_borrowed);
+}
+
+void DistributedLayout::require_no_constraints(const StepPlan& plan, const char* where) {
+  if (plan.constrained().empty()) return;
+  throw Unsupported(
+      fmt::format("{}: shard_parameters does not work with constraints, as that of \"{}\"; leave one of them out",
+                  where, plan.constrained()[0].first.name()));
 }
 
 BesideStep DistributedLayout::beside(const StepPlan& plan, const SliceTree& tree, const Optimizer& optimizer) const {

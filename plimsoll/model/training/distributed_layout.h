@@ -39,6 +39,8 @@ class DistributedLayout {
   static constexpr std::size_t kNotSpread = SIZE_MAX;
   std::vector<std::size_t> spread_parts(const StepPlan& plan) const;
   std::size_t window_bytes(const StepPlan& plan) const;  // For those that one operation reads.
+  // Spread parameters cannot have any: throws Unsupported.
+  static void require_no_constraints(const StepPlan& plan, const char* where);
   // Calls f(part, first byte in it, bytes) for what this rank updates.
   template <class F>
   void visit_updated(F&& f) const {

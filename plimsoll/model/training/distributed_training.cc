@@ -105,7 +105,7 @@ void DistributedTraining::agree(std::exception_ptr error, std::uint64_t signatur
                                                                    .what = what,
                                                                    .bytes_used = memory_.used_bytes(),
                                                                    .bytes_peak = memory_.peak_bytes()});
-    if (verdict.stop && !stop_ && verdict.stopped_by != job_.rank())
+    if (verdict.stop && !stop_ && !network_.training.stop)
       log_message(LogLevel::warning, fmt::format("fit: {} was asked to stop in {}; all ranks stop",
                                                  job_.describe(verdict.stopped_by), job_.activity()));
     stop_ |= verdict.stop;
@@ -222,17 +222,35 @@ void DistributedTraining::set_draws(std::uint64_t number) {
 void DistributedTraining::set_layout(const StepPlan& plan) {
   if (layout_) return;
   constrained_ = plan.constrained();
-  layout_ = std::make_unique<DistributedLayout>(plan, network_.training.clipping,
-                                                RankOfJob{.ranks = job_.size(),
-                                                          .rank = job_.rank(),
-                                                          .shards = shards_,
-                                                          .shards_parameters = shards_parameters_});
+  layout_ = std::make_unique<DistributedLayout>(
+      plan, network_.training.clipping,
+      RankOfJob{.ranks = job_.size(), .rank = job_.rank(), .shards = shards_, .shards_parameters = shards_parameters_});
 }
 
 void DistributedTraining::admit(const std::shared_ptr<StepPlan>& plan, const Example& batch, const DatasetNode& data) {
   set_layout(*plan);
-  memory_.admit(plan, batch, data,
-                layout_->beside(*plan, SliceTree(slices_, job_.size()), *network_.training.optimizer));
+  const SliceTree tree(slices_, job_.size());
+  const BesideStep beside = layout_->beside(*plan, tree, *network_.training.optimizer);
+  try {
+    memory_.admit(plan, batch, data, beside);
+  } catch (const OutOfMemory& error) {
+    if (shards_parameters_ || job_.size() == 1 || !plan->has_program() || !plan->constrained().empty()) throw;
+    const DistributedLayout spread(
+        *plan, network_.training.clipping,
+        {.ranks = job_.size(), .rank = job_.rank(), .shards = true, .shards_parameters = true});
+    const std::size_t saved = beside.all() - spread.beside(*plan, tree, *network_.training.optimizer).all();
+    if (saved > error.smallest_sufficient_limit()) throw;  // It would take more.
+    const std::size_t sufficient = error.smallest_sufficient_limit() - saved;
+    throw OutOfMemory(
+        {.what = fmt::format("{}, or spread the parameters over the ranks (shard_parameters), which needs {} bytes",
+                             error.what(), sufficient),
+         .requested = error.requested(),
+         .limit = error.limit(),
+         .in_use = error.in_use(),
+         .smallest_sufficient_limit = error.smallest_sufficient_limit(),
+         .holders = error.holders(),
+         .tried = error.tried()});
+  }
 }
 
 // Each rank keeps its part of the parameters and frees the rest, once all have memory for the step.
@@ -244,10 +262,7 @@ void DistributedTraining::spread_parameters(const Example& batch, const DatasetN
     const auto plan = network_.training.plans.get(StepKind::kGradients, rows_of(batch, range.begin, range.end), "fit");
     if (!plan->has_program())
       throw Unsupported("fit: shard_parameters needs steps that run by a plan; leave it or run_eagerly out");
-    if (!plan->constrained().empty())
-      throw Unsupported(fmt::format("fit: shard_parameters does not work with constraints, as that of \"{}\"; leave "
-                                    "one of them out",
-                                    plan->constrained()[0].first.name()));
+    DistributedLayout::require_no_constraints(*plan, "fit");
     admit(plan, batch, data);
     if (!spread_) spread_ = std::make_unique<SpreadParameters>(job_, *layout_);
     const BudgetScope charged(memory_.stepping());
@@ -257,6 +272,7 @@ void DistributedTraining::spread_parameters(const Example& batch, const DatasetN
   }
   agree(error, error ? 0 : layout_->space().end(), "the model");
   spread_->spread();
+  memory_.note_freed();
 }
 
 void DistributedTraining::gather_parameters() {
@@ -279,12 +295,12 @@ void DistributedTraining::compute_slice(const Example& batch, const RowRange& ra
                                         std::vector<Tensor>& out, const StepPlan::Watch* watch) {
   const Example rows = rows_of(batch, range.begin, range.end);
   const auto plan = network_.training.plans.get(StepKind::kGradients, rows, "fit");
+  const double scale = static_cast<double>(range.end - range.begin) / static_cast<double>(examples_in(batch));
+  if (scale_value_ != scale) scale_ = Tensor();  // Before the plan gets what is left.
   if (plan->has_program()) admit(plan, batch, data);
   const BudgetScope charged(memory_.stepping());
   const Untracked gradients(Category::kGradients);
-  const double scale = static_cast<double>(range.end - range.begin) / static_cast<double>(examples_in(batch));
-  if (scale_.is_empty_handle() || scale_value_ != scale) {
-    scale_ = Tensor();
+  if (scale_.is_empty_handle()) {
     scale_ = make_tensor({.op = "scale", .category = Category::kInputs}, Shape(std::vector<std::int64_t>()), f32,
                          device_of(batch.x()));
     *writable(scale_).data<float>() = static_cast<float>(scale);

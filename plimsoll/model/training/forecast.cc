@@ -107,6 +107,7 @@ MemoryForecast forecast_ranks(Network& network, const ForecastOptions& options, 
   const std::size_t slice = (options.batch_size + slices - 1) / slices;
   const StepPlan plan(network, StepKind::kGradients, assumed_batch(network, slice));
   const distributed::SliceTree tree(given, options.ranks);
+  if (options.shard_parameters) DistributedLayout::require_no_constraints(plan, "forecast");
   const bool shards = (options.shard_optimizer || options.shard_parameters) && options.ranks > 1;
   MemoryForecast most;
   for (int rank = 0; rank < options.ranks; ++rank) {

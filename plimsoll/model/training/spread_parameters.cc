@@ -104,8 +104,8 @@ void SpreadParameters::give_up() noexcept {
   try {
     read_all();
   } catch (const std::exception& error) {
-    log_message(LogLevel::warning, fmt::format("fit: parameters stay in other processes: {}; load a checkpoint",
-                                               error.what()));
+    log_message(LogLevel::warning,
+                fmt::format("fit: parameters stay in other processes: {}; load a checkpoint", error.what()));
   }
   try {
     if (job_.is_open()) close();

@@ -1,4 +1,5 @@
-// SpreadParameters: the parameters of a model, of which each process of a job keeps a part during the steps of an epoch.
+// SpreadParameters: the parameters of a model, of which each process of a job keeps a part during the steps of an
+// epoch.
 //
 //   SpreadParameters parameters(job, layout);
 //   parameters.take(window_bytes);                   // Memory. May throw; so agree before the next call.

@@ -426,7 +426,8 @@ void StepBudget::admit(const std::shared_ptr<StepPlan>& plan, const Example& bat
     admitted_.clear();
     has_room_ = nullptr;
   }
-  make_room({plan, needs[0].needed.by_category["inputs"] - beside.inputs});
+  needs[0].needed.by_category["inputs"] -= beside.inputs;  // Steps are charged for them.
+  make_room({plan, needs[0].needed.by_category["inputs"]});
   for (Need& need : needs)
     if (need.plan->has_program()) admitted_.push_back({std::move(need.plan), need.needed.by_category["inputs"]});
 }

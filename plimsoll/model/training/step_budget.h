@@ -79,6 +79,7 @@ class StepBudget {
             .parks_variables = parks_};
   }
   void note_trained(const StepResult& result) noexcept;
+  void note_freed() noexcept { has_room_ = nullptr; }  // Something that steps have left: the next may use its bytes.
   // Throws what admit() would for the steps that `unlimited` expects; returns when no limit is too small for them.
   void refuse_expected(const StepBudget& unlimited) const;
   // Adds what the pass holds besides the batch; returns what is needed while it loads one.
