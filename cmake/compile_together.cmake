@@ -1,7 +1,7 @@
 # compile_together(OUT TARGET SOURCE...): what to compile instead of the sources: files that include a dozen of them each, so
 # that what they include is read and instantiated once. A source with a hidden name that one before it defines too, or that
 # reads test data, stays by itself; when the compiler complains of a redefinition or an ambiguity between two sources, run
-# cmake again, or choose a better name. PLIMSOLL_UNITY=OFF, as in make clang, compiles every source by itself.
+# cmake again, or choose a better name. PLIMSOLL_UNITY=OFF compiles every source by itself.
 function(compile_together out target)
   if(NOT PLIMSOLL_UNITY)
     set(${out} ${ARGN} PARENT_SCOPE)

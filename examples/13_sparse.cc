@@ -30,7 +30,7 @@ int main() {
   check(gradients[0].size() == 4 && gradients[1].shape() == pl::Shape({1000, 16}), "one gradient for each entry");
 
   try {
-    pl::SparseTensor(pl::constant({{0, 1000}}), pl::ones({1}), {1000, 1000});
+    const pl::SparseTensor outside(pl::constant({{0, 1000}}), pl::ones({1}), {1000, 1000});
     check(false, "an entry outside the shape is refused");
   } catch (const pl::InvalidArgument& error) {
     std::cout << error.what() << "\n";

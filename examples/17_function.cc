@@ -10,7 +10,7 @@ namespace pl = plimsoll;
 int main() {
   pl::Variable w(pl::random_normal({64, 64}, {.seed = 1}), {.name = "w"});
   int traced = 0;
-  auto block = pl::function([&](pl::Tensor x) {
+  auto block = pl::function([&](const pl::Tensor& x) {
     ++traced;  // C++ code runs while tracing only
     return pl::relu(pl::matmul(pl::relu(pl::matmul(x, w)), w)) + x;
   });
@@ -29,9 +29,9 @@ int main() {
 
   // A whole training step, tape included, is a function too.
   const pl::Tensor target = pl::zeros({8, 64});
-  auto step = pl::function([&](pl::Tensor in, pl::Tensor wanted) {
+  auto step = pl::function([&](const pl::Tensor& in, const pl::Tensor& wanted) {
     pl::GradientTape tape;
-    const pl::Tensor loss = pl::square(pl::matmul(in, w) - wanted).mean();
+    pl::Tensor loss = pl::square(pl::matmul(in, w) - wanted).mean();
     w.assign_sub(tape.gradient(loss, w) * 0.5f);
     return loss;
   });
@@ -40,7 +40,7 @@ int main() {
   check(step(x, target).item<float>() < first, "the step learns");
 
   // Control flow that depends on values: cond and while_loop.
-  auto halvings = pl::function([](pl::Tensor n) {
+  auto halvings = pl::function([](const pl::Tensor& n) {
     return pl::while_loop([](const pl::TensorTree& s) { return s[0].tensor() > 1; },
                           [](const pl::TensorTree& s) {
                             return pl::TensorTree{s[0].tensor() / 2, s[1].tensor() + 1};

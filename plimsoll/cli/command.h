@@ -4,7 +4,8 @@
 // A command prints its result on standard output and throws on failure; the program prints the error, as text and with
 // --json as a document too (program_failure.h). Exit codes: 0 done, 1 failed (any Error; output that cannot be
 // written), 2 wrong usage (detected by the command line itself: checks of CLI11), 3 does not fit (OutOfMemory, or
-// Exit{3} after an answer that says so), 130 interrupted by Ctrl-C.
+// Exit{3} after an answer that says so), 75 another process of the job is gone, 130 interrupted by Ctrl-C, 143
+// terminated.
 #pragma once
 
 #include "plimsoll/cli/options.h"

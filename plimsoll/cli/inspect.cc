@@ -47,7 +47,7 @@ std::optional<fs::path> checkpoint_prefix(const fs::path& path) {
     return latest;
   }
   if (fs::exists(bundle_index_path(path))) return path;
-  const std::string text = path.native();
+  const std::string& text = path.native();
   if (text.ends_with(".index")) return text.substr(0, text.size() - 6);
   const std::size_t data = text.rfind(".data-");
   if (data != std::string::npos && text.find("-of-", data) != std::string::npos) return text.substr(0, data);

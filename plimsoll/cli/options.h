@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's.
 class App;
 class Option;
 }  // namespace CLI

@@ -46,7 +46,7 @@ std::string unknown_option(const CLI::App& command, Words words, std::vector<std
   for (const CLI::Option* option : command.get_options())
     for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
   for (const char* word : words) {
-    const std::string name = std::string(word).substr(0, std::string_view(word).find('='));
+    std::string name = std::string(word).substr(0, std::string_view(word).find('='));
     if (name == "--") break;
     if (name.starts_with("--") && !contains(known, name)) return name;
   }
@@ -142,7 +142,7 @@ int run_program(int argc, const char* const* argv) {
   app.set_version_flag("--version", fmt::format("plimsoll {}", kVersion));
   app.footer(
       "Each command explains itself: plimsoll COMMAND --help\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 does not "
-      "fit, 130 interrupted.");
+      "fit,\n75 another process of the job is gone (go on from the last checkpoint), 130 interrupted, 143 terminated.");
   add_budget_command(app);
   add_demo_command(app);
   add_devices_command(app);

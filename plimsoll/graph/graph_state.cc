@@ -41,8 +41,8 @@ std::uint64_t number_of(ValueId value) { return std::uint64_t{value.node} << 32 
 
 std::shared_ptr<GraphState> GraphState::make(Role role, std::shared_ptr<GraphState> outer) {
   static const bool named = [] {
-    set_scope_namer([](Tracer& tracer, std::string full_name) {
-      return static_cast<GraphState&>(tracer).scope_name(std::move(full_name));
+    set_scope_namer([](Tracer& tracer, const std::string& full_name) {
+      return static_cast<GraphState&>(tracer).scope_name(full_name);
     });
     return true;
   }();
@@ -114,7 +114,7 @@ std::string GraphState::unique_name(std::string_view scope, std::string_view bas
   }
 }
 
-std::string GraphState::scope_name(std::string full_name) {
+std::string GraphState::scope_name(const std::string& full_name) {
   const auto locked = lock();
   return role_ == Role::kGraph ? unique_name("", full_name) : full_name;
 }

@@ -136,7 +136,7 @@ class GraphState final : public GraphVariables, public Holder {
   // For a finished body: releases its references to outside values and returns them.
   std::vector<Tensor> detach();
 
-  std::string scope_name(std::string full_name);  // Of a NameScope: numbered when it was used before.
+  std::string scope_name(const std::string& full_name);  // Of a NameScope: numbered when it was used before.
 
   Role role() const noexcept { return role_; }
   bool has_effects() const noexcept { return has_effects_; }  // Whether some node changes a variable.

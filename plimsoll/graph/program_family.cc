@@ -15,8 +15,6 @@ namespace {
 constexpr std::size_t kFewestLimits = 8, kMostLimits = 24;  // Tried between the natural peak and the floor.
 constexpr std::size_t kHalvings = 4;                        // Of the last gap, for the leanest.
 constexpr std::size_t kFailures = 2;                        // In a row: leaner limits are not tried.
-constexpr std::uint64_t kLeanWork = 4;                      // Times that of others, in programs of at most
-constexpr std::size_t kMostLeanSteps = 800;                 // so many steps.
 constexpr std::size_t kMostSteps = 20'000;                  // Of a program that leaner plans are looked for.
 constexpr std::uint64_t kPackNodes = 500;                   // Placements tried for each.
 constexpr std::uint64_t kLeanPackWork = 4'000'000;          // Placements tried for the leanest times its steps.
@@ -50,11 +48,8 @@ std::size_t limits_for(std::size_t steps) {
   return std::clamp<std::size_t>(60'000 / std::max<std::size_t>(steps, 1), kFewestLimits, kMostLimits);
 }
 
-// For one limit: about 20 ns each. In the lower half more pays, as long as it is not much.
-std::uint64_t schedule_work(std::size_t steps, bool is_lean) {
-  const std::uint64_t work = 12'000 + std::min<std::uint64_t>(125 * steps, 1'000'000);
-  return is_lean && steps <= kMostLeanSteps ? kLeanWork * work : work;
-}
+// For one limit: about 20 ns each. Four times as much costs twice the time and gains next to nothing.
+std::uint64_t schedule_work(std::size_t steps) { return 12'000 + std::min<std::uint64_t>(125 * steps, 1'000'000); }
 
 }  // namespace
 
@@ -76,7 +71,7 @@ class ProgramFamily::Search {
     const std::size_t step = (natural_bytes_ - floor_) / limits + 1;
     for (std::size_t k = 0, failures = 0; k < limits && failures < kFailures && limit > floor_; ++k) {
       limit -= std::min(step, limit - floor_);
-      if (try_limit(limit, limit < floor_ + (natural_bytes_ - floor_) / 2)) {
+      if (try_limit(limit)) {
         failures = 0;
         failed = floor_;
         limit = std::min(limit, found_.back().schedule.peak);
@@ -88,7 +83,7 @@ class ProgramFamily::Search {
     std::size_t good = leanest().schedule.peak;
     for (std::size_t k = 0; k < kHalvings && good > failed + 1; ++k) {
       const std::size_t middle = failed + (good - failed) / 2;
-      if (try_limit(middle, true))
+      if (try_limit(middle))
         good = std::min(middle, leanest().schedule.peak);
       else
         failed = middle;
@@ -98,8 +93,8 @@ class ProgramFamily::Search {
   }
 
  private:
-  bool try_limit(std::size_t limit, bool is_lean) {
-    const std::uint64_t work = schedule_work(family_.program_.steps.size(), is_lean);
+  bool try_limit(std::size_t limit) {
+    const std::uint64_t work = schedule_work(family_.program_.steps.size());
     const RecomputeOptions options{.spill_bytes_per_cost = family_.spill_bytes_per_cost_,
                                    .work = work,
                                    .attempt_work = 4 * work,

@@ -31,9 +31,9 @@ void take_context_from(const Node& node) {
 // The bytes of a constant, outside the arena: they are few, and part of a plan's bookkeeping.
 StorageRef take_small(Device& device, std::size_t bytes) {
   constexpr std::align_val_t kAlignment{64};
-  constexpr auto give_back = [](void* done) { ::operator delete(done, kAlignment); };
-  std::unique_ptr<void, decltype(give_back)> memory(::operator new(std::max<std::size_t>(bytes, 1), kAlignment));
-  StorageRef storage = Storage::wrap(device, memory.get(), bytes, give_back);
+  constexpr auto kGiveBack = [](void* done) { ::operator delete(done, kAlignment); };
+  std::unique_ptr<void, decltype(kGiveBack)> memory(::operator new(std::max<std::size_t>(bytes, 1), kAlignment));
+  StorageRef storage = Storage::wrap(device, memory.get(), bytes, kGiveBack);
   static_cast<void>(memory.release());
   return storage;
 }

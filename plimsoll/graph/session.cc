@@ -397,8 +397,8 @@ class Session::State {
   GraphGrowthWatch growth_;
 };
 
-Session::Session(SessionOptions options) : Session(default_graph(), options) {}
-Session::Session(const Graph& graph, SessionOptions options) : state_(std::make_unique<State>(graph, options)) {
+Session::Session(const SessionOptions& options) : Session(default_graph(), options) {}
+Session::Session(const Graph& graph, const SessionOptions& options) : state_(std::make_unique<State>(graph, options)) {
   trace_opened("session", state_.get());
 }
 Session::~Session() { state_->close(); }

@@ -73,8 +73,8 @@ struct PLIMSOLL_API SessionMemory {
 
 class PLIMSOLL_API Session {
  public:
-  explicit Session(SessionOptions options = {});  // Of default_graph().
-  explicit Session(const Graph& graph, SessionOptions options = {});
+  explicit Session(const SessionOptions& options = {});  // Of default_graph().
+  explicit Session(const Graph& graph, const SessionOptions& options = {});
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;

@@ -19,7 +19,7 @@ void collect(const TensorTree& tree, const std::string& name, std::vector<NamedL
   }
   for (std::size_t i = 0; i < tree.size(); ++i) {
     const std::string part = tree.is_map() ? tree.keys()[i] : std::to_string(i);
-    collect(tree[i], name.empty() ? part : name + "/" + part, leaves);
+    collect(tree[i], name.empty() ? part : fmt::format("{}/{}", name, part), leaves);
   }
 }
 

@@ -114,11 +114,11 @@ struct ByteConvolution {
     const double x_scale = double(in.x_scale.data<float>()[0]), y_scale = double(in.y_scale.data<float>()[0]);
     const auto y_zero = double(in.y_zero.data<std::int32_t>()[0]);
     const std::int32_t* bias = in.bias.base() ? in.bias.data<std::int32_t>() : nullptr;
-    constexpr double low = std::numeric_limits<Y>::min(), high = std::numeric_limits<Y>::max();
+    constexpr double kLow = std::numeric_limits<Y>::min(), kHigh = std::numeric_limits<Y>::max();
     for (std::int64_t j = 0; j < columns; ++j) {
       const double sum = double(sums[j]) + (bias ? double(bias[column + j]) : 0.0);
       const double value = std::nearbyint(sum * (double(w_scale[(column + j) * step]) * x_scale) / y_scale) + y_zero;
-      to[j] = static_cast<Y>(value >= low ? (value <= high ? value : high) : low);  // NaN: the lowest.
+      to[j] = static_cast<Y>(value >= kLow ? (value <= kHigh ? value : kHigh) : kLow);  // NaN: the lowest.
     }
   }
 

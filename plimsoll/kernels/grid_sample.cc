@@ -67,11 +67,11 @@ struct Taps {
       put(first, 1 - t, T(-1));
       put(first + 1, t, T(1));
     } else {
-      constexpr T a = T(-0.75);
-      const auto near = [](T d) { return ((a + 2) * d - (a + 3)) * d * d + 1; };
-      const auto far = [](T d) { return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a; };
-      const auto near_slope = [](T d) { return (3 * (a + 2) * d - 2 * (a + 3)) * d; };
-      const auto far_slope = [](T d) { return (3 * a * d - 10 * a) * d + 8 * a; };
+      constexpr T kA = T(-0.75);
+      const auto near = [](T d) { return ((kA + 2) * d - (kA + 3)) * d * d + 1; };
+      const auto far = [](T d) { return ((kA * d - 5 * kA) * d + 8 * kA) * d - 4 * kA; };
+      const auto near_slope = [](T d) { return (3 * (kA + 2) * d - 2 * (kA + 3)) * d; };
+      const auto far_slope = [](T d) { return (3 * kA * d - 10 * kA) * d + 8 * kA; };
       put(first - 1, far(1 + t), far_slope(1 + t));
       put(first, near(t), near_slope(t));
       put(first + 1, near(1 - t), -near_slope(1 - t));

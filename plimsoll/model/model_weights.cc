@@ -60,7 +60,7 @@ std::vector<ModelVariable> parameters_of(const Network& network, const std::vect
 // A weight to be written: where it is in a spill file it stays there, and this is a copy, charged to the fit that put
 // it there.
 Tensor value_to_save(const Network& network, const Variable& weight) {
-  const Tensor value = weight.value();
+  Tensor value = weight.value();
   const StorageRef bytes = weight.share_bytes();
   if (!Parking::bytes_of(*bytes)) return value;
   std::optional<BudgetScope> charged;

@@ -15,8 +15,8 @@ enum Reads : unsigned { kNothing = 0, kA = 1, kB = 2, kY = 4 };
 
 // Stands for an operand that the row does not name: it has nothing to read.
 struct Unread {};
-template <bool is_read, class T>
-using Operand = std::conditional_t<is_read, const T&, Unread>;
+template <bool kIsRead, class T>
+using Operand = std::conditional_t<kIsRead, const T&, Unread>;
 
 Tensor less_one(const Tensor& x) { return x - 1; }
 Number less_one(const Number& x) { return x.as_double() - 1; }
@@ -99,9 +99,9 @@ void with_row(BinaryOp op, F f) {
   }
 }
 
-template <bool is_read, class Get>
+template <bool kIsRead, class Get>
 decltype(auto) read_if(Get get) {
-  if constexpr (is_read)
+  if constexpr (kIsRead)
     return get();
   else
     return Unread();

@@ -25,7 +25,7 @@ TensorData<bool> mask_elements(const Tensor& mask, const char* where) {
 template <class Write>
 Tensor positions(const char* where, const Tensor& mask, const Shape& shape, std::span<const bool> elements,
                  const Write& write) {
-  const Tensor result = make_tensor({.op = where}, shape, i64, device_of(mask));
+  Tensor result = make_tensor({.op = where}, shape, i64, device_of(mask));
   const HostWrite filled(result);
   std::int64_t* to = filled.data<std::int64_t>();
   for (std::size_t i = 0; i < elements.size(); ++i)

@@ -137,7 +137,7 @@ void Convolve::gradient(GradientContext& c) const {
   if (c.wants(1)) c.give(1, execute(ConvolveFilter(rule_, c.input_shape(1)), c.input(0), dy));
   c.done_with(0);
   if (has_bias_ && c.wants(2)) c.give(2, dy.sum(pixels(dy.rank())));
-  if (c.wants(0)) c.give(0, execute(ConvolveBack(rule_, c.input_shape(0)), std::move(dy), c.input(1)));
+  if (c.wants(0)) c.give(0, execute(ConvolveBack(rule_, c.input_shape(0)), dy, c.input(1)));
 }
 
 Tensor conv1d(const Tensor& x, const Tensor& filter, const Conv1dOptions& options) {

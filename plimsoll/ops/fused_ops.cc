@@ -52,7 +52,7 @@ class NormedConvolution final : public OpOf<NormedConvolution> {
     const Shape channels = per_channel(run.out[0].shape()), row({1, channels[0]});
     std::byte* at = run.scratch.data();
     const auto take = [&](const Shape& shape) {
-      const TensorView taken(at, 0, dtype, shape);
+      TensorView taken(at, 0, dtype, shape);
       at += rounded(taken.size() * size_of(dtype));
       return taken;
     };

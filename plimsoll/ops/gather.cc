@@ -74,7 +74,7 @@ class Gather final : public OpOf<Gather> {
 
 // For each of `indices`, the place of its element in all of x.
 Tensor places_along(const Shape& shape, const Tensor& indices, std::size_t along) {
-  const Tensor places = make_tensor({.op = "take_along_axis"}, indices.shape(), i64, device_of(indices));
+  Tensor places = make_tensor({.op = "take_along_axis"}, indices.shape(), i64, device_of(indices));
   const HostRead read(indices);
   const HostWrite written(places);
   const ConstTensorView& from = read.view();

@@ -4,15 +4,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <mutex>
-#include <set>
 
 #include "plimsoll/base/error.h"
-#include "plimsoll/base/log.h"
 #include "plimsoll/memory/chunk.h"
 #include "plimsoll/ops/copy_on.h"
 #include "plimsoll/ops/inline_array.h"
+#include "plimsoll/ops/optimizer_checks.h"
 #include "plimsoll/ops/optimizer_update.h"
 #include "plimsoll/tensor/host_access.h"
 #include "plimsoll/tensor/make_tensor.h"
@@ -22,64 +20,6 @@
 
 namespace plimsoll {
 namespace {
-
-void require(bool holds, const char* what, double value, const char* wanted) {
-  if (!holds) throw InvalidArgument(fmt::format("optimizer: {} is {}; give {}", what, value, wanted));
-}
-void require_factor(const char* what, double value) {
-  require(std::isfinite(value) && value >= 0, what, value, "a finite number of 0 or more");
-}
-void require_share(const char* what, double value) {
-  require(value >= 0 && value < 1, what, value, "0 or more, and less than 1");
-}
-
-void check_options(const OptimizerOptions& options) {
-  std::visit(
-      [](const auto& o) {
-        require_factor("learning_rate", o.learning_rate);
-        if constexpr (requires { o.epsilon; }) require_factor("epsilon", o.epsilon);
-        if constexpr (requires { o.momentum; }) require_share("momentum", o.momentum);
-        if constexpr (requires { o.rho; }) require_share("rho", o.rho);
-        if constexpr (requires { o.beta_1; }) require_share("beta_1", o.beta_1);
-        if constexpr (requires { o.beta_2; }) require_share("beta_2", o.beta_2);
-        if constexpr (requires { o.weight_decay; }) require_factor("weight_decay", o.weight_decay);
-        if constexpr (requires { o.initial_accumulator_value; })
-          require_factor("initial_accumulator_value", o.initial_accumulator_value);
-      },
-      options);
-}
-
-// Whether this variable has not been named before.
-bool is_first_time(std::uint64_t variable) {
-  constexpr std::size_t kMost = 4096;  // Beyond this, names may repeat.
-  static std::mutex mutex;
-  static std::set<std::uint64_t> named;
-  const std::lock_guard lock(mutex);
-  if (named.size() >= kMost) named.clear();
-  return named.insert(variable).second;
-}
-
-// Refuses a step that would change nothing; when some parameters have no gradient, logs which, once.
-void require_gradients(const char* where, std::span<const Variable> parameters, std::span<const Tensor> gradients) {
-  const auto is_left_out = [&](std::size_t i) { return gradients[i].is_empty_handle() && parameters[i].trainable(); };
-  std::size_t left_out = 0, trainable = 0;
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    left_out += is_left_out(i);
-    trainable += parameters[i].trainable();
-  }
-  if (left_out == 0) return;
-  if (left_out == parameters.size() && left_out == trainable)
-    throw FailedPrecondition(fmt::format(
-        "{}: no trainable variable has a gradient (the first is \"{}\"); does the loss depend on them, and by "
-        "operations that have gradients?",
-        where, parameters[0].name()));
-  for (std::size_t i = 0; i < parameters.size(); ++i)
-    if (is_left_out(i) && is_first_time(parameters[i].id()))
-      log_message(LogLevel::warning,
-                  fmt::format("{}: variable \"{}\" has no gradient and does not change; use it in the loss, or make it "
-                              "not trainable",
-                              where, parameters[i].name()));
-}
 
 // The state of one parameter.
 struct Entry {
@@ -303,7 +243,7 @@ void Optimizer::State::trace(GraphVariables& graph, std::span<const Variable> pa
 }
 
 Optimizer::Optimizer(const OptimizerOptions& options) {
-  check_options(options);
+  check_optimizer(options);
   state_ = std::make_shared<State>(options);
 }
 

@@ -91,7 +91,7 @@ void require_values(const Tensor& values, const char* name) {
 
 // The splits of rows of these lengths, each of which is at most `most`.
 Tensor splits_of(const Tensor& lengths, std::int64_t most) {
-  const Tensor splits = make_tensor({.op = kRagged}, {lengths.size() + 1}, i64, device_of(lengths));
+  Tensor splits = make_tensor({.op = kRagged}, {lengths.size() + 1}, i64, device_of(lengths));
   const std::int64_t* const length = elements(lengths);
   std::int64_t* const to = writable(splits).data<std::int64_t>();
   to[0] = 0;
@@ -167,7 +167,7 @@ Tensor RaggedTensor::row(std::int64_t index) const {
 
 Tensor RaggedTensor::row_lengths() const {
   const std::int64_t* const split = elements(splits_);
-  const Tensor lengths = make_tensor({.op = "row_lengths"}, {num_rows()}, i64, device_of(splits_));
+  Tensor lengths = make_tensor({.op = "row_lengths"}, {num_rows()}, i64, device_of(splits_));
   std::int64_t* const to = writable(lengths).data<std::int64_t>();
   for (std::int64_t r = 0; r < num_rows(); ++r) to[r] = split[r + 1] - split[r];
   return lengths;
@@ -202,7 +202,7 @@ Tensor RaggedTensor::mask(std::int64_t max_length) const {
   if (max_length < -1)
     throw InvalidArgument(fmt::format("mask: max_length is {}; give 0 or more, or -1 for the longest row", max_length));
   const std::int64_t width = max_length == -1 ? this->max_length() : max_length, *split = elements(splits_);
-  const Tensor mask = make_tensor({.op = "mask"}, {num_rows(), width}, boolean, device_of(splits_));
+  Tensor mask = make_tensor({.op = "mask"}, {num_rows(), width}, boolean, device_of(splits_));
   bool* const to = writable(mask).data<bool>();
   for (std::int64_t r = 0; r < num_rows(); ++r)
     for (std::int64_t i = 0; i < width; ++i) to[r * width + i] = i < split[r + 1] - split[r];

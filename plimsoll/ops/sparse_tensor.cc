@@ -59,7 +59,7 @@ bool is_in_order(const std::int64_t* at, std::int64_t entries, std::size_t rank)
 // The entries' numbers in row-major order of their places; equal ones keep their order.
 Tensor sorted_order(const Tensor& indices, std::size_t rank) {
   const std::int64_t entries = indices.shape()[0], *at = reading(indices);
-  const Tensor order = new_indices({entries}, indices, kSparse);
+  Tensor order = new_indices({entries}, indices, kSparse);
   std::int64_t* const begin = filling(order);
   std::iota(begin, begin + entries, std::int64_t{0});
   const auto width = static_cast<std::int64_t>(rank);
@@ -127,7 +127,7 @@ void check_splits(const Tensor& splits, const Tensor& columns, const Tensor& val
 
 // The indices [entries, 2] of compressed rows.
 Tensor expanded(const Tensor& splits, const Tensor& columns) {
-  const Tensor indices = new_indices({columns.size(), 2}, columns, kSparse);
+  Tensor indices = new_indices({columns.size(), 2}, columns, kSparse);
   const SparseRows rows = sparse_rows(splits, columns, 0);
   std::int64_t* to = filling(indices);
   for (std::int64_t r = 0; r < rows.rows; ++r)
@@ -167,7 +167,7 @@ Tensor SparseTensor::indices() const { return format() == SparseFormat::coo ? fi
 Tensor SparseTensor::row_splits() const {
   require_matrix(*this, "row_splits");
   if (format() == SparseFormat::csr) return first_;
-  const Tensor splits = new_indices({shape_[0] + 1}, values_, kSparse);
+  Tensor splits = new_indices({shape_[0] + 1}, values_, kSparse);
   sparse_row_splits(reading(first_), num_entries(), 2, shape_[0], filling(splits));
   return splits;
 }
@@ -175,7 +175,7 @@ Tensor SparseTensor::row_splits() const {
 Tensor SparseTensor::columns() const {
   require_matrix(*this, "columns");
   if (format() == SparseFormat::csr) return columns_;
-  const Tensor columns = new_indices({num_entries()}, values_, kSparse);
+  Tensor columns = new_indices({num_entries()}, values_, kSparse);
   const std::int64_t* from = reading(first_);
   std::int64_t* to = filling(columns);
   for (std::int64_t k = 0; k < num_entries(); ++k) to[k] = from[2 * k + 1];

@@ -155,7 +155,7 @@ TensorArray& TensorArray::write(std::int64_t index, const Tensor& value) {
 
 Tensor TensorArray::read(std::int64_t index) {
   const Tensor element = state_->look(index);
-  const Tensor result = element.reshape(element.shape());  // Belongs to the scope in which it is read.
+  Tensor result = element.reshape(element.shape());  // Belongs to the scope in which it is read.
   if (state_->options.clear_after_read) state_->elements[static_cast<std::size_t>(index)] = {{}, true, true};
   return result;
 }

@@ -14,8 +14,8 @@ using enum Reads;
 
 // Stands for an operand that the row does not name: it has nothing to read.
 struct Unread {};
-template <bool is_read>
-using Operand = std::conditional_t<is_read, const Tensor&, Unread>;
+template <bool kIsRead>
+using Operand = std::conditional_t<kIsRead, const Tensor&, Unread>;
 
 // b = kernel(a, b): a gradient's kernel, in the gradient's memory when nobody else holds it.
 Tensor through(BinaryOp kernel, const Tensor& a, Tensor g) {
@@ -42,11 +42,11 @@ constexpr Reads reads_of(UnaryOp op) {
   return kNoGradient;
 }
 
-template <UnaryOp op, class Gradient>
+template <UnaryOp kOp, class Gradient>
 Tensor call(Gradient gradient, GradientContext& c) {
-  if constexpr (reads_of(op) == kInput)
+  if constexpr (reads_of(kOp) == kInput)
     return gradient(c.input(0), Unread(), c.take_grad());
-  else if constexpr (reads_of(op) == kOutput)
+  else if constexpr (reads_of(kOp) == kOutput)
     return gradient(Unread(), c.output(0), c.take_grad());
   else
     return gradient(Unread(), Unread(), c.take_grad());

@@ -79,7 +79,7 @@ std::vector<GrowthRow> Growth::take() {
 std::vector<GrowthRow> Growth::show() { return show(std::cout); }
 
 std::vector<GrowthRow> Growth::show(std::ostream& out) {
-  const std::vector<GrowthRow> rows = take();
+  std::vector<GrowthRow> rows = take();
   if (rows.empty()) {
     out << "growth: nothing is more than at the last look\n";
     return rows;

@@ -19,8 +19,8 @@ namespace plimsoll::internal {
 
 namespace {
 
-[[maybe_unused]] const bool names_are_traced = (set_trace_begin_hook(tell_trace_all_names), true);
-[[maybe_unused]] const bool live_is_offered = (set_runtime_start_hook(start_live_view_from_environment), true);
+[[maybe_unused]] const bool kNamesAreTraced = (set_trace_begin_hook(tell_trace_all_names), true);
+[[maybe_unused]] const bool kLiveIsOffered = (set_runtime_start_hook(start_live_view_from_environment), true);
 
 inline BlockLabel label_of(const ThreadContext& context, const Origin& origin, const Shape& shape, DType dtype) {
   BlockLabel label;

@@ -16,10 +16,10 @@ namespace {
 std::atomic<ScopeNamer> scope_namer{nullptr};
 
 const char* interned_name(const char* outer, std::string_view name) {
-  std::string full = *outer ? fmt::format("{}/{}", outer, name) : std::string(name);
+  const std::string full = *outer ? fmt::format("{}/{}", outer, name) : std::string(name);
   const ScopeNamer namer = scope_namer.load(std::memory_order_relaxed);
   Tracer* const tracer = ThreadContext::current().tracer;
-  return intern(namer && tracer ? namer(*tracer, std::move(full)) : full);
+  return intern(namer && tracer ? namer(*tracer, full) : full);
 }
 
 }  // namespace

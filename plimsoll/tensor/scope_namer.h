@@ -12,7 +12,7 @@ class Tracer;
 namespace plimsoll::internal {
 
 // The name in the tracer's graph of a scope that would be called `full_name`.
-using ScopeNamer = std::string (*)(Tracer& tracer, std::string full_name);
+using ScopeNamer = std::string (*)(Tracer& tracer, const std::string& full_name);
 PLIMSOLL_API void set_scope_namer(ScopeNamer namer) noexcept;  // Called once, by the graph layer.
 
 }  // namespace plimsoll::internal

@@ -182,7 +182,7 @@ std::vector<std::string> Holders::paths() const {
     for (std::size_t at = i; at != 0 && at != from; at = nodes_[at].held) {
       const Node& node = nodes_[at];
       const bool say_more = node.kind == Kind::kHolder && !node.detail.empty();
-      tail = " <- " + node.title + (say_more ? ": " + node.detail : "") + tail;
+      tail = fmt::format(" <- {}{}{}{}", node.title, say_more ? ": " : "", say_more ? node.detail : "", tail);
     }
     result.push_back(nodes_[from].title + tail);
   }

@@ -122,7 +122,7 @@ OperatorLogParser::Operator OperatorLogParser::parse_operator(std::string_view t
   const auto read = std::from_chars(time.data(), time.data() + time.size(), microseconds);
   if (read.ec != std::errc() || read.ptr != time.data() + time.size() || !(microseconds >= 0) || microseconds > 1e12)
     fail(fmt::format("time \"{}\" is not a number of microseconds", shown(time)));
-  op.nanoseconds = static_cast<std::uint64_t>(microseconds * 1000 + 0.5);
+  op.nanoseconds = static_cast<std::uint64_t>(std::llround(microseconds * 1000));
   return op;
 }
 

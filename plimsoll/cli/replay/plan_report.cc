@@ -62,7 +62,7 @@ double parse_seconds(std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const std::string_view unit = text.substr(end - text.data());
-  const double scale = unit == "" || unit == "s" ? 1 : unit == "ms" ? 1e-3 : unit == "min" ? 60 : 0;
+  const double scale = unit.empty() || unit == "s" ? 1 : unit == "ms" ? 1e-3 : unit == "min" ? 60 : 0;
   if (error != std::errc() || scale == 0 || !(value >= 0))
     throw InvalidArgument("time: \"" + std::string(text) + "\" is not a duration; write 500ms, 10s or 2min");
   return value * scale;

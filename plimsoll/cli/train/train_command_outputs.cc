@@ -85,7 +85,7 @@ void require_writable_file(const char* option, const std::string& path) {
 std::string free_folder(const std::string& name) {
   if (!fs::exists(name)) return name;
   for (int i = 2;; ++i)
-    if (const std::string other = fmt::format("{}-{}", name, i); !fs::exists(other)) return other;
+    if (std::string other = fmt::format("{}-{}", name, i); !fs::exists(other)) return other;
 }
 
 std::string trained_name(const std::string& path) {

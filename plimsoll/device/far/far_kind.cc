@@ -129,9 +129,9 @@ class FarBackend final : public DeviceBackend, private PageSource {
   std::unique_ptr<FarMemory> memory_;
 };
 
-template <bool staged>
+template <bool kStaged>
 std::unique_ptr<DeviceBackend> make_far(const PhysicalDevice&) {
-  return std::make_unique<FarBackend>(staged);
+  return std::make_unique<FarBackend>(kStaged);
 }
 
 }  // namespace

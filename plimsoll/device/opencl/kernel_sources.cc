@@ -103,8 +103,8 @@ constexpr Row kBinaryFloats[] = {
     {"gelu_tanh_grad", "b * gelu_tanh_slope(a)"},
 };
 
-template <std::size_t n>
-std::string_view find(const Row (&rows)[n], std::string_view name) noexcept {
+template <std::size_t kRows>
+std::string_view find(const Row (&rows)[kRows], std::string_view name) noexcept {
   for (const Row& row : rows)
     if (row.first == name) return row.second;
   return {};

@@ -29,7 +29,7 @@ std::string kernel_source(std::string_view name);  // Requires that it exists.
 
 // A kernel that is not generated: its text, and a preamble that several may share.
 struct KernelText {
-  std::string_view name, text, before = "", then = "";
+  std::string_view name, text, before, then;
   int lanes = 1;  // Of V.
 };
 const KernelText* kernel_text(std::string_view name) noexcept;  // nullptr: there is none.

@@ -9,7 +9,7 @@
 // and a wait would never end: is_forked() says so. Thread safety: any thread.
 #pragma once
 
-#define CL_TARGET_OPENCL_VERSION 120
+#define CL_TARGET_OPENCL_VERSION 120  // NOLINT(readability-identifier-naming): read by cl.h.
 #include <CL/cl.h>
 #include <signal.h>
 

@@ -69,7 +69,7 @@ class DictionaryReader {
     const char quote = at_ < text_.size() ? text_[at_] : '\0';
     const std::size_t end = quote == '\'' || quote == '"' ? text_.find(quote, at_ + 1) : std::string_view::npos;
     if (end == std::string_view::npos) throw NpyError(fmt::format("the header lacks a text in quotes at {}", at_));
-    const std::string value(text_.substr(at_ + 1, end - at_ - 1));
+    std::string value(text_.substr(at_ + 1, end - at_ - 1));
     at_ = end + 1;
     return value;
   }
@@ -130,7 +130,7 @@ class DictionaryReader {
 
 NpyPreamble parse_npy_preamble(std::string_view bytes) {
   if (bytes.size() < 10 || !bytes.starts_with(kMagic)) throw NpyError("is not a NumPy array");
-  const int version = bytes[6];
+  const int version = static_cast<unsigned char>(bytes[6]);
   if (version < 1 || version > 3 || bytes[7] != 0)
     throw NpyError(fmt::format("has version {}.{}; 1.0 to 3.0 are known", version, static_cast<int>(bytes[7])));
   if (version == 1) return {10, load_number<std::uint16_t>(bytes.data() + 8)};

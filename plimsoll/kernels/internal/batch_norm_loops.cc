@@ -31,19 +31,21 @@ struct MomentsBlock {
     constexpr std::int64_t kWidth = sizeof(V) / sizeof(T);
     V mean_of[kVectors] = {}, error[kVectors] = {}, square[kVectors] = {};
     const T* row = x + c;
-    for (std::int64_t r = 0; r < rows; ++r, row += channels)
+    for (std::int64_t r = 0; r < rows; ++r, row += channels) {
 #pragma GCC unroll 4
       for (int i = 0; i < kVectors; ++i) mean_of[i] += load_as<V>(row + i * kWidth);
+    }
 #pragma GCC unroll 4
     for (int i = 0; i < kVectors; ++i) mean_of[i] = mean_of[i] / static_cast<T>(rows);
     row = x + c;
-    for (std::int64_t r = 0; r < rows; ++r, row += channels)
+    for (std::int64_t r = 0; r < rows; ++r, row += channels) {
 #pragma GCC unroll 4
       for (int i = 0; i < kVectors; ++i) {
         const V distance = load_as<V>(row + i * kWidth) - mean_of[i];
         error[i] += distance;  // The rounding error of the mean.
         square[i] += distance * distance;
       }
+    }
     T means[kVectors * kWidth], errors[kVectors * kWidth], all[kVectors * kWidth];
     std::memcpy(means, mean_of, sizeof means);
     std::memcpy(errors, error, sizeof errors);

@@ -209,10 +209,11 @@ inline void depthwise_pixel(const Depthwise& d, const T* x, T* y, std::int64_t c
   using V = Vector<T>;
   const T* filter = static_cast<const T*>(d.filter) + c;
   V sum[kVectors] = {};
-  for (std::int64_t t = 0; t < d.num_runs; ++t, filter += d.channels)
+  for (std::int64_t t = 0; t < d.num_runs; ++t, filter += d.channels) {
 #pragma GCC unroll 4
     for (int i = 0; i < kVectors; ++i)
       sum[i] += load(x + d.runs[t].offset + c + i * kLanesOf<T>) * load(filter + i * kLanesOf<T>);
+  }
 #pragma GCC unroll 4
   for (int i = 0; i < kVectors; ++i) {
     if (d.bias) sum[i] += load(static_cast<const T*>(d.bias) + c + i * kLanesOf<T>);

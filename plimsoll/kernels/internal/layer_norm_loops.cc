@@ -77,7 +77,7 @@ void gradient_sums_as(const T* x, const T* dy, std::int64_t n, T mean, T rstd, c
     const std::int64_t end = start + kBlock < n ? start + kBlock : n;
     Vector<T> firsts[2] = {}, seconds[2] = {};
     std::int64_t i = start;
-    const auto step = [&](auto get, auto put, std::int64_t at, auto& one, auto& two) {
+    const auto step = [&](auto get, [[maybe_unused]] auto put, std::int64_t at, auto& one, auto& two) {
       const auto g = get(dy + at);
       const auto hat = (get(x + at) - mean) * rstd;
       if constexpr (kParameters) {

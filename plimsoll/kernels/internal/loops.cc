@@ -11,15 +11,15 @@ namespace {
 
 struct Numbers {
   template <class T>
-  static constexpr bool has = !std::is_same_v<T, Bool>;
+  static constexpr bool kHas = !std::is_same_v<T, Bool>;
 };
 struct Floats {
   template <class T>
-  static constexpr bool has = std::is_floating_point_v<T>;
+  static constexpr bool kHas = std::is_floating_point_v<T>;
 };
 struct All {
   template <class T>
-  static constexpr bool has = true;
+  static constexpr bool kHas = true;
 };
 
 #define PLIMSOLL_UNARY(name, types, result, expression) \
@@ -104,7 +104,7 @@ inline constexpr bool kTakesVectors = requires {
 
 template <class Op, class T>
 constexpr Loop unary_of() noexcept {
-  if constexpr (!Op::Types::template has<T>)
+  if constexpr (!Op::Types::template kHas<T>)
     return nullptr;
   else if constexpr (Op::kIsMath && kTakesVector<Op, T>)
     return unary_math_loop<Op, T>;
@@ -114,7 +114,7 @@ constexpr Loop unary_of() noexcept {
 
 template <class Op, class T, unsigned kRepeated>
 constexpr Loop binary_of() noexcept {
-  if constexpr (!Op::Types::template has<T>)
+  if constexpr (!Op::Types::template kHas<T>)
     return nullptr;
   else if constexpr (std::is_same_v<Op, Binary_power> && std::is_floating_point_v<T> && kRepeated == 2)
     return power_by_number_loop<T>;
@@ -128,7 +128,7 @@ constexpr Loop binary_of() noexcept {
 
 template <class Op, class T, unsigned kRepeated>
 constexpr Loop ternary_of() noexcept {
-  if constexpr (Op::Types::template has<T>)
+  if constexpr (Op::Types::template kHas<T>)
     return ternary_loop<Op, T, kRepeated>;
   else
     return nullptr;

@@ -36,10 +36,10 @@ struct Lane<double> {
 };
 
 // An activation known at compile time, or chosen at each vector for kAnyActivation.
-constexpr int kAnyActivation = -1;
-constexpr int kSigmoid = static_cast<int>(RecurrentActivation::sigmoid),
-              kTanh = static_cast<int>(RecurrentActivation::tanh),
-              kHardSigmoid = static_cast<int>(RecurrentActivation::hard_sigmoid);
+inline constexpr int kAnyActivation = -1;
+inline constexpr int kSigmoid = static_cast<int>(RecurrentActivation::sigmoid),
+                     kTanh = static_cast<int>(RecurrentActivation::tanh),
+                     kHardSigmoid = static_cast<int>(RecurrentActivation::hard_sigmoid);
 
 template <int kKind, class T>
 struct Activation {

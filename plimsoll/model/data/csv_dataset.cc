@@ -195,7 +195,7 @@ Dataset rows_of(const CsvColumns& columns, std::shared_ptr<const LazyTensors> te
 
 }  // namespace
 
-Dataset internal::hold_csv(std::shared_ptr<const CsvColumns> columns, const CsvPart& part,
+Dataset internal::hold_csv(const std::shared_ptr<const CsvColumns>& columns, const CsvPart& part,
                            const CsvColumns::Progress& progress) {
   const std::size_t rows = csv_rows_of(*columns, part);
   const std::size_t bytes = whole_blocks(rows * columns->num_features() * sizeof(float)) +

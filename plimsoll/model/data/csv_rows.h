@@ -16,6 +16,7 @@ Example read_csv_rows(const std::shared_ptr<const CsvColumns>& columns, const Cs
                       const CsvColumns::Progress& progress = {});
 Dataset stream_csv(std::shared_ptr<const CsvColumns> columns, const CsvPart& part);
 // Loaded by the first pass.
-Dataset hold_csv(std::shared_ptr<const CsvColumns> columns, const CsvPart& part, const CsvColumns::Progress& progress);
+Dataset hold_csv(const std::shared_ptr<const CsvColumns>& columns, const CsvPart& part,
+                 const CsvColumns::Progress& progress);
 
 }  // namespace plimsoll::internal

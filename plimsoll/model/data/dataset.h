@@ -154,14 +154,15 @@ class PLIMSOLL_API Dataset {
 
   // Rows of tensors: the first axis counts examples.
   static Dataset from_tensors(const Tensor& x, const Tensor& y = {}, const Tensor& weights = {});
-  static Dataset from_tensors(std::vector<Tensor> inputs, std::vector<Tensor> targets = {}, const Tensor& weights = {});
+  static Dataset from_tensors(const std::vector<Tensor>& inputs, const std::vector<Tensor>& targets = {},
+                              const Tensor& weights = {});
   // TensorFlow's name for from_tensors().
   static Dataset from_tensor_slices(const Tensor& x, const Tensor& y = {}, const Tensor& weights = {}) {
     return from_tensors(x, y, weights);
   }
-  static Dataset from_tensor_slices(std::vector<Tensor> inputs, std::vector<Tensor> targets = {},
+  static Dataset from_tensor_slices(const std::vector<Tensor>& inputs, const std::vector<Tensor>& targets = {},
                                     const Tensor& weights = {}) {
-    return from_tensors(std::move(inputs), std::move(targets), weights);
+    return from_tensors(inputs, targets, weights);
   }
   // Rows of tensors that the first pass loads, on its budget, and that stay in memory. They then take `bytes`.
   static Dataset from_loader(std::size_t rows, std::size_t bytes, std::function<Example()> load);

@@ -107,8 +107,8 @@ class TfRecordNode final : public DatasetNode, public std::enable_shared_from_th
         for (const auto& [name, values] : features) known += known.empty() ? name : ", " + name;
         throw Corruption(fmt::format("there is no feature \"{}\"; there are: {}", wanted.name, known));
       }
-      const Tensor result = make_tensor({.op = "tfrecord", .category = Category::kInputs}, wanted.shape, wanted.dtype,
-                                        current_host_device());
+      Tensor result = make_tensor({.op = "tfrecord", .category = Category::kInputs}, wanted.shape, wanted.dtype,
+                                  current_host_device());
       if (!found->second.copy_to(writable(result)))
         throw Corruption(fmt::format("feature \"{}\" has {} values of another kind or number than {} {}", wanted.name,
                                      found->second.size(), dtype_name(wanted.dtype), wanted.shape.to_string()));
@@ -148,8 +148,7 @@ Tensor load_idx(const std::string& path) {
   // zlib expands a byte to at most 1032.
   if (bytes / 1100 > std::filesystem::file_size(path))
     file.corrupt(fmt::format("an array of {} bytes is not in it", bytes));
-  const Tensor result =
-      make_tensor({.op = "idx", .category = Category::kInputs}, Shape(sizes), dtype, current_host_device());
+  Tensor result = make_tensor({.op = "idx", .category = Category::kInputs}, Shape(sizes), dtype, current_host_device());
   const TensorView to = writable(result);
   file.read_exactly({to.bytes(), to.nbytes()});
   swap_bytes(to);

@@ -43,7 +43,7 @@ Tensor read_tensor(const Json& in, const std::string& path) {
   if (!in.contains("data") || !in["data"].is_array()) throw Corruption(fmt::format("{}/data: expected a list", path));
   if (!shape.is_known() || shape.size() != in["data"].size())
     throw Corruption(fmt::format("{}: {} values do not fill the shape {}", path, in["data"].size(), shape.to_string()));
-  const Tensor result = make_tensor({.op = "json", .category = Category::kInputs}, shape, dtype, current_host_device());
+  Tensor result = make_tensor({.op = "json", .category = Category::kInputs}, shape, dtype, current_host_device());
   const TensorView to = writable(result);
   visit_dtype(dtype, [&]<class T>(TypeTag<T>) {
     if constexpr (std::is_same_v<T, float16> || std::is_same_v<T, bfloat16>)
@@ -80,8 +80,7 @@ void fill_from_lists(const Json& in, std::span<const std::int64_t> sizes, float*
 
 Tensor read_lists(const Json& in, const std::string& path) {
   const std::vector<std::int64_t> sizes = shape_of_lists(in, path);
-  const Tensor result =
-      make_tensor({.op = "json", .category = Category::kInputs}, Shape(sizes), f32, current_host_device());
+  Tensor result = make_tensor({.op = "json", .category = Category::kInputs}, Shape(sizes), f32, current_host_device());
   float* to = writable(result).data<float>();
   fill_from_lists(in, sizes, to, path);
   return result;

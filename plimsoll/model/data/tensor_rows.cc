@@ -116,7 +116,8 @@ Dataset Dataset::from_tensors(const Tensor& x, const Tensor& y, const Tensor& we
                       weights);
 }
 
-Dataset Dataset::from_tensors(std::vector<Tensor> inputs, std::vector<Tensor> targets, const Tensor& weights) {
+Dataset Dataset::from_tensors(const std::vector<Tensor>& inputs, const std::vector<Tensor>& targets,
+                              const Tensor& weights) {
   if (inputs.empty()) throw InvalidArgument("from_tensors: there are no inputs; give at least one tensor");
   const auto check = [&](const Tensor& tensor, const char* what) {
     if (tensor.rank() == 0 || tensor.shape()[0] != inputs[0].shape()[0])

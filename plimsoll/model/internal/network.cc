@@ -27,7 +27,8 @@ void collect_names(const LayerBase& layer, std::vector<std::string>& names) {
 
 Network::Network(const std::string& name) : sequential_(true) { give_name(name); }
 
-Network::Network(std::vector<LayerOutput> inputs, std::vector<LayerOutput> outputs, const std::string& name)
+Network::Network(const std::vector<LayerOutput>& inputs, const std::vector<LayerOutput>& outputs,
+                 const std::string& name)
     : sequential_(false) {
   give_name(name);
   if (inputs.empty() || outputs.empty())

@@ -18,7 +18,7 @@ class Network final : public LayerBase {
  public:
   // Described by its inputs and outputs. Names unnamed layers, makes the weights. Throws InvalidArgument for an output
   // that does not depend on the inputs, for an input that no output needs, and for two layers of one name.
-  Network(std::vector<LayerOutput> inputs, std::vector<LayerOutput> outputs, const std::string& name);
+  Network(const std::vector<LayerOutput>& inputs, const std::vector<LayerOutput>& outputs, const std::string& name);
   // A chain, layer by layer; connected as soon as the input's shape is known.
   explicit Network(const std::string& name);
   void add(const std::shared_ptr<LayerBase>& layer);

@@ -231,7 +231,7 @@ std::shared_ptr<Network> read_network(const std::string& class_name, const Json&
     const bool is_chain = class_name == "Sequential";
     if (is_chain && config.is_array()) return read_chain(config, "", path, depth);  // Keras before 2.2.
     const ConfigReader in = config_reader(config, path, depth);
-    const std::shared_ptr<Network> network = is_chain ? read_sequential(in, depth) : read_functional(in, depth);
+    std::shared_ptr<Network> network = is_chain ? read_sequential(in, depth) : read_functional(in, depth);
     if (!in.flag("trainable", true)) network->set_trainable(false);
     read_dtype(*network, in);
     refuse_unread(in, class_name);

@@ -62,7 +62,7 @@ class Collector {
       if (const auto found = by_name.find(name_of(entry)); found != by_name.end()) layer = found->second;
       if (layer == nullptr && network.is_sequential() && position < in_order.size()) layer = in_order[position];
       ++position;
-      if (layer != nullptr) visit(*layer, entry, prefix + "layers/" + group + "/");
+      if (layer != nullptr) visit(*layer, entry, fmt::format("{}layers/{}/", prefix, group));
     }
   }
 

@@ -115,8 +115,7 @@ Tensor read_stream(const std::vector<fs::path>& files, const std::vector<WeightS
     throw Corruption(fmt::format("{}: the weights' files have {} bytes, the manifest says {}",
                                  files.empty() ? "model.json" : files.back().string(), total, expected));
   require_room(specs, total);
-  const Tensor stream =
-      make_tensor({.op = "weights", .category = Category::kOther}, {total}, u8, current_host_device());
+  Tensor stream = make_tensor({.op = "weights", .category = Category::kOther}, {total}, u8, current_host_device());
   char* to = reinterpret_cast<char*>(writable(stream).data<std::uint8_t>());
   for (std::size_t i = 0; i < files.size(); ++i) {
     std::ifstream in(files[i], std::ios::binary);
@@ -147,7 +146,7 @@ void dequantize(const WeightSpec& spec, const std::uint8_t* from, const TensorVi
 }
 
 Tensor decode(const WeightSpec& spec, const std::uint8_t* from) {
-  const Tensor result =
+  Tensor result =
       make_tensor({.op = "weight", .category = Category::kParameters}, spec.shape, spec.dtype, current_device());
   const HostWrite written(result);
   const TensorView& to = written.view();

@@ -32,7 +32,7 @@ class DenseLayer final : public LayerBase {
     if (options_.use_bias) bias_ = add_weight("bias", {units_}, bias_weight(options_));
   }
   Tensor call(const Tensor& x, CallContext& context) override {
-    const Tensor y = activation_.dense(x, *kernel_, bias_ ? Tensor(*bias_) : Tensor());
+    Tensor y = activation_.dense(x, *kernel_, bias_ ? Tensor(*bias_) : Tensor());
     if (options_.activity_regularizer.is_set()) context.add_loss(activity_loss(options_.activity_regularizer, y));
     return y;
   }

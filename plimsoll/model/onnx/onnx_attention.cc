@@ -92,7 +92,7 @@ Masks masks_of(const OnnxNode& node, std::int64_t past, std::int64_t queries, st
 // One mask for both, of floats when there are any.
 Tensor joined(const Masks& masks, DType dtype) {
   if (masks.added.is_empty_handle()) return masks.allowed;
-  const Tensor added = masks.added.cast(dtype);
+  Tensor added = masks.added.cast(dtype);
   if (masks.allowed.is_empty_handle()) return added;
   return where(masks.allowed, added, full(Shape::scalar(), kNever, dtype));
 }

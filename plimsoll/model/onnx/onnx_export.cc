@@ -57,7 +57,7 @@ void OnnxExport::refuse(const Step& step, const std::string& what) const {
 std::string OnnxExport::node(const char* op, const std::vector<std::string>& inputs, Attributes attributes,
                              std::size_t outputs) {
   OnnxMessage message;
-  const std::string name = fmt::format("{}_{}", op, names_++);
+  std::string name = fmt::format("{}_{}", op, names_++);
   for (const std::string& input : inputs) message.text(1, input);
   for (std::size_t i = 0; i < outputs; ++i) message.text(2, i == 0 ? name : fmt::format("{}_{}", name, i));
   message.text(3, name + "_node");
@@ -80,7 +80,7 @@ Tensor OnnxExport::value_of(const Step& step, const std::string& name) const {
 }
 
 std::string OnnxExport::add_weight(const Step& step, const std::string& name, const Tensor& value) {
-  const std::string full = fmt::format("{}/{}_{}", step.layer.name(), name, names_++);
+  std::string full = fmt::format("{}/{}_{}", step.layer.name(), name, names_++);
   graph_.message(5, onnx_tensor(full, value));
   return full;
 }
@@ -91,13 +91,13 @@ std::string OnnxExport::weight(const Step& step, const std::string& name, const 
 }
 
 std::string OnnxExport::constant(float value) {
-  const std::string name = fmt::format("constant_{}", names_++);
+  std::string name = fmt::format("constant_{}", names_++);
   graph_.message(5, onnx_tensor(name, plimsoll::constant(value)));
   return name;
 }
 
 std::string OnnxExport::constant(const Integers& values) {
-  const std::string name = fmt::format("constant_{}", names_++);
+  std::string name = fmt::format("constant_{}", names_++);
   graph_.message(5, onnx_tensor(name, from_vector(values, {static_cast<std::int64_t>(values.size())})));
   return name;
 }

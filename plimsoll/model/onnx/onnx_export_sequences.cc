@@ -165,7 +165,7 @@ std::string OnnxExport::attention(const Step& step) {
   const std::string joined = node("Reshape", {node("Transpose", {mixed}, {integers("perm", {0, 2, 1, 3})}),
                                               constant(Integers{0, -1, heads * value_size})});
   const Tensor kernel = value_of(step, "attention_output/kernel").reshape({heads * value_size, -1});
-  const std::string y = node("MatMul", {joined, add_weight(step, "attention_output/kernel", kernel)});
+  std::string y = node("MatMul", {joined, add_weight(step, "attention_output/kernel", kernel)});
   if (!has_weight(step, "attention_output/bias")) return y;
   return node("Add", {y, weight(step, "attention_output/bias")});
 }

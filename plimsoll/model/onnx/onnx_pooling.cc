@@ -82,7 +82,7 @@ SpatialSize pair(const std::vector<std::int64_t>& sizes) { return {sizes.size() 
 Tensor places_of(const OnnxNode& node, const Shape& shape) {
   const TraceWith nobody(nullptr);
   const auto size = static_cast<std::int64_t>(shape.size());
-  const Tensor rows = arange(size).cast(i64).reshape(shape);
+  Tensor rows = arange(size).cast(i64).reshape(shape);
   if (node.integer("storage_order", 0) == 0) return rows;
   std::vector<std::int64_t> reversed(shape.begin(), shape.end()), order = {0, 1};
   std::reverse(reversed.begin() + 2, reversed.end());

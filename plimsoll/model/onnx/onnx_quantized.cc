@@ -83,7 +83,7 @@ void quantize_dynamically(OnnxNode& node) {
 
 // Operand `input` less its zero point, as numbers of `dtype`; a zero point for each row, or for each column.
 Tensor centered(const OnnxNode& node, std::size_t input, std::size_t zero, DType dtype, bool rows) {
-  const Tensor x = node.in(input).cast(dtype);
+  Tensor x = node.in(input).cast(dtype);
   if (!node.has(zero)) return x;
   Tensor by = node.in(zero).cast(dtype);
   if (by.size() == 1) by = by.reshape(Shape::scalar());

@@ -17,7 +17,7 @@ std::string tag(std::uint32_t field, std::uint32_t type) {
 
 }  // namespace
 
-void OnnxMessage::add(std::string bytes) {
+void OnnxMessage::add(const std::string& bytes) {
   size_ += bytes.size();
   if (pieces_.empty() || !pieces_.back().elements.is_empty_handle()) pieces_.emplace_back();
   pieces_.back().bytes += bytes;
@@ -26,7 +26,7 @@ void OnnxMessage::add(std::string bytes) {
 void OnnxMessage::integer(std::uint32_t field, std::int64_t value) {
   std::string bytes = tag(field, kVarint);
   append_varint(bytes, static_cast<std::uint64_t>(value));
-  add(std::move(bytes));
+  add(bytes);
 }
 
 void OnnxMessage::text(std::uint32_t field, std::string_view value) {
@@ -38,15 +38,15 @@ void OnnxMessage::text(std::uint32_t field, std::string_view value) {
 void OnnxMessage::single(std::uint32_t field, float value) {
   std::string bytes = tag(field, kFixed32);
   append_number(bytes, value);
-  add(std::move(bytes));
+  add(bytes);
 }
 
 void OnnxMessage::message(std::uint32_t field, OnnxMessage value) {
   std::string bytes = tag(field, kBytes);
   append_varint(bytes, value.size());
-  add(std::move(bytes));
+  add(bytes);
   for (Piece& piece : value.pieces_) {
-    add(std::move(piece.bytes));
+    add(piece.bytes);
     if (piece.elements.is_empty_handle()) continue;
     size_ += piece.elements.nbytes();
     pieces_.back().elements = std::move(piece.elements);
@@ -56,7 +56,7 @@ void OnnxMessage::message(std::uint32_t field, OnnxMessage value) {
 void OnnxMessage::elements(std::uint32_t field, const Tensor& value) {
   std::string bytes = tag(field, kBytes);
   append_varint(bytes, value.nbytes());
-  add(std::move(bytes));
+  add(bytes);
   if (value.nbytes() == 0) return;
   size_ += value.nbytes();
   pieces_.back().elements = value;

@@ -34,7 +34,7 @@ class OnnxMessage {
     std::string bytes;
     Tensor elements;  // After them.
   };
-  void add(std::string bytes);
+  void add(const std::string& bytes);
   std::vector<Piece> pieces_;
   std::uint64_t size_ = 0;
 };

@@ -25,7 +25,7 @@ Shape with_batch(const Shape& shape, std::size_t batch_size, const std::string& 
   if (sizes[0] != kUnknownSize && sizes[0] != batch)
     throw InvalidArgument(fmt::format("forecast: model \"{}\" takes batches of {}, not of {}", name, sizes[0], batch));
   sizes[0] = batch;
-  const Shape result(sizes);
+  Shape result(sizes);
   if (!result.is_known())
     throw FailedPrecondition(
         fmt::format("forecast: model \"{}\" takes inputs of shape {}; give a batch, so that all sizes are known", name,

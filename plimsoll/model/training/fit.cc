@@ -42,7 +42,7 @@ Tensor class_weights_of(const Example& batch, const std::map<std::int64_t, doubl
     if (labels.shape()[1] != 1)
       throw InvalidArgument(fmt::format("fit: class weights need one label for each example, targets have shape {}",
                                         y.shape().to_string()));
-    const Tensor weights =
+    Tensor weights =
         make_tensor({.op = "class_weights", .category = Category::kInputs}, {labels.shape()[0]}, f32, device_of(y));
     HostWrite written(weights);
     float* const to = written.data<float>();
@@ -335,7 +335,7 @@ class Fit {
   }
   StepResult step(const Example& batch) {
     if (together_) {
-      const StepResult result = together_->step(batch, *data_.node());
+      StepResult result = together_->step(batch, *data_.node());
       progress_.set_ranks(job_->size(), together_->bytes_used());
       return result;
     }

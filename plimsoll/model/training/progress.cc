@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/terminal.h"
@@ -20,7 +21,7 @@ namespace {
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 std::string seconds(double value) {
-  const auto whole = static_cast<long>(value + 0.5);
+  const auto whole = std::lround(value);
   if (whole < 60) return fmt::format("{}s", whole);
   if (whole < 3600) return fmt::format("{}:{:02d}", whole / 60, whole % 60);
   return fmt::format("{}:{:02d}:{:02d}", whole / 3600, whole / 60 % 60, whole % 60);

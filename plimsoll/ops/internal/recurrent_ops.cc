@@ -112,7 +112,7 @@ std::uint64_t RecurrentOp::cost(const Specs& in, const SpecList& out) const {
 // What is made again stays in the caches, a few steps at a time: it took 0.4 to 0.85 of what the first time takes.
 std::uint64_t RecurrentGradient::cost(const Specs& in, const SpecList& out) const {
   const std::uint64_t products = recurrent_cost(in);
-  const auto remade = static_cast<std::uint64_t>(options_.remade);
+  const auto remade = static_cast<std::uint64_t>(static_cast<unsigned char>(options_.remade));
   return Op::cost(in, out) + 2 * products + products / 3 * 2 / kRecurrentParts * remade;
 }
 

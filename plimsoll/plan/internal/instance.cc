@@ -169,7 +169,8 @@ void number_sections(Draft& draft, Instance& instance) {
       instance.pieces.push_back({first, last, static_cast<Units>(s.low / unit), static_cast<Units>(s.high / unit)});
       const double duration = static_cast<double>(s.upper) - static_cast<double>(s.lower);
       item.duration += duration;
-      item.area += duration * static_cast<double>((s.high - s.low) / unit);
+      const std::uint64_t units = (s.high - s.low) / unit;
+      item.area += duration * static_cast<double>(units);
     }
     item.pieces_end = static_cast<std::uint32_t>(instance.pieces.size());
   }

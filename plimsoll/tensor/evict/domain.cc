@@ -28,7 +28,7 @@ constexpr std::uint64_t kFewRepeated = 10000;  // This many are always allowed.
 struct Registration {
   Registration() noexcept { set_evictor_factory(&Domain::make); }
 };
-[[gnu::init_priority(101)]] const Registration registration;
+[[gnu::init_priority(101)]] const Registration kRegistration;
 
 bool is_charged_below(const Chunk& chunk, const BudgetNode& budget) noexcept {
   return chunk.budget && chunk.budget->is_below(budget);
