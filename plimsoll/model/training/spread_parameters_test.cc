@@ -72,6 +72,27 @@ TEST(SpreadParameters, FitABudgetThatWholeOnesDoNot) {
   EXPECT_GT(ranks_that_need_most, 0);
 }
 
+// Plans that recompute, too, find all that they read in the window.
+TEST(SpreadParameters, RunInTheSmallestBudgetOfOtherModels) {
+  for (const BudgetModel& which :
+       {budget_resnet(1, 4, 8, 16), budget_transformer(1, 16, 6, 16), budget_lstm(16, 6, 16)}) {
+    const MemoryForecast forecast =
+        which.make().forecast({.batch_size = 16, .ranks = 2, .slices = 2, .shard_parameters = true});
+    EXPECT_LT(forecast.smallest_budget, forecast.peak_bytes) << which.name;
+    run_ranks(2, [&](Job& job) {
+      const auto fit = [&](std::optional<std::size_t> budget, bool spreads) {
+        Model own = which.make();
+        const History history = own.fit(
+            which.batches(2),
+            {.epochs = 2, .verbose = 0, .budget = budget, .distributed = {.job = &job, .shard_parameters = spreads}});
+        EXPECT_LE(history.peak_bytes(), budget.value_or(SIZE_MAX)) << which.name;
+        return weights_of(own);
+      };
+      EXPECT_EQ(fit(forecast.smallest_budget, true), fit({}, false)) << which.name;
+    });
+  }
+}
+
 // A callback in the middle of an epoch sees, and may change, the weights of its step.
 TEST(SpreadParameters, AreReadAndAssignedByCallbacks) {
   const BudgetModel which = budget_mlp(3, 16, 16);

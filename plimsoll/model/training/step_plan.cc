@@ -9,6 +9,7 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/device/device.h"
 #include "plimsoll/device/runtime.h"
+#include "plimsoll/graph/call_signature.h"
 #include "plimsoll/graph/graph_state.h"
 #include "plimsoll/memory/trace/trace_recorder.h"
 #include "plimsoll/model/internal/network.h"
