@@ -153,6 +153,7 @@ Verdict agree(Job& job, const Opinion& opinion) {
   Verdict verdict;
   for (int rank = 0; rank < job.size(); ++rank) {
     const Wire& theirs = all[static_cast<std::size_t>(rank)];
+    if (theirs.wants_stop && !verdict.stop) verdict.stopped_by = rank;
     verdict.stop |= theirs.wants_stop;
     verdict.bytes_used += theirs.used;
     verdict.bytes_peak = std::max(verdict.bytes_peak, theirs.peak);

@@ -35,7 +35,8 @@ struct Opinion {
   std::uint64_t bytes_used = 0, bytes_peak = 0;  // For the progress bar.
 };
 struct Verdict {
-  bool stop = false;                             // Some process asked to stop.
+  bool stop = false;                             // Some process asked to stop:
+  int stopped_by = -1;                           // the lowest rank that did.
   std::uint64_t bytes_used = 0, bytes_peak = 0;  // The sum, and the largest.
 };
 // Returns when nobody has an error. Otherwise the process with the error rethrows it, and the others throw one of the

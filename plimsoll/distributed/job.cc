@@ -102,7 +102,7 @@ void Job::abort(int exit_code) noexcept {
 }
 
 int Job::next_tag() noexcept {
-  tag_ = (tag_ + 1) % kGatherTag;
+  tag_ = (tag_ + 1) % kRequestTag;
   return tag_;
 }
 
@@ -148,6 +148,7 @@ void Job::wait(std::span<const Message> messages, const char* doing) {
         return;
       }
       if (now - begun > limit) break;
+      if (while_waiting_) while_waiting_();
       patience.pause();
     }
   } catch (const Unavailable& error) {

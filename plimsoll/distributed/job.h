@@ -15,6 +15,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -64,7 +65,9 @@ class PLIMSOLL_API Job {
 
   // For operations made of messages (collectives.h). Tags count calls, the same in all processes.
   int next_tag() noexcept;
-  static constexpr int kGatherTag = 32766;  // For messages to the first rank, one after the other.
+  static constexpr int kGatherTag = 32766;   // For messages to the first rank, one after the other.
+  static constexpr int kReplyTag = 32765;    // For a ShardStore, like the next one.
+  static constexpr int kRequestTag = 32764;  // Tags that count calls are smaller.
   struct Message {
     std::uint64_t transfer = 0;
     int peer = 0;
@@ -78,6 +81,8 @@ class PLIMSOLL_API Job {
   // for the timeout.
   bool are_done(std::vector<Message>& messages, const char* doing);
   void count_early(std::uint64_t bytes) noexcept { traffic_.early_bytes += bytes; }
+  // Called again and again while this process waits, to answer others; what it throws, wait() throws. {}: no longer.
+  void set_while_waiting(std::function<void()> serve) { while_waiting_ = std::move(serve); }
   // What errors say it was in: "step 120".
   void set_activity(std::string activity) { activity_ = std::move(activity); }
   const std::string& activity() const noexcept { return activity_; }
@@ -92,6 +97,7 @@ class PLIMSOLL_API Job {
   std::vector<std::string> hosts_;
   std::vector<std::int64_t> heard_;  // When, in nanoseconds.
   std::vector<Message> left_;        // While it waits.
+  std::function<void()> while_waiting_;
   std::string activity_ = "its beginning";
   Traffic traffic_;
   int tag_ = 0;
@@ -106,6 +112,9 @@ struct TrainingOptions {
   // bits for any number of processes. 0: one per process, which is fastest, and depends on their number.
   std::size_t slices = 0;
   bool shard_optimizer = false;  // Each process keeps only the optimizer's state of its part of the parameters.
+  // It also keeps only its part of the parameters during the steps of an epoch, and fetches the rest for each operation
+  // that reads them. Includes shard_optimizer.
+  bool shard_parameters = false;
 };
 
 }  // namespace plimsoll::distributed

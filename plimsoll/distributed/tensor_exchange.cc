@@ -276,38 +276,42 @@ void TensorExchange::reduce_scatter(const SliceTree& tree, std::span<const PartA
 }
 
 template <class F>
-void TensorExchange::visit_stretches(int rank, std::size_t begin, std::size_t end, F&& f) const {
+void TensorExchange::visit_stretches(int rank, const Range& range, std::size_t first_group, F&& f) const {
   std::size_t at = 0;
-  for (std::size_t group = 0; group < space_.num_groups() && at < end; ++group) {
+  for (std::size_t group = first_group; group < space_.num_groups() && at < range.end; ++group) {
     const std::size_t first = space_.cut(group, rank), bytes = space_.cut(group, rank + 1) - first;
-    const std::size_t from = std::max(at, begin), to = std::min(at + bytes, end);
+    const std::size_t from = std::max(at, range.begin), to = std::min(at + bytes, range.end);
     if (from < to) f(first + (from - at), first + (to - at));
     at += bytes;
   }
 }
 
-std::size_t TensorExchange::all_stretches(int rank) const {
+std::size_t TensorExchange::all_stretches(int rank, std::size_t first_group) const {
   std::size_t all = 0;
-  for (std::size_t group = 0; group < space_.num_groups(); ++group)
+  for (std::size_t group = first_group; group < space_.num_groups(); ++group)
     all += space_.cut(group, rank + 1) - space_.cut(group, rank);
   return all;
 }
 
-void TensorExchange::all_gather(const PartAddresses& values) {
+void TensorExchange::all_gather(const PartAddresses& values, std::size_t first_group) {
   if (job_.size() == 1) return;
   const std::size_t bucket = room_.size() / static_cast<std::size_t>(job_.size()) / kAlignment * kAlignment;
   std::size_t longest = 0;
-  for (int rank = 0; rank < job_.size(); ++rank) longest = std::max(longest, all_stretches(rank));
-  for (std::size_t first = 0; first < longest; first += bucket) gather_round(values, first, bucket);
+  for (int rank = 0; rank < job_.size(); ++rank) longest = std::max(longest, all_stretches(rank, first_group));
+  for (std::size_t first = 0; first < longest; first += bucket)
+    gather_round(values, {first, first + bucket}, first_group);
 }
 
-void TensorExchange::gather_round(const PartAddresses& values, std::size_t first, std::size_t bucket) {
+void TensorExchange::gather_round(const PartAddresses& values, const Range& range, std::size_t first_group) {
   const int tag = job_.next_tag();
+  const auto place_of = [&](int rank) {
+    return room_.data() + static_cast<std::size_t>(rank) * (range.end - range.begin);
+  };
   messages_.clear();
   for (int rank = 0; rank < job_.size(); ++rank) {
-    std::byte* const place = room_.data() + static_cast<std::size_t>(rank) * bucket;
+    std::byte* const place = place_of(rank);
     std::size_t bytes = 0;
-    visit_stretches(rank, first, first + bucket, [&](std::size_t begin, std::size_t end) {
+    visit_stretches(rank, range, first_group, [&](std::size_t begin, std::size_t end) {
       bytes += rank == job_.rank() ? pack(begin, end, values, place + bytes) : space_.bytes_in(begin, end);
     });
     if (bytes == 0) continue;
@@ -318,8 +322,8 @@ void TensorExchange::gather_round(const PartAddresses& values, std::size_t first
   job_.wait(messages_, "gather");
   for (int rank = 0; rank < job_.size(); ++rank) {
     if (rank == job_.rank()) continue;
-    const std::byte* from = room_.data() + static_cast<std::size_t>(rank) * bucket;
-    visit_stretches(rank, first, first + bucket, [&](std::size_t begin, std::size_t end) {
+    const std::byte* from = place_of(rank);
+    visit_stretches(rank, range, first_group, [&](std::size_t begin, std::size_t end) {
       unpack(begin, end, from, values);
       from += space_.bytes_in(begin, end);
     });

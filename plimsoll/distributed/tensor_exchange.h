@@ -113,8 +113,8 @@ class PLIMSOLL_API TensorExchange {
   // The messages of what is left, with nothing in them: where one rank has failed, so that none is left over.
   void drain_reduce();
   void reduce_scatter(const SliceTree& tree, std::span<const PartAddresses> pieces, const PartAddresses& sum);
-  // Sends this rank's stretches of `values` to all and gets theirs.
-  void all_gather(const PartAddresses& values);
+  // Sends this rank's stretches of `values` to all and gets theirs, of this group and those after it.
+  void all_gather(const PartAddresses& values, std::size_t first_group = 0);
   bool is_reducing() const noexcept { return group_ > 0; }
   std::uint64_t early_bytes() const noexcept { return early_bytes_; }  // That advance() has sent.
 
@@ -131,11 +131,11 @@ class PLIMSOLL_API TensorExchange {
   void begin_round();
   void end_round();
   void run_rounds();
-  // Of all stretches of a rank, one after the other, those bytes.
+  // Of a rank's stretches of this group and those after it, one after the other, those bytes.
   template <class F>
-  void visit_stretches(int rank, std::size_t begin, std::size_t end, F&& f) const;
-  std::size_t all_stretches(int rank) const;
-  void gather_round(const PartAddresses& values, std::size_t first, std::size_t bucket);
+  void visit_stretches(int rank, const Range& range, std::size_t first_group, F&& f) const;
+  std::size_t all_stretches(int rank, std::size_t first_group) const;
+  void gather_round(const PartAddresses& values, const Range& range, std::size_t first_group);
 
   Job& job_;
   const FlatSpace& space_;

@@ -98,6 +98,27 @@ void Program::run_inside(std::span<const ConstTensorView> feeds, std::span<const
   natural_->run_inside(feeds, results, extent);
 }
 
+// Leaner plans have the same steps, some of them repeatedly.
+std::size_t Program::borrowed_bytes(const std::vector<bool>& is_borrowed) const {
+  const ProgramTables& t = tables();
+  for (std::uint32_t i = 0; i < t.variables.size(); ++i) {
+    const auto is_result = [&](const ProgramTables::Result& result) {
+      return result.kind == ProgramTables::Result::Kind::kVariable && result.number == i;
+    };
+    if (is_borrowed[i] && (t.variables[i].writes || std::any_of(t.fetches.begin(), t.fetches.end(), is_result)))
+      throw Unsupported("run: a variable that is elsewhere is changed by the program, or is one of its results");
+  }
+  std::size_t most = 0;
+  for (const ProgramTables::Step& step : t.steps) {
+    std::size_t bytes = 0;
+    t.visit_read_variables(step, [&](std::uint32_t variable, std::size_t size) {
+      if (is_borrowed[variable]) bytes += round_up(size, kBorrowedAlignment);
+    });
+    most = std::max(most, bytes);
+  }
+  return most;
+}
+
 const ProgramTables& Program::tables() const noexcept { return natural_->tables(); }
 std::size_t Program::block_bytes() const noexcept { return tables().block_bytes(); }
 

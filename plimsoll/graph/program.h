@@ -40,6 +40,16 @@ using ReadInside = FunctionRef<void(std::span<const ConstTensorView> fetched)>;
 // Called after every step with the fetches that no later step reads or writes: their results are complete.
 using AfterStep = FunctionRef<void(std::span<const ProgramTables::FetchEnd> ended)>;
 
+// Variables whose bytes are elsewhere: before a step that reads them they are brought into `room`, unless the step
+// before it read them too. What the functions throw, run() throws.
+struct BorrowedVariables {
+  std::vector<bool> is_borrowed;                                         // By number in variables().
+  std::span<std::byte> room;                                             // borrowed_bytes(), aligned to 64 bytes.
+  FunctionRef<void(std::uint32_t variable, std::byte* to)> begin_fetch;  // Of all of its bytes.
+  FunctionRef<void()> wait;                                              // For all that have begun.
+  FunctionRef<void()> before_step;                                       // Of any kind.
+};
+
 // What a run may do to use less memory.
 enum class Eviction : std::uint8_t {
   kRecompute,
@@ -64,6 +74,7 @@ struct ProgramCall {
   std::span<Tensor> results;            // One per fetch, unless they stay inside.
   const ReadInside* read = nullptr;     // For a program whose fetches stay inside.
   const AfterStep* after_step = nullptr;
+  const BorrowedVariables* borrowed = nullptr;
   const Draws* given_draws = nullptr;  // Used where they have the ticket.
   Draws* drawn = nullptr;              // Draws are added to it, if set.
   std::string_view where = "run";      // Who runs it, for refusals.
@@ -139,6 +150,10 @@ class Program {
   const MemoryPlan& memory_plan_of(std::size_t point, Eviction eviction = Eviction::kRecompute) const;
   MemoryPlan memory_plan_with_front(Eviction eviction = Eviction::kRecompute) const;
 
+  // The room that the steps of any plan need for these variables. Throws Unsupported if one of them is a result, or
+  // changes.
+  std::size_t borrowed_bytes(const std::vector<bool>& is_borrowed) const;
+
   using VariableUse = ProgramVariable;
   const std::vector<VariableUse>& variables() const noexcept { return tables().variables; }
   const GraphState& graph() const noexcept { return *tables().graph; }
@@ -164,7 +179,7 @@ class Program {
   // bytes yet, or that will be changed and whose bytes are also held elsewhere.
   std::size_t choose_point(const ProgramCall& call, bool with_variables) const;
   std::size_t most_bytes() const noexcept;
-  std::size_t variable_bytes(std::span<const Variable> variables, bool parks) const;
+  std::size_t variable_bytes(const ProgramCall& call, bool parks) const;
   [[noreturn]] void refuse_room(const BudgetNode& budget, std::size_t least, const ProgramCall& call) const;
 
   const Rewritten rewritten_;

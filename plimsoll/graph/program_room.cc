@@ -87,13 +87,14 @@ std::size_t Program::most_bytes() const noexcept {
 
 // For variables that have no bytes yet, and those that will be changed and whose bytes others also hold. `parks`:
 // without the parked ones, which need none.
-std::size_t Program::variable_bytes(std::span<const Variable> variables, bool parks) const {
+std::size_t Program::variable_bytes(const ProgramCall& call, bool parks) const {
   std::size_t total = 0;
   const std::vector<std::uint32_t> none;
   const std::vector<std::uint32_t>& parked = parks ? parked_variables() : none;
   for (std::uint32_t i = 0; i < tables().variables.size(); ++i) {
     if (std::find(parked.begin(), parked.end(), i) != parked.end()) continue;
-    const StorageRef bytes = variables[i].share_bytes();
+    if (call.borrowed && call.borrowed->is_borrowed[i]) continue;
+    const StorageRef bytes = call.variables[i].share_bytes();
     if (!bytes->is_resident()) total += rounded(bytes->bytes());
     if (tables().variables[i].writes && (bytes->references() > 2 || bytes->is_pinned()))
       total += rounded(bytes->bytes());
@@ -104,7 +105,7 @@ std::size_t Program::variable_bytes(std::span<const Variable> variables, bool pa
 std::size_t Program::choose_point(const ProgramCall& call, bool with_variables) const {
   const Meter* const innermost = ThreadMemory::current().budget;
   if (!innermost || fits_quota(innermost, most_bytes_)) return 0;
-  const std::size_t variables = with_variables ? variable_bytes(call.variables, false) : 0;
+  const std::size_t variables = with_variables ? variable_bytes(call, false) : 0;
   const auto refused_by = [&](std::size_t bytes) { return without_room(innermost, bytes); };
   if (!refused_by(block_bytes() + variables)) return 0;
   for (const ProgramTables::Extent& extent : tables().extents)
@@ -116,7 +117,7 @@ std::size_t Program::choose_point(const ProgramCall& call, bool with_variables) 
     std::optional<std::size_t> unparked;  // What variables besides parked ones take, once it is known.
     for (std::size_t point = 1; point < points.size() && points[point].slowdown <= call.max_slowdown; ++point) {
       const bool parks = points[point].parked_bytes > 0;
-      if (parks && !unparked) unparked = with_variables ? variable_bytes(call.variables, true) : 0;
+      if (parks && !unparked) unparked = with_variables ? variable_bytes(call, true) : 0;
       const std::size_t bytes = points[point].bytes + (parks ? *unparked : variables);
       if (!refused_by(bytes)) return point;
       least = std::min(least, bytes);

@@ -91,6 +91,18 @@ struct ProgramTables {
     std::uint64_t count;
   };
 
+  // Calls f(variable, bytes) for each variable that a step reads, once.
+  template <class F>
+  void visit_read_variables(const Step& step, F&& f) const {
+    for (std::uint32_t i = step.first_in; i < step.first_in + step.num_in; ++i) {
+      if (in[i].base < first_variable) continue;
+      bool is_known = false;
+      for (std::uint32_t k = step.first_in; k < i; ++k) is_known |= in[k].base == in[i].base;
+      if (is_known) continue;
+      const TensorSpec& spec = graph->variables()[variables[in[i].base - first_variable].number].spec;
+      f(in[i].base - first_variable, static_cast<std::size_t>(spec.shape.size()) * size_of(spec.dtype));
+    }
+  }
   std::size_t block_bytes() const noexcept;  // The budget that a run needs, without what variables take.
   std::size_t bytes() const noexcept;        // Of the tables themselves.
   const TensorSpec& fetch_spec(std::size_t fetch) const noexcept { return graph->output(fetch_values[fetch]).spec; }

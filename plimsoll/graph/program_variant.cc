@@ -178,6 +178,8 @@ class ProgramVariant::Running {
       const OpRun run{{c_->in.data() + step.first_in, step.num_in},
                       {c_->out.data() + step.first_out, step.num_out},
                       {static_cast<std::byte*>(c_->bases[step.extent]) + step.scratch_offset, step.scratch_bytes}};
+      if (call_.borrowed) [[unlikely]]
+        borrow(step);
       if (step.checks) [[unlikely]]
         check(step, run);
       if (watched) [[unlikely]]
@@ -228,6 +230,29 @@ class ProgramVariant::Running {
     if (call_.own) charged.emplace(*call_.own);
     c_->parked.obtain(t_, call_.variables, *call_.spill);
   }
+
+  // Brings all that the step reads, unless it is here.
+  void borrow(const ProgramTables::Step& step) {
+    const BorrowedVariables& from = *call_.borrowed;
+    from.before_step();
+    bool is_here = true;
+    t_.visit_read_variables(step, [&](std::uint32_t variable, std::size_t) {
+      is_here &= !is_borrowed(variable) || std::find(here_now_.begin(), here_now_.end(), variable) != here_now_.end();
+    });
+    if (is_here) return;
+    here_now_.clear();
+    std::size_t at = 0;
+    t_.visit_read_variables(step, [&](std::uint32_t variable, std::size_t bytes) {
+      if (!is_borrowed(variable)) return;
+      PLIMSOLL_CHECK(at + bytes <= from.room.size());
+      from.begin_fetch(variable, from.room.data() + at);
+      set_here(t_.first_variable + variable, from.room.data() + at);
+      here_now_.push_back(variable);
+      at += round_up(bytes, kBorrowedAlignment);
+    });
+    from.wait();
+  }
+  bool is_borrowed(std::uint32_t variable) const { return call_.borrowed && call_.borrowed->is_borrowed[variable]; }
 
   // Gives the first one that is still to be told.
   const ProgramTables::FetchEnd* tell_ended(std::size_t step, const ProgramTables::FetchEnd* from) {
@@ -411,7 +436,7 @@ class ProgramVariant::Running {
     // What is read is locked for a moment only, and before what is written, which is locked in one order: so runs that
     // each write what the other reads do not wait for each other for ever.
     for (std::uint32_t i = 0; i < t_.variables.size(); ++i) {
-      if (t_.variables[i].writes || t_.variables[i].is_parked) continue;
+      if (t_.variables[i].writes || t_.variables[i].is_parked || is_borrowed(i)) continue;
       c_->read[i] = call_.variables[i].share_bytes();
       set_base(t_.first_variable + i, c_->read[i]->device(), c_->read[i]->resident());
     }
@@ -509,6 +534,7 @@ class ProgramVariant::Running {
   std::size_t begun_ = 0;      // Of the effects.
   bool is_elsewhere_ = false;  // Some of it is on a device that the host cannot reach.
   std::vector<HostBytes> here_;
+  std::vector<std::uint32_t> here_now_;  // Borrowed variables that are in the room.
   // Bytes on a device that were fed on the host, and have not been overwritten.
   struct Moved {
     const std::byte *there, *here;

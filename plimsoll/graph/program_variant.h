@@ -12,6 +12,8 @@
 
 namespace plimsoll::internal {
 
+constexpr std::size_t kBorrowedAlignment = 64;  // Of variables in the room for them.
+
 class ProgramVariant {
  public:
   explicit ProgramVariant(ProgramTables tables);

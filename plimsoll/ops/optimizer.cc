@@ -434,7 +434,8 @@ void Optimizer::prepare(std::span<const Variable> parameters, std::span<const St
   state_->prepare(parameters, stretches);
 }
 
-void Optimizer::apply_prepared(std::span<const Stretch> stretches, std::span<const ConstTensorView> gradients) const {
+void Optimizer::apply_prepared(std::span<const Stretch> stretches, std::span<const ConstTensorView> gradients,
+                               std::span<const TensorView> elsewhere) const {
   const std::lock_guard lock(state_->mutex);
   ++state_->step;
   for (std::size_t i = 0; i < stretches.size(); ++i) {
@@ -443,7 +444,8 @@ void Optimizer::apply_prepared(std::span<const Stretch> stretches, std::span<con
     const Entry& entry = part ? part->entry : *state_->find(stretch.parameter.id(), i);
     TensorView out[1 + kMaxOptimizerSlots];
     ConstTensorView in[2 + kMaxOptimizerSlots];
-    in[0] = out[0] = part_of(stretch.parameter.writable_value(), stretch.begin, stretch.end);
+    in[0] = out[0] =
+        elsewhere.empty() ? part_of(stretch.parameter.writable_value(), stretch.begin, stretch.end) : elsewhere[i];
     in[1] = gradients[i];
     const std::int64_t count = stretch.end - stretch.begin;
     for (std::size_t s = 0; s < entry.slots.size(); ++s)

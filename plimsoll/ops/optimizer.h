@@ -125,8 +125,9 @@ class PLIMSOLL_API Optimizer {
   // otherwise; then nothing has changed. apply() refuses parameters with partial state (FailedPrecondition).
   void prepare(std::span<const Variable> parameters, std::span<const Stretch> stretches) const;
   // One step over prepared stretches, with gradients of their elements. Cannot fail, provided the parameters own their
-  // bytes.
-  void apply_prepared(std::span<const Stretch> stretches, std::span<const ConstTensorView> gradients) const;
+  // bytes. `elsewhere`: where the elements of each stretch are; left out: in the parameters.
+  void apply_prepared(std::span<const Stretch> stretches, std::span<const ConstTensorView> gradients,
+                      std::span<const TensorView> elsewhere = {}) const;
   // The part of the parameter that prepare() chose, and copies of its slots; empty otherwise.
   struct StretchSlots {
     std::int64_t begin = 0, end = 0;

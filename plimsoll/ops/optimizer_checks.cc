@@ -10,7 +10,6 @@
 #include "plimsoll/base/log.h"
 
 namespace plimsoll::internal {
-namespace {
 
 void require(bool holds, const char* what, double value, const char* wanted) {
   if (!holds) throw InvalidArgument(fmt::format("optimizer: {} is {}; give {}", what, value, wanted));
@@ -18,6 +17,9 @@ void require(bool holds, const char* what, double value, const char* wanted) {
 void require_factor(const char* what, double value) {
   require(std::isfinite(value) && value >= 0, what, value, "a finite number of 0 or more");
 }
+
+namespace {
+
 void require_share(const char* what, double value) {
   require(value >= 0 && value < 1, what, value, "0 or more, and less than 1");
 }

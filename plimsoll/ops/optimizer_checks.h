@@ -10,6 +10,8 @@
 namespace plimsoll::internal {
 
 void check_optimizer(const OptimizerOptions& options);
+void require(bool holds, const char* what, double value, const char* wanted);  // Or InvalidArgument.
+void require_factor(const char* what, double value);                           // Finite, and 0 or more.
 
 // Refuses a step in which no trainable parameter has a gradient; when some have none, logs which, once each.
 void require_gradients(const char* where, std::span<const Variable> parameters, std::span<const Tensor> gradients);

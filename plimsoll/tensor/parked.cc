@@ -4,6 +4,7 @@
 #include <span>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/function_ref.h"
 #include "plimsoll/device/device.h"
 #include "plimsoll/memory/chunk.h"
 #include "plimsoll/tensor/evict/recipe.h"
@@ -45,6 +46,11 @@ bool Parking::read(const Storage& storage, void* to) {
   return true;
 }
 void Parking::bring_back(Storage& storage) { evict::StorageAccess::bring_back(storage); }
+StorageRef Parking::take_elsewhere(Device& device, std::size_t bytes, const BlockLabel& label,
+                                   std::function<void(void*)> load) {
+  return evict::StorageAccess::take_elsewhere(device, bytes, label, std::move(load));
+}
+bool Parking::is_elsewhere(const Storage& storage) noexcept { return evict::StorageAccess::is_elsewhere(storage); }
 
 }  // namespace plimsoll::internal
 
@@ -104,22 +110,17 @@ void StorageAccess::exchange(Storage& storage, std::unique_ptr<ParkedBytes>& wit
   if (with) with->count(0);
 }
 
-void StorageAccess::bring_back(Storage& storage) {
-  ParkedBytes& parked = *storage.external_->parked;
-  const std::lock_guard lock(parked.mutex);
-  if (storage.is_resident()) return;
+// Memory with the bytes that `read` writes, for a storage that nobody else makes resident meanwhile.
+void StorageAccess::become_resident(Storage& storage, FunctionRef<void(std::span<std::byte>)> read) {
   Arena& arena = storage.device_->arena();
   Chunk* const chunk = arena.take(storage.bytes_, storage.external_->label);
   void* const base = arena.address(chunk);
   try {
-    parked.slot.load({static_cast<std::byte*>(base), storage.bytes_});
-    parked.slot.wait();
+    read({static_cast<std::byte*>(base), storage.bytes_});
   } catch (...) {
     arena.give(chunk);
     throw;
   }
-  parked.version = storage.version();
-  parked.count(0);
   ThreadMemory& thread = ThreadMemory::current();
   TensorThread& counts = TensorThread::of(thread);
   const EnterThread inside(thread);
@@ -128,6 +129,34 @@ void StorageAccess::bring_back(Storage& storage) {
   storage.state_.store(Storage::State::kResident, std::memory_order_release);
   counts.count(counts.buffers, 1);
   counts.count_bytes(static_cast<std::int64_t>(storage.bytes_));
+}
+
+void StorageAccess::bring_back(Storage& storage) {
+  ParkedBytes& parked = *storage.external_->parked;
+  const std::lock_guard lock(parked.mutex);
+  if (storage.is_resident()) return;
+  become_resident(storage, [&](std::span<std::byte> bytes) {
+    parked.slot.load(bytes);
+    parked.slot.wait();
+    parked.version = storage.version();
+    parked.count(0);
+  });
+}
+
+StorageRef StorageAccess::take_elsewhere(Device& device, std::size_t bytes, const BlockLabel& label,
+                                         std::function<void(void*)> load) {
+  StorageRef made = Storage::take_lazily(device, bytes, label, {});
+  if (bytes > 0) made->external_->load = std::move(load);
+  return made;
+}
+
+bool StorageAccess::is_elsewhere(const Storage& storage) noexcept {
+  return !storage.is_resident() && !storage.is_watched() && storage.external_->load;
+}
+
+// Its users are ordered by whoever made it: loading may take long and call anything, so no lock is held.
+void StorageAccess::load(Storage& storage) {
+  become_resident(storage, [&](std::span<std::byte> bytes) { storage.external_->load(bytes.data()); });
 }
 
 }  // namespace plimsoll::evict

@@ -6,12 +6,14 @@
 // A parked storage is a lazy one that is filled from its slot. Programs that keep variables in a file load from the
 // slot into their own memory, store what they changed in another slot, and exchange the two when everything has
 // succeeded: a failure before that leaves the old bytes unchanged.
+// take_elsewhere() makes a lazy storage whose bytes somebody else has, such as other processes.
 // Thread safety: park() and exchange() require that the caller keeps others from using the storage (a variable's lock,
 // no other reference); using the slot requires its mutex.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 
@@ -54,6 +56,10 @@ class Parking {
   // Makes it resident. Throws OutOfMemory, Error and Corruption; it then stays parked.
   static void bring_back(Storage& storage);
   static std::size_t parked_bytes() noexcept;  // Of all storages, on all threads.
+  // A storage whose bytes `load` writes, at its first use. What that throws, the use throws; the storage stays lazy.
+  static StorageRef take_elsewhere(Device& device, std::size_t bytes, const BlockLabel& label,
+                                   std::function<void(void*)> load);
+  static bool is_elsewhere(const Storage& storage) noexcept;  // Made so, and not used yet.
 };
 
 }  // namespace plimsoll::internal

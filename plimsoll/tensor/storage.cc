@@ -88,6 +88,7 @@ void Storage::make_resident() {
         "use cond, to repeat while it holds while_loop, and to see it run the graph in a session");
   if (is_watched()) return evict::RecipeBook::instance().settle(*this);
   if (external_->parked) return Parking::bring_back(*this);
+  if (external_->load) return evict::StorageAccess::load(*this);
   const std::lock_guard lock(becoming_resident);
   if (is_resident()) return;
   Chunk* const chunk = bytes_ == 0 ? nullptr : device_->arena().take(bytes_, external_->label);

@@ -13,6 +13,7 @@ struct Storage::External {
   BlockLabel label;                     // For a lazy one.
   Fill fill;                            // The same.
   std::unique_ptr<ParkedBytes> parked;  // For one that is lazy because it is parked, or was parked before.
+  std::function<void(void*)> load;      // For one that was made with bytes elsewhere.
   SymbolicValue symbolic;               // For a symbolic one.
 };
 

@@ -6,12 +6,14 @@
 #include <thread>
 #include <vector>
 
+#include "plimsoll/base/error.h"
 #include "plimsoll/device/device.h"
 #include "plimsoll/device/device_testing.h"
 #include "plimsoll/memory/chunk.h"
 #include "plimsoll/memory/reclaimer.h"
 #include "plimsoll/tensor/ledger_walk.h"
 #include "plimsoll/tensor/memory_info.h"
+#include "plimsoll/tensor/parked.h"
 #include "plimsoll/tensor/tensor_testing.h"
 
 namespace plimsoll {
@@ -196,6 +198,30 @@ TEST_F(StorageTest, KeepsTheDataViewsBytesWhenTheTensorIsDisposed) {
     EXPECT_EQ(copy[1], 4.f);
     EXPECT_EQ(memory().num_bytes, 8u);
     EXPECT_EQ(memory().num_tensors, 0u);
+  }
+  EXPECT_EQ(memory().num_bytes, 0u);
+}
+
+TEST_F(StorageTest, LoadsBytesThatAreElsewhereAtTheirFirstUse) {
+  int loads = 0;
+  bool fails = true;
+  {
+    const StorageRef storage = Parking::take_elsewhere(current_device(), 8, {}, [&](void* to) {
+      ++loads;
+      if (fails) throw Error("not there");
+      std::memcpy(to, "elephant", 8);
+    });
+    EXPECT_TRUE(Parking::is_elsewhere(*storage));
+    EXPECT_EQ(memory().num_bytes, 0u);
+    EXPECT_THROW(storage->resident(), Error);
+    EXPECT_TRUE(Parking::is_elsewhere(*storage));
+    EXPECT_EQ(current_device().arena().stats().bytes_in_use, 0u);
+    fails = false;
+    EXPECT_EQ(std::memcmp(storage->resident(), "elephant", 8), 0);
+    EXPECT_FALSE(Parking::is_elsewhere(*storage));
+    EXPECT_EQ(memory().num_bytes, 8u);
+    storage->resident();
+    EXPECT_EQ(loads, 2);
   }
   EXPECT_EQ(memory().num_bytes, 0u);
 }

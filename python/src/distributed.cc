@@ -26,7 +26,8 @@ jobs::TrainingOptions to_training(nb::handle object) {
   const TrainingObject& training = nb::cast<TrainingObject&>(object);
   return {.job = &nb::cast<JobObject&>(training.job).get(),
           .slices = training.slices,
-          .shard_optimizer = training.shard_optimizer};
+          .shard_optimizer = training.shard_optimizer,
+          .shard_parameters = training.shard_parameters};
 }
 
 void bind_distributed(Module& m) {
@@ -75,12 +76,14 @@ void bind_distributed(Module& m) {
   nb::class_<TrainingObject>(d, "Training")
       .def(
           "__init__",
-          [](TrainingObject* self, nb::object job, std::size_t slices, bool shard) {
+          [](TrainingObject* self, nb::object job, std::size_t slices, bool shard, bool shard_parameters) {
             if (!nb::isinstance<JobObject>(job)) throw nb::type_error("Training: of a pl.distributed.Job");
-            new (self) TrainingObject{std::move(job), slices, shard};
+            new (self) TrainingObject{std::move(job), slices, shard, shard_parameters};
           },
           nb::arg("job"), nb::arg("slices") = 0, nb::arg("shard_optimizer") = false,
-          nb::sig("def __init__(self, job: Job, slices: int = 0, shard_optimizer: bool = False) -> None"),
+          nb::arg("shard_parameters") = false,
+          nb::sig("def __init__(self, job: Job, slices: int = 0, shard_optimizer: bool = False, "
+                  "shard_parameters: bool = False) -> None"),
           "The same slices give the same bits for any number of processes; 0: one for each.");
 }
 

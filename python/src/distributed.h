@@ -29,7 +29,7 @@ struct JobObject {
 struct TrainingObject {
   nb::object job;
   std::size_t slices = 0;
-  bool shard_optimizer = false;
+  bool shard_optimizer = false, shard_parameters = false;
 };
 
 pl::distributed::TrainingOptions to_training(nb::handle object);  // Of None, a Job or a Training.

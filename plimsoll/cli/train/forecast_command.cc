@@ -28,7 +28,7 @@ struct Options {
   bool json = false, predict = false;
   int ranks = 1;
   std::size_t slices = 0;
-  bool shard_optimizer = false;
+  bool shard_optimizer = false, shard_parameters = false;
 };
 
 // The largest batches that fit: at full speed, with steps half as slow again, and at any speed.
@@ -139,7 +139,8 @@ void run(const Options& options) {
                                                   .spill = options.spill,
                                                   .ranks = options.ranks,
                                                   .slices = options.slices,
-                                                  .shard_optimizer = options.shard_optimizer});
+                                                  .shard_optimizer = options.shard_optimizer,
+                                                  .shard_parameters = options.shard_parameters});
   const std::size_t budget = options.budget.empty() ? memory_stats().bytes_limit : parse_bytes(options.budget);
   const bool fits = forecast.fits(budget);
   const LargestBatches largest{model.max_batch_size(budget, 1), model.max_batch_size(budget, 1.5, options.spill),
@@ -183,6 +184,7 @@ void add_forecast_command(CommandLine& app) {
       .check(at_least(1));
   command.option("--slices", options->slices, "As that of `plimsoll train`").check(at_least(1)).value("N");
   command.flag("--shard-optimizer", options->shard_optimizer, "As that of `plimsoll train`");
+  command.flag("--shard-parameters", options->shard_parameters, "As that of `plimsoll train`");
   command.option("--svg", options->svg, "Draw budgets against the time of a step").value("FILE");
   command.flag("--json", options->json, "Print one JSON document");
   command.notes(

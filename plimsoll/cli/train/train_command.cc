@@ -51,6 +51,7 @@ void print_json(const TrainArguments& arguments, const TrainOutcome& outcome) {
       {"interrupted", outcome.signal != 0},
       {"ranks", outcome.ranks},
       {"slices", or_null(arguments.distributed, outcome.slices)},
+      {"shard_parameters", outcome.shards_parameters},
       {"sent_bytes", outcome.sent_bytes},
       {"early_bytes", outcome.early_bytes},
       {"waited_seconds", outcome.waited_seconds}};
@@ -78,6 +79,8 @@ void print_text(const TrainArguments& arguments, const TrainOutcome& outcome) {
 void run(const TrainArguments& arguments) {
   if (!arguments.distributed && arguments.slices > 0) refuse_usage("--slices", "it needs --distributed");
   if (!arguments.distributed && arguments.shard_optimizer) refuse_usage("--shard-optimizer", "it needs --distributed");
+  if (!arguments.distributed && arguments.shard_parameters)
+    refuse_usage("--shard-parameters", "it needs --distributed");
   require_budget_to_spill(arguments.spill, arguments.budget);
   const auto there = work_on(arguments.device);
   const TrainOutcome outcome = train(arguments);
@@ -142,6 +145,10 @@ void add_distributed_options(Command& command, TrainArguments& arguments) {
       .value("N");
   command.flag("--shard-optimizer", arguments.shard_optimizer,
                "Each process keeps the optimizer's state of its part of the parameters only");
+  command.flag(
+      "--shard-parameters", arguments.shard_parameters,
+      "Each process keeps only its part of the parameters, too, and gets the others' for each operation; chosen "
+      "without asking where a --budget needs it");
   command
       .option("--timeout", arguments.timeout,
               "Seconds that a process may keep the others waiting, longer than a step; then the job ends with 75")

@@ -84,22 +84,36 @@ Dataset fit_batches(const Dataset& batches, const Model& model, const std::strin
 
 std::size_t blocks(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-// The memory of a step, when it is known before there is a batch.
-std::optional<MemoryForecast> step_forecast(const Model& model, const BatchPlan& plan) {
+std::optional<MemoryForecast> forecast_or_none(const Model& model, const ForecastOptions& options) {
   try {
-    ForecastOptions options = plan.together;
-    options.batch_size = plan.batch;
     return model.forecast(options);
   } catch (const FailedPrecondition&) {
     return std::nullopt;
   } catch (const InvalidArgument&) {
     return std::nullopt;
+  } catch (const Unsupported&) {
+    return std::nullopt;
   }
 }
 
+// The memory of a step, when it is known before there is a batch. Processes spread the parameters when the step fits
+// the budget, with data of this size, only then.
+std::optional<MemoryForecast> step_forecast(const Model& model, const BatchPlan& plan, TrainingData& data,
+                                            std::size_t data_bytes) {
+  ForecastOptions options = plan.together;
+  options.batch_size = plan.batch;
+  std::optional<MemoryForecast> whole = forecast_or_none(model, options);
+  const auto fits = [&](const MemoryForecast& step) { return step.smallest_budget + data_bytes <= *plan.budget; };
+  if (!whole || !plan.budget || options.ranks == 1 || options.shard_parameters || fits(*whole)) return whole;
+  options.shard_parameters = true;
+  std::optional<MemoryForecast> spread = forecast_or_none(model, options);
+  if (!spread || !fits(*spread)) return whole;
+  data.shards_parameters = true;
+  return spread;
+}
+
 // Data may use what a step leaves. When the step must recompute, it gets half of what it could use.
-std::size_t room_for_data(const Model& model, const BatchPlan& plan, std::size_t budget) {
-  const std::optional<MemoryForecast> step = step_forecast(model, plan);
+std::size_t room_for_data(const std::optional<MemoryForecast>& step, std::size_t budget) {
   if (!step) return budget - budget / 2;
   if (budget >= step->peak_bytes) return budget - step->peak_bytes;
   return (budget - std::min(budget, step->smallest_budget)) / 2;
@@ -177,7 +191,7 @@ TrainingData make_training_data(const TrainingTable& table, const CsvFile* valid
   if (!validation && table.validation()) held_validation = file.held(*table.validation());
   const auto bytes_of = [](const Dataset& rows) { return rows.is_set() ? rows.node()->held({}).resident : 0; };
   data.held_bytes = bytes_of(held) + bytes_of(held_validation);
-  const std::size_t room = plan.budget ? room_for_data(model, plan, *plan.budget)
+  const std::size_t room = plan.budget ? room_for_data(step_forecast(model, plan, data, 0), *plan.budget)
                                        : std::min(kHeldWithoutBudget, current_device().arena().limit() / 4);
   data.streams = data.held_bytes > room;
   Dataset rows = held, validation_rows = held_validation;
@@ -217,7 +231,7 @@ TrainingData make_training_data(const std::string& path, const std::string& vali
   std::optional<Npz> other;
   if (!validation.empty()) other.emplace(validation, ends, labels);
   if (other) data.held_bytes += other->bytes;
-  const std::optional<MemoryForecast> forecast = step_forecast(model, plan);
+  const std::optional<MemoryForecast> forecast = step_forecast(model, plan, data, data.held_bytes);
   const std::size_t step = forecast ? forecast->smallest_budget : 0;
   if (plan.budget && forecast && step + data.held_bytes > *plan.budget) {
     OutOfMemoryDetails details;

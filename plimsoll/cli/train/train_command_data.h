@@ -18,9 +18,10 @@ namespace plimsoll::internal {
 struct TrainingData {
   Dataset train, validation;
   std::size_t examples = 0;
-  std::size_t held_bytes = 0;     // Of files that are held in memory, on the budget.
-  bool streams = false;           // CSV files are read again in each epoch.
-  std::size_t shuffled_rows = 0;  // The number of examples each one is drawn from; 0: in the order of the file.
+  std::size_t held_bytes = 0;      // Of files that are held in memory, on the budget.
+  bool streams = false;            // CSV files are read again in each epoch.
+  std::size_t shuffled_rows = 0;   // The number of examples each one is drawn from; 0: in the order of the file.
+  bool shards_parameters = false;  // The budget has room for a step only so.
 };
 
 struct BatchPlan {

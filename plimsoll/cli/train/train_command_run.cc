@@ -80,6 +80,7 @@ class TrainRun {
     try {
       together([&] { prepare(); });
       fit();
+      share_signals();
       together([&] { finish(); });
       outcome_.sent_bytes = job_->traffic().sent_bytes;
       outcome_.early_bytes = job_->traffic().early_bytes;
@@ -117,6 +118,19 @@ class TrainRun {
       error = std::current_exception();
     }
     distributed::agree(*job_, {.error = error});
+  }
+  // A signal to one rank has ended the fit of all: each says whose it was.
+  void share_signals() {
+    const int mine = outcome_.signal;
+    std::vector<int> all(static_cast<std::size_t>(job_->size()));
+    distributed::exchange(*job_, std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)), "signals");
+    for (int rank = 0; rank < job_->size(); ++rank) {
+      const int signal = all[static_cast<std::size_t>(rank)];
+      if (signal == 0) continue;
+      std::fprintf(stderr, "plimsoll: rank %d: %s was interrupted by %s in %s\n", outcome_.rank,
+                   job_->describe(rank).c_str(), signal == SIGINT ? "SIGINT" : "SIGTERM", job_->activity().c_str());
+      if (mine == 0) outcome_.signal = signal;
+    }
   }
   // Ends all processes, including those that hang, after all that can have reported why.
   void end_job(const Unavailable& error) {
@@ -242,7 +256,10 @@ class TrainRun {
     BatchPlan plan{
         .batch = arguments_.batch, .shuffle = !arguments_.no_shuffle, .seed = arguments_.seed, .budget = budget_};
     if (job_)
-      plan.together = {.ranks = job_->size(), .slices = outcome_.slices, .shard_optimizer = arguments_.shard_optimizer};
+      plan.together = {.ranks = job_->size(),
+                       .slices = outcome_.slices,
+                       .shard_optimizer = arguments_.shard_optimizer,
+                       .shard_parameters = arguments_.shard_parameters};
     return plan;
   }
 
@@ -250,6 +267,9 @@ class TrainRun {
     outcome_.data_bytes = data.held_bytes;
     outcome_.streams = data.streams;
     outcome_.shuffled_examples = data.shuffled_rows;
+    outcome_.shards_parameters = arguments_.shard_parameters || data.shards_parameters;
+    if (data.shards_parameters)
+      say("The budget has no room for all parameters: the processes keep a part of them each (--shard-parameters)");
     if (data.streams)
       say(fmt::format("There is no room to hold the data: each epoch reads {} again, {}", arguments_.data,
                       data.shuffled_rows > 0 ? fmt::format("shuffled within {} of {}", data.shuffled_rows,
@@ -330,12 +350,15 @@ class TrainRun {
   }
   distributed::TrainingOptions distributed_options() {
     if (!job_) return {};
-    return {.job = &*job_, .slices = arguments_.slices, .shard_optimizer = arguments_.shard_optimizer};
+    return {.job = &*job_,
+            .slices = arguments_.slices,
+            .shard_optimizer = arguments_.shard_optimizer,
+            .shard_parameters = outcome_.shards_parameters};
   }
 
   // The first rank writes; when the optimizer's state is distributed, the others send theirs.
   void save() {
-    if (!is_first() && !arguments_.shard_optimizer) return;
+    if (!is_first() && !arguments_.shard_optimizer && !outcome_.shards_parameters) return;
     outcome_.out = !arguments_.out.empty() ? arguments_.out : is_first() ? usual_out() : "";
     if (is_onnx(model_path_)) {
       if (!is_first()) return;
@@ -363,7 +386,7 @@ class TrainRun {
 
   void finish() {
     save();
-    outcome_.signal = caught_signal;
+    if (caught_signal != 0) outcome_.signal = caught_signal;
     if (!recorder_) return;
     recorder_->finish();
     if (!has_report_page() || !is_first()) return;

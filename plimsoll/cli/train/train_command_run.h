@@ -24,7 +24,7 @@ struct TrainArguments {
   std::optional<std::uint64_t> seed;
   double max_slowdown = 8;
   bool no_shuffle = false, json = false;
-  bool distributed = false, shard_optimizer = false;
+  bool distributed = false, shard_optimizer = false, shard_parameters = false;
   std::size_t slices = 0;
   double timeout = 30;  // Seconds.
 };
@@ -38,6 +38,7 @@ struct TrainOutcome {
   int signal = 0;  // The signal that ended it.
   int rank = 0, ranks = 1;
   std::size_t slices = 0;
+  bool shards_parameters = false;                 // As asked, or for the budget.
   std::uint64_t sent_bytes = 0, early_bytes = 0;  // By this rank.
   double waited_seconds = 0;                      // For others.
 };

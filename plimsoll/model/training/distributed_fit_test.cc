@@ -39,7 +39,7 @@ Trained result_of(const Model& model, const History& history) {
 
 struct Case {
   std::size_t slices = 8;
-  bool shard = false;
+  bool shard = false, shard_parameters = false;
   int epochs = 2;
   std::size_t batches = 3;
 };
@@ -49,11 +49,14 @@ Trained train(const BudgetModel& which, int ranks, const Case& how = {}) {
   std::vector<Trained> results(static_cast<std::size_t>(ranks));
   run_ranks(ranks, [&](Job& job) {
     Model model = which.make();
-    const History history = model.fit(
-        which.batches(how.batches), {.epochs = how.epochs,
-                                     .validation_data = which.batches(2),
-                                     .verbose = 0,
-                                     .distributed = {.job = &job, .slices = how.slices, .shard_optimizer = how.shard}});
+    const History history =
+        model.fit(which.batches(how.batches), {.epochs = how.epochs,
+                                               .validation_data = which.batches(2),
+                                               .verbose = 0,
+                                               .distributed = {.job = &job,
+                                                               .slices = how.slices,
+                                                               .shard_optimizer = how.shard,
+                                                               .shard_parameters = how.shard_parameters}});
     Trained& result = results[static_cast<std::size_t>(job.rank())];
     result = result_of(model, history);
     result.sent_bytes = job.traffic().sent_bytes;
@@ -68,7 +71,10 @@ void expect_same_bits(const BudgetModel& which, const Case& how = {}) {
   for (const int ranks : {2, 3, 4, 7}) EXPECT_TRUE(train(which, ranks, how) == alone) << which.name << ", " << ranks;
   Case sharded = how;
   sharded.shard = true;
-  for (const int ranks : {2, 3, 7}) EXPECT_TRUE(train(which, ranks, sharded) == alone) << "sharded, " << ranks;
+  for (const int ranks : {3, 7}) EXPECT_TRUE(train(which, ranks, sharded) == alone) << "sharded, " << ranks;
+  sharded = how;
+  sharded.shard_parameters = true;
+  for (const int ranks : {2, 4}) EXPECT_TRUE(train(which, ranks, sharded) == alone) << "spread, " << ranks;
 }
 
 TEST(DistributedFit, GivesTheSameBitsForEveryNumberOfRanks) { expect_same_bits(budget_mlp(3, 12, 16)); }
@@ -97,9 +103,13 @@ TEST(DistributedFit, TakesAnyNumberOfSlicesAndUnevenBatches) {
   const auto odd = [](std::size_t batch) { return budget_mlp(2, 8, batch); };
   for (const std::size_t slices : {7, 12, 32}) {
     const Trained alone = train(odd(13), 1, {.slices = slices});
-    for (const int ranks : {3, 7}) EXPECT_TRUE(train(odd(13), ranks, {.slices = slices}) == alone) << slices;
+    for (const bool spread : {false, true})
+      for (const int ranks : {3, 7})
+        EXPECT_TRUE(train(odd(13), ranks, {.slices = slices, .shard_parameters = spread}) == alone) << slices;
   }
-  EXPECT_TRUE(train(odd(3), 4, {.slices = 8}) == train(odd(3), 1, {.slices = 8}));  // Fewer examples than ranks.
+  const Trained few = train(odd(3), 1, {.slices = 8});  // Examples: fewer than ranks.
+  EXPECT_TRUE(train(odd(3), 4, {.slices = 8}) == few);
+  EXPECT_TRUE(train(odd(3), 4, {.slices = 8, .shard_parameters = true}) == few);
 }
 
 // Unseeded weights, dropout and order: the first rank's are everybody's.
@@ -232,21 +242,25 @@ TEST(DistributedFit, RanksLoadTheirOwnRows) {
 
 TEST(DistributedFit, TakesWhatIsForecastToTheByte) {
   for (const BudgetModel& which : {budget_mlp(3, 32, 32), budget_resnet(1, 4, 8, 32), budget_transformer(1, 8, 6, 32)})
-    for (const bool shard : {false, true})
+    for (const auto& [shard, spread] : {std::pair(false, false), std::pair(true, false), std::pair(false, true)})
       for (const int ranks : {1, 2, 4}) {
+        if (ranks == 1 && (shard || spread)) continue;
         const Model model = which.make();
-        const MemoryForecast forecast =
-            model.forecast({.batch_size = 32, .ranks = ranks, .slices = 8, .shard_optimizer = shard});
+        const MemoryForecast forecast = model.forecast(
+            {.batch_size = 32, .ranks = ranks, .slices = 8, .shard_optimizer = shard, .shard_parameters = spread});
+        const distributed::TrainingOptions how{.slices = 8, .shard_optimizer = shard, .shard_parameters = spread};
         std::atomic<std::size_t> most = 0;
         run_ranks(ranks, [&](Job& job) {
           Model own = which.make();
-          const History history = own.fit(
-              which.batches(3), {.verbose = 0, .distributed = {.job = &job, .slices = 8, .shard_optimizer = shard}});
+          distributed::TrainingOptions together = how;
+          together.job = &job;
+          const History history = own.fit(which.batches(3), {.epochs = 2, .verbose = 0, .distributed = together});
           for (std::size_t seen = most;
                seen < history.peak_bytes() && !most.compare_exchange_weak(seen, history.peak_bytes());) {
           }
         });
-        EXPECT_EQ(most.load(), forecast.peak_bytes) << which.name << ", " << ranks << " ranks, sharded " << shard;
+        EXPECT_EQ(most.load(), forecast.peak_bytes)
+            << which.name << ", " << ranks << " ranks, sharded " << shard << ", spread " << spread;
       }
 }
 

@@ -1,7 +1,11 @@
 #include "plimsoll/model/training/distributed_layout.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "plimsoll/base/error.h"
+#include "plimsoll/distributed/shard_store.h"
 #include "plimsoll/model/data/row_source.h"
 #include "plimsoll/model/training/gradient_clipper.h"
 #include "plimsoll/model/training/step_plan.h"
@@ -42,6 +46,30 @@ DistributedLayout::DistributedLayout(const StepPlan& plan, const GradientClippin
   });
 }
 
+std::vector<std::size_t> DistributedLayout::spread_parts(const StepPlan& plan) const {
+  const auto end = changed_.begin() + static_cast<std::ptrdiff_t>(rank_.shards_parameters ? num_parameters_ : 0);
+  std::vector<std::size_t> parts;
+  for (const Variable& variable : plan.variables()) {
+    const auto is_same = [&](const Variable& each) { return each.id() == variable.id(); };
+    const auto found = std::find_if(changed_.begin(), end, is_same);
+    parts.push_back(found == end ? kNotSpread : static_cast<std::size_t>(found - changed_.begin()));
+  }
+  return parts;
+}
+
+std::size_t DistributedLayout::window_bytes(const StepPlan& plan) const {
+  std::vector<bool> is_borrowed;
+  for (const std::size_t part : spread_parts(plan)) is_borrowed.push_back(part != kNotSpread);
+  return plan.program().borrowed_bytes(is_borrowed);
+}
+
+void DistributedLayout::require_no_constraints(const StepPlan& plan, const char* where) {
+  if (plan.constrained().empty()) return;
+  throw Unsupported(
+      fmt::format("{}: shard_parameters does not work with constraints, as that of \"{}\"; leave one of them out",
+                  where, plan.constrained()[0].first.name()));
+}
+
 BesideStep DistributedLayout::beside(const StepPlan& plan, const SliceTree& tree, const Optimizer& optimizer) const {
   std::size_t gradient = 0;
   for (std::size_t i = 0; i < changed_.size(); ++i) gradient += whole_blocks(space_.bytes_of(i));
@@ -57,6 +85,11 @@ BesideStep DistributedLayout::beside(const StepPlan& plan, const SliceTree& tree
     beside.optimizer += optimizer.num_slots() * whole_blocks(count * size_of(stretch.parameter.dtype()));
   }
   beside.workspace = whole_blocks(TensorExchange::room_bytes(space_, tree));
+  if (rank_.shards_parameters && plan.has_program()) {
+    beside.workspace += whole_blocks(window_bytes(plan));
+    beside.shards = whole_blocks(distributed::ShardStore::own_bytes(space_, num_parameters_, rank_.rank));
+    for (std::size_t i = 0; i < num_parameters_; ++i) beside.whole += whole_blocks(space_.bytes_of(i));
+  }
   return beside;
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "plimsoll/distributed/slice_tree.h"
@@ -20,7 +21,8 @@ class StepPlan;
 
 struct RankOfJob {
   int ranks = 1, rank = 0;
-  bool shards = false;  // The optimizer's state.
+  bool shards = false;             // The optimizer's state,
+  bool shards_parameters = false;  // and the parameters.
 };
 
 class DistributedLayout {
@@ -33,6 +35,12 @@ class DistributedLayout {
   const distributed::FlatSpace& space() const noexcept { return space_; }
   const std::vector<Optimizer::Stretch>& stretches() const noexcept { return stretches_; }  // This rank updates these,
   std::size_t part_of(std::size_t stretch) const { return stretch_parts_.at(stretch); }  // of this part of the space.
+  // By variable of the plan: the part that is spread over the ranks; kNotSpread if it is not.
+  static constexpr std::size_t kNotSpread = SIZE_MAX;
+  std::vector<std::size_t> spread_parts(const StepPlan& plan) const;
+  std::size_t window_bytes(const StepPlan& plan) const;  // For those that one operation reads.
+  // Spread parameters cannot have any: throws Unsupported.
+  static void require_no_constraints(const StepPlan& plan, const char* where);
   // Calls f(part, first byte in it, bytes) for what this rank updates.
   template <class F>
   void visit_updated(F&& f) const {

@@ -7,6 +7,7 @@
 
 #include "plimsoll/base/crc32c.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/log.h"
 #include "plimsoll/device/device.h"
 #include "plimsoll/distributed/collectives.h"
 #include "plimsoll/distributed/unavailable.h"
@@ -91,7 +92,8 @@ DistributedTraining::DistributedTraining(Network& network, const distributed::Tr
     : network_(network),
       job_(*options.job),
       slices_(slices_of(options)),
-      shards_(options.shard_optimizer && job_.size() > 1),
+      shards_((options.shard_optimizer || options.shard_parameters) && job_.size() > 1),
+      shards_parameters_(options.shard_parameters && job_.size() > 1),
       memory_(memory) {}
 DistributedTraining::~DistributedTraining() = default;
 
@@ -103,6 +105,9 @@ void DistributedTraining::agree(std::exception_ptr error, std::uint64_t signatur
                                                                    .what = what,
                                                                    .bytes_used = memory_.used_bytes(),
                                                                    .bytes_peak = memory_.peak_bytes()});
+    if (verdict.stop && !stop_ && !network_.training.stop)
+      log_message(LogLevel::warning, fmt::format("fit: {} was asked to stop in {}; all ranks stop",
+                                                 job_.describe(verdict.stopped_by), job_.activity()));
     stop_ |= verdict.stop;
     bytes_used_ = verdict.bytes_used;
   } catch (...) {
@@ -114,11 +119,11 @@ void DistributedTraining::agree(std::exception_ptr error, std::uint64_t signatur
 void DistributedTraining::agree_to_go_on() { agree(nullptr, 0, "the epoch"); }
 
 void DistributedTraining::tell(std::exception_ptr error) noexcept {
-  if (told_ || !job_.is_open()) return;
-  try {
-    agree(std::move(error), 0, "the step");
-  } catch (...) {  // The caller has it.
-  }
+  if (!told_ && job_.is_open()) try {
+      agree(std::move(error), 0, "the step");
+    } catch (...) {  // The caller has it.
+    }
+  if (spread_) spread_->give_up();
 }
 
 Dataset DistributedTraining::agreed(const Dataset& data, bool parts) {
@@ -147,6 +152,7 @@ bool DistributedTraining::load(FunctionRef<bool()> next, const Example& batch) {
   bool is_there = false;
   std::exception_ptr error;
   try {
+    if (spread_ && spread_->are_spread()) spread_->put_back();  // What callbacks have read.
     is_there = next();
   } catch (...) {
     error = std::current_exception();
@@ -217,29 +223,98 @@ void DistributedTraining::set_layout(const StepPlan& plan) {
   if (layout_) return;
   constrained_ = plan.constrained();
   layout_ = std::make_unique<DistributedLayout>(
-      plan, network_.training.clipping, RankOfJob{.ranks = job_.size(), .rank = job_.rank(), .shards = shards_});
+      plan, network_.training.clipping,
+      RankOfJob{.ranks = job_.size(), .rank = job_.rank(), .shards = shards_, .shards_parameters = shards_parameters_});
+}
+
+void DistributedTraining::admit(const std::shared_ptr<StepPlan>& plan, const Example& batch, const DatasetNode& data) {
+  set_layout(*plan);
+  const SliceTree tree(slices_, job_.size());
+  const BesideStep beside = layout_->beside(*plan, tree, *network_.training.optimizer);
+  try {
+    memory_.admit(plan, batch, data, beside);
+  } catch (const OutOfMemory& error) {
+    if (shards_parameters_ || job_.size() == 1 || !plan->has_program() || !plan->constrained().empty()) throw;
+    const DistributedLayout spread(
+        *plan, network_.training.clipping,
+        {.ranks = job_.size(), .rank = job_.rank(), .shards = true, .shards_parameters = true});
+    const std::size_t saved = beside.all() - spread.beside(*plan, tree, *network_.training.optimizer).all();
+    if (saved > error.smallest_sufficient_limit()) throw;  // It would take more.
+    const std::size_t sufficient = error.smallest_sufficient_limit() - saved;
+    throw OutOfMemory(
+        {.what = fmt::format("{}, or spread the parameters over the ranks (shard_parameters), which needs {} bytes",
+                             error.what(), sufficient),
+         .requested = error.requested(),
+         .limit = error.limit(),
+         .in_use = error.in_use(),
+         .smallest_sufficient_limit = error.smallest_sufficient_limit(),
+         .holders = error.holders(),
+         .tried = error.tried()});
+  }
+}
+
+// Each rank keeps its part of the parameters and frees the rest, once all have memory for the step.
+void DistributedTraining::spread_parameters(const Example& batch, const DatasetNode& data, const SliceTree& tree) {
+  std::exception_ptr error;
+  try {
+    const std::size_t first = tree.begin(job_.rank());
+    const RowRange range = first < tree.end(job_.rank()) ? slice_rows(batch, tree, first) : RowRange{0, 1};
+    const auto plan = network_.training.plans.get(StepKind::kGradients, rows_of(batch, range.begin, range.end), "fit");
+    if (!plan->has_program())
+      throw Unsupported("fit: shard_parameters needs steps that run by a plan; leave it or run_eagerly out");
+    DistributedLayout::require_no_constraints(*plan, "fit");
+    admit(plan, batch, data);
+    if (!spread_) spread_ = std::make_unique<SpreadParameters>(job_, *layout_);
+    const BudgetScope charged(memory_.stepping());
+    spread_->take(layout_->window_bytes(*plan));
+  } catch (...) {
+    error = std::current_exception();
+  }
+  agree(error, error ? 0 : layout_->space().end(), "the model");
+  spread_->spread();
+  memory_.note_freed();
+}
+
+void DistributedTraining::gather_parameters() {
+  if (!spread_ || !spread_->are_spread()) return;
+  std::exception_ptr error;
+  try {
+    const BudgetScope charged(memory_.stepping());
+    spread_->read_all();
+  } catch (const Unavailable&) {
+    told_ = true;
+    throw;
+  } catch (...) {
+    error = std::current_exception();
+  }
+  agree(error, 0, "the end of the epoch");
+  spread_->close();
 }
 
 void DistributedTraining::compute_slice(const Example& batch, const RowRange& range, const DatasetNode& data,
                                         std::vector<Tensor>& out, const StepPlan::Watch* watch) {
   const Example rows = rows_of(batch, range.begin, range.end);
   const auto plan = network_.training.plans.get(StepKind::kGradients, rows, "fit");
-  if (plan->has_program()) {
-    set_layout(*plan);
-    memory_.admit(plan, batch, data,
-                  layout_->beside(*plan, SliceTree(slices_, job_.size()), *network_.training.optimizer));
-  }
+  const double scale = static_cast<double>(range.end - range.begin) / static_cast<double>(examples_in(batch));
+  if (scale_value_ != scale) scale_ = Tensor();  // Before the plan gets what is left.
+  if (plan->has_program()) admit(plan, batch, data);
   const BudgetScope charged(memory_.stepping());
   const Untracked gradients(Category::kGradients);
-  const double scale = static_cast<double>(range.end - range.begin) / static_cast<double>(examples_in(batch));
-  if (scale_.is_empty_handle() || scale_value_ != scale) {
-    scale_ = Tensor();
+  if (scale_.is_empty_handle()) {
     scale_ = make_tensor({.op = "scale", .category = Category::kInputs}, Shape(std::vector<std::int64_t>()), f32,
                          device_of(batch.x()));
     *writable(scale_).data<float>() = static_cast<float>(scale);
     scale_value_ = scale;
   }
-  results_.push_back(plan->gradients(rows, scale_, out, memory_.recomputing(), watch));
+  if (shards_parameters_) {
+    if (!plan->has_program()) throw Unsupported("fit: shard_parameters needs slices that run by a plan; leave it out");
+    spread_->take(layout_->window_bytes(*plan));
+    spread_->run(*plan, [&](const BorrowedVariables& borrowed) {
+      results_.push_back(plan->gradients(rows, scale_, out, memory_.recomputing(), watch, &borrowed));
+    });
+  } else {
+    results_.push_back(plan->gradients(rows, scale_, out, memory_.recomputing(), watch));
+  }
   set_layout(*plan);
 }
 
@@ -284,10 +359,16 @@ void DistributedTraining::send_early(std::span<const Tensor> values, std::span<c
   exchange_->advance();
 }
 
+DistributedTraining::RowRange DistributedTraining::slice_rows(const Example& batch, const SliceTree& tree,
+                                                              std::size_t slice) const {
+  const std::size_t examples = examples_in(batch);
+  return {slice_begin(examples, tree.slices(), slice) - batch.first_example,
+          slice_begin(examples, tree.slices(), slice + 1) - batch.first_example};
+}
+
 void DistributedTraining::compute(const Example& batch, const DatasetNode& data, const SliceTree& tree) {
   trace_step(static_cast<std::uint64_t>(network_.training.optimizer->step()));
   const int rank = job_.rank();
-  const std::size_t examples = examples_in(batch);
   num_pieces_ = tree.pieces(rank).size();
   const auto hurry = [&](std::span<const Tensor> values, std::span<const std::size_t> ended) {
     send_early(values, ended);
@@ -297,10 +378,8 @@ void DistributedTraining::compute(const Example& batch, const DatasetNode& data,
     Values values;
     set_draws(steps_ * slices_ + slice);
     const bool is_last = slice + 1 == tree.end(rank);
-    compute_slice(batch,
-                  {slice_begin(examples, tree.slices(), slice) - batch.first_example,
-                   slice_begin(examples, tree.slices(), slice + 1) - batch.first_example},
-                  data, values, is_last && exchange_ && job_.size() > 1 ? &watch : nullptr);
+    compute_slice(batch, slice_rows(batch, tree, slice), data, values,
+                  is_last && exchange_ && job_.size() > 1 ? &watch : nullptr);
     is_merged_.resize(layout_->changed().size());
     sums_->add({slice, slice + 1, rank}, std::move(values), [&](Values& left, Values& right) {
       for (std::size_t part = 0; part < left.size(); ++part)
@@ -338,7 +417,7 @@ void DistributedTraining::obtain(const SliceTree& tree) {
         OptimizerSpread{job_,
                         layout_->space(),
                         {changed.begin(), changed.begin() + static_cast<std::ptrdiff_t>(layout_->num_parameters())}});
-  for (const Variable& variable : layout_->changed()) variable.writable_value();
+  variable_addresses();  // Makes their bytes their own.
 }
 
 StepResult DistributedTraining::step(const Example& batch, const DatasetNode& data) {
@@ -350,6 +429,7 @@ StepResult DistributedTraining::step(const Example& batch, const DatasetNode& da
   sums_ = std::make_unique<distributed::SliceSums<Values>>(tree);
   results_.clear();
   exchange_.reset();
+  if (shards_parameters_ && !(spread_ && spread_->are_spread())) spread_parameters(batch, data, tree);
   if (steps_ > 0 && (job_.size() == 1 || buckets_.nbytes() >= TensorExchange::least_room_bytes(tree)))
     begin_exchange(tree);
   try {
@@ -374,8 +454,10 @@ StepResult DistributedTraining::step(const Example& batch, const DatasetNode& da
     if (exchange_) exchange_->drain_reduce();
     throw;
   }
+  if (spread_) spread_->begin_change();  // A rank that is ahead gets the new ones.
   StepResult result = combine(examples, tree);
   update(tree);
+  if (spread_) spread_->end_change();
   set_draws(++steps_ * slices_);
   memory_.note_trained(result);
   return result;
@@ -441,9 +523,11 @@ StepResult DistributedTraining::combine(std::size_t examples, const SliceTree& t
   return total;
 }
 
+// Of those that are not spread.
 PartAddresses DistributedTraining::variable_addresses() const {
-  PartAddresses addresses;
-  for (const Variable& variable : layout_->changed()) addresses.push_back(variable.writable_value().bytes());
+  PartAddresses addresses(layout_->changed().size());
+  for (std::size_t i = first_whole(); i < addresses.size(); ++i)
+    addresses[i] = layout_->changed()[i].writable_value().bytes();
   return addresses;
 }
 
@@ -457,7 +541,8 @@ void DistributedTraining::change_variables(const PartAddresses& sum) {
     gradients.emplace_back(sum[layout_->part_of(i)], static_cast<std::size_t>(stretch.begin) * size_of(dtype), dtype,
                            Shape({stretch.end - stretch.begin}));
   }
-  network_.training.optimizer->apply_prepared(stretches, gradients);
+  network_.training.optimizer->apply_prepared(stretches, gradients,
+                                              spread_ ? spread_->own() : std::vector<TensorView>());
   const PartAddresses values = variable_addresses();
   layout_->visit_updated([&](std::size_t part, std::size_t first, std::size_t bytes) {
     if (part >= layout_->num_parameters()) std::memcpy(values[part] + first, sum[part] + first, bytes);
@@ -476,7 +561,8 @@ void DistributedTraining::update(const SliceTree& tree) {
   GradientClipper(job_, layout_->space(), layout_->num_parameters()).clip(network_.training.clipping, sum);
   if (shards_) {
     change_variables(sum);
-    exchange_->all_gather(variable_addresses());
+    if (first_whole() < layout_->changed().size())
+      exchange_->all_gather(variable_addresses(), layout_->space().group_of(first_whole()));
   } else {
     exchange_->all_gather(sum);
     change_variables(sum);

@@ -10,6 +10,7 @@
 // slices, not on the number of processes. From the second step on, sums travel while the backward pass of the last
 // slice computes the rest. A failure in one process before weights change is thrown in all, and nothing has changed;
 // Unavailable may come later, when weights may have changed in some of them: the job is then over.
+// With shard_parameters, weights are spread over the processes from the first step of an epoch to gather_parameters().
 // Thread safety: one thread.
 #pragma once
 
@@ -25,6 +26,7 @@
 #include "plimsoll/distributed/tensor_exchange.h"
 #include "plimsoll/model/data/dataset.h"
 #include "plimsoll/model/training/distributed_layout.h"
+#include "plimsoll/model/training/spread_parameters.h"
 #include "plimsoll/model/training/step.h"
 #include "plimsoll/model/training/step_plan.h"
 #include "plimsoll/ops/optimizer.h"
@@ -57,7 +59,9 @@ class DistributedTraining {
                                         std::exception_ptr error);
   // At the end of an epoch, and of the fit: errors here since then are thrown everywhere.
   void agree_to_go_on();
-  // Reports an error that the others do not know about; fast when they do.
+  // Parameters that are spread over the processes are whole until the next step. Throws OutOfMemory in all ranks.
+  void gather_parameters();
+  // Reports an error that the others do not know about, and makes parameters whole.
   void tell(std::exception_ptr error) noexcept;
 
   bool is_first() const noexcept { return job_.rank() == 0; }
@@ -78,6 +82,9 @@ class DistributedTraining {
   void send_early(std::span<const Tensor> values, std::span<const std::size_t> ended);
   void begin_exchange(const distributed::SliceTree& tree);
   void set_layout(const StepPlan& plan);
+  void admit(const std::shared_ptr<StepPlan>& plan, const Example& batch, const DatasetNode& data);
+  RowRange slice_rows(const Example& batch, const distributed::SliceTree& tree, std::size_t slice) const;
+  void spread_parameters(const Example& batch, const DatasetNode& data, const distributed::SliceTree& tree);
   void obtain(const distributed::SliceTree& tree);
   void update(const distributed::SliceTree& tree);
   void change_variables(const distributed::PartAddresses& sum);
@@ -85,12 +92,13 @@ class DistributedTraining {
   void agree(std::exception_ptr error, std::uint64_t signature, const char* what);
   StepResult blank_result() const;
   distributed::PartAddresses variable_addresses() const;
+  std::size_t first_whole() const { return shards_parameters_ ? layout_->num_parameters() : 0; }  // Of changed().
   void set_draws(std::uint64_t number);
 
   Network& network_;
   distributed::Job& job_;
   const std::size_t slices_;
-  const bool shards_;
+  const bool shards_, shards_parameters_;
   StepBudget& memory_;
 
   bool begun_ = false, told_ = false, stop_ = false;
@@ -100,6 +108,7 @@ class DistributedTraining {
 
   std::unique_ptr<DistributedLayout> layout_;  // Known after the first plan.
   std::vector<std::pair<Variable, Constraint>> constrained_;
+  std::unique_ptr<SpreadParameters> spread_;  // With shards_parameters_, from the first step on.
   Tensor buckets_;
   Tensor scale_;
   double scale_value_ = 0;

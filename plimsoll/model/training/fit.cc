@@ -207,7 +207,9 @@ class Fit {
                 {.bytes = options.budget,
                  .max_slowdown = options.max_slowdown,
                  .spill = options.spill,
-                 .parks = !options.distributed.job}),
+                 .parks = !options.distributed.job,
+                 .shards_parameters = options.distributed.job && options.distributed.shard_parameters &&
+                                      options.distributed.job->size() > 1}),
         validation_(options.validation_data),
         progress_({.verbose = job_ && job_->rank() != 0 ? 0 : options.verbose,
                    .epochs = options.epochs,
@@ -313,6 +315,7 @@ class Fit {
     }
     if (number == 0) throw InvalidArgument("fit: the dataset has no batches; give it some");
     Logs logs = means.logs();
+    if (together_) together_->gather_parameters();
     if (validation_.is_set())
       for (const auto& [name, value] : run_validation()) logs.set(name, value);
     progress_.end_epoch(number, logs);

@@ -107,10 +107,15 @@ MemoryForecast forecast_ranks(Network& network, const ForecastOptions& options, 
   const std::size_t slice = (options.batch_size + slices - 1) / slices;
   const StepPlan plan(network, StepKind::kGradients, assumed_batch(network, slice));
   const distributed::SliceTree tree(given, options.ranks);
+  if (options.shard_parameters) DistributedLayout::require_no_constraints(plan, "forecast");
+  const bool shards = (options.shard_optimizer || options.shard_parameters) && options.ranks > 1;
   MemoryForecast most;
   for (int rank = 0; rank < options.ranks; ++rank) {
     const DistributedLayout layout(plan, network.training.clipping,
-                                   {options.ranks, rank, options.shard_optimizer && options.ranks > 1});
+                                   {.ranks = options.ranks,
+                                    .rank = rank,
+                                    .shards = shards,
+                                    .shards_parameters = options.shard_parameters && options.ranks > 1});
     const distributed::SliceTree used(slices, options.ranks);
     const std::size_t first = options.batch_size * used.begin(rank) / slices;
     const std::size_t last = options.batch_size * used.end(rank) / slices;

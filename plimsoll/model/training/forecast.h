@@ -32,7 +32,7 @@ struct ForecastOptions {
   // Of one process of a job: the one that takes most. `slices` 0: one for each.
   int ranks = 1;
   std::size_t slices = 0;
-  bool shard_optimizer = false;
+  bool shard_optimizer = false, shard_parameters = false;
   bool predict = false;  // Of one prediction of a batch instead of a step of training; needs no compile().
 };
 

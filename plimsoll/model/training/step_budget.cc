@@ -133,7 +133,8 @@ void StepBudget::park_variables() {
 std::size_t StepBudget::resident_bytes() const {
   std::size_t bytes = network_.training.optimizer->state_bytes();
   for (const LayerBase::Weight& weight : network_.unique_weights())
-    if (weight.variable.share_bytes()->is_resident()) bytes += whole_blocks(weight.variable.nbytes());
+    if (!(limits_.shards_parameters && weight.trainable) && weight.variable.share_bytes()->is_resident())
+      bytes += whole_blocks(weight.variable.nbytes());
   return bytes;
 }
 
@@ -188,6 +189,7 @@ void BesideStep::add_to(MemoryForecast& forecast) const {
   forecast.by_category["inputs"] += inputs;
   forecast.by_category["optimizer"] += optimizer;
   forecast.by_category["workspace"] += workspace;
+  forecast.by_category["parameters"] += shards - whole;
   for (std::size_t* const bytes :
        {&forecast.peak_bytes, &forecast.lower_bound_bytes, &forecast.floor_bytes, &forecast.smallest_budget})
     *bytes += all();
@@ -424,7 +426,8 @@ void StepBudget::admit(const std::shared_ptr<StepPlan>& plan, const Example& bat
     admitted_.clear();
     has_room_ = nullptr;
   }
-  make_room({plan, needs[0].needed.by_category["inputs"] - beside.inputs});
+  needs[0].needed.by_category["inputs"] -= beside.inputs;  // Steps are charged for them.
+  make_room({plan, needs[0].needed.by_category["inputs"]});
   for (Need& need : needs)
     if (need.plan->has_program()) admitted_.push_back({std::move(need.plan), need.needed.by_category["inputs"]});
 }

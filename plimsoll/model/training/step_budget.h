@@ -39,12 +39,17 @@ struct StepLimits {
   double max_slowdown = kMostSlowdown;  // Predicted; only with `bytes`.
   std::string spill = {};               // A directory to store values in; requires `bytes`.
   bool parks = true;                    // Large variables may be stored there too, between the steps that use them.
+  bool shards_parameters = false;       // Trainable weights are spread over the ranks of a job; BesideStep counts them.
 };
 
 // Bytes that a step takes besides its plan, its parameters and its batch: a step of a job has some.
 struct BesideStep {
   std::size_t gradients = 0, activations = 0, inputs = 0, optimizer = 0, workspace = 0;
-  std::size_t all() const noexcept { return gradients + activations + inputs + optimizer + workspace; }
+  // Of parameters that are spread over ranks: this rank's part, and all, which the plan counts.
+  std::size_t shards = 0, whole = 0;
+  std::size_t all() const noexcept {  // Modulo 2^64: it may be negative.
+    return gradients + activations + inputs + optimizer + workspace + shards - whole;
+  }
   void add_to(MemoryForecast& forecast) const;
 };
 
@@ -74,6 +79,7 @@ class StepBudget {
             .parks_variables = parks_};
   }
   void note_trained(const StepResult& result) noexcept;
+  void note_freed() noexcept { has_room_ = nullptr; }  // Something that steps have left: the next may use its bytes.
   // Throws what admit() would for the steps that `unlimited` expects; returns when no limit is too small for them.
   void refuse_expected(const StepBudget& unlimited) const;
   // Adds what the pass holds besides the batch; returns what is needed while it loads one.

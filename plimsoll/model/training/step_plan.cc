@@ -9,6 +9,7 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/device/device.h"
 #include "plimsoll/device/runtime.h"
+#include "plimsoll/graph/call_signature.h"
 #include "plimsoll/graph/graph_state.h"
 #include "plimsoll/memory/trace/trace_recorder.h"
 #include "plimsoll/model/internal/network.h"
@@ -366,7 +367,7 @@ void own_bytes(std::vector<Tensor>& tensors) {
 }  // namespace
 
 StepResult StepPlan::gradients(const Example& slice, const Tensor& scale, std::vector<Tensor>& out,
-                               const Recomputing& recomputing, const Watch* watch) {
+                               const Recomputing& recomputing, const Watch* watch, const BorrowedVariables* borrowed) {
   return run_whole([&] {
     if (!program_) return gradients_directly(slice, scale, out);
     StepResult result = blank_result();
@@ -386,6 +387,7 @@ StepResult StepPlan::gradients(const Example& slice, const Tensor& scale, std::v
                    .variables = variables_,
                    .results = results,
                    .after_step = watch ? &after_step : nullptr,
+                   .borrowed = borrowed,
                    .may_recompute = recomputing.is_allowed,
                    .max_slowdown = recomputing.max_slowdown,
                    .recomputed_cost_fraction = &result.recomputed,

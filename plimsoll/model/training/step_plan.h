@@ -52,7 +52,8 @@ class StepPlan {
   // read any more.
   using Watch = FunctionRef<void(std::span<const Tensor> values, std::span<const std::size_t> ended)>;
   StepResult gradients(const Example& slice, const Tensor& scale, std::vector<Tensor>& out,
-                       const Recomputing& recomputing = {}, const Watch* watch = nullptr);
+                       const Recomputing& recomputing = {}, const Watch* watch = nullptr,
+                       const BorrowedVariables* borrowed = nullptr);
   // Parameters that have a gradient, then variables that layers assign to; and the number of the former.
   const std::vector<Variable>& changed() const noexcept { return changed_; }
   std::size_t num_parameters() const noexcept { return num_parameters_; }

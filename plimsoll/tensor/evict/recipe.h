@@ -14,11 +14,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <utility>
 
 #include "plimsoll/base/dtype.h"
+#include "plimsoll/base/function_ref.h"
 #include "plimsoll/base/shape.h"
 #include "plimsoll/memory/label.h"
 #include "plimsoll/memory/spill/spill_file.h"
@@ -168,6 +170,13 @@ class StorageAccess {
   static void fill(const Storage& storage, void* to) noexcept;
   static void exchange(Storage& storage, std::unique_ptr<ParkedBytes>& with) noexcept;
   static void bring_back(Storage& storage);
+  static StorageRef take_elsewhere(Device& device, std::size_t bytes, const BlockLabel& label,
+                                   std::function<void(void*)> load);
+  static bool is_elsewhere(const Storage& storage) noexcept;
+  static void load(Storage& storage);
+
+ private:
+  static void become_resident(Storage& storage, FunctionRef<void(std::span<std::byte>)> read);
 };
 
 }  // namespace evict

@@ -49,7 +49,7 @@ class Training:
     ...     return model.fit(x, y, distributed=pl.distributed.Training(job, slices=32, shard_optimizer=True))
     """
 
-    def __init__(self, job: Job, slices: int = 0, shard_optimizer: bool = False) -> None:
+    def __init__(self, job: Job, slices: int = 0, shard_optimizer: bool = False, shard_parameters: bool = False) -> None:
         """
         The same slices give the same bits for any number of processes; 0: one for each.
         """
