@@ -22,8 +22,9 @@ class Bundle : public FileFixture {
   fs::path prefix() const { return directory_ / "model.ckpt"; }
   void save(float value, std::size_t elements = 3) {
     Tensor tensor = patterned({static_cast<std::int64_t>(elements)}, f32);
-    const HostWrite to(tensor);
+    HostWrite to(tensor);
     for (float& element : to.span<float>()) element = value;
+    to.finish();
     BundleWriter writer(prefix());
     writer.add("w", tensor);
     writer.commit();

@@ -145,7 +145,8 @@ TEST_P(OpenclModel, TrainingOnALostDeviceThrows) {
   }
 }
 
-// The batch is there already: what is in use at the peak is the model, its optimizer, the batch and the step's extent.
+// The batch is there already: what is in use at the peak is the model, its optimizer, the batch and the step's extent;
+// and, on the host, a few bytes for what is read at the end.
 TEST_P(OpenclModel, TakesWhatIsForecast) {
   const BudgetModel& which = GetParam();
   const Dataset data = which.batches(1);
@@ -153,14 +154,43 @@ TEST_P(OpenclModel, TakesWhatIsForecast) {
   Model model = which.make();
   const std::size_t forecast = model.forecast({.batch_size = which.batch}).peak_bytes;
   Arena& arena = Runtime::instance().device(name()).arena();
+  Arena& host = Runtime::instance().host_device().arena();
   for (const Example& batch : data) {
     const Tensor x = batch.x().to(name()), y = batch.targets[0].to(name());
     for (int i = 0; i < 3; ++i) model.train_on_batch(x, y);
     arena.reset_peaks();
+    host.reset_peaks();
+    const std::size_t before = host.stats().bytes_in_use;
     model.train_on_batch(x, y);
+    const std::size_t staged = host.stats().peak_bytes_in_use - before;
+    EXPECT_EQ(arena.stats().peak_bytes_in_use + staged, forecast);
+    EXPECT_LE(staged, 192 + (which.classes > 0 ? y.nbytes() : 0));
   }
-  EXPECT_EQ(arena.stats().peak_bytes_in_use, forecast);
   EXPECT_LE(arena.stats().peak_bytes_reserved, arena.limit());
+}
+
+// At the smallest budget that is forecast training runs, and a byte below it is refused; with data here and there.
+TEST_P(OpenclModel, TheForecastsBudgetIsTheGate) {
+  const BudgetModel& which = GetParam();
+  for (const bool is_there : {false, true}) {
+    SCOPED_TRACE(is_there);
+    std::optional<Model> model;
+    {
+      const DeviceScope on(name());
+      model = which.make();
+    }
+    for (const Example& batch : which.batches(1)) {
+      const auto placed = [&](const Tensor& tensor) { return is_there ? tensor.to(name()) : tensor; };
+      const Tensor x = placed(batch.x()), y = placed(batch.targets[0]);
+      const std::size_t budget = model->forecast(Example{.inputs = {x}, .targets = {y}}).smallest_budget;
+      const FitOptions options{.epochs = 2, .batch_size = which.batch, .verbose = 0, .shuffle = false};
+      FitOptions enough = options, less = options;
+      enough.budget = budget;
+      less.budget = budget - 1;
+      EXPECT_THROW(model->fit(x, y, less), OutOfMemory);
+      EXPECT_LE(model->fit(x, y, enough).peak_bytes(), budget);
+    }
+  }
 }
 
 // A weight of the host's, used on the device; and the other way around.

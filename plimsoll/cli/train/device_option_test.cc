@@ -44,7 +44,31 @@ TEST_F(DeviceOption, TrainsAndPredictsThere) {
   };
   const Json a = predict(""), b = predict("OPENCL:0");
   EXPECT_GT(launches(), 0u);
-  EXPECT_EQ(a["shape"], b["shape"]);
+  ASSERT_EQ(a["data"].size(), 120u);
+  for (std::size_t i = 0; i < 120; ++i)
+    EXPECT_NEAR(a["data"][i].get<double>(), b["data"][i].get<double>(), 1e-5) << i;
+  // Rows without all values get no answer there, either.
+  write("gaps.csv", "a,b,label\n0.5,,1\n0.1,0.2,0\n");
+  const Json gaps = run_on("OPENCL:0", {"predict", path("there/model.json"), "--input", path("gaps.csv")});
+  EXPECT_EQ(gaps["dropped_rows"], 1);
+}
+
+// To the byte, data on the host included.
+TEST_F(DeviceOption, TakesWhatTheForecastSays) {
+  const Json foreseen = run_on("OPENCL:0", {"forecast", model(), "--batch", "20", "--optimizer", "adam", "--loss",
+                                            "sparse_categorical_crossentropy"});
+  const auto train = [&](std::size_t budget, int code) {
+    config::reset_for_testing();
+    return run({"train", model(), "--data", path("train.csv"), "--batch", "20", "--epochs", "2", "--budget",
+                std::to_string(budget), "--device", "OPENCL:0", "--out", path("trained"), "--json"},
+               code);
+  };
+  const Json trained = parse_json(train(1_MiB, 0));
+  const std::size_t held = trained["data_bytes"];
+  EXPECT_EQ(foreseen["peak_bytes"].get<std::size_t>() + held, trained["peak_bytes"]);
+  const std::size_t smallest = foreseen["smallest_budget_bytes"];
+  train(smallest, 0);  // The table is streamed.
+  train(smallest - 1, 3);
 }
 
 TEST_F(DeviceOption, ForecastsWhatItTakesThere) {
@@ -52,15 +76,15 @@ TEST_F(DeviceOption, ForecastsWhatItTakesThere) {
     return run_on(device, {"forecast", model(), "--batch", "16"});
   };
   const Json here = forecast(""), there = forecast("OPENCL:0");
-  EXPECT_EQ(there["peak_bytes"], here["peak_bytes"]);
+  EXPECT_GT(there["peak_bytes"], here["peak_bytes"]);  // The batch is on the host, too.
   EXPECT_GT(there["max_batch_size"], 0);
   EXPECT_EQ(launches(), 0u);  // Nothing runs.
 }
 
 TEST_F(DeviceOption, TheDemoTrainsThere) {
-  const Json json = run_on("OPENCL:0", {"demo", "--out", path("demo")});
+  const Json json = run_on("OPENCL:0", {"demo", "--epochs", "2", "--out", path("demo")});
   EXPECT_GT(launches(), 0u);
-  EXPECT_LT(json["loss"], 0.01);
+  EXPECT_LT(json["loss"], 0.1);
   EXPECT_LE(json["peak_bytes"], json["budget_bytes"]);
   std::size_t peak = 0;
   for (const Json& device : run_json({"doctor", path("demo/run.trace")})["devices"])
