@@ -320,7 +320,7 @@ class ProgramVariant::Running {
     auto* to = static_cast<std::byte*>(c_->fed_indices->base());
     for (const ConstTensorView* const in : found) {
       c_->devices[t_.in[static_cast<std::size_t>(in - c_->in.data())].base]->backend().copy_out(to, in->bytes(),
-                                                                                              in->nbytes());
+                                                                                                in->nbytes());
       moved_.push_back({in->bytes(), to, in->nbytes()});
       to += round_up(in->nbytes(), 64);
     }

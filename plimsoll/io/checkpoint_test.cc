@@ -101,9 +101,8 @@ TEST_F(Checkpoint, RestoresAllOrNothing) {
   const Tensor fresh = tensor_of<float>({2}, {0, 0}), wrong = tensor_of<float>({2}, {0, 0});
   EXPECT_THAT(
       message_of<NotFound>([&] {
-        restore_checkpoint(
-            directory_ / "m",
-            std::vector<RestoreTarget>{target_of("v", fresh), target_of("u", fresh), target_of("b", wrong)});
+        restore_checkpoint(directory_ / "m", std::vector<RestoreTarget>{target_of("v", fresh), target_of("u", fresh),
+                                                                        target_of("b", wrong)});
       }),
       AllOf(HasSubstr("2 missing: \"v\", \"u\""),
             HasSubstr("\"b\" (float32 [1] in the checkpoint, float32 [2] wanted)"), HasSubstr("not requested: \"w\"")));
@@ -116,8 +115,8 @@ TEST_F(Checkpoint, RestoresAllOrNothing) {
   data.back() ^= 1;  // Belongs to "w", which comes last.
   put(bundle_data_path(directory_ / "m", 0, 1), data);
   EXPECT_THROW(
-      restore_checkpoint(directory_ / "m", std::vector<RestoreTarget>{target_of("b", tensor_of<float>({1}, {0})),
-                                                                      target_of("w", fresh)}),
+      restore_checkpoint(directory_ / "m",
+                         std::vector<RestoreTarget>{target_of("b", tensor_of<float>({1}, {0})), target_of("w", fresh)}),
       Corruption);
   EXPECT_EQ(fresh.to_vector<float>(), (std::vector<float>{0, 0}));
 }

@@ -85,6 +85,7 @@ void run(const DemoArguments& arguments) {
         format_bytes(budget).c_str());
   std::fflush(stdout);
   bound_device(budget);
+  require_device(arguments.device);
   const DemoResult result = run_demo({.budget = budget,
                                       .out = arguments.out,
                                       .epochs = arguments.epochs,

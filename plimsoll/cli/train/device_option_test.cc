@@ -45,11 +45,11 @@ TEST_F(DeviceOption, TrainsAndPredictsThere) {
   const Json a = predict(""), b = predict("OPENCL:0");
   EXPECT_GT(launches(), 0u);
   ASSERT_EQ(a["data"].size(), 120u);
-  for (std::size_t i = 0; i < 120; ++i)
-    EXPECT_NEAR(a["data"][i].get<double>(), b["data"][i].get<double>(), 1e-5) << i;
+  for (std::size_t i = 0; i < 120; ++i) EXPECT_NEAR(a["data"][i].get<double>(), b["data"][i].get<double>(), 1e-5) << i;
   // Rows without all values get no answer there, either.
   write("gaps.csv", "a,b,label\n0.5,,1\n0.1,0.2,0\n");
-  const Json gaps = run_on("OPENCL:0", {"predict", path("there/model.json"), "--input", path("gaps.csv")});
+  const Json gaps =
+      run_on("OPENCL:0", {"predict", path("there/model.json"), "--input", path("gaps.csv"), "--missing", "drop"});
   EXPECT_EQ(gaps["dropped_rows"], 1);
 }
 
@@ -71,6 +71,12 @@ TEST_F(DeviceOption, TakesWhatTheForecastSays) {
   train(smallest - 1, 3);
 }
 
+TEST_F(DeviceOption, TrainsAModelThatIsMadeForTheTableThere) {
+  const Json json = run_on("OPENCL:0", {"train", "--data", path("train.csv"), "--epochs", "1", "--out", path("made")});
+  EXPECT_EQ(json["epochs"], 1);
+  EXPECT_GT(launches(), 0u);
+}
+
 TEST_F(DeviceOption, ForecastsWhatItTakesThere) {
   const auto forecast = [&](const std::string& device) {
     return run_on(device, {"forecast", model(), "--batch", "16"});
@@ -87,7 +93,8 @@ TEST_F(DeviceOption, TheDemoTrainsThere) {
   EXPECT_LT(json["loss"], 0.1);
   EXPECT_LE(json["peak_bytes"], json["budget_bytes"]);
   std::size_t peak = 0;
-  for (const Json& device : run_json({"doctor", path("demo/run.trace")})["devices"])
+  const Json report = run_json({"doctor", path("demo/run.trace")});
+  for (const Json& device : report["devices"])
     if (device["name"] == "OPENCL:0") peak = device["peak_bytes"];
   EXPECT_GT(peak, json["peak_bytes"].get<std::size_t>() / 2);
 }

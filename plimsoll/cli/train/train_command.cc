@@ -79,6 +79,7 @@ void run(const TrainArguments& arguments) {
   if (!arguments.distributed && arguments.slices > 0) refuse_usage("--slices", "it needs --distributed");
   if (!arguments.distributed && arguments.shard_optimizer) refuse_usage("--shard-optimizer", "it needs --distributed");
   require_budget_to_spill(arguments.spill, arguments.budget);
+  require_device(arguments.device);
   const TrainOutcome outcome = train(arguments);
   if (outcome.rank != 0) throw Exit{outcome.signal == 0 ? 0 : 128 + outcome.signal};  // Only the first rank prints.
   arguments.json ? print_json(arguments, outcome) : print_text(arguments, outcome);

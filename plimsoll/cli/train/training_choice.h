@@ -30,6 +30,7 @@ std::string compile(Model& model, const std::string& path, const TrainingChoice&
 // host, and batches are moved. Throws NotFound, listing the devices.
 void add_device_option(Command& command, std::string& device);
 std::unique_ptr<DeviceScope> work_on(const std::string& device);
+void require_device(const std::string& device);  // Before the first tensor, so that it is looked for.
 
 // --spill DIR, for commands that may store values that their budget has no room for.
 void add_spill_option(Command& command, std::string& directory);
