@@ -87,6 +87,8 @@ golden:
 full: lint test asan tsan clang
 	@PLIMSOLL_MORE_PROGRAMS=20 build/graph_test --gtest_brief=1 --gtest_filter='*.GivesTheSameBytesWithinEveryBudget'
 	@tools/check_headers
+	@$(TEST) build -C Full -L far
+	@tools/check_without_opencl
 	@tools/setup opencl oclgrind || echo "make: without the simulator of OpenCL"
 	@tools/check_opencl || test $$? = 77
 	@tools/check_kills

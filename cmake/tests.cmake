@@ -58,23 +58,42 @@ foreach(folder ${folders_with_tests})
   gtest_discover_tests(${name}_test DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 600 LABELS ${name})
 endforeach()
 
-# Suites on the far device (plimsoll/device/far), whose memory faults when it is taken for the host's. Left out are tests that look
-# into tensors themselves, name CPU:0, measure the host's memory, or are about sparse and ragged tensors, which other devices refuse.
+# Suites on the far device (plimsoll/device/far), whose memory faults when it is taken for the host's: these in every run, and in
+# `ctest -C Full` (make full) also the program's, and all with every operation as a fallback. Left out are tests that
+#   - name CPU:0, or set its limit: DeviceCopyTest, Placement, GraphDevices, PrintTensor, ...
+#   - are about what only CPU devices offer: sparse and ragged tensors, pools written in place, spilled and parked values,
+#     distributed training, weights on a file's pages
+#   - count bytes to the last one: a device's bytes are staged on the host, in the same budget, when the program reads them
 function(test_on_far program)
-  list(JOIN ARGN ":" left_out)
-  add_test(NAME far_${program} COMMAND ${program}_test --gtest_brief=1 --gtest_filter=*-${left_out})
-  set_tests_properties(far_${program} PROPERTIES ENVIRONMENT PLIMSOLL_TEST_DEVICE=FAR LABELS far TIMEOUT 600)
+  cmake_parse_arguments(far "FULL" "" "" ${ARGN})
+  list(JOIN far_UNPARSED_ARGUMENTS ":" left_out)
+  foreach(device FAR FAR_STAGED)
+    string(TOLOWER ${device}_${program} name)
+    set(only_full "")
+    if(far_FULL OR device STREQUAL "FAR_STAGED")
+      set(only_full CONFIGURATIONS Full)
+    endif()
+    add_test(NAME ${name} COMMAND ${program}_test --gtest_brief=1 --gtest_filter=*-${left_out} ${only_full})
+    set_tests_properties(${name} PROPERTIES ENVIRONMENT PLIMSOLL_TEST_DEVICE=${device} LABELS far TIMEOUT 1200)
+  endforeach()
 endfunction()
 if(NOT PLIMSOLL_SANITIZER)
-  test_on_far(ops BooleanMask.Sends* Clone.* Concat.Gives* Coroutines.ShareAPool* DeviceCopyTest.* Eviction* Gather.AddsIts* MirrorPad.Begins*
-              Pad.Has* Placement.* Ragged* Repeat.RepeatsEach* Reverse.* Roll.* Scatter* Slice.Has* Sparse* Split.Gives* Stack.Infers*
-              StridedSlice.Has* TakeAlongAxis.Chooses* Tile.Infers* Transpose.Has* Unstack.*)
-  test_on_far(autograd GradientTape.CountsItsNodesAsOverheadUntilItsMemoryGoes Sparse* Ragged* Optimizer.AStepThatFailsLeavesEverythingAsItWas)
-  test_on_far(graph FileWriterTest.* GraphDefinition.* GraphDevices.* RunMetadata.* ProgramFamily.* ProgramPark.* ProgramSpill.* Graph.PrintsSymbolicTensors Graph.CountsItsNodesAsOverhead
+  test_on_far(tensor PrintTensor.LeavesOut* PrintTensor.Shows* SlabsTest.* StorageTest.ChangesNothing* StorageTest.IsItsOwn*
+              StorageTest.KeepsTheData* StorageTest.StaysLazy* TensorPool.* WhoHolds.WritesAnIndentedList)
+  test_on_far(ops Coroutines.ShareAPool* DeviceCopyTest.IsTheTensor* DeviceCopyTest.Lets* DeviceCopyTest.Sends* Eviction.ARefusal*
+              Eviction.Bytes* Eviction.WhatWasComputed* EvictionRecipes.AChain* EvictionRecipes.AnInput* EvictionSpill.* Placement.*
+              Ragged* Sparse*)
+  test_on_far(io Bundle.HoldsNoSecondCopy)
+  test_on_far(observe)
+  test_on_far(autograd GradientTape.CountsItsNodesAsOverheadUntilItsMemoryGoes Opencl* Optimizer.AStepThatFailsLeavesEverythingAsItWas
+              Ragged* Sparse*)
+  test_on_far(graph Graph.CountsItsNodesAsOverhead Graph.PrintsSymbolicTensors GraphDevices.* ProgramPark.*
               RecomputeBudget.BranchesAndLoopsAreNotRepeated RunBudget.RefusesAFunctionsFirstStepWithoutATrace
-              SaverTest.ReadsObjectBasedCheckpointsByFullNames SaverTest.StaysWithinTheSessionsBudget)
-  test_on_far(model *Opencl* Distributed* FitBudget.ALongSequence* FitGroup.* FitPark.* KerasFile.WeightsStay* TfRecord.ExamplesArePartsOfRecords CsvFileTest.HeldAndStreamedAreTheSame Dataset.SaysWhatAPassHoldsAtMost
-              FailureInjection.* Forecast.IsTrueToTheByteForPublishedModels)
+              SaverTest.StaysWithinTheSessionsBudget)
+  test_on_far(model *Opencl* TwoDevices.* Dataset.SaysWhatAPassHoldsAtMost Distributed* FitGroup.* FitPark.*
+              Forecast.IsTrueToTheByteForPublishedModels KerasFile.WeightsStay*)
+  test_on_far(cli FULL DeviceOption.* DevicesCommand.PrintsOneJsonDocument TrainCommand.PredictNamesABudget*
+              TrainCommand.TakesWhatTheForecastSays)
 endif()
 
 # The checks check themselves; and what is installed can be used from outside.

@@ -5,11 +5,10 @@
 #include <unistd.h>
 
 #include "plimsoll/autograd/tape.h"
-#include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
-#include "plimsoll/device/config.h"
 #include "plimsoll/device/device_memory.h"
 #include "plimsoll/device/device_scope.h"
+#include "plimsoll/device/opencl/opencl_testing.h"
 #include "plimsoll/memory/alerts.h"
 #include "plimsoll/memory/budget.h"
 #include "plimsoll/ops/creation.h"
@@ -27,25 +26,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-class OpenclDevices : public testing::Test {
- protected:
-  void SetUp() override {
-    config::reset_for_testing();
-    std::vector<PhysicalDevice> found = config::list_physical_devices("OPENCL");
-    if (found.empty()) found = config::list_physical_devices("GPU");
-    if (found.empty()) GTEST_SKIP() << "there is no OpenCL device";
-    device_ = found[0];
-  }
-  void TearDown() override { config::reset_for_testing(); }
-  void limit(std::vector<std::size_t> bytes) {
-    std::vector<LogicalDeviceConfiguration> all;
-    for (const std::size_t each : bytes) all.push_back({.memory_limit = each});
-    config::set_logical_device_configuration(device_, all);
-  }
-  std::string name(int i = 0) const { return device_.type + ":" + std::to_string(i); }
-
-  PhysicalDevice device_;
-};
+class OpenclDevices : public OpenclFixture {};
 
 constexpr std::int64_t kMiB = 1024 * 1024 / 4;  // In elements.
 
@@ -79,6 +60,7 @@ TEST_F(OpenclDevices, GradientsComeBackThroughMoves) {
 }
 
 TEST_F(OpenclDevices, GrowthAndFractionMeanWhatTheyMeanOnTheHost) {
+  limit({});
   config::set_memory_fraction(device_, 0.25);
   config::set_memory_growth(device_, true);
   const std::size_t quarter = device_.memory_bytes / 4,
@@ -94,6 +76,19 @@ TEST_F(OpenclDevices, HiddenOnesAreNotThere) {
   config::set_visible_devices({}, device_.type);
   EXPECT_THAT(config::list_logical_devices(device_.type), IsEmpty());
   EXPECT_THROW(static_cast<void>(ones({1}).to(name())), NotFound);
+  EXPECT_THROW(config::set_visible_devices({device_}), FailedPrecondition);
+}
+
+TEST_F(OpenclDevices, TheDefaultDeviceStaysTheProcessor) {
+  config::set_visible_devices({device_});  // It alone, beside CPU:0, which always is there.
+  EXPECT_EQ(ones({1}).device(), "CPU:0");
+  EXPECT_EQ(ones({1}).to(name()).device(), name());
+  config::set_visible_devices({device_});
+  config::reset_for_testing();
+  setenv("PLIMSOLL_VISIBLE_DEVICES", (device_.name + ",CPU:0").c_str(), 1);
+  EXPECT_EQ(ones({1}).device(), "CPU:0");
+  EXPECT_EQ(ones({1}).to(name()).device(), name());
+  unsetenv("PLIMSOLL_VISIBLE_DEVICES");
 }
 
 TEST_F(OpenclDevices, BudgetsAlertsAndStatisticsCountThem) {

@@ -6,9 +6,8 @@
 #include <limits>
 
 #include "plimsoll/autograd/tape.h"
-#include "plimsoll/device/config.h"
 #include "plimsoll/device/device_scope.h"
-#include "plimsoll/device/runtime.h"
+#include "plimsoll/device/opencl/opencl_testing.h"
 #include "plimsoll/ops/attention.h"
 #include "plimsoll/ops/batch_norm.h"
 #include "plimsoll/ops/convolution.h"
@@ -33,18 +32,8 @@ namespace {
 using Tensors = std::vector<Tensor>;
 using Operation = std::function<Tensor(const Tensors&)>;
 
-class OpenclGradients : public testing::Test {
+class OpenclGradients : public OpenclFixture {
  protected:
-  void SetUp() override {
-    config::reset_for_testing();
-    std::vector<PhysicalDevice> found = config::list_physical_devices("OPENCL");
-    if (found.empty()) found = config::list_physical_devices("GPU");
-    if (found.empty()) GTEST_SKIP() << "there is no OpenCL device";
-    config::set_logical_device_configuration(found[0], {{.memory_limit = std::size_t{64} << 20}});
-    name_ = found[0].name;
-  }
-  void TearDown() override { config::reset_for_testing(); }
-
   static Tensor numbers(const Shape& shape, std::uint64_t seed) { return random_normal(shape, {.seed = seed}); }
   static Tensors inputs(std::initializer_list<Shape> shapes) {
     Tensors made;
@@ -71,11 +60,10 @@ class OpenclGradients : public testing::Test {
     SCOPED_TRACE(what);
     const Tensors here = run(operation, in);
     Tensors moved;
-    for (const Tensor& tensor : in) moved.push_back(tensor.to(name_));
-    DeviceBackend& backend = Runtime::instance().device(name_).backend();
-    backend.reset_counters();
+    for (const Tensor& tensor : in) moved.push_back(tensor.to(name()));
+    backend().reset_counters();
     const Tensors there = run(operation, moved);
-    EXPECT_THAT(backend.fallbacks(), testing::IsEmpty());
+    EXPECT_THAT(backend().fallbacks(), testing::IsEmpty());
     ASSERT_EQ(here.size(), there.size());
     for (std::size_t i = 0; i < here.size(); ++i) {
       ASSERT_EQ(here[i].is_empty_handle(), there[i].is_empty_handle()) << i;
@@ -87,8 +75,6 @@ class OpenclGradients : public testing::Test {
             << (i == 0 ? "result" : "gradient ") << i << " " << k;
     }
   }
-
-  std::string name_;
 };
 
 TEST_F(OpenclGradients, Convolutions) {
@@ -236,14 +222,14 @@ TEST_F(OpenclGradients, Losses) {
 
 // What has no kernel runs on the host, and a profile says so.
 TEST_F(OpenclGradients, FallbacksAreProfiled) {
-  const Tensor x = numbers({4, 5}, 1).to(name_);
+  const Tensor x = numbers({4, 5}, 1).to(name());
   const ProfileInfo info = profile([&] {
     static_cast<void>(cumsum(x, 1));
     static_cast<void>(relu(x));
     static_cast<void>(cumsum(x, 0));
   });
   EXPECT_THAT(info.fallbacks(), testing::ElementsAre(testing::Pair("cumsum", 2u)));
-  EXPECT_EQ(Runtime::instance().device(name_).backend().fallbacks().at("cumsum"), 2u);
+  EXPECT_EQ(backend().fallbacks().at("cumsum"), 2u);
 }
 
 TEST_F(OpenclGradients, Products) {
@@ -287,15 +273,14 @@ TEST_F(OpenclGradients, Elementwise) {
             << name << " of " << values[i] << ": " << a[i] << " and " << b[i];
     }
   };
-  DeviceBackend& backend = Runtime::instance().device(name_).backend();
-  backend.reset_counters();
-  for (const Row& row : unary) compare_all(row.name, row.function(x), row.function(x.to(name_)));
-  const Tensor far_x = x.to(name_), far_y = y.to(name_);
+  backend().reset_counters();
+  for (const Row& row : unary) compare_all(row.name, row.function(x), row.function(x.to(name())));
+  const Tensor far_x = x.to(name()), far_y = y.to(name());
   compare_all("minimum", minimum(x, y), minimum(far_x, far_y));
   compare_all("maximum", maximum(x, y), maximum(far_x, far_y));
   compare_all("divide_no_nan", divide_no_nan(x, y), divide_no_nan(far_x, far_y));
   compare_all("leaky_relu", leaky_relu(x), leaky_relu(far_x));
-  EXPECT_THAT(backend.fallbacks(), testing::IsEmpty());
+  EXPECT_THAT(backend().fallbacks(), testing::IsEmpty());
   for (const Row& row : {Row{"gelu", gelu}, Row{"gelu_tanh", gelu_tanh}, Row{"tanh", tanh}, Row{"swish", swish},
                          Row{"softplus", softplus}, Row{"elu", elu}})
     compare(row.name, inputs({{3, 37}}), [&](const Tensors& in) { return row.function(in[0]); });
@@ -341,10 +326,9 @@ TEST_F(OpenclGradients, Optimizers) {
   for (const OptimizerOptions& rule : rules) {
     SCOPED_TRACE(number++);
     const std::vector<float> here = trained(rule, "CPU:0");
-    DeviceBackend& backend = Runtime::instance().device(name_).backend();
-    backend.reset_counters();
-    const std::vector<float> there = trained(rule, name_);
-    for (const auto& [op, count] : backend.fallbacks()) EXPECT_THAT(op, testing::HasSubstr("random")) << count;
+    backend().reset_counters();
+    const std::vector<float> there = trained(rule, name());
+    for (const auto& [op, count] : backend().fallbacks()) EXPECT_THAT(op, testing::HasSubstr("random")) << count;
     ASSERT_EQ(here.size(), there.size());
     for (std::size_t i = 0; i < here.size(); ++i) ASSERT_NEAR(here[i], there[i], 1e-5 * (1 + std::fabs(here[i]))) << i;
   }

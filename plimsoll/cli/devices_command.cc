@@ -42,7 +42,9 @@ std::vector<std::pair<std::string, std::string>> kind_notes() {
     has_opencl |= kind.name == "OpenCL";
     if (kind.note) notes.emplace_back(kind.name, kind.note());
   }
-  if (!has_opencl) notes.emplace_back("OpenCL", "this program was built without it (its headers were not installed)");
+  if (!has_opencl)
+    notes.emplace_back(
+        "OpenCL", "this program was built without it (PLIMSOLL_OPENCL was OFF, or its headers were not installed)");
   return notes;
 }
 

@@ -112,6 +112,13 @@ void set_visible_devices(const std::vector<PhysicalDevice>& devices, std::string
                                         physical.name, physical.type, type));
     shown.push_back(physical.name);
   }
+  if (std::find(shown.begin(), shown.end(), kHostDevice) == shown.end()) {
+    if (is_of_type("CPU", type) && !type.empty())
+      throw InvalidArgument(fmt::format(
+          "config::set_visible_devices: {} cannot be hidden, because other devices need it; include it in the list",
+          kHostDevice));
+    if (type.empty()) shown.emplace_back(kHostDevice);
+  }
   if (runtime().started()) {  // In force, perhaps from the environment.
     std::set<std::string> in_force;
     for (const PhysicalDevice& device : get_visible_devices(type)) in_force.insert(device.name);

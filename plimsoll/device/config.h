@@ -27,7 +27,9 @@ namespace plimsoll::config {
 // What the machine has. Does not start the runtime.
 PLIMSOLL_API std::vector<PhysicalDevice> list_physical_devices(std::string_view type = "");
 
-// Which of them (with that type) are used. InvalidArgument for a device that is unknown or of another type.
+// Which of them (with that type) are used. CPU:0 always is, and stays the default device: other devices need it for
+// what they cannot do themselves. InvalidArgument for a device that is unknown or of another type, and for type "CPU"
+// without CPU:0.
 PLIMSOLL_API void set_visible_devices(const std::vector<PhysicalDevice>& devices, std::string_view type = "");
 PLIMSOLL_API std::vector<PhysicalDevice> get_visible_devices(std::string_view type = "");
 

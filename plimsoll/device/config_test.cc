@@ -93,7 +93,7 @@ TEST_F(Config, IsFixedOnceTheRuntimeHasStarted) {
               ThrowsMessage<FailedPrecondition>(HasSubstr("config::set_memory_growth: the runtime has started")));
   EXPECT_THROW(config::set_memory_fraction(cpu(), 0.5), FailedPrecondition);
   EXPECT_THROW(config::set_logical_device_configuration(cpu(), {{.memory_limit = 1_GiB}}), FailedPrecondition);
-  EXPECT_THROW(config::set_visible_devices({}, "CPU"), FailedPrecondition);
+  EXPECT_THROW(config::set_visible_devices({}, "CPU"), InvalidArgument);
   EXPECT_THROW(config::set_lazy_allocation(true), FailedPrecondition);
   EXPECT_THROW(config::set_deferred_release(true), FailedPrecondition);
   EXPECT_FALSE(config::get_memory_growth(cpu()));  // Nothing has changed.
@@ -150,14 +150,15 @@ TEST_F(Config, RefusesAFractionBesideLimits) {
   EXPECT_EQ(config::get_memory_fraction(cpu()), 0);
 }
 
-TEST_F(Config, HidesDevices) {
-  config::set_visible_devices({}, "CPU");
-  EXPECT_THAT(config::get_visible_devices(), IsEmpty());
-  EXPECT_THAT(config::list_logical_devices(), IsEmpty());
-  EXPECT_THAT([] { (void)allocate(1); }, ThrowsMessage<NotFound>(HasSubstr("none is visible")));
-  EXPECT_THAT([] { (void)allocate(1, {.device = "CPU:0"}); }, ThrowsMessage<NotFound>(HasSubstr("none is visible")));
-  config::reset_for_testing();
+TEST_F(Config, NeverHidesTheProcessor) {
+  EXPECT_THAT([] { config::set_visible_devices({}, "cpu"); },
+              ThrowsMessage<InvalidArgument>(HasSubstr("CPU:0 cannot be hidden")));
   EXPECT_THAT(config::get_visible_devices("CPU"), SizeIs(1));
+  config::set_visible_devices({});
+  EXPECT_THAT(config::get_visible_devices(), SizeIs(1));
+  ASSERT_THAT(config::list_logical_devices(), SizeIs(1));
+  EXPECT_EQ(config::list_logical_devices()[0].name, "CPU:0");
+  config::set_visible_devices({});  // In force.
 }
 
 TEST_F(Config, NamesTheDevicesThatExistWhenAskedForAnother) {

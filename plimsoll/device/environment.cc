@@ -21,7 +21,6 @@ constexpr const char* kVisibleDevices = "PLIMSOLL_VISIBLE_DEVICES";
 constexpr const char* kThreads = "PLIMSOLL_THREADS";
 constexpr const char* kLogLevel = "PLIMSOLL_LOG_LEVEL";
 constexpr const char* kLive = "PLIMSOLL_LIVE";
-constexpr const char* kHost = "CPU:0";
 constexpr std::size_t kLeastLimit = 1_MiB;
 constexpr int kMostThreads = 1024;
 
@@ -60,7 +59,7 @@ std::vector<std::string> parse_devices(std::string_view text, const std::vector<
   const auto refuse_it = [&] {
     refuse(kVisibleDevices, text,
            fmt::format("give names of this machine's devices, separated by commas ({}), or nothing for {} alone",
-                       names_of(machine), kHost));
+                       names_of(machine), kHostDevice));
   };
   std::vector<std::string> names;
   for (std::size_t begin = 0; !text.empty() && begin <= text.size();) {
@@ -75,7 +74,7 @@ std::vector<std::string> parse_devices(std::string_view text, const std::vector<
     names.push_back(std::move(name));
     begin = end + 1;
   }
-  if (std::find(names.begin(), names.end(), kHost) == names.end()) names.insert(names.begin(), kHost);
+  if (std::find(names.begin(), names.end(), kHostDevice) == names.end()) names.insert(names.begin(), kHostDevice);
   return names;
 }
 

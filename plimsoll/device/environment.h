@@ -5,7 +5,7 @@
 // | variable                   | value                                                                             |
 // |----------------------------|-----------------------------------------------------------------------------------|
 // | PLIMSOLL_MEMORY_LIMIT      | the limit of each physical device, as parse_bytes() reads it                      |
-// | PLIMSOLL_VISIBLE_DEVICES   | physical devices to use, in this order: "CPU:0,OPENCL:1"; CPU:0 always is one     |
+// | PLIMSOLL_VISIBLE_DEVICES   | physical devices to use, in order for each type: "OPENCL:1"; CPU:0 always is one  |
 // | PLIMSOLL_THREADS           | as config::set_threads()                                                          |
 // | PLIMSOLL_LOG_LEVEL         | as config::set_log_level()                                                        |
 // | PLIMSOLL_LIVE              | "1": publishes what `plimsoll top` shows (live_view.h); "0": does not             |

@@ -86,6 +86,7 @@ TEST_F(EnvironmentTest, ChoosesAndOrdersVisibleDevicesAndAlwaysKeepsTheHost) {
   };
   EXPECT_THAT(visible("CPU:0,OPENCL:1"), ElementsAre("CPU:0", "OPENCL:1"));
   EXPECT_THAT(visible("opencl:1,OPENCL:0"), ElementsAre("CPU:0", "OPENCL:1", "OPENCL:0"));
+  EXPECT_THAT(visible("OPENCL:1,CPU:0"), ElementsAre("CPU:0", "OPENCL:1"));  // The default device stays.
   EXPECT_THAT(visible(""), ElementsAre("CPU:0"));
   unsetenv("PLIMSOLL_VISIBLE_DEVICES");
   EXPECT_THAT(names(visible_devices(settings, machine_, read_device_environment(machine_))),
@@ -110,10 +111,10 @@ TEST_F(EnvironmentTest, LeavesVisibleDevicesToTheProgramWhenItChose) {
   settings.visible_chosen = true;
   settings.hidden = {"CPU:0"};
   EXPECT_THAT(names(visible_devices(settings, machine_, read_device_environment(machine_))),
-              ElementsAre("OPENCL:0", "OPENCL:1"));
-  EXPECT_THAT(names(config::get_visible_devices()), ElementsAre("CPU:0"));
-  config::set_visible_devices({});
-  EXPECT_THAT(names(config::get_visible_devices()), IsEmpty());
+              ElementsAre("CPU:0", "OPENCL:0", "OPENCL:1"));  // The processor cannot be hidden.
+  settings.hidden = {"OPENCL:0"};
+  EXPECT_THAT(names(visible_devices(settings, machine_, read_device_environment(machine_))),
+              ElementsAre("CPU:0", "OPENCL:1"));
 }
 
 TEST_F(EnvironmentTest, RefusesDevicesThatTheMachineDoesNotHave) {

@@ -20,7 +20,7 @@ namespace {
 std::string names_of(const Runtime::Devices& devices) {
   std::string names;
   for (const auto& device : devices) names += (names.empty() ? "" : ", ") + device->name();
-  return names.empty() ? "none is visible; see config::set_visible_devices" : names;
+  return names;
 }
 
 // For a device that the machine has, but that nobody had requested when the runtime started.
@@ -45,7 +45,7 @@ std::size_t ask(std::size_t (*TensorHooks::*hook)()) {
 Device* host_of(const Runtime::Devices& devices) noexcept {
   for (const auto& device : devices)
     if (device->is_host()) return device.get();
-  return devices.empty() ? nullptr : devices.front().get();
+  return nullptr;
 }
 
 // Blocks freed with deferred release do not count as held.
@@ -116,7 +116,6 @@ Device& Runtime::device(std::string_view name) {
   if (!name.empty() && !started()) want_devices(parse_device_name(name).type);
   const Devices& all = devices();
   if (name.empty()) {
-    if (all.empty()) throw NotFound("device: none is visible; see config::set_visible_devices");
     const std::size_t chosen = DeviceScope::current();
     return *all[chosen < all.size() ? chosen : 0];
   }
@@ -132,7 +131,7 @@ Device& Runtime::device(std::string_view name) {
 Device& Runtime::host_device() {
   for (const auto& device : devices())
     if (device->is_host()) return *device;
-  throw NotFound("device: no CPU device is visible, and others need one; see config::set_visible_devices");
+  throw NotFound("device: this process has no CPU device");  // CPU:0 cannot be hidden.
 }
 
 Settings Runtime::settings() const {

@@ -42,7 +42,7 @@ class PLIMSOLL_API Runtime {
   // text that is not a device name, NotFound for a device that does not exist, listing those that do.
   Device& device(std::string_view name);
 
-  Device& host_device();  // Starts. The first CPU device. Throws NotFound when none is visible.
+  Device& host_device();  // Starts. The first CPU device, which is always there.
 
   Settings settings() const;
 

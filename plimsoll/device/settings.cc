@@ -49,7 +49,9 @@ std::vector<PhysicalDevice> visible_devices(const Settings& settings, const std:
                                             const DeviceEnvironment& environment) {
   std::vector<PhysicalDevice> devices = physical;
   if (settings.visible_chosen || !environment.visible) {
-    std::erase_if(devices, [&](const PhysicalDevice& device) { return settings.hidden.contains(device.name); });
+    std::erase_if(devices, [&](const PhysicalDevice& device) {
+      return device.name != kHostDevice && settings.hidden.contains(device.name);
+    });
     return devices;
   }
   const std::vector<std::string>& names = *environment.visible;
@@ -58,6 +60,9 @@ std::vector<PhysicalDevice> visible_devices(const Settings& settings, const std:
   };
   std::erase_if(devices, [&](const auto& device) { return place(device) == std::ssize(names); });
   std::sort(devices.begin(), devices.end(), [&](const auto& a, const auto& b) { return place(a) < place(b); });
+  // The order counts within a type: the default device stays the machine's first.
+  std::stable_partition(devices.begin(), devices.end(),
+                        [&](const auto& device) { return device.type == physical.front().type; });
   return devices;
 }
 

@@ -15,6 +15,8 @@
 
 namespace plimsoll::internal {
 
+inline constexpr const char* kHostDevice = "CPU:0";  // The physical device that every process uses.
+
 // The settings of one physical device.
 struct DeviceSettings {
   bool growth = false;
@@ -48,7 +50,8 @@ struct LogicalDevicePlan {
 // Exactly "true" or "false"; anything else adds a warning and decides nothing.
 std::optional<bool> forced_growth(std::vector<std::string>& warnings);
 
-// Those that the program chose, or else the environment, in the environment's order.
+// Those that the program chose, or else the environment, in the environment's order for each type. CPU:0 is always
+// there, and stays the default device: other devices need it for what they cannot do themselves.
 std::vector<PhysicalDevice> visible_devices(const Settings& settings, const std::vector<PhysicalDevice>& physical,
                                             const DeviceEnvironment& environment);
 

@@ -61,7 +61,7 @@ TEST(GraphDefinition, HasNamesOpsEdgesDevicesAndShapes) {
   EXPECT_EQ(graph.nodes.size(), layer.graph.size());
   const GraphNode& x = node(graph, "Input/x");
   EXPECT_EQ(x.op, "Placeholder");
-  EXPECT_EQ(x.device, "CPU:0");
+  EXPECT_EQ(x.device, current_device().name());
   EXPECT_THAT(x.inputs, IsEmpty());
   ASSERT_EQ(x.output_shapes.size(), 1u);
   EXPECT_EQ(x.output_shapes[0].to_string(), "[?, 4]");
@@ -104,7 +104,7 @@ TEST(RunMetadata, HasTheBytesOfEveryNodeThatRuns) {
   const Tensor batch = ones({8, 4});
   const RunMetadata metadata = summary::run_metadata({layer.y}, {{layer.x, batch}});
   ASSERT_EQ(metadata.devices.size(), 1u);
-  EXPECT_EQ(metadata.devices[0].name, "CPU:0");
+  EXPECT_EQ(metadata.devices[0].name, current_device().name());
   const NodeRun* product = run_of(metadata, "dense/matmul");
   ASSERT_TRUE(product);
   EXPECT_EQ(product->bytes, 8u * 3 * 4);
@@ -158,7 +158,7 @@ TEST_F(FileWriterTest, WritesWhatTheReaderReads) {
   const GraphSummary graph = summarize_graph(events[1].graph);
   EXPECT_EQ(graph.num_nodes, layer.graph.size());
   EXPECT_THAT(graph.names, Contains("dense/kernel"));
-  EXPECT_THAT(graph.devices, Contains(HasSubstr("device:CPU:0")));
+  EXPECT_THAT(graph.devices, Contains(HasSubstr("device:" + current_device().name())));
   EXPECT_EQ(events[2].values.at(0).scalar, 0.5f);
   EXPECT_EQ(events[3].values.at(0).histogram.count, 10);
   EXPECT_EQ(events[6].run_tag, "step 1");

@@ -125,6 +125,7 @@ class Program {
   // extent_bytes() of memory; throws what an op's check throws.
   void run_inside(std::span<const ConstTensorView> feeds, std::span<const TensorView> results, std::byte* extent);
   std::size_t extent_bytes() const noexcept { return memory_plan().extent_bytes; }
+  std::size_t staged_bytes() const noexcept { return tables().staged_bytes; }  // Part of block_bytes().
   // The budget that a natural run needs, in blocks, without what variables take.
   std::size_t block_bytes() const noexcept;
 

@@ -1,10 +1,12 @@
 // The last pass: produces the tables that running reads.
 #include <algorithm>
+#include <set>
 
 #include "plimsoll/device/device.h"
 #include "plimsoll/graph/program_passes.h"
 #include "plimsoll/ops/optimizer_update.h"
 #include "plimsoll/ops/random.h"
+#include "plimsoll/tensor/run_on.h"
 
 namespace plimsoll::internal {
 namespace {
@@ -48,9 +50,54 @@ class Emitter {
     emit_write_order();
     emit_parked();
     emit_transfers();
+    emit_staged();
   }
 
  private:
+  // Host memory for what devices that the host cannot reach leave to it: operands of steps without a kernel there, fed
+  // labels and indices that are checked, and results that are read inside.
+  void emit_staged() {
+    const auto is_away = [](Device* device) { return device && !device->backend().is_reachable(); };
+    const bool any_away =
+        std::any_of(list_.roots.begin(), list_.roots.end(), [&](const auto& root) { return is_away(root.device); });
+    if (!any_away) return;
+    HostRun fallbacks;
+    std::set<std::uint32_t> indices;
+    for (const StepList::Step& step : list_.steps) {
+      const auto root_of = [&](std::uint32_t value) -> const StepList::Root& {
+        return list_.roots[list_.values[value].root];
+      };
+      const bool is_move = step.in.size() == 1 && step.device && root_of(step.in[0]).device != step.device;
+      if (is_away(step.device) && !is_move) prepare(fallbacks, step);
+      for (const std::uint32_t value : step.in) {
+        const StepList::Root& root = root_of(value);
+        const bool is_index = root.spec.dtype == i32 || root.spec.dtype == i64;
+        if (step.checks && root.place == Place::kFeed && is_index && is_away(root.device))
+          indices.insert(list_.values[value].root);
+      }
+    }
+    t_.staged_bytes = round_up(fallbacks.bytes(), kGranularity);
+    for (const std::uint32_t root : indices) t_.staged_bytes += round_up(list_.roots[root].bytes, kGranularity);
+    if (t_.keeps_inside)
+      for (const std::uint32_t fetch : list_.fetches)
+        t_.staged_bytes += round_up(list_.values[fetch].spec->bytes(), kGranularity);
+  }
+
+  // By sizes: there are no addresses yet.
+  void prepare(HostRun& fallbacks, const StepList::Step& step) const {
+    std::vector<ConstTensorView> in;
+    std::vector<TensorView> out;
+    for (const std::uint32_t value : step.in) {
+      const TensorSpec& spec = *list_.values[value].spec;
+      in.emplace_back(nullptr, 0, spec.dtype, spec.shape);
+    }
+    for (const std::uint32_t value : step.out) {
+      const TensorSpec& spec = *list_.values[value].spec;
+      out.emplace_back(nullptr, 0, spec.dtype, spec.shape);
+    }
+    fallbacks.prepare(*step.device, *step.op, {in, out, {static_cast<std::byte*>(nullptr), step.scratch_bytes}});
+  }
+
   std::uint64_t variable_id(std::uint32_t variable) const {
     return list_.graph->variables()[t_.variables[variable].number].id;
   }
@@ -327,7 +374,7 @@ ProgramTables emit(StepList list, const BufferPlaces& places) {
 }
 
 std::size_t ProgramTables::block_bytes() const noexcept {
-  std::size_t total = plan.extent_bytes;
+  std::size_t total = plan.extent_bytes + staged_bytes;
   for (const ResultStorage& result : storages) total += round_up(result.bytes, kGranularity);
   return total;
 }

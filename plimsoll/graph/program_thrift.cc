@@ -12,7 +12,9 @@ namespace {
 using Place = StepList::Place;
 
 const ThriftyOp* thrifty_op(const StepList::Step& step) {
-  return step.device && step.device->is_host() ? dynamic_cast<const ThriftyOp*>(step.op) : nullptr;
+  // Other devices' kernels have no such variants; a fallback would cost more than it saves.
+  const bool by_host = step.device && step.device->backend().is_reachable();
+  return by_host ? dynamic_cast<const ThriftyOp*>(step.op) : nullptr;
 }
 
 class Thrift {

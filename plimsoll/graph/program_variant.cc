@@ -42,7 +42,7 @@ struct ProgramVariant::Context {
   HostRun there;                         // For steps on devices that the host cannot reach.
   bool is_prepared = false;              // All of them are.
   std::vector<ConstTensorView> fetched;  // Copies of what is read inside, on the host.
-  StorageRef fetched_bytes;
+  StorageRef fetched_bytes, fed_indices;
 
   ~Context() {
     for (Op* op : drawing_ops) op->~Op();
@@ -111,7 +111,7 @@ class ProgramVariant::Running {
     for (StorageRef& storage : c_->taken) storage = StorageRef();
     for (StorageRef& storage : c_->read) storage = StorageRef();
     c_->there.give_back();
-    c_->fetched_bytes = StorageRef();
+    c_->fetched_bytes = c_->fed_indices = StorageRef();
     for (auto& lock : c_->locks)
       if (lock.owns_lock()) lock.unlock();
     while (begun_ > 0) t_.effects[--begun_].effect->end();
@@ -318,11 +318,39 @@ class ProgramVariant::Running {
       }
     c_->is_prepared = true;
     c_->there.take();
+    read_fed_indices();
     if (!call_.read) return;
     std::size_t bytes = 0;
     for (std::size_t i = 0; i < t_.fetches.size(); ++i) bytes += round_up(fetched_view(i).nbytes(), 64);
     if (bytes > 0) c_->fetched_bytes = take_staging(bytes);
   }
+
+  // Labels and indices that were fed on a device are read before anything is submitted: checks do not stop the queue.
+  void read_fed_indices() {
+    std::vector<const ConstTensorView*> found;
+    std::size_t bytes = 0;
+    for (const ProgramTables::Step& step : t_.steps)
+      for (std::uint32_t i = step.first_in; step.checks && i < step.first_in + step.num_in; ++i) {
+        const std::uint32_t base = t_.in[i].base;
+        const ConstTensorView& in = c_->in[i];
+        const bool is_fed = base >= t_.first_feed && base < t_.first_constant;
+        if (!is_fed || !is_index(in) || in.nbytes() == 0 || c_->devices[base]->backend().is_reachable()) continue;
+        if (std::any_of(found.begin(), found.end(), [&](const auto* other) { return other->bytes() == in.bytes(); }))
+          continue;
+        found.push_back(&in);
+        bytes += round_up(in.nbytes(), 64);
+      }
+    if (found.empty()) return;
+    c_->fed_indices = take_staging(bytes);
+    auto* to = static_cast<std::byte*>(c_->fed_indices->base());
+    for (const ConstTensorView* const in : found) {
+      c_->devices[t_.in[static_cast<std::size_t>(in - c_->in.data())].base]->backend().copy_out(to, in->bytes(),
+                                                                                                in->nbytes());
+      moved_.push_back({in->bytes(), to, in->nbytes()});
+      to += round_up(in->nbytes(), 64);
+    }
+  }
+  static bool is_index(const ConstTensorView& view) noexcept { return view.dtype() == i32 || view.dtype() == i64; }
 
   OpRun run_of(const ProgramTables::Step& step) const {
     return {{c_->in.data() + step.first_in, step.num_in},
@@ -347,12 +375,12 @@ class ProgramVariant::Running {
 
   void check(const ProgramTables::Step& step, const OpRun& run) {
     if (!is_elsewhere_) return step.op->check(run.in);
-    // What was fed on the host and moved is looked at there: the device need not be waited for.
+    // What was fed is read where the host has it: the device need not be waited for.
     std::vector<ConstTensorView> here;
     for (const ConstTensorView& in : run.in) {
       const auto is_moved = [&](const Moved& moved) { return moved.there == in.bytes() && moved.bytes == in.nbytes(); };
       const auto found = std::find_if(moved_.begin(), moved_.end(), is_moved);
-      const bool is_checked = in.dtype() == i32 || in.dtype() == i64;
+      const bool is_checked = is_index(in);
       if (is_checked && found == moved_.end()) return c_->there.check(device_of_step(step), *step.op, run);
       here.emplace_back(is_checked ? found->here : nullptr, std::size_t{0}, in.dtype(), in.shape());
     }
@@ -535,7 +563,7 @@ class ProgramVariant::Running {
   bool is_elsewhere_ = false;  // Some of it is on a device that the host cannot reach.
   std::vector<HostBytes> here_;
   std::vector<std::uint32_t> here_now_;  // Borrowed variables that are in the room.
-  // Bytes on a device that were fed on the host, and have not been overwritten.
+  // Bytes on a device that were fed, that the host has too, and that have not been overwritten.
   struct Moved {
     const std::byte *there, *here;
     std::size_t bytes;

@@ -15,6 +15,7 @@
 
 #include "plimsoll/autograd/tape.h"
 #include "plimsoll/device/config.h"
+#include "plimsoll/device/runtime.h"
 #include "plimsoll/graph/program.h"
 #include "plimsoll/ops/batch_norm.h"
 #include "plimsoll/ops/creation.h"
@@ -139,8 +140,9 @@ class TrainingStep {
 
  private:
   static std::vector<std::byte> copied(const ConstTensorView& view) {
-    const std::byte* const begin = view.bytes();
-    return {begin, begin + view.size() * size_of(view.dtype())};
+    std::vector<std::byte> bytes(view.nbytes());
+    if (!bytes.empty()) Runtime::instance().device("").backend().copy_out(bytes.data(), view.bytes(), bytes.size());
+    return bytes;
   }
   void add_state(Outcome& outcome) const {
     for (const Variable& variable : variables_) outcome.bytes.push_back(bytes_of(variable.value()));

@@ -52,8 +52,9 @@ TEST_F(RealBundle, EveryOneReadsWithRightChecksums) {
 
 std::vector<double> values(const Tensor& tensor) {
   std::vector<double> found;
+  const HostRead read(tensor);
   visit_dtype(tensor.dtype(), [&]<class T>(TypeTag<T>) {
-    for (const T element : tensor.view().span<T>()) found.push_back(static_cast<double>(element));
+    for (const T element : read.span<T>()) found.push_back(static_cast<double>(element));
   });
   return found;
 }

@@ -22,7 +22,9 @@ class Bundle : public FileFixture {
   fs::path prefix() const { return directory_ / "model.ckpt"; }
   void save(float value, std::size_t elements = 3) {
     Tensor tensor = patterned({static_cast<std::int64_t>(elements)}, f32);
-    for (float& element : writable(tensor).span<float>()) element = value;
+    HostWrite to(tensor);
+    for (float& element : to.span<float>()) element = value;
+    to.finish();
     BundleWriter writer(prefix());
     writer.add("w", tensor);
     writer.commit();
@@ -179,10 +181,12 @@ TEST_F(Bundle, ReadsPartitionedTensors) {
   const Tensor whole = patterned({3, 4}, f32);
   const auto part = [&](std::int64_t first, std::int64_t columns) {
     Tensor made = patterned({3, columns}, f32);
+    const HostRead from(whole);
+    const HostWrite to(made);
     for (std::int64_t row = 0; row < 3; ++row)
       for (std::int64_t column = 0; column < columns; ++column)
-        writable(made).span<float>()[static_cast<std::size_t>(row * columns + column)] =
-            whole.view().span<float>()[static_cast<std::size_t>(row * 4 + first + column)];
+        to.span<float>()[static_cast<std::size_t>(row * columns + column)] =
+            from.span<float>()[static_cast<std::size_t>(row * 4 + first + column)];
     return made;
   };
   const BundleSlice left{{0, 0}, {3, 1}, {true, false}}, right{{0, 1}, {3, 3}, {true, false}};
@@ -220,8 +224,8 @@ TEST_F(Bundle, ReadsPartitionedTensors) {
     reader.verify("v");
     EXPECT_TRUE(reader.entry("v").is_partitioned());
     const Tensor target = patterned({3, 4}, f32);
-    writable(target).span<float>()[5] = 0;
-    restore_checkpoint(reader, std::vector<RestoreTarget>{{"v", writable(target)}});
+    HostWrite(target, HostWrite::Elements::kKept).span<float>()[5] = 0;
+    restore_checkpoint(reader, std::vector<RestoreTarget>{target_of("v", target)});
     expect_same(target, whole);
   }
   std::string data = get(bundle_data_path(prefix(), 0, 1));

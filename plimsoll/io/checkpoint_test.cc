@@ -93,22 +93,21 @@ TEST_F(Checkpoint, LatestNeedsTheFilesToBeThere) {
 TEST_F(Checkpoint, RestoresAllOrNothing) {
   save(directory_ / "m");
   const Tensor w = tensor_of<float>({2}, {0, 0}), b = tensor_of<float>({1}, {0});
-  restore_checkpoint(directory_ / "m", std::vector<RestoreTarget>{{"w", writable(w)}, {"b", writable(b)}});
+  restore_checkpoint(directory_ / "m", std::vector<RestoreTarget>{target_of("w", w), target_of("b", b)});
   EXPECT_EQ(w.to_vector<float>(), (std::vector<float>{1, 2}));
   EXPECT_EQ(b.item<float>(), 3.f);
-  restore_checkpoint(directory_ / "m", std::vector<RestoreTarget>{{"b", writable(b)}});  // Extra tensors are allowed.
+  restore_checkpoint(directory_ / "m", std::vector<RestoreTarget>{target_of("b", b)});  // Extra tensors are allowed.
 
   const Tensor fresh = tensor_of<float>({2}, {0, 0}), wrong = tensor_of<float>({2}, {0, 0});
   EXPECT_THAT(
       message_of<NotFound>([&] {
-        restore_checkpoint(
-            directory_ / "m",
-            std::vector<RestoreTarget>{{"v", writable(fresh)}, {"u", writable(fresh)}, {"b", writable(wrong)}});
+        restore_checkpoint(directory_ / "m", std::vector<RestoreTarget>{target_of("v", fresh), target_of("u", fresh),
+                                                                        target_of("b", wrong)});
       }),
       AllOf(HasSubstr("2 missing: \"v\", \"u\""),
             HasSubstr("\"b\" (float32 [1] in the checkpoint, float32 [2] wanted)"), HasSubstr("not requested: \"w\"")));
   EXPECT_THROW(
-      restore_checkpoint(directory_ / "m", std::vector<RestoreTarget>{{"w", writable(fresh)}, {"b", writable(wrong)}}),
+      restore_checkpoint(directory_ / "m", std::vector<RestoreTarget>{target_of("w", fresh), target_of("b", wrong)}),
       InvalidArgument);
   EXPECT_EQ(fresh.to_vector<float>(), (std::vector<float>{0, 0}));
 
@@ -116,8 +115,8 @@ TEST_F(Checkpoint, RestoresAllOrNothing) {
   data.back() ^= 1;  // Belongs to "w", which comes last.
   put(bundle_data_path(directory_ / "m", 0, 1), data);
   EXPECT_THROW(
-      restore_checkpoint(directory_ / "m", std::vector<RestoreTarget>{{"b", writable(tensor_of<float>({1}, {0}))},
-                                                                      {"w", writable(fresh)}}),
+      restore_checkpoint(directory_ / "m",
+                         std::vector<RestoreTarget>{target_of("b", tensor_of<float>({1}, {0})), target_of("w", fresh)}),
       Corruption);
   EXPECT_EQ(fresh.to_vector<float>(), (std::vector<float>{0, 0}));
 }
@@ -126,7 +125,8 @@ void save_some(CheckpointKeeper& keeper, const fs::path& directory, bool one_nam
   std::vector<NamedTensor> tensors;
   for (int i = 0; i < 4; ++i) {
     Tensor tensor = patterned({20000}, f32);
-    for (float& element : writable(tensor).span<float>()) element = static_cast<float>(round);
+    const HostWrite to(tensor);
+    for (float& element : to.span<float>()) element = static_cast<float>(round);
     tensors.push_back({"w" + std::to_string(i), tensor});
   }
   keeper.save(directory / "model.ckpt", one_name ? std::optional<std::int64_t>() : round, tensors);

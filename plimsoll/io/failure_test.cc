@@ -93,7 +93,7 @@ TEST_F(Failure, OfRestoringLeavesTheTargets) {
   const Tensor w = tensor_of<float>({2}, {0, 0}), b = tensor_of<float>({1}, {0});
   const int failures = fail_each(
       [&] {
-        restore_checkpoint(directory_ / "m", std::vector<RestoreTarget>{{"w", writable(w)}, {"b", writable(b)}});
+        restore_checkpoint(directory_ / "m", std::vector<RestoreTarget>{target_of("w", w), target_of("b", b)});
       },
       [&](bool restored) {
         EXPECT_EQ(w.at<float>({1}), restored ? 2.f : 0.f);

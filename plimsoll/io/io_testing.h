@@ -14,6 +14,8 @@
 #include "plimsoll/base/atomic_file.h"
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/io/checkpoint.h"
+#include "plimsoll/tensor/host_access.h"
 #include "plimsoll/tensor/make_tensor.h"
 #include "plimsoll/tensor/memory_info.h"
 #include "plimsoll/tensor/tensor_testing.h"
@@ -45,17 +47,21 @@ class FileFixture : public testing::Test {
 // Bytes that differ from element to element, every pattern a valid value of the dtype.
 inline Tensor patterned(const Shape& shape, DType dtype) {
   Tensor made = make_tensor({.op = "patterned", .category = Category::kInputs}, shape, dtype, current_device());
-  const TensorView view = writable(made);
-  for (std::size_t i = 0; i < view.nbytes(); ++i)
-    view.bytes()[i] = static_cast<std::byte>(dtype == boolean ? i % 3 == 0 : i * 37 + 11);
+  const HostWrite to(made);
+  for (std::size_t i = 0; i < made.nbytes(); ++i)
+    to.bytes()[i] = static_cast<std::byte>(dtype == boolean ? i % 3 == 0 : i * 37 + 11);
   return made;
+}
+
+inline RestoreTarget target_of(const std::string& name, const Tensor& tensor) {
+  return {.name = name, .destination = writable(tensor), .device = &device_of(tensor)};
 }
 
 inline void expect_same(const Tensor& actual, const Tensor& expected) {
   EXPECT_EQ(actual.dtype(), expected.dtype());
   ASSERT_EQ(actual.shape(), expected.shape());
   if (expected.nbytes() == 0) return;
-  EXPECT_EQ(std::memcmp(actual.view().bytes(), expected.view().bytes(), expected.nbytes()), 0);
+  EXPECT_EQ(std::memcmp(HostRead(actual).bytes(), HostRead(expected).bytes(), expected.nbytes()), 0);
 }
 
 template <class E, class F>

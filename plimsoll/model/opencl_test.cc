@@ -1,13 +1,13 @@
 // Models on an OpenCL device against the same ones on the host. Skipped where there is no OpenCL device.
 #include <gmock/gmock.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <map>
 
-#include "plimsoll/device/config.h"
 #include "plimsoll/device/device_scope.h"
-#include "plimsoll/device/runtime.h"
+#include "plimsoll/device/opencl/opencl_testing.h"
 #include "plimsoll/model/onnx/onnx_model.h"
 #include "plimsoll/model/onnx/save_onnx.h"
 #include "plimsoll/model/training/budget_models_testing.h"
@@ -50,21 +50,7 @@ struct Trained {
   std::map<std::string, std::uint64_t> fallbacks;  // Of all steps.
 };
 
-class OpenclDevice : public testing::Test {
- protected:
-  void SetUp() override {
-    config::reset_for_testing();
-    std::vector<PhysicalDevice> found = config::list_physical_devices("OPENCL");
-    if (found.empty()) found = config::list_physical_devices("GPU");
-    if (found.empty()) GTEST_SKIP() << "there is no OpenCL device";
-    config::set_logical_device_configuration(found[0], {{.memory_limit = std::size_t{256} << 20}});
-    name_ = found[0].name;
-  }
-  void TearDown() override { config::reset_for_testing(); }
-  std::string name_;
-};
-
-class OpenclModel : public OpenclDevice, public testing::WithParamInterface<BudgetModel> {
+class OpenclModel : public OpenclFixture, public testing::WithParamInterface<BudgetModel> {
  protected:
   static constexpr std::size_t kSteps = 50, kWarm = 3;
 
@@ -93,7 +79,7 @@ class OpenclModel : public OpenclDevice, public testing::WithParamInterface<Budg
 
 TEST_P(OpenclModel, LearnsAsOnTheHost) {
   const BudgetModel& which = GetParam();
-  const Trained here = train(which, "CPU:0"), there = train(which, name_);
+  const Trained here = train(which, "CPU:0"), there = train(which, name());
   ASSERT_EQ(here.losses.size(), there.losses.size());
   for (std::size_t i = 0; i < here.losses.size(); ++i) EXPECT_NEAR(here.losses[i], there.losses[i], 1e-4) << i;
   EXPECT_THAT(there.fallbacks, testing::IsEmpty());
@@ -103,25 +89,108 @@ TEST_P(OpenclModel, LearnsAsOnTheHost) {
   EXPECT_EQ(there.steady.waits, kCounted);
   EXPECT_EQ(there.steady.bytes_in, kCounted * there.batch_bytes);
   EXPECT_EQ(there.steady.bytes_out, kCounted * 3 * sizeof(float));  // The loss, that of the output, and the metric.
-  EXPECT_EQ(train(which, name_).losses, there.losses);              // The same bits.
+  EXPECT_EQ(train(which, name()).losses, there.losses);             // The same bits.
 }
 
-// The batch is there already: what is in use at the peak is the model, its optimizer, the batch and the step's extent.
+// Labels are checked although they are there already, before anything of the step is submitted: with the same waits.
+TEST_P(OpenclModel, ABatchThatIsThereCostsOneWaitPerStep) {
+  const BudgetModel& which = GetParam();
+  const Dataset data = which.batches(1);
+  const DeviceScope on(name());
+  Model model = which.make();
+  for (const Example& batch : data) {
+    const Tensor x = batch.x().to(name()), y = batch.targets[0].to(name());
+    for (int i = 0; i < 3; ++i) model.train_on_batch(x, y);
+    backend().reset_counters();
+    for (int i = 0; i < 5; ++i) model.train_on_batch(x, y);
+    EXPECT_EQ(backend().counters().waits, 5u);
+    EXPECT_EQ(backend().counters().bytes_in, 0u);
+    EXPECT_EQ(backend().counters().fallbacks, 0u);
+    if (y.dtype() != i32 && y.dtype() != i64) continue;
+    EXPECT_THROW(model.train_on_batch(x, y + which.classes), InvalidArgument);
+  }
+}
+
+// As a forked child sees it: every later call throws, nothing hangs, and the processor still works.
+TEST_P(OpenclModel, TrainingOnALostDeviceThrows) {
+  const BudgetModel& which = GetParam();
+  const Dataset data = which.batches(1);
+  std::optional<Model> model;
+  {
+    const DeviceScope on(name());
+    model = which.make();
+  }
+  for (const Example& batch : data) {
+    model->train_on_batch(batch);
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(60);
+      int thrown = 0;
+      for (int i = 0; i < 3; ++i) try {
+          model->train_on_batch(batch);
+        } catch (const Error&) {
+          ++thrown;
+        }
+      try {
+        static_cast<void>(model->predict(batch.x()).to_vector<float>());
+      } catch (const Error&) {
+        ++thrown;
+      }
+      _exit(thrown == 4 && ones({2}).to_vector<float>()[1] == 1 ? 0 : 1);
+    }
+    int status = 1;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+    model->train_on_batch(batch);
+  }
+}
+
+// The batch is there already: what is in use at the peak is the model, its optimizer, the batch and the step's extent;
+// and, on the host, a few bytes for what is read at the end.
 TEST_P(OpenclModel, TakesWhatIsForecast) {
   const BudgetModel& which = GetParam();
   const Dataset data = which.batches(1);
-  const DeviceScope on(name_);
+  const DeviceScope on(name());
   Model model = which.make();
   const std::size_t forecast = model.forecast({.batch_size = which.batch}).peak_bytes;
-  Arena& arena = Runtime::instance().device(name_).arena();
+  Arena& arena = Runtime::instance().device(name()).arena();
+  Arena& host = Runtime::instance().host_device().arena();
   for (const Example& batch : data) {
-    const Tensor x = batch.x().to(name_), y = batch.targets[0].to(name_);
+    const Tensor x = batch.x().to(name()), y = batch.targets[0].to(name());
     for (int i = 0; i < 3; ++i) model.train_on_batch(x, y);
     arena.reset_peaks();
+    host.reset_peaks();
+    const std::size_t before = host.stats().bytes_in_use;
     model.train_on_batch(x, y);
+    const std::size_t staged = host.stats().peak_bytes_in_use - before;
+    EXPECT_EQ(arena.stats().peak_bytes_in_use + staged, forecast);
+    EXPECT_LE(staged, 256 + (which.classes > 0 ? y.nbytes() : 0));
   }
-  EXPECT_EQ(arena.stats().peak_bytes_in_use, forecast);
   EXPECT_LE(arena.stats().peak_bytes_reserved, arena.limit());
+}
+
+// At the smallest budget that is forecast training runs, and a byte below it is refused; with data here and there.
+TEST_P(OpenclModel, TheForecastsBudgetIsTheGate) {
+  const BudgetModel& which = GetParam();
+  for (const bool is_there : {false, true}) {
+    SCOPED_TRACE(is_there);
+    std::optional<Model> model;
+    {
+      const DeviceScope on(name());
+      model = which.make();
+    }
+    for (const Example& batch : which.batches(1)) {
+      const auto placed = [&](const Tensor& tensor) { return is_there ? tensor.to(name()) : tensor; };
+      const Tensor x = placed(batch.x()), y = placed(batch.targets[0]);
+      const std::size_t budget = model->forecast(Example{.inputs = {x}, .targets = {y}}).smallest_budget;
+      const FitOptions options{.epochs = 2, .batch_size = which.batch, .verbose = 0, .shuffle = false};
+      FitOptions enough = options, less = options;
+      enough.budget = budget;
+      less.budget = budget - 1;
+      EXPECT_THROW(model->fit(x, y, less), OutOfMemory);
+      EXPECT_LE(model->fit(x, y, enough).peak_bytes(), budget);
+    }
+  }
 }
 
 // A weight of the host's, used on the device; and the other way around.
@@ -141,7 +210,7 @@ class Elsewhere : public LayerBase {
   std::optional<Variable> w_;
 };
 
-class TwoDevices : public OpenclDevice {};
+class TwoDevices : public OpenclFixture {};
 
 TEST_F(TwoDevices, ParametersOnOneAndTheWorkOnTheOther) {
   const auto trained = [&](const std::string& parameters, const std::string& work) {
@@ -155,7 +224,7 @@ TEST_F(TwoDevices, ParametersOnOneAndTheWorkOnTheOther) {
   };
   const auto here = trained("CPU:0", "CPU:0");
   EXPECT_LT(here.back(), here.front());
-  for (const auto& there : {trained("CPU:0", name_), trained(name_, "CPU:0"), trained(name_, name_)})
+  for (const auto& there : {trained("CPU:0", name()), trained(name(), "CPU:0"), trained(name(), name())})
     for (std::size_t i = 0; i < here.size(); ++i) EXPECT_NEAR(here[i], there[i], 1e-4) << i;
 }
 
@@ -189,7 +258,7 @@ TEST_F(TwoDevices, OnnxModelsPredictAndTrainThere) {
     result.losses = model.fit(x, y, {.epochs = 10, .batch_size = 8, .verbose = 0, .shuffle = false})["loss"];
     return result;
   };
-  const Result here = on("CPU:0"), there = on(name_);
+  const Result here = on("CPU:0"), there = on(name());
   std::filesystem::remove(path);
   ASSERT_EQ(here.predicted.size(), there.predicted.size());
   for (std::size_t i = 0; i < here.predicted.size(); ++i) EXPECT_NEAR(here.predicted[i], there.predicted[i], 1e-5) << i;

@@ -15,6 +15,7 @@
 #include "plimsoll/ops/execute.h"
 #include "plimsoll/ops/movement.h"
 #include "plimsoll/tensor/evict/eviction_testing.h"
+#include "plimsoll/tensor/host_access.h"
 #include "plimsoll/tensor/make_tensor.h"
 #include "plimsoll/tensor/memory_info.h"
 
@@ -129,7 +130,7 @@ TEST(EvictionRecipes, AResultThatIsWrittenThroughAViewIsNotComputedAgain) {
   const BudgetScope use(budget);
   const Tensor x = all(1), y = x + 1.f, z = y + 1.f;
   ASSERT_TRUE(drop(z));
-  writable(y).data<float>()[0] = 7.f;
+  HostWrite(y, HostWrite::Elements::kKept).data<float>()[0] = 7.f;
   EXPECT_FALSE(drop(y));
   EXPECT_EQ(first(y), 7.f);
   EXPECT_EQ(first(z), 3.f);

@@ -17,7 +17,8 @@ std::string values_of(const Tensor& tensor) {
 template <Element T>
 Tensor counting(const Shape& shape) {
   Tensor made = make_tensor({.op = "counting"}, shape, kDTypeOf<T>, current_device());
-  const auto elements = writable(made).span<T>();
+  const HostWrite to(made);
+  const auto elements = to.span<T>();
   for (std::size_t i = 0; i < elements.size(); ++i) elements[i] = static_cast<T>(i);
   return made;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <initializer_list>
 
+#include "plimsoll/tensor/host_access.h"
 #include "plimsoll/tensor/make_tensor.h"
 
 namespace plimsoll {
@@ -11,7 +12,7 @@ namespace plimsoll {
 template <Element T>
 Tensor tensor_of(const Shape& shape, std::initializer_list<T> elements, const char* op = "constant") {
   Tensor made = make_tensor({.op = op, .category = Category::kInputs}, shape, kDTypeOf<T>, current_device());
-  std::copy(elements.begin(), elements.end(), writable(made).span<T>().begin());
+  std::copy(elements.begin(), elements.end(), HostWrite(made).span<T>().begin());
   return made;
 }
 

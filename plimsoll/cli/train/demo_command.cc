@@ -85,13 +85,14 @@ void run(const DemoArguments& arguments) {
         format_bytes(budget).c_str());
   std::fflush(stdout);
   bound_device(budget);
-  const auto there = work_on(arguments.device);
+  require_device(arguments.device);
   const DemoResult result = run_demo({.budget = budget,
                                       .out = arguments.out,
                                       .epochs = arguments.epochs,
                                       .verbose = arguments.json ? 0 : 1,
                                       .max_slowdown = arguments.max_slowdown,
-                                      .spill = arguments.spill});
+                                      .spill = arguments.spill,
+                                      .device = arguments.device});
   arguments.json ? print_json(result, budget) : print_story(result, budget);
   std::fflush(stdout);
 }

@@ -12,6 +12,7 @@
 #include "plimsoll/base/json.h"
 #include "plimsoll/base/make_directories.h"
 #include "plimsoll/cli/train/demo_series.h"
+#include "plimsoll/cli/train/training_choice.h"
 #include "plimsoll/io/checkpoint_state.h"
 #include "plimsoll/memory/budget.h"
 #include "plimsoll/memory/refusal.h"
@@ -63,9 +64,10 @@ struct Prepared {
   Sequential model;
 };
 
-Prepared prepare(const std::vector<float>& levels) {
+Prepared prepare(const std::vector<float>& levels, const std::string& device) {
   const Dataset windows = timeseries_windows(from_vector(levels, {kHours, 1}), {.look_back = kLookBack, .horizon = 1});
   const auto [train, validation, test] = windows.split({0.7, 0.15, 0.15});
+  const auto there = work_on(device);
   return {train, validation, test, make_model()};
 }
 
@@ -76,12 +78,12 @@ History fit(Prepared& prepared, const FitOptions& options) {
                             with_validation);
 }
 
-bool can_prepare(const std::vector<float>& levels, std::size_t limit) {
+bool can_prepare(const std::vector<float>& levels, const DemoOptions& options) {
   try {
-    const Budget budget("demo", limit);
+    const Budget budget("demo", options.budget);
     const BudgetScope inside(budget);
     const TidyScope scope;
-    prepare(levels);
+    prepare(levels, options.device);
     return true;
   } catch (const OutOfMemory&) {
     return false;
@@ -95,7 +97,7 @@ OutOfMemoryDetails whole_need(const std::vector<float>& levels, const DemoOption
   const Budget all("demo", SIZE_MAX / 2);
   const BudgetScope inside(all);
   const TidyScope scope;
-  Prepared prepared = prepare(levels);
+  Prepared prepared = prepare(levels, options.device);
   try {
     const Budget nothing("fit", 1, all);
     const BudgetScope tight(nothing);
@@ -131,13 +133,13 @@ DemoResult run_demo(const DemoOptions& options) {
   };
   // Tried before anything is recorded: the trace of a budget that is far too small then holds the one useful refusal.
   std::optional<OutOfMemoryDetails> refusal;
-  if (!can_prepare(levels, options.budget)) refusal = whole_need(levels, options);
+  if (!can_prepare(levels, options)) refusal = whole_need(levels, options);
   try {
     TraceRecorder recorder({.path = result.trace});
     if (refusal) throw_refusal(std::move(*refusal), {.budget = "demo", .op = "fit", .scope = "tides"});
     const BudgetScope inside(budget);
     const TidyScope scope;
-    Prepared prepared = prepare(levels);
+    Prepared prepared = prepare(levels, options.device);
     result.forecast_bytes = foresee(prepared.model, options.spill);
     const auto start = std::chrono::steady_clock::now();
     const History history =

@@ -14,6 +14,7 @@ struct DemoOptions {
   int verbose = 1;          // As in fit.
   double max_slowdown = 8;  // As in fit.
   std::string spill = {};   // As in fit.
+  std::string device = {};  // Where the network is; "": on the default device.
 };
 
 struct DemoResult {

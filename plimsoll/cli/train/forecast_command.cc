@@ -129,11 +129,12 @@ void run_prediction(const Options& options) {
 }
 
 void run(const Options& options) {
-  const auto there = work_on(options.device);
+  auto there = work_on(options.device);
   if (options.predict) return run_prediction(options);
   Model model = is_onnx(options.model)
                     ? load_onnx(options.model, {.weights = false})
                     : load_model(options.model, {.weights = false, .compile = options.choice.loss.empty()});
+  there.reset();
   compile(model, options.model, options.choice);
   const MemoryForecast forecast = model.forecast({.batch_size = options.batch,
                                                   .spill = options.spill,
@@ -141,7 +142,8 @@ void run(const Options& options) {
                                                   .slices = options.slices,
                                                   .shard_optimizer = options.shard_optimizer,
                                                   .shard_parameters = options.shard_parameters});
-  const std::size_t budget = options.budget.empty() ? memory_stats().bytes_limit : parse_bytes(options.budget);
+  const std::size_t budget =
+      options.budget.empty() ? memory_stats(options.device).bytes_limit : parse_bytes(options.budget);
   const bool fits = forecast.fits(budget);
   const LargestBatches largest{model.max_batch_size(budget, 1), model.max_batch_size(budget, 1.5, options.spill),
                                model.max_batch_size(budget, 8, options.spill)};

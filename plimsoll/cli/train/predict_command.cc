@@ -73,7 +73,7 @@ void leave_open(std::vector<Tensor>& outputs, const Tensor& rows) {
   for (Tensor& output : outputs) {
     std::vector<std::int64_t> sizes(output.rank(), 1);
     sizes[0] = rows.shape()[0];
-    output = where(rows.reshape(Shape(sizes)), open, output);
+    output = where(rows.reshape(Shape(sizes)).to(output.device()), open.to(output.device()), output);
   }
 }
 
@@ -99,7 +99,10 @@ Tensor unscaled(const Tensor& output, const std::vector<CsvScale>& scales) {
   }
   std::vector<std::int64_t> sizes(output.shape().begin(), output.shape().end());
   sizes[0] = 1;
-  return output * from_vector(deviations, Shape(sizes)) + from_vector(means, Shape(sizes));
+  const auto there = [&](const std::vector<float>& values) {
+    return from_vector(values, Shape(sizes)).to(output.device());
+  };
+  return output * there(deviations) + there(means);
 }
 
 // Batch by batch, without holding the table.
@@ -156,13 +159,13 @@ void print_json(const Model& model, const std::vector<Tensor>& outputs, const Pr
 }
 
 void predict(const PredictArguments& arguments) {
+  const auto there = work_on(arguments.device);
   if (is_onnx(arguments.model)) {
     if (!arguments.weights.empty() || !arguments.spill.empty() || !arguments.columns_file.empty())
       throw InvalidArgument("predict: an ONNX file takes neither --weights, --columns nor --spill; leave them out");
     return predict_onnx({arguments.model, arguments.input, arguments.out, arguments.budget, arguments.json});
   }
   require_budget_to_spill(arguments.spill, arguments.budget);
-  const auto there = work_on(arguments.device);
   std::optional<Budget> budget;
   std::optional<BudgetScope> scope;
   if (!arguments.budget.empty()) {

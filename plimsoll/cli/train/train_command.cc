@@ -82,7 +82,7 @@ void run(const TrainArguments& arguments) {
   if (!arguments.distributed && arguments.shard_parameters)
     refuse_usage("--shard-parameters", "it needs --distributed");
   require_budget_to_spill(arguments.spill, arguments.budget);
-  const auto there = work_on(arguments.device);
+  require_device(arguments.device);
   const TrainOutcome outcome = train(arguments);
   if (outcome.rank != 0) throw Exit{outcome.signal == 0 ? 0 : 128 + outcome.signal};  // Only the first rank prints.
   arguments.json ? print_json(arguments, outcome) : print_text(arguments, outcome);

@@ -151,9 +151,11 @@ class TrainRun {
       outcome_.trace = fs::path(arguments_.report).replace_extension(extension).string();
       recorder_.emplace(TraceOptions{.path = outcome_.trace});
     }
-    if (!model_path_.empty())
+    if (!model_path_.empty()) {
+      const auto there = work_on(arguments_.device);
       model_.emplace(is_onnx(model_path_) ? load_onnx(model_path_)
                                           : load_model(model_path_, {.compile = choice_.loss.empty()}));
+    }
     is_csv(arguments_.data) ? open_table() : open_arrays();
     if (columns_.is_set()) static_cast<void>(columns_.to_json());             // Refuses bad text now.
     if (job_ && is_first() && checkpoints_.is_set()) describe_checkpoints();  // Before state is distributed.
@@ -279,7 +281,10 @@ class TrainRun {
   }
 
   void make_model(const PlainModel& plain) {
-    model_.emplace(make_plain_model(plain));
+    {
+      const auto there = work_on(arguments_.device);
+      model_.emplace(make_plain_model(plain));
+    }
     if (choice_.loss.empty()) choice_.loss = plain.classes ? "sparse_categorical_crossentropy" : "mean_squared_error";
     say(fmt::format("A {} model is made for {}: {} {}", plain.kind, arguments_.data, plain.outputs,
                     plain.classes        ? "classes"

@@ -101,6 +101,8 @@ std::unique_ptr<DeviceScope> work_on(const std::string& device) {
   return device.empty() ? nullptr : std::make_unique<DeviceScope>(device);
 }
 
+void require_device(const std::string& device) { work_on(device).reset(); }
+
 void add_spill_option(Command& command, std::string& directory) {
   command
       .option("--spill", directory,

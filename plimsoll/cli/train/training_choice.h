@@ -26,9 +26,11 @@ void add_training_choice(Command& command, TrainingChoice& choice);
 // "" when the file has its own.
 std::string compile(Model& model, const std::string& path, const TrainingChoice& choice, bool one_hot = false);
 
-// --device NAME: the device that the command uses while the result lives. Throws NotFound, listing the devices.
+// --device NAME: models that are made while the result of work_on() lives are there and work there; data stays on the
+// host, and batches are moved. Throws NotFound, listing the devices.
 void add_device_option(Command& command, std::string& device);
 std::unique_ptr<DeviceScope> work_on(const std::string& device);
+void require_device(const std::string& device);  // Before the first tensor, so that it is looked for.
 
 // --spill DIR, for commands that may store values that their budget has no room for.
 void add_spill_option(Command& command, std::string& directory);

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <new>
 #include <utility>
 
@@ -359,6 +360,9 @@ OpenclBackend::Kernel* OpenclBackend::kernel_of(std::string_view name) noexcept 
 OpenclBackend::Kernel OpenclBackend::build(std::string_view name) {
   const BlockSignals blocked;
   const KeepHandlers kept;
+  // For tools/check_opencl, which compares what ran in the simulator with what models use.
+  if (const char* const list = std::getenv("PLIMSOLL_OPENCL_KERNELS"))
+    std::ofstream(list, std::ios::app) << name << '\n';
   const std::string source = kernel_source(name);
   const ProgramCache cache(device_.name + "\n" + device_.driver + "\n" + source);
   Kernel made;

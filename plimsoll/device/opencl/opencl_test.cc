@@ -1,6 +1,7 @@
 // Tests of OpenCL devices: on this machine's first one, or skipped where there is none.
 #include <gmock/gmock.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,6 +24,7 @@
 #include "plimsoll/device/opencl/opencl_backend.h"
 #include "plimsoll/device/opencl/opencl_kind.h"
 #include "plimsoll/device/opencl/program_cache.h"
+#include "plimsoll/memory/system_memory.h"
 
 namespace plimsoll {
 namespace {
@@ -76,6 +78,49 @@ TEST(OpenclDevices, AreListedOnceAndDescribed) {
   EXPECT_FALSE(kind.note().empty());
 }
 
+// PoCL's answer changes while the machine runs: asked once, and never more than the machine has.
+TEST(OpenclDevices, TheirMemoryIsAskedOnceAndIsTheMachinesAtMost) {
+  const DeviceKind kind = opencl_kind();
+  const std::vector<PhysicalDevice> found = kind.find();
+  if (found.empty()) GTEST_SKIP() << kind.note();
+  const std::vector<PhysicalDevice> again = opencl_kind().find();
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    EXPECT_EQ(again.at(i).memory_bytes, found[i].memory_bytes);
+    EXPECT_TRUE(found[i].type == "GPU" || found[i].memory_bytes <= read_system_memory().total);
+  }
+}
+
+std::set<std::string> threads_of_process() {
+  std::set<std::string> threads;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task"))
+    threads.insert(entry.path().filename());
+  return threads;
+}
+
+// The program's signals are handled in the program's threads. CTest runs this in a process of its own.
+TEST(OpenclDevices, ThreadsOfTheDriverBlockSignals) {
+  const std::set<std::string> before = threads_of_process();
+  const DeviceKind kind = opencl_kind();
+  const std::vector<PhysicalDevice> found = kind.find();
+  if (found.empty()) GTEST_SKIP() << kind.note();
+  Device device({.name = found[0].name, .type = found[0].type, .memory_limit = 16_MiB}, false, false,
+                kind.make(found[0]));
+  const Block block = device.arena().allocate(64);
+  device.backend().fill(block.data(), 0, 1, 64);
+  device.backend().finish();
+  for (const std::string& thread : threads_of_process()) {
+    if (before.contains(thread)) continue;
+    std::ifstream status("/proc/self/task/" + thread + "/status");
+    for (std::string line; std::getline(status, line);)
+      if (line.starts_with("SigBlk:")) {
+        const std::uint64_t blocked = std::stoull(line.substr(7), nullptr, 16);
+        for (const int number : {SIGINT, SIGTERM, SIGUSR1, SIGCHLD, SIGALRM})
+          EXPECT_TRUE(blocked >> (number - 1) & 1) << number << " in thread " << thread;
+      }
+  }
+  device.arena().deallocate(block);
+}
+
 TEST_F(OpenclTest, CopiesAndFills) {
   void* const a = put({1, 2, 3, 4});
   void* const b = take(16);
@@ -90,6 +135,28 @@ TEST_F(OpenclTest, HoldsItsLimit) {
   take(60_MiB);
   EXPECT_THROW(static_cast<void>(device_->arena().allocate(8_MiB)), OutOfMemory);
   EXPECT_LE(device_->arena().stats().bytes_reserved, 64_MiB);
+}
+
+// The process may have no more addresses: the driver refuses, which is an OutOfMemory and not the end of the process.
+TEST_F(OpenclTest, WhatTheDriverRefusesIsOutOfMemory) {
+  if (kSanitized) GTEST_SKIP() << "a sanitizer needs addresses of its own";
+  void* const a = put({1});
+  queue().run(KernelCall("number.add.f32").out(a).in(a).integer(1).number(1).integer(0));
+  EXPECT_THAT(get(a, 1), ElementsAre(2));
+  std::size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  rlimit before = {};
+  ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
+  const rlimit tight{pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) + 16_MiB, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &tight), 0);
+  EXPECT_THROW(static_cast<void>(device_->arena().allocate(48_MiB)), OutOfMemory);
+  const std::vector<float> there = get(a, 1);  // The device is not lost.
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &before), 0);
+  EXPECT_THAT(there, ElementsAre(2));
+  EXPECT_EQ(device_->arena().stats().num_ooms, 1u);
+  take(48_MiB);
+  queue().run(KernelCall("number.add.f32").out(a).in(a).integer(1).number(1).integer(0));
+  EXPECT_THAT(get(a, 1), ElementsAre(3));
 }
 
 TEST_F(OpenclTest, TakesSegmentsAsItGrowsAndReturnsThem) {

@@ -12,6 +12,7 @@
 #include "plimsoll/model/data/dataset.h"
 #include "plimsoll/model/data/example_proto.h"
 #include "plimsoll/ops/creation.h"
+#include "plimsoll/tensor/host_access.h"
 #include "plimsoll/tensor/leak_check.h"
 #include "plimsoll/tensor/make_tensor.h"
 
@@ -281,15 +282,15 @@ TEST_F(TfRecord, ExamplesArePartsOfRecords) {
   const auto features = parse_example(bytes);
   EXPECT_EQ(features.size(), 4u);
   const Tensor y = zeros({2}, i64), x = zeros({2}), raw = zeros({3}, u8), single = zeros({1}, i32);
-  EXPECT_TRUE(features.at("y").copy_to(writable(y)));
+  EXPECT_TRUE(features.at("y").copy_to(HostWrite(y)));
   EXPECT_EQ(y.to_vector<std::int64_t>(), (std::vector<std::int64_t>{5, 300}));
-  EXPECT_TRUE(features.at("x").copy_to(writable(x)));
+  EXPECT_TRUE(features.at("x").copy_to(HostWrite(x)));
   EXPECT_EQ(x.to_vector<float>(), (std::vector<float>{1.5f, -2.f}));
-  EXPECT_TRUE(features.at("raw").copy_to(writable(raw)));
-  EXPECT_TRUE(features.at("single").copy_to(writable(single)));
+  EXPECT_TRUE(features.at("raw").copy_to(HostWrite(raw)));
+  EXPECT_TRUE(features.at("single").copy_to(HostWrite(single)));
   EXPECT_EQ(single.item<int>(), 7);
-  EXPECT_FALSE(features.at("raw").copy_to(writable(x)));
-  EXPECT_FALSE(features.at("x").copy_to(writable(single)));
+  EXPECT_FALSE(features.at("raw").copy_to(HostWrite(x)));
+  EXPECT_FALSE(features.at("x").copy_to(HostWrite(single)));
   for (std::size_t cut = 1; cut < bytes.size(); ++cut) EXPECT_THROW(parse_example(bytes.substr(0, cut)), Corruption);
 }
 

@@ -202,7 +202,7 @@ class Fit {
         data_(data),
         options_(options),
         job_(options.distributed.job),
-        device_(device_of_new_tensors()),
+        device_(device_of_model(network_)),
         memory_(network_, "fit",
                 {.bytes = options.budget,
                  .max_slowdown = options.max_slowdown,
@@ -265,7 +265,9 @@ class Fit {
     return history_;
   }
 
-  static std::string device_of_new_tensors() {
+  // Where the model is; where new tensors are, when it has no weights yet.
+  static std::string device_of_model(const Network& network) {
+    for (const LayerBase::Weight& weight : network.unique_weights()) return weight.variable.device();
     return tidy([] { return make_tensor({.op = "fit"}, {0}, f32, current_device()).device(); });
   }
 

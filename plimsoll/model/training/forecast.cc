@@ -141,7 +141,9 @@ MemoryForecast StepPlan::forecast(const BatchSpec& batch) const {
   forecast.by_category["optimizer"] += others.optimizer;
   forecast.by_category["other"] += others.states;
   forecast.by_category["inputs"] += batch.block_bytes();
-  const std::size_t held = parameters + others.optimizer + others.states + batch.block_bytes();
+  forecast.by_category["workspace"] += program_->staged_bytes();
+  const std::size_t held =
+      parameters + others.optimizer + others.states + batch.block_bytes() + program_->staged_bytes();
   forecast.peak_bytes = held + plan.extent_bytes;
   forecast.lower_bound_bytes = held + plan.lower_bound_bytes;
   forecast.smallest_budget = forecast.peak_bytes;

@@ -30,7 +30,8 @@ MemoryForecast forecast_prediction(const Model& model, std::size_t batch_size) {
     const StepPlan plan(network, StepKind::kPredict, batch);
     forecast = plan.forecast(batch);
     // Results have blocks of their own.
-    const std::size_t results = plan.program().block_bytes() - plan.program().memory_plan().extent_bytes;
+    const Program& program = plan.program();
+    const std::size_t results = program.block_bytes() - program.extent_bytes() - program.staged_bytes();
     forecast.by_category["activations"] += results;
     forecast.peak_bytes += results;
     forecast.lower_bound_bytes += results;

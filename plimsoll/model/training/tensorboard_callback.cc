@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "plimsoll/base/error.h"
-#include "plimsoll/device/device_memory.h"
+#include "plimsoll/device/runtime.h"
 #include "plimsoll/io/event_writer.h"
 #include "plimsoll/model/data/row_source.h"
 #include "plimsoll/model/internal/network.h"
@@ -18,15 +18,19 @@ namespace {
 
 constexpr std::string_view kValidation = "val_";
 
-// Layers as nodes, connected as in the model.
+// Layers as nodes, connected as in the model, on the devices where they run.
 GraphDefinition graph_of(const Network& network) {
   GraphDefinition graph;
-  std::map<std::size_t, std::string> names;  // Of a call, by its first slot.
+  std::map<std::size_t, std::string> names, devices;  // Of a call, by its first slot.
   std::map<const LayerBase*, int> calls;
   for (const Network::Call& call : network.calls()) {
     const int number = calls[call.layer.get()]++;
     GraphNode node{.name = fmt::format("{}/{}", network.name(), call.layer->name()), .op = call.layer->class_name()};
     if (number > 0) node.name += fmt::format("_call_{}", number);
+    node.device = call.layer->device();
+    if (node.device.empty() && !call.inputs.empty())
+      node.device = devices.at(network.call_of(call.inputs[0]).first_output);
+    devices[call.first_output] = node.device;
     for (const std::size_t slot : call.inputs) {
       const std::size_t first = network.call_of(slot).first_output;
       node.inputs.push_back(slot == first ? names.at(first) : fmt::format("{}:{}", names.at(first), slot - first));
@@ -87,10 +91,17 @@ class TensorBoardCallback final : public CallbackBase {
     if (!validation_) validation_.emplace(directory_ / "validation");
     return *validation_;
   }
+  // The current device under the plain name, others that have been used with theirs.
   void add_memory(std::int64_t step, const std::string& prefix) {
-    const MemoryStats stats = memory_stats();
-    train().add_scalar(prefix + "memory_bytes_in_use", static_cast<float>(stats.bytes_in_use), step);
-    train().add_scalar(prefix + "memory_peak_bytes", static_cast<float>(stats.peak_bytes_in_use), step);
+    const Device& current = Runtime::instance().device("");
+    for (const auto& device : Runtime::instance().devices()) {
+      const MemoryStats stats = device->arena().stats();
+      const bool is_current = device.get() == &current;
+      if (!is_current && stats.peak_bytes_in_use == 0) continue;
+      const std::string suffix = is_current ? "" : "/" + device->name();
+      train().add_scalar(prefix + "memory_bytes_in_use" + suffix, static_cast<float>(stats.bytes_in_use), step);
+      train().add_scalar(prefix + "memory_peak_bytes" + suffix, static_cast<float>(stats.peak_bytes_in_use), step);
+    }
   }
 
   const std::filesystem::path directory_;
