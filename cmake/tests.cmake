@@ -88,7 +88,7 @@ if(NOT PLIMSOLL_SANITIZER)
               SaverTest.StaysWithinTheSessionsBudget STAGED ProgramSpill.*)
   test_on_far(model *Opencl* TwoDevices.* Dataset.SaysWhatAPassHoldsAtMost Distributed* FitGroup.* FitPark.*
               Forecast.IsTrueToTheByteForPublishedModels KerasFile.WeightsStay*
-              STAGED Advice.* Dataset.IsCharged* FailureInjection.* FitBudget.* FitSpill.* Forecast.* Model.ForecastsWhat* OnnxSuite.NodeCases*
+              STAGED *DeviceViews.BudgetsHold* Advice.* Dataset.IsCharged* FailureInjection.* FitBudget.* FitSpill.* Forecast.* Model.ForecastsWhat* OnnxSuite.NodeCases*
               StepPlan.AllocatesNothing* StepPlan.TakesNoMore*)
   test_on_far(cli FULL DeviceOption.* DevicesCommand.PrintsOneJsonDocument TrainCommand.PredictNamesABudget*
               TrainCommand.TakesWhatTheForecastSays)
