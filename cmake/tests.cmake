@@ -63,11 +63,15 @@ endforeach()
 #   - name CPU:0, or set its limit: DeviceCopyTest, Placement, GraphDevices, PrintTensor, ...
 #   - are about what only CPU devices offer: sparse and ragged tensors, pools written in place, spilled and parked values,
 #     distributed training, weights on a file's pages
-#   - count bytes to the last one: a device's bytes are staged on the host, in the same budget, when the program reads them
+#   - count bytes to the last one: a device's bytes are staged on the host, in the same budget, when the program reads them; when
+#     every operation is a fallback (STAGED), its operands are too
 function(test_on_far program)
-  cmake_parse_arguments(far "FULL" "" "" ${ARGN})
-  list(JOIN far_UNPARSED_ARGUMENTS ":" left_out)
+  cmake_parse_arguments(far "FULL" "" "STAGED" ${ARGN})
   foreach(device FAR FAR_STAGED)
+    if(device STREQUAL "FAR_STAGED")
+      list(APPEND far_UNPARSED_ARGUMENTS ${far_STAGED})
+    endif()
+    list(JOIN far_UNPARSED_ARGUMENTS ":" left_out)
     string(TOLOWER ${device}_${program} name)
     set(only_full "")
     if(far_FULL OR device STREQUAL "FAR_STAGED")
@@ -82,16 +86,18 @@ if(NOT PLIMSOLL_SANITIZER)
               StorageTest.KeepsTheData* StorageTest.StaysLazy* TensorPool.* WhoHolds.WritesAnIndentedList)
   test_on_far(ops Coroutines.ShareAPool* DeviceCopyTest.IsTheTensor* DeviceCopyTest.Lets* DeviceCopyTest.Sends* Eviction.ARefusal*
               Eviction.Bytes* Eviction.WhatWasComputed* EvictionRecipes.AChain* EvictionRecipes.AnInput* EvictionSpill.* Placement.*
-              Ragged* Sparse*)
+              Ragged* Sparse* STAGED Eviction* ProfileOps.*)
   test_on_far(io Bundle.HoldsNoSecondCopy)
   test_on_far(observe)
   test_on_far(autograd GradientTape.CountsItsNodesAsOverheadUntilItsMemoryGoes Opencl* Optimizer.AStepThatFailsLeavesEverythingAsItWas
-              Ragged* Sparse*)
+              Ragged* Sparse* STAGED EvictionOf* *EvictionOf*)
   test_on_far(graph Graph.CountsItsNodesAsOverhead Graph.PrintsSymbolicTensors GraphDevices.* ProgramPark.*
               RecomputeBudget.BranchesAndLoopsAreNotRepeated RunBudget.RefusesAFunctionsFirstStepWithoutATrace
-              SaverTest.StaysWithinTheSessionsBudget)
+              SaverTest.StaysWithinTheSessionsBudget STAGED ProgramSpill.*)
   test_on_far(model *Opencl* TwoDevices.* Dataset.SaysWhatAPassHoldsAtMost Distributed* FitGroup.* FitPark.*
-              Forecast.IsTrueToTheByteForPublishedModels KerasFile.WeightsStay*)
+              Forecast.IsTrueToTheByteForPublishedModels KerasFile.WeightsStay*
+              STAGED *DeviceViews.BudgetsHold* Advice.* Dataset.IsCharged* FailureInjection.* FitBudget.* FitSpill.* Forecast.* Model.ForecastsWhat* OnnxSuite.NodeCases*
+              StepPlan.AllocatesNothing* StepPlan.TakesNoMore*)
   test_on_far(cli FULL DeviceOption.* DevicesCommand.PrintsOneJsonDocument TrainCommand.PredictNamesABudget*
               TrainCommand.TakesWhatTheForecastSays)
 endif()

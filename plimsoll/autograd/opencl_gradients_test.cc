@@ -13,6 +13,7 @@
 #include "plimsoll/ops/convolution.h"
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/dense.h"
+#include "plimsoll/ops/dropout.h"
 #include "plimsoll/ops/elementwise.h"
 #include "plimsoll/ops/layer_norm.h"
 #include "plimsoll/ops/loss.h"
@@ -285,6 +286,28 @@ TEST_F(OpenclGradients, Elementwise) {
                          Row{"softplus", softplus}, Row{"elu", elu}})
     compare(row.name, inputs({{3, 37}}), [&](const Tensors& in) { return row.function(in[0]); });
   compare("broadcast", inputs({{2, 1, 1, 3}, {4, 5, 3}}), [](const Tensors& in) { return in[0] * in[1]; });
+}
+
+// What models use besides, so that all of it runs in the simulator too.
+TEST_F(OpenclGradients, OperationsOfModels) {
+  compare("broadcast sum", inputs({{2, 1, 3}, {4, 3}}), [](const Tensors& in) { return in[0] + in[1]; });
+  compare("broadcast difference", inputs({{2, 1, 3}, {4, 3}}), [](const Tensors& in) { return in[0] - in[1]; });
+  compare("broadcast quotient", inputs({{2, 1, 3}, {4, 3}}),
+          [](const Tensors& in) { return in[0] / (in[1] * in[1] + 1); });
+  compare("quotient", inputs({{37}, {37}}), [](const Tensors& in) { return in[0] / (in[1] * in[1] + 1); });
+  compare("logarithm", inputs({{37}}), [](const Tensors& in) { return log(in[0] * in[0] + 1); });
+  compare("dropout", inputs({{9, 37}}), [](const Tensors& in) { return dropout(in[0], 0.3, {.seed = 5}); });
+  compare(
+      "convolution of many channels", inputs({{1, 6, 5, 16}, {3, 3, 16, 4}}),
+      [](const Tensors& in) { return conv2d(in[0], in[1]); }, 1e-4);
+  const Tensor x = numbers({5, 37}, 1), there = x.to(name());
+  EXPECT_EQ(there.argmax(-1).to_vector<std::int64_t>(), x.argmax(-1).to_vector<std::int64_t>());
+  const Tensor whole = arange(0, 37).cast(i32), far_whole = whole.to(name());
+  EXPECT_EQ((far_whole + 3).to_vector<std::int32_t>(), (whole + 3).to_vector<std::int32_t>());
+  const Tensor wide = far_whole.cast(i64);
+  EXPECT_EQ(wide.to_vector<std::int64_t>(), whole.cast(i64).to_vector<std::int64_t>());
+  EXPECT_EQ((wide == wide).cast(f32).sum().item<float>(), 37);
+  EXPECT_EQ(whole.cast(u8).to(name()).cast(f32).to_vector<float>(), whole.cast(f32).to_vector<float>());
 }
 
 // Every rule, with each of its options: parameters and slots after 20 steps.

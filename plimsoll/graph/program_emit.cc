@@ -62,21 +62,31 @@ class Emitter {
         std::any_of(list_.roots.begin(), list_.roots.end(), [&](const auto& root) { return is_away(root.device); });
     if (!any_away) return;
     HostRun fallbacks;
-    std::set<std::uint32_t> indices;
+    std::set<std::uint32_t> indices, moved;  // Roots: fed and checked; fed on the host and moved.
+    std::size_t checked = 0;                 // By the check that reads most from a device.
     for (const StepList::Step& step : list_.steps) {
       const auto root_of = [&](std::uint32_t value) -> const StepList::Root& {
         return list_.roots[list_.values[value].root];
       };
       const bool is_move = step.in.size() == 1 && step.device && root_of(step.in[0]).device != step.device;
       if (is_away(step.device) && !is_move) prepare(fallbacks, step);
+      if (is_move && root_of(step.in[0]).place == Place::kFeed && !is_away(root_of(step.in[0]).device))
+        for (const std::uint32_t value : step.out) moved.insert(list_.values[value].root);
+      if (!step.checks || !is_away(step.device)) continue;
+      std::size_t read = 0;
+      bool is_known = true;
       for (const std::uint32_t value : step.in) {
-        const StepList::Root& root = root_of(value);
-        const bool is_index = root.spec.dtype == i32 || root.spec.dtype == i64;
-        if (step.checks && root.place == Place::kFeed && is_index && is_away(root.device))
-          indices.insert(list_.values[value].root);
+        const TensorSpec& spec = *list_.values[value].spec;
+        if (spec.dtype != i32 && spec.dtype != i64) continue;
+        const std::uint32_t root = list_.values[value].root;
+        const bool is_fed = list_.roots[root].place == Place::kFeed;
+        if (is_fed && is_away(list_.roots[root].device)) indices.insert(root);
+        is_known = is_known && (is_fed || moved.contains(root));
+        read += round_up(spec.bytes(), kGranularity);
       }
+      if (!is_known) checked = std::max(checked, read);
     }
-    t_.staged_bytes = round_up(fallbacks.bytes(), kGranularity);
+    t_.staged_bytes = round_up(fallbacks.bytes(), kGranularity) + checked;
     for (const std::uint32_t root : indices) t_.staged_bytes += round_up(list_.roots[root].bytes, kGranularity);
     if (t_.keeps_inside)
       for (const std::uint32_t fetch : list_.fetches)
