@@ -85,7 +85,7 @@ function(test_on_far program)
 endfunction()
 if(NOT PLIMSOLL_SANITIZER)
   test_on_far(tensor PrintTensor.LeavesOut* PrintTensor.Shows* SlabsTest.* StorageTest.ChangesNothing* StorageTest.IsItsOwn*
-              StorageTest.KeepsTheData* StorageTest.StaysLazy* TensorPool.* WhoHolds.WritesAnIndentedList)
+              StorageTest.KeepsTheData* StorageTest.LoadsBytes* StorageTest.StaysLazy* TensorPool.* WhoHolds.WritesAnIndentedList)
   test_on_far(ops Coroutines.ShareAPool* DeviceCopyTest.IsTheTensor* DeviceCopyTest.Lets* DeviceCopyTest.Sends* Eviction.ARefusal*
               Eviction.Bytes* Eviction.WhatWasComputed* EvictionRecipes.AChain* EvictionRecipes.AnInput* EvictionSpill.* Placement.*
               Ragged* Sparse* STAGED Eviction* ProfileOps.*)
@@ -96,7 +96,7 @@ if(NOT PLIMSOLL_SANITIZER)
   test_on_far(graph Graph.CountsItsNodesAsOverhead Graph.PrintsSymbolicTensors GraphDevices.* ProgramPark.*
               RecomputeBudget.BranchesAndLoopsAreNotRepeated RunBudget.RefusesAFunctionsFirstStepWithoutATrace
               SaverTest.StaysWithinTheSessionsBudget STAGED ProgramSpill.*)
-  test_on_far(model *Opencl* TwoDevices.* Dataset.SaysWhatAPassHoldsAtMost Distributed* FitGroup.* FitPark.*
+  test_on_far(model *Opencl* TwoDevices.* Dataset.SaysWhatAPassHoldsAtMost Distributed* SpreadParameters* FitGroup.* FitPark.*
               Forecast.IsTrueToTheByteForPublishedModels KerasFile.WeightsStay*
               STAGED *DeviceViews.BudgetsHold* Advice.* Dataset.IsCharged* FailureInjection.* FitBudget.* FitSpill.* Forecast.* Model.ForecastsWhat* OnnxSuite.NodeCases*
               StepPlan.AllocatesNothing* StepPlan.TakesNoMore*)
