@@ -322,6 +322,23 @@ TEST(DistributedFit, SendsWhatIsDerived) {
   }
 }
 
+TEST(DistributedFit, OnlyTheFirstRankShowsProgressWithTheMemoryOfAll) {
+  const BudgetModel which = budget_mlp(2, 64, 16);
+  testing::internal::CaptureStdout();
+  run_ranks(3, [&](Job& job) {
+    Model model = which.make();
+    model.fit(which.batches(2), {.epochs = 2, .verbose = 2, .distributed = {.job = &job, .slices = 6}});
+  });
+  const std::string shown = testing::internal::GetCapturedStdout();
+  const auto count = [&](std::string_view words) {
+    std::size_t found = 0;
+    for (std::size_t at = shown.find(words); at != std::string::npos; at = shown.find(words, at + 1)) ++found;
+    return found;
+  };
+  EXPECT_EQ(count("Epoch "), 2u) << shown;
+  EXPECT_EQ(count(", 3 ranks "), 2u) << shown;
+}
+
 // From the second step on gradients leave while the backward pass still computes others.
 TEST(DistributedFit, SendsGradientsWhileItComputesOthers) {
   for (const BudgetModel& which : {budget_mlp(8, 32, 16), budget_transformer(2, 16, 6, 16), budget_lstm(8, 5, 16)})
