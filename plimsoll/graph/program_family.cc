@@ -15,6 +15,8 @@ namespace {
 constexpr std::size_t kFewestLimits = 8, kMostLimits = 24;  // Tried between the natural peak and the floor.
 constexpr std::size_t kHalvings = 4;                        // Of the last gap, for the leanest.
 constexpr std::size_t kFailures = 2;                        // In a row: leaner limits are not tried.
+constexpr std::uint64_t kLeanWork = 4;                      // Times that of others, in programs of at most
+constexpr std::size_t kMostLeanSteps = 800;                 // so many steps.
 constexpr std::size_t kMostSteps = 20'000;                  // Of a program that leaner plans are looked for.
 constexpr std::uint64_t kPackNodes = 500;                   // Placements tried for each.
 constexpr std::uint64_t kLeanPackWork = 4'000'000;          // Placements tried for the leanest times its steps.
@@ -48,8 +50,11 @@ std::size_t limits_for(std::size_t steps) {
   return std::clamp<std::size_t>(60'000 / std::max<std::size_t>(steps, 1), kFewestLimits, kMostLimits);
 }
 
-// For one limit: about 20 ns each. Four times as much costs twice the time and gains next to nothing.
-std::uint64_t schedule_work(std::size_t steps) { return 12'000 + std::min<std::uint64_t>(125 * steps, 1'000'000); }
+// For one limit: about 20 ns each. More gains next to nothing, except for lean schedules that spill.
+std::uint64_t schedule_work(std::size_t steps, bool is_lean_spill) {
+  const std::uint64_t work = 12'000 + std::min<std::uint64_t>(125 * steps, 1'000'000);
+  return is_lean_spill && steps <= kMostLeanSteps ? kLeanWork * work : work;
+}
 
 }  // namespace
 
@@ -94,7 +99,8 @@ class ProgramFamily::Search {
 
  private:
   bool try_limit(std::size_t limit) {
-    const std::uint64_t work = schedule_work(family_.program_.steps.size());
+    const bool is_lean_spill = family_.spills_ && limit < floor_ + (natural_bytes_ - floor_) / 2;
+    const std::uint64_t work = schedule_work(family_.program_.steps.size(), is_lean_spill);
     const RecomputeOptions options{.spill_bytes_per_cost = family_.spill_bytes_per_cost_,
                                    .work = work,
                                    .attempt_work = 4 * work,
@@ -152,6 +158,7 @@ class ProgramFamily::Search {
 ProgramFamily::ProgramFamily(const Rewritten& rewritten, const Passes& passes, bool inside,
                              const ProgramTables& natural, Eviction eviction, double spill_bytes_per_cost, int thrift)
     : passes_(passes),
+      spills_(eviction != Eviction::kRecompute),
       spill_bytes_per_cost_(spill_bytes_per_cost),
       list_(thrifty(list_fused_steps(rewritten, passes, inside, changes_with(eviction)), thrift)),
       program_(eviction == Eviction::kRecompute ? step_program_of(list_, passes) : spilling_program(list_, passes)) {

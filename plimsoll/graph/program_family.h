@@ -59,6 +59,7 @@ class ProgramFamily {
   void find_parked();
 
   const Passes passes_;
+  const bool spills_;
   const double spill_bytes_per_cost_;
   double base_factor_ = 1;  // What thrift alone costs.
   const StepList list_;
