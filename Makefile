@@ -23,6 +23,7 @@ build:
 	@$(BUILD) build -j$(JOBS)
 
 test: build
+	@tools/setup onnx || echo "make: testing without the test data of ONNX"
 	@$(TEST) build; status=$$?; tools/show_skipped build; exit $$status
 	@tools/python test-if-can
 

@@ -14,9 +14,10 @@
 #include "plimsoll/memory/trace/trace_recorder.h"
 #include "plimsoll/model/data/row_source.h"
 #include "plimsoll/model/internal/network.h"
+#include "plimsoll/model/training/batch_slices.h"
 #include "plimsoll/model/training/gradient_clipper.h"
+#include "plimsoll/model/training/result_exchange.h"
 #include "plimsoll/model/training/step_budget.h"
-#include "plimsoll/model/training/step_result_numbers.h"
 #include "plimsoll/tensor/context_guards.h"
 #include "plimsoll/tensor/make_tensor.h"
 
@@ -40,49 +41,10 @@ std::size_t slices_of(const distributed::TrainingOptions& options) {
   return options.slices > 0 ? options.slices : ranks;
 }
 
-// Of the whole batch.
-std::size_t examples_in(const Example& batch) {
-  return batch.whole_examples > 0 ? batch.whole_examples : static_cast<std::size_t>(batch.x().shape()[0]);
-}
-
-// Where a slice begins: about equal sizes, whatever the batch.
-std::size_t slice_begin(std::size_t examples, std::size_t slices, std::size_t slice) {
-  return examples * slice / slices;
-}
-
-// Rows [begin, end) of every tensor, on its bytes.
-Example rows_of(const Example& batch, std::size_t begin, std::size_t end) {
-  const Untracked outside;
-  const auto cut = [&](const Tensor& tensor) {
-    if (tensor.is_empty_handle()) return Tensor();
-    std::vector<std::int64_t> sizes(tensor.shape().begin(), tensor.shape().end());
-    const std::size_t row = tensor.nbytes() / static_cast<std::size_t>(sizes[0]);
-    sizes[0] = static_cast<std::int64_t>(end - begin);
-    return make_view(tensor, "slice", Shape(sizes), begin * row);
-  };
-  Example rows;
-  for (const Tensor& input : batch.inputs) rows.inputs.push_back(cut(input));
-  for (const Tensor& target : batch.targets) rows.targets.push_back(cut(target));
-  rows.weights = cut(batch.weights);
-  return rows;
-}
-
 PartAddresses addresses_of(std::span<const Tensor> values) {
   PartAddresses addresses;
   for (const Tensor& value : values) addresses.push_back(writable(value).bytes());
   return addresses;
-}
-
-std::uint64_t hash_of(const Example& batch) {
-  std::uint32_t crc = 1;
-  const auto add = [&](std::int64_t number) { crc = crc32c(std::as_bytes(std::span(&number, 1)), crc); };
-  add(static_cast<std::int64_t>(examples_in(batch)));
-  visit_tensors(batch, [&](const Tensor& tensor) {
-    if (tensor.is_empty_handle()) return add(-1);
-    add(static_cast<std::int64_t>(tensor.dtype()));
-    for (std::size_t axis = 1; axis < tensor.rank(); ++axis) add(tensor.shape()[axis]);
-  });
-  return crc;
 }
 
 }  // namespace
@@ -136,12 +98,8 @@ Dataset DistributedTraining::agreed(const Dataset& data, bool parts) {
   distributed::broadcast(job_, std::as_writable_bytes(std::span(&seed, 1)), 0, "the order of examples");
   const auto seeded = data.node()->seeded(seed);
   const auto& node = seeded ? seeded : data.node();
-  // A process without slices still gets an example, to know its form.
   const auto own_rows = [slices = slices_, ranks = job_.size(), rank = job_.rank()](std::size_t examples) {
-    const SliceTree tree(std::min(slices, examples), ranks);
-    const std::size_t first = slice_begin(examples, tree.slices(), tree.begin(rank));
-    const std::size_t last = slice_begin(examples, tree.slices(), tree.end(rank));
-    return first < last ? std::pair(first, last) : std::pair(std::size_t{0}, std::size_t{1});
+    return rows_of_rank(examples, slices, ranks, rank);
   };
   const auto part = parts ? node->part_of_batches(own_rows) : nullptr;
   return Dataset(part ? part : node);
@@ -157,7 +115,7 @@ bool DistributedTraining::load(FunctionRef<bool()> next, const Example& batch) {
   } catch (...) {
     error = std::current_exception();
   }
-  agree(error, is_there ? hash_of(batch) : 0, "the batch");
+  agree(error, is_there ? form_hash(batch) : 0, "the batch");
   return is_there;
 }
 
@@ -259,7 +217,7 @@ void DistributedTraining::spread_parameters(const Example& batch, const DatasetN
   try {
     const std::size_t first = tree.begin(job_.rank());
     const RowRange range = first < tree.end(job_.rank()) ? slice_rows(batch, tree, first) : RowRange{0, 1};
-    const auto plan = network_.training.plans.get(StepKind::kGradients, rows_of(batch, range.begin, range.end), "fit");
+    const auto plan = network_.training.plans.get(StepKind::kGradients, rows_of(batch, range), "fit");
     if (!plan->has_program())
       throw Unsupported("fit: shard_parameters needs steps that run by a plan; leave it or run_eagerly out");
     DistributedLayout::require_no_constraints(*plan, "fit");
@@ -293,7 +251,7 @@ void DistributedTraining::gather_parameters() {
 
 void DistributedTraining::compute_slice(const Example& batch, const RowRange& range, const DatasetNode& data,
                                         std::vector<Tensor>& out, const StepPlan::Watch* watch) {
-  const Example rows = rows_of(batch, range.begin, range.end);
+  const Example rows = rows_of(batch, range);
   const auto plan = network_.training.plans.get(StepKind::kGradients, rows, "fit");
   const double scale = static_cast<double>(range.end - range.begin) / static_cast<double>(examples_in(batch));
   if (scale_value_ != scale) scale_ = Tensor();  // Before the plan gets what is left.
@@ -357,13 +315,6 @@ void DistributedTraining::send_early(std::span<const Tensor> values, std::span<c
     exchange_->set_ready(part);
   }
   exchange_->advance();
-}
-
-DistributedTraining::RowRange DistributedTraining::slice_rows(const Example& batch, const SliceTree& tree,
-                                                              std::size_t slice) const {
-  const std::size_t examples = examples_in(batch);
-  return {slice_begin(examples, tree.slices(), slice) - batch.first_example,
-          slice_begin(examples, tree.slices(), slice + 1) - batch.first_example};
 }
 
 void DistributedTraining::compute(const Example& batch, const DatasetNode& data, const SliceTree& tree) {
@@ -477,38 +428,23 @@ std::vector<StepResult> DistributedTraining::share_results(const std::vector<Ste
                                                            std::exception_ptr error) {
   agree(std::move(error), batches, "the number of batches of validation");
   const auto ranks = static_cast<std::size_t>(job_.size());
-  const StepResult blank = blank_result();
-  const std::size_t each = numbers_of(blank).size(), most = (batches + ranks - 1) / ranks;
-  std::vector<double> mine, all(ranks * most * each);
-  for (const StepResult& result : own) {
-    const std::vector<double> numbers = numbers_of(result);
-    mine.insert(mine.end(), numbers.begin(), numbers.end());
-  }
-  mine.resize(most * each);
-  distributed::exchange(job_, std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all)), "results");
-  std::vector<StepResult> results(batches, blank);
-  for (std::size_t i = 0; i < batches; ++i)
-    set_numbers(results[i], std::span(all).subspan((i % ranks * most + i / ranks) * each, each));
+  const std::size_t most = (batches + ranks - 1) / ranks;
+  const std::vector<StepResult> all = exchange_results(job_, own, most, blank_result());
+  std::vector<StepResult> results;
+  for (std::size_t i = 0; i < batches; ++i) results.push_back(all[i % ranks * most + i / ranks]);
   return results;
 }
 
 // Means and sums over slices, in their order.
 StepResult DistributedTraining::combine(std::size_t examples, const SliceTree& tree) {
-  StepResult one = blank_result(), total = blank_result();
-  const std::size_t each = numbers_of(one).size();
+  StepResult total = blank_result();
   std::size_t most = 0;
   for (int rank = 0; rank < job_.size(); ++rank) most = std::max(most, tree.end(rank) - tree.begin(rank));
-  std::vector<double> mine, all(static_cast<std::size_t>(job_.size()) * most * each);
-  for (const StepResult& result : results_) {
-    const std::vector<double> numbers = numbers_of(result);
-    mine.insert(mine.end(), numbers.begin(), numbers.end());
-  }
-  mine.resize(most * each);
-  distributed::exchange(job_, std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all)), "results");
+  const std::vector<StepResult> all = exchange_results(job_, results_, most, total);
   total.examples = examples;
   for (int rank = 0; rank < job_.size(); ++rank)
     for (std::size_t i = 0; i < tree.end(rank) - tree.begin(rank); ++i) {
-      set_numbers(one, std::span(all).subspan((static_cast<std::size_t>(rank) * most + i) * each, each));
+      const StepResult& one = all[static_cast<std::size_t>(rank) * most + i];
       const double share = static_cast<double>(one.examples) / static_cast<double>(examples);
       total.loss += one.loss * share;
       total.recomputed += one.recomputed * share;

@@ -25,6 +25,7 @@
 #include "plimsoll/distributed/slice_tree.h"
 #include "plimsoll/distributed/tensor_exchange.h"
 #include "plimsoll/model/data/dataset.h"
+#include "plimsoll/model/training/batch_slices.h"
 #include "plimsoll/model/training/distributed_layout.h"
 #include "plimsoll/model/training/spread_parameters.h"
 #include "plimsoll/model/training/step.h"
@@ -74,16 +75,12 @@ class DistributedTraining {
   void begin(const Example& batch);
   void broadcast_weights();
   void compute(const Example& batch, const DatasetNode& data, const distributed::SliceTree& tree);
-  struct RowRange {  // Of the batch that is here.
-    std::size_t begin, end;
-  };
   void compute_slice(const Example& batch, const RowRange& rows, const DatasetNode& data, std::vector<Tensor>& out,
                      const StepPlan::Watch* watch = nullptr);
   void send_early(std::span<const Tensor> values, std::span<const std::size_t> ended);
   void begin_exchange(const distributed::SliceTree& tree);
   void set_layout(const StepPlan& plan);
   void admit(const std::shared_ptr<StepPlan>& plan, const Example& batch, const DatasetNode& data);
-  RowRange slice_rows(const Example& batch, const distributed::SliceTree& tree, std::size_t slice) const;
   void spread_parameters(const Example& batch, const DatasetNode& data, const distributed::SliceTree& tree);
   void obtain(const distributed::SliceTree& tree);
   void update(const distributed::SliceTree& tree);
