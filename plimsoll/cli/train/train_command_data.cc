@@ -96,13 +96,20 @@ std::optional<MemoryForecast> forecast_or_none(const Model& model, const Forecas
   }
 }
 
-// The memory of a step, when it is known before there is a batch. Processes spread the parameters when the step fits
-// the budget, with data of this size, only then.
+// The memory of a step, when it is known before there is a batch; its smallest budget is also enough for the last
+// batch, which may be smaller and need more, because it can recompute less. Processes spread the parameters when the
+// step fits the budget, with data of this size, only then.
 std::optional<MemoryForecast> step_forecast(const Model& model, const BatchPlan& plan, TrainingData& data,
                                             std::size_t data_bytes) {
   ForecastOptions options = plan.together;
-  options.batch_size = plan.batch;
+  options.batch_size = std::max<std::size_t>(std::min(plan.batch, data.examples), 1);
   std::optional<MemoryForecast> whole = forecast_or_none(model, options);
+  if (const std::size_t rows = data.examples % options.batch_size; whole && plan.budget && rows > 0) {
+    ForecastOptions last = options;
+    last.batch_size = rows;
+    if (const auto step = forecast_or_none(model, last))
+      whole->smallest_budget = std::max(whole->smallest_budget, step->smallest_budget);
+  }
   const auto fits = [&](const MemoryForecast& step) { return step.smallest_budget + data_bytes <= *plan.budget; };
   if (!whole || !plan.budget || options.ranks == 1 || options.shard_parameters || fits(*whole)) return whole;
   options.shard_parameters = true;

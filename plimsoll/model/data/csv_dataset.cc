@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "plimsoll/base/error.h"
@@ -42,10 +43,12 @@ class CsvRowReader {
 
 class CsvStream final : public RowStream {
  public:
-  CsvStream(std::shared_ptr<const CsvColumns> columns, const CsvPart& part)
-      : columns_(columns), rows_(std::move(columns), part) {}
-  std::size_t next_rows(std::size_t count, Example& out) override {
+  CsvStream(std::shared_ptr<const CsvColumns> columns, const CsvPart& part, std::size_t examples)
+      : columns_(columns), left_(examples), rows_(std::move(columns), part) {}
+  std::size_t next_rows(std::size_t wanted, Example& out) override {
     const Untracked outside;
+    const std::size_t count = std::min(wanted, left_);
+    if (count == 0) return 0;
     const Tensor x = matrix(count, columns_->num_features()), y = matrix(count, columns_->num_targets());
     float* to_x = writable(x).data<float>();
     float* to_y = writable(y).data<float>();
@@ -54,6 +57,7 @@ class CsvStream final : public RowStream {
       to_x += columns_->num_features();
       to_y += columns_->num_targets();
     }
+    left_ = rows < count ? 0 : left_ - rows;
     if (rows == 0) return 0;
     const auto kept = static_cast<std::int64_t>(rows);
     out = {.inputs = {x.slice({0}, {kept})}, .targets = {}};
@@ -63,14 +67,16 @@ class CsvStream final : public RowStream {
 
  private:
   const std::shared_ptr<const CsvColumns> columns_;
+  std::size_t left_;  // The last batch takes no more memory than its rows.
   CsvRowReader rows_;
 };
 
 // Windows over the rows: keeps the last `look_back + horizon` rows in a ring; the next one replaces the oldest.
 class CsvWindowStream final : public RowStream {
  public:
-  CsvWindowStream(std::shared_ptr<const CsvColumns> columns, const CsvPart& part)
+  CsvWindowStream(std::shared_ptr<const CsvColumns> columns, const CsvPart& part, std::size_t examples)
       : columns_(columns),
+        left_(examples),
         back_(static_cast<std::size_t>(columns->look_back())),
         ahead_(static_cast<std::size_t>(columns->horizon())),
         rows_(std::move(columns), part) {
@@ -78,8 +84,10 @@ class CsvWindowStream final : public RowStream {
     x_ = matrix(back_ + ahead_, columns_->num_features());
     y_ = matrix(back_ + ahead_, columns_->num_targets());
   }
-  std::size_t next_rows(std::size_t count, Example& out) override {
+  std::size_t next_rows(std::size_t wanted, Example& out) override {
     const Untracked outside;
+    const std::size_t count = std::min(wanted, left_);
+    if (count == 0) return 0;
     const std::size_t features = columns_->num_features(), targets = columns_->num_targets();
     const Tensor x =
         make_tensor({.op = "csv", .category = Category::kInputs},
@@ -91,6 +99,7 @@ class CsvWindowStream final : public RowStream {
       copy(x_, 0, back_, features, writable(x).data<float>() + windows * back_ * features);
       copy(y_, back_, ahead_, targets, writable(y).data<float>() + windows * ahead_ * targets);
     }
+    left_ = windows < count ? 0 : left_ - windows;
     if (windows == 0) return 0;
     const auto kept = static_cast<std::int64_t>(windows);
     out = {.inputs = {x.slice({0}, {kept})}, .targets = {}};
@@ -119,6 +128,7 @@ class CsvWindowStream final : public RowStream {
   }
 
   const std::shared_ptr<const CsvColumns> columns_;
+  std::size_t left_;
   const std::size_t back_, ahead_;
   CsvRowReader rows_;
   Tensor x_, y_;
@@ -130,8 +140,8 @@ class CsvNode final : public DatasetNode {
   CsvNode(std::shared_ptr<const CsvColumns> columns, const CsvPart& part, std::size_t examples)
       : columns_(std::move(columns)), part_(part), examples_(examples) {}
   std::unique_ptr<ExampleStream> open() const override {
-    if (columns_->look_back() > 0) return std::make_unique<CsvWindowStream>(columns_, part_);
-    return std::make_unique<CsvStream>(columns_, part_);
+    if (columns_->look_back() > 0) return std::make_unique<CsvWindowStream>(columns_, part_, examples_);
+    return std::make_unique<CsvStream>(columns_, part_, examples_);
   }
   std::optional<std::size_t> size() const override { return examples_; }
   HeldBytes held(const std::vector<std::size_t>&) const override {

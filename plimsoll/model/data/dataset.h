@@ -81,6 +81,8 @@ class PLIMSOLL_API DatasetNode {
   virtual std::unique_ptr<ExampleStream> open() const = 0;
   virtual std::optional<std::size_t> size() const = 0;  // Examples of a pass, when that is known.
   virtual std::optional<std::size_t> batch_size() const { return std::nullopt; }  // Of batches, when that is known.
+  // Rows of the last batch of a pass, when that is known to be smaller than the first.
+  virtual std::optional<std::size_t> last_batch_size() const { return std::nullopt; }
   // For a pass whose examples have tensors of these sizes.
   virtual HeldBytes held(const std::vector<std::size_t>& /*tensor_bytes*/) const { return {}; }
   // The same with every pass in the same order; nullptr when that is already so. `draws`: an order is drawn if

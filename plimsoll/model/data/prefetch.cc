@@ -122,6 +122,7 @@ class PrefetchNode final : public DatasetNode {
   }
   std::optional<std::size_t> size() const override { return from_->size(); }
   std::optional<std::size_t> batch_size() const override { return from_->batch_size(); }
+  std::optional<std::size_t> last_batch_size() const override { return from_->last_batch_size(); }
   // The ready examples, one that is being made or waits for room, and the token.
   HeldBytes held(const std::vector<std::size_t>& tensor_bytes) const override {
     const HeldBytes from = from_->held(tensor_bytes);

@@ -250,6 +250,7 @@ class ShuffleNode final : public DatasetNode {
   }
   std::optional<std::size_t> size() const override { return from_->size(); }
   std::optional<std::size_t> batch_size() const override { return from_->batch_size(); }
+  std::optional<std::size_t> last_batch_size() const override { return from_->last_batch_size(); }
   HeldBytes held(const std::vector<std::size_t>& tensor_bytes) const override {
     if (const auto* rows = dynamic_cast<const RowsNode*>(from_.get()))
       return {.resident = rows->source()->held_bytes() +

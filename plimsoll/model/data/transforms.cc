@@ -124,14 +124,20 @@ class BatchNode final : public BetweenNode {
     return drop_ ? *all / count_ : divide_up(*all, count_);
   }
   std::optional<std::size_t> batch_size() const override { return count_; }
+  std::optional<std::size_t> last_batch_size() const override {
+    const auto all = from_->size();
+    if (drop_ || !all || *all < count_ || *all % count_ == 0) return std::nullopt;
+    return *all % count_;
+  }
   NodePointer part_of_batches(const RowsOfBatch& rows) const override {
     if (!from_->size()) return nullptr;
     return std::make_shared<PartOfBatchNode>(from_, count_, drop_, rows);
   }
   HeldBytes held(const std::vector<std::size_t>& tensor_bytes) const override {
-    const std::vector<std::size_t> row = parts_of(tensor_bytes, count_);
+    const std::size_t rows = std::max<std::size_t>(std::min(count_, from_->size().value_or(count_)), 1);
+    const std::vector<std::size_t> row = parts_of(tensor_bytes, rows);
     HeldBytes held = from_->held(row);
-    held.loading += held.at_once ? whole_blocks(count_ * 8) : count_ * whole_blocks_of(row);
+    held.loading += held.at_once ? whole_blocks(rows * 8) : rows * whole_blocks_of(row);
     held.at_once = false;
     return held;
   }
@@ -178,6 +184,7 @@ class RepeatNode final : public BetweenNode {
     if (count_ < 0 || !all) return std::nullopt;
     return *all * static_cast<std::size_t>(count_);
   }
+  std::optional<std::size_t> last_batch_size() const override { return from_->last_batch_size(); }
 
  private:
   NodePointer with(NodePointer from) const override { return std::make_shared<RepeatNode>(std::move(from), count_); }
@@ -209,6 +216,9 @@ class MapNode final : public BetweenNode {
     return std::make_unique<Stream>(from_->open(), f_);
   }
   std::optional<std::size_t> size() const override { return filters_ ? std::nullopt : from_->size(); }
+  std::optional<std::size_t> last_batch_size() const override {
+    return filters_ ? std::nullopt : from_->last_batch_size();
+  }
 
  private:
   NodePointer with(NodePointer from) const override { return std::make_shared<MapNode>(std::move(from), f_, filters_); }

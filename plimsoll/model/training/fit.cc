@@ -13,6 +13,7 @@
 #include "plimsoll/model/internal/require_tensors.h"
 #include "plimsoll/model/layers/recurrent_states.h"
 #include "plimsoll/model/model.h"
+#include "plimsoll/model/training/batch_slices.h"
 #include "plimsoll/model/training/distributed_training.h"
 #include "plimsoll/model/training/growth_watch.h"
 #include "plimsoll/model/training/progress.h"
@@ -85,6 +86,21 @@ class ChargedPass {
   std::unique_ptr<ExampleStream> stream_;
 };
 
+// The last batch of a pass may be smaller than this first one, and need more, because it can recompute less: when
+// memory is limited, its step is checked before any is taken.
+void expect_last(Network& network, StepKind kind, const Example& batch, const Dataset& data, StepBudget& memory,
+                 const char* where) {
+  const std::optional<std::size_t> rows = data.node()->last_batch_size();
+  if (!rows || *rows >= static_cast<std::size_t>(batch.x().shape()[0])) return;
+  const Example last = rows_of(batch, {0, *rows});
+  try {
+    memory.expect(network.training.plans.get(kind, last, where), last, *data.node(), &batch);
+  } catch (const OutOfMemory&) {
+    throw;
+  } catch (const Error&) {  // That batch will report it.
+  }
+}
+
 struct TestOptions {
   const char* where = "evaluate";
   std::string_view prefix = {};
@@ -101,6 +117,8 @@ std::size_t test_batches(Network& network, const Dataset& data, StepBudget& memo
     if (batches % every != first) continue;
     check_interrupt();
     const auto plan = network.training.plans.get(StepKind::kTest, batch, options.where);
+    if (memory.is_limited() && !memory.has_admitted())
+      expect_last(network, StepKind::kTest, batch, data, memory, options.where);
     memory.admit(plan, batch, *data.node());
     f(memory.run(*plan, batch));
   }
@@ -166,6 +184,7 @@ void explain_refusal(Network& network, const StepBudget& memory, const TrainedOn
       if (kind == StepKind::kTrain && !on.class_weights.empty())
         batch.weights = class_weights_of(batch, on.class_weights);
       unlimited->expect(network.training.plans.get(kind, batch, "fit"), batch, *data.node());
+      expect_last(network, kind, batch, data, *unlimited, "fit");
     };
     expect(on.test, StepKind::kTest);
     expect(on.train, StepKind::kTrain);
@@ -342,6 +361,7 @@ class Fit {
       return result;
     }
     const auto plan = network_.training.plans.get(StepKind::kTrain, batch, "fit");
+    if (!has_stepped_ && memory_.is_limited()) expect_last(network_, StepKind::kTrain, batch, data_, memory_, "fit");
     memory_.admit(plan, batch, *data_.node());
     if (!has_stepped_) progress_.show_slowdown(memory_.predicted_slowdown());
     return memory_.run(*plan, batch);
@@ -369,6 +389,7 @@ class Fit {
     if (!pass.next(batch)) return;
     const auto plan = network_.training.plans.get(StepKind::kTest, batch, "fit");
     memory_.expect(plan, batch, *validation_.node());
+    expect_last(network_, StepKind::kTest, batch, validation_, memory_, "fit");
   }
   // The names that the logs of an epoch will have.
   std::vector<std::string> log_names() const {

@@ -196,7 +196,7 @@ void BesideStep::add_to(MemoryForecast& forecast) const {
   for (BudgetPoint& point : forecast.front) point.bytes += all();
 }
 
-StepBudget::Need StepBudget::need_of(const std::shared_ptr<StepPlan>& plan, const Example& batch,
+StepBudget::Need StepBudget::need_of(const std::shared_ptr<StepPlan>& plan, const Example& batch, const Example& loaded,
                                      const DatasetNode& data, const BesideStep& beside) const {
   Need need;
   need.plan = plan;
@@ -209,13 +209,15 @@ StepBudget::Need StepBudget::need_of(const std::shared_ptr<StepPlan>& plan, cons
     need.needed.by_category["parameters"] = held_;
     need.needed.peak_bytes = held_ + need.batch.block_bytes();
   }
-  need.loading = add_data(need.needed, batch, data);
+  need.loading = add_data(need.needed, loaded, data);
   return need;
 }
 
-std::size_t StepBudget::add_data(MemoryForecast& needed, const Example& batch, const DatasetNode& data) const {
-  const std::size_t measured = data_->used() - std::min(data_->used(), charged_bytes(batch));
-  const std::size_t held = std::max(measured, data.held(BatchSpec::of(batch).tensor_bytes()).resident);
+std::size_t StepBudget::add_data(MemoryForecast& needed, const Example& loaded, const DatasetNode& data) const {
+  const BatchSpec spec = BatchSpec::of(loaded);  // Its blocks may be larger than what a forecast counts for it.
+  const std::size_t counted = std::min(charged_bytes(loaded), spec.block_bytes());
+  const std::size_t measured = data_->used() - std::min(data_->used(), counted);
+  const std::size_t held = std::max(measured, data.held(spec.tensor_bytes()).resident);
   const bool is_first = admitted_.empty();  // Anything loaded before counts.
   const std::size_t loading =
       is_first ? needed.by_category["parameters"] + needed.by_category["optimizer"] + data_->peak() : 0;
@@ -366,9 +368,11 @@ void StepBudget::refuse(const Refused& refused) const {
   throw_refusal(std::move(details), {.budget = node.name().c_str(), .op = where_, .scope = network_.name().c_str()});
 }
 
-void StepBudget::expect(const std::shared_ptr<StepPlan>& plan, const Example& batch, const DatasetNode& data) {
-  begin(batch);
-  expected_.push_back(need_of(plan, batch, data));
+void StepBudget::expect(const std::shared_ptr<StepPlan>& plan, const Example& batch, const DatasetNode& data,
+                        const Example* loaded) {
+  if (!loaded) loaded = &batch;
+  begin(*loaded);
+  expected_.push_back(need_of(plan, batch, *loaded, data));
 }
 
 void StepBudget::refuse_expected(const StepBudget& unlimited) const {
@@ -406,7 +410,7 @@ void StepBudget::admit(const std::shared_ptr<StepPlan>& plan, const Example& bat
   const auto is_plan = [&](const Admitted& each) { return each.plan == plan; };
   if (const auto known = std::find_if(admitted_.begin(), admitted_.end(), is_plan); known != admitted_.end())
     return make_room(*known);
-  Needs needs = {need_of(plan, batch, data, beside)};
+  Needs needs = {need_of(plan, batch, batch, data, beside)};
   std::move(expected_.begin(), expected_.end(), std::back_inserter(needs));
   expected_.clear();
   add_optimizer(needs);

@@ -66,7 +66,9 @@ class StepBudget {
   void admit(const std::shared_ptr<StepPlan>& plan, const Example& batch, const DatasetNode& data,
              const BesideStep& beside = {});
   // A step that will run after others, such as validation: the next admit() checks it too.
-  void expect(const std::shared_ptr<StepPlan>& plan, const Example& batch, const DatasetNode& data);
+  // `loaded`: the batch that is in memory, when it is another one of this pass.
+  void expect(const std::shared_ptr<StepPlan>& plan, const Example& batch, const DatasetNode& data,
+              const Example* loaded = nullptr);
   // Requires that admit() returned for this plan and batch. Throws what StepPlan::run() throws.
   StepResult run(StepPlan& plan, const Example& batch);
   // The same in parts, for steps that consist of several runs: where they are charged, what they may do, the outcome of
@@ -82,13 +84,14 @@ class StepBudget {
   void note_freed() noexcept { has_room_ = nullptr; }  // Something that steps have left: the next may use its bytes.
   // Throws what admit() would for the steps that `unlimited` expects; returns when no limit is too small for them.
   void refuse_expected(const StepBudget& unlimited) const;
-  // Adds what the pass holds besides the batch; returns what is needed while it loads one.
-  std::size_t add_data(MemoryForecast& needed, const Example& batch, const DatasetNode& data) const;
+  // Adds what the pass holds besides the loaded batch; returns what is needed while it loads one.
+  std::size_t add_data(MemoryForecast& needed, const Example& loaded, const DatasetNode& data) const;
 
   std::size_t peak_bytes() const { return std::max(peak_before_, held_ + shared_batch_ + measured_.peak()); }
   std::size_t used_bytes() const { return held_ + shared_batch_ + measured_.used(); }
   const std::optional<std::size_t>& limit() const noexcept { return limits_.bytes; }
   bool is_limited() const noexcept { return limits_.bytes || !around_.empty(); }
+  bool has_admitted() const noexcept { return !admitted_.empty(); }
   bool has_refused() const noexcept { return refused_; }  // With a message that names the limit that suffices.
   // For training steps: the predicted slowdown compared with no limit, known when the first is admitted; and the
   // fraction of the work that was recomputing, of the last step and of all.
@@ -126,8 +129,8 @@ class StepBudget {
   };
 
   void begin(const Example& batch);
-  Need need_of(const std::shared_ptr<StepPlan>& plan, const Example& batch, const DatasetNode& data,
-               const BesideStep& beside = {}) const;
+  Need need_of(const std::shared_ptr<StepPlan>& plan, const Example& batch, const Example& loaded,
+               const DatasetNode& data, const BesideStep& beside = {}) const;
   void add_optimizer(Needs& needs) const;
   void park_variables();
   std::size_t resident_bytes() const;  // Of weights and optimizer state.
