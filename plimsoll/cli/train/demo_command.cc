@@ -15,6 +15,7 @@
 #include "plimsoll/cli/train/training_choice.h"
 #include "plimsoll/device/config.h"
 #include "plimsoll/device/runtime.h"
+#include "plimsoll/model/data/plural.h"
 
 namespace plimsoll::internal {
 namespace {
@@ -93,6 +94,11 @@ void run(const DemoArguments& arguments) {
                                       .max_slowdown = arguments.max_slowdown,
                                       .spill = arguments.spill,
                                       .device = arguments.device});
+  if (result.signal != 0) {
+    std::fprintf(stderr, "plimsoll: interrupted after %s; the trace is in %s\n",
+                 plural(static_cast<std::size_t>(result.epochs), "epoch").c_str(), result.trace.c_str());
+    throw Exit{128 + result.signal};
+  }
   arguments.json ? print_json(result, budget) : print_story(result, budget);
   std::fflush(stdout);
 }

@@ -1,5 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -95,6 +97,32 @@ TEST_F(DemoCommand, EndsWith3WhenTheBudgetIsTooSmall) {
   EXPECT_GT(json["error"]["smallest_sufficient_bytes"].get<std::size_t>(), 1u << 20);
   EXPECT_EQ(run({"--budget", "nothing"}), 2);
   EXPECT_EQ(run({"--budget", "1"}), 2);
+}
+
+TEST_F(DemoCommand, WritesItsTraceAndReportWhenItIsInterrupted) {
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    ::freopen("/dev/null", "w", stdout);
+    ::freopen("/dev/null", "w", stderr);
+    const char* arguments[] = {"plimsoll", "demo", "--epochs", "1000", "--out", folder_.c_str()};
+    ::_exit(run_program(6, arguments));
+  }
+  const auto has_begun = [&] {
+    std::error_code none;
+    for (const auto& file : std::filesystem::directory_iterator(folder_ + "/checkpoints", none))
+      if (file.path().extension() == ".index") return true;
+    return false;
+  };
+  for (int i = 0; i < 4000 && !has_begun(); ++i) ::usleep(5000);
+  ::kill(child, SIGTERM);
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 143);
+  EXPECT_EQ(run_cli({"doctor", folder_ + "/run.trace"}).code, 0);
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/run.trace.partial"));
+  EXPECT_EQ(has_report_page(), std::filesystem::exists(folder_ + "/report.html"));
 }
 
 TEST_F(DemoCommand, AdvisesTheSmallestBudgetAtOnce) {

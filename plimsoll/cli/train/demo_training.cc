@@ -13,6 +13,7 @@
 #include "plimsoll/base/make_directories.h"
 #include "plimsoll/cli/train/demo_series.h"
 #include "plimsoll/cli/train/training_choice.h"
+#include "plimsoll/cli/train/watch_signals.h"
 #include "plimsoll/io/checkpoint_state.h"
 #include "plimsoll/memory/budget.h"
 #include "plimsoll/memory/refusal.h"
@@ -141,11 +142,16 @@ DemoResult run_demo(const DemoOptions& options) {
     const TidyScope scope;
     Prepared prepared = prepare(levels, options.device);
     result.forecast_bytes = foresee(prepared.model, options.spill);
+    const auto stop = callbacks::OnBatchEnd([](Model& model, std::size_t, const Logs&) {
+      if (WatchSignals::caught() != 0) model.stop_training();
+    });
+    const WatchSignals watch;  // Until everything is written.
     const auto start = std::chrono::steady_clock::now();
     const History history =
         fit(prepared, {.epochs = options.epochs,
                        .verbose = options.verbose,
-                       .callbacks = {callbacks::ModelCheckpoint(checkpoints + "/cp-{epoch:04d}.ckpt",
+                       .callbacks = {stop,
+                                     callbacks::ModelCheckpoint(checkpoints + "/cp-{epoch:04d}.ckpt",
                                                                 {.save_best_only = true, .save_weights_only = true}),
                                      callbacks::TensorBoard(result.logs)},
                        .budget = options.budget,
@@ -156,11 +162,17 @@ DemoResult run_demo(const DemoOptions& options) {
     result.peak_bytes = history.peak_bytes();  // As counted by the forecast and printed after each epoch.
     result.recomputed = history.recomputed_fraction();
     result.spilled_bytes = history.spilled_bytes();
+    result.signal = WatchSignals::caught();
+    result.checkpoint = latest_checkpoint(checkpoints);
+    if (result.signal != 0) {
+      recorder.finish();
+      write_page();
+      return result;
+    }
     result.loss = history["loss"].back();
     result.validation_loss = history["val_loss"].back();
     result.error_metres =
         prepared.model.evaluate(prepared.test.batch(kBatch), {.budget = options.budget, .spill = options.spill})["mae"];
-    result.checkpoint = latest_checkpoint(checkpoints);
     recorder.finish();
   } catch (const OutOfMemory&) {
     write_page();  // It shows what was refused.

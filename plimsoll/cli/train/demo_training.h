@@ -26,6 +26,7 @@ struct DemoResult {
   float loss = 0, validation_loss = 0;
   float error_metres = 0;         // Mean distance from the truth on the last part of the series, not used in training.
   float simple_error_metres = 0;  // Of predicting the level of 25 hours ago.
+  int signal = 0;                 // Ended it early.
   std::string checkpoint, logs, trace, report;  // report is "" when the library has no page.
 };
 

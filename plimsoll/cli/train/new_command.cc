@@ -8,6 +8,7 @@
 #include "plimsoll/cli/command.h"
 #include "plimsoll/cli/option_checks.h"
 #include "plimsoll/cli/train/new_command_models.h"
+#include "plimsoll/model/layers/lazy_zero_weights.h"
 
 namespace plimsoll::internal {
 namespace {
@@ -22,10 +23,11 @@ void run(const NewArguments& arguments) {
   if (!arguments.force && std::filesystem::exists(arguments.path))
     throw InvalidArgument(
         fmt::format("new: {} is there already; name another file, or overwrite it with --force", arguments.path));
+  const LazyZeroWeights none(true);
   Model model = make_plain_model(arguments.model);
   write_topology(model, arguments.path, false);
   std::size_t parameters = 0;
-  for (const Variable& variable : model.weights()) parameters += variable.value().size();
+  for (const Variable& variable : model.weights()) parameters += variable.shape().num_elements();
   std::printf("%s: %s with %zu parameters. Train it: plimsoll train %s --data FILE\n", arguments.path.c_str(),
               arguments.model.kind.c_str(), parameters, arguments.path.c_str());
 }

@@ -1,15 +1,13 @@
 #include "plimsoll/cli/train/new_command_models.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <filesystem>
 
 #include "plimsoll/base/atomic_file.h"
 #include "plimsoll/base/error.h"
-#include "plimsoll/base/json.h"
 #include "plimsoll/base/make_directories.h"
-#include "plimsoll/model/keras/layers_model.h"
+#include "plimsoll/model/keras/network_json.h"
 #include "plimsoll/model/layers/convolution_layers.h"
 #include "plimsoll/model/layers/core_layers.h"
 #include "plimsoll/model/layers/pooling_layers.h"
@@ -68,22 +66,9 @@ Model make_plain_model(const PlainModel& what) {
 }
 
 void write_topology(const Model& model, const std::string& path, bool with_training) {
-  std::string pattern = (fs::temp_directory_path() / "plimsoll_XXXXXX").string();
-  if (mkdtemp(pattern.data()) == nullptr)
-    throw Error(fmt::format("{}: a temporary folder cannot be made in {}", path, fs::temp_directory_path().string()));
-  struct Folder {
-    ~Folder() {
-      std::error_code ignored;
-      fs::remove_all(path, ignored);
-    }
-    const std::string path;
-  } const whole{pattern};
-  save_layers_model(model, whole.path, {.include_optimizer = with_training});
-  auto document = parse_ordered_json(read_file(whole.path + "/model.json", std::size_t{1} << 30));
-  document.erase("weightsManifest");
   if (const fs::path parent = fs::path(path).parent_path(); !parent.empty()) make_directories(parent);
   AtomicFile file(path);
-  file.write(json_text(document, 1) + "\n");
+  file.write(layers_topology(model, with_training) + "\n");
   file.commit();
 }
 

@@ -18,6 +18,7 @@
 #include "plimsoll/cli/train/training_choice.h"
 #include "plimsoll/device/device_memory.h"
 #include "plimsoll/memory/budget.h"
+#include "plimsoll/memory/outside_budgets.h"
 #include "plimsoll/model/data/plural.h"
 #include "plimsoll/model/keras/keras_file.h"
 #include "plimsoll/ops/creation.h"
@@ -158,6 +159,70 @@ void print_json(const Model& model, const std::vector<Tensor>& outputs, const Pr
   std::printf("%s\n", json_text(document).c_str());
 }
 
+// A model and what it answers.
+struct Predicted {
+  Model model;
+  TableColumns columns;
+  Answers answers;
+};
+
+Predicted answer(const PredictArguments& arguments) {
+  Model model = load_model(arguments.model, {.compile = false});
+  require_weights(arguments);
+  if (!arguments.weights.empty()) model.load_weights(arguments.weights);
+  if (is_csv(arguments.input)) {
+    TableColumns columns = columns_for(arguments);
+    Answers answers = predict_table(arguments, model, columns);
+    return {std::move(model), std::move(columns), std::move(answers)};
+  }
+  Answers answers{.outputs = model.predict_all(load_model_inputs(arguments.input, model), arguments.batches())};
+  return {std::move(model), {}, std::move(answers)};
+}
+
+// The smallest budget in which everything works: a refusal names what suffices for what it refused, and something later
+// may need more. 0 when that is not found.
+std::size_t sufficient_budget(const PredictArguments& given, std::size_t bytes) {
+  constexpr int kMostAttempts = 100;
+  PredictArguments arguments = given;
+  for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
+    try {
+      arguments.budget = std::to_string(bytes);
+      const Budget budget("predict", bytes);
+      const BudgetScope scope(budget);
+      const TidyScope tensors;
+      answer(arguments);
+      return bytes;
+    } catch (const OutOfMemory& error) {
+      if (error.smallest_sufficient_limit() <= bytes) return 0;
+      bytes = error.smallest_sufficient_limit();
+    }
+  }
+  return 0;
+}
+
+Predicted answer_within(const PredictArguments& arguments, const std::optional<Budget>& budget) {
+  try {
+    return answer(arguments);
+  } catch (const OutOfMemory& error) {
+    if (!budget || error.smallest_sufficient_limit() <= budget->limit()) throw;
+    std::size_t enough = 0;
+    {
+      const OutsideBudgets outside;
+      enough = sufficient_budget(arguments, error.smallest_sufficient_limit());
+    }
+    if (enough <= error.smallest_sufficient_limit()) throw;
+    OutOfMemoryDetails details{.requested = enough,
+                               .limit = budget->limit(),
+                               .smallest_sufficient_limit = enough,
+                               .holders = error.holders(),
+                               .tried = error.tried()};
+    details.what = fmt::format(
+        "predict: {} needs {} to answer {}, its budget is {}; give it {} bytes, or predict smaller batches",
+        arguments.model, format_bytes_exactly(enough), arguments.input, format_bytes_exactly(budget->limit()), enough);
+    throw OutOfMemory(std::move(details));
+  }
+}
+
 void predict(const PredictArguments& arguments) {
   const auto there = work_on(arguments.device);
   if (is_onnx(arguments.model)) {
@@ -166,6 +231,8 @@ void predict(const PredictArguments& arguments) {
     return predict_onnx({arguments.model, arguments.input, arguments.out, arguments.budget, arguments.json});
   }
   require_budget_to_spill(arguments.spill, arguments.budget);
+  if (!arguments.input.empty()) require_form(arguments.input, {".csv", ".npy", ".npz", ".json"});
+  if (!arguments.out.empty()) require_form(arguments.out, {".csv", ".npy", ".npz", ".json"}, "written");
   std::optional<Budget> budget;
   std::optional<BudgetScope> scope;
   if (!arguments.budget.empty()) {
@@ -173,19 +240,7 @@ void predict(const PredictArguments& arguments) {
     scope.emplace(*budget);
   }
   const TidyScope tensors;
-  for (const std::string& file : {arguments.input, arguments.out})
-    if (!file.empty()) require_form(file, {".csv", ".npy", ".npz", ".json"});
-  const Model model = load_model(arguments.model, {.compile = false});
-  require_weights(arguments);
-  if (!arguments.weights.empty()) model.load_weights(arguments.weights);
-  TableColumns columns;
-  Answers answers;
-  if (is_csv(arguments.input)) {
-    columns = columns_for(arguments);
-    answers = predict_table(arguments, model, columns);
-  } else {
-    answers.outputs = model.predict_all(load_model_inputs(arguments.input, model), arguments.batches());
-  }
+  const auto [model, columns, answers] = answer_within(arguments, budget);
   const std::vector<Tensor>& outputs = answers.outputs;
   if (!arguments.out.empty()) save_tensors(arguments.out, model.output_names(), outputs);
   if (arguments.json)

@@ -81,6 +81,11 @@ void run(const TrainArguments& arguments) {
   if (!arguments.distributed && arguments.shard_optimizer) refuse_usage("--shard-optimizer", "it needs --distributed");
   if (!arguments.distributed && arguments.shard_parameters)
     refuse_usage("--shard-parameters", "it needs --distributed");
+  if (!arguments.resume.empty())
+    if (const char* const option = arguments.columns.choose_columns())
+      refuse_usage(option, "--resume continues with the training's own columns; begin another training with --weights");
+  if (arguments.columns.look_back == 0 && arguments.columns.horizon > 1)
+    refuse_usage("--horizon", "it needs --look-back: it counts the rows that a time series is foreseen");
   require_budget_to_spill(arguments.spill, arguments.budget);
   require_device(arguments.device);
   const TrainOutcome outcome = train(arguments);
@@ -187,8 +192,9 @@ void add_train_command(CommandLine& app) {
   command.option("--report", arguments->report, "One HTML page about memory; its trace is next to it").value("FILE");
   command.flag("--json", arguments->json, "Print one JSON document and nothing else");
   command.notes(
-      "Ends with 3 when it does not fit the budget, with 130 after Ctrl-C and 143 after SIGTERM, when the model is "
-      "saved, with 75 when another process of the job is gone.\n"
+      "Ends with 3 when it does not fit the budget, with 130 after Ctrl-C, 143 after SIGTERM and 129 after SIGHUP, "
+      "when "
+      "the model is saved, with 75 when another process of the job is gone.\n"
       "Example: the price of tomorrow by those of the last 20 days, then 10 more epochs\n"
       "  plimsoll train --data prices.csv --target close --look-back 20 --validation-split 0.2 --checkpoint run\n"
       "  plimsoll train --resume run --data prices.csv --validation-split 0.2 --epochs 20\n"

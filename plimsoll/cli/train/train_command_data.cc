@@ -170,13 +170,13 @@ struct Npz {
 
 bool is_csv(const std::string& path) { return form_of(path) == ".csv"; }
 
-void require_form(const std::string& path, const std::vector<std::string>& forms) {
+void require_form(const std::string& path, const std::vector<std::string>& forms, const char* done) {
   if (std::find(forms.begin(), forms.end(), form_of(path)) != forms.end()) return;
   std::string list;
   for (std::size_t i = 0; i < forms.size(); ++i)
     list += (i == 0 ? "" : i + 1 == forms.size() ? " or " : ", ") + forms[i];
   throw InvalidArgument(
-      fmt::format("{}: files that end in \"{}\" are not read here; use {}", path, form_of(path), list));
+      fmt::format("{}: files that end in \"{}\" are not {} here; use {}", path, form_of(path), done, list));
 }
 
 Tensor fitted(const Tensor& tensor, const Shape& shape, DType dtype) {

@@ -50,7 +50,8 @@ std::vector<Tensor> load_model_inputs(const std::string& path, const Model& mode
 Tensor fitted(const Tensor& tensor, const Shape& shape, DType dtype);
 
 bool is_csv(const std::string& path);
-void require_form(const std::string& path, const std::vector<std::string>& forms);
+// `done`: what is done with such files here.
+void require_form(const std::string& path, const std::vector<std::string>& forms, const char* done = "read");
 // In the format of the path's extension: .csv, .npy (one tensor), .npz, .json.
 void save_tensors(const std::string& path, const std::vector<std::string>& names, const std::vector<Tensor>& tensors);
 void write_csv(const std::vector<Tensor>& tensors, FunctionRef<void(std::string_view row)> write);

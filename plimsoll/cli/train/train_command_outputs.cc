@@ -1,6 +1,8 @@
 #include "plimsoll/cli/train/train_command_outputs.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -11,13 +13,19 @@
 #include <optional>
 #include <vector>
 
+#include "plimsoll/base/atomic_file.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/json.h"
+#include "plimsoll/base/make_directories.h"
+#include "plimsoll/cli/train/table_columns.h"
 #include "plimsoll/io/checkpoint_state.h"
 
 namespace plimsoll::internal {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::size_t kMostText = std::size_t{1} << 30;
 
 [[noreturn]] void refuse(const char* option, const std::string& path, const std::string& why) {
   throw Error(fmt::format("train: {} {} cannot be written ({}); name another place", option, path, why));
@@ -62,6 +70,11 @@ void try_to_write(const char* option, const std::string& path, const fs::path& f
   if (!written || !closed) refuse(option, path, std::strerror(written ? errno : reason));
 }
 
+int open_folder(const std::string& folder) {
+  make_directories(folder);
+  return ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
 // The number in cp-0012.ckpt, whatever follows.
 std::optional<int> number_of(const std::string& name) {
   constexpr std::string_view kBegin = "cp-";
@@ -74,7 +87,10 @@ std::optional<int> number_of(const std::string& name) {
 
 }  // namespace
 
-void require_writable_folder(const char* option, const std::string& folder) { try_to_write(option, folder, folder); }
+void require_writable_folder(const char* option, const std::string& folder) {
+  if (folder.find("://") != std::string::npos) refuse(option, folder, "it is a URL");
+  try_to_write(option, folder, folder);
+}
 
 void require_writable_file(const char* option, const std::string& path) {
   if (fs::is_directory(path)) refuse(option, path, "it is a folder");
@@ -104,6 +120,43 @@ Checkpoints::Checkpoints(std::string folder) : folder_(std::move(folder)) {
 
 std::string Checkpoints::path(int number) const {
   return (fs::path(folder_) / fmt::format("cp-{:04d}.ckpt", number)).string();
+}
+
+TrainingFolderLock::TrainingFolderLock(const char* option, const std::string& folder)
+    : folder_(folder), made_(!fs::exists(folder)), handle_(open_folder(folder)) {
+  if (handle_ >= 0 && ::flock(handle_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    ::close(handle_);
+    throw FailedPrecondition(
+        fmt::format("train: {} {}: another process is training there; name another folder", option, folder));
+  }
+  remove_stale_temporaries(folder, "");
+}
+
+TrainingFolderLock::~TrainingFolderLock() {
+  std::error_code ignored;
+  if (made_) fs::remove(folder_, ignored);
+  if (handle_ >= 0) ::close(handle_);
+}
+
+void require_same_training(const char* option, const std::string& folder, const std::string& topology,
+                           const std::string& columns) {
+  const auto text_of = [&](const char* name) {
+    const fs::path file = fs::path(folder) / name;
+    return fs::exists(file) ? read_file(file, kMostText) : std::string();
+  };
+  const auto refuse_other = [&](const char* what, const char* name) {
+    throw FailedPrecondition(
+        fmt::format("train: {} {}: it belongs to a training of another {} ({} there differs); name another folder, or "
+                    "continue that "
+                    "training with --resume",
+                    option, folder, what, name));
+  };
+  const std::string model = text_of("model.json"), table = text_of(TableColumns::kFile);
+  if (!model.empty() && !topology.empty() &&
+      parse_json(model).value("modelTopology", nlohmann::json()) != parse_json(topology)["modelTopology"])
+    refuse_other("model", "model.json");
+  if (!table.empty() && !columns.empty() && parse_json(table) != parse_json(columns))
+    refuse_other("table", TableColumns::kFile);
 }
 
 Resumed find_training(const std::string& folder) {

@@ -31,6 +31,27 @@ class Checkpoints {
   int last_ = 0;
 };
 
+// Makes a folder and holds it for one training until that ends: two that number their checkpoints in one folder would
+// overwrite each other's. Removes what killed ones left half written. Throws FailedPrecondition when another process
+// holds it; where the file system has no locks, there is none.
+class TrainingFolderLock {
+ public:
+  TrainingFolderLock(const char* option, const std::string& folder);
+  ~TrainingFolderLock();
+  TrainingFolderLock(const TrainingFolderLock&) = delete;
+  TrainingFolderLock& operator=(const TrainingFolderLock&) = delete;
+
+ private:
+  const std::string folder_;
+  const bool made_;  // By this: it is removed again if nothing is written into it.
+  const int handle_;
+};
+
+// Throws FailedPrecondition when model.json or columns.json of this folder are of another model or table. Empty texts
+// are not compared.
+void require_same_training(const char* option, const std::string& folder, const std::string& topology,
+                           const std::string& columns);
+
 // A training to continue. Throws NotFound when the folder has no checkpoint.
 struct Resumed {
   std::string weights;  // The newest checkpoint.

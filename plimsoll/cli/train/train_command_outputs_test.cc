@@ -1,5 +1,6 @@
 #include "plimsoll/cli/train/train_command_outputs.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -108,9 +109,63 @@ TEST_F(TrainCommand, ResumedTrainingIsTheSameAsTrainingOn) {
   EXPECT_THAT(errors_, HasSubstr("has no weights"));
 }
 
+// model.json and columns.json beside checkpoints belong to them.
+TEST_F(TrainCommand, LeavesFoldersOfOtherTrainingsAlone) {
+  const std::string cp = path("cp"), data = path("train.csv");
+  run({"train", "--data", data, "--epochs", "2", "--checkpoint", cp, "--out", path("out")});
+  const std::string model = bytes_of(cp + "/model.json"), columns = bytes_of(cp + "/columns.json");
+  for (const char* option : {"--checkpoint", "--out"}) {
+    run({"train", path("model/model.json"), "--data", data, "--epochs", "1", option, cp}, 1);
+    EXPECT_THAT(errors_, HasSubstr(std::string(option) + " " + cp + ": it belongs to a training of another model"));
+    run({"train", "--data", data, "--epochs", "1", "--features", "b", "a", option, cp}, 1);
+    EXPECT_THAT(errors_, HasSubstr("of another table (columns.json there differs)")) << option;
+  }
+  EXPECT_EQ(bytes_of(cp + "/model.json"), model);
+  EXPECT_EQ(bytes_of(cp + "/columns.json"), columns);
+  EXPECT_EQ(run_json({"train", "--data", data, "--epochs", "1", "--checkpoint", cp})["checkpoint"],
+            cp + "/cp-0003.ckpt");
+  EXPECT_EQ(run_json({"train", "--resume", cp, "--data", data, "--epochs", "4", "--out", cp})["epochs"], 1);
+  EXPECT_EQ(run_json({"train", "--resume", cp, "--data", data, "--epochs", "5"})["epochs"], 1);
+}
+
+TEST_F(TrainCommand, OneProcessTrainsInAFolderAndClearsWhatKilledOnesLeft) {
+  const std::string cp = path("cp"), stale = cp + "/cp-0007.ckpt.index.tmp-1-2";
+  {
+    const TrainingFolderLock other("--checkpoint", cp);
+    run({"train", model(), "--data", path("train.csv"), "--epochs", "1", "--checkpoint", cp}, 1);
+    EXPECT_THAT(errors_, HasSubstr("another process is training there; name another folder"));
+  }
+  EXPECT_FALSE(fs::exists(cp));  // It was made for a training that wrote nothing.
+  fs::create_directory(cp);
+  std::ofstream(stale) << "half";
+  run({"train", model(), "--data", path("train.csv"), "--epochs", "1", "--checkpoint", cp});
+  EXPECT_FALSE(fs::exists(stale));
+}
+
+TEST_F(TrainCommand, ResumingRefusesWhatItWouldIgnore) {
+  const std::string cp = path("cp");
+  run({"train", "--data", path("train.csv"), "--epochs", "1", "--checkpoint", cp});
+  for (const std::vector<std::string>& option : std::vector<std::vector<std::string>>{{"--target", "a"},
+                                                                                      {"--features", "a"},
+                                                                                      {"--ignore", "b"},
+                                                                                      {"--categorical", "a"},
+                                                                                      {"--look-back", "3"},
+                                                                                      {"--standardize", "no"},
+                                                                                      {"--optimizer", "sgd"}}) {
+    run({"train", "--resume", cp, "--data", path("train.csv"), "--epochs", "2", option[0], option[1]}, 2);
+    EXPECT_THAT(errors_, HasSubstr(option[0] + ": --resume continues with the training's own"));
+  }
+}
+
+TEST_F(TrainCommand, WarnsOfALossThatIsNotANumber) {
+  run({"train", "--data", path("train.csv"), "--target", "a", "--epochs", "3", "--optimizer", "sgd", "--learning-rate",
+       "1e38"});
+  EXPECT_THAT(errors_, HasSubstr("warning: the loss of epoch 1 is not a finite number"));
+}
+
 TEST_F(TrainCommand, SignalsSaveTheModel) {
-  for (const int signal : {SIGTERM, SIGINT}) {
-    const std::string out = path(signal == SIGTERM ? "terminated" : "interrupted"), log = path("log");
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
+    const std::string out = path(fmt::format("ended-{}", signal).c_str()), log = path("log");
     fs::remove(log);
     const pid_t child = ::fork();
     ASSERT_GE(child, 0);

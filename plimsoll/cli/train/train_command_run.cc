@@ -2,10 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <csignal>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <thread>
+#include <utility>
 
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
@@ -15,6 +16,7 @@
 #include "plimsoll/cli/train/onnx_files.h"
 #include "plimsoll/cli/train/train_command_data.h"
 #include "plimsoll/cli/train/train_command_outputs.h"
+#include "plimsoll/cli/train/watch_signals.h"
 #include "plimsoll/device/config.h"
 #include "plimsoll/distributed/collectives.h"
 #include "plimsoll/distributed/unavailable.h"
@@ -22,6 +24,7 @@
 #include "plimsoll/model/data/plural.h"
 #include "plimsoll/model/keras/keras_file.h"
 #include "plimsoll/model/keras/layers_model.h"
+#include "plimsoll/model/keras/network_json.h"
 #include "plimsoll/model/model.h"
 #include "plimsoll/model/onnx/save_onnx.h"
 #include "plimsoll/model/training/callbacks.h"
@@ -31,30 +34,6 @@ namespace plimsoll::internal {
 namespace {
 
 namespace fs = std::filesystem;
-
-volatile std::sig_atomic_t caught_signal = 0;
-
-// While it lives, the first SIGINT or SIGTERM is noted and the second one ends the program.
-class WatchSignals {
- public:
-  WatchSignals() {
-    caught_signal = 0;
-    struct sigaction action = {};
-    action.sa_handler = [](int signal) { caught_signal = signal; };
-    action.sa_flags = SA_RESETHAND;
-    ::sigaction(SIGINT, &action, &interrupt_before_);
-    ::sigaction(SIGTERM, &action, &terminate_before_);
-  }
-  ~WatchSignals() {
-    ::sigaction(SIGINT, &interrupt_before_, nullptr);
-    ::sigaction(SIGTERM, &terminate_before_, nullptr);
-  }
-  WatchSignals(const WatchSignals&) = delete;
-  WatchSignals& operator=(const WatchSignals&) = delete;
-
- private:
-  struct sigaction interrupt_before_ = {}, terminate_before_ = {};
-};
 
 // Loads columns.json next to one of these files.
 TableColumns columns_beside(const std::vector<std::string>& places) {
@@ -128,7 +107,7 @@ class TrainRun {
       const int signal = all[static_cast<std::size_t>(rank)];
       if (signal == 0) continue;
       std::fprintf(stderr, "plimsoll: rank %d: %s was interrupted by %s in %s\n", outcome_.rank,
-                   job_->describe(rank).c_str(), signal == SIGINT ? "SIGINT" : "SIGTERM", job_->activity().c_str());
+                   job_->describe(rank).c_str(), WatchSignals::name_of(signal), job_->activity().c_str());
       if (mine == 0) outcome_.signal = signal;
     }
   }
@@ -149,6 +128,7 @@ class TrainRun {
     if (!arguments_.report.empty()) {
       const std::string extension = is_first() ? ".trace" : fmt::format(".rank{}.trace", outcome_.rank);
       outcome_.trace = fs::path(arguments_.report).replace_extension(extension).string();
+      if (const fs::path folder = fs::path(outcome_.trace).parent_path(); !folder.empty()) make_directories(folder);
       recorder_.emplace(TraceOptions{.path = outcome_.trace});
     }
     if (!model_path_.empty()) {
@@ -157,8 +137,10 @@ class TrainRun {
                                           : load_model(model_path_, {.compile = choice_.loss.empty()}));
     }
     is_csv(arguments_.data) ? open_table() : open_arrays();
-    if (columns_.is_set()) static_cast<void>(columns_.to_json());             // Refuses bad text now.
-    if (job_ && is_first() && checkpoints_.is_set()) describe_checkpoints();  // Before state is distributed.
+    if (columns_.is_set()) static_cast<void>(columns_.to_json());  // Refuses bad text now.
+    if (!is_first()) return;
+    require_own_folders();
+    if (job_ && checkpoints_.is_set()) describe_checkpoints();  // Before state is distributed.
   }
 
   // Where it starts, and where it writes its results.
@@ -170,7 +152,11 @@ class TrainRun {
       const Resumed found = find_training(arguments_.resume);
       weights_ = found.weights;
       first_epoch_ = found.epochs;
-      if (model_path_.empty()) model_path_ = found.model;
+      if (model_path_.empty()) {
+        model_path_ = found.model;
+        if (!choice_.optimizer.empty())
+          refuse_usage("--optimizer", "--resume continues with the training's own; begin another with --weights");
+      }
       if (model_path_.empty())
         throw NotFound(
             fmt::format("train: --resume {}: there is no model.json in it; name the model", arguments_.resume));
@@ -187,15 +173,30 @@ class TrainRun {
     return free_folder(trained_name(from));
   }
 
-  void check_outputs() const {
+  void check_outputs() {
     const std::string out = arguments_.out.empty() ? usual_out() : arguments_.out;
     if (is_keras_name(out))
       require_writable_file("--out", out);
     else
       require_writable_folder("--out", out);
-    if (checkpoints_.is_set()) require_writable_folder("--checkpoint", checkpoints_.folder());
+    if (checkpoints_.is_set()) {
+      require_writable_folder("--checkpoint", checkpoints_.folder());
+      lock_.emplace("--checkpoint", checkpoints_.folder());
+      checkpoints_ = Checkpoints(checkpoints_.folder());  // Another training may have ended meanwhile.
+    }
     if (!arguments_.logdir.empty()) require_writable_folder("--logdir", arguments_.logdir);
     if (!arguments_.report.empty()) require_writable_file("--report", arguments_.report);
+  }
+
+  // Checkpoints belong to a model and its columns, which are beside them: those of another training stay whole.
+  void require_own_folders() const {
+    const bool knows_topology = !is_onnx(model_path_);
+    const std::string topology = knows_topology ? layers_topology(*model_, false) : "";
+    const std::string columns = columns_.is_set() ? columns_.to_json() : "";
+    if (checkpoints_.is_set() && arguments_.resume != checkpoints_.folder())
+      require_same_training("--checkpoint", checkpoints_.folder(), topology, columns);
+    if (!arguments_.out.empty() && Checkpoints(arguments_.out).last() > 0)
+      require_same_training("--out", arguments_.out, topology, columns);
   }
 
   void say(const std::string& line) const {
@@ -206,10 +207,7 @@ class TrainRun {
 
   // Those of the training that is continued, unless others are requested.
   TableColumns known_columns() const {
-    const DataOptions& asked = arguments_.columns;
-    const bool others = !asked.targets.empty() || !asked.features.empty() || !asked.ignore.empty() ||
-                        !asked.categorical.empty() || asked.look_back > 0 || asked.standardize != "auto";
-    if (others && arguments_.resume.empty()) return {};
+    if (arguments_.columns.choose_columns() && arguments_.resume.empty()) return {};
     return columns_beside({weights_, model_path_});
   }
 
@@ -301,19 +299,27 @@ class TrainRun {
 
   std::vector<Callback> callbacks() {
     const auto stop = [](Model& model) {
-      if (caught_signal != 0) model.stop_training();
+      if (WatchSignals::caught() != 0) model.stop_training();
     };
     std::vector<Callback> list = {callbacks::OnBatchEnd([this, stop](Model& model, std::size_t, const Logs&) {
                                     stepped_ = true;
                                     stop(model);
                                   }),
-                                  callbacks::OnEpochEnd([this, stop](Model& model, int epoch, const Logs&) {
+                                  callbacks::OnEpochEnd([this, stop](Model& model, int epoch, const Logs& logs) {
                                     stop(model);
+                                    warn_of_loss(logs, epoch);
                                     ++epochs_done_;
                                     if (checkpoints_.is_set()) checkpoint(epoch);
                                   })};
     if (!arguments_.logdir.empty()) list.push_back(callbacks::TensorBoard(arguments_.logdir));
     return list;
+  }
+
+  void warn_of_loss(const Logs& logs, int epoch) {
+    if (std::isfinite(logs["loss"]) || std::exchange(warned_, true) || !is_first()) return;
+    std::fprintf(stderr,
+                 "plimsoll: warning: the loss of epoch %d is not a finite number; try a smaller --learning-rate\n",
+                 epoch + 1);
   }
 
   // What --resume needs besides the weights.
@@ -351,7 +357,7 @@ class TrainRun {
       if (stepped_) save_after_error();
       throw;
     }
-    outcome_.signal = caught_signal;
+    outcome_.signal = WatchSignals::caught();
   }
   distributed::TrainingOptions distributed_options() {
     if (!job_) return {};
@@ -391,7 +397,7 @@ class TrainRun {
 
   void finish() {
     save();
-    if (caught_signal != 0) outcome_.signal = caught_signal;
+    if (WatchSignals::caught() != 0) outcome_.signal = WatchSignals::caught();
     if (!recorder_) return;
     recorder_->finish();
     if (!has_report_page() || !is_first()) return;
@@ -406,11 +412,12 @@ class TrainRun {
   std::optional<TraceRecorder> recorder_;
   std::string model_path_, weights_, loss_;
   Checkpoints checkpoints_;
+  std::optional<TrainingFolderLock> lock_;  // Of the checkpoints' folder.
   int first_epoch_ = 0;
   std::optional<Model> model_;
   TableColumns columns_;
   TrainingData data_;
-  bool stepped_ = false;
+  bool stepped_ = false, warned_ = false;
   std::size_t epochs_done_ = 0;
   std::optional<WatchSignals> watch_;
   std::optional<distributed::Job> job_;

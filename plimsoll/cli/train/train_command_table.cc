@@ -10,6 +10,7 @@
 
 #include "plimsoll/base/error.h"
 #include "plimsoll/cli/option_checks.h"
+#include "plimsoll/model/data/csv_field.h"
 #include "plimsoll/model/data/plural.h"
 
 namespace plimsoll::internal {
@@ -61,6 +62,15 @@ struct TrainingTable::Choice {
     for (const std::string& name : options.features) features.push_back(find(name));
     std::vector<std::size_t> ignored;
     for (const std::string& name : options.ignore) ignored.push_back(find(name));
+    for (const std::size_t i : ignored)
+      if (has(features, i) || has(targets, i))
+        throw InvalidArgument(
+            fmt::format("{}: --ignore leaves out a column that is also named as one to use; name it once", path));
+    for (const std::size_t i : features)
+      if (has(targets, i) && options.look_back == 0)
+        throw InvalidArgument(
+            fmt::format("{}: column \"{}\" is both an input and a target, which teaches nothing; name it once", path,
+                        look.has_header ? look.columns[i].name : std::to_string(i + 1)));
     for (std::size_t i = 0; i < look.columns.size(); ++i) {
       if (has(ignored, i)) continue;
       if (look.columns[i].kind != CsvKind::kDate)
@@ -101,6 +111,15 @@ struct TrainingTable::Choice {
     targets.assign(rest.end() - (each ? outputs : 1), rest.end());
   }
 };
+
+const char* DataOptions::choose_columns() const {
+  if (!targets.empty()) return "--target";
+  if (!features.empty()) return "--features";
+  if (!ignore.empty()) return "--ignore";
+  if (!categorical.empty()) return "--categorical";
+  if (look_back > 0) return "--look-back";
+  return standardize != "auto" ? "--standardize" : nullptr;
+}
 
 ModelEnds::ModelEnds(const Model& model)
     : inputs(model.input_shapes()),
@@ -156,15 +175,19 @@ TrainingTable::TrainingTable(const std::string& path, const DataOptions& options
       if (used && look.columns[i].kind == CsvKind::kDate) csv.dates.push_back(name(i));
     }
     if (csv.targets.empty() || csv.features.empty())
-      throw InvalidArgument(
-          fmt::format("{}: has {} to train with; training takes one of inputs and one of targets at least", path,
-                      choice.usable.size() == 1 ? "one column" : plural(choice.usable.size(), "column")));
+      throw InvalidArgument(fmt::format(
+          "{}: has {} to train with; training takes one of inputs and one of targets at least{}", path,
+          choice.usable.size() == 1 ? "one column" : plural(choice.usable.size(), "column"),
+          look.columns.size() == 1 && look.columns[0].kind == CsvKind::kText ? " (columns are separated by commas)"
+                                                                             : ""));
     csv.header = look.has_header;
     csv.look_back = options.look_back;
     csv.horizon = options.horizon;
   }
   csv.missing = options.missing;
   file_.emplace(path, csv, reading_progress(path, quiet_));
+  if (file_->num_rows() == 0) throw InvalidArgument(fmt::format("train: {} has no rows with values", path));
+  if (!known.is_set()) require_categories(options);
   const std::int64_t outputs = model ? elements_of(model->outputs[0]) : 1;
   one_hot_ = csv.look_back == 0 && outputs > 1 && outputs == static_cast<std::int64_t>(csv.targets.size());
   if (!known.is_set()) {
@@ -175,6 +198,33 @@ TrainingTable::TrainingTable(const std::string& path, const DataOptions& options
   }
   if (columns_.look_back > 0 && !left_out_.empty()) require_order(left_out_[0]);
   split(options.validation_split, options.seed);
+}
+
+// Text that nobody called categories may be numbers that are written in another way, dates, or names of rows: to learn
+// them by heart would be silently wrong.
+void TrainingTable::require_categories(const DataOptions& options) const {
+  const CsvTable table = file_->described();
+  for (const auto& [column, texts] : table.categories) {
+    const std::string number = table.has_header ? "" : std::to_string(std::stoul(column) + 1);
+    if (is_in(options.categorical, column) || (!number.empty() && is_in(options.categorical, number))) continue;
+    const std::string named = table.has_header ? fmt::format("\"{}\"", column) : number;
+    const auto other =
+        std::find_if(texts.begin(), texts.end(), [](const auto& text) { return !number_in<double>(text); });
+    const auto numbers = static_cast<std::size_t>(std::count_if(
+        texts.begin(), texts.end(), [](const auto& text) { return number_in<double>(text).has_value(); }));
+    if (2 * numbers > texts.size() && other != texts.end())
+      throw InvalidArgument(fmt::format(
+          "{}: column {} has {} and \"{}\", which is none; correct it, leave the column out with --ignore, or "
+          "name it with --categorical if its numbers are names",
+          path_, named, plural(numbers, "number"), shown_field(*other)));
+    constexpr std::size_t kFewRows = 20;
+    if (file_->num_rows() > kFewRows && 10 * texts.size() > 9 * file_->num_rows())
+      throw InvalidArgument(fmt::format(
+          "{}: column {} has another text in almost every row (\"{}\"), from which nothing can be learnt; leave it out "
+          "with "
+          "--ignore, or name it with --categorical (dates are read as 2026-01-31, 31.01.2026 or 01/31/2026)",
+          path_, named, shown_field(*texts.begin())));
+  }
 }
 
 // Windows over rows whose dates are out of order would be meaningless.

@@ -35,6 +35,8 @@ struct DataOptions {
   std::uint64_t seed = 0;  // For the split.
   bool quiet = false;      // No progress.
 
+  // The option that chooses columns, if there is one; nullptr: all is left to the data, or to an earlier training.
+  const char* choose_columns() const;
   std::optional<bool> has_header() const { return header == "auto" ? std::nullopt : std::optional(header == "yes"); }
 };
 void add_header_option(Command& command, DataOptions& options);
@@ -78,6 +80,7 @@ class TrainingTable {
   std::string summary() const;
 
  private:
+  void require_categories(const DataOptions& options) const;
   struct Choice;
   void split(double share, std::uint64_t seed);
   void require_order(const std::string& date) const;

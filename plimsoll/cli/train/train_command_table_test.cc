@@ -1,5 +1,6 @@
 #include "plimsoll/cli/train/train_command_table.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -158,6 +159,38 @@ TEST_F(TrainCommand, GoesOnWithTheColumnsOfATrainedModel) {
   const std::string far = write("far.csv", other);
   run({"train", "--resume", path("cp"), "--data", far, "--epochs", "2", "--out", path("again"), "--json"});
   EXPECT_EQ(parse_json(std::ifstream(path("again/columns.json"))), before);
+}
+
+// What would train and teach nothing.
+TEST_F(TrainCommand, RefusesTablesThatAreNotWhatTheySeem) {
+  const auto refused = [&](const std::string& text, std::vector<std::string> options = {}, int code = 1) {
+    options.insert(options.begin(), {"train", "--data", write("odd.csv", text), "--epochs", "1"});
+    run(options, code);
+    return errors_;
+  };
+  const auto rows = [](const char* header, auto&& first) {
+    std::string text = header;
+    for (int i = 0; i < 60; ++i) text += first(i) + "," + std::to_string(i) + "," + std::to_string(2 * i) + "\n";
+    return text;
+  };
+  const auto number = [](int i) { return std::to_string(i); };
+  EXPECT_THAT(refused("a,b,y\n"), HasSubstr("has no rows"));
+  EXPECT_THAT(refused("a,b,y\r1,2,3\r4,5,6\r"), HasSubstr("line 1: has a carriage return that ends no line"));
+  EXPECT_THAT(refused("a;b;y\n1;2;3\n"), HasSubstr("columns are separated by commas"));
+  EXPECT_THAT(refused(std::string("a,y\n1,2\n\0,3\n", 12)), HasSubstr("line 3: has a zero byte"));
+  const std::string dates =
+      rows("date,a,y\n", [](int i) { return fmt::format("{:02}/{:02}/2026", i % 28 + 1, i / 28 + 1); });
+  EXPECT_THAT(refused(dates), HasSubstr("column \"date\" has another text in almost every row (\"01/01/2026\")"));
+  run({"train", "--data", write("odd.csv", dates), "--epochs", "1", "--ignore", "date"});
+  run({"train", "--data", write("odd.csv", dates), "--epochs", "1", "--categorical", "date"});
+  const std::string mixed = rows("a,b,y\n", [](int i) {
+    return i % 3 == 0 ? std::to_string(i) : i % 3 == 1 ? "\"1,001\"" : "\"2,002\"";
+  });
+  EXPECT_THAT(refused(mixed), HasSubstr("column \"a\" has 20 numbers and \"1,001\", which is none"));
+  const std::string plain = rows("a,b,y\n", number);
+  EXPECT_THAT(refused(plain, {"--features", "a", "y", "--target", "y"}), HasSubstr("both an input and a target"));
+  EXPECT_THAT(refused(plain, {"--features", "a", "b", "--ignore", "a"}), HasSubstr("--ignore leaves out a column"));
+  EXPECT_THAT(refused(plain, {"--horizon", "3"}, 2), HasSubstr("--horizon: it needs --look-back"));
 }
 
 TEST_F(TrainCommand, WritesNewModels) {

@@ -132,7 +132,8 @@ PageMover mover_from_environment(PageMover otherwise) {
   if (name == "userfault") return PageMover::kUserfault;
   if (name == "remap") return PageMover::kRemap;
   if (name == "none") return PageMover::kNone;
-  return otherwise;
+  throw InvalidArgument(
+      fmt::format("environment: PLIMSOLL_PAGE_MOVER is \"{}\"; give userfault, remap or none, or leave it out", name));
 }
 
 // Bytes of address space still free under RLIMIT_AS; SIZE_MAX when it is not set.

@@ -49,6 +49,11 @@ CsvLook look_at_csv(const std::string& path, std::optional<bool> header, const s
       seen[i].add(kind_of(reader.fields()[i]));
   CsvLook look;
   look.has_header = header.value_or(false);
+  const bool is_all_text = std::all_of(first.begin(), first.end(),
+                                       [](const std::string& field) { return kind_of(field) == CsvKind::kText; });
+  const bool is_alone =
+      std::all_of(seen.begin(), seen.end(), [](const Seen& column) { return column.most() == CsvKind::kEmpty; });
+  if (!header && is_all_text && is_alone) look.has_header = true;  // There is no other line.
   if (!header)
     for (std::size_t i = 0; i < first.size() && !look.has_header; ++i) {
       const CsvKind below = seen[i].most();

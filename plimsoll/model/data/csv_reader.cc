@@ -70,6 +70,9 @@ bool CsvReader::read_field() {
       read_quoted();
       was_quoted_ = true;
     } else {
+      if (c == '\r' || c == 0)
+        corrupt(c == 0 ? "has a zero byte; this is not text"
+                       : "has a carriage return that ends no line; end lines with line feeds");
       put(static_cast<char>(c));
     }
   }

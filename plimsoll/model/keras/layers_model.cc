@@ -222,7 +222,27 @@ Model read_model(const Json& document, const std::string& path, const LoadLayers
   return model;
 }
 
+// Without weights.
+OrderedJson document_of(const Network& network) {
+  OrderedJson topology = {{"class_name", network.is_sequential() ? "Sequential" : "Model"},
+                          {"config", write_network_config(network)},
+                          {"keras_version", "tfjs-layers 4.22.0"},
+                          {"backend", "tensor_flow.js"}};
+  return {{"modelTopology", std::move(topology)},
+          {"format", "layers-model"},
+          {"generatedBy", "Plimsoll"},
+          {"convertedBy", nullptr}};
+}
+
 }  // namespace
+
+std::string internal::layers_topology(const Model& model, bool with_training) {
+  OrderedJson document = document_of(model.network());
+  if (with_training)
+    document[tfjs_takes_training(model) ? kTraining : kOwnTraining] =
+        write_training(model, [](const std::string&, const Tensor&) {});
+  return json_text(document, 1);
+}
 
 Model load_layers_model(const std::string& path, const LoadLayersOptions& options) {
   std::optional<Model> model;
@@ -254,14 +274,7 @@ void save_layers_model(const Model& model, const std::string& directory, const S
           fmt::format("save_layers_model: two weights are named \"{}\"; name the layers", variable.name()));
     manifest.add(variable.name(), variable.value(), false);
   }
-  OrderedJson topology = {{"class_name", network.is_sequential() ? "Sequential" : "Model"},
-                          {"config", write_network_config(network)},
-                          {"keras_version", "tfjs-layers 4.22.0"},
-                          {"backend", "tensor_flow.js"}};
-  OrderedJson document = {{"modelTopology", std::move(topology)},
-                          {"format", "layers-model"},
-                          {"generatedBy", "Plimsoll"},
-                          {"convertedBy", nullptr}};
+  OrderedJson document = document_of(network);
   if (options.include_optimizer)
     document[tfjs_takes_training(model) ? kTraining : kOwnTraining] =
         write_training(model, [&](const std::string& name, const Tensor& value) { manifest.add(name, value, true); });

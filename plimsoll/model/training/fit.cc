@@ -7,7 +7,7 @@
 #include "plimsoll/base/interrupt.h"
 #include "plimsoll/base/log.h"
 #include "plimsoll/device/device_memory.h"
-#include "plimsoll/memory/thread_memory.h"
+#include "plimsoll/memory/outside_budgets.h"
 #include "plimsoll/model/data/row_source.h"
 #include "plimsoll/model/internal/network.h"
 #include "plimsoll/model/internal/require_tensors.h"
@@ -149,18 +149,6 @@ Logs run_test_together(Network& network, const Dataset& data, StepBudget& memory
   for (const StepResult& result : together.share_results(own, batches, error)) means.add(result);
   return std::move(means).logs();
 }
-
-// While it lives, the thread's blocks are charged to no budget.
-class OutsideBudgets {
- public:
-  OutsideBudgets() noexcept : before_(std::exchange(ThreadMemory::current().budget, nullptr)) {}
-  ~OutsideBudgets() { ThreadMemory::current().budget = before_; }
-  OutsideBudgets(const OutsideBudgets&) = delete;
-  OutsideBudgets& operator=(const OutsideBudgets&) = delete;
-
- private:
-  Meter* const before_;
-};
 
 // The datasets for training and testing; either may be unset.
 struct TrainedOn {
