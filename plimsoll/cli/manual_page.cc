@@ -70,10 +70,12 @@ std::string manual_page(const std::vector<CommandInfo>& commands, std::string_vi
   text += ".SH COMMANDS\n";
   for (const CommandInfo& command : commands) text += command_section(command);
   text += ".SH EXIT STATUS\n";
-  for (const auto& [code, about] : {std::pair("0", "Done."), std::pair("1", "Failed."), std::pair("2", "Wrong usage."),
-                                    std::pair("3", "Does not fit the budget or the limit."),
-                                    std::pair("130", "Interrupted by Ctrl\\-C, after saving."),
-                                    std::pair("143", "Terminated by SIGTERM, after saving.")})
+  for (const auto& [code, about] :
+       {std::pair("0", "Done."), std::pair("1", "Failed."), std::pair("2", "Wrong usage."),
+        std::pair("3", "Does not fit the budget or the limit."), std::pair("75", "Another process of the job is gone."),
+        std::pair("129", "The terminal was closed (SIGHUP), after saving."),
+        std::pair("130", "Interrupted by Ctrl\\-C, after saving."),
+        std::pair("143", "Terminated by SIGTERM, after saving.")})
     text += fmt::format(".TP\n{}\n{}\n", code, about);
   text +=
       ".PP\nWith \\fB\\-\\-json\\fR a failure also prints a document on standard output, "
