@@ -11,17 +11,12 @@
 
 namespace plimsoll::internal {
 
-namespace {
-
-// Added to the message for a file that does not exist.
 std::string_view url_hint(std::string_view name) noexcept {
   const std::size_t mark = name.find(":/");  // Paths put two slashes together.
   const bool is_url = mark != std::string_view::npos && mark > 1 &&
                       name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789+.-") == mark;
   return is_url ? "; it is a URL, and only local files are read: download it first" : "";
 }
-
-}  // namespace
 
 void throw_system_error(std::string_view kind, std::string_view name, std::string_view verb, int error_number) {
   std::string reason = std::generic_category().message(error_number);

@@ -10,6 +10,7 @@
 
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/system_error.h"
 #include "plimsoll/cli/inspect_run.h"
 #include "plimsoll/io/archive.h"
 #include "plimsoll/io/bundle.h"
@@ -178,7 +179,8 @@ std::uint64_t Inspection::problems() const {
 
 Inspection inspect(const fs::path& path) {
   if (const auto prefix = checkpoint_prefix(path)) return inspect_checkpoint(*prefix);
-  if (!fs::exists(path)) throw NotFound(fmt::format("inspect: there is no file \"{}\"", path.native()));
+  if (!fs::exists(path))
+    throw NotFound(fmt::format("inspect: there is no file \"{}\"{}", path.native(), url_hint(path.native())));
   char first[8] = "";
   std::ifstream(path, std::ios::binary).read(first, sizeof(first));
   const std::string_view head(first, sizeof(first));

@@ -142,6 +142,8 @@ TEST_F(InspectCommand, RefusesOtherFiles) {
   EXPECT_THAT(errors_, HasSubstr("neither a checkpoint"));
   run(directory_ / "absent", false, 1);
   EXPECT_THAT(errors_, HasSubstr("there is no file"));
+  run("https://example.org/absent.npz", false, 1);
+  EXPECT_THAT(errors_, HasSubstr("it is a URL, and only local files are read: download it first"));
   run(directory_, false, 1);
   EXPECT_THAT(errors_, HasSubstr("has no checkpoint"));
 }

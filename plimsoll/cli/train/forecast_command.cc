@@ -98,8 +98,13 @@ void print_table(const MemoryForecast& forecast, bool spills) {
 
 void print_text(const MemoryForecast& forecast, const Options& options, bool fits, const LargestBatches& largest) {
   print_table(forecast, !options.spill.empty());
+  const std::string limit = options.budget.empty() ? "the device" : format_bytes(parse_bytes(options.budget));
+  if (largest.any == 0) {
+    std::printf("Batches of %zu do not fit %s, and no smaller ones do.\n", options.batch, limit.c_str());
+    return;
+  }
   std::printf("Batches of %zu %s %s; the largest batch that fits is %zu", options.batch, fits ? "fit" : "do not fit",
-              options.budget.empty() ? "the device" : options.budget.c_str(), largest.any);
+              limit.c_str(), largest.any);
   if (largest.any > largest.natural)
     std::printf(", %zu without %s, %zu at 1.5 times the time", largest.natural,
                 options.spill.empty() ? "recomputing" : "recomputing and spilling", largest.half_slower);

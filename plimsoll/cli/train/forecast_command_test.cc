@@ -94,7 +94,9 @@ TEST_F(ForecastCommand, PrintsATable) {
   ASSERT_EQ(run({"--batch", "16", "--optimizer", "sgd", "--budget", "1MiB"}), 0);
   EXPECT_THAT(out_, HasSubstr("parameters"));
   EXPECT_THAT(out_, HasSubstr("smallest budget"));
-  EXPECT_THAT(out_, HasSubstr("fit 1MiB"));
+  EXPECT_THAT(out_, HasSubstr("fit 1.0 MiB"));
+  EXPECT_EQ(run({"--batch", "16", "--budget", "1"}), 3);
+  EXPECT_THAT(out_, HasSubstr("Batches of 16 do not fit 1 B, and no smaller ones do."));
 }
 
 TEST_F(ForecastCommand, RefusesWrongUse) {

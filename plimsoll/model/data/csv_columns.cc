@@ -219,7 +219,9 @@ float CsvColumns::fill_in(const CsvReader& reader, const Column& column) const {
   const std::string where = described(column.index);
   if (missing_ == Missing::kError)
     reader.corrupt(
-        fmt::format("{} is empty; say what missing values become: \"zero\", \"nan\", or \"drop\" such lines", where));
+        fmt::format("{} is empty; say what missing values become (--missing, CsvOptions.missing): \"zero\", \"nan\", "
+                    "or \"drop\" such lines",
+                    where));
   if (column.is_target)
     reader.corrupt(fmt::format("{} is empty, and a target is not made up; \"drop\" lines with missing values", where));
   if (column.kind == Kind::kCategory && missing_ == Missing::kZero)
@@ -246,9 +248,10 @@ double CsvColumns::value(const CsvReader& reader, const Column& column, std::str
   if (column.kind == Kind::kCategory) return static_cast<double>(code(reader, column, text));
   const std::optional<double> value = column.kind == Kind::kDate ? date_in(text) : number_in<double>(text);
   if (!value)
-    reader.corrupt(fmt::format("{}: \"{}\" is not a {}; name the column among the categorical ones if it is text",
-                               described(column.index), shown_field(text),
-                               column.kind == Kind::kDate ? "date such as 2024-03-01 12:30" : "number"));
+    reader.corrupt(
+        fmt::format("{}: \"{}\" is not a {}; name the column among the categorical ones (--categorical) if it is text",
+                    described(column.index), shown_field(text),
+                    column.kind == Kind::kDate ? "date such as 2024-03-01 12:30" : "number"));
   return *value;
 }
 

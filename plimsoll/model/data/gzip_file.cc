@@ -9,13 +9,15 @@
 #include <filesystem>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/system_error.h"
 
 namespace plimsoll::internal {
 
 GzipFile::GzipFile(std::string path) : path_(std::move(path)) {
   if (std::filesystem::is_directory(path_)) throw InvalidArgument(fmt::format("{}: is a folder; name a file", path_));
   file_ = ::gzopen(path_.c_str(), "rb");
-  if (file_ == nullptr && errno == ENOENT) throw NotFound(fmt::format("{}: there is no such file", path_));
+  if (file_ == nullptr && errno == ENOENT)
+    throw NotFound(fmt::format("{}: there is no such file{}", path_, url_hint(path_)));
   if (file_ == nullptr) throw Error(fmt::format("{}: cannot be opened ({})", path_, std::strerror(errno)));
   ::gzbuffer(static_cast<gzFile>(file_), 32 << 10);
 }

@@ -9,6 +9,7 @@
 
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/system_error.h"
 #include "plimsoll/base/json.h"
 #include "plimsoll/io/archive.h"
 #include "plimsoll/io/hdf5.h"
@@ -210,7 +211,7 @@ bool is_keras_file(const std::string& path) { return kind_of(path) != FileKind::
 
 Model load_keras(const std::string& path, const LoadKerasOptions& options) {
   if (std::filesystem::is_directory(path)) throw InvalidArgument(fmt::format("{}: is a folder; give a file", path));
-  if (!std::filesystem::exists(path)) throw NotFound(fmt::format("{}: there is no such file", path));
+  if (!std::filesystem::exists(path)) throw NotFound(fmt::format("{}: there is no such file{}", path, url_hint(path)));
   const FileKind kind = kind_of(path);
   if (kind == FileKind::kOther)
     throw Corruption(fmt::format("{}: is neither an archive of Keras 3 nor an HDF5 file (offset 0)", path));
