@@ -216,9 +216,13 @@ TEST(ProgramPark, OthersMayReadWhileItRuns) {
   restore(step, place.file);
   std::atomic<bool> ends{false};
   std::atomic<std::size_t> reads{0};
+  std::vector<Variable> parameters = step.variables();  // Slots are read through their optimizer, which locks them.
+  std::erase_if(parameters,
+                [](const Variable& variable) { return variable.name().find("/velocity") != std::string::npos; });
+  ASSERT_EQ(2 * parameters.size(), step.variables().size());
   std::thread reader([&] {
     while (!ends || reads == 0)
-      for (const Variable& variable : step.variables()) reads += !TrainingStep::bytes_of(variable.value()).empty();
+      for (const Variable& variable : parameters) reads += !TrainingStep::bytes_of(variable.value()).empty();
   });
   Outcome outcome;
   config::set_seed(5);

@@ -101,8 +101,10 @@ class PLIMSOLL_API Optimizer {
   double learning_rate() const noexcept;
   void set_learning_rate(double rate) const;  // From the next step on. Throws InvalidArgument as the constructor.
 
-  std::size_t state_bytes() const;                // Memory used by the state of all parameters.
-  std::vector<Variable> state_variables() const;  // The state of all parameters.
+  std::size_t state_bytes() const;  // Memory used by the state of all parameters.
+  // The state of all parameters. Steps change it under this optimizer's lock, not those of the variables: read values
+  // that belong together through slots(), or between steps.
+  std::vector<Variable> state_variables() const;
 
   // For checkpoints: the state of `parameter`, named "m", "v", "velocity" and so on; empty before its first step.
   struct Slot {

@@ -140,7 +140,7 @@ class PLIMSOLL_API Storage {
 
   // Pinned bytes have a reader outside the library: they are neither moved nor written in place.
   void pin() noexcept { pins_.fetch_add(1, std::memory_order_relaxed); }
-  void unpin() noexcept { pins_.fetch_sub(1, std::memory_order_relaxed); }
+  void unpin() noexcept { pins_.fetch_sub(1, std::memory_order_release); }
   bool is_pinned() const noexcept { return pins_.load(std::memory_order_acquire) != 0; }
 
   // Changes the purpose and name that the ledger shows.
