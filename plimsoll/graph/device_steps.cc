@@ -5,6 +5,7 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/rounding.h"
 #include "plimsoll/tensor/host_access.h"
+#include "plimsoll/tensor/index_check.h"
 #include "plimsoll/tensor/staging.h"
 
 namespace plimsoll::internal {
@@ -34,14 +35,18 @@ void DeviceSteps::obtain(const ProgramContext& context, bool reads_results) {
   const ProgramTables& tables = context.tables;
   if (!tables.slot_bytes.empty() || !tables.parked.empty())
     throw Unsupported("run: values of a device that the host cannot reach are not spilled; run without a spill file");
+  if (tables.changes_variables)
+    for (Device* const device : context.devices)
+      if (device) settle_checks(*device);
+  has_words_ = tables.changes_variables || reads_results;
   if (!is_prepared_)
     for (std::size_t i = 0; i < tables.steps.size(); ++i) {
       const ProgramTables::Step& step = tables.steps[i];
-      if (!moved_from(context, step)) there_.prepare(context.device_of(step), *context.ops[i], context.run_of(step));
+      if (!moved_from(context, step))
+        there_.prepare(context.device_of(step), *context.ops[i], context.run_of(step));
     }
   is_prepared_ = true;
   there_.take();
-  read_fed_indices(context);
   if (!reads_results) return;
   std::size_t bytes = 0;
   for (std::size_t i = 0; i < tables.fetches.size(); ++i)
@@ -49,43 +54,89 @@ void DeviceSteps::obtain(const ProgramContext& context, bool reads_results) {
   if (bytes > 0) fetched_bytes_ = take_staging(bytes);
 }
 
-void DeviceSteps::read_fed_indices(const ProgramContext& context) {
-  const ProgramTables& tables = context.tables;
-  std::vector<std::uint32_t> found;  // Numbers of views.
-  std::size_t bytes = 0;
-  for (const ProgramTables::Step& step : tables.steps)
-    for (std::uint32_t i = step.first_in; step.checks && i < step.first_in + step.num_in; ++i) {
-      const std::uint32_t base = tables.in[i].base;
-      const ConstTensorView& in = context.in[i];
-      if (!is_fed(tables, base) || !is_index(in) || in.nbytes() == 0) continue;
-      if (context.devices[base]->backend().is_reachable()) continue;
-      const auto is_same = [&](std::uint32_t other) { return context.in[other].bytes() == in.bytes(); };
-      if (std::any_of(found.begin(), found.end(), is_same)) continue;
-      found.push_back(i);
-      bytes += round_up(in.nbytes(), kStagedAlignment);
-    }
-  if (found.empty()) return;
-  fed_indices_ = take_staging(bytes);
-  auto* to = static_cast<std::byte*>(fed_indices_->base());
-  for (const std::uint32_t i : found) {
-    const ConstTensorView& in = context.in[i];
-    context.devices[tables.in[i].base]->backend().copy_out(to, in.bytes(), in.nbytes());
-    host_copies_.push_back({in.bytes(), to, in.nbytes()});
-    to += round_up(in.nbytes(), kStagedAlignment);
-  }
+void DeviceSteps::check(const ProgramContext& context, std::size_t number) {
+  const ProgramTables::Step& step = context.tables.steps[number];
+  if (check_on_host(context, step)) return;
+  const OpRun run = context.run_of(step);
+  Device& device = context.device_of(step);
+  const bool is_away = !device.is_host() && !device.backend().is_reachable();
+  if (is_away && !has_kernel(device, *step.op, run)) return;  // Checked when its operands are copied.
+  if (is_away && check_there(context, number, device)) return;
+  there_.check(device, *step.op, run);
 }
 
-void DeviceSteps::check(const ProgramContext& context, const ProgramTables::Step& step) {
-  const OpRun run = context.run_of(step);
-  std::vector<ConstTensorView> here;
-  for (const ConstTensorView& in : run.in) {
+// False: a device has them, and the host does not.
+bool DeviceSteps::check_on_host(const ProgramContext& context, const ProgramTables::Step& step) {
+  checked_.clear();
+  for (const ConstTensorView& in : context.run_of(step).in) {
     const bool is_checked = is_index(in);
     const auto is_copy = [&](const HostCopy& copy) { return copy.there == in.bytes() && copy.bytes == in.nbytes(); };
     const auto found = std::find_if(host_copies_.begin(), host_copies_.end(), is_copy);
-    if (is_checked && found == host_copies_.end()) return there_.check(context.device_of(step), *step.op, run);
-    here.emplace_back(is_checked ? found->here : nullptr, std::size_t{0}, in.dtype(), in.shape());
+    if (is_checked && found == host_copies_.end()) return false;
+    checked_.emplace_back(is_checked ? found->here : nullptr, std::size_t{0}, in.dtype(), in.shape());
   }
-  step.op->check(here);
+  step.op->check(checked_);
+  return true;
+}
+
+bool DeviceSteps::check_there(const ProgramContext& context, std::size_t number, Device& device) {
+  const ProgramTables::Step& step = context.tables.steps[number];
+  const OpRun run = context.run_of(step);
+  IndexRule rule;
+  if (!step.op->index_rule(run.in, rule)) return false;
+  const ConstTensorView& indices = run.in[rule.input];
+  if (indices.size() == 0) return true;
+  if (!has_words_) return device.index_checks().defer(rule, indices);
+  Word* const word = word_of(device);
+  if (!word) return false;
+  const auto check = static_cast<std::uint32_t>(number + 1);
+  if (!device.backend().kernels()->check_indices(word->number, check, indices, rule.size)) return false;
+  word->is_pending = true;
+  return true;
+}
+
+DeviceSteps::Word* DeviceSteps::word_of(Device& device) {
+  for (Word& word : words_)
+    if (word.device == &device) return &word;
+  const std::uint32_t taken = device.backend().kernels()->take_word();
+  return taken == KernelQueue::kNoWord ? nullptr : &words_.emplace_back(Word{&device, taken, false});
+}
+
+void DeviceSteps::settle(const ProgramContext& context, Word& word) {
+  if (!word.is_pending) return;
+  const RefusedIndex refused = word.device->backend().kernels()->read_word(word.number);
+  word.is_pending = false;
+  if (refused.check == 0) return;
+  const ProgramTables::Step& step = context.tables.steps[refused.check - 1];
+  const OpRun run = context.run_of(step);
+  IndexRule rule;
+  step.op->index_rule(run.in, rule);
+  throw InvalidArgument(rule.text(rule, run.in[rule.input].shape(), refused.position, refused.index));
+}
+
+void DeviceSteps::settle(const ProgramContext& context, Device& device) {
+  for (Word& word : words_)
+    if (word.device == &device) settle(context, word);
+  if (!context.tables.changes_variables) settle_checks(device);
+}
+
+// A call that changes variables has settled before its first step what was left to the devices; what others leave to
+// them since then is not this call's.
+void DeviceSteps::settle(const ProgramContext& context) {
+  for (Word& word : words_) settle(context, word);
+  if (has_words_ && !context.tables.changes_variables)
+    for (Device* const device : context.devices)
+      if (device) settle_checks(*device);
+}
+
+std::uint32_t DeviceSteps::guard_changes(const ProgramContext& context, const Device& device) {
+  std::uint32_t guard = KernelQueue::kNoWord;
+  for (Word& word : words_)
+    if (word.device != &device)
+      settle(context, word);
+    else if (word.is_pending)
+      guard = word.number;
+  return guard;
 }
 
 void DeviceSteps::run(const ProgramContext& context, std::size_t number) {
@@ -95,11 +146,20 @@ void DeviceSteps::run(const ProgramContext& context, std::size_t number) {
     std::erase_if(host_copies_, [&](const HostCopy& copy) {
       return out.bytes() < copy.there + copy.bytes && copy.there < out.bytes() + out.nbytes();
     });
-  Device* const from = moved_from(context, step);
-  if (!from) return there_.run(context.device_of(step), *context.ops[number], run);
-  copy_between(*from, run.in[0], context.device_of(step), run.out[0]);
-  if (is_fed(context.tables, context.tables.in[step.first_in].base) && from->is_host())
-    host_copies_.push_back({run.out[0].bytes(), run.in[0].bytes(), run.in[0].nbytes()});
+  Device& device = context.device_of(step);
+  if (Device* const from = moved_from(context, step)) {
+    if (!from->is_host()) settle(context, *from);  // It waits for that device anyway.
+    if (step.changes) guard_changes(context, device);
+    copy_between(*from, run.in[0], device, run.out[0]);
+    if (is_fed(context.tables, context.tables.in[step.first_in].base) && from->is_host())
+      host_copies_.push_back({run.out[0].bytes(), run.in[0].bytes(), run.in[0].nbytes()});
+    return;
+  }
+  const std::uint32_t guard = step.changes ? guard_changes(context, device) : KernelQueue::kNoWord;
+  const Op& op = *context.ops[number];
+  if (there_.launch(device, op, run, guard)) return;
+  if (!device.is_host() && !device.backend().is_reachable()) settle(context, device);  // The same.
+  there_.run_here(device, op, run);
 }
 
 std::span<const ConstTensorView> DeviceSteps::fetched(const ProgramContext& context) {
@@ -118,8 +178,10 @@ std::span<const ConstTensorView> DeviceSteps::fetched(const ProgramContext& cont
 
 void DeviceSteps::release() noexcept {
   there_.give_back();
+  for (const Word& word : words_) word.device->backend().kernels()->give_word(word.number);
+  words_.clear();
   host_copies_.clear();
-  fetched_bytes_ = fed_indices_ = StorageRef();
+  fetched_bytes_ = StorageRef();
 }
 
 }  // namespace plimsoll::internal

@@ -150,7 +150,7 @@ class ProgramVariant::Running {
         borrowed_.bring(*call_.borrowed, *c_, step);
       const OpRun run = c_->run_of(step);
       if (step.checks) [[unlikely]]
-        check(step, run);
+        check(i, run);
       if (watched) [[unlikely]]
         run_watched(i, run, observer, timed);
       else if (c_->is_elsewhere) [[unlikely]]
@@ -163,6 +163,8 @@ class ProgramVariant::Running {
         ended = tell_ended(i, ended);
     }
     for (; transfer->kind != ProgramTables::Transfer::Kind::kEnd; ++transfer) begin_or_wait(*transfer);
+    if (c_->is_elsewhere) [[unlikely]]
+      c_->there.settle(*c_);
     c_->parked.commit(t_);
     if (traced) traced->finish();
   }
@@ -218,11 +220,11 @@ class ProgramVariant::Running {
     c_->set_base(base, device, reinterpret_cast<void*>(round_up(address, alignment)));
   }
 
-  void check(const ProgramTables::Step& step, const OpRun& run) {
+  void check(std::size_t i, const OpRun& run) {
     if (c_->is_elsewhere) [[unlikely]]
-      c_->there.check(*c_, step);
+      c_->there.check(*c_, i);
     else
-      step.op->check(run.in);
+      t_.steps[i].op->check(run.in);
   }
 
   // What a reader inside is given.
