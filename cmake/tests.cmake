@@ -95,7 +95,12 @@ if(NOT PLIMSOLL_SANITIZER)
               Ragged* Sparse* STAGED EvictionOf* *EvictionOf*)
   test_on_far(graph Graph.CountsItsNodesAsOverhead Graph.PrintsSymbolicTensors GraphDevices.* ProgramPark.*
               RecomputeBudget.BranchesAndLoopsAreNotRepeated RunBudget.RefusesAFunctionsFirstStepWithoutATrace
-              SaverTest.StaysWithinTheSessionsBudget STAGED ProgramSpill.*)
+              SaverTest.StaysWithinTheSessionsBudget
+              STAGED Equality.AFunctionTakesWhatItsPlanSays PlaceBuffers.PutsBuffersThatLiveAtOnceApart
+              PlanBudget.AFunctionStaysWithinTheScopeAround ProgramFamily.PlacesEveryMembersBuffersApart
+              ProgramFamily.RecurrentLayersComputeGatesAgainWithTheSameBytes ProgramSpill.*
+              RunBudget.HoldsForRunsOfSeveralThreadsInScopesOfTheirOwn RunBudget.NamesTheBudgetAboveThatIsFull
+              Steady.AStepTakesWhatThePlanSaysAndLessThanEager TrainFunction.AStepAllocatesNothingOnTheHeap)
   test_on_far(model *Opencl* TwoDevices.* Dataset.SaysWhatAPassHoldsAtMost Distributed* SpreadParameters* FitGroup.* FitPark.*
               Forecast.IsTrueToTheByteForPublishedModels KerasFile.WeightsStay*
               STAGED *DeviceViews.BudgetsHold* Advice.* Dataset.IsCharged* FailureInjection.* FitBudget.* FitSpill.* Forecast.* Model.ForecastsWhat* OnnxSuite.NodeCases*
