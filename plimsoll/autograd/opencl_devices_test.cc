@@ -126,10 +126,18 @@ TEST_F(OpenclDevices, LabelsAndIndicesAreChecked) {
       [](const Tensor& rows, const Tensor& wrong) { return gather(rows, wrong, 0); },
       [](const Tensor& rows, const Tensor& wrong) { return gather(rows, wrong.cast(i64), 0); },
       [](const Tensor& rows, const Tensor& wrong) { return embedding_lookup(rows, wrong); },
-      [](const Tensor& rows, const Tensor& wrong) { return scatter(wrong, rows.slice({0, 0}, {2, 3}), {3, 3}); },
-      [](const Tensor& rows, const Tensor& wrong) { return scatter_add(rows, wrong, rows.slice({0, 0}, {2, 3})); },
-      [](const Tensor& rows, const Tensor& wrong) { return scatter_update(rows, wrong, rows.slice({0, 0}, {2, 3})); },
-      [](const Tensor& rows, const Tensor& wrong) { return take_along_axis(rows, wrong.reshape({2, 1}), 0); },
+      [](const Tensor& rows, const Tensor& wrong) {
+        return scatter(wrong, rows.slice({0, 0}, {2, 3}), {3, 3});
+      },
+      [](const Tensor& rows, const Tensor& wrong) {
+        return scatter_add(rows, wrong, rows.slice({0, 0}, {2, 3}));
+      },
+      [](const Tensor& rows, const Tensor& wrong) {
+        return scatter_update(rows, wrong, rows.slice({0, 0}, {2, 3}));
+      },
+      [](const Tensor& rows, const Tensor& wrong) {
+        return take_along_axis(rows, wrong.reshape({2, 1}), 0);
+      },
       [](const Tensor& rows, const Tensor& wrong) {
         return sparse_categorical_cross_entropy(wrong, rows.slice({0, 0}, {2, 3}), {.from_logits = true});
       },

@@ -45,8 +45,7 @@ void IndexChecks::settle() {
     if (found.check != 0 && found.check <= deferred_.size()) {
       const Deferred& refused = deferred_[found.check - 1];
       if (untold_.size() == kMostUntold) untold_.erase(untold_.begin());
-      untold_.push_back(
-          {refused.rule.text(refused.rule, refused.indices, found.position, found.index), refused.owner});
+      untold_.push_back({refused.rule.text(refused.rule, refused.indices, found.position, found.index), refused.owner});
     }
     deferred_.clear();
     is_pending_.store(!untold_.empty(), std::memory_order_release);

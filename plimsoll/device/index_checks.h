@@ -52,10 +52,10 @@ class PLIMSOLL_API IndexChecks {
 
   DeviceBackend& backend_;
   std::atomic<bool> is_pending_{false};
-  std::mutex mutex_;                               // Guards all below.
-  std::uint32_t word_ = KernelQueue::kNoWord;      // Taken at the first check.
-  std::vector<Deferred> deferred_;                 // Check n is at n - 1.
-  std::vector<Refused> untold_;                    // That their threads have not been told of.
+  std::mutex mutex_;                           // Guards all below.
+  std::uint32_t word_ = KernelQueue::kNoWord;  // Taken at the first check.
+  std::vector<Deferred> deferred_;             // Check n is at n - 1.
+  std::vector<Refused> untold_;                // That their threads have not been told of.
 };
 
 }  // namespace plimsoll::internal

@@ -74,7 +74,7 @@ class KernelCall {
   const KernelArgument& argument(std::size_t i) const noexcept { return arguments_[i]; }
   const std::array<std::size_t, 3>& items() const noexcept { return items_; }
   const std::array<std::size_t, 3>& group() const noexcept { return group_; }  // First 0: the device chooses.
-  std::uint32_t guard() const noexcept { return guard_; }  // kNoWord: it has none.
+  std::uint32_t guard() const noexcept { return guard_; }                      // kNoWord: it has none.
   bool fits() const noexcept { return fits_; }  // False: an integer is too large, or there are too many arguments.
 
  private:

@@ -42,8 +42,7 @@ void DeviceSteps::obtain(const ProgramContext& context, bool reads_results) {
   if (!is_prepared_)
     for (std::size_t i = 0; i < tables.steps.size(); ++i) {
       const ProgramTables::Step& step = tables.steps[i];
-      if (!moved_from(context, step))
-        there_.prepare(context.device_of(step), *context.ops[i], context.run_of(step));
+      if (!moved_from(context, step)) there_.prepare(context.device_of(step), *context.ops[i], context.run_of(step));
     }
   is_prepared_ = true;
   there_.take();

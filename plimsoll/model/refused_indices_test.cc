@@ -40,8 +40,9 @@ Model lookup_model(bool eagerly) {
   return model;
 }
 
-constexpr const char* kText = "index 12 at position [2, 1] of the indices [4, 3] is outside of axis 0 of shape [10, 4], "
-                              "of size 10; use 0 to 9";
+constexpr const char* kText =
+    "index 12 at position [2, 1] of the indices [4, 3] is outside of axis 0 of shape [10, 4], "
+    "of size 10; use 0 to 9";
 
 // Inputs are half of the numbers of rows.
 Tensor good_batch() { return arange(0, 12).cast(f32).reshape({4, 3}) % 5.f; }

@@ -8,8 +8,8 @@
 
 namespace plimsoll::internal {
 
-// Throws InvalidArgument, with the rule's text, for the first of the indices that is outside of [0, rule.size). The host
-// can read them.
+// Throws InvalidArgument, with the rule's text, for the first of the indices that is outside of [0, rule.size). The
+// host can read them.
 PLIMSOLL_API void check_indices(const ConstTensorView& indices, const IndexRule& rule);
 
 // The same for a tensor. On a device that checks its own indices it does not wait: the error is thrown by the next call

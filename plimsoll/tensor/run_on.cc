@@ -79,8 +79,7 @@ class GuardedQueue final : public KernelQueue {
 struct HostRun::HereViews {
   HereViews(HostRun& room, const OpRun& run) {
     room.make_room(run);
-    in = run.in.size() > kFew ? std::span(room.many_in_).first(run.in.size())
-                              : std::span(few_in_).first(run.in.size());
+    in = run.in.size() > kFew ? std::span(room.many_in_).first(run.in.size()) : std::span(few_in_).first(run.in.size());
     out = run.out.size() > kFew ? std::span(room.many_out_).first(run.out.size())
                                 : std::span(few_out_).first(run.out.size());
   }

@@ -5,8 +5,8 @@
 // On the host: op.run(). Elsewhere, in this order: the device's own kernels (Op::launch()); the host's kernel on the
 // bytes themselves, where the host can access them under other addresses; or the host's kernel on copies: the operands
 // are copied to host memory, are checked, the op runs there, and its results are copied back. The last is a fallback:
-// counted per op, logged the first time, shown by profile. Throws OutOfMemory when the copies do not fit in host memory, and Error
-// when the device fails.
+// counted per op, logged the first time, shown by profile. Throws OutOfMemory when the copies do not fit in host
+// memory, and Error when the device fails.
 #pragma once
 
 #include <vector>
