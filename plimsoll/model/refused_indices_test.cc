@@ -25,7 +25,7 @@ using testing::HasSubstr;
 class Lookup : public LayerBase {
  public:
   const char* class_name() const override { return "Lookup"; }
-  void build(const Shapes&) override { table_ = add_weight("table", {10, 4}, {.initializer = "glorot_uniform"}); }
+  void build(const Shapes&) override { table_ = add_weight("table", {10, 3}, {.initializer = "glorot_uniform"}); }
   Tensor call(const Tensor& x, CallContext&) override { return gather(*table_, (x * 2.f).cast(i32)).sum({1}); }
 
  private:
@@ -41,7 +41,7 @@ Model lookup_model(bool eagerly) {
 }
 
 constexpr const char* kText =
-    "index 12 at position [2, 1] of the indices [4, 3] is outside of axis 0 of shape [10, 4], "
+    "index 12 at position [2, 1] of the indices [4, 3] is outside of axis 0 of shape [10, 3], "
     "of size 10; use 0 to 9";
 
 // Inputs are half of the numbers of rows.
@@ -52,14 +52,13 @@ Tensor wrong_batch() {
   return from_vector(values, {4, 3});
 }
 
-// Trains with wrong batches in between, which change neither weights, statistics, the optimizer nor what follows.
-void expect_nothing_changes(bool eagerly) {
-  SCOPED_TRACE(eagerly ? "eagerly" : "planned");
+// Trains, with wrong batches in between or without. They change neither weights, statistics nor the optimizer.
+Values trained(bool eagerly, bool with_wrong_batches) {
   const Tensor x = good_batch(), wrong = wrong_batch(), y = ones({4, 1});
-  Model expected = lookup_model(eagerly), model = lookup_model(eagerly);
+  Model model = lookup_model(eagerly);
   for (int i = 0; i < 4; ++i) {
-    expected.train_on_batch(x, y);
     EXPECT_GT(model.train_on_batch(x, y)["loss"], 0);
+    if (!with_wrong_batches) continue;
     const Values before = values_of(model);
     EXPECT_THAT(refusal([&] { model.train_on_batch(wrong, y); }), HasSubstr(kText));
     EXPECT_EQ(values_of(model), before);
@@ -67,8 +66,14 @@ void expect_nothing_changes(bool eagerly) {
     EXPECT_THAT(refusal([&] { model.predict(wrong).to_vector<float>(); }), HasSubstr(kText));
     EXPECT_THAT(refusal([&] { model.test_on_batch(wrong, y); }), HasSubstr(kText));
   }
-  EXPECT_EQ(values_of(model), values_of(expected));
-  EXPECT_EQ(model.train_on_batch(x, y)["mae"], expected.train_on_batch(x, y)["mae"]);
+  Values result = values_of(model);
+  result.push_back({static_cast<float>(model.train_on_batch(x, y)["mae"])});
+  return result;
+}
+
+void expect_nothing_changes(bool eagerly) {
+  SCOPED_TRACE(eagerly ? "eagerly" : "planned");
+  EXPECT_EQ(trained(eagerly, true), trained(eagerly, false));
 }
 
 TEST(RefusedIndices, ThatAStepComputesChangeNothing) {
@@ -101,11 +106,11 @@ void expect_labels_change_nothing(bool eagerly) {
 TEST(RefusedIndices, LabelsChangeNothing) { expect_labels_change_nothing(false); }
 
 TEST(RefusedIndices, OfAFunctionAreThrownWhenItsResultIsRead) {
-  const Tensor table = random_normal({10, 4}, {.seed = 1});
+  const Tensor table = random_normal({10, 3}, {.seed = 1});
   const auto f = function([&](Tensor x) { return gather(table, (x * 2.f).cast(i32)).sum({1}); });
-  EXPECT_EQ(f(good_batch()).shape(), Shape({4, 4}));
+  EXPECT_EQ(f(good_batch()).shape(), Shape({4, 3}));
   EXPECT_THAT(refusal([&] { f(wrong_batch()).to_vector<float>(); }), HasSubstr(kText));
-  EXPECT_EQ(f(good_batch()).to_vector<float>().size(), 16u);
+  EXPECT_EQ(f(good_batch()).to_vector<float>().size(), 12u);
 }
 
 class OpenclRefusedIndices : public OpenclFixture {};
@@ -139,7 +144,7 @@ TEST_F(OpenclRefusedIndices, CostASteadyStepNoWait) {
 // A function that changes nothing does not even wait at its end.
 TEST_F(OpenclRefusedIndices, OfAFunctionAreThrownWhenItsResultIsRead) {
   const DeviceScope on(name());
-  const Tensor table = random_normal({10, 4}, {.seed = 1}), x = good_batch(), wrong = wrong_batch();
+  const Tensor table = random_normal({10, 3}, {.seed = 1}), x = good_batch(), wrong = wrong_batch();
   const auto f = function([&](Tensor in) { return gather(table, (in * 2.f).cast(i32)).sum({1}); });
   f(x).to_vector<float>();
   backend().reset_counters();
@@ -151,8 +156,8 @@ TEST_F(OpenclRefusedIndices, OfAFunctionAreThrownWhenItsResultIsRead) {
 
 // The indices on the device, the variables on the host: it is known before they change.
 TEST_F(OpenclRefusedIndices, OnAnotherDeviceThanTheVariables) {
-  const Variable w(ones({4, 4}), {.name = "w"}), count(zeros({}), {.name = "count"});
-  const Tensor table = random_normal({10, 4}, {.seed = 1}).to(name());
+  const Variable w(ones({4, 3}), {.name = "w"}), count(zeros({}), {.name = "count"});
+  const Tensor table = random_normal({10, 3}, {.seed = 1}).to(name());
   const auto step = function([&](Tensor in) {
     const Tensor sum = gather(table, (in.to(name()) * 2.f).cast(i32)).sum({1});
     count.assign_add(ones({}));
