@@ -15,6 +15,8 @@ constexpr std::size_t kStagedAlignment = 64;
 
 bool is_index(const ConstTensorView& view) noexcept { return view.dtype() == i32 || view.dtype() == i64; }
 
+bool is_away(const Device& device) noexcept { return !device.is_host() && !device.backend().is_reachable(); }
+
 bool is_fed(const ProgramTables& tables, std::uint32_t base) noexcept {
   return base >= tables.first_feed && base < tables.first_constant;
 }
@@ -44,13 +46,28 @@ void DeviceSteps::obtain(const ProgramContext& context, bool reads_results) {
       const ProgramTables::Step& step = tables.steps[i];
       if (!moved_from(context, step)) there_.prepare(context.device_of(step), *context.ops[i], context.run_of(step));
     }
+  if (!is_prepared_) prepare_moves(context);
   is_prepared_ = true;
   there_.take();
+  if (most_moved_ > 0) moved_bytes_ = take_staging(most_moved_);
   if (!reads_results) return;
+  fetched_.reserve(tables.fetches.size());
   std::size_t bytes = 0;
   for (std::size_t i = 0; i < tables.fetches.size(); ++i)
     bytes += round_up(fetched_view(context, i).nbytes(), kStagedAlignment);
   if (bytes > 0) fetched_bytes_ = take_staging(bytes);
+}
+
+void DeviceSteps::prepare_moves(const ProgramContext& context) {
+  std::size_t moves = 0;
+  for (const ProgramTables::Step& step : context.tables.steps) {
+    const Device* const from = moved_from(context, step);
+    if (!from) continue;
+    ++moves;
+    if (is_away(*from) && is_away(context.device_of(step)))
+      most_moved_ = std::max(most_moved_, context.run_of(step).in[0].nbytes());
+  }
+  host_copies_.reserve(moves);
 }
 
 void DeviceSteps::check(const ProgramContext& context, std::size_t number) {
@@ -58,9 +75,8 @@ void DeviceSteps::check(const ProgramContext& context, std::size_t number) {
   if (check_on_host(context, step)) return;
   const OpRun run = context.run_of(step);
   Device& device = context.device_of(step);
-  const bool is_away = !device.is_host() && !device.backend().is_reachable();
-  if (is_away && !has_kernel(device, *step.op, run)) return;  // Checked when its operands are copied.
-  if (is_away && check_there(context, number, device)) return;
+  if (is_away(device) && !has_kernel(device, *step.op, run)) return;  // Checked when its operands are copied.
+  if (is_away(device) && check_there(context, number, device)) return;
   there_.check(device, *step.op, run);
 }
 
@@ -149,7 +165,12 @@ void DeviceSteps::run(const ProgramContext& context, std::size_t number) {
   if (Device* const from = moved_from(context, step)) {
     if (!from->is_host()) settle(context, *from);  // It waits for that device anyway.
     if (step.changes) guard_changes(context, device);
-    copy_between(*from, run.in[0], device, run.out[0]);
+    if (is_away(*from) && is_away(device)) {
+      from->backend().copy_out(moved_bytes_->base(), run.in[0].bytes(), run.in[0].nbytes());
+      device.backend().copy_in(run.out[0].bytes(), moved_bytes_->base(), run.in[0].nbytes());
+    } else {
+      copy_between(*from, run.in[0], device, run.out[0]);
+    }
     if (is_fed(context.tables, context.tables.in[step.first_in].base) && from->is_host())
       host_copies_.push_back({run.out[0].bytes(), run.in[0].bytes(), run.in[0].nbytes()});
     return;
@@ -157,7 +178,7 @@ void DeviceSteps::run(const ProgramContext& context, std::size_t number) {
   const std::uint32_t guard = step.changes ? guard_changes(context, device) : KernelQueue::kNoWord;
   const Op& op = *context.ops[number];
   if (there_.launch(device, op, run, guard)) return;
-  if (!device.is_host() && !device.backend().is_reachable()) settle(context, device);  // The same.
+  if (is_away(device)) settle(context, device);  // The same.
   there_.run_here(device, op, run);
 }
 
@@ -180,7 +201,7 @@ void DeviceSteps::release() noexcept {
   for (const Word& word : words_) word.device->backend().kernels()->give_word(word.number);
   words_.clear();
   host_copies_.clear();
-  fetched_bytes_ = StorageRef();
+  fetched_bytes_ = moved_bytes_ = StorageRef();
 }
 
 }  // namespace plimsoll::internal

@@ -47,6 +47,7 @@ class DeviceSteps {
     bool is_pending;
   };
 
+  void prepare_moves(const ProgramContext& context);
   bool check_on_host(const ProgramContext& context, const ProgramTables::Step& step);
   bool check_there(const ProgramContext& context, std::size_t step, Device& device);
   Word* word_of(Device& device);  // nullptr: the device has none left.
@@ -63,6 +64,8 @@ class DeviceSteps {
   std::vector<ConstTensorView> checked_;  // Of the step that is being checked.
   std::vector<ConstTensorView> fetched_;  // Views of fetched_bytes_.
   StorageRef fetched_bytes_;
+  std::size_t most_moved_ = 0;  // Bytes, between two devices that the host cannot access.
+  StorageRef moved_bytes_;      // For them on their way.
 };
 
 }  // namespace plimsoll::internal

@@ -54,20 +54,23 @@ class Emitter {
   }
 
  private:
-  // Host memory for what devices that the host cannot reach leave to it: operands of steps without a kernel there, and
-  // results that are read inside.
+  // Host memory for what devices that the host cannot reach leave to it: operands of steps without a kernel there, what
+  // is on its way from one to another, and results that are read inside.
   void emit_staged() {
     const auto is_away = [](Device* device) { return device && !device->backend().is_reachable(); };
     const bool any_away =
         std::any_of(list_.roots.begin(), list_.roots.end(), [&](const auto& root) { return is_away(root.device); });
     if (!any_away) return;
     HostRun fallbacks;
+    std::size_t moved = 0;
     for (const StepList::Step& step : list_.steps) {
       const bool is_move =
           step.in.size() == 1 && step.device && list_.roots[list_.values[step.in[0]].root].device != step.device;
       if (is_away(step.device) && !is_move) prepare(fallbacks, step);
+      if (is_move && is_away(step.device) && is_away(list_.roots[list_.values[step.in[0]].root].device))
+        moved = std::max(moved, list_.spec(step.in[0]).bytes());
     }
-    t_.staged_bytes = round_up(fallbacks.bytes(), kGranularity);
+    t_.staged_bytes = round_up(fallbacks.bytes(), kGranularity) + round_up(moved, kGranularity);
     if (t_.keeps_inside)
       for (const std::uint32_t fetch : list_.fetches)
         t_.staged_bytes += round_up(list_.values[fetch].spec->bytes(), kGranularity);
