@@ -65,8 +65,13 @@ endforeach()
 #   - name CPU:0, or set its limit: DeviceCopyTest, Placement, GraphDevices, PrintTensor, ...
 #   - are about what only CPU devices offer: sparse and ragged tensors, pools written in place, spilled and parked values,
 #     distributed training, weights on a file's pages
-#   - count bytes to the last one: a device's bytes are staged on the host, in the same budget, when the program reads them; when
-#     every operation is a fallback (STAGED), its operands are too
+#   - count bytes to the last one: a device's bytes are staged on the host, in the same budget, when the program reads them
+# and, when every operation is a fallback (STAGED), those that
+#   - expect a step's peak to be that of its plan on the device, or at most an eager step's: the operands of its largest operation are
+#     in the same budget, on the host (StepPlan.TakesNoMore*, Steady.AStepTakes*, PlanBudget.*, RunBudget.*)
+#   - train below the bytes that one operation needs with its copies: FitBudget.ALongSequence*, whose gradient reads all of the sequence
+#   - compare a plan's extent with its budget, which then is larger than the extent (ProgramFamily.*, PlaceBuffers.*)
+#   - count allocations of the heap in a whole program: a block for copies may need a new record (TrainFunction.AStepAllocates*)
 function(test_on_far program)
   cmake_parse_arguments(far "FULL" "" "STAGED" ${ARGN})
   foreach(device FAR FAR_STAGED)
@@ -95,11 +100,16 @@ if(NOT PLIMSOLL_SANITIZER)
               Ragged* Sparse* STAGED EvictionOf* *EvictionOf*)
   test_on_far(graph Graph.CountsItsNodesAsOverhead Graph.PrintsSymbolicTensors GraphDevices.* ProgramPark.*
               RecomputeBudget.BranchesAndLoopsAreNotRepeated RunBudget.RefusesAFunctionsFirstStepWithoutATrace
-              SaverTest.StaysWithinTheSessionsBudget STAGED ProgramSpill.*)
+              SaverTest.StaysWithinTheSessionsBudget
+              STAGED Equality.AFunctionTakesWhatItsPlanSays PlaceBuffers.PutsBuffersThatLiveAtOnceApart
+              PlanBudget.AFunctionStaysWithinTheScopeAround ProgramFamily.PlacesEveryMembersBuffersApart
+              ProgramFamily.RecurrentLayersComputeGatesAgainWithTheSameBytes ProgramSpill.*
+              RunBudget.HoldsForRunsOfSeveralThreadsInScopesOfTheirOwn RunBudget.NamesTheBudgetAboveThatIsFull
+              Steady.AStepTakesWhatThePlanSaysAndLessThanEager TrainFunction.AStepAllocatesNothingOnTheHeap)
   test_on_far(model *Opencl* TwoDevices.* Dataset.SaysWhatAPassHoldsAtMost Distributed* SpreadParameters* FitGroup.* FitPark.*
               Forecast.IsTrueToTheByteForPublishedModels KerasFile.WeightsStay*
-              STAGED *DeviceViews.BudgetsHold* Advice.* Dataset.IsCharged* FailureInjection.* FitBudget.* FitSpill.* Forecast.* Model.ForecastsWhat* OnnxSuite.NodeCases*
-              StepPlan.AllocatesNothing* StepPlan.TakesNoMore*)
+              STAGED *DeviceViews.BudgetsHold* Advice.* Dataset.IsCharged* FitBudget.ALongSequence* FitSpill.* Forecast.* Model.ForecastsWhat* OnnxSuite.NodeCases*
+              StepPlan.TakesNoMore*)
   test_on_far(cli FULL DeviceOption.* DevicesCommand.PrintsOneJsonDocument TrainCommand.PredictNamesABudget*
               TrainCommand.TakesWhatTheForecastSays)
 endif()

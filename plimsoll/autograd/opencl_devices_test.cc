@@ -4,6 +4,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <functional>
+
 #include "plimsoll/autograd/tape.h"
 #include "plimsoll/base/error.h"
 #include "plimsoll/device/device_memory.h"
@@ -16,8 +18,10 @@
 #include "plimsoll/ops/loss.h"
 #include "plimsoll/ops/matmul.h"
 #include "plimsoll/ops/movement.h"
+#include "plimsoll/ops/optimizer.h"
 #include "plimsoll/ops/order.h"
 #include "plimsoll/ops/random.h"
+#include "plimsoll/ops/refusal_testing.h"
 
 namespace plimsoll {
 namespace {
@@ -114,15 +118,87 @@ TEST_F(OpenclDevices, BudgetsAlertsAndStatisticsCountThem) {
   EXPECT_EQ(config::get_memory_info("CPU:0").current, 0u);
 }
 
-// Refused before anything runs there, and what follows works.
+// By the call that reads, in the host's words; nothing waits before, and what follows works.
 TEST_F(OpenclDevices, LabelsAndIndicesAreChecked) {
   limit({16_MiB});
-  const Tensor x = random_normal({4, 3}, {.seed = 1}).to(name());
-  EXPECT_THROW(static_cast<void>(gather(x, constant({1, 4}).cast(i32).to(name()), 0)), InvalidArgument);
-  EXPECT_THROW(static_cast<void>(sparse_categorical_cross_entropy(constant({0, 1, 3, 0}).cast(i32).to(name()), x,
-                                                                  {.from_logits = true})),
-               InvalidArgument);
-  EXPECT_EQ(gather(x, constant({3, 0}).cast(i32).to(name()), 0).to_vector<float>()[0], x.to_vector<float>()[9]);
+  const Tensor x = random_normal({4, 3}, {.seed = 1}), there = x.to(name());
+  const std::vector<std::function<Tensor(const Tensor&, const Tensor&)>> operations = {
+      [](const Tensor& rows, const Tensor& wrong) { return gather(rows, wrong, 0); },
+      [](const Tensor& rows, const Tensor& wrong) { return gather(rows, wrong.cast(i64), 0); },
+      [](const Tensor& rows, const Tensor& wrong) { return embedding_lookup(rows, wrong); },
+      [](const Tensor& rows, const Tensor& wrong) {
+        return scatter(wrong, rows.slice({0, 0}, {2, 3}), {3, 3});
+      },
+      [](const Tensor& rows, const Tensor& wrong) {
+        return scatter_add(rows, wrong, rows.slice({0, 0}, {2, 3}));
+      },
+      [](const Tensor& rows, const Tensor& wrong) {
+        return scatter_update(rows, wrong, rows.slice({0, 0}, {2, 3}));
+      },
+      [](const Tensor& rows, const Tensor& wrong) {
+        return take_along_axis(rows, wrong.reshape({2, 1}), 0);
+      },
+      [](const Tensor& rows, const Tensor& wrong) {
+        return sparse_categorical_cross_entropy(wrong, rows.slice({0, 0}, {2, 3}), {.from_logits = true});
+      },
+  };
+  for (const auto& wrong : {std::vector<std::int32_t>{1, 7}, std::vector<std::int32_t>{-3, 1}})
+    for (const auto& operation : operations) {
+      const Tensor indices = from_vector(wrong, {2}), moved = indices.to(name());
+      const std::string expected = refusal([&] { operation(x, indices); });
+      EXPECT_EQ(refusal([&] { operation(there, moved).to_vector<float>(); }), expected);
+      EXPECT_EQ(refusal([&] { operation(there, moved).to("CPU:0"); }), expected);
+      EXPECT_EQ(gather(there, constant({3, 0}).to(name()), 0).to_vector<float>(),
+                gather(x, constant({3, 0}), 0).to_vector<float>());
+    }
+}
+
+TEST_F(OpenclDevices, IndicesThatAreComputedThereAreNotWaitedFor) {
+  limit({16_MiB});
+  const Tensor scores = random_normal({8, 5}, {.seed = 1}).to(name());
+  const Tensor table = random_normal({5, 6}, {.seed = 2}).to(name());
+  const Tensor logits = random_normal({8, 5}, {.seed = 3}).to(name());
+  const auto compute = [&] {
+    const Tensor best = scores.argmax(-1);
+    return embedding_lookup(table, best).sum() +
+           sparse_categorical_cross_entropy(best, logits, {.from_logits = true}).sum();
+  };
+  const float expected = compute().item<float>();
+  backend().reset_counters();
+  const Tensor sum = compute();
+  EXPECT_EQ(backend().counters().waits, 0u);
+  EXPECT_EQ(backend().counters().bytes_out, 0u);
+  EXPECT_EQ(sum.item<float>(), expected);
+  EXPECT_EQ(backend().counters().waits, 1u);
+  EXPECT_EQ(backend().counters().bytes_out, 16u + 4);  // What was refused: nothing. And the sum.
+  EXPECT_EQ(backend().counters().fallbacks, 0u);
+}
+
+// Neither variables nor the optimizer's state.
+TEST_F(OpenclDevices, ARefusedIndexChangesNothing) {
+  limit({16_MiB});
+  const DeviceScope on(name());
+  const Variable w(random_normal({4, 3}, {.seed = 1}).to(name()), {.name = "w"}), sum(zeros({2, 3}), {.name = "sum"});
+  const Optimizer optimizer{AdamOptions{.learning_rate = 0.1f}};
+  const auto step = [&](const Tensor& at) {
+    GradientTape tape;
+    const Tensor rows = gather(w, at), loss = square(rows).sum();
+    const Tensor gradient = tape.gradient(loss, w);
+    const std::vector<Variable> parameters = {w};
+    const std::vector<Tensor> gradients = {gradient};
+    optimizer.apply(parameters, gradients);
+  };
+  const Tensor good = constant({0, 3}).to(name()), wrong = constant({0, 4}).to(name());
+  step(good);
+  const auto before = w.value().to_vector<float>();
+  EXPECT_THROW(step(wrong), InvalidArgument);
+  EXPECT_EQ(optimizer.step(), 1);
+  EXPECT_EQ(w.value().to_vector<float>(), before);
+  EXPECT_THROW(sum.assign(gather(w.value(), wrong)), InvalidArgument);
+  EXPECT_THROW(sum.assign_add(gather(w.value(), wrong)), InvalidArgument);
+  EXPECT_EQ(sum.value().to_vector<float>(), std::vector<float>(6, 0.f));
+  step(good);
+  EXPECT_NE(w.value().to_vector<float>(), before);
 }
 
 // As a forked child sees it: its threads are gone.

@@ -6,12 +6,14 @@
 #include <limits>
 
 #include "plimsoll/autograd/tape.h"
+#include "plimsoll/base/error.h"
 #include "plimsoll/device/device_scope.h"
 #include "plimsoll/device/opencl/opencl_testing.h"
 #include "plimsoll/ops/attention.h"
 #include "plimsoll/ops/batch_norm.h"
 #include "plimsoll/ops/convolution.h"
 #include "plimsoll/ops/creation.h"
+#include "plimsoll/ops/cross_entropy.h"
 #include "plimsoll/ops/dense.h"
 #include "plimsoll/ops/dropout.h"
 #include "plimsoll/ops/elementwise.h"
@@ -222,6 +224,26 @@ TEST_F(OpenclGradients, Losses) {
 }
 
 // What has no kernel runs on the host, and a profile says so.
+// Kernels leave refused indices out: they read and write nothing outside of their operands.
+TEST_F(OpenclGradients, RefusedIndicesAreLeftOut) {
+  const Tensor x = numbers({3, 4}, 1).to(name()), rows = numbers({3, 4}, 2).to(name());
+  for (const DType dtype : {i32, i64}) {
+    const Tensor wrong = constant({2, -7, 1 << 20}).cast(dtype).to(name());
+    const Tensors results = {gather(x, wrong), scatter(wrong, rows, {3, 4}), scatter_add(x, wrong, rows),
+                             sparse_softmax_cross_entropy_with_logits(wrong, x)};
+    GradientTape tape;
+    tape.watch(x);
+    const Tensor gradient = tape.gradient(sparse_softmax_cross_entropy_with_logits(wrong, x), x);
+    EXPECT_THROW(static_cast<void>(gradient.to_vector<float>()), InvalidArgument);
+    EXPECT_EQ(gradient.to_vector<float>().size(), 12u);
+    const std::vector<float> gathered = results[0].to_vector<float>(), chosen = x.to_vector<float>();
+    for (std::size_t i = 0; i < 12; ++i) EXPECT_EQ(gathered[i], i < 4 ? chosen[8 + i] : 0.f);
+    const std::vector<float> scattered = results[1].to_vector<float>(), updates = rows.to_vector<float>();
+    for (std::size_t i = 0; i < 12; ++i) EXPECT_EQ(scattered[i], i < 8 ? 0.f : updates[i - 8]);
+    for (std::size_t i = 2; i < results.size(); ++i) EXPECT_FALSE(results[i].to_vector<float>().empty());
+  }
+}
+
 TEST_F(OpenclGradients, FallbacksAreProfiled) {
   const Tensor x = numbers({4, 5}, 1).to(name());
   const ProfileInfo info = profile([&] {

@@ -1,8 +1,16 @@
 #include "plimsoll/device/backend.h"
 
+#include <new>
+
 namespace plimsoll::internal {
 
 KernelQueue::~KernelQueue() = default;
+void KernelQueue::give_word(std::uint32_t) noexcept {}
+bool KernelQueue::check_indices(std::uint32_t, std::uint32_t, const ConstTensorView&, std::int64_t) noexcept {
+  return false;
+}
+RefusedIndex KernelQueue::read_word(std::uint32_t) { return {}; }
+
 DeviceBackend::~DeviceBackend() = default;
 
 DeviceCounters DeviceBackend::counters() const noexcept {
@@ -32,12 +40,20 @@ std::map<std::string, std::uint64_t> DeviceBackend::fallbacks() const {
   return counts;
 }
 
+// In the middle of a step, which must not fail: without memory for its name an op is counted among all only.
 bool DeviceBackend::count_fallback(const char* op) {
   const std::lock_guard lock(mutex_);
   ++num_fallbacks_;
-  const auto [found, is_first] = fallbacks_.try_emplace(op, 0);
-  ++found->second;
-  return is_first;
+  for (auto& [known, count] : fallbacks_)
+    if (known == op) {
+      ++count;
+      return false;
+    }
+  try {
+    return fallbacks_.try_emplace(op, 1).second;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
 }
 
 }  // namespace plimsoll::internal

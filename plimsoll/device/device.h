@@ -13,6 +13,7 @@
 #include <string>
 
 #include "plimsoll/device/backend.h"
+#include "plimsoll/device/index_checks.h"
 #include "plimsoll/device/physical_device.h"
 #include "plimsoll/memory/arena.h"
 #include "plimsoll/memory/pmr_resource.h"
@@ -33,6 +34,7 @@ class PLIMSOLL_API Device {
   bool growth() const noexcept { return growth_; }
   bool is_host() const noexcept { return is_host_; }  // Its addresses are this process's, and kernels run at once.
   DeviceBackend& backend() const noexcept { return *backend_; }
+  IndexChecks& index_checks() noexcept { return index_checks_; }
   Arena& arena() noexcept { return arena_; }
   const Arena& arena() const noexcept { return arena_; }
 
@@ -49,6 +51,7 @@ class PLIMSOLL_API Device {
   const bool is_host_;
   const std::unique_ptr<DeviceBackend> backend_;
   Arena arena_;
+  IndexChecks index_checks_{*backend_};
   std::mutex making_pmr_;
   std::unique_ptr<PmrResource> pmr_owner_;  // Guarded by making_pmr_; read through the next.
   std::atomic<PmrResource*> pmr_{nullptr};

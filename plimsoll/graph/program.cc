@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "plimsoll/base/json.h"
+#include "plimsoll/graph/borrowed_variables.h"
 #include "plimsoll/graph/program_family.h"
 #include "plimsoll/graph/program_passes.h"
 #include "plimsoll/graph/program_variant.h"

@@ -54,40 +54,23 @@ class Emitter {
   }
 
  private:
-  // Host memory for what devices that the host cannot reach leave to it: operands of steps without a kernel there, fed
-  // labels and indices that are checked, and results that are read inside.
+  // Host memory for what devices that the host cannot reach leave to it: operands of steps without a kernel there, what
+  // is on its way from one to another, and results that are read inside.
   void emit_staged() {
     const auto is_away = [](Device* device) { return device && !device->backend().is_reachable(); };
     const bool any_away =
         std::any_of(list_.roots.begin(), list_.roots.end(), [&](const auto& root) { return is_away(root.device); });
     if (!any_away) return;
     HostRun fallbacks;
-    std::set<std::uint32_t> indices, moved;  // Roots: fed and checked; fed on the host and moved.
-    std::size_t checked = 0;                 // By the check that reads most from a device.
+    std::size_t moved = 0;
     for (const StepList::Step& step : list_.steps) {
-      const auto root_of = [&](std::uint32_t value) -> const StepList::Root& {
-        return list_.roots[list_.values[value].root];
-      };
-      const bool is_move = step.in.size() == 1 && step.device && root_of(step.in[0]).device != step.device;
+      const bool is_move =
+          step.in.size() == 1 && step.device && list_.roots[list_.values[step.in[0]].root].device != step.device;
       if (is_away(step.device) && !is_move) prepare(fallbacks, step);
-      if (is_move && root_of(step.in[0]).place == Place::kFeed && !is_away(root_of(step.in[0]).device))
-        for (const std::uint32_t value : step.out) moved.insert(list_.values[value].root);
-      if (!step.checks || !is_away(step.device)) continue;
-      std::size_t read = 0;
-      bool is_known = true;
-      for (const std::uint32_t value : step.in) {
-        const TensorSpec& spec = *list_.values[value].spec;
-        if (spec.dtype != i32 && spec.dtype != i64) continue;
-        const std::uint32_t root = list_.values[value].root;
-        const bool is_fed = list_.roots[root].place == Place::kFeed;
-        if (is_fed && is_away(list_.roots[root].device)) indices.insert(root);
-        is_known = is_known && (is_fed || moved.contains(root));
-        read += round_up(spec.bytes(), kGranularity);
-      }
-      if (!is_known) checked = std::max(checked, read);
+      if (is_move && is_away(step.device) && is_away(list_.roots[list_.values[step.in[0]].root].device))
+        moved = std::max(moved, list_.spec(step.in[0]).bytes());
     }
-    t_.staged_bytes = round_up(fallbacks.bytes(), kGranularity) + checked;
-    for (const std::uint32_t root : indices) t_.staged_bytes += round_up(list_.roots[root].bytes, kGranularity);
+    t_.staged_bytes = round_up(fallbacks.bytes(), kGranularity) + round_up(moved, kGranularity);
     if (t_.keeps_inside)
       for (const std::uint32_t fetch : list_.fetches)
         t_.staged_bytes += round_up(list_.values[fetch].spec->bytes(), kGranularity);
@@ -223,6 +206,8 @@ class Emitter {
     made.scratch_offset = step.scratch_offset;
     made.scratch_bytes = step.scratch_bytes;
     made.checks = step.checks;
+    made.changes = list_.changes_variables(step);
+    t_.changes_variables = t_.changes_variables || made.changes;
     made.first_in = count_of(t_.in);
     for (const std::uint32_t input : step.in) t_.in.push_back(view_of(input));
     made.num_in = count_of(t_.in) - made.first_in;

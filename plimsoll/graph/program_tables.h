@@ -30,6 +30,7 @@ struct ProgramTables {
     std::uint32_t extent;  // The base its scratch is in.
     std::size_t scratch_offset, scratch_bytes;
     bool checks;
+    bool changes;  // Variables.
   };
   struct View {  // An operand of a step.
     std::uint32_t base;
@@ -131,6 +132,7 @@ struct ProgramTables {
   std::vector<Effect> effects;             // By address: the order in which they begin.
   std::vector<std::uint32_t> write_order;  // Of variables, by id: the lock order.
   bool keeps_inside = false;
+  bool changes_variables = false;
   std::size_t staged_bytes = 0;     // Host memory, beside the extents, for devices that the host cannot reach.
   std::uint32_t first_fetched = 0;  // In `in`: views of the fetches that stay inside.
   MemoryPlan plan;

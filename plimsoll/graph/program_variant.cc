@@ -1,37 +1,35 @@
 #include "plimsoll/graph/program_variant.h"
 
-#include <algorithm>
-#include <cstring>
 #include <optional>
 
 #include "plimsoll/base/clock.h"
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/rounding.h"
 #include "plimsoll/device/device.h"
+#include "plimsoll/graph/borrowed_variables.h"
+#include "plimsoll/graph/device_steps.h"
 #include "plimsoll/graph/parked_variables.h"
+#include "plimsoll/graph/program_context.h"
 #include "plimsoll/memory/chunk.h"
 #include "plimsoll/memory/thread_memory.h"
 #include "plimsoll/memory/trace/trace_recorder.h"
-#include "plimsoll/tensor/host_access.h"
 #include "plimsoll/tensor/interceptor.h"
 #include "plimsoll/tensor/make_tensor.h"
-#include "plimsoll/tensor/run_on.h"
-#include "plimsoll/tensor/staging.h"
 
 namespace plimsoll::internal {
 
-// What one running call has: the views with their addresses filled in, and copies of the ops that draw.
-struct ProgramVariant::Context {
-  std::vector<ConstTensorView> in;
-  std::vector<TensorView> out;
-  std::vector<void*> bases;
-  std::vector<Device*> devices;  // Of each base.
-  std::vector<const Op*> ops;
-  std::vector<std::unique_ptr<std::byte[]>> drawing;  // Where the copies lie.
-  std::vector<Op*> drawing_ops;                       // One for each random step, then for each seeded one.
-  std::vector<StorageRef> taken;                      // Extents, then results.
-  std::vector<StorageRef> read;                       // Of variables.
-  std::vector<Storage*> written;                      // The same, of those that are changed.
+struct ProgramVariant::Context final : ProgramContext {
+  explicit Context(const ProgramTables& program)
+      : ProgramContext(program),
+        taken(program.extents.size() + program.storages.size()),
+        read(program.variables.size()),
+        written(program.variables.size()),
+        locks(program.write_order.size()),
+        extent_blocks(program.extents.size()) {}
+
+  std::vector<StorageRef> taken;  // Extents, then results.
+  std::vector<StorageRef> read;   // Of variables.
+  std::vector<Storage*> written;  // The same, of those that are changed.
   std::vector<std::unique_lock<std::mutex>> locks;
   Draws draws;
   KnownPlan traced;                          // What a trace calls the program.
@@ -39,14 +37,7 @@ struct ProgramVariant::Context {
   std::optional<SpillFile> spill;            // That the slots are of.
   std::vector<SpillSlot> slots;
   ParkedVariables parked;
-  HostRun there;                         // For steps on devices that the host cannot reach.
-  bool is_prepared = false;              // All of them are.
-  std::vector<ConstTensorView> fetched;  // Copies of what is read inside, on the host.
-  StorageRef fetched_bytes, fed_indices;
-
-  ~Context() {
-    for (Op* op : drawing_ops) op->~Op();
-  }
+  DeviceSteps there;  // Used when is_elsewhere.
 };
 
 ProgramVariant::ProgramVariant(ProgramTables tables) : tables_(std::move(tables)) {}
@@ -62,28 +53,7 @@ std::unique_ptr<ProgramVariant::Context> ProgramVariant::obtain_context() {
     }
     spare_.reserve(spare_.capacity() + 1);  // Room to give it back.
   }
-  auto context = std::make_unique<Context>();
-  for (const ProgramTables::View& view : tables_.in)
-    context->in.emplace_back(nullptr, view.offset, view.spec.dtype, view.spec.shape);
-  for (const ProgramTables::View& view : tables_.out)
-    context->out.emplace_back(nullptr, view.offset, view.spec.dtype, view.spec.shape);
-  context->bases.assign(tables_.num_bases, nullptr);
-  context->devices.assign(tables_.num_bases, nullptr);
-  for (const ProgramTables::Step& step : tables_.steps) context->ops.push_back(step.op);
-  const auto copy_op = [&](std::uint32_t step) {
-    const Op& op = *tables_.steps[step].op;
-    context->drawing.push_back(std::make_unique<std::byte[]>(op.object_bytes()));
-    context->drawing_ops.push_back(op.copy_to(context->drawing.back().get()));
-    context->ops[step] = context->drawing_ops.back();
-  };
-  for (const ProgramTables::RandomStep& random : tables_.random_steps) copy_op(random.step);
-  for (const ProgramTables::SeededStep& seeded : tables_.seeded_steps) copy_op(seeded.step);
-  context->extent_blocks.resize(tables_.extents.size());
-  context->taken.resize(tables_.extents.size() + tables_.storages.size());
-  context->read.resize(tables_.variables.size());
-  context->written.resize(tables_.variables.size());
-  context->locks.resize(tables_.write_order.size());
-  return context;
+  return std::make_unique<Context>(tables_);
 }
 
 void ProgramVariant::give_back(std::unique_ptr<Context> context) noexcept {
@@ -104,14 +74,15 @@ void ProgramVariant::release_slots() noexcept {
 class ProgramVariant::Running {
  public:
   Running(ProgramVariant& variant, const ProgramCall& call)
-      : v_(variant), t_(variant.tables_), call_(call), c_(variant.obtain_context()) {}
+      : v_(variant), t_(variant.tables_), call_(call), c_(variant.obtain_context()) {
+    c_->begin();
+  }
   ~Running() {
     for (SpillSlot& slot : c_->slots) slot.give_up();  // Before their memory goes.
     c_->parked.release();
     for (StorageRef& storage : c_->taken) storage = StorageRef();
     for (StorageRef& storage : c_->read) storage = StorageRef();
-    c_->there.give_back();
-    c_->fetched_bytes = c_->fed_indices = StorageRef();
+    if (c_->is_elsewhere) c_->there.release();
     for (auto& lock : c_->locks)
       if (lock.owns_lock()) lock.unlock();
     while (begun_ > 0) t_.effects[--begun_].effect->end();
@@ -129,7 +100,7 @@ class ProgramVariant::Running {
       if (t_.feed_base[i] != ProgramTables::kNoBase) {
         const TensorRecord& record = *call_.feeds[i]->record();
         Storage* const storage = record.storage.load(std::memory_order_acquire);
-        set_base(t_.feed_base[i], storage->device(), static_cast<std::byte*>(storage->resident()) + record.offset);
+        c_->set_base(t_.feed_base[i], storage->device(), static_cast<std::byte*>(storage->resident()) + record.offset);
       }
     if (!t_.parked.empty()) obtain_parked();
     const Category category = Category::kWorkspace;
@@ -144,22 +115,22 @@ class ProgramVariant::Running {
       take(t_.first_storage + i, *result.device, result.bytes,
            block_label({.op = result.op}, result.spec.shape, result.spec.dtype));
     }
-    if (is_elsewhere_) [[unlikely]]
-      obtain_elsewhere();
+    if (c_->is_elsewhere) [[unlikely]]
+      c_->there.obtain(*c_, call_.read != nullptr);
     if (!t_.slot_bytes.empty()) reserve_slots();
     draw();
   }
 
   void obtain_inside(std::span<const ConstTensorView> feeds, std::span<const TensorView> results, std::byte* extent) {
     obtain_variables();
-    if (is_elsewhere_) [[unlikely]]
+    if (c_->is_elsewhere) [[unlikely]]
       stage_constants();
     for (std::uint32_t i = 0; i < t_.feed_base.size(); ++i)
       if (t_.feed_base[i] != ProgramTables::kNoBase)
-        set_here(t_.feed_base[i], const_cast<std::byte*>(feeds[i].bytes()));
-    set_here(0, extent);
+        c_->set_here(t_.feed_base[i], const_cast<std::byte*>(feeds[i].bytes()));
+    c_->set_here(0, extent);
     for (std::size_t i = 0; i < t_.fetches.size(); ++i)
-      set_here(t_.first_storage + t_.fetches[i].number, results[i].bytes());
+      c_->set_here(t_.first_storage + t_.fetches[i].number, results[i].bytes());
     draw();
   }
 
@@ -175,17 +146,15 @@ class ProgramVariant::Running {
     for (std::size_t i = 0; i < t_.steps.size(); ++i) {
       for (; transfer->position == i; ++transfer) begin_or_wait(*transfer);
       const ProgramTables::Step& step = t_.steps[i];
-      const OpRun run{{c_->in.data() + step.first_in, step.num_in},
-                      {c_->out.data() + step.first_out, step.num_out},
-                      {static_cast<std::byte*>(c_->bases[step.extent]) + step.scratch_offset, step.scratch_bytes}};
       if (call_.borrowed) [[unlikely]]
-        borrow(step);
+        borrowed_.bring(*call_.borrowed, *c_, step);
+      const OpRun run = c_->run_of(step);
       if (step.checks) [[unlikely]]
-        check(step, run);
+        check(i, run);
       if (watched) [[unlikely]]
         run_watched(i, run, observer, timed);
-      else if (is_elsewhere_) [[unlikely]]
-        run_elsewhere(i, run);
+      else if (c_->is_elsewhere) [[unlikely]]
+        c_->there.run(*c_, i);
       else
         c_->ops[i]->run(run);
       if (step.checks && pending_error()) [[unlikely]]
@@ -194,6 +163,8 @@ class ProgramVariant::Running {
         ended = tell_ended(i, ended);
     }
     for (; transfer->kind != ProgramTables::Transfer::Kind::kEnd; ++transfer) begin_or_wait(*transfer);
+    if (c_->is_elsewhere) [[unlikely]]
+      c_->there.settle(*c_);
     c_->parked.commit(t_);
     if (traced) traced->finish();
   }
@@ -231,27 +202,6 @@ class ProgramVariant::Running {
     c_->parked.obtain(t_, call_.variables, *call_.spill);
   }
 
-  // Brings all that the step reads, unless it is here.
-  void borrow(const ProgramTables::Step& step) {
-    const BorrowedVariables& from = *call_.borrowed;
-    from.before_step();
-    bool is_here = true;
-    t_.visit_read_variables(step, [&](std::uint32_t variable, std::size_t) {
-      is_here &= !is_borrowed(variable) || std::find(here_now_.begin(), here_now_.end(), variable) != here_now_.end();
-    });
-    if (is_here) return;
-    here_now_.clear();
-    std::size_t at = 0;
-    t_.visit_read_variables(step, [&](std::uint32_t variable, std::size_t bytes) {
-      if (!is_borrowed(variable)) return;
-      PLIMSOLL_CHECK(at + bytes <= from.room.size());
-      from.begin_fetch(variable, from.room.data() + at);
-      set_here(t_.first_variable + variable, from.room.data() + at);
-      here_now_.push_back(variable);
-      at += round_up(bytes, kBorrowedAlignment);
-    });
-    from.wait();
-  }
   bool is_borrowed(std::uint32_t variable) const { return call_.borrowed && call_.borrowed->is_borrowed[variable]; }
 
   // Gives the first one that is still to be told.
@@ -263,145 +213,24 @@ class ProgramVariant::Running {
     return to;
   }
 
-  // Where kernels of the host reach it, if they do at all.
-  void set_base(std::uint32_t base, Device& device, void* address) {
-    c_->devices[base] = &device;
-    if (!device.is_host()) [[unlikely]] {
-      if (!device.backend().is_reachable())
-        is_elsewhere_ = true;
-      else if (address)
-        address = device.backend().host_address(address);
-    }
-    set_here(base, address);
-  }
-
-  void set_here(std::uint32_t base, void* address) {
-    if (c_->bases[base] == address) return;
-    c_->bases[base] = address;
-    for (std::uint32_t i = t_.base_views_begin[base]; i < t_.base_views_begin[base + 1]; ++i) {
-      const std::uint32_t view = t_.base_views[i];
-      if (view & ProgramTables::kOutBit) {
-        TensorView& out = c_->out[view & ~ProgramTables::kOutBit];
-        out = TensorView(address, out.offset(), out.dtype(), out.shape());
-      } else {
-        ConstTensorView& in = c_->in[view];
-        in = ConstTensorView(address, in.offset(), in.dtype(), in.shape());
-      }
-    }
-  }
-
   void take(std::uint32_t base, Device& device, std::size_t bytes, const BlockLabel& label) {
     c_->taken[base] = Storage::take(device, bytes, label);
     const std::size_t alignment = base < t_.extents.size() ? t_.extents[base].alignment : 1;
     const auto address = reinterpret_cast<std::uintptr_t>(c_->taken[base]->resident());
-    set_base(base, device, reinterpret_cast<void*>(round_up(address, alignment)));
+    c_->set_base(base, device, reinterpret_cast<void*>(round_up(address, alignment)));
   }
 
-  // A step's device is that of its results, which for a move is another than that of its operand.
-  Device& device_of_step(const ProgramTables::Step& step) const {
-    Device* const device = step.num_out > 0 ? c_->devices[t_.out[step.first_out].base] : nullptr;
-    return device ? *device : *t_.extents[step.extent].device;
+  void check(std::size_t i, const OpRun& run) {
+    if (c_->is_elsewhere) [[unlikely]]
+      c_->there.check(*c_, i);
+    else
+      t_.steps[i].op->check(run.in);
   }
-  Device* moved_from(const ProgramTables::Step& step) const {
-    Device* const from = step.num_in == 1 ? c_->devices[t_.in[step.first_in].base] : nullptr;
-    return from && from != &device_of_step(step) ? from : nullptr;
-  }
-
-  // What steps that run on the host, on copies, and a reader inside take there.
-  void obtain_elsewhere() {
-    if (!t_.slot_bytes.empty() || !t_.parked.empty())
-      throw Unsupported("run: values of a device that the host cannot reach are not spilled; run without a spill file");
-    if (!c_->is_prepared)
-      for (std::size_t i = 0; i < t_.steps.size(); ++i) {
-        const ProgramTables::Step& step = t_.steps[i];
-        if (!moved_from(step)) c_->there.prepare(device_of_step(step), *c_->ops[i], run_of(step));
-      }
-    c_->is_prepared = true;
-    c_->there.take();
-    read_fed_indices();
-    if (!call_.read) return;
-    std::size_t bytes = 0;
-    for (std::size_t i = 0; i < t_.fetches.size(); ++i) bytes += round_up(fetched_view(i).nbytes(), 64);
-    if (bytes > 0) c_->fetched_bytes = take_staging(bytes);
-  }
-
-  // Labels and indices that were fed on a device are read before anything is submitted: checks do not stop the queue.
-  void read_fed_indices() {
-    std::vector<const ConstTensorView*> found;
-    std::size_t bytes = 0;
-    for (const ProgramTables::Step& step : t_.steps)
-      for (std::uint32_t i = step.first_in; step.checks && i < step.first_in + step.num_in; ++i) {
-        const std::uint32_t base = t_.in[i].base;
-        const ConstTensorView& in = c_->in[i];
-        const bool is_fed = base >= t_.first_feed && base < t_.first_constant;
-        if (!is_fed || !is_index(in) || in.nbytes() == 0 || c_->devices[base]->backend().is_reachable()) continue;
-        if (std::any_of(found.begin(), found.end(), [&](const auto* other) { return other->bytes() == in.bytes(); }))
-          continue;
-        found.push_back(&in);
-        bytes += round_up(in.nbytes(), 64);
-      }
-    if (found.empty()) return;
-    c_->fed_indices = take_staging(bytes);
-    auto* to = static_cast<std::byte*>(c_->fed_indices->base());
-    for (const ConstTensorView* const in : found) {
-      c_->devices[t_.in[static_cast<std::size_t>(in - c_->in.data())].base]->backend().copy_out(to, in->bytes(),
-                                                                                                in->nbytes());
-      moved_.push_back({in->bytes(), to, in->nbytes()});
-      to += round_up(in->nbytes(), 64);
-    }
-  }
-  static bool is_index(const ConstTensorView& view) noexcept { return view.dtype() == i32 || view.dtype() == i64; }
-
-  OpRun run_of(const ProgramTables::Step& step) const {
-    return {{c_->in.data() + step.first_in, step.num_in},
-            {c_->out.data() + step.first_out, step.num_out},
-            {static_cast<std::byte*>(c_->bases[step.extent]) + step.scratch_offset, step.scratch_bytes}};
-  }
-
-  void run_elsewhere(std::size_t i, const OpRun& run) {
-    const ProgramTables::Step& step = t_.steps[i];
-    for (const TensorView& out : run.out)
-      std::erase_if(moved_, [&](const Moved& moved) {
-        return out.bytes() < moved.there + moved.bytes && moved.there < out.bytes() + out.nbytes();
-      });
-    if (Device* const from = moved_from(step)) {
-      copy_between(*from, run.in[0], device_of_step(step), run.out[0]);
-      const std::uint32_t base = t_.in[step.first_in].base;
-      const bool is_fed = base >= t_.first_feed && base < t_.first_constant;
-      if (is_fed && from->is_host()) moved_.push_back({run.out[0].bytes(), run.in[0].bytes(), run.in[0].nbytes()});
-    } else
-      c_->there.run(device_of_step(step), *c_->ops[i], run);
-  }
-
-  void check(const ProgramTables::Step& step, const OpRun& run) {
-    if (!is_elsewhere_) return step.op->check(run.in);
-    // What was fed is read where the host has it: the device need not be waited for.
-    std::vector<ConstTensorView> here;
-    for (const ConstTensorView& in : run.in) {
-      const auto is_moved = [&](const Moved& moved) { return moved.there == in.bytes() && moved.bytes == in.nbytes(); };
-      const auto found = std::find_if(moved_.begin(), moved_.end(), is_moved);
-      const bool is_checked = is_index(in);
-      if (is_checked && found == moved_.end()) return c_->there.check(device_of_step(step), *step.op, run);
-      here.emplace_back(is_checked ? found->here : nullptr, std::size_t{0}, in.dtype(), in.shape());
-    }
-    step.op->check(here);
-  }
-
-  const ConstTensorView& fetched_view(std::size_t fetch) const { return c_->in[t_.first_fetched + fetch]; }
 
   // What a reader inside is given.
   std::span<const ConstTensorView> fetched() {
-    if (!is_elsewhere_) return {c_->in.data() + t_.first_fetched, t_.fetches.size()};
-    c_->fetched.clear();
-    auto* to = c_->fetched_bytes ? static_cast<std::byte*>(c_->fetched_bytes->base()) : nullptr;
-    for (std::size_t i = 0; i < t_.fetches.size(); ++i) {
-      const ConstTensorView& from = fetched_view(i);
-      if (from.nbytes() > 0)
-        c_->devices[t_.in[t_.first_fetched + i].base]->backend().copy_out(to, from.bytes(), from.nbytes());
-      c_->fetched.emplace_back(to, std::size_t{0}, from.dtype(), from.shape());
-      to += round_up(from.nbytes(), 64);
-    }
-    return c_->fetched;
+    if (c_->is_elsewhere) return c_->there.fetched(*c_);
+    return {c_->in.data() + t_.first_fetched, t_.fetches.size()};
   }
 
   // Of a run inside an op, which is on the host: constants may not be.
@@ -409,9 +238,9 @@ class ProgramVariant::Running {
     here_.resize(t_.constants.size());
     for (std::uint32_t i = 0; i < t_.constants.size(); ++i) {
       const std::byte* const bytes = here_[i].hold(*t_.constants[i], 0, t_.constants[i]->bytes());
-      set_here(t_.first_constant + i, const_cast<std::byte*>(bytes));
+      c_->set_here(t_.first_constant + i, const_cast<std::byte*>(bytes));
     }
-    is_elsewhere_ = false;
+    c_->is_elsewhere = false;
   }
 
   // Those of the run before, when it was with the same file.
@@ -459,20 +288,20 @@ class ProgramVariant::Running {
   // only what is locked here; obtain_parked() does the rest.
   void obtain_variables() {
     for (std::uint32_t i = 0; i < t_.constants.size(); ++i)
-      set_base(t_.first_constant + i, t_.constants[i]->device(), t_.constants[i]->resident());
+      c_->set_base(t_.first_constant + i, t_.constants[i]->device(), t_.constants[i]->resident());
     if (!t_.parked.empty()) c_->parked.share(t_, call_.variables, *call_.spill);
     // What is read is locked for a moment only, and before what is written, which is locked in one order: so runs that
     // each write what the other reads do not wait for each other for ever.
     for (std::uint32_t i = 0; i < t_.variables.size(); ++i) {
       if (t_.variables[i].writes || t_.variables[i].is_parked || is_borrowed(i)) continue;
       c_->read[i] = call_.variables[i].share_bytes();
-      set_base(t_.first_variable + i, c_->read[i]->device(), c_->read[i]->resident());
+      c_->set_base(t_.first_variable + i, c_->read[i]->device(), c_->read[i]->resident());
     }
     for (std::size_t i = 0; i < t_.write_order.size(); ++i) c_->locks[i] = call_.variables[t_.write_order[i]].lock();
     for (std::uint32_t i = 0; i < t_.variables.size(); ++i) {
       if (!t_.variables[i].writes || t_.variables[i].is_parked) continue;
       c_->written[i] = &call_.variables[i].own_bytes();
-      set_base(t_.first_variable + i, c_->written[i]->device(), c_->written[i]->resident());
+      c_->set_base(t_.first_variable + i, c_->written[i]->device(), c_->written[i]->resident());
     }
   }
 
@@ -506,8 +335,8 @@ class ProgramVariant::Running {
 
   void run_watched(std::size_t i, const OpRun& run, OpObserver* observer, TracePlanRun* timed) {
     const std::int64_t start = observer ? monotonic_ns() : 0;
-    if (is_elsewhere_)
-      run_elsewhere(i, run);
+    if (c_->is_elsewhere)
+      c_->there.run(*c_, i);
     else
       c_->ops[i]->run(run);
     if (observer) observer->ran(*c_->ops[i], {}, {}, monotonic_ns() - start);
@@ -559,16 +388,9 @@ class ProgramVariant::Running {
   const ProgramTables& t_;
   const ProgramCall call_;
   std::unique_ptr<Context> c_;
-  std::size_t begun_ = 0;      // Of the effects.
-  bool is_elsewhere_ = false;  // Some of it is on a device that the host cannot reach.
-  std::vector<HostBytes> here_;
-  std::vector<std::uint32_t> here_now_;  // Borrowed variables that are in the room.
-  // Bytes on a device that were fed, that the host has too, and that have not been overwritten.
-  struct Moved {
-    const std::byte *there, *here;
-    std::size_t bytes;
-  };
-  std::vector<Moved> moved_;
+  std::size_t begun_ = 0;  // Of the effects.
+  BorrowedNow borrowed_;
+  std::vector<HostBytes> here_;  // Constants of a run inside an op.
 };
 
 void ProgramVariant::run(const ProgramCall& call) {

@@ -12,8 +12,6 @@
 
 namespace plimsoll::internal {
 
-constexpr std::size_t kBorrowedAlignment = 64;  // Of variables in the room for them.
-
 class ProgramVariant {
  public:
   explicit ProgramVariant(ProgramTables tables);

@@ -8,11 +8,14 @@
 
 #include "plimsoll/device/device_scope.h"
 #include "plimsoll/device/opencl/opencl_testing.h"
+#include "plimsoll/graph/function.h"
+#include "plimsoll/memory/budget.h"
 #include "plimsoll/model/onnx/onnx_model.h"
 #include "plimsoll/model/onnx/save_onnx.h"
 #include "plimsoll/model/training/budget_models_testing.h"
 #include "plimsoll/ops/elementwise.h"
 #include "plimsoll/ops/matmul.h"
+#include "plimsoll/ops/variable.h"
 
 namespace plimsoll {
 namespace {
@@ -226,6 +229,26 @@ TEST_F(TwoDevices, ParametersOnOneAndTheWorkOnTheOther) {
   EXPECT_LT(here.back(), here.front());
   for (const auto& there : {trained("CPU:0", name()), trained(name(), "CPU:0"), trained(name(), name())})
     for (std::size_t i = 0; i < here.size(); ++i) EXPECT_NEAR(here[i], there[i], 1e-4) << i;
+}
+
+// What is on its way from one of them to another is in the host's memory, in the budget, before the first step.
+TEST_F(TwoDevices, MovesBetweenTwoOfThemAreBudgeted) {
+  limit({64_MiB, 64_MiB});
+  const Tensor x = ones({64, 64}).to(name());
+  const Variable sum(zeros({64, 64}).to(name(1)), {.name = "sum"});
+  const auto f = [&](std::optional<std::size_t> budget) {
+    return function(
+        [&](Tensor in) {
+          sum.assign_add(in.to(name(1)));
+          return (in * 2.f).to(name(1)) + sum;
+        },
+        {.budget = budget});
+  };
+  const std::size_t budget = f({}).memory_plan(x).smallest_bytes;
+  EXPECT_THROW(f(budget - 1)(x), OutOfMemory);
+  EXPECT_EQ(sum.value().at<float>({0, 0}), 0);
+  EXPECT_EQ(f(budget)(x).at<float>({63, 63}), 3);
+  EXPECT_EQ(f({})(x).at<float>({63, 63}), 4);
 }
 
 // What was loaded there works there, wherever its inputs are.

@@ -3,10 +3,7 @@
 #include <fmt/format.h>
 
 #include "plimsoll/base/error.h"
-#include "plimsoll/kernels/movement.h"
-#include "plimsoll/tensor/host_access.h"
 #include "plimsoll/tensor/make_tensor.h"
-#include "plimsoll/tensor/tracer.h"
 
 namespace plimsoll::internal {
 namespace {
@@ -32,44 +29,30 @@ void require_index_dtype(DType dtype, const char* where, const char* argument) {
         fmt::format("{}: {} are {}; cast them to int32 or int64", where, argument, dtype_name(dtype)));
 }
 
-std::int64_t find_bad_index(const Tensor& indices, std::int64_t size, const char* where, const char* argument) {
-  if (indices.is_empty_handle() || indices.is_disposed()) refuse_disposed(indices, where, argument);
-  require_index_dtype(indices.dtype(), where, argument);
-  if (is_symbolic(indices)) return -1;  // Checked when the graph runs.
-  return first_bad_index(HostRead(indices), size);
-}
-
 namespace {
 
-[[noreturn]] void refuse_index(const ConstTensorView& view, std::int64_t position, std::int64_t size, const char* where,
-                               const std::string& range) {
-  const std::int64_t index =
-      view.dtype() == i64 ? view.data<std::int64_t>()[position] : view.data<std::int32_t>()[position];
-  throw InvalidArgument(
-      fmt::format("{}: index {} at position {} of the indices {} is outside of {}; {}", where, index,
-                  position_text(position, view.shape()), view.shape().to_string(), range,
-                  size == 0 ? "there is nothing to choose from" : fmt::format("use 0 to {}", size - 1)));
+std::string axis_text(const IndexRule& rule, const Shape& indices, std::int64_t position, std::int64_t index) {
+  return index_text(rule, indices, position, index,
+                    fmt::format("axis {} of shape {}, of size {}", rule.axis, rule.of.to_string(), rule.size));
 }
 
 }  // namespace
 
-void refuse_index(const Tensor& indices, std::int64_t position, std::int64_t size, const char* where,
-                  const std::string& range) {
-  refuse_index(HostRead(indices), position, size, where, range);
+std::string index_text(const IndexRule& rule, const Shape& indices, std::int64_t position, std::int64_t index,
+                       const std::string& range) {
+  return fmt::format("{}: index {} at position {} of the indices {} is outside of {}; {}", rule.where, index,
+                     position_text(position, indices), indices.to_string(), range,
+                     rule.size == 0 ? "there is nothing to choose from" : fmt::format("use 0 to {}", rule.size - 1));
 }
 
-void check_indices(const Tensor& indices, const Shape& of, std::size_t axis, const char* where) {
-  const std::int64_t bad = find_bad_index(indices, of[axis], where);
-  if (bad >= 0) [[unlikely]]
-    refuse_index(indices, bad, of[axis], where,
-                 fmt::format("axis {} of shape {}, of size {}", axis, of.to_string(), of[axis]));
+IndexRule axis_rule(std::size_t input, const Shape& of, std::size_t axis, const char* where) {
+  return {.input = input, .size = of[axis], .where = where, .what = "", .of = of, .axis = axis, .text = axis_text};
 }
 
-void check_indices(const ConstTensorView& indices, const Shape& of, std::size_t axis, const char* where) {
-  const std::int64_t bad = first_bad_index(indices, of[axis]);
-  if (bad >= 0) [[unlikely]]
-    refuse_index(indices, bad, of[axis], where,
-                 fmt::format("axis {} of shape {}, of size {}", axis, of.to_string(), of[axis]));
+void check_indices(const Tensor& indices, const IndexRule& rule, const char* argument) {
+  if (indices.is_empty_handle() || indices.is_disposed()) refuse_disposed(indices, rule.where, argument);
+  require_index_dtype(indices.dtype(), rule.where, argument);
+  check_indices(indices, rule);
 }
 
 }  // namespace plimsoll::internal

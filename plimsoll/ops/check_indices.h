@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "plimsoll/tensor/index_check.h"
 #include "plimsoll/tensor/tensor.h"
 
 namespace plimsoll::internal {
@@ -15,16 +16,17 @@ void require_tensor(const Tensor& tensor, const char* where, const char* argumen
 // Indices are int32 or int64.
 void require_index_dtype(DType dtype, const char* where, const char* argument = "indices");
 
-// The position of the first of `indices` that is not in [0, size), or -1. Cost: reads them once.
-std::int64_t find_bad_index(const Tensor& indices, std::int64_t size, const char* where,
-                            const char* argument = "indices");
-// "where: index 7 at position [1, 0] of indices [2, 3] is outside `range`; use 0 to 4".
-[[noreturn]] void refuse_index(const Tensor& indices, std::int64_t position, std::int64_t size, const char* where,
-                               const std::string& range);
+// Of rows or other positions along an axis of a tensor of this shape; for Op::index_rule().
+IndexRule axis_rule(std::size_t input, const Shape& of, std::size_t axis, const char* where);
 
-// Both checks, for rows or other positions along an axis of a tensor called `of`.
-void check_indices(const Tensor& indices, const Shape& of, std::size_t axis, const char* where);
-// The same for a graph's values, when it runs.
-void check_indices(const ConstTensorView& indices, const Shape& of, std::size_t axis, const char* where);
+// "where: index 7 at position [1, 0] of the indices [2, 3] is outside of `range`; use 0 to 4".
+std::string index_text(const IndexRule& rule, const Shape& indices, std::int64_t position, std::int64_t index,
+                       const std::string& range);
+
+// Disposed tensors, the dtype, then this rule. `where` and `argument` live as long as the program.
+void check_indices(const Tensor& indices, const IndexRule& rule, const char* argument);
+inline void check_indices(const Tensor& indices, const Shape& of, std::size_t axis, const char* where) {
+  check_indices(indices, axis_rule(0, of, axis, where), "indices");
+}
 
 }  // namespace plimsoll::internal

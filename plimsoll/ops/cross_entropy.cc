@@ -99,8 +99,10 @@ class CrossEntropy final : public OpOf<CrossEntropy> {
   }
   void gradient(GradientContext& c) const override;
   std::string input_name(std::size_t input) const override { return input == 0 ? "labels" : "logits"; }
-  void check(std::span<const ConstTensorView> in) const override {
-    require_labels(name(), "label", in[0], in[1].shape().back());
+  bool index_rule(std::span<const ConstTensorView> in, IndexRule& rule) const override {
+    if (loss_ != Loss::kSparseSoftmax) return false;
+    rule = label_rule(name(), "label", in[1].shape().back());
+    return true;
   }
   OpFacts facts() const noexcept override { return {.checks = loss_ == Loss::kSparseSoftmax}; }
   bool operator==(const CrossEntropy&) const = default;
@@ -177,8 +179,10 @@ class CrossEntropyGradient final : public OpOf<CrossEntropyGradient> {
   bool launch(KernelQueue& queue, const OpRun& run) const noexcept override { return launch_loss(loss_, queue, run); }
   SavedSlots saved(SlotMask) const override { return {.inputs = slot(0) | slot(1) | slot(2)}; }
   void gradient(GradientContext& c) const override;
-  void check(std::span<const ConstTensorView> in) const override {
-    require_labels(name(), "label", in[0], in[1].shape().back());
+  bool index_rule(std::span<const ConstTensorView> in, IndexRule& rule) const override {
+    if (loss_ != Loss::kSparseSoftmax) return false;
+    rule = label_rule(name(), "label", in[1].shape().back());
+    return true;
   }
   OpFacts facts() const noexcept override { return {.checks = loss_ == Loss::kSparseSoftmax, .overwrites = slot(1)}; }
   bool operator==(const CrossEntropyGradient&) const = default;

@@ -10,6 +10,7 @@
 #include "plimsoll/ops/graph_variables.h"
 #include "plimsoll/ops/launch.h"
 #include "plimsoll/tensor/host_access.h"
+#include "plimsoll/tensor/index_check.h"
 #include "plimsoll/tensor/interceptor.h"
 #include "plimsoll/tensor/make_tensor.h"
 #include "plimsoll/tensor/tracer.h"
@@ -57,6 +58,7 @@ Tensor Tensor::to(std::string_view device) const {
     if (context.interceptor) context.interceptor->executed(op, inputs, {&moved, 1});
     return moved;
   }
+  settle_checks(from);
   BytesLock lock;
   const ConstTensorView in = view(lock);
   Tensor result = make_tensor({.op = op.name(), .category = context.category}, shape(), dtype(), target);

@@ -44,7 +44,10 @@ class Gather final : public OpOf<Gather> {
     call.integer(x.shape()[axis_]).integer(static_cast<std::int64_t>(indices.size())).integer(width);
     return queue.run(call.items(out.size()));
   }
-  void check(std::span<const ConstTensorView> in) const override { check_indices(in[1], in[0].shape(), axis_, name_); }
+  bool index_rule(std::span<const ConstTensorView> in, IndexRule& rule) const override {
+    rule = axis_rule(1, in[0].shape(), axis_, name_);
+    return true;
+  }
   OpFacts facts() const noexcept override { return {.checks = true}; }
   SavedSlots saved(SlotMask) const override { return {.inputs = slot(1)}; }
   // Added up at the places the elements came from. For an axis other than the first, moves that axis to the front and
@@ -108,11 +111,12 @@ Tensor gather(const Tensor& x, std::initializer_list<std::int64_t> indices, std:
 Tensor embedding_lookup(const Tensor& table, const Tensor& ids) {
   require_tensor(table, "embedding_lookup", "table");
   if (table.rank() == 0) throw InvalidArgument("embedding_lookup: the table is a scalar; give one of rows");
-  const std::int64_t vocabulary = table.shape()[0];
-  const std::int64_t bad = find_bad_index(ids, vocabulary, "embedding_lookup", "ids");
-  if (bad >= 0) [[unlikely]]
-    refuse_index(ids, bad, vocabulary, "embedding_lookup",
-                 fmt::format("the vocabulary of {}, the rows of the table {}", vocabulary, table.shape().to_string()));
+  IndexRule rule = axis_rule(0, table.shape(), 0, "embedding_lookup");
+  rule.text = [](const IndexRule& words, const Shape& indices, std::int64_t position, std::int64_t index) {
+    return index_text(words, indices, position, index,
+                      fmt::format("the vocabulary of {}, the rows of the table {}", words.size, words.of.to_string()));
+  };
+  check_indices(ids, rule, "ids");
   return execute(Gather("embedding_lookup", 0), table, ids);
 }
 

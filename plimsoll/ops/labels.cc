@@ -2,10 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "plimsoll/base/error.h"
-#include "plimsoll/kernels/movement.h"
-#include "plimsoll/tensor/host_access.h"
-#include "plimsoll/tensor/tracer.h"
+#include "plimsoll/tensor/index_check.h"
 
 namespace plimsoll::internal {
 namespace {
@@ -19,21 +16,20 @@ std::string position_text(const Shape& shape, std::int64_t position) {
   return "[" + text + "]";
 }
 
+std::string label_text(const IndexRule& rule, const Shape& labels, std::int64_t position, std::int64_t label) {
+  return fmt::format("{}: {} {} at position {} is not one of the {} classes, which count from 0", rule.where, rule.what,
+                     label, position_text(labels, position), rule.size);
+}
+
 }  // namespace
+
+IndexRule label_rule(const char* where, const char* what, std::int64_t classes) {
+  return {.size = classes, .where = where, .what = what, .text = label_text};
+}
 
 void require_labels(const char* where, const char* what, const Tensor& labels, std::int64_t classes) {
   if (labels.is_empty_handle() || labels.is_disposed() || (labels.dtype() != i32 && labels.dtype() != i64)) return;
-  if (is_symbolic(labels)) return;  // Checked when the graph runs.
-  require_labels(where, what, HostRead(labels), classes);
-}
-
-void require_labels(const char* where, const char* what, const ConstTensorView& labels, std::int64_t classes) {
-  const std::int64_t bad = first_bad_index(labels, classes);
-  if (bad < 0) return;
-  const std::int64_t value =
-      labels.dtype() == i32 ? labels.data<std::int32_t>()[bad] : labels.data<std::int64_t>()[bad];
-  throw InvalidArgument(fmt::format("{}: {} {} at position {} is not one of the {} classes, which count from 0", where,
-                                    what, value, position_text(labels.shape(), bad), classes));
+  check_indices(labels, label_rule(where, what, classes));
 }
 
 }  // namespace plimsoll::internal

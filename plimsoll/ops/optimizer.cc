@@ -13,6 +13,7 @@
 #include "plimsoll/ops/optimizer_checks.h"
 #include "plimsoll/ops/optimizer_update.h"
 #include "plimsoll/tensor/host_access.h"
+#include "plimsoll/tensor/index_check.h"
 #include "plimsoll/tensor/make_tensor.h"
 #include "plimsoll/tensor/parked.h"
 #include "plimsoll/tensor/run_on.h"
@@ -354,6 +355,7 @@ void Optimizer::restore(const Variable& parameter, std::span<const Slot> slots) 
                                         slot.name, dtype_name(slot.value.dtype()), slot.value.shape().to_string(),
                                         parameter.name(), dtype_name(parameter.dtype()),
                                         parameter.shape().to_string()));
+    settle_checks(device_of(slot.value));
     copy_between(device_of(slot.value), slot.value.view(), *made.device, made.slots[at].writable_value());
   }
   // Functions that hold the slots keep them: they get the values.

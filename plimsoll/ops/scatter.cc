@@ -74,7 +74,10 @@ class Scatter final : public OpOf<Scatter> {
     return run.in[1].dtype() == f32 && launch_fill(queue, 0, run.out[0]) &&
            launch_add_rows(queue, run.in[1], run.in[0], run.out[0]);
   }
-  void check(std::span<const ConstTensorView> in) const override { check_indices(in[0], {rows_}, 0, name()); }
+  bool index_rule(std::span<const ConstTensorView>, IndexRule& rule) const override {
+    rule = axis_rule(0, {rows_}, 0, name());
+    return true;
+  }
   OpFacts facts() const noexcept override { return {.checks = true}; }
   SavedSlots saved(SlotMask) const override { return {.inputs = slot(0)}; }
   void gradient(GradientContext& c) const override {
@@ -115,7 +118,10 @@ class ScatterInto final : public OpOf<ScatterInto> {
     if (run.out[0].bytes() != run.in[1].bytes() && !launch_copy(queue, run.in[1], run.out[0])) return false;
     return launch_add_rows(queue, run.in[2], run.in[0], run.out[0]);
   }
-  void check(std::span<const ConstTensorView> in) const override { check_indices(in[0], in[1].shape(), 0, name()); }
+  bool index_rule(std::span<const ConstTensorView> in, IndexRule& rule) const override {
+    rule = axis_rule(0, in[1].shape(), 0, name());
+    return true;
+  }
   OpFacts facts() const noexcept override { return {.checks = true, .overwrites = slot(1)}; }
   SavedSlots saved(SlotMask wanted) const override {
     return {.inputs = adds_ && (wanted & slot(2)) == 0 ? SlotMask{0} : slot(0)};

@@ -39,7 +39,10 @@ class ScatterReduce final : public OpOf<ScatterReduce> {
     if (run.out[0].bytes() != run.in[1].bytes()) copy(run.in[1], run.out[0]);
     internal::scatter_reduce(reduction_, run.in[2], run.in[0], run.out[0]);
   }
-  void check(std::span<const ConstTensorView> in) const override { check_indices(in[0], in[1].shape(), 0, name()); }
+  bool index_rule(std::span<const ConstTensorView> in, IndexRule& rule) const override {
+    rule = axis_rule(0, in[1].shape(), 0, name());
+    return true;
+  }
   OpFacts facts() const noexcept override { return {.checks = true, .overwrites = slot(1)}; }
   SavedSlots saved(SlotMask) const override { return {.inputs = slot(0) | slot(1) | slot(2), .outputs = slot(0)}; }
   void gradient(GradientContext& c) const override;

@@ -18,6 +18,7 @@
 #include "plimsoll/ops/internal/elementwise_ops.h"
 #include "plimsoll/tensor/context_guards.h"
 #include "plimsoll/tensor/holder.h"
+#include "plimsoll/tensor/index_check.h"
 #include "plimsoll/tensor/interceptor.h"
 #include "plimsoll/tensor/make_tensor.h"
 #include "plimsoll/tensor/run_on.h"
@@ -186,6 +187,7 @@ void Variable::State::require_fitting(const Tensor& value, const char* where) co
 // Makes sure that the bytes may be written in place.
 void Variable::State::own_bytes(const char* where) {
   Storage& held = storage(where);
+  settle_checks(held.device());
   if (held.references() == 1 && !held.is_pinned() && !held.is_wrapped()) {
     held.resident();
     return;
@@ -251,6 +253,7 @@ Assigned Variable::update(const Tensor& value, int kind) const {
     return Assigned(*this);
   }
   state_->require_fitting(value, "assign");
+  settle_checks(device_of(value));
   StorageRef bytes = shareable(value, "assign");
   if (bytes.get() != &state_->storage("assign")) state_->replace(std::move(bytes));
   return Assigned(*this);

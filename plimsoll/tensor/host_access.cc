@@ -4,6 +4,7 @@
 
 #include "plimsoll/device/device.h"
 #include "plimsoll/device/runtime.h"
+#include "plimsoll/tensor/index_check.h"
 #include "plimsoll/tensor/make_tensor.h"
 #include "plimsoll/tensor/staging.h"
 
@@ -28,6 +29,7 @@ HostWrite::HostWrite(Device& device, const TensorView& there, Elements elements)
 
 void HostWrite::stage(Device& device, Elements elements) {
   if (view_.nbytes() == 0) return;
+  if (elements == Elements::kKept) settle_checks(device);
   StorageRef staged = take_staging(view_.nbytes());
   if (elements == Elements::kKept) device.backend().copy_out(staged->base(), view_.bytes(), view_.nbytes());
   there_ = view_.bytes();

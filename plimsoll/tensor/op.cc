@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/tensor/index_check.h"
 
 namespace plimsoll {
 
@@ -18,7 +19,13 @@ std::uint64_t Op::cost(const Specs& in, const SpecList& out) const {
 }
 
 bool Op::launch(KernelQueue&, const OpRun&) const noexcept { return false; }
-void Op::check(std::span<const ConstTensorView>) const {}
+bool Op::index_rule(std::span<const ConstTensorView>, internal::IndexRule&) const { return false; }
+
+void Op::check(std::span<const ConstTensorView> in) const {
+  internal::IndexRule rule;
+  if (index_rule(in, rule)) internal::check_indices(in[rule.input], rule);
+}
+
 RandomDraw* Op::draw() noexcept { return nullptr; }
 std::size_t Op::view_offset(const Specs&) const { return 0; }
 

@@ -35,6 +35,7 @@
 namespace plimsoll {
 namespace internal {
 class KernelQueue;  // device/kernel_queue.h
+struct IndexRule;   // device/index_rule.h
 }  // namespace internal
 
 struct RandomDraw;  // ops/random.h
@@ -151,8 +152,11 @@ class PLIMSOLL_API Op {
   // kernel.
   virtual bool launch(KernelQueue& queue, const OpRun& run) const noexcept;
   // Checks what infer() cannot: elements that run() must not get. Throws InvalidArgument. Graphs call it before run();
-  // for an op that runs at once, the function that makes it has already checked.
+  // for an op that runs at once, the function that makes it has already checked. Unless overridden, it checks indices.
   virtual void check(std::span<const ConstTensorView> in) const;
+  // For an op that is given indices: what they must be, so that a device can check its own. Reads no elements. The
+  // device's kernels (launch()) access nothing outside of their operands, whatever the indices are.
+  virtual bool index_rule(std::span<const ConstTensorView> in, internal::IndexRule& rule) const;
   // For a random op: where its numbers begin, for graphs to set in their own copy.
   virtual RandomDraw* draw() noexcept;
   // For a view: the offset of the output in the input, in bytes.

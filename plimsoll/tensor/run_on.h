@@ -4,10 +4,12 @@
 //
 // On the host: op.run(). Elsewhere, in this order: the device's own kernels (Op::launch()); the host's kernel on the
 // bytes themselves, where the host can access them under other addresses; or the host's kernel on copies: the operands
-// are copied to host memory, the op runs there, and its results are copied back. The last is a fallback: counted per
-// op, logged the first time, shown by profile. Throws OutOfMemory when the copies do not fit in host memory, and Error
-// when the device fails.
+// are copied to host memory, are checked, the op runs there, and its results are copied back. The last is a fallback:
+// counted per op, logged the first time, shown by profile. Throws OutOfMemory when the copies do not fit in host
+// memory, and Error when the device fails.
 #pragma once
+
+#include <vector>
 
 #include "plimsoll/base/api.h"
 #include "plimsoll/device/device.h"
@@ -23,15 +25,26 @@ class PLIMSOLL_API HostRun {
   void prepare(Device& device, const Op& op, const OpRun& run);  // Uses sizes, not addresses.
   void take();                                                   // Allocates for the largest. Throws OutOfMemory.
   void give_back() noexcept { staged_ = {}; }
-  // After prepare() and take() it throws only when the device fails (Error).
-  void run(Device& device, const Op& op, const OpRun& run);
+  void run(Device& device, const Op& op, const OpRun& run) {
+    if (!launch(device, op, run)) run_here(device, op, run);
+  }
+  // The device's own kernels. False, having done nothing, when it has none for this op. They do nothing when there is
+  // something in the word `guard` (kernel_queue.h).
+  static bool launch(Device& device, const Op& op, const OpRun& run, std::uint32_t guard = UINT32_MAX);
+  // The host's kernel. After prepare() and take() it throws only when the device fails (Error) and, on copies, what the
+  // op's check throws.
+  void run_here(Device& device, const Op& op, const OpRun& run);
   // Calls op.check() with the operands that checks read (integers), where the host can read them.
   void check(Device& device, const Op& op, const OpRun& run);
   std::size_t bytes() const noexcept { return bytes_; }
 
  private:
+  struct HereViews;
+  void make_room(const OpRun& run);
   void fall_back(Device& device, const Op& op, const OpRun& run);
   std::size_t bytes_ = 0;
+  std::vector<ConstTensorView> many_in_;  // Room for the operands of ops that have many.
+  std::vector<TensorView> many_out_;
   StorageRef staged_;
 };
 

@@ -5,6 +5,7 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/device/device.h"
 #include "plimsoll/tensor/evict/recipe_book.h"
+#include "plimsoll/tensor/index_check.h"
 #include "plimsoll/tensor/parked.h"
 #include "plimsoll/tensor/staging.h"
 #include "plimsoll/tensor/storage_external.h"
@@ -124,6 +125,7 @@ bool Storage::is_on_host() const noexcept { return device_->is_host(); }
 
 const std::byte* HostBytes::stage(Storage& storage, std::size_t offset, std::size_t bytes) {
   if (bytes == 0) return nullptr;
+  settle_checks(storage.device());
   staged_ = take_staging(bytes);
   void* const here = staged_->base();
   storage.device().backend().copy_out(here, static_cast<const std::byte*>(storage.base()) + offset, bytes);

@@ -36,7 +36,7 @@ kernel void run(OUT(out, T), IN(x, T), int n, int d1, int d2, int d3, int d4, in
   }
 })";
 
-constexpr KernelText kTexts[] = {
+constexpr KernelText kElementTexts[] = {
     // Fills with a pattern of 1, 4 or 8 bytes.
     {"fill.1", R"(kernel void run(OUT(out, uchar), int n, int low, int high) {
   ADDRESS(out, uchar)
@@ -189,7 +189,8 @@ constexpr KernelText kTexts[] = {
    "  float most = -INFINITY, sum = 0.f;\n"                                                                           \
    "  for (int i = 0; i < columns; ++i) most = fmax(most, x[i]);\n"                                                   \
    "  for (int i = 0; i < columns; ++i) sum += exp(x[i] - most);\n"                                                   \
-   "  out[row] = log(sum) - (x[label[row]] - most);\n}\n"},                                                           \
+   "  const bool is_class = label[row] >= 0 && label[row] < columns;\n"                                               \
+   "  out[row] = is_class ? log(sum) - (x[label[row]] - most) : 0.f;\n}\n"},                                          \
   {                                                                                                                   \
     "sparse_loss_grad." suffix, "kernel void run(OUT(out, float), IN(label, " type                                    \
                                 "), IN(x, float), IN(g, float), int rows, int columns) {\n"                           \
@@ -329,23 +330,45 @@ constexpr KernelText kTexts[] = {
   store_some(PICK(bits != 0, load_some(g + first, n - first), 0.f), out + first, n - first);
 })",
      "", "", 16},
-// Rows by index, and added up at an index; indices are checked before.
-#define PLIMSOLL_ROWS(suffix, type)                                                                                \
-  {"gather." suffix, "kernel void run(OUT(out, int), IN(x, int), IN(at, " type                                     \
-                     "), int n, int size, int count, int width) {\n"                                               \
-                     "  ADDRESS(out, int) ADDRESS(x, int) ADDRESS(at, " type                                       \
-                     ")\n"                                                                                         \
-                     "  const int i = get_global_id(0);\n  if (i >= n) return;\n"                                  \
-                     "  const int row = i / width, outer = row / count;\n"                                         \
-                     "  out[i] = x[((long)outer * size + at[row % count]) * width + i % width];\n}\n"},            \
-  {                                                                                                                \
-    "scatter_add." suffix,                                                                                         \
-        "kernel void run(OUT(out, float), IN(x, float), IN(at, " type                                              \
-        "), int rows, int count, int width) {\n"                                                                   \
-        "  ADDRESS(out, float) ADDRESS(x, float) ADDRESS(at, " type                                                \
-        ")\n"                                                                                                      \
-        "  const int column = get_global_id(0);\n  if (column >= width) return;\n"                                 \
-        "  for (int k = 0; k < count; ++k) out[(long)at[k] * width + column] += x[(long)k * width + column];\n}\n" \
+// Which of the indices is the first outside of [0, size); one group looks at all of them. What was found first stays.
+#define PLIMSOLL_CHECK_INDICES(suffix, type)                                                                \
+  {                                                                                                         \
+    "check_indices." suffix,                                                                                \
+        "kernel void run(OUT(word, uint), IN(at, " type                                                     \
+        "), int n, int size, int check) {\n"                                                                \
+        "  ADDRESS(word, uint) ADDRESS(at, " type                                                           \
+        ")\n  local int firsts[64];\n"                                                                      \
+        "  const int item = get_local_id(0), items = get_local_size(0);\n  int first = n;\n"                \
+        "  for (int i = item; i < n; i += items) first = min(first, at[i] >= 0 && at[i] < size ? n : i);\n" \
+        "  firsts[item] = first;\n  barrier(CLK_LOCAL_MEM_FENCE);\n  if (item != 0) return;\n"              \
+        "  for (int i = 1; i < items; ++i) first = min(first, firsts[i]);\n"                                \
+        "  if (first == n || word[0] != 0) return;\n  const ulong index = (ulong)(long)at[first];\n"        \
+        "  word[0] = check;\n  word[1] = first;\n  word[2] = (uint)index;\n"                                \
+        "  word[3] = (uint)(index >> 32);\n}\n"                                                             \
+  }
+    PLIMSOLL_CHECK_INDICES("i32", "int"),
+    PLIMSOLL_CHECK_INDICES("i64", "long"),
+#undef PLIMSOLL_CHECK_INDICES
+// Rows by index, and added up at an index; an index that is refused is left out.
+#define PLIMSOLL_ROWS(suffix, type)                                                                                  \
+  {"gather." suffix,                                                                                                 \
+   "kernel void run(OUT(out, int), IN(x, int), IN(at, " type                                                         \
+   "), int n, int size, int count, int width) {\n"                                                                   \
+   "  ADDRESS(out, int) ADDRESS(x, int) ADDRESS(at, " type                                                           \
+   ")\n"                                                                                                             \
+   "  const int i = get_global_id(0);\n  if (i >= n) return;\n"                                                      \
+   "  const int row = i / width, outer = row / count;\n"                                                             \
+   "  const long from = at[row % count];\n"                                                                          \
+   "  out[i] = from >= 0 && from < size ? x[((long)outer * size + from) * width + i % width] : 0;\n}\n"},            \
+  {                                                                                                                  \
+    "scatter_add." suffix,                                                                                           \
+        "kernel void run(OUT(out, float), IN(x, float), IN(at, " type                                                \
+        "), int rows, int count, int width) {\n"                                                                     \
+        "  ADDRESS(out, float) ADDRESS(x, float) ADDRESS(at, " type                                                  \
+        ")\n"                                                                                                        \
+        "  const int column = get_global_id(0);\n  if (column >= width) return;\n"                                   \
+        "  for (int k = 0; k < count; ++k)\n"                                                                        \
+        "    if (at[k] >= 0 && at[k] < rows) out[(long)at[k] * width + column] += x[(long)k * width + column];\n}\n" \
   }
     PLIMSOLL_ROWS("i32", "int"),
     PLIMSOLL_ROWS("i64", "long"),
@@ -396,6 +419,6 @@ constexpr KernelText kTexts[] = {
 
 std::string_view common_text() noexcept { return kCommon; }
 
-std::span<const KernelText> element_texts() noexcept { return kTexts; }
+std::span<const KernelText> element_texts() noexcept { return kElementTexts; }
 
 }  // namespace plimsoll::internal

@@ -312,7 +312,7 @@ kernel void run(OUT(out, float), IN(dy, float), int n, int rows, int columns, in
   out[e] = sum;
 })";
 
-constexpr KernelText kTexts[] = {
+constexpr KernelText kImageTexts[] = {
     {"convolution.8", kForward, kTiles, kWeights, 8},
     {"convolution.16", kForward, kTiles, kWeights, 16},
     {"convolution_back.8", kBack, kTiles, kWeights, 8},
@@ -327,6 +327,6 @@ constexpr KernelText kTexts[] = {
 
 }  // namespace
 
-std::span<const KernelText> image_texts() noexcept { return kTexts; }
+std::span<const KernelText> image_texts() noexcept { return kImageTexts; }
 
 }  // namespace plimsoll::internal

@@ -409,7 +409,14 @@ bool has_kernel_source(std::string_view name) noexcept {
   return is_product(family) && is_layout(op) && (dtype == "linear" || !find(kUnary, dtype).empty());
 }
 
+std::string guarded_source(std::string source) {
+  constexpr std::string_view kBegin = "void run(";
+  source.insert(source.find('{', source.find(kBegin)) + 1, "\n  ADDRESS(guard, uint)\n  if (*guard != 0) return;");
+  return source.insert(source.find(kBegin) + kBegin.size(), "IN(guard, uint), ");
+}
+
 std::string kernel_source(std::string_view name) {
+  if (name.ends_with(kGuarded)) return guarded_source(kernel_source(name.substr(0, name.size() - 1)));
   std::string source(common_text());
   if (const KernelText* const text = kernel_text(name))
     return source.append(vector_text(text->lanes)).append(text->before).append(text->then).append(text->text);

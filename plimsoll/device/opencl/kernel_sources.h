@@ -15,7 +15,8 @@
 // T is f32, i32, i64 or u8 (booleans). Results of comparisons are u8. Multiplications and additions are not contracted,
 // so that a device always gives the same bits. Matmul has two forms: matmul_registers keeps results in registers and
 // has no barriers, for processors; matmul_local has the same arguments and uses local memory, for devices that have it.
-// Arguments come in pairs of a buffer and an offset for each address: see kernel_queue.h.
+// Arguments come in pairs of a buffer and an offset for each address: see kernel_queue.h. A name that ends with
+// kGuarded is the same kernel with one more address in front: it does nothing unless the integer there is 0.
 #pragma once
 
 #include <span>
@@ -24,8 +25,10 @@
 
 namespace plimsoll::internal {
 
-bool has_kernel_source(std::string_view name) noexcept;
-std::string kernel_source(std::string_view name);  // Requires that it exists.
+constexpr char kGuarded = '?';
+
+bool has_kernel_source(std::string_view name) noexcept;  // Without kGuarded.
+std::string kernel_source(std::string_view name);        // Requires that it exists.
 
 // A kernel that is not generated: its text, and a preamble that several may share.
 struct KernelText {

@@ -246,7 +246,7 @@ kernel void run(OUT(dgamma, float), OUT(dbeta, float), IN(parts, float), int col
 }  // namespace
 
 std::span<const KernelText> normalization_texts() noexcept {
-  static constexpr KernelText kTexts[] = {
+  static constexpr KernelText kNormalizationTexts[] = {
       {"batch_norm_moments", kMoments, kColumns, "", 16},
       {"batch_norm_join", kJoinMoments},
       {"batch_norm_apply", kApply, kColumns, "", 16},
@@ -258,7 +258,7 @@ std::span<const KernelText> normalization_texts() noexcept {
       {"layer_norm_slopes", kLayerSlopes, kColumns, "", 16},
       {"layer_norm_join_slopes", kJoinParts},
   };
-  return kTexts;
+  return kNormalizationTexts;
 }
 
 }  // namespace plimsoll::internal

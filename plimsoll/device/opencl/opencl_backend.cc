@@ -28,6 +28,10 @@ constexpr std::size_t kFlushEvery = 16;      // Commands that wait to be started
 constexpr std::size_t kMostInFlight = 512;   // Then the caller waits for those before.
 constexpr std::size_t kGroupItems = 32;      // Of kernels over one axis, on processors.
 constexpr std::size_t kStagedBytes = 1_MiB;  // Of the host, for small copies on their way.
+constexpr std::uint32_t kWords = 256;        // One for each run under way, and one for all that is not in a run.
+constexpr std::size_t kCheckItems = 64;      // As in the kernel.
+
+using Word = std::array<std::uint32_t, 4>;  // Check, position, index; as in the kernel.
 
 // How a call is run.
 struct Form {
@@ -105,6 +109,7 @@ OpenclBackend::~OpenclBackend() {
   }
   for (const cl_mem buffer : buffers_)
     if (buffer) cl_.clReleaseMemObject(buffer);
+  if (words_) cl_.clReleaseMemObject(words_);
   if (queue_) cl_.clReleaseCommandQueue(queue_);
   if (context_) cl_.clReleaseContext(context_);
 }
@@ -297,6 +302,7 @@ bool OpenclBackend::run(const KernelCall& call) noexcept {
   Form form{std::string(call.kernel()), call.items(), call.group()};
   if (device_.has_local_memory && device_.most_group >= 256) use_local_memory(form);
   if (device_.is_processor) choose_groups(form);
+  if (call.guard() != kNoWord) form.kernel += kGuarded;
   const auto& items = form.items;
   if (items[0] * items[1] * items[2] == 0) return true;
   const std::lock_guard lock(mutex_);
@@ -305,16 +311,21 @@ bool OpenclBackend::run(const KernelCall& call) noexcept {
   if (!built) return true;
   const cl_kernel kernel = built->kernel;
   cl_uint place = 0;
+  const auto set_place = [&](const Where& where) {
+    const cl_int code = cl_.clSetKernelArg(kernel, place++, sizeof(where.buffer), &where.buffer);
+    return code == CL_SUCCESS ? cl_.clSetKernelArg(kernel, place++, sizeof(cl_ulong), &where.offset) : code;
+  };
+  if (call.guard() != kNoWord && !note(set_place({words_, call.guard() * sizeof(Word)}), "clSetKernelArg")) return true;
   for (std::size_t i = 0; i < call.num_arguments(); ++i) {
     const KernelArgument& argument = call.argument(i);
     cl_int code = CL_SUCCESS;
     switch (argument.kind) {
-      case KernelArgument::Kind::kAddress: {
-        const auto [buffer, offset] = where(argument.address);
-        code = cl_.clSetKernelArg(kernel, place++, sizeof(buffer), &buffer);
-        if (code == CL_SUCCESS) code = cl_.clSetKernelArg(kernel, place++, sizeof(cl_ulong), &offset);
+      case KernelArgument::Kind::kAddress:
+        code = set_place(where(argument.address));
         break;
-      }
+      case KernelArgument::Kind::kWord:
+        code = set_place({words_, static_cast<std::size_t>(argument.integer) * sizeof(Word)});
+        break;
       case KernelArgument::Kind::kInteger:
         code = cl_.clSetKernelArg(kernel, place++, sizeof(argument.integer), &argument.integer);
         break;
@@ -343,6 +354,70 @@ bool OpenclBackend::run(const KernelCall& call) noexcept {
     has_run = true;
   }
   return true;
+}
+
+bool OpenclBackend::make_words() noexcept {
+  if (words_) return true;
+  if (!is_usable() || !begin()) return false;
+  const BlockSignals blocked;
+  cl_int code = CL_SUCCESS;
+  const cl_mem_flags flags = CL_MEM_READ_WRITE | (device_.is_processor ? CL_MEM_ALLOC_HOST_PTR : 0);
+  const cl_mem made = cl_.clCreateBuffer(context_, flags, kWords * sizeof(Word), nullptr, &code);
+  count_driver_allocation();
+  if (code != CL_SUCCESS || !made) return false;
+  words_ = made;
+  for (std::uint32_t word = kWords; word-- > 0;) {
+    clear_word(word);
+    spare_words_.push_back(word);
+  }
+  return true;
+}
+
+void OpenclBackend::clear_word(std::uint32_t word) noexcept {
+  const std::uint32_t nothing = 0;
+  note(cl_.clEnqueueFillBuffer(queue_, words_, &nothing, sizeof(nothing), word * sizeof(Word), sizeof(Word), 0, nullptr,
+                               nullptr),
+       "clEnqueueFillBuffer");
+  submitted();
+}
+
+std::uint32_t OpenclBackend::take_word() noexcept {
+  const std::lock_guard lock(mutex_);
+  if (!make_words() || spare_words_.empty()) return kNoWord;
+  const std::uint32_t word = spare_words_.back();
+  spare_words_.pop_back();
+  return word;
+}
+
+void OpenclBackend::give_word(std::uint32_t word) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (is_usable()) clear_word(word);  // After the checks that have not run yet.
+  spare_words_.push_back(word);
+}
+
+bool OpenclBackend::check_indices(std::uint32_t word, std::uint32_t check, const ConstTensorView& indices,
+                                  std::int64_t size) noexcept {
+  KernelCall call(indices.dtype() == i64 ? "check_indices.i64" : "check_indices.i32");
+  call.word(word).in(indices.bytes()).integer(static_cast<std::int64_t>(indices.size())).integer(size).bits(check);
+  const std::size_t items = std::min(kCheckItems, device_.most_group);
+  return run(call.items(items).group(items));
+}
+
+RefusedIndex OpenclBackend::read_word(std::uint32_t word) {
+  const std::lock_guard lock(mutex_);
+  is_usable();
+  require_working();
+  Word found{};
+  if (in_flight_ > 0) count_wait();
+  note(cl_.clEnqueueReadBuffer(queue_, words_, CL_TRUE, word * sizeof(Word), sizeof(Word), found.data(), 0, nullptr,
+                               nullptr),
+       "clEnqueueReadBuffer");
+  is_empty();
+  require_working();
+  count_out(sizeof(Word));
+  if (found[0] != 0) clear_word(word);
+  const std::uint64_t index = found[2] | std::uint64_t{found[3]} << 32;
+  return {found[0], found[1], static_cast<std::int64_t>(index)};
 }
 
 OpenclBackend::Kernel* OpenclBackend::kernel_of(std::string_view name) noexcept {

@@ -70,6 +70,11 @@ class OpenclBackend final : public DeviceBackend, private PageSource, private Ke
   bool run(const KernelCall& call) noexcept override;
   bool has(std::string_view kernel) const noexcept override;
   std::size_t num_processors() const noexcept override { return device_.is_processor ? device_.units : 0; }
+  std::uint32_t take_word() noexcept override;
+  void give_word(std::uint32_t word) noexcept override;
+  bool check_indices(std::uint32_t word, std::uint32_t check, const ConstTensorView& indices,
+                     std::int64_t size) noexcept override;
+  RefusedIndex read_word(std::uint32_t word) override;
 
   // All below require the lock.
   bool begin() noexcept;  // Makes context and queue. False, remembering why, when it fails.
@@ -82,6 +87,8 @@ class OpenclBackend final : public DeviceBackend, private PageSource, private Ke
   bool stage_in(const Where& to, const void* from, std::size_t bytes) noexcept;  // False: it is too much at once.
   void submitted() noexcept;     // One more command; starts them now and then, and bounds how many wait.
   void require_working() const;  // Throws what was remembered.
+  bool make_words() noexcept;
+  void clear_word(std::uint32_t word) noexcept;
   Kernel* kernel_of(std::string_view name) noexcept;  // nullptr: it does not build, which is remembered.
   Kernel build(std::string_view name);
   Where where(const void* address) const noexcept;
@@ -102,6 +109,9 @@ class OpenclBackend final : public DeviceBackend, private PageSource, private Ke
   std::unique_ptr<std::byte[]> staged_;
   std::size_t staged_used_ = 0;
   std::unordered_map<std::string, Kernel> kernels_;
+  // Of checks: a buffer of its own, made with the first.
+  cl_mem words_ = nullptr;
+  std::vector<std::uint32_t> spare_words_;  // Nothing is in them.
 };
 
 }  // namespace plimsoll::internal

@@ -286,6 +286,78 @@ TEST_F(OpenclTest, BothFormsOfProductsAgree) {
     }
 }
 
+template <class T>
+ConstTensorView indices_at(const void* address, std::size_t count) {
+  return ConstTensorView(address, 0, sizeof(T) == 8 ? i64 : i32, Shape({count}));
+}
+
+TEST_F(OpenclTest, TheFirstRefusedIndexIsInTheWord) {
+  const auto check = [&]<class T>(std::vector<T> indices, std::uint32_t word, std::uint32_t number) {
+    void* const there = take(indices.size() * sizeof(T));
+    backend().copy_in(there, indices.data(), indices.size() * sizeof(T));
+    return queue().check_indices(word, number, indices_at<T>(there, indices.size()), 1000);
+  };
+  const std::uint32_t a = queue().take_word(), b = queue().take_word();
+  ASSERT_NE(a, b);
+  std::vector<std::int32_t> many(1000);
+  std::iota(many.begin(), many.end(), 0);
+  EXPECT_TRUE(check(many, a, 1));
+  EXPECT_EQ(queue().read_word(a).check, 0u);
+  many[700] = -5;
+  many[130] = 1000;
+  EXPECT_TRUE(check(many, a, 2));
+  EXPECT_TRUE(check(std::vector<std::int64_t>{0, std::int64_t{1} << 40}, a, 3));  // Not the first.
+  EXPECT_TRUE(check(std::vector<std::int64_t>{0, -(std::int64_t{1} << 40)}, b, 4));
+  const RefusedIndex first = queue().read_word(a), other = queue().read_word(b);
+  EXPECT_EQ(first.check, 2u);
+  EXPECT_EQ(first.position, 130);
+  EXPECT_EQ(first.index, 1000);
+  EXPECT_EQ(other.check, 4u);
+  EXPECT_EQ(other.position, 1);
+  EXPECT_EQ(other.index, -(std::int64_t{1} << 40));
+  EXPECT_EQ(queue().read_word(a).check, 0u);  // Reading clears it.
+  EXPECT_TRUE(check(many, b, 5));
+  queue().give_word(b);
+  EXPECT_EQ(queue().take_word(), b);
+  EXPECT_EQ(queue().read_word(b).check, 0u);
+  EXPECT_FALSE(queue().check_indices(a, 1, indices_at<std::int32_t>(nullptr, 1), std::int64_t{1} << 40));
+}
+
+TEST_F(OpenclTest, AGuardedCallDoesNothingOnceAnIndexWasRefused) {
+  void* const a = put({1, 2});
+  const std::int32_t wrong = 5;
+  void* const index = take(sizeof(wrong));
+  backend().copy_in(index, &wrong, sizeof(wrong));
+  const std::uint32_t word = queue().take_word();
+  const auto add = [&] {
+    KernelCall call("number.add.f32");
+    ASSERT_TRUE(queue().run(call.out(a).in(a).integer(2).number(10).integer(0).guard(word)));
+  };
+  add();
+  EXPECT_TRUE(queue().check_indices(word, 1, indices_at<std::int32_t>(index, 1), 6));
+  add();
+  EXPECT_THAT(get(a, 2), ElementsAre(21, 22));
+  EXPECT_TRUE(queue().check_indices(word, 2, indices_at<std::int32_t>(index, 1), 5));
+  add();
+  EXPECT_THAT(get(a, 2), ElementsAre(21, 22));
+  EXPECT_EQ(queue().read_word(word).check, 2u);
+  add();
+  EXPECT_THAT(get(a, 2), ElementsAre(31, 32));
+  queue().give_word(word);
+}
+
+TEST_F(OpenclTest, ThereAreOnlySoManyWords) {
+  std::set<std::uint32_t> words;
+  for (;;) {
+    const std::uint32_t word = queue().take_word();
+    if (word == KernelQueue::kNoWord) break;
+    ASSERT_TRUE(words.insert(word).second);
+  }
+  EXPECT_EQ(words.size(), 256u);
+  EXPECT_EQ(backend().counters().driver_allocations, 1u);
+  for (const std::uint32_t word : words) queue().give_word(word);
+}
+
 // The environment that keeps PoCL from installing handlers is set before it is loaded.
 TEST_F(OpenclTest, LeavesSignalHandlersAlone) {
   if (kSanitized) GTEST_SKIP() << "sanitizers install handlers";
@@ -438,6 +510,9 @@ TEST(KernelSources, ExistForTheFamilies) {
     EXPECT_TRUE(has_kernel_source(name)) << name;
     EXPECT_NE(kernel_source(name).find("kernel "), std::string::npos);
     EXPECT_NE(kernel_source(name).find("FP_CONTRACT OFF"), std::string::npos);
+    const std::string guarded = kernel_source(std::string(name) + kGuarded);
+    EXPECT_NE(guarded.find("void run(IN(guard, uint), "), std::string::npos) << guarded;
+    EXPECT_NE(guarded.find("{\n  ADDRESS(guard, uint)\n  if (*guard != 0) return;"), std::string::npos) << guarded;
   }
   for (const char* name : {"unary.exp", "unary.exp.i32", "flat.add.u8", "cast.f16.f32", "", "unary"})
     EXPECT_FALSE(has_kernel_source(name)) << name;

@@ -372,7 +372,7 @@ kernel void run(ARGUMENTS) {
 }  // namespace
 
 std::span<const KernelText> sequence_texts() noexcept {
-  static constexpr KernelText kTexts[] = {
+  static constexpr KernelText kSequenceTexts[] = {
       {"lstm_step", kLstmStep, kActivations, kLstmUnits, 16},
       {"lstm_rows", kLstmRows, kActivations, kLstmUnits, 16},
       {"lstm_back", kLstmBack, kActivations, kLstmSlopes, 16},
@@ -381,7 +381,7 @@ std::span<const KernelText> sequence_texts() noexcept {
       {"attention_queries", kAttentionQueries, kScores, kAttentionBack, 16},
       {"attention_keys", kAttentionKeys, kScores, kAttentionBack, 16},
   };
-  return kTexts;
+  return kSequenceTexts;
 }
 
 }  // namespace plimsoll::internal

@@ -33,7 +33,7 @@ std::size_t open_files() {
   return count;
 }
 
-Sequential make_model(std::int64_t units) {
+Sequential soak_model(std::int64_t units) {
   Sequential model({layers::Dense(units, {.activation = "relu", .input_shape = {8}, .seed = 1}),
                     layers::Dropout(0.1, {.seed = 2}), layers::Dense(1, {.seed = 3})});
   model.compile({.optimizer = "adam", .loss = "mse", .metrics = {"mae"}});
@@ -45,7 +45,7 @@ constexpr std::size_t kSlack = 2 << 20;  // Of the resident set: stacks and the 
 TEST(Soak, TrainingStepsLeaveNothingBehind) {
   const int steps = number_from("PLIMSOLL_SOAK_STEPS", 2000);
   const Tensor x = random_normal({16, 8}, {.seed = 1}), y = random_normal({16, 1}, {.seed = 2});
-  Sequential model = make_model(16);
+  Sequential model = soak_model(16);
   for (int i = 0; i < 100; ++i) model.train_on_batch(x, y);
   const MemoryInfo before = memory();
   const std::size_t resident = resident_bytes(), files = open_files(), in_use = memory_stats().bytes_in_use;
@@ -69,7 +69,7 @@ TEST(Soak, TrainingStepsLeaveNothingBehind) {
 TEST(Soak, ModelsComeAndGo) {
   const int models = number_from("PLIMSOLL_SOAK_MODELS", 60);
   const Tensor x = random_normal({16, 8}, {.seed = 1}), y = random_normal({16, 1}, {.seed = 2});
-  const auto once = [&] { make_model(256).train_on_batch(x, y); };
+  const auto once = [&] { soak_model(256).train_on_batch(x, y); };
   for (int i = 0; i < 10; ++i) once();
   trim();
   const MemoryInfo before = memory();
