@@ -25,6 +25,23 @@ struct TapSpan {
   friend bool operator==(const TapSpan&, const TapSpan&) = default;
 };
 
+// Taps of an output that are not padding.
+TapSpan taps_inside(const SweepAxis& axis, std::int64_t output) noexcept {
+  const std::int64_t first = axis.first(output);
+  TapSpan taps = {0, axis.taps};
+  while (taps.begin < taps.end && first + taps.begin * axis.tap_step < 0) ++taps.begin;
+  while (taps.end > taps.begin && first + (taps.end - 1) * axis.tap_step >= axis.inputs) --taps.end;
+  return taps;
+}
+
+// Outputs none of whose taps is padding.
+TapSpan outputs_inside(const SweepAxis& axis) noexcept {
+  TapSpan outputs = {0, axis.outputs};
+  while (outputs.begin < outputs.end && axis.first(outputs.begin) < 0) ++outputs.begin;
+  while (outputs.end > outputs.begin && axis.first(outputs.end - 1) + axis.span(1) > axis.inputs) --outputs.end;
+  return outputs;
+}
+
 // One sweep, how it is split and what it needs: the filter's panels, the runs, and a copy per slot.
 struct GatherPlan {
   const ConvolutionLoops& loops;
@@ -46,8 +63,12 @@ struct GatherPlan {
         depthwise(s.is_depthwise()),
         size(static_cast<std::int64_t>(size_of(dtype))) {
     const std::int64_t work = std::max<std::int64_t>(depth() * sweep.output_channels, 1);  // Products per pixel.
-    cut = cut_sweep(sweep, 0, kCopyBytes / size, kAnyPixels, kSlots, std::max<std::int64_t>(24, 200'000 / work));
-    layout = input_layout(sweep, cut, sweep.channels, false);
+    const std::int64_t limit = depthwise ? std::numeric_limits<std::int64_t>::max() : kCopyBytes / size;
+    cut = cut_sweep(sweep, 0, limit, kAnyPixels, kSlots, std::max<std::int64_t>(24, 200'000 / work));
+    if (depthwise)
+      layout = {false, sweep.across.inputs, sweep.channels, 0};
+    else
+      layout = input_layout(sweep, cut, sweep.channels, false);
     slots = s.at_once(std::min(kSlots, units()));
   }
 
@@ -55,18 +76,10 @@ struct GatherPlan {
   std::int64_t depth() const noexcept { return taps() * group_channels; }  // Products per output.
   std::int64_t units() const noexcept { return sweep.images * cut.blocks(); }
   bool merges() const noexcept { return !depthwise && groups == 1 && sweep.across.tap_step == 1; }
-  std::int64_t num_runs() const noexcept { return merges() ? sweep.down.taps : taps(); }
+  std::int64_t num_runs() const noexcept { return depthwise ? 0 : merges() ? sweep.down.taps : taps(); }
   std::int64_t runs_of_row_tap() const noexcept { return merges() ? 1 : sweep.across.taps; }
 
-  // Taps of an output row that are not padding.
-  TapSpan row_taps(std::int64_t output_row) const noexcept {
-    const SweepAxis& axis = sweep.down;
-    const std::int64_t first = axis.first(output_row);
-    TapSpan taps = {0, axis.taps};
-    while (taps.begin < taps.end && first + taps.begin * axis.tap_step < 0) ++taps.begin;
-    while (taps.end > taps.begin && first + (taps.end - 1) * axis.tap_step >= axis.inputs) --taps.end;
-    return taps;
-  }
+  TapSpan row_taps(std::int64_t output_row) const noexcept { return taps_inside(sweep.down, output_row); }
   // Whether enough is padding that skipping it pays: an eighth of the rows.
   bool splits_rows() const noexcept {
     const SweepAxis& axis = sweep.down;
@@ -97,7 +110,7 @@ struct GatherCall {
   const std::byte *x, *filter, *bias;
   std::byte* y;
   std::int64_t filter_columns;
-  bool relu;
+  const Rectifier& rectifier;
   std::byte* scratch;
 
   std::byte* panels() const noexcept { return scratch; }
@@ -145,7 +158,41 @@ struct GatherCall {
       std::memcpy(panels() + t * bytes, filter + filter_tap(t) * bytes, static_cast<std::size_t>(bytes));
   }
 
+  // Read in place: taps that meet padding are left out.
+  void run_depthwise(const SweepBlock& block) const noexcept {
+    const Sweep& s = plan.sweep;
+    const std::int64_t input_row = s.across.inputs * plan.groups, output_row = s.output_columns * plan.groups;
+    const std::byte* image = x + block.image * s.down.inputs * input_row * plan.size;
+    std::byte* results = y + block.image * output_rows * output_row * plan.size;
+    const TapSpan inside = outputs_inside(s.across);
+    Depthwise d = {};
+    d.x_step = s.across.input_step * plan.groups, d.y_step = s.across.step * plan.groups;
+    d.tap_row_step = s.down.tap_step * input_row, d.tap_column_step = s.across.tap_step * plan.groups;
+    d.filter_row_step = s.across.taps * plan.groups;
+    d.channels = plan.groups, d.bias = bias, d.rectifier = rectifier;
+    for (std::int64_t u = block.row; u < block.row + block.rows; ++u) {
+      const TapSpan down = taps_inside(s.down, u);
+      const std::int64_t input = (s.down.first(u) + down.begin * s.down.tap_step) * input_row;
+      const std::int64_t output = (s.down.start + u * s.down.step) * output_row;
+      d.tap_rows = down.end - down.begin;
+      for (std::int64_t v = block.column, end = block.column + block.columns, next; v < end; v = next) {
+        next = v >= inside.begin && v < inside.end ? std::min(end, inside.end) : v + 1;
+        const TapSpan across = taps_inside(s.across, v);
+        d.tap_columns = across.end - across.begin;
+        const bool any = d.tap_rows > 0 && d.tap_columns > 0;
+        const std::int64_t at =
+            any ? input + (s.across.first(v) + across.begin * s.across.tap_step) * plan.groups : 0;
+        d.x = image + at * plan.size;
+        d.y = results + (output + (s.across.start + v * s.across.step) * plan.groups) * plan.size;
+        d.filter = panels() + (down.begin * s.across.taps + across.begin) * plan.groups * plan.size;
+        d.pixels = next - v;
+        plan.loops.depthwise(d);
+      }
+    }
+  }
+
   void run_block(const SweepBlock& block, std::byte* copy) const noexcept {
+    if (plan.depthwise) return run_depthwise(block);
     const Sweep& s = plan.sweep;
     const BlockInput in = block_input(s, plan.layout, block, x, static_cast<std::size_t>(plan.size), copy);
     const std::int64_t image_columns = s.output_columns, image_rows = output_rows;
@@ -155,11 +202,6 @@ struct GatherCall {
     const PixelGrid<const void> from = {in.data, s.down.input_step * in.row_pitch, s.across.input_step * in.pitch};
     const PixelGrid<void> into = {out, s.down.step * image_columns * s.output_channels,
                                   s.across.step * s.output_channels};
-    if (plan.depthwise) {
-      plan.loops.depthwise(
-          {from, into, block.rows, block.columns, runs(), plan.num_runs(), panels(), plan.groups, bias, relu});
-      return;
-    }
     // Rows whose taps meet the same number of padding rows run together; products with padding are skipped.
     const bool split = plan.splits_rows();
     for (std::int64_t u = 0, end; u < block.rows; u = end) {
@@ -190,7 +232,7 @@ struct GatherCall {
                         (c * plan.depth() + skipped * plan.loops.panel_columns(n)) * plan.size;
         gather.n = n;
         gather.bias = bias ? bias + channel * plan.size : nullptr;
-        gather.relu = relu;
+        gather.rectifier = rectifier;
         plan.loops.gather(gather);
       }
   }
@@ -255,7 +297,7 @@ void convolution(const ConstTensorView& x, const ConstTensorView& filter, const 
   if (is_winograd(sizes, convolution.window, x.dtype()))
     return winograd(
         sizes, convolution.window,
-        {floats(x), floats(filter), finish.bias ? floats(*finish.bias) : nullptr, floats(y), finish.relu, false},
+        {floats(x), floats(filter), finish.bias ? floats(*finish.bias) : nullptr, floats(y), finish.rectifier, false},
         scratch);
   const GatherPlan plan(sizes, forward_sweep(sizes, convolution.window), false, x.dtype());
   PLIMSOLL_CHECK(scratch.size() >= static_cast<std::size_t>(plan.scratch_bytes()));
@@ -265,7 +307,7 @@ void convolution(const ConstTensorView& x, const ConstTensorView& filter, const 
              finish.bias ? finish.bias->bytes() : nullptr,
              y.bytes(),
              filter.shape()[1],
-             finish.relu,
+             finish.rectifier,
              scratch.data(),
              sizes.output_rows}
       .run();
@@ -279,7 +321,7 @@ void convolution_input_gradient(const ConstTensorView& dy, const ConstTensorView
   if (is_winograd(sizes, convolution.window, dy.dtype()))
     return winograd(
         sizes, convolution.window,
-        {floats(dy), floats(filter), finish.bias ? floats(*finish.bias) : nullptr, floats(dx), finish.relu, true},
+        {floats(dy), floats(filter), finish.bias ? floats(*finish.bias) : nullptr, floats(dx), finish.rectifier, true},
         scratch);
   const bool are_cleared = !finish.bias && sizes.taps() < phases(sizes, convolution.window);
   if (are_cleared) clear(dx);
@@ -288,7 +330,7 @@ void convolution_input_gradient(const ConstTensorView& dy, const ConstTensorView
     if (are_cleared && plan.taps() == 0) continue;
     PLIMSOLL_CHECK(scratch.size() >= static_cast<std::size_t>(plan.scratch_bytes()));
     GatherCall{plan,       dy.bytes(),        filter.bytes(), finish.bias ? finish.bias->bytes() : nullptr,
-               dx.bytes(), filter.shape()[1], finish.relu,    scratch.data(),
+               dx.bytes(), filter.shape()[1], finish.rectifier,    scratch.data(),
                sizes.rows}
         .run();
   }

@@ -52,7 +52,9 @@ const Case kCases[] = {
     {2, 7, 6, 6, 3, 3, 34, {2, 1, 1, 2, 1, 1, 2, 2}, 2},    //
     {2, 7, 6, 37, 3, 3, 37, {1, 1, 1, 1, 1, 1, 1, 1}, 37},  // Depthwise,
     {2, 8, 9, 3, 3, 3, 3, {2, 2, 1, 1, 0, 1, 0, 1}, 3},     // strided,
-    {2, 8, 9, 5, 2, 3, 10, {1, 1, 2, 1, 1, 1, 1, 1}, 5},    // with a multiplier.
+    {2, 8, 9, 5, 2, 3, 10, {1, 1, 2, 1, 1, 1, 1, 1}, 5},    // with a multiplier,
+    {1, 9, 23, 40, 5, 5, 40, {1, 1, 2, 2, 4, 4, 4, 3}, 40}, // wide,
+    {1, 3, 4, 16, 3, 3, 16, {1, 2, 1, 1, 4, 3, 5, 4}, 16},  // with windows of padding alone.
     {3, 4, 4, 1, 5, 5, 1, {1, 1, 1, 1, 3, 3, 4, 4}},        // One channel; more padding than taps reach.
     {2, 3, 3, 2, 2, 2, 3, {1, 1, 1, 1, 4, 4, 4, 4}},        // Windows of padding alone.
     {1, 1, 40, 3, 1, 5, 24, {1, 2, 1, 1, 0, 0, 2, 2}},      // One dimension.
@@ -175,10 +177,16 @@ TEST_P(Convolutions, FusedBiasAndReluAreThoseOfTheElementwiseKernels) {
   TestScratch scratch(c.scratch_bytes(ConvolutionPass::forward, f32));
   const ConstTensorView bias_view = bias.view();
   convolution(x.view(), filter.view(), plain.view(), c.convolution(), {}, scratch);
-  convolution(x.view(), filter.view(), fused.view(), c.convolution(), {&bias_view, true}, scratch);
+  convolution(x.view(), filter.view(), fused.view(), c.convolution(), {&bias_view, {.on = true}}, scratch);
   binary(BinaryOp::add, plain.view(), bias_view, plain.view());
+  TestTensor capped = plain;
   unary(UnaryOp::relu, plain.view(), plain.view());
   EXPECT_TRUE(same_bits(plain, fused));
+  // The numbers are small: cut at 0.25 instead of relu6's 6.
+  convolution(x.view(), filter.view(), fused.view(), c.convolution(), {&bias_view, {true, 0.25}}, scratch);
+  for (std::size_t i = 0; i < capped.size(); ++i)
+    capped.data<float>()[i] = std::clamp(capped.data<float>()[i], 0.f, 0.25f);
+  for (std::size_t i = 0; i < capped.size(); ++i) ASSERT_EQ(capped.at(i), fused.at(i)) << i;
 }
 
 INSTANTIATE_TEST_SUITE_P(, Convolutions, testing::ValuesIn(kCases));
@@ -225,7 +233,7 @@ TEST(Convolution, TransposedConvolutionTakesBiasAndRelu) {
   TestScratch scratch(c.scratch_bytes(ConvolutionPass::input_gradient, f32));
   const ConstTensorView bias_view = bias.view();
   convolution_input_gradient(dy.view(), filter.view(), plain.view(), c.convolution(), {}, scratch);
-  convolution_input_gradient(dy.view(), filter.view(), fused.view(), c.convolution(), {&bias_view, true}, scratch);
+  convolution_input_gradient(dy.view(), filter.view(), fused.view(), c.convolution(), {&bias_view, {.on = true}}, scratch);
   binary(BinaryOp::add, plain.view(), bias_view, plain.view());
   unary(UnaryOp::relu, plain.view(), plain.view());
   EXPECT_TRUE(same_bits(plain, fused));
