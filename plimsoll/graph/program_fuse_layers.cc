@@ -122,8 +122,8 @@ class LayerFinder {
     return kNotTaken;
   }
 
-  // The step at `begin`, a bias added to its result, and an activation; at least one of these two. `make` returns the op
-  // for them, with nullptr for a bias that there is not.
+  // The step at `begin`, a bias added to its result, and an activation; at least one of these two. `make` returns the
+  // op for them, with nullptr for a bias that there is not.
   Fusion finished_from(std::size_t begin, MakeFinished make) const {
     const StepList::Step& first = list_.steps[begin];
     if (first.in.size() != 2) return {};

@@ -180,8 +180,7 @@ struct GatherCall {
         const TapSpan across = taps_inside(s.across, v);
         d.tap_columns = across.end - across.begin;
         const bool any = d.tap_rows > 0 && d.tap_columns > 0;
-        const std::int64_t at =
-            any ? input + (s.across.first(v) + across.begin * s.across.tap_step) * plan.groups : 0;
+        const std::int64_t at = any ? input + (s.across.first(v) + across.begin * s.across.tap_step) * plan.groups : 0;
         d.x = image + at * plan.size;
         d.y = results + (output + (s.across.start + v * s.across.step) * plan.groups) * plan.size;
         d.filter = panels() + (down.begin * s.across.taps + across.begin) * plan.groups * plan.size;
@@ -329,8 +328,8 @@ void convolution_input_gradient(const ConstTensorView& dy, const ConstTensorView
     const GatherPlan plan(sizes, backward_sweep(sizes, convolution.window, phase), true, dy.dtype());
     if (are_cleared && plan.taps() == 0) continue;
     PLIMSOLL_CHECK(scratch.size() >= static_cast<std::size_t>(plan.scratch_bytes()));
-    GatherCall{plan,       dy.bytes(),        filter.bytes(), finish.bias ? finish.bias->bytes() : nullptr,
-               dx.bytes(), filter.shape()[1], finish.rectifier,    scratch.data(),
+    GatherCall{plan,       dy.bytes(),        filter.bytes(),   finish.bias ? finish.bias->bytes() : nullptr,
+               dx.bytes(), filter.shape()[1], finish.rectifier, scratch.data(),
                sizes.rows}
         .run();
   }

@@ -16,16 +16,17 @@
 // of the filter. However, f32 windows of 3x3, stride 1, with channels that fill vectors (16 or more) are computed in
 // tiles by Winograd's F(2x2, 3x3), with 16 products instead of 36 and rounding errors a few times as large; there
 // infinities and NaN reach all four outputs of their tiles. Results depend only on shapes, not on threads. A fused bias
-// and relu (or relu6) return the same bits as separate steps. Thread safety: any thread, with its own scratch. Never throws.
+// and relu (or relu6) return the same bits as separate steps. Thread safety: any thread, with its own scratch. Never
+// throws.
 #pragma once
 
 #include <cstddef>
-#include <limits>
 #include <span>
 
 #include "plimsoll/base/api.h"
 #include "plimsoll/base/tensor_view.h"
 #include "plimsoll/kernels/convolution_window.h"
+#include "plimsoll/kernels/rectifier.h"
 
 namespace plimsoll::internal {
 
@@ -33,12 +34,6 @@ struct Convolution {
   Window window;
   std::int64_t groups = 1;
   std::int64_t lanes = 0;  // Parts in progress at once, each with scratch of its own; 0: enough for many processors.
-};
-
-// What follows a sum, in registers: nothing, or zero for what is below it, with a cap for relu6.
-struct Rectifier {
-  bool on = false;
-  double most = std::numeric_limits<double>::infinity();
 };
 
 // Applied to each result before it is written: + bias [channels], then the rectifier.

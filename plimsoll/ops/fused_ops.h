@@ -5,8 +5,8 @@
 //   attention_of(0.125, true)                           // inputs q, k, v, mask: softmax(0.125 q k^T + mask) v
 //   convolution_with_norm(*conv2d, *batch_norm)         // inputs x, filter, mean, variance, gamma, beta
 //
-// The first two give the same bits as their parts. The others sum in another order, so they agree to rounding; and a row of
-// attention that may attend to nothing is zero instead of NaN. They have no gradients: those are derived before
+// The first two give the same bits as their parts. The others sum in another order, so they agree to rounding; and a
+// row of attention that may attend to nothing is zero instead of NaN. They have no gradients: those are derived before
 // anything is fused.
 #pragma once
 

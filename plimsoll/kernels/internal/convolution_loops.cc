@@ -237,7 +237,8 @@ void depthwise_tile(const Depthwise& d, const T* x, T* y) noexcept {
   };
   std::int64_t c = 0;
   for (; c + kLanesOf<T> <= d.channels; c += kLanesOf<T>)
-    run(c, [](const T* p) { return load(p); }, [](T* p, V v) { store(p, v); });
+    run(
+        c, [](const T* p) { return load(p); }, [](T* p, V v) { store(p, v); });
   if (c == d.channels) return;
   const auto mask = first_lanes<T>(d.channels - c);
   run(

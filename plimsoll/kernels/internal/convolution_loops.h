@@ -7,8 +7,8 @@
 
 #include "plimsoll/base/dtype.h"
 #include "plimsoll/base/rounding.h"
-#include "plimsoll/kernels/convolution.h"
 #include "plimsoll/kernels/internal/instruction_sets.h"
+#include "plimsoll/kernels/rectifier.h"
 
 namespace plimsoll::internal {
 
@@ -79,7 +79,7 @@ struct DepthwiseFilter {
 struct WinogradLoops {
   void (*input)(const void* const* pixels, std::int64_t channels, void* to, std::int64_t plane);  // 16 pixels.
   void (*output)(const void* from, std::int64_t plane, std::int64_t channels, const void* bias,
-                 const Rectifier& rectifier, void* const* pixels);  // 4 pixels, or null.
+                 const Rectifier& rectifier, void* const* pixels);                                // 4 pixels, or null.
   void (*slope)(const void* const* pixels, std::int64_t channels, void* to, std::int64_t plane);  // 4 pixels of dy.
   void (*filter)(const void* from, std::int64_t tap, std::int64_t k, std::int64_t deep, std::int64_t along,
                  std::int64_t n, void* to, std::int64_t plane);

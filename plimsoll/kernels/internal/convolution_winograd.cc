@@ -176,8 +176,8 @@ struct Forward {
       float* pixels[4];
       outputs_of<float>(t, place_of(t, i), call.y, nullptr, pixels);
       void* const to[4] = {pixels[0], pixels[1], pixels[2], pixels[3]};
-      plan.loops.winograd.output(products + (i - begin) * t.outputs, b.second_plane, t.outputs, call.bias, call.rectifier,
-                                 to);
+      plan.loops.winograd.output(products + (i - begin) * t.outputs, b.second_plane, t.outputs, call.bias,
+                                 call.rectifier, to);
     }
   }
 

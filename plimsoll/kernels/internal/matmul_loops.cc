@@ -79,11 +79,19 @@ void pack(const void* data, std::int64_t count, std::int64_t k, std::int64_t alo
   }
 }
 
+// What follows the sums of a tile.
+template <class T>
+struct TileEnd {
+  const T* bias;  // From the tile's first column on, or null.
+  bool rectifies;
+  Vector<T> most;
+};
+
 // One tile: kRows rows of A, `row` apart and `column` along k (1 and kTileRows when packed), times kVectors vectors of
 // the rows of B; a partial last vector has `last` elements.
 template <class T, int kRows, int kVectors, bool kIsPacked, bool kIsPartial>
 void multiply_tile(const T* a, std::int64_t row, std::int64_t column, const T* b, std::int64_t b_row, std::int64_t k,
-                   T* c, std::int64_t c_row, std::int64_t last, bool accumulate) {
+                   T* c, std::int64_t c_row, std::int64_t last, bool accumulate, const TileEnd<T>& end) {
   using V = Vector<T>;
   if constexpr (kIsPacked) row = 1, column = kTileRows;
   const auto mask = first_lanes<T>(kIsPartial ? last : 1);
@@ -108,7 +116,9 @@ void multiply_tile(const T* a, std::int64_t row, std::int64_t column, const T* b
   for (int i = 0; i < kRows; ++i, c += c_row)
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
-      const V value = accumulate ? sum[i][v] + get(c, v) : sum[i][v];
+      V value = accumulate ? sum[i][v] + get(c, v) : sum[i][v];
+      if (end.bias) value += get(end.bias, v);
+      if (end.rectifies) value = rectified(value, end.most);
       if (kIsPartial && v == kVectors - 1)
         store_by_halves(c + v * kLanesOf<T>, value, last);
       else
@@ -118,7 +128,8 @@ void multiply_tile(const T* a, std::int64_t row, std::int64_t column, const T* b
 
 template <class T>
 using TileLoop = void (*)(const T* a, std::int64_t row, std::int64_t column, const T* b, std::int64_t b_row,
-                          std::int64_t k, T* c, std::int64_t c_row, std::int64_t last, bool accumulate);
+                          std::int64_t k, T* c, std::int64_t c_row, std::int64_t last, bool accumulate,
+                          const TileEnd<T>& end);
 
 // The tiles of a width, by rows; the first entry is for one row.
 template <class T, int kVectors, bool kIsPacked, bool kIsPartial, std::size_t... kIndex>
@@ -160,7 +171,8 @@ Column<T> next_column(std::int64_t left, const MatmulBlock& x) noexcept {
 }
 
 template <class T>
-void multiply_packed_rows(const MatmulBlock& x, const Column<T>& column, const T* b, std::int64_t b_row, T* c) {
+void multiply_packed_rows(const MatmulBlock& x, const Column<T>& column, const T* b, std::int64_t b_row, T* c,
+                          const TileEnd<T>& end) {
   const T* a = static_cast<const T*>(x.a);
   constexpr std::int64_t kLine = 64 / sizeof(T);
   const T* next = b + b_row * x.k;  // The next panel of B, fetched into the second cache bit by bit.
@@ -169,18 +181,19 @@ void multiply_packed_rows(const MatmulBlock& x, const Column<T>& column, const T
     const std::int64_t rows = std::min<std::int64_t>(kTileRows, x.m - i);
     for (std::int64_t line = 0; line < lines; ++line, next += kLine) __builtin_prefetch(next, 0, 2);
     column.tiles[rows - 1](a + i * x.k, 1, kTileRows, b, b_row, x.k, c + i * x.c_row, x.c_row, column.last,
-                           x.accumulate);
+                           x.accumulate, end);
   }
 }
 
 // Rows are divided evenly: for 8 rows, 4 and 4 are faster than 6 and 2.
 template <class T>
-void multiply_rows_in_place(const MatmulBlock& x, const Column<T>& column, const T* b, std::int64_t b_row, T* c) {
+void multiply_rows_in_place(const MatmulBlock& x, const Column<T>& column, const T* b, std::int64_t b_row, T* c,
+                            const TileEnd<T>& end) {
   const T* a = static_cast<const T*>(x.a);
   const std::int64_t tiles = divide_up(x.m, column.most_rows), rows = x.m / tiles, more = x.m % tiles;
   for (std::int64_t t = 0; t < tiles; ++t) {
     const std::int64_t count = rows + (t < more);
-    column.tiles[count - 1](a, x.a_row, x.a_column, b, b_row, x.k, c, x.c_row, column.last, x.accumulate);
+    column.tiles[count - 1](a, x.a_row, x.a_column, b, b_row, x.k, c, x.c_row, column.last, x.accumulate, end);
     a += count * x.a_row;
     c += count * x.c_row;
   }
@@ -226,6 +239,17 @@ void multiply_thin(const MatmulBlock& x) {
                      p == 0);
 }
 
+// Bias and rectifier over a row of C.
+template <class T>
+void finish_row(T* c, std::int64_t n, const TileEnd<T>& end) {
+  for (std::int64_t j = 0; j < n; ++j) {
+    T value = c[j];
+    if (end.bias) value += end.bias[j];
+    if (end.rectifies) value = rectified(value, end.most[0]);
+    c[j] = value;
+  }
+}
+
 template <class T>
 bool is_thin(const MatmulBlock& x) noexcept {
   return x.m <= kThinRows && x.n >= 16 * kLanesOf<T> && x.k >= kThinDepth && x.b_column == 1 && !x.accumulate &&
@@ -234,7 +258,13 @@ bool is_thin(const MatmulBlock& x) noexcept {
 
 template <class T>
 void multiply(const MatmulBlock& x) {
-  if (is_thin<T>(x)) return multiply_thin<T>(x);
+  TileEnd<T> end = {static_cast<const T*>(x.bias), x.rectifier.on, all<Vector<T>>(x.rectifier.most)};
+  if (is_thin<T>(x)) {
+    multiply_thin<T>(x);
+    for (std::int64_t i = 0; i < x.m && (end.bias || end.rectifies); ++i)
+      finish_row(static_cast<T*>(x.c) + i * x.c_row, x.n, end);
+    return;
+  }
   constexpr std::int64_t kColumns = 2 * kLanesOf<T>;
   alignas(64) T panel[kMatmulStackDepth * kColumns];
   const T* b = static_cast<const T*>(x.b);
@@ -249,10 +279,11 @@ void multiply(const MatmulBlock& x) {
       b_row = kColumns;
     }
     if (x.is_a_packed)
-      multiply_packed_rows(x, column, across, b_row, c + j);
+      multiply_packed_rows(x, column, across, b_row, c + j, end);
     else
-      multiply_rows_in_place(x, column, across, b_row, c + j);
+      multiply_rows_in_place(x, column, across, b_row, c + j, end);
     j += column.width;
+    if (end.bias) end.bias += column.width;
   }
 }
 

@@ -9,12 +9,13 @@
 #include <cstdint>
 
 #include "plimsoll/kernels/internal/instruction_sets.h"
+#include "plimsoll/kernels/rectifier.h"
 
 namespace plimsoll::internal {
 
 inline constexpr std::int64_t kMatmulStackDepth = 256;  // For a panel of B that multiply() packs on the stack.
 
-// c (m x n) = or += a (m x k) b (k x n). Steps and strides in elements.
+// c (m x n) = or += a (m x k) b (k x n), then + bias and the rectifier. Steps and strides in elements.
 struct MatmulBlock {
   const void *a, *b;
   void* c;
@@ -24,6 +25,8 @@ struct MatmulBlock {
   std::int64_t b_row, b_column;  // Unless packed. With b_column other than 1, requires k <= kMatmulStackDepth.
   std::int64_t c_row;
   bool accumulate;
+  const void* bias = nullptr;  // n elements, or null.
+  Rectifier rectifier = {};
 };
 
 struct MatmulLoops {

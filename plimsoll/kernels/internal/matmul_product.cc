@@ -49,7 +49,14 @@ Items items_of(const MatmulProduct& x, const MatmulLoops& loops) noexcept {
 
 }  // namespace
 
+void MatmulFinish::add_to(MatmulBlock& block) const noexcept {
+  if (add || activation) return;
+  block.bias = bias;
+  block.rectifier = rectifier;
+}
+
 void MatmulFinish::apply(std::byte* c, std::int64_t row_bytes, std::int64_t rows, std::int64_t columns) const noexcept {
+  if (!add && !activation) return;
   for (std::int64_t i = 0; i < rows; ++i, c += row_bytes) {
     const void* const operands[] = {c, bias};
     if (add) add(operands, c, columns);
@@ -80,16 +87,17 @@ void MatmulProduct::multiply_item(std::int64_t item) const noexcept {
   block.is_a_packed = block.is_b_packed = false;
   block.a_row = a_row, block.a_column = a_column, block.b_row = b_row, block.b_column = b_column;
   block.c_row = c_row;
+  MatmulFinish part = finish;
+  if (part.bias) part.bias = at(const_cast<std::byte*>(part.bias), j);
   const std::int64_t depth = b_column == 1 ? k : kMatmulStackDepth;
   for (std::int64_t p = 0; p < k; p += depth) {
     block.a = source_at(a, i * a_row + p * a_column);
     block.b = source_at(b, p * b_row + j * b_column);
     block.k = std::min(depth, k - p);
     block.accumulate = accumulate || p > 0;
+    if (p + block.k == k) part.add_to(block);
     kernels.multiply(block);
   }
-  MatmulFinish part = finish;
-  if (part.bias) part.bias = at(const_cast<std::byte*>(part.bias), j);
   part.apply(to, c_row * static_cast<std::int64_t>(size()), block.m, block.n);
 }
 
@@ -174,10 +182,12 @@ void MatmulProduct::multiply_piece(const Region& x, std::int64_t piece) const no
   block.a_row = a_row, block.a_column = a_column, block.b_row = block.b_column = 1;
   block.c_row = c_row;
   block.accumulate = accumulate || x.p > 0;
-  loops().multiply(block);
-  if (x.p + x.depth < k) return;
   MatmulFinish part = finish;
   if (part.bias) part.bias = at(const_cast<std::byte*>(part.bias), x.j + column);
+  const bool is_last = x.p + x.depth == k;
+  if (is_last) part.add_to(block);
+  loops().multiply(block);
+  if (!is_last) return;
   part.apply(to, c_row * static_cast<std::int64_t>(size()), block.m, block.n);
 }
 

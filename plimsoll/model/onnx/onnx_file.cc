@@ -12,6 +12,7 @@
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/system_error.h"
 #include "plimsoll/base/wire.h"
+#include "plimsoll/device/device.h"
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/movement.h"
 #include "plimsoll/tensor/host_access.h"
