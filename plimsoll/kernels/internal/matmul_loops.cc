@@ -126,6 +126,25 @@ void multiply_tile(const T* a, std::int64_t row, std::int64_t column, const T* b
     }
 }
 
+// Spreads a block's fetches over its tiles.
+class AheadWalk {
+ public:
+  AheadWalk(const MatmulAhead& ahead, std::int64_t tiles) noexcept
+      : ahead_(ahead), tiles_(tiles), at_(ahead.begin), row_(ahead.begin / ahead.lines), line_(at_ % ahead.lines) {}
+  void next_tile() noexcept {
+    const std::int64_t until = ahead_.begin + ++done_ * (ahead_.end - ahead_.begin) / tiles_;
+    for (; at_ < until; ++at_) {
+      __builtin_prefetch(ahead_.data + row_ * ahead_.row_bytes + line_ * 64, 0, 2);
+      if (++line_ == ahead_.lines) line_ = 0, ++row_;
+    }
+  }
+
+ private:
+  const MatmulAhead& ahead_;
+  const std::int64_t tiles_;
+  std::int64_t at_, row_, line_, done_ = 0;
+};
+
 template <class T>
 using TileLoop = void (*)(const T* a, std::int64_t row, std::int64_t column, const T* b, std::int64_t b_row,
                           std::int64_t k, T* c, std::int64_t c_row, std::int64_t last, bool accumulate,
@@ -172,7 +191,7 @@ Column<T> next_column(std::int64_t left, const MatmulBlock& x) noexcept {
 
 template <class T>
 void multiply_packed_rows(const MatmulBlock& x, const Column<T>& column, const T* b, std::int64_t b_row, T* c,
-                          const TileEnd<T>& end) {
+                          const TileEnd<T>& end, AheadWalk& ahead) {
   const T* a = static_cast<const T*>(x.a);
   constexpr std::int64_t kLine = 64 / sizeof(T);
   const T* next = b + b_row * x.k;  // The next panel of B, fetched into the second cache bit by bit.
@@ -180,6 +199,7 @@ void multiply_packed_rows(const MatmulBlock& x, const Column<T>& column, const T
   for (std::int64_t i = 0; i < x.m; i += kTileRows) {
     const std::int64_t rows = std::min<std::int64_t>(kTileRows, x.m - i);
     for (std::int64_t line = 0; line < lines; ++line, next += kLine) __builtin_prefetch(next, 0, 2);
+    ahead.next_tile();
     column.tiles[rows - 1](a + i * x.k, 1, kTileRows, b, b_row, x.k, c + i * x.c_row, x.c_row, column.last,
                            x.accumulate, end);
   }
@@ -188,11 +208,12 @@ void multiply_packed_rows(const MatmulBlock& x, const Column<T>& column, const T
 // Rows are divided evenly: for 8 rows, 4 and 4 are faster than 6 and 2.
 template <class T>
 void multiply_rows_in_place(const MatmulBlock& x, const Column<T>& column, const T* b, std::int64_t b_row, T* c,
-                            const TileEnd<T>& end) {
+                            const TileEnd<T>& end, AheadWalk& ahead) {
   const T* a = static_cast<const T*>(x.a);
   const std::int64_t tiles = divide_up(x.m, column.most_rows), rows = x.m / tiles, more = x.m % tiles;
   for (std::int64_t t = 0; t < tiles; ++t) {
     const std::int64_t count = rows + (t < more);
+    ahead.next_tile();
     column.tiles[count - 1](a, x.a_row, x.a_column, b, b_row, x.k, c, x.c_row, column.last, x.accumulate, end);
     a += count * x.a_row;
     c += count * x.c_row;
@@ -266,6 +287,7 @@ void multiply(const MatmulBlock& x) {
     return;
   }
   constexpr std::int64_t kColumns = 2 * kLanesOf<T>;
+  AheadWalk ahead(x.ahead, std::max<std::int64_t>(1, divide_up(x.n, kColumns) * divide_up(x.m, kTileRows)));
   alignas(64) T panel[kMatmulStackDepth * kColumns];
   const T* b = static_cast<const T*>(x.b);
   T* c = static_cast<T*>(x.c);
@@ -279,9 +301,9 @@ void multiply(const MatmulBlock& x) {
       b_row = kColumns;
     }
     if (x.is_a_packed)
-      multiply_packed_rows(x, column, across, b_row, c + j, end);
+      multiply_packed_rows(x, column, across, b_row, c + j, end, ahead);
     else
-      multiply_rows_in_place(x, column, across, b_row, c + j, end);
+      multiply_rows_in_place(x, column, across, b_row, c + j, end, ahead);
     j += column.width;
     if (end.bias) end.bias += column.width;
   }

@@ -6,6 +6,7 @@
 // multiply-adds over k in order, whichever tile it is in.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "plimsoll/kernels/internal/instruction_sets.h"
@@ -14,6 +15,13 @@
 namespace plimsoll::internal {
 
 inline constexpr std::int64_t kMatmulStackDepth = 256;  // For a panel of B that multiply() packs on the stack.
+
+// Lines of memory that are needed next: bit by bit, between tiles, they are fetched into the second cache.
+struct MatmulAhead {
+  const std::byte* data = nullptr;
+  std::int64_t row_bytes = 0, lines = 1;  // Between rows; lines of a row.
+  std::int64_t begin = 0, end = 0;        // Those to fetch now, of all rows.
+};
 
 // c (m x n) = or += a (m x k) b (k x n), then + bias and the rectifier. Steps and strides in elements.
 struct MatmulBlock {
@@ -27,6 +35,7 @@ struct MatmulBlock {
   bool accumulate;
   const void* bias = nullptr;  // n elements, or null.
   Rectifier rectifier = {};
+  MatmulAhead ahead = {};
 };
 
 struct MatmulLoops {

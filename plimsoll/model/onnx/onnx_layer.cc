@@ -14,6 +14,7 @@
 #include "plimsoll/ops/movement.h"
 #include "plimsoll/tensor/context_guards.h"
 #include "plimsoll/tensor/make_tensor.h"
+#include "plimsoll/tensor/storage.h"
 #include "plimsoll/tensor/tidy.h"
 #include "plimsoll/tensor/tracer.h"
 
@@ -25,6 +26,12 @@ Tensor zeros_later(const Shape& shape, DType dtype) {
   return make_tensor_on(
       Storage::take_lazily(current_device(), shape.size() * size_of(dtype), block_label(origin, shape, dtype), {}), 0,
       shape, dtype, origin);
+}
+
+// On pages of a file, which are charged to nobody.
+bool is_mapped(const Tensor& tensor) {
+  const Storage* const storage = tensor.record()->storage.load(std::memory_order_acquire);
+  return storage && storage->is_wrapped();
 }
 
 Shape held_shape(const std::vector<std::int64_t>& dims, const AxisOrder& order) {
@@ -66,9 +73,10 @@ void OnnxLayer::make_weights(bool with_values) {
 
 std::size_t OnnxLayer::held_bytes() const {
   std::size_t bytes = 0;
-  for (const Weight& weight : own_weights()) bytes += whole_blocks(weight.variable.nbytes());
+  for (const Weight& weight : own_weights())
+    if (!is_mapped(weight.variable.value())) bytes += whole_blocks(weight.variable.nbytes());
   for (const Tensor& constant : constants_)
-    if (!constant.is_empty_handle()) bytes += whole_blocks(constant.nbytes());
+    if (!constant.is_empty_handle() && !is_mapped(constant)) bytes += whole_blocks(constant.nbytes());
   return bytes;
 }
 
