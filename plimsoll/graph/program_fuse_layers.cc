@@ -163,16 +163,8 @@ class LayerFinder {
     const StepList::Step& product = list_.steps[begin];
     if (!is_named(*product.op, "matmul") || taken_by(begin + 1) == kNotTaken) return {};
     if (list_.spec(product.in[1]).shape.rank() != 2 || !is_product(product, {})) return {};
-    return finished_from(begin, [&](Activation activation, const TensorSpec* bias) {
-      std::vector<const TensorSpec*> operands = {&list_.spec(product.in[0]), &list_.spec(product.in[1])};
-      if (bias) operands.push_back(bias);
-      std::unique_ptr<Op> op = op_made_by(
-          [&](const std::vector<Tensor>& in) {
-            return dense(in[0], in[1], in.size() > 2 ? in[2] : Tensor(), activation);
-          },
-          operands, *product.device);
-      return op ? std::move(op) : dense_with(activation);
-    });
+    if (!is_floating(list_.spec(product.out[0]).dtype)) return {};
+    return finished_from(begin, [](Activation activation, const TensorSpec*) { return dense_with(activation); });
   }
 
   Fusion convolution_from(std::size_t begin) const {
