@@ -99,8 +99,8 @@ void multiply_tile(const T* a, std::int64_t row, std::int64_t column, const T* b
     return kIsPartial && v == kVectors - 1 ? load_masked(p + v * kLanesOf<T>, mask) : load(p + v * kLanesOf<T>);
   };
   V sum[kRows][kVectors] = {};
-  if constexpr (kIsPacked)
-    for (int i = 0; i < kRows; ++i) __builtin_prefetch(c + i * c_row, 1);
+  for (int i = 0; i < kRows; ++i)
+    for (int v = 0; v < kVectors; ++v) __builtin_prefetch(c + i * c_row + v * kLanesOf<T>, 1);
   for (std::int64_t p = 0; p < k; ++p, a += column, b += b_row) {
     V across[kVectors];
 #pragma GCC unroll 4
@@ -205,6 +205,14 @@ void multiply_packed_rows(const MatmulBlock& x, const Column<T>& column, const T
   }
 }
 
+// Some rows of A, into the first cache: where several rows are read side by side, the processor does not foresee it.
+template <class T>
+void prefetch_rows(const T* a, std::int64_t rows, const MatmulBlock& x) noexcept {
+  constexpr std::int64_t kLine = 64 / sizeof(T);
+  for (std::int64_t i = 0; i < rows; ++i)
+    for (std::int64_t p = 0; p < x.k; p += kLine) __builtin_prefetch(a + i * x.a_row + p);
+}
+
 // Rows are divided evenly: for 8 rows, 4 and 4 are faster than 6 and 2.
 template <class T>
 void multiply_rows_in_place(const MatmulBlock& x, const Column<T>& column, const T* b, std::int64_t b_row, T* c,
@@ -214,6 +222,7 @@ void multiply_rows_in_place(const MatmulBlock& x, const Column<T>& column, const
   for (std::int64_t t = 0; t < tiles; ++t) {
     const std::int64_t count = rows + (t < more);
     ahead.next_tile();
+    if (x.a_column == 1 && t + 1 < tiles) prefetch_rows(a + count * x.a_row, rows + (t + 1 < more), x);
     column.tiles[count - 1](a, x.a_row, x.a_column, b, b_row, x.k, c, x.c_row, column.last, x.accumulate, end);
     a += count * x.a_row;
     c += count * x.c_row;

@@ -231,11 +231,13 @@ TEST_F(OnnxModelTest, ExternalWeightsStayOnTheFilesPagesUntilTheyChange) {
   EXPECT_EQ(model.predict({{"x", x}})[0].to_vector<float>(), (x + w).to_vector<float>());
   const std::size_t needed = model.forecast({{"x", x}}).smallest_budget;
   EXPECT_LT(needed, 2 * x.nbytes() + 65536);  // x and y.
+  EXPECT_EQ(OnnxModel(path("far.onnx"), {.weights = false}).forecast({{"x", x.shape()}}).smallest_budget, needed);
   EXPECT_NO_THROW(model.predict({{"x", x}}, {.budget = needed}));
   EXPECT_THROW(model.predict({{"x", x}}, {.budget = needed - 1}), OutOfMemory);
-  const Variable held = model.layer()->weights()[0].variable;
-  held.assign_add(ones({512, 512}));  // Into memory that is charged; the file stays as it is.
+  const Model trainable = model.model();  // Into memory that is charged.
   EXPECT_GE(memory().num_bytes, before + w.nbytes());
+  EXPECT_EQ(model.predict({{"x", x}})[0].to_vector<float>(), (x + w).to_vector<float>());
+  model.layer()->weights()[0].variable.assign_add(ones({512, 512}));  // The file stays as it is.
   EXPECT_EQ(model.predict({{"x", x}})[0].to_vector<float>(), (x + (w + 1)).to_vector<float>());
   EXPECT_EQ(model.forecast({{"x", x}}).smallest_budget, needed + w.nbytes());
   EXPECT_EQ(OnnxModel(path("far.onnx")).predict({{"x", x}})[0].to_vector<float>(), (x + w).to_vector<float>());
