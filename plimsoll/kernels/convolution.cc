@@ -230,6 +230,8 @@ struct GatherCall {
         gather.filter = panels() + group * plan.panel_bytes() +
                         (c * plan.depth() + skipped * plan.loops.panel_columns(n)) * plan.size;
         gather.n = n;
+        if (c + columns < plan.group_outputs)
+          gather.next_filter = static_cast<const std::byte*>(gather.filter) + columns * plan.depth() * plan.size;
         gather.bias = bias ? bias + channel * plan.size : nullptr;
         gather.rectifier = rectifier;
         plan.loops.gather(gather);

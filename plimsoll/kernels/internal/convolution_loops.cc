@@ -48,16 +48,22 @@ struct GatherTile {
     if (g.bias) std::memcpy(bias, g.bias, static_cast<std::size_t>(g.n) * sizeof(T));
   }
 
-  void multiply(const T* const* pixels, T* const* to, int m) const noexcept {
+  // Tile `t` of the call. The first two fetch the next filter, every other pair of lines each; the others, what they
+  // have already.
+  void multiply(const T* const* pixels, T* const* to, int m, std::int64_t t) const noexcept {
     const T* a[kRows];
     for (int i = 0; i < kRows; ++i) a[i] = pixels[i];
     const T* b = static_cast<const T*>(g.filter);
+    const bool fetches = g.next_filter && t < 2;
+    const std::int64_t ahead =
+        fetches ? static_cast<const std::byte*>(g.next_filter) - static_cast<const std::byte*>(g.filter) + 64 * t : 0;
     V sum[kRows][kVectors] = {};
     for (std::int64_t r = 0; r < g.num_runs; ++r) {
       const std::int64_t end = g.runs[r].offset + g.runs[r].length;
       for (std::int64_t p = g.runs[r].offset; p < end; ++p, b += kColumns) {
         V column[kVectors];
         for (int c = 0; c < kVectors; ++c) column[c] = load(b + c * kLanesOf<T>);
+        __builtin_prefetch(reinterpret_cast<const std::byte*>(b) + ahead, 0, 2);
 #pragma GCC unroll 16
         for (int i = 0; i < kRows; ++i) {
           const V x = a[i][p] - V{};
@@ -101,7 +107,7 @@ void gather_row(const Gather& g) noexcept {
   const GatherTile<T, kRows, kVectors> tile(g);
   const T* x = static_cast<const T*>(g.x.data);
   T* y = static_cast<T*>(g.y.data);
-  for (std::int64_t left = g.columns; left > 0; left -= kRows) {
+  for (std::int64_t left = g.columns, t = 0; left > 0; left -= kRows, ++t) {
     const T* pixels[kRows];
     T* to[kRows];
     const int m = left < kRows ? static_cast<int>(left) : kRows;
@@ -109,7 +115,7 @@ void gather_row(const Gather& g) noexcept {
       const std::int64_t at = i < m ? i : 0;
       pixels[i] = x + at * g.x.column_step, to[i] = y + at * g.y.column_step;
     }
-    tile.multiply(pixels, to, m);
+    tile.multiply(pixels, to, m, t);
     x += kRows * g.x.column_step, y += kRows * g.y.column_step;
   }
 }
@@ -122,7 +128,7 @@ void gather_tiles(const Gather& g) noexcept {
   T* y = static_cast<T*>(g.y.data);
   PixelWalk<const void> from = {g.x, g.columns};
   PixelWalk<void> into = {g.y, g.columns};
-  for (std::int64_t left = g.rows * g.columns; left > 0; left -= kRows) {
+  for (std::int64_t left = g.rows * g.columns, t = 0; left > 0; left -= kRows, ++t) {
     const int m = left < kRows ? static_cast<int>(left) : kRows;
     const T* pixels[kRows];
     T* to[kRows];
@@ -134,7 +140,7 @@ void gather_tiles(const Gather& g) noexcept {
       pixels[i] = pixels[0];
       to[i] = to[0];
     }
-    tile.multiply(pixels, to, m);
+    tile.multiply(pixels, to, m, t);
   }
 }
 

@@ -35,6 +35,7 @@ struct Gather {
   std::int64_t n;      // Columns to write, at most two vectors.
   const void* bias;    // n elements, or null.
   Rectifier rectifier;
+  const void* next_filter;  // Of the next call, or null: fetched into the second cache meanwhile.
 };
 
 // dfilter[k] (= or +=) sum over pixels of x[pixel + offsets[k]] * dy[pixel], for `count` k and up to two vectors of

@@ -161,6 +161,10 @@ struct Forward {
         gather.runs = &run, gather.num_runs = 1;
         gather.filter = filter + q * plan.filter_plane() + c * t.channels;
         gather.n = std::min(columns, t.outputs - c);
+        if (c + columns < t.outputs)
+          gather.next_filter = filter + q * plan.filter_plane() + (c + columns) * t.channels;
+        else if (q + 1 < kNumbers)
+          gather.next_filter = filter + (q + 1) * plan.filter_plane();
         plan.loops.gather(gather);
       }
   }

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 
@@ -154,6 +155,17 @@ Tensor OnnxFile::tensor(const onnx::TensorProto& proto, const std::vector<std::i
   Tensor result = make_tensor({.op = "onnx"}, Shape(sizes), *dtype, current_device());
   const HostWrite written(result);
   std::byte* out = written.bytes();
+  if (rank == 2) {  // Square by square, so that both sides stay in the cache.
+    constexpr std::int64_t kSide = 32;
+    const std::int64_t rows = sizes[0], columns = sizes[1];
+    for (std::int64_t r = 0; r < rows; r += kSide)
+      for (std::int64_t c = 0; c < columns; c += kSide)
+        for (std::int64_t i = r; i < std::min(rows, r + kSide); ++i)
+          for (std::int64_t j = c; j < std::min(columns, c + kSide); ++j)
+            std::memcpy(out + static_cast<std::size_t>(i * columns + j) * width,
+                        proto.raw.data() + static_cast<std::size_t>(i * strides[0] + j * strides[1]) * width, width);
+    return result;
+  }
   std::int64_t from = 0;
   for (std::size_t i = 0; i < shape.size(); ++i, out += width) {
     std::memcpy(out, proto.raw.data() + static_cast<std::size_t>(from) * width, width);

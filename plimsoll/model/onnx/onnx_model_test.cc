@@ -23,6 +23,7 @@
 #include "plimsoll/model/onnx/save_onnx.h"
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/elementwise.h"
+#include "plimsoll/ops/matmul.h"
 #include "plimsoll/ops/random.h"
 #include "plimsoll/tensor/memory_info.h"
 
@@ -241,6 +242,33 @@ TEST_F(OnnxModelTest, ExternalWeightsStayOnTheFilesPagesUntilTheyChange) {
   EXPECT_EQ(model.predict({{"x", x}})[0].to_vector<float>(), (x + (w + 1)).to_vector<float>());
   EXPECT_EQ(model.forecast({{"x", x}}).smallest_budget, needed + w.nbytes());
   EXPECT_EQ(OnnxModel(path("far.onnx")).predict({{"x", x}})[0].to_vector<float>(), (x + w).to_vector<float>());
+}
+
+// What PyTorch exports for a linear layer: turned once, while it is read, so that plans make one step of the layer.
+TEST_F(OnnxModelTest, TransposedOperandsOfProductsAreTurnedOnce) {
+  const Tensor w = random_uniform({40, 30}, -1, 1, {.seed = 3}), x = random_uniform({5, 30}, -1, 1, {.seed = 4});
+  OnnxMessage node, graph, opset, file;
+  for (const char* name : {"x", "w"}) node.text(1, name);
+  node.text(2, "y");
+  node.text(4, "Gemm");
+  node.message(5, integer("transB", 1));
+  graph.message(1, std::move(node));
+  graph.text(2, "test");
+  graph.message(5, onnx_tensor("w", w));
+  graph.message(11, onnx_value_info("x", f32, x.shape()));
+  graph.message(12, onnx_value_info("y", f32, {5, 40}));
+  opset.integer(2, 17);
+  file.integer(1, 8);
+  file.message(8, std::move(opset));
+  file.message(7, std::move(graph));
+  AtomicFile out(path("linear.onnx"));
+  file.write(out);
+  out.commit();
+  const OnnxModel model(path("linear.onnx"));
+  EXPECT_EQ(model.layer()->weights()[0].variable.shape(), (Shape{30, 40}));
+  EXPECT_LT(largest_difference(model.predict({{"x", x}})[0], matmul(x, w, {.transpose_b = true})), 1e-5f);
+  save_onnx(model.model(), path("again.onnx"));
+  EXPECT_EQ(OnnxModel(path("again.onnx")).layer()->weight_value(0).to_vector<float>(), w.to_vector<float>());
 }
 
 TEST_F(OnnxModelTest, AFileTakesItsTensorsAndAConstant) {
