@@ -16,7 +16,8 @@ namespace plimsoll::internal {
 namespace {
 
 constexpr std::int64_t kSlots = 16;             // Parts of a batch in progress at once, each with its own copy.
-constexpr std::int64_t kCopyBytes = 128 << 10;  // A copy stays in the second cache.
+constexpr std::int64_t kCopyBytes = 128 << 10;  // A copy stays in the second cache,
+constexpr std::int64_t kPassBytes = 1 << 20;    // together with panels of a large filter.
 
 constexpr std::int64_t kAnyPixels = std::numeric_limits<std::int64_t>::max();
 
@@ -42,7 +43,12 @@ TapSpan outputs_inside(const SweepAxis& axis) noexcept {
   return outputs;
 }
 
-// One sweep, how it is split and what it needs: the filter's panels, the runs, and a copy per slot.
+// Output channels of a group.
+struct ColumnSpan {
+  std::int64_t begin, end;
+};
+
+// One sweep, how it is split and what it needs: panels of the filter, the runs, and a copy per slot.
 struct GatherPlan {
   const ConvolutionLoops& loops;
   Sweep sweep;
@@ -88,8 +94,13 @@ struct GatherPlan {
                                  std::max<std::int64_t>(0, axis.offset + axis.span(axis.outputs) - axis.inputs);
     return outside * 8 >= axis.span(axis.outputs);
   }
-  // The size of one group's panels.
-  std::int64_t panel_bytes() const noexcept { return depth() * loops.padded_columns(group_outputs) * size; }
+  // Output channels whose panels are packed at once, and stay in the second cache while all pixels are computed.
+  std::int64_t pass_columns() const noexcept {
+    const std::int64_t panel = 2 * loops.width, most = kPassBytes / std::max<std::int64_t>(1, depth() * panel * size);
+    return groups > 1 ? group_outputs : std::min(group_outputs, std::max<std::int64_t>(1, most) * panel);
+  }
+  // The size of one group's panels of a pass.
+  std::int64_t panel_bytes() const noexcept { return depth() * loops.padded_columns(pass_columns()) * size; }
   std::int64_t filter_bytes() const noexcept {
     return round_up(depthwise ? taps() * groups * size : groups * panel_bytes(), 64);
   }
@@ -128,25 +139,25 @@ struct GatherCall {
       runs()[i] = {i / across * s.down.tap_step * row_pitch + i % across * s.across.tap_step * s.channels, length};
   }
 
-  // The filter's rows in the order of the runs: [group][panel][tap][channel][column].
-  void pack_filter() const noexcept {
+  // Some columns of the filter, rows in the order of the runs: [group][panel][tap][channel][column].
+  void pack_filter(const ColumnSpan& some) const noexcept {
     const std::int64_t channels_out = plan.backward ? plan.sweep.channels : plan.sweep.output_channels;
-    const std::int64_t columns = 2 * plan.loops.width, panels_of_group = divide_up(plan.group_outputs, columns);
-    const std::int64_t depth = plan.group_channels, count = plan.groups * panels_of_group;
+    const std::int64_t columns = 2 * plan.loops.width, panels_of_group = divide_up(some.end - some.begin, columns);
+    const std::int64_t depth = plan.group_channels, count = plan.groups * panels_of_group * plan.taps();
     const std::int64_t rows_of_tap = plan.backward ? plan.group_outputs : plan.group_channels;
-    const std::int64_t grain = std::max<std::int64_t>(1, 16384 / std::max<std::int64_t>(1, plan.depth() * columns));
+    const std::int64_t grain = std::max<std::int64_t>(1, 16384 / std::max<std::int64_t>(1, depth * columns));
     parallel_for(count, grain, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) {
-        const std::int64_t group = i / panels_of_group, column = i % panels_of_group * columns;
-        const std::int64_t n = std::min(columns, plan.group_outputs - column), padded = plan.loops.panel_columns(n);
-        std::byte* to = panels() + group * plan.panel_bytes() + column * plan.depth() * plan.size;
-        for (std::int64_t t = 0; t < plan.taps(); ++t, to += depth * padded * plan.size) {
-          const std::int64_t tap = filter_tap(t) * rows_of_tap * channels_out;
-          const std::int64_t start =
-              plan.backward ? tap + column * channels_out + group * depth : tap + group * plan.group_outputs + column;
-          plan.loops.pack(filter + start * plan.size, depth, plan.backward ? 1 : channels_out,
-                          plan.backward ? channels_out : 1, n, to);
-        }
+        const std::int64_t t = i % plan.taps(), panel = i / plan.taps(), group = panel / panels_of_group;
+        const std::int64_t column = some.begin + panel % panels_of_group * columns;
+        const std::int64_t n = std::min(columns, some.end - column), padded = plan.loops.panel_columns(n);
+        const std::int64_t tap = filter_tap(t) * rows_of_tap * channels_out;
+        const std::int64_t start =
+            plan.backward ? tap + column * channels_out + group * depth : tap + group * plan.group_outputs + column;
+        std::byte* const to = panels() + group * plan.panel_bytes() +
+                              ((column - some.begin) * plan.depth() + t * depth * padded) * plan.size;
+        plan.loops.pack(filter + start * plan.size, depth, plan.backward ? 1 : channels_out,
+                        plan.backward ? channels_out : 1, n, to);
       }
     });
   }
@@ -190,7 +201,7 @@ struct GatherCall {
     }
   }
 
-  void run_block(const SweepBlock& block, std::byte* copy) const noexcept {
+  void run_block(const SweepBlock& block, std::byte* copy, const ColumnSpan& some) const noexcept {
     if (plan.depthwise) return run_depthwise(block);
     const Sweep& s = plan.sweep;
     const BlockInput in = block_input(s, plan.layout, block, x, static_cast<std::size_t>(plan.size), copy);
@@ -209,18 +220,18 @@ struct GatherCall {
       while (end < block.rows && plan.row_taps(block.row + end) == taps) ++end;
       gather_rows({in.data + u * from.row_step * plan.size, from.row_step, from.column_step},
                   {out + u * into.row_step * plan.size, into.row_step, into.column_step}, end - u, block.columns,
-                  split ? taps : TapSpan{0, s.down.taps});
+                  split ? taps : TapSpan{0, s.down.taps}, some);
     }
   }
 
-  // All channels of a grid of outputs, of some of the filter's rows.
+  // Some channels of each group, of a grid of outputs, of some of the filter's rows.
   void gather_rows(const PixelGrid<const std::byte>& from, const PixelGrid<std::byte>& into, std::int64_t rows,
-                   std::int64_t row_pixels, TapSpan taps) const noexcept {
+                   std::int64_t row_pixels, TapSpan taps, const ColumnSpan& some) const noexcept {
     const std::int64_t columns = 2 * plan.loops.width, runs_of_tap = plan.runs_of_row_tap();
     const std::int64_t skipped = taps.begin * plan.sweep.across.taps * plan.group_channels;  // Rows of panels.
     for (std::int64_t group = 0; group < plan.groups; ++group)
-      for (std::int64_t c = 0; c < plan.group_outputs; c += columns) {
-        const std::int64_t channel = group * plan.group_outputs + c, n = std::min(columns, plan.group_outputs - c);
+      for (std::int64_t c = some.begin; c < some.end; c += columns) {
+        const std::int64_t channel = group * plan.group_outputs + c, n = std::min(columns, some.end - c);
         Gather gather = {};
         gather.x = {from.data + group * plan.group_channels * plan.size, from.row_step, from.column_step};
         gather.y = {into.data + channel * plan.size, into.row_step, into.column_step};
@@ -228,9 +239,9 @@ struct GatherCall {
         gather.runs = runs() + taps.begin * runs_of_tap;
         gather.num_runs = (taps.end - taps.begin) * runs_of_tap;
         gather.filter = panels() + group * plan.panel_bytes() +
-                        (c * plan.depth() + skipped * plan.loops.panel_columns(n)) * plan.size;
+                        ((c - some.begin) * plan.depth() + skipped * plan.loops.panel_columns(n)) * plan.size;
         gather.n = n;
-        if (c + columns < plan.group_outputs)
+        if (c + columns < some.end)
           gather.next_filter = static_cast<const std::byte*>(gather.filter) + columns * plan.depth() * plan.size;
         gather.bias = bias ? bias + channel * plan.size : nullptr;
         gather.rectifier = rectifier;
@@ -241,15 +252,17 @@ struct GatherCall {
   void run() const noexcept {
     if (plan.units() == 0 || plan.sweep.output_channels == 0) return;
     make_runs();
-    if (plan.depthwise)
-      copy_taps();
-    else
-      pack_filter();
-    parallel_for(plan.slots, 1, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t slot = begin; slot < end; ++slot)
-        for (std::int64_t i = slot * plan.units() / plan.slots; i < (slot + 1) * plan.units() / plan.slots; ++i)
-          run_block(block_of(plan.sweep, plan.cut, i), copy(slot));
-    });
+    if (plan.depthwise) copy_taps();
+    const std::int64_t columns = plan.depthwise ? plan.group_outputs : plan.pass_columns();
+    for (std::int64_t c = 0; c < plan.group_outputs; c += columns) {
+      const ColumnSpan some = {c, std::min(plan.group_outputs, c + columns)};
+      if (!plan.depthwise) pack_filter(some);
+      parallel_for(plan.slots, 1, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t slot = begin; slot < end; ++slot)
+          for (std::int64_t i = slot * plan.units() / plan.slots; i < (slot + 1) * plan.units() / plan.slots; ++i)
+            run_block(block_of(plan.sweep, plan.cut, i), copy(slot), some);
+      });
+    }
   }
 
   std::int64_t output_rows;

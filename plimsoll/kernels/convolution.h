@@ -48,8 +48,9 @@ enum class ConvolutionPass : unsigned char { forward, input_gradient, filter_gra
 PLIMSOLL_API bool is_convolution_supported(DType dtype) noexcept;
 
 // Bytes of scratch for these shapes of x (or its gradient), filter and y, whatever the batch: forward and input
-// gradient, the filter reordered (or transformed: 16 / 9 of it) and up to some 2 MiB; filter gradient, up to some 4
-// MiB. Fewer lanes take less; results do not depend on them.
+// gradient, up to some 3 MiB (for tiles, up to some 2 MiB and the transformed filter: 16 / 9 of it; for groups, the
+// filter reordered instead of 1 MiB); filter gradient, up to some 4 MiB. Fewer lanes take less; results do not depend
+// on them.
 PLIMSOLL_API std::size_t convolution_scratch_bytes(ConvolutionPass pass, const Shape& x, const Shape& filter,
                                                    const Shape& y, const Convolution& convolution,
                                                    DType dtype) noexcept;

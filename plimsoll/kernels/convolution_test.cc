@@ -68,6 +68,7 @@ const Case kCases[] = {
     {2, 14, 16, 16, 3, 3, 80, {1, 1, 1, 1, 3, 4, 5, 3}},     // patches of padding alone,
     {1, 20, 22, 64, 3, 3, 64, {}},                           // no padding.
     {1, 6, 6, 80, 3, 3, 90, {1, 1, 1, 1, 1, 1, 1, 1}},       // Filter rows divided.
+    {1, 4, 3, 510, 3, 3, 105, {2, 1, 1, 1, 1, 1, 1, 1}},     // A filter packed in passes.
 };
 
 // Calls visit(index into x, filter, y) for each product.
