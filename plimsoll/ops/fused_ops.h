@@ -21,7 +21,8 @@ namespace plimsoll::internal {
 // `convolution` comes from conv1d, conv2d or depthwise_conv2d, without bias and activation; otherwise returns nullptr.
 PLIMSOLL_API std::unique_ptr<Op> convolution_with(const Op& convolution, bool has_bias, Activation activation);
 
-// With or without a bias. Unlike dense(), takes activations whose gradient reads their input, and keeps nothing for one.
+// With or without a bias. Unlike dense(), takes activations whose gradient reads their input, and keeps nothing for
+// one.
 PLIMSOLL_API std::unique_ptr<Op> dense_with(Activation activation);
 
 // With a batch norm whose moments are given: in each run its scale is folded into the filter, the rest into a bias.
