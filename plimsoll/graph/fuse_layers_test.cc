@@ -48,6 +48,9 @@ TEST(FuseConvolution, GivesTheBitsOfItsParts) {
     EXPECT_EQ(steps_of([](T x, T w, T b) { return tanh(conv2d(x, w, {.strides = 2}) + b); }, x, w, b), 1u);
     EXPECT_EQ(steps_of([](T x, T w, T b) { return gelu(conv2d(x, w, {.dilations = 2}) + b); }, x, w, b), 1u);
     EXPECT_EQ(steps_of([](T x, T w, T b) { return sigmoid(conv2d(x, w, {.padding = "same"}) + b); }, x, w, b), 1u);
+    EXPECT_EQ(steps_of([](T x, T w, T b) { return relu6(conv2d(x, w) + b); }, x, w, b), 1u);
+    EXPECT_EQ(steps_of([](T x, T w) { return relu(conv2d(x, w)); }, x, w), 1u);
+    EXPECT_EQ(steps_of([](T x, T w) { return relu6(conv2d(x * 8, w)); }, x, w), 2u);
   }
 }
 
@@ -57,6 +60,30 @@ TEST(FuseConvolution, TakesSequencesAndDepthwiseOnes) {
   EXPECT_EQ(steps_of([](T x, T w, T b) { return relu(conv1d(x, w, {.padding = "causal"}) + b); }, s, w, b), 1u);
   const T x = random_normal({2, 9, 9, 4}, {.seed = 4}), d = random_normal({3, 3, 4, 2}, {.seed = 5});
   EXPECT_EQ(steps_of([](T x, T w, T b) { return relu6(depthwise_conv2d(x, w) + b); }, x, d, b), 1u);
+}
+
+TEST(FuseDense, TakesActivationsWhoseGradientsReadTheirInput) {
+  const T x = random_normal({2, 7, 20}, {.seed = 1}), w = random_normal({20, 40}, {.seed = 2}) * 3,
+          b = random_normal({40}, {.seed = 3});
+  const auto expect_one = [&](auto callable) {
+    const auto fused = function(callable), plain = function(callable, {.passes = {.fuse_dense = false}});
+    const Floats expected = callable(x, w, b).template to_vector<float>();
+    EXPECT_EQ(fused(x, w, b).template to_vector<float>(), expected);
+    EXPECT_EQ(plain(x, w, b).template to_vector<float>(), expected);
+    EXPECT_EQ(fused.memory_plan(x, w, b).order, std::vector<std::string>{"dense"});
+  };
+  expect_one([](T x, T w, T b) { return relu6(matmul(x, w) + b); });
+  expect_one([](T x, T w, T b) { return gelu(matmul(x, w) + b); });
+  expect_one([](T x, T w, T) { return relu(matmul(x, w)); });
+  const auto gradient = function([](T x, T w, T b) {  // Which reads what the fused operation would not keep.
+    GradientTape tape;
+    tape.watch(w);
+    return tape.gradient(relu6(matmul(x, w) + b).sum(), {w})[0];
+  });
+  GradientTape tape;
+  tape.watch(w);
+  EXPECT_EQ(gradient(x, w, b).to_vector<float>(),
+            tape.gradient(relu6(matmul(x, w) + b).sum(), {w})[0].to_vector<float>());
 }
 
 TEST(FuseConvolution, LeavesAloneWhatIsNoBiasOrReadTwice) {

@@ -97,7 +97,7 @@ class LayerFinder {
   }
 
  private:
-  using MakeBiased = FunctionRef<std::unique_ptr<Op>(Activation activation, const TensorSpec& bias)>;
+  using MakeFinished = FunctionRef<std::unique_ptr<Op>(Activation activation, const TensorSpec* bias)>;
 
   bool is_product(const StepList::Step& step, MatmulOptions options) const {
     if (!is_named(*step.op, "matmul") || step.in.size() != 2 || step.out.size() != 1) return false;
@@ -122,46 +122,57 @@ class LayerFinder {
     return kNotTaken;
   }
 
-  // The step at `begin`, a bias added to its result, and an activation, with the op that `make` returns for them.
-  Fusion biased_from(std::size_t begin, MakeBiased make) const {
-    const std::size_t side = taken_by(begin + 1);
-    if (side == kNotTaken) return {};
-    const StepList::Step &first = list_.steps[begin], &sum = list_.steps[begin + 1];
-    if (!is_named(*sum.op, "add") || sum.in.size() != 2 || first.in.size() != 2) return {};
-    const std::uint32_t bias = sum.in[1 - side];
-    const TensorSpec& made = list_.spec(first.out[0]);
-    if (made.shape.rank() == 0 || !(list_.spec(bias).shape == Shape({made.shape.back()})) ||
-        !(list_.spec(sum.out[0]).shape == made.shape))
-      return {};
-    if (list_.spec(bias).dtype != made.dtype) return {};
-    Fusion fusion{
-        .op = make(Activation::linear, list_.spec(bias)), .end = begin + 2, .in = {first.in[0], first.in[1], bias}};
-    if (!fusion.op || taken_by(begin + 2) != 0 || list_.steps[begin + 2].in.size() != 1) return fusion;
-    const std::optional<Activation> activation = activation_named(list_.steps[begin + 2].op->name());
-    if (!activation) return fusion;
-    if (std::unique_ptr<Op> op = make(*activation, list_.spec(bias))) {
+  // The step at `begin`, a bias added to its result, and an activation; at least one of these two. `make` returns the
+  // op for them, with nullptr for a bias that there is not.
+  Fusion finished_from(std::size_t begin, MakeFinished make) const {
+    const StepList::Step& first = list_.steps[begin];
+    if (first.in.size() != 2) return {};
+    Fusion fusion{.end = begin + 1, .in = {first.in[0], first.in[1]}};
+    const TensorSpec* bias = nullptr;
+    if (const std::optional<std::uint32_t> added = bias_after(begin)) {
+      bias = &list_.spec(*added);
+      fusion.in.push_back(*added);
+      fusion.op = make(Activation::linear, bias);
+      if (!fusion.op) return {};
+      ++fusion.end;
+    }
+    if (taken_by(fusion.end) != 0 || list_.steps[fusion.end].in.size() != 1) return fusion;
+    const std::optional<Activation> activation = activation_named(list_.steps[fusion.end].op->name());
+    if (!activation || *activation == Activation::linear) return fusion;
+    if (std::unique_ptr<Op> op = make(*activation, bias)) {
       fusion.op = std::move(op);
-      fusion.end = begin + 3;
+      ++fusion.end;
     }
     return fusion;
+  }
+
+  // What the next step adds to the result of this one, if it is a bias: one number for each channel.
+  std::optional<std::uint32_t> bias_after(std::size_t begin) const {
+    const std::size_t side = taken_by(begin + 1);
+    if (side == kNotTaken) return std::nullopt;
+    const StepList::Step& sum = list_.steps[begin + 1];
+    if (!is_named(*sum.op, "add") || sum.in.size() != 2) return std::nullopt;
+    const TensorSpec &made = list_.spec(list_.steps[begin].out[0]), &bias = list_.spec(sum.in[1 - side]);
+    if (made.shape.rank() == 0 || !(bias.shape == Shape({made.shape.back()})) || bias.dtype != made.dtype ||
+        !(list_.spec(sum.out[0]).shape == made.shape))
+      return std::nullopt;
+    return sum.in[1 - side];
   }
 
   Fusion dense_from(std::size_t begin) const {
     const StepList::Step& product = list_.steps[begin];
     if (!is_named(*product.op, "matmul") || taken_by(begin + 1) == kNotTaken) return {};
     if (list_.spec(product.in[1]).shape.rank() != 2 || !is_product(product, {})) return {};
-    return biased_from(begin, [&](Activation activation, const TensorSpec& bias) {
-      return op_made_by([&](const std::vector<Tensor>& in) { return dense(in[0], in[1], in[2], activation); },
-                        {&list_.spec(product.in[0]), &list_.spec(product.in[1]), &bias}, *product.device);
-    });
+    if (!is_floating(list_.spec(product.out[0]).dtype)) return {};
+    return finished_from(begin, [](Activation activation, const TensorSpec*) { return dense_with(activation); });
   }
 
   Fusion convolution_from(std::size_t begin) const {
     const StepList::Step& convolution = list_.steps[begin];
     if (convolution.in.size() != 2 || taken_by(begin + 1) == kNotTaken) return {};
     if (passes_.fuse_convolution) {
-      Fusion fusion = biased_from(begin, [&](Activation activation, const TensorSpec&) {
-        return convolution_with_bias(*convolution.op, activation);
+      Fusion fusion = finished_from(begin, [&](Activation activation, const TensorSpec* bias) {
+        return convolution_with(*convolution.op, bias != nullptr, activation);
       });
       if (fusion.op) return fusion;
     }

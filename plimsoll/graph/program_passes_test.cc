@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "plimsoll/graph/function.h"
 #include "plimsoll/graph/program_recompute.h"
 #include "plimsoll/ops/attention.h"
 #include "plimsoll/ops/convolution.h"
@@ -95,6 +96,26 @@ TEST(FuseLayers, MakesOneStepOfAProductItsBiasAndActivation) {
   for (const StepList::Root& root : list.roots)
     if (root.place == Place::kPlanned) bytes += root.bytes;
   EXPECT_EQ(bytes, 4u * 3 * 4);
+}
+
+// A tape would keep a mask of a large relu: an output that the plan has no place for.
+TEST(FuseLayers, MakesStepsThatGiveNoMoreThanIsPlanned) {
+  const Tensor w = ones({512, 512}), b = ones({512});
+  StepList list =
+      list_steps(rewritten_of({256, 512}, [&](const Tensor& x) { return std::vector{relu(matmul(x, w) + b)}; }), false);
+  fuse_layers(list, {});
+  ASSERT_THAT(names_of(list), ElementsAre("dense"));
+  std::vector<SpecRef> operands;
+  for (const std::uint32_t in : list.steps[0].in) operands.push_back({&list.spec(in).shape, list.spec(in).dtype});
+  SpecList out;
+  list.steps[0].op->infer(Specs(operands), out);
+  EXPECT_EQ(out.size(), list.steps[0].out.size());
+}
+
+TEST(FuseLayers, LeavesIntegersAlone) {
+  const auto f = function([](const Tensor& x, const Tensor& w, const Tensor& b) { return relu(matmul(x, w) + b); });
+  const Tensor x = cast(ones({2, 3}), i32), w = cast(ones({3, 4}), i32), b = cast(ones({4}), i32);
+  EXPECT_EQ(f(x, w, b).to_vector<std::int32_t>(), std::vector<std::int32_t>(8, 4));
 }
 
 TEST(FuseChains, JoinsWhatOnlyTheNextStepReads) {

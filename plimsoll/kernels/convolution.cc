@@ -16,7 +16,8 @@ namespace plimsoll::internal {
 namespace {
 
 constexpr std::int64_t kSlots = 16;             // Parts of a batch in progress at once, each with its own copy.
-constexpr std::int64_t kCopyBytes = 128 << 10;  // A copy stays in the second cache.
+constexpr std::int64_t kCopyBytes = 128 << 10;  // A copy stays in the second cache,
+constexpr std::int64_t kPassBytes = 1 << 20;    // together with panels of a large filter.
 
 constexpr std::int64_t kAnyPixels = std::numeric_limits<std::int64_t>::max();
 
@@ -25,7 +26,29 @@ struct TapSpan {
   friend bool operator==(const TapSpan&, const TapSpan&) = default;
 };
 
-// One sweep, how it is split and what it needs: the filter's panels, the runs, and a copy per slot.
+// Taps of an output that are not padding.
+TapSpan taps_inside(const SweepAxis& axis, std::int64_t output) noexcept {
+  const std::int64_t first = axis.first(output);
+  TapSpan taps = {0, axis.taps};
+  while (taps.begin < taps.end && first + taps.begin * axis.tap_step < 0) ++taps.begin;
+  while (taps.end > taps.begin && first + (taps.end - 1) * axis.tap_step >= axis.inputs) --taps.end;
+  return taps;
+}
+
+// Outputs none of whose taps is padding.
+TapSpan outputs_inside(const SweepAxis& axis) noexcept {
+  TapSpan outputs = {0, axis.outputs};
+  while (outputs.begin < outputs.end && axis.first(outputs.begin) < 0) ++outputs.begin;
+  while (outputs.end > outputs.begin && axis.first(outputs.end - 1) + axis.span(1) > axis.inputs) --outputs.end;
+  return outputs;
+}
+
+// Output channels of a group.
+struct ColumnSpan {
+  std::int64_t begin, end;
+};
+
+// One sweep, how it is split and what it needs: panels of the filter, the runs, and a copy per slot.
 struct GatherPlan {
   const ConvolutionLoops& loops;
   Sweep sweep;
@@ -46,8 +69,12 @@ struct GatherPlan {
         depthwise(s.is_depthwise()),
         size(static_cast<std::int64_t>(size_of(dtype))) {
     const std::int64_t work = std::max<std::int64_t>(depth() * sweep.output_channels, 1);  // Products per pixel.
-    cut = cut_sweep(sweep, 0, kCopyBytes / size, kAnyPixels, kSlots, std::max<std::int64_t>(24, 200'000 / work));
-    layout = input_layout(sweep, cut, sweep.channels, false);
+    const std::int64_t limit = depthwise ? std::numeric_limits<std::int64_t>::max() : kCopyBytes / size;
+    cut = cut_sweep(sweep, 0, limit, kAnyPixels, kSlots, std::max<std::int64_t>(24, 200'000 / work));
+    if (depthwise)
+      layout = {false, sweep.across.inputs, sweep.channels, 0};
+    else
+      layout = input_layout(sweep, cut, sweep.channels, false);
     slots = s.at_once(std::min(kSlots, units()));
   }
 
@@ -55,18 +82,10 @@ struct GatherPlan {
   std::int64_t depth() const noexcept { return taps() * group_channels; }  // Products per output.
   std::int64_t units() const noexcept { return sweep.images * cut.blocks(); }
   bool merges() const noexcept { return !depthwise && groups == 1 && sweep.across.tap_step == 1; }
-  std::int64_t num_runs() const noexcept { return merges() ? sweep.down.taps : taps(); }
+  std::int64_t num_runs() const noexcept { return depthwise ? 0 : merges() ? sweep.down.taps : taps(); }
   std::int64_t runs_of_row_tap() const noexcept { return merges() ? 1 : sweep.across.taps; }
 
-  // Taps of an output row that are not padding.
-  TapSpan row_taps(std::int64_t output_row) const noexcept {
-    const SweepAxis& axis = sweep.down;
-    const std::int64_t first = axis.first(output_row);
-    TapSpan taps = {0, axis.taps};
-    while (taps.begin < taps.end && first + taps.begin * axis.tap_step < 0) ++taps.begin;
-    while (taps.end > taps.begin && first + (taps.end - 1) * axis.tap_step >= axis.inputs) --taps.end;
-    return taps;
-  }
+  TapSpan row_taps(std::int64_t output_row) const noexcept { return taps_inside(sweep.down, output_row); }
   // Whether enough is padding that skipping it pays: an eighth of the rows.
   bool splits_rows() const noexcept {
     const SweepAxis& axis = sweep.down;
@@ -75,8 +94,13 @@ struct GatherPlan {
                                  std::max<std::int64_t>(0, axis.offset + axis.span(axis.outputs) - axis.inputs);
     return outside * 8 >= axis.span(axis.outputs);
   }
-  // The size of one group's panels.
-  std::int64_t panel_bytes() const noexcept { return depth() * loops.padded_columns(group_outputs) * size; }
+  // Output channels whose panels are packed at once, and stay in the second cache while all pixels are computed.
+  std::int64_t pass_columns() const noexcept {
+    const std::int64_t panel = 2 * loops.width, most = kPassBytes / std::max<std::int64_t>(1, depth() * panel * size);
+    return groups > 1 ? group_outputs : std::min(group_outputs, std::max<std::int64_t>(1, most) * panel);
+  }
+  // The size of one group's panels of a pass.
+  std::int64_t panel_bytes() const noexcept { return depth() * loops.padded_columns(pass_columns()) * size; }
   std::int64_t filter_bytes() const noexcept {
     return round_up(depthwise ? taps() * groups * size : groups * panel_bytes(), 64);
   }
@@ -97,7 +121,7 @@ struct GatherCall {
   const std::byte *x, *filter, *bias;
   std::byte* y;
   std::int64_t filter_columns;
-  bool relu;
+  const Rectifier& rectifier;
   std::byte* scratch;
 
   std::byte* panels() const noexcept { return scratch; }
@@ -115,25 +139,25 @@ struct GatherCall {
       runs()[i] = {i / across * s.down.tap_step * row_pitch + i % across * s.across.tap_step * s.channels, length};
   }
 
-  // The filter's rows in the order of the runs: [group][panel][tap][channel][column].
-  void pack_filter() const noexcept {
+  // Some columns of the filter, rows in the order of the runs: [group][panel][tap][channel][column].
+  void pack_filter(const ColumnSpan& some) const noexcept {
     const std::int64_t channels_out = plan.backward ? plan.sweep.channels : plan.sweep.output_channels;
-    const std::int64_t columns = 2 * plan.loops.width, panels_of_group = divide_up(plan.group_outputs, columns);
-    const std::int64_t depth = plan.group_channels, count = plan.groups * panels_of_group;
+    const std::int64_t columns = 2 * plan.loops.width, panels_of_group = divide_up(some.end - some.begin, columns);
+    const std::int64_t depth = plan.group_channels, count = plan.groups * panels_of_group * plan.taps();
     const std::int64_t rows_of_tap = plan.backward ? plan.group_outputs : plan.group_channels;
-    const std::int64_t grain = std::max<std::int64_t>(1, 16384 / std::max<std::int64_t>(1, plan.depth() * columns));
+    const std::int64_t grain = std::max<std::int64_t>(1, 16384 / std::max<std::int64_t>(1, depth * columns));
     parallel_for(count, grain, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) {
-        const std::int64_t group = i / panels_of_group, column = i % panels_of_group * columns;
-        const std::int64_t n = std::min(columns, plan.group_outputs - column), padded = plan.loops.panel_columns(n);
-        std::byte* to = panels() + group * plan.panel_bytes() + column * plan.depth() * plan.size;
-        for (std::int64_t t = 0; t < plan.taps(); ++t, to += depth * padded * plan.size) {
-          const std::int64_t tap = filter_tap(t) * rows_of_tap * channels_out;
-          const std::int64_t start =
-              plan.backward ? tap + column * channels_out + group * depth : tap + group * plan.group_outputs + column;
-          plan.loops.pack(filter + start * plan.size, depth, plan.backward ? 1 : channels_out,
-                          plan.backward ? channels_out : 1, n, to);
-        }
+        const std::int64_t t = i % plan.taps(), panel = i / plan.taps(), group = panel / panels_of_group;
+        const std::int64_t column = some.begin + panel % panels_of_group * columns;
+        const std::int64_t n = std::min(columns, some.end - column), padded = plan.loops.panel_columns(n);
+        const std::int64_t tap = filter_tap(t) * rows_of_tap * channels_out;
+        const std::int64_t start =
+            plan.backward ? tap + column * channels_out + group * depth : tap + group * plan.group_outputs + column;
+        std::byte* const to = panels() + group * plan.panel_bytes() +
+                              ((column - some.begin) * plan.depth() + t * depth * padded) * plan.size;
+        plan.loops.pack(filter + start * plan.size, depth, plan.backward ? 1 : channels_out,
+                        plan.backward ? channels_out : 1, n, to);
       }
     });
   }
@@ -145,7 +169,40 @@ struct GatherCall {
       std::memcpy(panels() + t * bytes, filter + filter_tap(t) * bytes, static_cast<std::size_t>(bytes));
   }
 
-  void run_block(const SweepBlock& block, std::byte* copy) const noexcept {
+  // Read in place: taps that meet padding are left out.
+  void run_depthwise(const SweepBlock& block) const noexcept {
+    const Sweep& s = plan.sweep;
+    const std::int64_t input_row = s.across.inputs * plan.groups, output_row = s.output_columns * plan.groups;
+    const std::byte* image = x + block.image * s.down.inputs * input_row * plan.size;
+    std::byte* results = y + block.image * output_rows * output_row * plan.size;
+    const TapSpan inside = outputs_inside(s.across);
+    Depthwise d = {};
+    d.x_step = s.across.input_step * plan.groups, d.y_step = s.across.step * plan.groups;
+    d.tap_row_step = s.down.tap_step * input_row, d.tap_column_step = s.across.tap_step * plan.groups;
+    d.filter_row_step = s.across.taps * plan.groups;
+    d.channels = plan.groups, d.bias = bias, d.rectifier = rectifier;
+    for (std::int64_t u = block.row; u < block.row + block.rows; ++u) {
+      const TapSpan down = taps_inside(s.down, u);
+      const std::int64_t input = (s.down.first(u) + down.begin * s.down.tap_step) * input_row;
+      const std::int64_t output = (s.down.start + u * s.down.step) * output_row;
+      d.tap_rows = down.end - down.begin;
+      for (std::int64_t v = block.column, end = block.column + block.columns, next; v < end; v = next) {
+        next = v >= inside.begin && v < inside.end ? std::min(end, inside.end) : v + 1;
+        const TapSpan across = taps_inside(s.across, v);
+        d.tap_columns = across.end - across.begin;
+        const bool any = d.tap_rows > 0 && d.tap_columns > 0;
+        const std::int64_t at = any ? input + (s.across.first(v) + across.begin * s.across.tap_step) * plan.groups : 0;
+        d.x = image + at * plan.size;
+        d.y = results + (output + (s.across.start + v * s.across.step) * plan.groups) * plan.size;
+        d.filter = panels() + (down.begin * s.across.taps + across.begin) * plan.groups * plan.size;
+        d.pixels = next - v;
+        plan.loops.depthwise(d);
+      }
+    }
+  }
+
+  void run_block(const SweepBlock& block, std::byte* copy, const ColumnSpan& some) const noexcept {
+    if (plan.depthwise) return run_depthwise(block);
     const Sweep& s = plan.sweep;
     const BlockInput in = block_input(s, plan.layout, block, x, static_cast<std::size_t>(plan.size), copy);
     const std::int64_t image_columns = s.output_columns, image_rows = output_rows;
@@ -155,11 +212,6 @@ struct GatherCall {
     const PixelGrid<const void> from = {in.data, s.down.input_step * in.row_pitch, s.across.input_step * in.pitch};
     const PixelGrid<void> into = {out, s.down.step * image_columns * s.output_channels,
                                   s.across.step * s.output_channels};
-    if (plan.depthwise) {
-      plan.loops.depthwise(
-          {from, into, block.rows, block.columns, runs(), plan.num_runs(), panels(), plan.groups, bias, relu});
-      return;
-    }
     // Rows whose taps meet the same number of padding rows run together; products with padding are skipped.
     const bool split = plan.splits_rows();
     for (std::int64_t u = 0, end; u < block.rows; u = end) {
@@ -168,18 +220,18 @@ struct GatherCall {
       while (end < block.rows && plan.row_taps(block.row + end) == taps) ++end;
       gather_rows({in.data + u * from.row_step * plan.size, from.row_step, from.column_step},
                   {out + u * into.row_step * plan.size, into.row_step, into.column_step}, end - u, block.columns,
-                  split ? taps : TapSpan{0, s.down.taps});
+                  split ? taps : TapSpan{0, s.down.taps}, some);
     }
   }
 
-  // All channels of a grid of outputs, of some of the filter's rows.
+  // Some channels of each group, of a grid of outputs, of some of the filter's rows.
   void gather_rows(const PixelGrid<const std::byte>& from, const PixelGrid<std::byte>& into, std::int64_t rows,
-                   std::int64_t row_pixels, TapSpan taps) const noexcept {
+                   std::int64_t row_pixels, TapSpan taps, const ColumnSpan& some) const noexcept {
     const std::int64_t columns = 2 * plan.loops.width, runs_of_tap = plan.runs_of_row_tap();
     const std::int64_t skipped = taps.begin * plan.sweep.across.taps * plan.group_channels;  // Rows of panels.
     for (std::int64_t group = 0; group < plan.groups; ++group)
-      for (std::int64_t c = 0; c < plan.group_outputs; c += columns) {
-        const std::int64_t channel = group * plan.group_outputs + c, n = std::min(columns, plan.group_outputs - c);
+      for (std::int64_t c = some.begin; c < some.end; c += columns) {
+        const std::int64_t channel = group * plan.group_outputs + c, n = std::min(columns, some.end - c);
         Gather gather = {};
         gather.x = {from.data + group * plan.group_channels * plan.size, from.row_step, from.column_step};
         gather.y = {into.data + channel * plan.size, into.row_step, into.column_step};
@@ -187,10 +239,12 @@ struct GatherCall {
         gather.runs = runs() + taps.begin * runs_of_tap;
         gather.num_runs = (taps.end - taps.begin) * runs_of_tap;
         gather.filter = panels() + group * plan.panel_bytes() +
-                        (c * plan.depth() + skipped * plan.loops.panel_columns(n)) * plan.size;
+                        ((c - some.begin) * plan.depth() + skipped * plan.loops.panel_columns(n)) * plan.size;
         gather.n = n;
+        if (c + columns < some.end)
+          gather.next_filter = static_cast<const std::byte*>(gather.filter) + columns * plan.depth() * plan.size;
         gather.bias = bias ? bias + channel * plan.size : nullptr;
-        gather.relu = relu;
+        gather.rectifier = rectifier;
         plan.loops.gather(gather);
       }
   }
@@ -198,15 +252,17 @@ struct GatherCall {
   void run() const noexcept {
     if (plan.units() == 0 || plan.sweep.output_channels == 0) return;
     make_runs();
-    if (plan.depthwise)
-      copy_taps();
-    else
-      pack_filter();
-    parallel_for(plan.slots, 1, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t slot = begin; slot < end; ++slot)
-        for (std::int64_t i = slot * plan.units() / plan.slots; i < (slot + 1) * plan.units() / plan.slots; ++i)
-          run_block(block_of(plan.sweep, plan.cut, i), copy(slot));
-    });
+    if (plan.depthwise) copy_taps();
+    const std::int64_t columns = plan.depthwise ? plan.group_outputs : plan.pass_columns();
+    for (std::int64_t c = 0; c < plan.group_outputs; c += columns) {
+      const ColumnSpan some = {c, std::min(plan.group_outputs, c + columns)};
+      if (!plan.depthwise) pack_filter(some);
+      parallel_for(plan.slots, 1, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t slot = begin; slot < end; ++slot)
+          for (std::int64_t i = slot * plan.units() / plan.slots; i < (slot + 1) * plan.units() / plan.slots; ++i)
+            run_block(block_of(plan.sweep, plan.cut, i), copy(slot), some);
+      });
+    }
   }
 
   std::int64_t output_rows;
@@ -255,7 +311,7 @@ void convolution(const ConstTensorView& x, const ConstTensorView& filter, const 
   if (is_winograd(sizes, convolution.window, x.dtype()))
     return winograd(
         sizes, convolution.window,
-        {floats(x), floats(filter), finish.bias ? floats(*finish.bias) : nullptr, floats(y), finish.relu, false},
+        {floats(x), floats(filter), finish.bias ? floats(*finish.bias) : nullptr, floats(y), finish.rectifier, false},
         scratch);
   const GatherPlan plan(sizes, forward_sweep(sizes, convolution.window), false, x.dtype());
   PLIMSOLL_CHECK(scratch.size() >= static_cast<std::size_t>(plan.scratch_bytes()));
@@ -265,7 +321,7 @@ void convolution(const ConstTensorView& x, const ConstTensorView& filter, const 
              finish.bias ? finish.bias->bytes() : nullptr,
              y.bytes(),
              filter.shape()[1],
-             finish.relu,
+             finish.rectifier,
              scratch.data(),
              sizes.output_rows}
       .run();
@@ -279,7 +335,7 @@ void convolution_input_gradient(const ConstTensorView& dy, const ConstTensorView
   if (is_winograd(sizes, convolution.window, dy.dtype()))
     return winograd(
         sizes, convolution.window,
-        {floats(dy), floats(filter), finish.bias ? floats(*finish.bias) : nullptr, floats(dx), finish.relu, true},
+        {floats(dy), floats(filter), finish.bias ? floats(*finish.bias) : nullptr, floats(dx), finish.rectifier, true},
         scratch);
   const bool are_cleared = !finish.bias && sizes.taps() < phases(sizes, convolution.window);
   if (are_cleared) clear(dx);
@@ -287,8 +343,8 @@ void convolution_input_gradient(const ConstTensorView& dy, const ConstTensorView
     const GatherPlan plan(sizes, backward_sweep(sizes, convolution.window, phase), true, dy.dtype());
     if (are_cleared && plan.taps() == 0) continue;
     PLIMSOLL_CHECK(scratch.size() >= static_cast<std::size_t>(plan.scratch_bytes()));
-    GatherCall{plan,       dy.bytes(),        filter.bytes(), finish.bias ? finish.bias->bytes() : nullptr,
-               dx.bytes(), filter.shape()[1], finish.relu,    scratch.data(),
+    GatherCall{plan,       dy.bytes(),        filter.bytes(),   finish.bias ? finish.bias->bytes() : nullptr,
+               dx.bytes(), filter.shape()[1], finish.rectifier, scratch.data(),
                sizes.rows}
         .run();
   }

@@ -16,7 +16,8 @@
 // of the filter. However, f32 windows of 3x3, stride 1, with channels that fill vectors (16 or more) are computed in
 // tiles by Winograd's F(2x2, 3x3), with 16 products instead of 36 and rounding errors a few times as large; there
 // infinities and NaN reach all four outputs of their tiles. Results depend only on shapes, not on threads. A fused bias
-// and relu return the same bits as separate steps. Thread safety: any thread, with its own scratch. Never throws.
+// and relu (or relu6) return the same bits as separate steps. Thread safety: any thread, with its own scratch. Never
+// throws.
 #pragma once
 
 #include <cstddef>
@@ -25,6 +26,7 @@
 #include "plimsoll/base/api.h"
 #include "plimsoll/base/tensor_view.h"
 #include "plimsoll/kernels/convolution_window.h"
+#include "plimsoll/kernels/rectifier.h"
 
 namespace plimsoll::internal {
 
@@ -34,10 +36,10 @@ struct Convolution {
   std::int64_t lanes = 0;  // Parts in progress at once, each with scratch of its own; 0: enough for many processors.
 };
 
-// Applied to each result before it is written: + bias [channels], then relu.
+// Applied to each result before it is written: + bias [channels], then the rectifier.
 struct ConvolutionFinish {
   const ConstTensorView* bias = nullptr;
-  bool relu = false;
+  Rectifier rectifier = {};
 };
 
 enum class ConvolutionPass : unsigned char { forward, input_gradient, filter_gradient };
@@ -46,8 +48,9 @@ enum class ConvolutionPass : unsigned char { forward, input_gradient, filter_gra
 PLIMSOLL_API bool is_convolution_supported(DType dtype) noexcept;
 
 // Bytes of scratch for these shapes of x (or its gradient), filter and y, whatever the batch: forward and input
-// gradient, the filter reordered (or transformed: 16 / 9 of it) and up to some 2 MiB; filter gradient, up to some 4
-// MiB. Fewer lanes take less; results do not depend on them.
+// gradient, up to some 3 MiB (for tiles, up to some 2 MiB and the transformed filter: 16 / 9 of it; for groups, the
+// filter reordered instead of 1 MiB); filter gradient, up to some 4 MiB. Fewer lanes take less; results do not depend
+// on them.
 PLIMSOLL_API std::size_t convolution_scratch_bytes(ConvolutionPass pass, const Shape& x, const Shape& filter,
                                                    const Shape& y, const Convolution& convolution,
                                                    DType dtype) noexcept;

@@ -44,28 +44,31 @@ const Case kCases[] = {
     {2, 9, 9, 6, 2, 2, 7, {3, 3, 1, 1, 2, 2, 1, 3}},     //
     {2, 9, 8, 5, 1, 1, 12, {2, 2, 1, 1, 0, 0, 0, 0}},    //
     {2, 5, 5, 3, 2, 2, 4, {1 << 24, 1 << 24, 1, 1, 1, 0, 1, 1}},
-    {2, 9, 8, 5, 1, 5, 12, {2, 2, 1, 1, 0, 0, 1, 1}},       //
-    {1, 12, 13, 3, 3, 3, 9, {1, 1, 2, 3, 2, 2, 3, 3}},      // Dilation,
-    {1, 12, 13, 3, 3, 3, 9, {2, 3, 3, 2, 4, 1, 3, 0}},      // with strides,
-    {1, 13, 14, 2, 4, 3, 3, {4, 2, 2, 4, 1, 1, 2, 2}},      // that have a common divisor.
-    {2, 7, 6, 6, 3, 3, 9, {1, 1, 1, 1, 1, 1, 1, 1}, 3},     // Groups.
-    {2, 7, 6, 6, 3, 3, 34, {2, 1, 1, 2, 1, 1, 2, 2}, 2},    //
-    {2, 7, 6, 37, 3, 3, 37, {1, 1, 1, 1, 1, 1, 1, 1}, 37},  // Depthwise,
-    {2, 8, 9, 3, 3, 3, 3, {2, 2, 1, 1, 0, 1, 0, 1}, 3},     // strided,
-    {2, 8, 9, 5, 2, 3, 10, {1, 1, 2, 1, 1, 1, 1, 1}, 5},    // with a multiplier.
-    {3, 4, 4, 1, 5, 5, 1, {1, 1, 1, 1, 3, 3, 4, 4}},        // One channel; more padding than taps reach.
-    {2, 3, 3, 2, 2, 2, 3, {1, 1, 1, 1, 4, 4, 4, 4}},        // Windows of padding alone.
-    {1, 1, 40, 3, 1, 5, 24, {1, 2, 1, 1, 0, 0, 2, 2}},      // One dimension.
-    {0, 4, 4, 3, 3, 3, 5, {}},                              // Nothing in.
-    {2, 2, 2, 3, 3, 3, 5, {}},                              // Nothing out.
-    {2, 0, 3, 3, 1, 1, 5, {1, 1, 1, 1, 1, 0, 0, 0}},        // Padding alone.
-    {1, 64, 70, 16, 3, 3, 5, {1, 1, 1, 1, 1, 1, 1, 1}},     // Cut by rows.
-    {1, 1, 3000, 17, 1, 3, 9, {1, 1, 1, 1, 0, 0, 1, 1}},    // Cut by columns.
-    {2, 12, 13, 16, 3, 3, 32, {1, 1, 1, 1, 1, 1, 1, 1}},    // In tiles,
-    {3, 15, 11, 48, 3, 3, 16, {1, 1, 1, 1, 0, 2, 2, 0}},    // odd sizes, asymmetric padding,
-    {2, 14, 16, 16, 3, 3, 80, {1, 1, 1, 1, 3, 4, 5, 3}},    // patches of padding alone,
-    {1, 20, 22, 64, 3, 3, 64, {}},                          // no padding.
-    {1, 6, 6, 80, 3, 3, 90, {1, 1, 1, 1, 1, 1, 1, 1}},      // Filter rows divided.
+    {2, 9, 8, 5, 1, 5, 12, {2, 2, 1, 1, 0, 0, 1, 1}},        //
+    {1, 12, 13, 3, 3, 3, 9, {1, 1, 2, 3, 2, 2, 3, 3}},       // Dilation,
+    {1, 12, 13, 3, 3, 3, 9, {2, 3, 3, 2, 4, 1, 3, 0}},       // with strides,
+    {1, 13, 14, 2, 4, 3, 3, {4, 2, 2, 4, 1, 1, 2, 2}},       // that have a common divisor.
+    {2, 7, 6, 6, 3, 3, 9, {1, 1, 1, 1, 1, 1, 1, 1}, 3},      // Groups.
+    {2, 7, 6, 6, 3, 3, 34, {2, 1, 1, 2, 1, 1, 2, 2}, 2},     //
+    {2, 7, 6, 37, 3, 3, 37, {1, 1, 1, 1, 1, 1, 1, 1}, 37},   // Depthwise,
+    {2, 8, 9, 3, 3, 3, 3, {2, 2, 1, 1, 0, 1, 0, 1}, 3},      // strided,
+    {2, 8, 9, 5, 2, 3, 10, {1, 1, 2, 1, 1, 1, 1, 1}, 5},     // with a multiplier,
+    {1, 9, 23, 40, 5, 5, 40, {1, 1, 2, 2, 4, 4, 4, 3}, 40},  // wide,
+    {1, 3, 4, 16, 3, 3, 16, {1, 2, 1, 1, 4, 3, 5, 4}, 16},   // with windows of padding alone.
+    {3, 4, 4, 1, 5, 5, 1, {1, 1, 1, 1, 3, 3, 4, 4}},         // One channel; more padding than taps reach.
+    {2, 3, 3, 2, 2, 2, 3, {1, 1, 1, 1, 4, 4, 4, 4}},         // Windows of padding alone.
+    {1, 1, 40, 3, 1, 5, 24, {1, 2, 1, 1, 0, 0, 2, 2}},       // One dimension.
+    {0, 4, 4, 3, 3, 3, 5, {}},                               // Nothing in.
+    {2, 2, 2, 3, 3, 3, 5, {}},                               // Nothing out.
+    {2, 0, 3, 3, 1, 1, 5, {1, 1, 1, 1, 1, 0, 0, 0}},         // Padding alone.
+    {1, 64, 70, 16, 3, 3, 5, {1, 1, 1, 1, 1, 1, 1, 1}},      // Cut by rows.
+    {1, 1, 3000, 17, 1, 3, 9, {1, 1, 1, 1, 0, 0, 1, 1}},     // Cut by columns.
+    {2, 12, 13, 16, 3, 3, 32, {1, 1, 1, 1, 1, 1, 1, 1}},     // In tiles,
+    {3, 15, 11, 48, 3, 3, 16, {1, 1, 1, 1, 0, 2, 2, 0}},     // odd sizes, asymmetric padding,
+    {2, 14, 16, 16, 3, 3, 80, {1, 1, 1, 1, 3, 4, 5, 3}},     // patches of padding alone,
+    {1, 20, 22, 64, 3, 3, 64, {}},                           // no padding.
+    {1, 6, 6, 80, 3, 3, 90, {1, 1, 1, 1, 1, 1, 1, 1}},       // Filter rows divided.
+    {1, 4, 3, 510, 3, 3, 105, {2, 1, 1, 1, 1, 1, 1, 1}},     // A filter packed in passes.
 };
 
 // Calls visit(index into x, filter, y) for each product.
@@ -175,10 +178,16 @@ TEST_P(Convolutions, FusedBiasAndReluAreThoseOfTheElementwiseKernels) {
   TestScratch scratch(c.scratch_bytes(ConvolutionPass::forward, f32));
   const ConstTensorView bias_view = bias.view();
   convolution(x.view(), filter.view(), plain.view(), c.convolution(), {}, scratch);
-  convolution(x.view(), filter.view(), fused.view(), c.convolution(), {&bias_view, true}, scratch);
+  convolution(x.view(), filter.view(), fused.view(), c.convolution(), {&bias_view, {.on = true}}, scratch);
   binary(BinaryOp::add, plain.view(), bias_view, plain.view());
+  TestTensor capped = plain;
   unary(UnaryOp::relu, plain.view(), plain.view());
   EXPECT_TRUE(same_bits(plain, fused));
+  // The numbers are small: cut at 0.25 instead of relu6's 6.
+  convolution(x.view(), filter.view(), fused.view(), c.convolution(), {&bias_view, {true, 0.25}}, scratch);
+  for (std::size_t i = 0; i < capped.size(); ++i)
+    capped.data<float>()[i] = std::clamp(capped.data<float>()[i], 0.f, 0.25f);
+  for (std::size_t i = 0; i < capped.size(); ++i) ASSERT_EQ(capped.at(i), fused.at(i)) << i;
 }
 
 INSTANTIATE_TEST_SUITE_P(, Convolutions, testing::ValuesIn(kCases));
@@ -225,7 +234,8 @@ TEST(Convolution, TransposedConvolutionTakesBiasAndRelu) {
   TestScratch scratch(c.scratch_bytes(ConvolutionPass::input_gradient, f32));
   const ConstTensorView bias_view = bias.view();
   convolution_input_gradient(dy.view(), filter.view(), plain.view(), c.convolution(), {}, scratch);
-  convolution_input_gradient(dy.view(), filter.view(), fused.view(), c.convolution(), {&bias_view, true}, scratch);
+  convolution_input_gradient(dy.view(), filter.view(), fused.view(), c.convolution(), {&bias_view, {.on = true}},
+                             scratch);
   binary(BinaryOp::add, plain.view(), bias_view, plain.view());
   unary(UnaryOp::relu, plain.view(), plain.view());
   EXPECT_TRUE(same_bits(plain, fused));

@@ -91,12 +91,15 @@ void finish_whole(const TensorView& out, const MatmulEpilogue& epilogue) noexcep
 
 MatmulFinish finish_of(const MatmulEpilogue& epilogue, DType dtype) noexcept {
   MatmulFinish finish;
-  if (epilogue.bias) {
-    finish.add = loops().binary[static_cast<std::size_t>(BinaryOp::add)][native_type(dtype)][0];
-    finish.bias = epilogue.bias->bytes();
+  if (epilogue.bias) finish.bias = epilogue.bias->bytes();
+  if (!epilogue.activation) return finish;
+  if (*epilogue.activation == UnaryOp::relu || *epilogue.activation == UnaryOp::relu6) {
+    finish.rectifier.on = true;
+    if (*epilogue.activation == UnaryOp::relu6) finish.rectifier.most = 6;
+    return finish;
   }
-  if (epilogue.activation)
-    finish.activation = loops().unary[static_cast<std::size_t>(*epilogue.activation)][native_type(dtype)][0];
+  if (epilogue.bias) finish.add = loops().binary[static_cast<std::size_t>(BinaryOp::add)][native_type(dtype)][0];
+  finish.activation = loops().unary[static_cast<std::size_t>(*epilogue.activation)][native_type(dtype)][0];
   return finish;
 }
 

@@ -152,14 +152,15 @@ TYPED_TEST(MatmulOf, ResultsDoNotDependOnTheNumberOfThreads) {
 }
 
 TYPED_TEST(MatmulOf, TheEpilogueIsBitForBitWhatSeparateCallsDo) {
-  const std::int64_t sizes[][3] = {{7, 17, 5}, {100, 90, 64}, {200, 170, 300}, {5, 3, 0}};
+  const std::int64_t sizes[][3] = {{7, 17, 5}, {100, 90, 64}, {200, 170, 300}, {5, 3, 0}, {3, 300, 70}};
   const DType dtype = kDTypeOf<TypeParam>;
   for (const auto& [m, n, k] : sizes) {
     const TestTensor a = uneven<TypeParam>({m, k}, 101), b = uneven<TypeParam>({k, n}, 77),
                      row = uneven<TypeParam>({n}, 13);
     const ConstTensorView bias = row.view();
-    for (const auto activation : {std::optional<UnaryOp>(), std::optional(UnaryOp::relu), std::optional(UnaryOp::gelu),
-                                  std::optional(UnaryOp::tanh), std::optional(UnaryOp::hard_sigmoid)})
+    for (const auto activation :
+         {std::optional<UnaryOp>(), std::optional(UnaryOp::relu), std::optional(UnaryOp::relu6),
+          std::optional(UnaryOp::gelu), std::optional(UnaryOp::tanh), std::optional(UnaryOp::hard_sigmoid)})
       for (const bool has_bias : {false, true})
         for (const bool accumulate : {false, true}) {
           if (activation && !is_supported(*activation, dtype)) continue;

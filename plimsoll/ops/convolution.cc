@@ -92,11 +92,12 @@ std::size_t Convolve::workspace_bytes(const Specs& in, const SpecList& out) cons
 void Convolve::run(const OpRun& run) const noexcept {
   const ConstTensorView &x = run.in[0], &filter = run.in[1];
   const TensorView& y = run.out[0];
-  const bool relu = activation_ == UnaryOp::relu;
+  Rectifier rectifier{.on = activation_ == UnaryOp::relu || activation_ == UnaryOp::relu6};
+  if (activation_ == UnaryOp::relu6) rectifier.most = 6;
   convolution(x.reshaped(rule_.image(x.shape())), filter.reshaped(rule_.window(filter.shape())),
               y.reshaped(rule_.image(y.shape())), rule_.kernel(x.shape(), filter.shape()),
-              {has_bias_ ? &run.in[2] : nullptr, relu}, run.scratch);
-  if (activation_ && !relu) unary(*activation_, y, y);
+              {has_bias_ ? &run.in[2] : nullptr, rectifier}, run.scratch);
+  if (activation_ && !rectifier.on) unary(*activation_, y, y);
   if (with_mask_) relu_mask(y, run.out[1].bytes());
 }
 

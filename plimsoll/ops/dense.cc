@@ -9,6 +9,7 @@
 #include "plimsoll/kernels/matmul.h"
 #include "plimsoll/ops/check_operands.h"
 #include "plimsoll/ops/execute.h"
+#include "plimsoll/ops/fused_ops.h"
 #include "plimsoll/ops/internal/convolution_ops.h"
 #include "plimsoll/ops/internal/convolution_recorded.h"
 #include "plimsoll/ops/internal/elementwise_ops.h"
@@ -177,6 +178,8 @@ bool wants_mask(const Tensor& x, const Tensor& w, Activation activation) {
 }
 
 }  // namespace
+
+std::unique_ptr<Op> internal::dense_with(Activation activation) { return std::make_unique<Dense>(activation); }
 
 Activation activation_of(std::string_view name) {
   if (name.empty()) return Activation::linear;

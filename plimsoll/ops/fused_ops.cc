@@ -113,7 +113,7 @@ class FusedAttention final : public OpOf<FusedAttention> {
 
 }  // namespace
 
-std::unique_ptr<Op> convolution_with_bias(const Op& convolution, Activation activation) {
+std::unique_ptr<Op> convolution_with(const Op& convolution, bool has_bias, Activation activation) {
   const Convolve* const plain = plain_convolution(convolution);
   if (!plain) return nullptr;
   std::optional<UnaryOp> function;
@@ -121,7 +121,7 @@ std::unique_ptr<Op> convolution_with_bias(const Op& convolution, Activation acti
     if (std::strcmp(op_name(static_cast<UnaryOp>(i)), activation_name(activation)) == 0)
       function = static_cast<UnaryOp>(i);
   if (!function && activation != Activation::linear) return nullptr;
-  return std::make_unique<Convolve>(plain->rule(), true, function);
+  return std::make_unique<Convolve>(plain->rule(), has_bias, function);
 }
 
 std::unique_ptr<Op> convolution_with_norm(const Op& convolution, const Op& norm) {

@@ -1,11 +1,12 @@
 // Ops that each replace several others, for graph planners: intermediate results are never written.
 //
-//   convolution_with_bias(*conv2d, Activation::relu)    // inputs x, filter, bias: relu(conv2d(x, filter) + bias)
+//   convolution_with(*conv2d, true, Activation::relu)   // inputs x, filter, bias: relu(conv2d(x, filter) + bias)
+//   dense_with(Activation::gelu)                        // inputs x, w, bias: gelu(x w + bias)
 //   attention_of(0.125, true)                           // inputs q, k, v, mask: softmax(0.125 q k^T + mask) v
 //   convolution_with_norm(*conv2d, *batch_norm)         // inputs x, filter, mean, variance, gamma, beta
 //
-// The first gives the same bits as its parts. The others sum in another order, so they agree to rounding; and a row of
-// attention that may attend to nothing is zero instead of NaN. They have no gradients: those are derived before
+// The first two give the same bits as their parts. The others sum in another order, so they agree to rounding; and a
+// row of attention that may attend to nothing is zero instead of NaN. They have no gradients: those are derived before
 // anything is fused.
 #pragma once
 
@@ -18,7 +19,11 @@
 namespace plimsoll::internal {
 
 // `convolution` comes from conv1d, conv2d or depthwise_conv2d, without bias and activation; otherwise returns nullptr.
-PLIMSOLL_API std::unique_ptr<Op> convolution_with_bias(const Op& convolution, Activation activation);
+PLIMSOLL_API std::unique_ptr<Op> convolution_with(const Op& convolution, bool has_bias, Activation activation);
+
+// With or without a bias. Unlike dense(), takes activations whose gradient reads their input, and keeps nothing for
+// one.
+PLIMSOLL_API std::unique_ptr<Op> dense_with(Activation activation);
 
 // With a batch norm whose moments are given: in each run its scale is folded into the filter, the rest into a bias.
 // nullptr for other ops. The inputs are those of the convolution, then those of the norm without x.

@@ -1,5 +1,8 @@
 // Compiled once per instruction set: see instruction_sets.h.
 #include "plimsoll/kernels/internal/convolution_loops.h"
+
+#include <iterator>
+
 #include "plimsoll/kernels/internal/convolution_winograd_loops.h"
 #include "plimsoll/kernels/internal/vector.h"
 
@@ -45,16 +48,22 @@ struct GatherTile {
     if (g.bias) std::memcpy(bias, g.bias, static_cast<std::size_t>(g.n) * sizeof(T));
   }
 
-  void multiply(const T* const* pixels, T* const* to, int m) const noexcept {
+  // Tile `t` of the call. The first two fetch the next filter, every other pair of lines each; the others, what they
+  // have already.
+  void multiply(const T* const* pixels, T* const* to, int m, std::int64_t t) const noexcept {
     const T* a[kRows];
     for (int i = 0; i < kRows; ++i) a[i] = pixels[i];
     const T* b = static_cast<const T*>(g.filter);
+    const bool fetches = g.next_filter && t < 2;
+    const std::int64_t ahead =
+        fetches ? static_cast<const std::byte*>(g.next_filter) - static_cast<const std::byte*>(g.filter) + 64 * t : 0;
     V sum[kRows][kVectors] = {};
     for (std::int64_t r = 0; r < g.num_runs; ++r) {
       const std::int64_t end = g.runs[r].offset + g.runs[r].length;
       for (std::int64_t p = g.runs[r].offset; p < end; ++p, b += kColumns) {
         V column[kVectors];
         for (int c = 0; c < kVectors; ++c) column[c] = load(b + c * kLanesOf<T>);
+        __builtin_prefetch(reinterpret_cast<const std::byte*>(b) + ahead, 0, 2);
 #pragma GCC unroll 16
         for (int i = 0; i < kRows; ++i) {
           const V x = a[i][p] - V{};
@@ -67,12 +76,13 @@ struct GatherTile {
   }
 
   void finish(V (&sum)[kRows][kVectors], T* const* to, int m) const noexcept {
+    const V most = all<V>(g.rectifier.most);
 #pragma GCC unroll 16
     for (int i = 0; i < kRows; ++i) {
 #pragma GCC unroll 2
       for (int c = 0; c < kVectors; ++c) {
         if (g.bias) sum[i][c] += load(bias + c * kLanesOf<T>);
-        if (g.relu) sum[i][c] = rectified(sum[i][c]);
+        if (g.rectifier.on) sum[i][c] = rectified(sum[i][c], most);
       }
     }
     if (m == kRows && g.n == kColumns) {
@@ -97,7 +107,7 @@ void gather_row(const Gather& g) noexcept {
   const GatherTile<T, kRows, kVectors> tile(g);
   const T* x = static_cast<const T*>(g.x.data);
   T* y = static_cast<T*>(g.y.data);
-  for (std::int64_t left = g.columns; left > 0; left -= kRows) {
+  for (std::int64_t left = g.columns, t = 0; left > 0; left -= kRows, ++t) {
     const T* pixels[kRows];
     T* to[kRows];
     const int m = left < kRows ? static_cast<int>(left) : kRows;
@@ -105,7 +115,7 @@ void gather_row(const Gather& g) noexcept {
       const std::int64_t at = i < m ? i : 0;
       pixels[i] = x + at * g.x.column_step, to[i] = y + at * g.y.column_step;
     }
-    tile.multiply(pixels, to, m);
+    tile.multiply(pixels, to, m, t);
     x += kRows * g.x.column_step, y += kRows * g.y.column_step;
   }
 }
@@ -118,7 +128,7 @@ void gather_tiles(const Gather& g) noexcept {
   T* y = static_cast<T*>(g.y.data);
   PixelWalk<const void> from = {g.x, g.columns};
   PixelWalk<void> into = {g.y, g.columns};
-  for (std::int64_t left = g.rows * g.columns; left > 0; left -= kRows) {
+  for (std::int64_t left = g.rows * g.columns, t = 0; left > 0; left -= kRows, ++t) {
     const int m = left < kRows ? static_cast<int>(left) : kRows;
     const T* pixels[kRows];
     T* to[kRows];
@@ -130,7 +140,7 @@ void gather_tiles(const Gather& g) noexcept {
       pixels[i] = pixels[0];
       to[i] = to[0];
     }
-    tile.multiply(pixels, to, m);
+    tile.multiply(pixels, to, m, t);
   }
 }
 
@@ -203,43 +213,59 @@ void gather_filter(const GatherFilter& g) {
     filter_tiles<T, kNarrowRows, 1>(g);
 }
 
-// Channels [c, c + kVectors vectors) of one pixel.
-template <class T, int kVectors>
-inline void depthwise_pixel(const Depthwise& d, const T* x, T* y, std::int64_t c) noexcept {
+// kPixels adjacent outputs; each element of the filter is loaded once for all of them.
+template <class T, int kPixels>
+void depthwise_tile(const Depthwise& d, const T* x, T* y) noexcept {
   using V = Vector<T>;
-  const T* filter = static_cast<const T*>(d.filter) + c;
-  V sum[kVectors] = {};
-  for (std::int64_t t = 0; t < d.num_runs; ++t, filter += d.channels) {
-#pragma GCC unroll 4
-    for (int i = 0; i < kVectors; ++i)
-      sum[i] += load(x + d.runs[t].offset + c + i * kLanesOf<T>) * load(filter + i * kLanesOf<T>);
-  }
-#pragma GCC unroll 4
-  for (int i = 0; i < kVectors; ++i) {
-    if (d.bias) sum[i] += load(static_cast<const T*>(d.bias) + c + i * kLanesOf<T>);
-    if (d.relu) sum[i] = rectified(sum[i]);
-    store(y + c + i * kLanesOf<T>, sum[i]);
-  }
+  const T* a[kPixels];
+  for (int i = 0; i < kPixels; ++i) a[i] = x + i * d.x_step;
+  const V most = all<V>(d.rectifier.most);
+  // Channels from c on; get(p) loads a vector, put(p, v) stores one.
+  const auto run = [&](std::int64_t c, auto get, auto put) {
+    const T* filter = static_cast<const T*>(d.filter) + c;
+    V sum[kPixels] = {};
+    for (std::int64_t r = 0; r < d.tap_rows; ++r) {
+      const T* f = filter + r * d.filter_row_step;
+      std::int64_t at = c + r * d.tap_row_step;
+      for (std::int64_t t = 0; t < d.tap_columns; ++t, f += d.channels, at += d.tap_column_step) {
+        const V factor = get(f);
+#pragma GCC unroll 8
+        for (int i = 0; i < kPixels; ++i) sum[i] += get(a[i] + at) * factor;
+      }
+    }
+    const V bias = d.bias ? get(static_cast<const T*>(d.bias) + c) : V{};
+#pragma GCC unroll 8
+    for (int i = 0; i < kPixels; ++i) {
+      if (d.bias) sum[i] += bias;
+      if (d.rectifier.on) sum[i] = rectified(sum[i], most);
+      put(y + i * d.y_step + c, sum[i]);
+    }
+  };
+  std::int64_t c = 0;
+  for (; c + kLanesOf<T> <= d.channels; c += kLanesOf<T>)
+    run(
+        c, [](const T* p) { return load(p); }, [](T* p, V v) { store(p, v); });
+  if (c == d.channels) return;
+  const auto mask = first_lanes<T>(d.channels - c);
+  run(
+      c, [&](const T* p) { return load_masked(p, mask); }, [&](T* p, V v) { store_masked(p, v, mask); });
 }
 
+// Pixels are divided evenly into tiles: 14 are 7 and 7.
 template <class T>
 void depthwise(const Depthwise& d) {
-  constexpr std::int64_t kWidth = kLanesOf<T>;
-  PixelWalk<const void> from = {d.x, d.columns};
-  PixelWalk<void> into = {d.y, d.columns};
-  for (std::int64_t left = d.rows * d.columns; left > 0; --left) {
-    const T* x = static_cast<const T*>(d.x.data) + from.next();
-    T* y = static_cast<T*>(d.y.data) + into.next();
-    std::int64_t c = 0;
-    for (; c + 4 * kWidth <= d.channels; c += 4 * kWidth) depthwise_pixel<T, 4>(d, x, y, c);
-    for (; c + kWidth <= d.channels; c += kWidth) depthwise_pixel<T, 1>(d, x, y, c);
-    for (; c < d.channels; ++c) {
-      T sum = 0;
-      const T* filter = static_cast<const T*>(d.filter) + c;
-      for (std::int64_t t = 0; t < d.num_runs; ++t) sum += x[d.runs[t].offset + c] * filter[t * d.channels];
-      if (d.bias) sum += static_cast<const T*>(d.bias)[c];
-      y[c] = d.relu && sum < T(0) ? T(0) : sum;
-    }
+  using Tile = void (*)(const Depthwise&, const T*, T*) noexcept;
+  static constexpr Tile kTiles[] = {depthwise_tile<T, 1>, depthwise_tile<T, 2>, depthwise_tile<T, 3>,
+                                    depthwise_tile<T, 4>, depthwise_tile<T, 5>, depthwise_tile<T, 6>,
+                                    depthwise_tile<T, 7>, depthwise_tile<T, 8>};
+  constexpr std::int64_t kMost = std::size(kTiles);
+  const T* x = static_cast<const T*>(d.x);
+  T* y = static_cast<T*>(d.y);
+  const std::int64_t tiles = divide_up(d.pixels, kMost);
+  for (std::int64_t t = 0; t < tiles; ++t) {
+    const std::int64_t count = (t + 1) * d.pixels / tiles - t * d.pixels / tiles;
+    kTiles[count - 1](d, x, y);
+    x += count * d.x_step, y += count * d.y_step;
   }
 }
 

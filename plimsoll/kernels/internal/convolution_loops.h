@@ -8,6 +8,7 @@
 #include "plimsoll/base/dtype.h"
 #include "plimsoll/base/rounding.h"
 #include "plimsoll/kernels/internal/instruction_sets.h"
+#include "plimsoll/kernels/rectifier.h"
 
 namespace plimsoll::internal {
 
@@ -33,7 +34,8 @@ struct Gather {
   const void* filter;  // For each element of the runs a row of panel_columns(n), padded with zeros.
   std::int64_t n;      // Columns to write, at most two vectors.
   const void* bias;    // n elements, or null.
-  bool relu;
+  Rectifier rectifier;
+  const void* next_filter;  // Of the next call, or null: fetched into the second cache meanwhile.
 };
 
 // dfilter[k] (= or +=) sum over pixels of x[pixel + offsets[k]] * dy[pixel], for `count` k and up to two vectors of
@@ -49,17 +51,17 @@ struct GatherFilter {
   bool accumulate;
 };
 
-// One channel at a time: y[c] = finish(sum over runs of x[run's offset + c] * filter[run][c]).
+// One channel at a time, for a row of pixels: y[c] = finish(sum over taps of x[tap + c] * filter[tap][c]).
 struct Depthwise {
-  PixelGrid<const void> x;
-  PixelGrid<void> y;
-  std::int64_t rows, columns;
-  const GatherRun* runs;  // One per tap.
-  std::int64_t num_runs;
-  const void* filter;
+  const void* x;  // At the first tap of the first pixel.
+  void* y;
+  std::int64_t pixels, x_step, y_step;
+  std::int64_t tap_rows, tap_columns, tap_row_step, tap_column_step;  // Taps, and elements of x between them.
+  const void* filter;                                                 // `channels` for each tap,
+  std::int64_t filter_row_step;                                       // rows of taps so many elements apart.
   std::int64_t channels;
   const void* bias;
-  bool relu;
+  Rectifier rectifier;
 };
 
 // dfilter[tap][c] (= or +=) sum over pixels of x[offsets[tap] + c] * dy[c].
@@ -77,8 +79,8 @@ struct DepthwiseFilter {
 // `plane` elements apart. Channels are a multiple of the vectors' width.
 struct WinogradLoops {
   void (*input)(const void* const* pixels, std::int64_t channels, void* to, std::int64_t plane);  // 16 pixels.
-  void (*output)(const void* from, std::int64_t plane, std::int64_t channels, const void* bias, bool relu,
-                 void* const* pixels);                                                            // 4 pixels, or null.
+  void (*output)(const void* from, std::int64_t plane, std::int64_t channels, const void* bias,
+                 const Rectifier& rectifier, void* const* pixels);                                // 4 pixels, or null.
   void (*slope)(const void* const* pixels, std::int64_t channels, void* to, std::int64_t plane);  // 4 pixels of dy.
   void (*filter)(const void* from, std::int64_t tap, std::int64_t k, std::int64_t deep, std::int64_t along,
                  std::int64_t n, void* to, std::int64_t plane);

@@ -161,6 +161,10 @@ struct Forward {
         gather.runs = &run, gather.num_runs = 1;
         gather.filter = filter + q * plan.filter_plane() + c * t.channels;
         gather.n = std::min(columns, t.outputs - c);
+        if (c + columns < t.outputs)
+          gather.next_filter = filter + q * plan.filter_plane() + (c + columns) * t.channels;
+        else if (q + 1 < kNumbers)
+          gather.next_filter = filter + (q + 1) * plan.filter_plane();
         plan.loops.gather(gather);
       }
   }
@@ -176,8 +180,8 @@ struct Forward {
       float* pixels[4];
       outputs_of<float>(t, place_of(t, i), call.y, nullptr, pixels);
       void* const to[4] = {pixels[0], pixels[1], pixels[2], pixels[3]};
-      plan.loops.winograd.output(products + (i - begin) * t.outputs, b.second_plane, t.outputs, call.bias, call.relu,
-                                 to);
+      plan.loops.winograd.output(products + (i - begin) * t.outputs, b.second_plane, t.outputs, call.bias,
+                                 call.rectifier, to);
     }
   }
 

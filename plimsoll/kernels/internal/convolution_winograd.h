@@ -25,7 +25,8 @@ std::size_t winograd_filter_scratch_bytes(const ConvolutionSizes& sizes) noexcep
 struct WinogradCall {
   const float *x, *filter, *bias;  // bias may be null.
   float* y;
-  bool relu, backward;
+  Rectifier rectifier;
+  bool backward;
 };
 void winograd(const ConvolutionSizes& sizes, const Window& window, const WinogradCall& call,
               std::span<std::byte> scratch) noexcept;

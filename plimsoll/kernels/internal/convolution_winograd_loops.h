@@ -42,11 +42,12 @@ void winograd_input(const void* const* pixels, std::int64_t channels, void* to, 
   }
 }
 
-// A' m A, then + bias and relu, to 2x2 pixels; null ones are skipped.
+// A' m A, then + bias and the rectifier, to 2x2 pixels; null ones are skipped.
 template <class T>
-void winograd_output(const void* from, std::int64_t plane, std::int64_t channels, const void* bias, bool relu,
-                     void* const* pixels) {
+void winograd_output(const void* from, std::int64_t plane, std::int64_t channels, const void* bias,
+                     const Rectifier& rectifier, void* const* pixels) {
   using V = Vector<T>;
+  const V most = all<V>(rectifier.most);
   for (std::int64_t c = 0; c < channels; c += kLanesOf<T>) {
     V half[8];
 #pragma GCC unroll 4
@@ -62,7 +63,7 @@ void winograd_output(const void* from, std::int64_t plane, std::int64_t channels
 #pragma GCC unroll 2
       for (int j = 0; j < 2; ++j) {
         if (bias) result[j] += load(static_cast<const T*>(bias) + c);
-        if (relu) result[j] = rectified(result[j]);
+        if (rectifier.on) result[j] = rectified(result[j], most);
         if (pixels[i * 2 + j]) store(static_cast<T*>(pixels[i * 2 + j]) + c, result[j]);
       }
     }

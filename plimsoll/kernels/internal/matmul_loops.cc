@@ -79,11 +79,19 @@ void pack(const void* data, std::int64_t count, std::int64_t k, std::int64_t alo
   }
 }
 
+// What follows the sums of a tile.
+template <class T>
+struct TileEnd {
+  const T* bias;  // From the tile's first column on, or null.
+  bool rectifies;
+  Vector<T> most;
+};
+
 // One tile: kRows rows of A, `row` apart and `column` along k (1 and kTileRows when packed), times kVectors vectors of
 // the rows of B; a partial last vector has `last` elements.
 template <class T, int kRows, int kVectors, bool kIsPacked, bool kIsPartial>
 void multiply_tile(const T* a, std::int64_t row, std::int64_t column, const T* b, std::int64_t b_row, std::int64_t k,
-                   T* c, std::int64_t c_row, std::int64_t last, bool accumulate) {
+                   T* c, std::int64_t c_row, std::int64_t last, bool accumulate, const TileEnd<T>& end) {
   using V = Vector<T>;
   if constexpr (kIsPacked) row = 1, column = kTileRows;
   const auto mask = first_lanes<T>(kIsPartial ? last : 1);
@@ -91,8 +99,8 @@ void multiply_tile(const T* a, std::int64_t row, std::int64_t column, const T* b
     return kIsPartial && v == kVectors - 1 ? load_masked(p + v * kLanesOf<T>, mask) : load(p + v * kLanesOf<T>);
   };
   V sum[kRows][kVectors] = {};
-  if constexpr (kIsPacked)
-    for (int i = 0; i < kRows; ++i) __builtin_prefetch(c + i * c_row, 1);
+  for (int i = 0; i < kRows; ++i)
+    for (int v = 0; v < kVectors; ++v) __builtin_prefetch(c + i * c_row + v * kLanesOf<T>, 1);
   for (std::int64_t p = 0; p < k; ++p, a += column, b += b_row) {
     V across[kVectors];
 #pragma GCC unroll 4
@@ -108,7 +116,9 @@ void multiply_tile(const T* a, std::int64_t row, std::int64_t column, const T* b
   for (int i = 0; i < kRows; ++i, c += c_row)
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
-      const V value = accumulate ? sum[i][v] + get(c, v) : sum[i][v];
+      V value = accumulate ? sum[i][v] + get(c, v) : sum[i][v];
+      if (end.bias) value += get(end.bias, v);
+      if (end.rectifies) value = rectified(value, end.most);
       if (kIsPartial && v == kVectors - 1)
         store_by_halves(c + v * kLanesOf<T>, value, last);
       else
@@ -116,9 +126,29 @@ void multiply_tile(const T* a, std::int64_t row, std::int64_t column, const T* b
     }
 }
 
+// Spreads a block's fetches over its tiles.
+class AheadWalk {
+ public:
+  AheadWalk(const MatmulAhead& ahead, std::int64_t tiles) noexcept
+      : ahead_(ahead), tiles_(tiles), at_(ahead.begin), row_(ahead.begin / ahead.lines), line_(at_ % ahead.lines) {}
+  void next_tile() noexcept {
+    const std::int64_t until = ahead_.begin + ++done_ * (ahead_.end - ahead_.begin) / tiles_;
+    for (; at_ < until; ++at_) {
+      __builtin_prefetch(ahead_.data + row_ * ahead_.row_bytes + line_ * 64, 0, 2);
+      if (++line_ == ahead_.lines) line_ = 0, ++row_;
+    }
+  }
+
+ private:
+  const MatmulAhead& ahead_;
+  const std::int64_t tiles_;
+  std::int64_t at_, row_, line_, done_ = 0;
+};
+
 template <class T>
 using TileLoop = void (*)(const T* a, std::int64_t row, std::int64_t column, const T* b, std::int64_t b_row,
-                          std::int64_t k, T* c, std::int64_t c_row, std::int64_t last, bool accumulate);
+                          std::int64_t k, T* c, std::int64_t c_row, std::int64_t last, bool accumulate,
+                          const TileEnd<T>& end);
 
 // The tiles of a width, by rows; the first entry is for one row.
 template <class T, int kVectors, bool kIsPacked, bool kIsPartial, std::size_t... kIndex>
@@ -160,7 +190,8 @@ Column<T> next_column(std::int64_t left, const MatmulBlock& x) noexcept {
 }
 
 template <class T>
-void multiply_packed_rows(const MatmulBlock& x, const Column<T>& column, const T* b, std::int64_t b_row, T* c) {
+void multiply_packed_rows(const MatmulBlock& x, const Column<T>& column, const T* b, std::int64_t b_row, T* c,
+                          const TileEnd<T>& end, AheadWalk& ahead) {
   const T* a = static_cast<const T*>(x.a);
   constexpr std::int64_t kLine = 64 / sizeof(T);
   const T* next = b + b_row * x.k;  // The next panel of B, fetched into the second cache bit by bit.
@@ -168,19 +199,31 @@ void multiply_packed_rows(const MatmulBlock& x, const Column<T>& column, const T
   for (std::int64_t i = 0; i < x.m; i += kTileRows) {
     const std::int64_t rows = std::min<std::int64_t>(kTileRows, x.m - i);
     for (std::int64_t line = 0; line < lines; ++line, next += kLine) __builtin_prefetch(next, 0, 2);
+    ahead.next_tile();
     column.tiles[rows - 1](a + i * x.k, 1, kTileRows, b, b_row, x.k, c + i * x.c_row, x.c_row, column.last,
-                           x.accumulate);
+                           x.accumulate, end);
   }
+}
+
+// Some rows of A, into the first cache: where several rows are read side by side, the processor does not foresee it.
+template <class T>
+void prefetch_rows(const T* a, std::int64_t rows, const MatmulBlock& x) noexcept {
+  constexpr std::int64_t kLine = 64 / sizeof(T);
+  for (std::int64_t i = 0; i < rows; ++i)
+    for (std::int64_t p = 0; p < x.k; p += kLine) __builtin_prefetch(a + i * x.a_row + p);
 }
 
 // Rows are divided evenly: for 8 rows, 4 and 4 are faster than 6 and 2.
 template <class T>
-void multiply_rows_in_place(const MatmulBlock& x, const Column<T>& column, const T* b, std::int64_t b_row, T* c) {
+void multiply_rows_in_place(const MatmulBlock& x, const Column<T>& column, const T* b, std::int64_t b_row, T* c,
+                            const TileEnd<T>& end, AheadWalk& ahead) {
   const T* a = static_cast<const T*>(x.a);
   const std::int64_t tiles = divide_up(x.m, column.most_rows), rows = x.m / tiles, more = x.m % tiles;
   for (std::int64_t t = 0; t < tiles; ++t) {
     const std::int64_t count = rows + (t < more);
-    column.tiles[count - 1](a, x.a_row, x.a_column, b, b_row, x.k, c, x.c_row, column.last, x.accumulate);
+    ahead.next_tile();
+    if (x.a_column == 1 && t + 1 < tiles) prefetch_rows(a + count * x.a_row, rows + (t + 1 < more), x);
+    column.tiles[count - 1](a, x.a_row, x.a_column, b, b_row, x.k, c, x.c_row, column.last, x.accumulate, end);
     a += count * x.a_row;
     c += count * x.c_row;
   }
@@ -226,6 +269,17 @@ void multiply_thin(const MatmulBlock& x) {
                      p == 0);
 }
 
+// Bias and rectifier over a row of C.
+template <class T>
+void finish_row(T* c, std::int64_t n, const TileEnd<T>& end) {
+  for (std::int64_t j = 0; j < n; ++j) {
+    T value = c[j];
+    if (end.bias) value += end.bias[j];
+    if (end.rectifies) value = rectified(value, end.most[0]);
+    c[j] = value;
+  }
+}
+
 template <class T>
 bool is_thin(const MatmulBlock& x) noexcept {
   return x.m <= kThinRows && x.n >= 16 * kLanesOf<T> && x.k >= kThinDepth && x.b_column == 1 && !x.accumulate &&
@@ -234,8 +288,15 @@ bool is_thin(const MatmulBlock& x) noexcept {
 
 template <class T>
 void multiply(const MatmulBlock& x) {
-  if (is_thin<T>(x)) return multiply_thin<T>(x);
+  TileEnd<T> end = {static_cast<const T*>(x.bias), x.rectifier.on, all<Vector<T>>(x.rectifier.most)};
+  if (is_thin<T>(x)) {
+    multiply_thin<T>(x);
+    for (std::int64_t i = 0; i < x.m && (end.bias || end.rectifies); ++i)
+      finish_row(static_cast<T*>(x.c) + i * x.c_row, x.n, end);
+    return;
+  }
   constexpr std::int64_t kColumns = 2 * kLanesOf<T>;
+  AheadWalk ahead(x.ahead, std::max<std::int64_t>(1, divide_up(x.n, kColumns) * divide_up(x.m, kTileRows)));
   alignas(64) T panel[kMatmulStackDepth * kColumns];
   const T* b = static_cast<const T*>(x.b);
   T* c = static_cast<T*>(x.c);
@@ -249,10 +310,11 @@ void multiply(const MatmulBlock& x) {
       b_row = kColumns;
     }
     if (x.is_a_packed)
-      multiply_packed_rows(x, column, across, b_row, c + j);
+      multiply_packed_rows(x, column, across, b_row, c + j, end, ahead);
     else
-      multiply_rows_in_place(x, column, across, b_row, c + j);
+      multiply_rows_in_place(x, column, across, b_row, c + j, end, ahead);
     j += column.width;
+    if (end.bias) end.bias += column.width;
   }
 }
 

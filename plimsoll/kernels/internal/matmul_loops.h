@@ -6,15 +6,24 @@
 // multiply-adds over k in order, whichever tile it is in.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "plimsoll/kernels/internal/instruction_sets.h"
+#include "plimsoll/kernels/rectifier.h"
 
 namespace plimsoll::internal {
 
 inline constexpr std::int64_t kMatmulStackDepth = 256;  // For a panel of B that multiply() packs on the stack.
 
-// c (m x n) = or += a (m x k) b (k x n). Steps and strides in elements.
+// Lines of memory that are needed next: bit by bit, between tiles, they are fetched into the second cache.
+struct MatmulAhead {
+  const std::byte* data = nullptr;
+  std::int64_t row_bytes = 0, lines = 1;  // Between rows; lines of a row.
+  std::int64_t begin = 0, end = 0;        // Those to fetch now, of all rows.
+};
+
+// c (m x n) = or += a (m x k) b (k x n), then + bias and the rectifier. Steps and strides in elements.
 struct MatmulBlock {
   const void *a, *b;
   void* c;
@@ -24,6 +33,9 @@ struct MatmulBlock {
   std::int64_t b_row, b_column;  // Unless packed. With b_column other than 1, requires k <= kMatmulStackDepth.
   std::int64_t c_row;
   bool accumulate;
+  const void* bias = nullptr;  // n elements, or null.
+  Rectifier rectifier = {};
+  MatmulAhead ahead = {};
 };
 
 struct MatmulLoops {

@@ -49,7 +49,14 @@ Items items_of(const MatmulProduct& x, const MatmulLoops& loops) noexcept {
 
 }  // namespace
 
+void MatmulFinish::add_to(MatmulBlock& block) const noexcept {
+  if (add || activation) return;
+  block.bias = bias;
+  block.rectifier = rectifier;
+}
+
 void MatmulFinish::apply(std::byte* c, std::int64_t row_bytes, std::int64_t rows, std::int64_t columns) const noexcept {
+  if (!add && !activation) return;
   for (std::int64_t i = 0; i < rows; ++i, c += row_bytes) {
     const void* const operands[] = {c, bias};
     if (add) add(operands, c, columns);
@@ -80,16 +87,17 @@ void MatmulProduct::multiply_item(std::int64_t item) const noexcept {
   block.is_a_packed = block.is_b_packed = false;
   block.a_row = a_row, block.a_column = a_column, block.b_row = b_row, block.b_column = b_column;
   block.c_row = c_row;
+  MatmulFinish part = finish;
+  if (part.bias) part.bias = at(const_cast<std::byte*>(part.bias), j);
   const std::int64_t depth = b_column == 1 ? k : kMatmulStackDepth;
   for (std::int64_t p = 0; p < k; p += depth) {
     block.a = source_at(a, i * a_row + p * a_column);
     block.b = source_at(b, p * b_row + j * b_column);
     block.k = std::min(depth, k - p);
     block.accumulate = accumulate || p > 0;
+    if (p + block.k == k) part.add_to(block);
     kernels.multiply(block);
   }
-  MatmulFinish part = finish;
-  if (part.bias) part.bias = at(const_cast<std::byte*>(part.bias), j);
   part.apply(to, c_row * static_cast<std::int64_t>(size()), block.m, block.n);
 }
 
@@ -136,6 +144,7 @@ struct MatmulProduct::Region {
   std::byte *left, *right;
   std::int64_t i, height, j, width, p, depth;
   std::int64_t left_panels, right_panels;  // To be packed.
+  MatmulAhead ahead;                       // What is packed next.
 };
 
 // Panels in the order of the first half of A's, all of B's, the rest of A's: so a thread packs the rows that it will
@@ -174,10 +183,17 @@ void MatmulProduct::multiply_piece(const Region& x, std::int64_t piece) const no
   block.a_row = a_row, block.a_column = a_column, block.b_row = block.b_column = 1;
   block.c_row = c_row;
   block.accumulate = accumulate || x.p > 0;
-  loops().multiply(block);
-  if (x.p + x.depth < k) return;
   MatmulFinish part = finish;
   if (part.bias) part.bias = at(const_cast<std::byte*>(part.bias), x.j + column);
+  if (x.ahead.data) {
+    const std::int64_t pieces = divide_up(x.height, x.cut.block) * across, lines = x.ahead.end;
+    block.ahead = x.ahead;
+    block.ahead.begin = piece * lines / pieces, block.ahead.end = (piece + 1) * lines / pieces;
+  }
+  const bool is_last = x.p + x.depth == k;
+  if (is_last) part.add_to(block);
+  loops().multiply(block);
+  if (!is_last) return;
   part.apply(to, c_row * static_cast<std::int64_t>(size()), block.m, block.n);
 }
 
@@ -195,20 +211,34 @@ void MatmulProduct::multiply_region(const Region& x) const noexcept {
 
 void MatmulProduct::multiply_packed(std::byte* scratch) const noexcept {
   const Cut parts = cut();
-  const auto region = [&](std::int64_t i, std::int64_t j, std::int64_t p, bool packs_left, bool packs_right) {
+  // B's part at these columns and this depth, which the pieces before it bring near: packing alone would wait for it.
+  const auto part_of_b = [&](std::int64_t j, std::int64_t p) {
+    if (b_column != 1 || j >= n || p >= k) return MatmulAhead{};
+    const auto bytes = static_cast<std::int64_t>(size_of(source));
+    const std::int64_t lines = divide_up(std::min(parts.width, n - j) * bytes, 64);
+    return MatmulAhead{source_at(b, p * b_row + j), b_row * bytes, lines, 0, lines * std::min(parts.depth, k - p)};
+  };
+  const auto region = [&](std::int64_t i, std::int64_t j, std::int64_t p, bool packs_left, bool packs_right,
+                          const MatmulAhead& ahead) {
     const std::int64_t height = std::min(parts.height, m - i), width = std::min(parts.width, n - j);
     multiply_region({parts, scratch, scratch + parts.left_bytes, i, height, j, width, p, std::min(parts.depth, k - p),
                      packs_left && parts.is_left_packed ? divide_up(height, loops().rows) : 0,
-                     packs_right ? divide_up(width, loops().columns) : 0});
+                     packs_right ? divide_up(width, loops().columns) : 0, ahead});
   };
   if (parts.height >= m) {
     for (std::int64_t p = 0; p < k; p += parts.depth)
-      for (std::int64_t j = 0; j < n; j += parts.width) region(0, j, p, j == 0, true);
+      for (std::int64_t j = 0; j < n; j += parts.width)
+        region(0, j, p, j == 0, true,
+               j + parts.width < n ? part_of_b(j + parts.width, p) : part_of_b(0, p + parts.depth));
     return;
   }
   for (std::int64_t j = 0; j < n; j += parts.width)
     for (std::int64_t p = 0; p < k; p += parts.depth)
-      for (std::int64_t i = 0; i < m; i += parts.height) region(i, j, p, true, i == 0);
+      for (std::int64_t i = 0; i < m; i += parts.height) {
+        const bool is_last = i + parts.height >= m;
+        const MatmulAhead next = p + parts.depth < k ? part_of_b(j, p + parts.depth) : part_of_b(j + parts.width, 0);
+        region(i, j, p, true, i == 0, is_last ? next : MatmulAhead{});
+      }
 }
 
 }  // namespace plimsoll::internal

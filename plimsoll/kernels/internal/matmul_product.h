@@ -15,11 +15,14 @@
 
 namespace plimsoll::internal {
 
-// What follows the product, with the loops of the elementwise kernels, so that the bits equal those of separate calls.
+// What follows the product: a bias and a rectifier in registers; else with the loops of the elementwise kernels. The
+// bits equal those of separate calls.
 struct MatmulFinish {
-  Loop add = nullptr, activation = nullptr;  // Null when there is none.
   const std::byte* bias = nullptr;
+  Rectifier rectifier = {};
+  Loop add = nullptr, activation = nullptr;  // Null when there is none, or the product does it.
 
+  void add_to(MatmulBlock& block) const noexcept;
   void apply(std::byte* c, std::int64_t row_bytes, std::int64_t rows, std::int64_t columns) const noexcept;
 };
 

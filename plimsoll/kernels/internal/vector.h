@@ -205,6 +205,12 @@ template <class V>
 inline V rectified(V x) noexcept {
   return x < V{} ? V{} : x;
 }
+// And not above `most`; NaN stays.
+template <class V>
+inline V rectified(V x, V most) noexcept {
+  x = rectified(x);
+  return x > most ? most : x;
+}
 inline F32 absolute(F32 x) noexcept { return bits_as<F32>(bits_as<I32>(x) & 0x7fffffff); }
 inline F64 absolute(F64 x) noexcept { return bits_as<F64>(bits_as<I64>(x) & INT64_MAX); }
 inline F32 with_sign_of(F32 magnitude, F32 sign) noexcept {

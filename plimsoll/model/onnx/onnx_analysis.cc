@@ -10,6 +10,12 @@
 namespace plimsoll::internal {
 namespace {
 
+bool is_set(const onnx::NodeProto& node, std::string_view attribute) {
+  for (const onnx::AttributeProto& each : node.attributes)
+    if (each.name == attribute) return each.integer != 0;
+  return false;
+}
+
 using Names = std::unordered_set<std::string>;
 
 // Names that a graph reads and does not define.
@@ -192,16 +198,21 @@ void OnnxAnalysis::find_ends(OnnxGraph::Facts& facts, const std::vector<onnx::No
 
 void OnnxAnalysis::find_weights() {
   onnx::GraphProto& graph = graph_.model_.graph;
-  // How each name is read: by filters of convolutions alone, or as a statistic.
-  std::map<std::string, std::pair<std::size_t, std::size_t>> uses;  // All of them, and as a filter.
+  // How each name is read: as the filter of convolutions or the transposed operand of products alone, or as a
+  // statistic.
+  struct Uses {
+    std::size_t all = 0, as_filter = 0, transposed = 0;
+  };
+  std::map<std::string, Uses> uses;
   Names statistics, outputs, inside;
   for (const onnx::NodeProto& node : graph.nodes) {
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-      auto& [all, filters] = uses[node.inputs[i]];
-      ++all;
+      Uses& use = uses[node.inputs[i]];
+      ++use.all;
       const bool convolves = (i == 1 && (node.op_type == "Conv" || node.op_type == "ConvInteger")) ||
                              (i == 3 && node.op_type == "QLinearConv");
-      if (convolves && node.domain.empty()) ++filters;
+      if (convolves && node.domain.empty()) ++use.as_filter;
+      if (i == 1 && node.op_type == "Gemm" && node.domain.empty() && is_set(node, "transB")) ++use.transposed;
       if (i >= 3 && node.op_type == "BatchNormalization") statistics.insert(node.inputs[i]);
     }
     for (const onnx::AttributeProto& attribute : node.attributes)
@@ -212,14 +223,15 @@ void OnnxAnalysis::find_weights() {
     OnnxWeight weight{.name = name, .proto = sparse ? nullptr : &proto, .sparse = sparse};
     weight.is_constant = graph_.is_known(graph, name);
     const std::optional<DType> dtype = onnx::dtype_of(proto.type);
-    const auto& [all, filters] = uses[name];
+    const Uses& use = uses[name];
     const std::size_t rank = sparse ? sparse->dims.size() : proto.dims.size();
     // Scalars are numbers of formulas, an epsilon or a root of two, which training must not change: constants.
     weight.is_constant = weight.is_constant || (rank == 0 && !sparse);
     weight.trainable = !weight.is_constant && rank > 0 && (dtype == f32 || dtype == f64) && statistics.count(name) == 0;
-    if (!weight.is_constant && all > 0 && all == filters && outputs.count(name) == 0 && inside.count(name) == 0 &&
-        (rank == 3 || rank == 4))
+    const bool is_seen = outputs.count(name) > 0 || inside.count(name) > 0;
+    if (!weight.is_constant && use.all > 0 && use.all == use.as_filter && !is_seen && (rank == 3 || rank == 4))
       weight.order = filter_last(rank);
+    if (!weight.is_constant && use.all > 0 && use.all == use.transposed && !is_seen && rank == 2) weight.order = {1, 0};
     graph_.weights_.push_back(std::move(weight));
   };
   for (const onnx::TensorProto& tensor : graph.initializers) add(tensor.name, tensor, nullptr);

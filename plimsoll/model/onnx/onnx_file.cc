@@ -6,16 +6,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/system_error.h"
 #include "plimsoll/base/wire.h"
+#include "plimsoll/device/device.h"
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/movement.h"
 #include "plimsoll/tensor/host_access.h"
 #include "plimsoll/tensor/make_tensor.h"
+#include "plimsoll/tensor/map_storage.h"
 
 namespace plimsoll::internal {
 namespace {
@@ -25,19 +28,42 @@ struct Mapping {
   std::size_t size = 0;
 };
 
-// All of a file, private and read only.
-Mapping map_file(const std::filesystem::path& path) {
-  const int handle = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (handle < 0) throw_system_error("file", path.native(), "open", errno);
-  struct stat info = {};
-  const bool is_file = ::fstat(handle, &info) == 0 && S_ISREG(info.st_mode);
-  Mapping mapping{nullptr, is_file ? static_cast<std::size_t>(info.st_size) : 0};
-  if (mapping.size > 0) mapping.address = ::mmap(nullptr, mapping.size, PROT_READ, MAP_PRIVATE, handle, 0);
-  ::close(handle);
-  if (!is_file) throw Error(fmt::format("\"{}\": is not a file", path.native()));
-  if (mapping.address == MAP_FAILED) throw Error(fmt::format("\"{}\": cannot be mapped", path.native()));
-  return mapping;
-}
+// A file that is open for reading.
+class Opened {
+ public:
+  explicit Opened(const std::filesystem::path& path) : path_(path.native()) {
+    handle_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (handle_ < 0) throw_system_error("file", path_, "open", errno);
+    struct stat info = {};
+    if (::fstat(handle_, &info) == 0 && S_ISREG(info.st_mode)) {
+      size_ = static_cast<std::size_t>(info.st_size);
+      return;
+    }
+    ::close(handle_);
+    throw Error(fmt::format("\"{}\": is not a file", path_));
+  }
+  ~Opened() { ::close(handle_); }
+  Opened(const Opened&) = delete;
+  Opened& operator=(const Opened&) = delete;
+
+  std::size_t size() const noexcept { return size_; }
+  // `size` bytes from `offset` on, a multiple of the page's size: private pages.
+  Mapping map(std::size_t offset, std::size_t size, int protection) const {
+    Mapping mapping{nullptr, size};
+    if (size > 0)
+      mapping.address =
+          ::mmap(nullptr, size, protection, MAP_PRIVATE | MAP_NORESERVE, handle_, static_cast<off_t>(offset));
+    if (mapping.address == MAP_FAILED) throw Error(fmt::format("\"{}\": cannot be mapped", path_));
+    return mapping;
+  }
+
+ private:
+  const std::string path_;
+  int handle_ = -1;
+  std::size_t size_ = 0;
+};
+
+constexpr std::size_t kPage = 4096;
 
 // Of an element type that int32_data holds.
 template <class T>
@@ -74,7 +100,8 @@ bool add_varints(std::string_view packed, auto&& add) {
 }  // namespace
 
 std::shared_ptr<const OnnxFile> OnnxFile::open(const std::filesystem::path& path) {
-  const Mapping mapping = map_file(path);
+  const Opened opened(path);
+  const Mapping mapping = opened.map(0, opened.size(), PROT_READ);
   std::shared_ptr<OnnxFile> file(new OnnxFile);
   file->name_ = path.native();
   file->folder_ = path.parent_path();
@@ -128,6 +155,17 @@ Tensor OnnxFile::tensor(const onnx::TensorProto& proto, const std::vector<std::i
   Tensor result = make_tensor({.op = "onnx"}, Shape(sizes), *dtype, current_device());
   const HostWrite written(result);
   std::byte* out = written.bytes();
+  if (rank == 2) {  // Square by square, so that both sides stay in the cache.
+    constexpr std::int64_t kSide = 32;
+    const std::int64_t rows = sizes[0], columns = sizes[1];
+    for (std::int64_t r = 0; r < rows; r += kSide)
+      for (std::int64_t c = 0; c < columns; c += kSide)
+        for (std::int64_t i = r; i < std::min(rows, r + kSide); ++i)
+          for (std::int64_t j = c; j < std::min(columns, c + kSide); ++j)
+            std::memcpy(out + static_cast<std::size_t>(i * columns + j) * width,
+                        proto.raw.data() + static_cast<std::size_t>(i * strides[0] + j * strides[1]) * width, width);
+    return result;
+  }
   std::int64_t from = 0;
   for (std::size_t i = 0; i < shape.size(); ++i, out += width) {
     std::memcpy(out, proto.raw.data() + static_cast<std::size_t>(from) * width, width);
@@ -142,7 +180,6 @@ Tensor OnnxFile::tensor(const onnx::TensorProto& proto, const std::vector<std::i
 }
 
 void OnnxFile::forget(const onnx::TensorProto& proto) const noexcept {
-  constexpr std::uintptr_t kPage = 4096;
   const auto first = reinterpret_cast<std::uintptr_t>(proto.raw.data());
   const std::uintptr_t begin = (first + kPage - 1) / kPage * kPage, end = (first + proto.raw.size()) / kPage * kPage;
   if (mapped_ && !proto.raw.empty() && begin < end)
@@ -199,27 +236,29 @@ Tensor OnnxFile::external_tensor(const onnx::TensorProto& proto, const Shape& sh
     corrupt(proto, fmt::format("has its data at \"{}\", which is not in the file's folder", location.native()));
   const std::size_t bytes = shape.size() * size_of(dtype);
   const std::uint64_t offset = number("offset", 0), length = number("length", bytes);
-  const Mapping mapping = map_file(folder_ / location);
+  const Opened opened(folder_ / location);
+  if (length != bytes || offset > opened.size() || length > opened.size() - offset)
+    corrupt(proto, fmt::format("has {} bytes from {} on in \"{}\", which has {}; its {} takes {}", length, offset,
+                               location.native(), opened.size(), shape.to_string(), bytes));
+  const std::size_t before = offset % kPage;
+  const Mapping mapping =
+      opened.map(offset - before, before + bytes, PROT_READ | PROT_WRITE);  // Written pages are ours.
   const auto unmap = [mapping](void*) {
     if (mapping.address) ::munmap(mapping.address, mapping.size);
   };
-  if (length != bytes || offset > mapping.size || length > mapping.size - offset) {
-    unmap(nullptr);
-    corrupt(proto, fmt::format("has {} bytes from {} on in \"{}\", which has {}; its {} takes {}", length, offset,
-                               location.native(), mapping.size, shape.to_string(), bytes));
-  }
-  char* const first = static_cast<char*>(mapping.address) + offset;
-  if (bytes > 0 && reinterpret_cast<std::uintptr_t>(first) % size_of(dtype) == 0) {
-    try {
-      const Tensor wrapped = wrap(first, shape, dtype, unmap);
-      return current_device().is_host() ? wrapped : wrapped.to(current_device().name());
-    } catch (...) {
-      unmap(nullptr);
-      throw;
-    }
-  }
   const std::shared_ptr<void> ended(nullptr, unmap);
-  Tensor copied = make_tensor({.op = "onnx"}, shape, dtype, current_device());
+  return external_tensor(static_cast<char*>(mapping.address) + before, shape, dtype, [ended](void*) {});
+}
+
+Tensor OnnxFile::external_tensor(char* first, const Shape& shape, DType dtype, std::function<void(void*)> unmap) {
+  const std::size_t bytes = shape.size() * size_of(dtype);
+  Device& device = current_device();
+  if (bytes > 0 && reinterpret_cast<std::uintptr_t>(first) % size_of(dtype) == 0) {
+    const Tensor mapped = make_tensor_on(wrap_unchanging(current_host_device(), first, bytes, std::move(unmap)), 0,
+                                         shape, dtype, {.op = "onnx", .category = Category::kParameters});
+    return device.is_host() ? mapped : mapped.to(device.name());
+  }
+  Tensor copied = make_tensor({.op = "onnx"}, shape, dtype, device);
   if (bytes > 0) std::memcpy(HostWrite(copied).bytes(), first, bytes);
   return copied;
 }

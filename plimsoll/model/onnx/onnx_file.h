@@ -4,13 +4,14 @@
 //   Tensor w = file->tensor(model.graph.initializers[0]);     // A copy; of external data, the file's own pages.
 //
 // External data are searched for in the file's folder: names that lead out of it are refused (Corruption). They are
-// used in place, on a private mapping that lasts as long as the tensor and is not charged; data that are not aligned
-// for their dtype, and those inside the file, are copied. Sizes are checked before memory is allocated. Thread safety:
-// const, any thread.
+// used in place, on a private mapping that lasts as long as the tensor, or the variable made from it, and is not
+// charged; data that are not aligned for their dtype, and those inside the file, are copied. Sizes are checked before
+// memory is allocated. Thread safety: const, any thread.
 #pragma once
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -45,6 +46,8 @@ class OnnxFile {
  private:
   OnnxFile() = default;
   Tensor external_tensor(const onnx::TensorProto& proto, const Shape& shape, DType dtype) const;
+  // In place, where the alignment allows it: `unmap` is called when the last tensor there is gone.
+  static Tensor external_tensor(char* first, const Shape& shape, DType dtype, std::function<void(void*)> unmap);
   void fill(const onnx::TensorProto& proto, const TensorView& out) const;
   [[noreturn]] void corrupt(const onnx::TensorProto& proto, std::string_view what) const;
 

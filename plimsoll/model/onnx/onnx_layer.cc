@@ -14,6 +14,7 @@
 #include "plimsoll/ops/movement.h"
 #include "plimsoll/tensor/context_guards.h"
 #include "plimsoll/tensor/make_tensor.h"
+#include "plimsoll/tensor/storage.h"
 #include "plimsoll/tensor/tidy.h"
 #include "plimsoll/tensor/tracer.h"
 
@@ -27,6 +28,12 @@ Tensor zeros_later(const Shape& shape, DType dtype) {
       shape, dtype, origin);
 }
 
+// On pages of a file, which are charged to nobody.
+bool is_mapped(const Tensor& tensor) {
+  const Storage* const storage = tensor.record()->storage.load(std::memory_order_acquire);
+  return storage && storage->is_wrapped();
+}
+
 Shape held_shape(const std::vector<std::int64_t>& dims, const AxisOrder& order) {
   if (order.empty()) return Shape(std::span<const std::int64_t>(dims));
   std::vector<std::int64_t> sizes;
@@ -37,17 +44,17 @@ Shape held_shape(const std::vector<std::int64_t>& dims, const AxisOrder& order) 
 }  // namespace
 
 OnnxLayer::OnnxLayer(std::shared_ptr<const OnnxGraph> graph, bool with_values)
-    : graph_(std::move(graph)), plans_(std::make_shared<OnnxPlans>()) {
-  make_weights(with_values);
+    : graph_(std::move(graph)), with_values_(with_values), plans_(std::make_shared<OnnxPlans>()) {
+  make_weights();
 }
 
-void OnnxLayer::make_weights(bool with_values) {
+void OnnxLayer::make_weights() {
   const TraceWith nobody(nullptr);
   const MakingTensors weights(Category::kParameters);
   for (const OnnxWeight& weight : graph_->weights()) {
     variables_.emplace_back();
     constants_.emplace_back();
-    if (!with_values && !weight.is_constant && weight.proto && onnx::dtype_of(weight.proto->type)) {
+    if (!with_values_ && !weight.is_constant && weight.proto && onnx::dtype_of(weight.proto->type)) {
       const Shape shape = held_shape(weight.proto->dims, weight.order);
       const Tensor later = zeros_later(shape, *onnx::dtype_of(weight.proto->type));
       variables_.back().emplace(later, VariableOptions{.name = weight.name, .trainable = weight.trainable});
@@ -64,12 +71,23 @@ void OnnxLayer::make_weights(bool with_values) {
   }
 }
 
+bool OnnxLayer::will_be_mapped(std::size_t i) const {
+  const OnnxWeight& weight = graph_->weights()[i];
+  return !with_values_ && weight.proto && weight.proto->is_external && weight.order.empty();
+}
+
 std::size_t OnnxLayer::held_bytes() const {
   std::size_t bytes = 0;
-  for (const Weight& weight : own_weights()) bytes += whole_blocks(weight.variable.nbytes());
-  for (const Tensor& constant : constants_)
-    if (!constant.is_empty_handle()) bytes += whole_blocks(constant.nbytes());
+  for (std::size_t i = 0; i < variables_.size(); ++i) {
+    const Tensor value = variables_[i] ? variables_[i]->value() : constants_[i];
+    if (!value.is_empty_handle() && !is_mapped(value) && !will_be_mapped(i)) bytes += whole_blocks(value.nbytes());
+  }
   return bytes;
+}
+
+void OnnxLayer::leave_file() const {
+  for (const Weight& weight : own_weights())
+    if (const Tensor value = weight.variable.value(); is_mapped(value)) weight.variable.assign(value.clone());
 }
 
 Tensor OnnxLayer::weight_value(std::size_t i) const {

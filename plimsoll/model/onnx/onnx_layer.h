@@ -29,15 +29,19 @@ class OnnxLayer final : public LayerBase {
   const OnnxGraph& graph() const noexcept { return *graph_; }
   // The same, where elements of some inputs are known (not empty handles) although the inputs are not.
   std::vector<Tensor> run(const std::vector<Tensor>& inputs, const std::vector<Tensor>& known, bool training) const;
-  std::size_t held_bytes() const;  // Of weights and constants, in blocks of a budget.
+  std::size_t held_bytes() const;  // Of weights and constants that are charged, in blocks of a budget.
+  void leave_file() const;         // Weights on a file's pages move into memory that is charged.
   OnnxPlans& plans() const noexcept { return *plans_; }
   // What the file's tensor i is now, in the file's order of axes.
   Tensor weight_value(std::size_t i) const;
 
  private:
-  void make_weights(bool with_values);
+  void make_weights();
+
+  bool will_be_mapped(std::size_t i) const;  // Once values are read.
 
   const std::shared_ptr<const OnnxGraph> graph_;
+  const bool with_values_;
   std::vector<std::optional<Variable>> variables_;  // One for each weight of the graph, or
   std::vector<Tensor> constants_;                   // a tensor.
   const std::shared_ptr<OnnxPlans> plans_;

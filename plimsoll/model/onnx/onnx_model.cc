@@ -112,6 +112,7 @@ Model OnnxModel::model() const {
   const std::string& file = layer_->graph().file().name();
   if (inputs.empty())
     throw Unsupported(fmt::format("\"{}\": a model without inputs is unsupported here; ask OnnxModel", file));
+  layer_->leave_file();  // Training writes to them, inside a budget that counts them from the start.
   const std::vector<LayerOutput> results = Layer(layer_).outputs(inputs);
   const std::vector<OnnxEnd> ends = this->outputs();
   for (std::size_t i = 0; i < results.size(); ++i)

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/heap_count_testing.h"
 #include "plimsoll/model/layers/convolution_layers.h"
 #include "plimsoll/model/layers/core_layers.h"
 #include "plimsoll/model/layers/normalization_layers.h"
@@ -22,7 +23,9 @@
 #include "plimsoll/model/onnx/save_onnx.h"
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/elementwise.h"
+#include "plimsoll/ops/matmul.h"
 #include "plimsoll/ops/random.h"
+#include "plimsoll/tensor/memory_info.h"
 
 namespace plimsoll {
 namespace {
@@ -179,6 +182,103 @@ TEST_F(OnnxModelTest, ExternalDataStayInTheFoldersFiles) {
   EXPECT_THROW(file->tensor(proto), Corruption);
   proto.external["offset"] = "x";
   EXPECT_THROW(file->tensor(proto), Corruption);
+}
+
+// y = x + w, w in another file, or in this one when `inside`.
+void write_sum(const std::filesystem::path& to, const std::string& weights, const Tensor& w, bool inside) {
+  OnnxMessage node, tensor, graph, opset, file;
+  node.text(1, "x");
+  node.text(1, "w");
+  node.text(2, "y");
+  node.text(4, "Add");
+  if (inside) {
+    tensor = onnx_tensor("w", w);
+  } else {
+    for (const std::int64_t size : w.shape()) tensor.integer(1, size);
+    tensor.integer(2, onnx::kFloat);
+    tensor.text(8, "w");
+    for (const auto& [key, value] : {std::pair<std::string, std::string>{"location", weights}, {"offset", "4096"}}) {
+      OnnxMessage entry;
+      entry.text(1, key);
+      entry.text(2, value);
+      tensor.message(13, std::move(entry));
+    }
+    tensor.integer(14, 1);
+    std::ofstream out(to.parent_path() / weights, std::ios::binary);
+    const std::vector<float> values = w.to_vector<float>();
+    out << std::string(4096, '-');
+    out.write(reinterpret_cast<const char*>(values.data()), static_cast<std::streamsize>(w.nbytes()));
+  }
+  graph.message(1, std::move(node));
+  graph.text(2, "test");
+  graph.message(5, std::move(tensor));
+  graph.message(11, onnx_value_info("x", f32, w.shape()));
+  graph.message(12, onnx_value_info("y", f32, w.shape()));
+  opset.integer(2, 17);
+  file.integer(1, 8);
+  file.message(8, std::move(opset));
+  file.message(7, std::move(graph));
+  AtomicFile out(to);
+  file.write(out);
+  out.commit();
+}
+
+TEST_F(OnnxModelTest, ExternalWeightsStayOnTheFilesPagesUntilTheyChange) {
+  const Tensor w = random_uniform({512, 512}, -1, 1, {.seed = 3}), x = random_uniform({512, 512}, -1, 1, {.seed = 4});
+  write_sum(path("far.onnx"), "w.bin", w, false);
+  const std::size_t before = memory().num_bytes;
+  const OnnxModel model(path("far.onnx"));
+  EXPECT_LT(memory().num_bytes, before + 1024);
+  EXPECT_EQ(model.predict({{"x", x}})[0].to_vector<float>(), (x + w).to_vector<float>());
+  const std::size_t needed = model.forecast({{"x", x}}).smallest_budget;
+  EXPECT_LT(needed, 2 * x.nbytes() + 65536);  // x and y.
+  EXPECT_EQ(OnnxModel(path("far.onnx"), {.weights = false}).forecast({{"x", x.shape()}}).smallest_budget, needed);
+  EXPECT_NO_THROW(model.predict({{"x", x}}, {.budget = needed}));
+  EXPECT_THROW(model.predict({{"x", x}}, {.budget = needed - 1}), OutOfMemory);
+  const Model trainable = model.model();  // Into memory that is charged.
+  EXPECT_GE(memory().num_bytes, before + w.nbytes());
+  EXPECT_EQ(model.predict({{"x", x}})[0].to_vector<float>(), (x + w).to_vector<float>());
+  model.layer()->weights()[0].variable.assign_add(ones({512, 512}));  // The file stays as it is.
+  EXPECT_EQ(model.predict({{"x", x}})[0].to_vector<float>(), (x + (w + 1)).to_vector<float>());
+  EXPECT_EQ(model.forecast({{"x", x}}).smallest_budget, needed + w.nbytes());
+  EXPECT_EQ(OnnxModel(path("far.onnx")).predict({{"x", x}})[0].to_vector<float>(), (x + w).to_vector<float>());
+}
+
+// What PyTorch exports for a linear layer: turned once, while it is read, so that plans make one step of the layer.
+TEST_F(OnnxModelTest, TransposedOperandsOfProductsAreTurnedOnce) {
+  const Tensor w = random_uniform({40, 30}, -1, 1, {.seed = 3}), x = random_uniform({5, 30}, -1, 1, {.seed = 4});
+  OnnxMessage node, graph, opset, file;
+  for (const char* name : {"x", "w"}) node.text(1, name);
+  node.text(2, "y");
+  node.text(4, "Gemm");
+  node.message(5, integer("transB", 1));
+  graph.message(1, std::move(node));
+  graph.text(2, "test");
+  graph.message(5, onnx_tensor("w", w));
+  graph.message(11, onnx_value_info("x", f32, x.shape()));
+  graph.message(12, onnx_value_info("y", f32, {5, 40}));
+  opset.integer(2, 17);
+  file.integer(1, 8);
+  file.message(8, std::move(opset));
+  file.message(7, std::move(graph));
+  AtomicFile out(path("linear.onnx"));
+  file.write(out);
+  out.commit();
+  const OnnxModel model(path("linear.onnx"));
+  EXPECT_EQ(model.layer()->weights()[0].variable.shape(), (Shape{30, 40}));
+  EXPECT_LT(largest_difference(model.predict({{"x", x}})[0], matmul(x, w, {.transpose_b = true})), 1e-5f);
+  save_onnx(model.model(), path("again.onnx"));
+  EXPECT_EQ(OnnxModel(path("again.onnx")).layer()->weight_value(0).to_vector<float>(), w.to_vector<float>());
+}
+
+TEST_F(OnnxModelTest, AFileTakesItsTensorsAndAConstant) {
+  for (const std::int64_t rows : {1, 512, 4096}) {
+    write_sum(path("near.onnx"), "", random_uniform({rows, 512}, -1, 1, {.seed = 3}), true);
+    const std::size_t before = memory().num_bytes, heap = heap_bytes();
+    const OnnxModel model(path("near.onnx"));
+    EXPECT_EQ(memory().num_bytes - before, static_cast<std::size_t>(rows) * 512 * 4);
+    EXPECT_LT(heap_bytes() - heap, 64u << 10) << rows;  // All that is ever asked for, freed or not.
+  }
 }
 
 TEST_F(OnnxModelTest, EveryFamilyOfLayersIsTheSameWhenReadBack) {

@@ -4,6 +4,7 @@
 
 #include "plimsoll/base/error.h"
 #include "plimsoll/model/onnx/onnx_graph.h"
+#include "plimsoll/ops/creation.h"
 #include "plimsoll/tensor/make_tensor.h"
 #include "plimsoll/tensor/tracer.h"
 

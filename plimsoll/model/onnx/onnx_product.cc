@@ -18,9 +18,9 @@ void matmul_of(OnnxNode& node) { node.give(matmul(node.in(0), node.in(1))); }
 
 void gemm(OnnxNode& node) {
   const double alpha = node.real("alpha", 1), beta = node.real("beta", 1);
-  Tensor product =
-      matmul(node.in(0), node.in(1),
-             {.transpose_a = node.integer("transA", 0) != 0, .transpose_b = node.integer("transB", 0) != 0});
+  const bool turns = node.integer("transB", 0) != 0, is_turned = turns && node.value(1).order() == AxisOrder{1, 0};
+  Tensor product = matmul(node.in(0), is_turned ? node.value(1).held() : node.in(1),
+                          {.transpose_a = node.integer("transA", 0) != 0, .transpose_b = turns && !is_turned});
   if (alpha != 1) product = product * alpha;
   if (node.has(2)) product = product + (beta == 1 ? node.in(2) : node.in(2) * beta);
   node.give(std::move(product));

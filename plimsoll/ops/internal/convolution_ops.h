@@ -57,7 +57,7 @@ class Convolve final : public ThriftyConvolution<Convolve> {
   bool operator==(const Convolve&) const = default;
 
  private:
-  std::optional<UnaryOp> activation_;  // relu, sigmoid or tanh: those whose gradient the output tells.
+  std::optional<UnaryOp> activation_;  // With a gradient only relu, sigmoid and tanh, whose results tell it.
   bool has_bias_, with_mask_;
 };
 
