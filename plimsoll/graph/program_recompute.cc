@@ -37,7 +37,8 @@ class StepProgramMaker {
       const StepList::Step& from = list_.steps[i];
       StepProgram::Step step;
       for (const std::uint32_t input : from.in) add_read(step, list_.values[input].root);
-      for (const std::uint32_t output : from.out) add_write(step, list_.values[output].root, taken_[i]);
+      for (const std::uint32_t output : from.out)  // The first may take over an operand's bytes.
+        add_write(step, list_.values[output].root, step.writes.empty() ? taken_[i] : StepList::kNone);
       step.scratch_bytes = buffer_bytes(from.scratch_bytes);
       step.cost = list_.cost_of(from);
       step.may_repeat = may_repeat(list_, from);
