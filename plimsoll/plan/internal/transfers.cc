@@ -71,7 +71,7 @@ class Transfers {
       } else {
         if (entry.action == Action::kLoad) set(entry.number, true);
         during = bytes;  // Before a drop: a load that moves up past it must fit there.
-        if (entry.action == Action::kDrop) set(entry.number, false);
+        if (entry.action == Action::kDrop || entry.action == Action::kTake) set(entry.number, false);
       }
       use_.push_back(during);
     }
