@@ -235,17 +235,14 @@ void RecomputeSearch::try_neighbourhood() {
 // Runs that thrash were given up early; now there are no others. First come those that reach furthest down.
 void RecomputeSearch::try_expensive(std::size_t first) {
   const Choice kLean[] = {{.price = Price::kNeighbours, .rest_quarters = 2, .cap = 1.0 / 64, .in_order = false},
-                          {.price = Price::kNeighbours, .rest_quarters = 0, .cap = 0, .in_order = false},
                           {.price = Price::kAncestors, .rest_quarters = 4, .cap = 1.0 / 64, .in_order = false},
-                          {.price = Price::kNeighbours, .rest_quarters = 2, .cap = 1.0 / 16, .in_order = false},
                           {.price = Price::kNeighbours, .rest_quarters = 4, .cap = 0, .in_order = false}};
   work_ = 0;
   most_cost_factor_ = std::min(4.0, options_.most_cost_factor);
   for (const Choice& choice : kLean)
     if (!best_.completed) attempt(policy_of(choice));
   most_cost_factor_ = options_.most_cost_factor;
-  for (const Choice& choice : {kLean[0], kLean[4]})
-    if (!best_.completed) attempt(policy_of(choice));
+  if (!best_.completed) attempt(policy_of(kLean[2]));
   try_portfolio(first);
 }
 
