@@ -150,7 +150,8 @@ class LayerFinder {
     if (!is_named(*scores.op, "matmul") || taken_by(begin + 1) == kNotTaken) return {};
     const TensorSpec &q = list_.spec(scores.in[0]), &k = list_.spec(scores.in[1]), made = list_.spec(scores.out[0]);
     if (q.shape.rank() != 4 || k.shape.rank() != 4 || (q.dtype != f32 && q.dtype != f64) || q.shape[3] == 0) return {};
-    if (q.shape[0] != k.shape[0] || q.shape[1] != k.shape[1] || !is_product(list_, scores, {.transpose_b = true})) return {};
+    if (q.shape[0] != k.shape[0] || q.shape[1] != k.shape[1] || !is_product(list_, scores, {.transpose_b = true}))
+      return {};
     std::size_t at = begin + 1;
     double scale = 1;
     if (taken_by(at) == 0 && list_.steps[at].in.size() == 1)
@@ -169,7 +170,8 @@ class LayerFinder {
     if (!are_same(op_made_by(plain, {&made}, *scores.device).get(), *list_.steps[at].op)) return {};
     if (taken_by(++at) != 0 || list_.steps[at].in.size() != 2) return {};
     const TensorSpec& v = list_.spec(list_.steps[at].in[1]);
-    if (v.shape.rank() != 4 || v.shape[0] != q.shape[0] || v.shape[1] != q.shape[1] || !is_product(list_, list_.steps[at], {}))
+    if (v.shape.rank() != 4 || v.shape[0] != q.shape[0] || v.shape[1] != q.shape[1] ||
+        !is_product(list_, list_.steps[at], {}))
       return {};
     fusion.in.push_back(list_.steps[at].in[1]);
     if (mask) fusion.in.push_back(*mask);

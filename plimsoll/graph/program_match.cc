@@ -3,7 +3,6 @@
 #include <new>
 #include <string_view>
 
-
 namespace plimsoll::internal {
 
 std::unique_ptr<Op> op_made_by(FunctionRef<Tensor(const std::vector<Tensor>&)> function,

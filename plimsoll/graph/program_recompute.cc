@@ -116,7 +116,7 @@ class StepProgramMaker {
   StepList shared_;                   // With what shares bytes in the natural order.
   std::vector<std::uint32_t> taken_;  // By step: the root whose bytes it takes.
   bool in_place_ = false;
-  std::vector<int> number_;           // By root: the value that is there now.
+  std::vector<int> number_;  // By root: the value that is there now.
   StepProgram program_;
 };
 

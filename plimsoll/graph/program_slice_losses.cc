@@ -1,6 +1,6 @@
 // Cross entropies over large vocabularies: where logits are computed by a dense layer, read by a sparse cross entropy
 // and perhaps an argmax, and have a gradient, two steps can do it in slices that never hold all logits
-// (ops/internal/vocabulary_ops.h). They cost the product once more, so only lean plans do.
+// (ops/vocabulary_ops.h). They cost the product once more, so only lean plans do.
 //
 //   dense(x, w, b), loss, argmax, loss's gradient, sum (db), x^T g (dw), g w^T (dx)   become   loss, its gradient
 #include <algorithm>
@@ -11,7 +11,7 @@
 #include "plimsoll/graph/program_match.h"
 #include "plimsoll/graph/program_passes.h"
 #include "plimsoll/ops/dense.h"
-#include "plimsoll/ops/internal/vocabulary_ops.h"
+#include "plimsoll/ops/vocabulary_ops.h"
 
 namespace plimsoll::internal {
 namespace {
@@ -266,9 +266,8 @@ class LossSlicer {
   Step gradient_step(std::uint32_t statistics) {
     const Step &product = list_.steps[found_.product], &slopes = list_.steps[*found_.gradient],
                &weights = list_.steps[*found_.weights];
-    const VocabularyGradientParts parts = {.dx = found_.inputs.has_value(),
-                                           .db = found_.sum.has_value(),
-                                           .bias = product.in.size() > 2};
+    const VocabularyGradientParts parts = {
+        .dx = found_.inputs.has_value(), .db = found_.sum.has_value(), .bias = product.in.size() > 2};
     std::vector<std::uint32_t> in = {slopes.in[0], weights.in[0], product.in[1], statistics, slopes.in[2]};
     if (parts.bias) in.push_back(product.in[2]);
     std::vector<std::uint32_t> out = {weights.out[0]};

@@ -236,8 +236,9 @@ std::size_t vocabulary_gradient_scratch_bytes(const VocabularySizes& s, DType dt
   std::size_t packed = 0;
   for (const std::int64_t columns : {std::min(cut.width, s.classes), s.classes % cut.width}) {
     if (columns == 0) continue;
-    packed = std::max({packed, logits_of(s, dtype, columns).packed_bytes(), weights_of(s, dtype, columns).packed_bytes(),
-                       inputs_of(s, dtype, columns, std::min(cut.depth, columns)).packed_bytes()});
+    packed =
+        std::max({packed, logits_of(s, dtype, columns).packed_bytes(), weights_of(s, dtype, columns).packed_bytes(),
+                  inputs_of(s, dtype, columns, std::min(cut.depth, columns)).packed_bytes()});
     if (columns % cut.depth != 0)
       packed = std::max(packed, inputs_of(s, dtype, columns, columns % cut.depth).packed_bytes());
   }

@@ -22,7 +22,9 @@ double weight_of(std::int64_t i) { return 0.25 * std::cos(double(i) * 0.9 + 0.1)
 struct Problem {
   template <class T>
   static Problem of(const VocabularySizes& s) {
-    return {s, TestTensor::from<T>({s.rows, s.inner}, value_of), TestTensor::from<T>({s.inner, s.classes}, weight_of),
+    return {s,
+            TestTensor::from<T>({s.rows, s.inner}, value_of),
+            TestTensor::from<T>({s.inner, s.classes}, weight_of),
             TestTensor::from<T>({s.classes}, value_of),
             TestTensor::from<std::int32_t>({s.rows}, [&](std::int64_t i) { return double(i * 7919 % s.classes); }),
             TestTensor::from<T>({s.rows}, [](std::int64_t i) { return 0.01 * double(1 + i % 3); })};

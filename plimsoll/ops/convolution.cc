@@ -43,9 +43,7 @@ std::optional<UnaryOp> activation_named(std::string_view word, const char* where
 }
 
 // Where the thread's budget evicts, scratch for the threads that there are: it could take what others need to stay.
-std::int64_t lanes_here() {
-  return evict::current_domain() ? num_threads() : 0;
-}
+std::int64_t lanes_here() { return evict::current_domain() ? num_threads() : 0; }
 
 ConvolutionRule rule_of(const char* name, const ConvOptions& options) {
   require_positive(options.strides, "strides", name);
@@ -153,15 +151,9 @@ Tensor conv1d(const Tensor& x, const Tensor& filter, const Conv1dOptions& option
   require_positive(options.strides, "strides", kName);
   require_positive(options.dilations, "dilations", kName);
   const PaddingRule padding = padding_rule(options.padding, kName, true);
-  return execute_wide(Convolve({kName,
-                                1,
-                                {1, options.strides},
-                                {1, options.dilations},
-                                padding,
-                                options.groups,
-                                false,
-                                lanes_here()}),
-                      x, filter);
+  return execute_wide(
+      Convolve({kName, 1, {1, options.strides}, {1, options.dilations}, padding, options.groups, false, lanes_here()}),
+      x, filter);
 }
 
 Tensor conv2d(const Tensor& x, const Tensor& filter, const ConvOptions& options) {

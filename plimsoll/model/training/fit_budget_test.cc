@@ -98,8 +98,7 @@ TEST(FitBudget, LargeVocabulariesAreTakenInSlices) {
   const History natural = free.fit(data, {.epochs = 2, .validation_data = data, .verbose = 0});
   for (const std::size_t budget : {forecast.smallest_budget, forecast.peak_bytes - logits / 2}) {
     Model tight = which.make();
-    const History history =
-        tight.fit(data, {.epochs = 2, .validation_data = data, .verbose = 0, .budget = budget});
+    const History history = tight.fit(data, {.epochs = 2, .validation_data = data, .verbose = 0, .budget = budget});
     for (const std::string& name : natural.names()) EXPECT_EQ(history[name], natural[name]) << name;
     EXPECT_EQ(values_of(tight), values_of(free));
     EXPECT_LE(history.peak_bytes(), budget);

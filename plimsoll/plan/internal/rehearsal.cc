@@ -212,8 +212,8 @@ int Rehearsal::takeable(int step) {
   if (s.may_take.empty() || !policy_.knows_future) return kNone;
   if (victims_.is_there(s.writes[0]) || facts_.taken_over(step, 0) != kNone) return kNone;
   for (const int value : s.may_take)
-    if (victims_.is_there(value) && !victims_.is_stored(value) && victims_.pins(value) == 1 && facts_.last_held[value] != step &&
-        victims_.may_drop_from(value, next_at()))
+    if (victims_.is_there(value) && !victims_.is_stored(value) && victims_.pins(value) == 1 &&
+        facts_.last_held[value] != step && victims_.may_drop_from(value, next_at()))
       return value;
   return kNone;
 }

@@ -64,7 +64,7 @@ class Victims {
   void forget_stored(int value) { stored_[value] = 0; }
   void touch(int value) { touched_[value] = now; }
 
-  int pick();                     // The value to evict next, or kNone.
+  int pick();  // The value to evict next, or kNone.
   // As it will be when step `from` runs: whether it can be made again, and is worth less than `other` is now.
   bool may_drop_from(int value, int from);
   bool goes_before(int value, int other, int from);

@@ -1,4 +1,4 @@
-#include "plimsoll/ops/internal/vocabulary_ops.h"
+#include "plimsoll/ops/vocabulary_ops.h"
 
 #include <algorithm>
 
