@@ -147,8 +147,9 @@ const Program::Front& Program::front_of(Eviction eviction) const {
                                                               spill_bytes_per_cost_, thrift));
   };
   add_family(0);
-  if (front->families[0]->has_thrift_that_costs()) {
-    const bool is_coarse = eviction != Eviction::kRecompute || front->families[0]->num_steps() > kMostThriftySteps;
+  if (const int levels = front->families[0]->levels_of_thrift(); levels > 0) {
+    const bool is_coarse =
+        levels == 1 || eviction != Eviction::kRecompute || front->families[0]->num_steps() > kMostThriftySteps;
     for (int thrift = is_coarse ? ThriftyOp::kMostThrift : 1; thrift <= ThriftyOp::kMostThrift; ++thrift)
       add_family(thrift);
   }

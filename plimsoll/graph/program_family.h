@@ -31,7 +31,7 @@ class ProgramFamily {
   const std::vector<BudgetPoint>& points() const noexcept { return points_; }
   ProgramVariant& variant(std::size_t point);                  // Requires 0 < point < points().size().
   double repeated_fraction(std::size_t point) const noexcept;  // Of the cost of a run, steps that run again.
-  bool has_thrift_that_costs() const { return internal::has_thrift_that_costs(list_); }
+  int levels_of_thrift() const { return internal::levels_of_thrift(list_); }
   std::size_t num_steps() const noexcept { return list_.steps.size(); }
   bool is_too_long() const noexcept;  // To look for leaner plans: there is the natural one only.
   std::size_t floor_bytes() const noexcept { return floor_bytes_; }

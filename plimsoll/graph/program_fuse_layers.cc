@@ -1,10 +1,10 @@
 // Turns the steps of one layer into one: a product or convolution with the bias added to it and the following
 // activation; a batch norm inside the preceding convolution; attention written out as products and a softmax.
-#include <new>
 #include <optional>
 
 #include "plimsoll/base/error.h"
 #include "plimsoll/base/function_ref.h"
+#include "plimsoll/graph/program_match.h"
 #include "plimsoll/graph/program_passes.h"
 #include "plimsoll/ops/dense.h"
 #include "plimsoll/ops/fused_ops.h"
@@ -15,22 +15,6 @@ namespace plimsoll::internal {
 namespace {
 
 constexpr std::size_t kNotTaken = SIZE_MAX;
-
-std::unique_ptr<Op> copy_of(const Op& op) { return std::unique_ptr<Op>(op.copy_to(::operator new(op.object_bytes()))); }
-
-// The single op that `f` makes of operands with these specs; nullptr when it makes none or several.
-template <class F>
-std::unique_ptr<Op> op_made_by(F&& f, const std::vector<const TensorSpec*>& specs, Device& device) {
-  const std::shared_ptr<GraphState> graph = GraphState::make(GraphState::Role::kPlan);  // Not asked for any device.
-  const TraceWith tracing(graph.get());
-  std::vector<Tensor> operands;
-  for (const TensorSpec* spec : specs) operands.push_back(graph->add_placeholder(*spec, device, "operand"));
-  f(operands);
-  if (graph->nodes().size() != specs.size() + 1 || !graph->nodes().back().op) return nullptr;
-  return copy_of(*graph->nodes().back().op);
-}
-
-bool are_same(const Op* a, const Op& b) { return a && a->same_as(b); }
 
 std::optional<Activation> activation_named(const char* name) {
   try {
@@ -99,17 +83,6 @@ class LayerFinder {
  private:
   using MakeFinished = FunctionRef<std::unique_ptr<Op>(Activation activation, const TensorSpec* bias)>;
 
-  bool is_product(const StepList::Step& step, MatmulOptions options) const {
-    if (!is_named(*step.op, "matmul") || step.in.size() != 2 || step.out.size() != 1) return false;
-    const auto product = [&](const std::vector<Tensor>& in) { return matmul(in[0], in[1], options); };
-    const TensorSpec *a = &list_.spec(step.in[0]), *b = &list_.spec(step.in[1]);
-    if (a->shape.rank() < 2 || b->shape.rank() < 2) return false;
-    const std::size_t last = a->shape.rank() - 1, rows = b->shape.rank() - 2;
-    if (a->shape[options.transpose_a ? last - 1 : last] != b->shape[options.transpose_b ? rows + 1 : rows])
-      return false;
-    return are_same(op_made_by(product, {a, b}, *step.device).get(), *step.op);
-  }
-
   // Which operand of the step is the previous step's result, if nothing else uses that; else kNotTaken.
   std::size_t taken_by(std::size_t step) const {
     if (step == 0 || step >= list_.steps.size() || list_.steps[step - 1].out.size() != 1) return kNotTaken;
@@ -162,7 +135,7 @@ class LayerFinder {
   Fusion dense_from(std::size_t begin) const {
     const StepList::Step& product = list_.steps[begin];
     if (!is_named(*product.op, "matmul") || taken_by(begin + 1) == kNotTaken) return {};
-    if (list_.spec(product.in[1]).shape.rank() != 2 || !is_product(product, {})) return {};
+    if (list_.spec(product.in[1]).shape.rank() != 2 || !is_product(list_, product, {})) return {};
     if (!is_floating(list_.spec(product.out[0]).dtype)) return {};
     return finished_from(begin, [](Activation activation, const TensorSpec*) { return dense_with(activation); });
   }
@@ -188,7 +161,8 @@ class LayerFinder {
     if (!is_named(*scores.op, "matmul") || taken_by(begin + 1) == kNotTaken) return {};
     const TensorSpec &q = list_.spec(scores.in[0]), &k = list_.spec(scores.in[1]), made = list_.spec(scores.out[0]);
     if (q.shape.rank() != 4 || k.shape.rank() != 4 || (q.dtype != f32 && q.dtype != f64) || q.shape[3] == 0) return {};
-    if (q.shape[0] != k.shape[0] || q.shape[1] != k.shape[1] || !is_product(scores, {.transpose_b = true})) return {};
+    if (q.shape[0] != k.shape[0] || q.shape[1] != k.shape[1] || !is_product(list_, scores, {.transpose_b = true}))
+      return {};
     std::size_t at = begin + 1;
     double scale = 1;
     if (taken_by(at) == 0 && list_.steps[at].in.size() == 1)
@@ -207,7 +181,8 @@ class LayerFinder {
     if (!are_same(op_made_by(plain, {&made}, *scores.device).get(), *list_.steps[at].op)) return {};
     if (taken_by(++at) != 0 || list_.steps[at].in.size() != 2) return {};
     const TensorSpec& v = list_.spec(list_.steps[at].in[1]);
-    if (v.shape.rank() != 4 || v.shape[0] != q.shape[0] || v.shape[1] != q.shape[1] || !is_product(list_.steps[at], {}))
+    if (v.shape.rank() != 4 || v.shape[0] != q.shape[0] || v.shape[1] != q.shape[1] ||
+        !is_product(list_, list_.steps[at], {}))
       return {};
     fusion.in.push_back(list_.steps[at].in[1]);
     if (mask) fusion.in.push_back(*mask);

@@ -52,7 +52,12 @@ StepList list_fused_steps(const Rewritten& rewritten, const Passes& passes, bool
 
 // Ops that can work in less memory do so, at a level up to ThriftyOp::kMostThrift; at 0 those that it costs no time.
 void use_thrifty_ops(StepList& list, int level);
-bool has_thrift_that_costs(const StepList& list);
+// How many levels above 0 differ: none, the highest alone, or all.
+int levels_of_thrift(const StepList& list);
+
+// Turns cross entropies over large vocabularies into steps that never hold all logits, and compute them twice.
+void slice_losses(StepList& list);
+bool has_sliceable_loss(const StepList& list);
 
 // The first and last step of each root.
 void find_lifetimes(StepList& list);

@@ -27,6 +27,7 @@ class StepProgramMaker {
     find_lifetimes(shared_);
     place_results(shared_);
     taken_.assign(list.steps.size(), StepList::kNone);
+    in_place_ = passes.in_place;
     if (passes.in_place) taken_ = share_bytes(shared_);
     number_.assign(list.roots.size(), StepProgram::kNone);
   }
@@ -37,7 +38,9 @@ class StepProgramMaker {
       const StepList::Step& from = list_.steps[i];
       StepProgram::Step step;
       for (const std::uint32_t input : from.in) add_read(step, list_.values[input].root);
-      for (const std::uint32_t output : from.out) add_write(step, list_.values[output].root, taken_[i]);
+      for (const std::uint32_t output : from.out)  // The first may take over an operand's bytes.
+        add_write(step, list_.values[output].root, step.writes.empty() ? taken_[i] : StepList::kNone);
+      add_may_take(step, from);
       step.scratch_bytes = buffer_bytes(from.scratch_bytes);
       step.cost = list_.cost_of(from);
       step.may_repeat = may_repeat(list_, from);
@@ -79,6 +82,26 @@ class StepProgramMaker {
     if (std::find(step.reads.begin(), step.reads.end(), value) == step.reads.end()) step.reads.push_back(value);
   }
 
+  // What share_bytes() will do when a schedule gives these operands up.
+  void add_may_take(StepProgram::Step& step, const StepList::Step& from) const {
+    const std::uint32_t overwrites = from.op->facts().overwrites;
+    if (!in_place_ || overwrites == 0 || from.out.empty() || step.takes_over[0] != StepProgram::kNone) return;
+    const std::size_t bytes = program_.values[static_cast<std::size_t>(step.writes[0])].bytes;
+    const StepList::Root& made = list_.roots[list_.values[from.out[0]].root];
+    for (std::size_t i = 0; i < from.in.size(); ++i) {
+      const StepList::Value& value = list_.values[from.in[i]];
+      const StepList::Root& root = list_.roots[value.root];
+      if ((overwrites & slot(i)) == 0 || bytes == 0 || root.place != Place::kPlanned) continue;
+      if (value.offset != 0 || root.bytes != made.bytes || root.device != made.device) continue;
+      if (program_.values[static_cast<std::size_t>(number_[value.root])].bytes != bytes) continue;
+      const auto is_same = [&](std::uint32_t other) {
+        return list_.values[other].root != value.root ||
+               (list_.values[other].offset == 0 && list_.spec(other).bytes() == root.bytes);
+      };
+      if (std::all_of(from.in.begin(), from.in.end(), is_same)) step.may_take.push_back(number_[value.root]);
+    }
+  }
+
   void add_write(StepProgram::Step& step, std::uint32_t root, std::uint32_t taken) {
     int before = StepProgram::kNone;
     if (list_.roots[root].place == Place::kVariable)
@@ -92,7 +115,8 @@ class StepProgramMaker {
   const StepList& list_;
   StepList shared_;                   // With what shares bytes in the natural order.
   std::vector<std::uint32_t> taken_;  // By step: the root whose bytes it takes.
-  std::vector<int> number_;           // By root: the value that is there now.
+  bool in_place_ = false;
+  std::vector<int> number_;  // By root: the value that is there now.
   StepProgram program_;
 };
 
@@ -151,6 +175,7 @@ class Repeater {
         case Action::kAgain:
           add(number, true);
           break;
+        case Action::kTake:  // Sharing finds it: its last reader may overwrite it.
         case Action::kDrop:
           drop(number);
           break;

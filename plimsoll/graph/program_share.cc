@@ -59,7 +59,7 @@ std::vector<std::uint32_t> share_bytes(StepList& list) {
   for (std::size_t i = 0; i < list.steps.size(); ++i) {
     const StepList::Step& step = list.steps[i];
     const std::uint32_t overwrites = step.op->facts().overwrites;
-    if (overwrites == 0 || step.out.size() != 1 || StepList::is_variable(list.root_of(step.out[0]))) continue;
+    if (overwrites == 0 || step.out.empty() || StepList::is_variable(list.root_of(step.out[0]))) continue;
     for (std::size_t input = 0; input < step.in.size(); ++input) {
       if ((overwrites & slot(input)) == 0 || !may_overwrite(list, step, input, static_cast<std::int64_t>(i))) continue;
       const std::uint32_t from = list.find(list.values[step.in[input]].root);

@@ -1,4 +1,4 @@
-// Ops that can do the same in less memory: see ops/thrifty_op.h.
+// Ops that can do the same in less memory: see ops/thrifty_op.h, and program_slice_losses.cc.
 #include <algorithm>
 #include <new>
 
@@ -76,13 +76,18 @@ class Thrift {
 
 }  // namespace
 
-void use_thrifty_ops(StepList& list, int level) { Thrift(list, level).run(); }
+void use_thrifty_ops(StepList& list, int level) {
+  if (level > 0) slice_losses(list);
+  Thrift(list, level).run();
+}
 
-bool has_thrift_that_costs(const StepList& list) {
-  return std::any_of(list.steps.begin(), list.steps.end(), [](const StepList::Step& step) {
+int levels_of_thrift(const StepList& list) {
+  const bool costs = std::any_of(list.steps.begin(), list.steps.end(), [](const StepList::Step& step) {
     const ThriftyOp* const op = thrifty_op(step);
     return op && op->costs_time();
   });
+  if (costs) return ThriftyOp::kMostThrift;
+  return has_sliceable_loss(list) ? 1 : 0;
 }
 
 }  // namespace plimsoll::internal

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/thread_pool.h"
 #include "plimsoll/kernels/convolution_mask.h"
 #include "plimsoll/ops/check_operands.h"
 #include "plimsoll/ops/elementwise.h"
@@ -11,6 +12,7 @@
 #include "plimsoll/ops/internal/convolution_recorded.h"
 #include "plimsoll/ops/internal/elementwise_ops.h"
 #include "plimsoll/ops/launch.h"
+#include "plimsoll/tensor/evict/eager.h"
 
 namespace plimsoll {
 namespace {
@@ -40,11 +42,15 @@ std::optional<UnaryOp> activation_named(std::string_view word, const char* where
                   where, word));
 }
 
+// Where the thread's budget evicts, scratch for the threads that there are: it could take what others need to stay.
+std::int64_t lanes_here() { return evict::current_domain() ? num_threads() : 0; }
+
 ConvolutionRule rule_of(const char* name, const ConvOptions& options) {
   require_positive(options.strides, "strides", name);
   require_positive(options.dilations, "dilations", name);
   ConvolutionRule rule = {name,          2, options.strides, options.dilations, padding_rule(options.padding, name),
                           options.groups};
+  rule.lanes = lanes_here();
   if (!options.around) return rule;
   constexpr std::int64_t kMost = 1 << 24;
   for (const std::int64_t side : *options.around)
@@ -147,7 +153,8 @@ Tensor conv1d(const Tensor& x, const Tensor& filter, const Conv1dOptions& option
   require_positive(options.dilations, "dilations", kName);
   const PaddingRule padding = padding_rule(options.padding, kName, true);
   return execute_wide(
-      Convolve({kName, 1, {1, options.strides}, {1, options.dilations}, padding, options.groups, false}), x, filter);
+      Convolve({kName, 1, {1, options.strides}, {1, options.dilations}, padding, options.groups, false, lanes_here()}),
+      x, filter);
 }
 
 Tensor conv2d(const Tensor& x, const Tensor& filter, const ConvOptions& options) {

@@ -13,6 +13,7 @@
 #include "plimsoll/ops/execute.h"
 #include "plimsoll/ops/labels.h"
 #include "plimsoll/ops/launch.h"
+#include "plimsoll/ops/op_cost.h"
 #include "plimsoll/ops/scratch.h"
 #include "plimsoll/ops/softmax.h"
 #include "plimsoll/ops/take_along.h"
@@ -91,6 +92,9 @@ class CrossEntropy final : public OpOf<CrossEntropy> {
     if (!is_half(in.dtype(1))) return 0;
     const RowSizes rows(loss_, in.shape(1));
     return 2 * scratch_bytes(f32, rows.block_size()) + scratch_bytes(f32, static_cast<std::size_t>(rows.block));
+  }
+  std::uint64_t cost(const Specs& in, const SpecList& out) const override {
+    return Op::cost(in, out) + kExponentialCost * in.shape(1).size();
   }
   void run(const OpRun& run) const noexcept override;
   bool launch(KernelQueue& queue, const OpRun& run) const noexcept override { return launch_loss(loss_, queue, run); }
@@ -174,6 +178,9 @@ class CrossEntropyGradient final : public OpOf<CrossEntropyGradient> {
     if (!is_half(in.dtype(1))) return 0;
     const RowSizes rows(loss_, in.shape(1));
     return 3 * scratch_bytes(f32, rows.block_size()) + scratch_bytes(f32, static_cast<std::size_t>(rows.block));
+  }
+  std::uint64_t cost(const Specs& in, const SpecList& out) const override {
+    return Op::cost(in, out) + kExponentialCost * in.shape(1).size();
   }
   void run(const OpRun& run) const noexcept override;
   bool launch(KernelQueue& queue, const OpRun& run) const noexcept override { return launch_loss(loss_, queue, run); }

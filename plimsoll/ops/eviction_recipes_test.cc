@@ -8,12 +8,15 @@
 
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
+#include "plimsoll/base/thread_pool.h"
 #include "plimsoll/device/device_memory.h"
 #include "plimsoll/memory/budget.h"
+#include "plimsoll/ops/convolution.h"
 #include "plimsoll/ops/creation.h"
 #include "plimsoll/ops/elementwise.h"
 #include "plimsoll/ops/execute.h"
 #include "plimsoll/ops/movement.h"
+#include "plimsoll/ops/random.h"
 #include "plimsoll/tensor/evict/eviction_testing.h"
 #include "plimsoll/tensor/host_access.h"
 #include "plimsoll/tensor/make_tensor.h"
@@ -263,6 +266,23 @@ TEST(EvictionRecipes, AChildOfForkRecomputesWhenNoOtherThreadDid) {
   int status = -1;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
+}
+
+TEST(EvictionRecipes, ConvolutionsTakeScratchForAFewThreadsOnly) {
+  const Tensor x = random_normal({16, 32, 32, 32}, {.seed = 1}), filter = random_normal({3, 3, 32, 32}, {.seed = 2});
+  const auto run = [&](bool evict, std::vector<float>& values) {
+    Budget budget("convolve", 64_MiB, {.evict = evict});
+    const BudgetScope use(budget);
+    values = conv2d(x, filter, {.padding = "same"}).to_vector<float>();
+    return budget.peak();
+  };
+  const int before = num_threads();
+  set_num_threads(2);
+  std::vector<float> natural, lean;
+  const std::size_t peak = run(false, natural);
+  EXPECT_LT(run(true, lean), peak - 512 * 1024);
+  EXPECT_EQ(lean, natural);
+  set_num_threads(before);
 }
 
 }  // namespace

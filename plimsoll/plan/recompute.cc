@@ -41,8 +41,12 @@ StepSchedule cheapest(const StepFacts& facts, std::size_t limit, const Recompute
 }  // namespace
 
 struct RecomputePlanner::State {
-  explicit State(const StepProgram& program) : facts(program) {}
+  explicit State(const StepProgram& program)
+      : facts(program), may_spill(std::any_of(program.values.begin(), program.values.end(), [](const auto& value) {
+          return value.may_spill;
+        })) {}
   StepFacts facts;
+  const bool may_spill;  // Any of its values.
   SearchMemory memory;
 };
 
@@ -54,6 +58,7 @@ RecomputePlanner::~RecomputePlanner() = default;
 
 StepSchedule RecomputePlanner::within(std::size_t limit, const RecomputeOptions& options) {
   RecomputeOptions bounded = options;
+  if (!state_->may_spill) bounded.spill_bytes_per_cost = 0;
   if (bounded.work == 0) bounded.work = default_work(state_->facts.program);
   return cheapest(state_->facts, limit, bounded, state_->memory);
 }

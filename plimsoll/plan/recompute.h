@@ -48,6 +48,7 @@ struct StepProgram {
     std::vector<int> writes;
     std::vector<int>
         takes_over;  // Per write: the value whose bytes it takes and which ends here, or kNone. May be empty.
+    std::vector<int> may_take;  // Of its reads: the first write may take their bytes, where a schedule gives them up.
     std::size_t scratch_bytes = 0;
     std::uint64_t cost = 0;    // In any unit, such as nanoseconds or bytes touched.
     bool may_repeat = true;    // Pure: again with the same values it writes the same bytes.
@@ -83,6 +84,7 @@ enum class Action : std::uint8_t {
   kRun,    // A step, for the first time.
   kAgain,  // A step that ran before: writes what it wrote then. What is there already is written aside and discarded.
   kDrop,   // A value's bytes are free from here. Waits for a store of it that is under way.
+  kTake,   // The first result of the step that follows takes a value's bytes; it is dropped with that step.
   kStore,  // Starts to copy a value elsewhere; its bytes stay in use until it is dropped.
   kLoad,   // Starts to bring a stored value back; its bytes are in use from here, its first reader waits for it.
 };

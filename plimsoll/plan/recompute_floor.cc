@@ -68,6 +68,10 @@ class ProgramCheck {
         refuse(step, fmt::format("value {} takes over value {} of another size, or one that is kept", value, taken));
       state_[taken] = kTaken;
     }
+    for (const int value : s.may_take)
+      if (std::find(s.reads.begin(), s.reads.end(), value) == s.reads.end() || s.writes.empty() ||
+          program_.values[value].bytes != program_.values[s.writes[0]].bytes)
+        refuse(step, fmt::format("may take value {}, which it does not read, or of another size", value));
     for (const int value : s.writes) {
       if (at(step, value) != kUnwritten) refuse(step, fmt::format("writes value {}, which was there before", value));
       state_[value] = kThere;
@@ -180,7 +184,9 @@ std::vector<Candidate> candidates_at(const StepFacts& facts, int step) {
       continue;
     if (comes_back(value)) shared[facts.maker[value]] += facts.bytes(value);
     if (facts.bytes(value) == 0 || facts.maker[value] == step || facts.taken_by[value] == step) continue;
-    if (std::find(s.reads.begin(), s.reads.end(), value) == s.reads.end()) live.push_back(value);
+    if (std::find(s.reads.begin(), s.reads.end(), value) == s.reads.end() ||
+        std::find(s.may_take.begin(), s.may_take.end(), value) != s.may_take.end())
+      live.push_back(value);
   }
   std::vector<Candidate> candidates;
   for (const int value : live) {

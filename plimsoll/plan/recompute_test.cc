@@ -64,7 +64,8 @@ TEST(Recompute, HalvesTheActivationsOfAChain) {
 TEST(Recompute, RandomProgramsStayWithinRandomLimits) {
   int completed = 0, tried = 0;
   for (unsigned seed = 0; seed < 600; ++seed) {
-    const StepProgram program = random_program(seed, {.steps = 5 + static_cast<int>(seed % 60)});
+    const StepProgram program = random_program(
+        seed, {.steps = 5 + static_cast<int>(seed % 60), .most_bytes = seed % 2 ? 20u : 4u, .may_take = true});
     const Floors floors = floors_of(program);
     const std::size_t limit = between(floors, seed, floors.recompute.bytes);
     const StepSchedule schedule = recompute(program, limit, {.work = 100'000});
@@ -105,7 +106,10 @@ TEST(Recompute, APlannerOfSeveralLimitsBeginsAsRecomputeAndStaysWithinEach) {
 TEST(Recompute, RandomProgramsSpillWithinRandomLimits) {
   int stored = 0;
   for (unsigned seed = 0; seed < 300; ++seed) {
-    const StepProgram program = random_program(seed, {.steps = 5 + static_cast<int>(seed % 40), .may_spill = true});
+    const StepProgram program = random_program(seed, {.steps = 5 + static_cast<int>(seed % 40),
+                                                      .most_bytes = seed % 2 ? 20u : 4u,
+                                                      .may_spill = true,
+                                                      .may_take = true});
     const Floors floors = floors_of(program);
     ASSERT_LE(floors.spill.bytes, floors.recompute.bytes);
     const std::size_t limit = between(floors, seed, floors.spill.bytes);

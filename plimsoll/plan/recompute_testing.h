@@ -14,6 +14,7 @@ struct RandomProgramOptions {
   std::size_t most_bytes = 20;
   bool with_state = true;  // In place, pinned, kept, held, scratch, steps that may not repeat.
   bool may_spill = false;
+  bool may_take = false;  // Results may take the bytes of operands.
 };
 
 // Always holds together; the same for the same seed on every machine.
@@ -47,6 +48,10 @@ inline StepProgram random_program(unsigned seed, const RandomProgramOptions& opt
       s.writes.push_back(add(value));
       s.takes_over.push_back(taken);
     }
+    for (const int value : s.reads)
+      if (options.may_take && s.takes_over[0] == StepProgram::kNone && (seed + static_cast<unsigned>(value)) % 3 != 0 &&
+          program.values[value].bytes == program.values[s.writes[0]].bytes)
+        s.may_take.push_back(value);
     program.steps.push_back(std::move(s));
   }
   for (const int value : there)

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "plimsoll/plan/recompute.h"
 
@@ -48,7 +49,13 @@ class Replay {
       const bool is_step = action == Action::kRun || action == Action::kAgain;
       const std::size_t count = is_step ? program_.steps.size() : program_.values.size();
       if (number < 0 || static_cast<std::size_t>(number) >= count) return fault("number {} does not exist", number);
-      std::string found = is_step ? step(number, action == Action::kAgain) : move(number, action);
+      if (given_up_ != kNone && !is_step) return fault("value {} is to be taken, but no step follows", given_up_);
+      if (action == Action::kTake) {
+        if (!there_[number]) return fault("value {} is to be taken, but is not there", number);
+        given_up_ = number;
+        continue;
+      }
+      std::string found = is_step ? step(number, action == Action::kAgain) : move(number, action, next_);
       if (!found.empty()) return found;
     }
     return end(schedule);
@@ -81,6 +88,12 @@ class Replay {
       return fault("step {} reads value {}, which is not there", number, value);
     }
     std::size_t fresh = 0;
+    const int given_up = std::exchange(given_up_, kNone);
+    if (given_up != kNone) {
+      const bool may = std::find(s.may_take.begin(), s.may_take.end(), given_up) != s.may_take.end();
+      if (!may || there_[s.writes[0]]) return fault("step {} may not take value {}", number, given_up);
+      use_ -= program_.values[given_up].bytes;
+    }
     for (std::size_t k = 0; k < s.writes.size(); ++k) {
       const int taken = s.takes_over.empty() ? kNone : s.takes_over[k];
       const bool in_place = taken != kNone && there_[taken] && !there_[s.writes[k]];
@@ -95,6 +108,10 @@ class Replay {
       if (taken != kNone && there_[taken] && !was_there) leave(taken);
       if (taken != kNone && !again) changed_[taken] = 1;
     }
+    if (given_up != kNone) {
+      use_ += program_.values[given_up].bytes;
+      if (std::string found = move(given_up, Action::kDrop, again ? next_ : next_ + 1); !found.empty()) return found;
+    }
     (again ? again_cost_ : base_cost_) += s.cost;
     if (again) return "";
     for (const int value : ends_[next_])
@@ -103,7 +120,8 @@ class Replay {
     return "";
   }
 
-  std::string move(int value, Action action) {
+  // `next`: the first step that has not run.
+  std::string move(int value, Action action, int next) {
     const StepProgram::Value& v = program_.values[value];
     if (action == Action::kLoad) {
       if (!stored_[value]) return fault("loads value {}, which was not stored", value);
@@ -120,7 +138,7 @@ class Replay {
       stored_bytes_ += v.bytes;
       return "";
     }
-    const bool is_wanted = v.is_kept || last_read_[value] >= next_, is_held = end_[value] >= next_;
+    const bool is_wanted = v.is_kept || last_read_[value] >= next, is_held = end_[value] >= next;
     const bool can_return =
         !v.is_pinned && !v.is_kept && maker_[value] != kNone && program_.steps[maker_[value]].may_repeat;
     if (v.is_pinned && is_held && !stored_[value])
@@ -152,6 +170,7 @@ class Replay {
   std::size_t at_ = 0, use_ = 0, peak_ = 0, stored_bytes_ = 0;
   std::uint64_t base_cost_ = 0, again_cost_ = 0;
   int next_ = 0;
+  int given_up_ = kNone;  // What the next step takes.
 };
 
 }  // namespace

@@ -55,6 +55,8 @@ void MatmulFinish::add_to(MatmulBlock& block) const noexcept {
   block.rectifier = rectifier;
 }
 
+std::int64_t matmul_depth(std::int64_t k) noexcept { return even_part(k, 1, kDepth); }
+
 void MatmulFinish::apply(std::byte* c, std::int64_t row_bytes, std::int64_t rows, std::int64_t columns) const noexcept {
   if (!add && !activation) return;
   for (std::int64_t i = 0; i < rows; ++i, c += row_bytes) {
@@ -118,7 +120,7 @@ MatmulProduct::Cut MatmulProduct::cut() const noexcept {
   Cut cut;
   cut.is_left_packed = is_half(source) || a_column != 1 || (a_row * bytes > kCloseBytes && m > kFew && n > kFew);
   const std::int64_t block_bytes = cut.is_left_packed ? kBlockBytes : kInPlaceBytes;
-  cut.depth = even_part(k, 1, kDepth);
+  cut.depth = matmul_depth(k);
   const auto part_of = [&](std::int64_t size, std::int64_t unit, std::int64_t most_bytes) {
     return even_part(size, unit, most_bytes / (cut.depth * bytes) / unit * unit);
   };

@@ -66,4 +66,7 @@ struct MatmulProduct {
 
 inline constexpr double kMatmulItem = 64 * 64 * 32;
 
+// The packed product sums over an inner size of k in parts of so many, each in order and then added to the result.
+std::int64_t matmul_depth(std::int64_t k) noexcept;
+
 }  // namespace plimsoll::internal

@@ -115,6 +115,21 @@ inline BudgetModel budget_transformer(int depth, std::int64_t width, std::int64_
   return {"transformer " + std::to_string(depth) + " x " + std::to_string(width), make, {length, width}, {1}, batch, 0};
 }
 
+// Predicts one of many words at each place of a sequence: logits are by far the largest values.
+inline BudgetModel budget_words(std::int64_t words, std::int64_t width, std::int64_t length, std::size_t batch) {
+  const auto make = [=] {
+    const Input in({.shape = {length, width}});
+    const LayerOutput hidden = layers::Dense(width, {.activation = "relu", .seed = 1})(in);
+    const LayerOutput normal = layers::LayerNormalization()(layers::Add()({in, hidden}));
+    Model model({in}, {layers::Dense(words, {.seed = 2})(layers::Dropout(0.1, {.seed = 3})(normal))});
+    model.compile({.optimizer = "adam",
+                   .loss = losses::SparseCategoricalCrossentropy({.from_logits = true}),
+                   .metrics = {"accuracy"}});
+    return model;
+  };
+  return {std::to_string(words) + " words x " + std::to_string(width), make, {length, width}, {length}, batch, words};
+}
+
 // Three layers with dropout after the first; or one.
 inline BudgetModel budget_lstm(std::int64_t units, std::int64_t length, std::size_t batch, int depth = 3) {
   const auto make = [=] {

@@ -184,7 +184,7 @@ int main(int argc, char** argv) {
   for (const BudgetModel& which :
        {budget_mlp(24, 256, 1024), budget_resnet(3, 16, 32, 32), budget_transformer(2, 256, 64, 8),
         budget_transformer(6, 256, 64, 8), budget_resnet(1, 32, 32, 64), budget_lstm(64, 48, 128),
-        budget_lstm(64, 50, 32, 1), budget_lstm(128, 50, 32, 1)}) {
+        budget_lstm(64, 50, 32, 1), budget_lstm(128, 50, 32, 1), budget_words(20'000, 128, 64, 8)}) {
     bool chosen = parts.empty();
     for (const std::string& part : parts) chosen = chosen || which.name.find(part) != std::string::npos;
     if (chosen) same = (spill.empty() ? measure(which, rounds) : measure_spilling(which, rounds, spill)) && same;

@@ -86,6 +86,27 @@ TEST(FitBudget, ALongSequenceTrainsAtHalfOfItsExtent) {
   EXPECT_EQ(values_of(tight), values_of(free));
 }
 
+TEST(FitBudget, LargeVocabulariesAreTakenInSlices) {
+  const BudgetModel which = budget_words(3000, 24, 16, 16);
+  const std::size_t logits = 4u * 16 * 16 * 3000;
+  const MemoryForecast forecast = which.make().forecast({.batch_size = which.batch});
+  EXPECT_GT(forecast.peak_bytes, logits);
+  EXPECT_LT(forecast.smallest_budget, forecast.peak_bytes - logits * 3 / 4);
+  EXPECT_LT(forecast.predicted_slowdown(forecast.smallest_budget), 1.5);
+  const Dataset data = which.batches(3);
+  Model free = which.make();
+  const History natural = free.fit(data, {.epochs = 2, .validation_data = data, .verbose = 0});
+  for (const std::size_t budget : {forecast.smallest_budget, forecast.peak_bytes - logits / 2}) {
+    Model tight = which.make();
+    const History history = tight.fit(data, {.epochs = 2, .validation_data = data, .verbose = 0, .budget = budget});
+    for (const std::string& name : natural.names()) EXPECT_EQ(history[name], natural[name]) << name;
+    EXPECT_EQ(values_of(tight), values_of(free));
+    EXPECT_LE(history.peak_bytes(), budget);
+  }
+  Model refused = which.make();
+  EXPECT_THROW(refused.fit(data, {.verbose = 0, .budget = forecast.smallest_budget - 1}), OutOfMemory);
+}
+
 TEST(FitBudget, TheGateIsTrueToTheByte) {
   for (const BudgetModel& which : small_models()) {
     SCOPED_TRACE(which.name);

@@ -25,7 +25,7 @@ class BatchNormTrain final : public OpOf<BatchNormTrain> {
   SavedSlots saved(SlotMask wanted) const override;
   void gradient(GradientContext& context) const override;
   Tensor remake(GradientContext& context) const override;
-  OpFacts facts() const noexcept override { return {.remakes = true}; }
+  OpFacts facts() const noexcept override { return {.remakes = true, .overwrites = slot(0)}; }
   bool operator==(const BatchNormTrain&) const = default;
 
  private:
@@ -45,6 +45,7 @@ class RepeatedBatchNorm final : public OpOf<RepeatedBatchNorm> {
   bool launch(KernelQueue& queue, const OpRun& run) const noexcept override;
   SavedSlots saved(SlotMask wanted) const override;
   void gradient(GradientContext& context) const override;
+  OpFacts facts() const noexcept override { return {.overwrites = slot(0)}; }
   bool operator==(const RepeatedBatchNorm&) const = default;
 
  private:

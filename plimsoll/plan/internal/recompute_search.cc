@@ -72,6 +72,36 @@ std::optional<std::uint64_t> RecomputeSearch::attempt(const EvictionPolicy& trie
   return cost;
 }
 
+// Without spilling, these few find on steps of real models what the whole portfolio does; the last two come furthest
+// down. Those with segments are the cheapest.
+std::vector<RecomputeSearch::Choice> RecomputeSearch::leaders() const {
+  if (spills()) return {};
+  const auto segments = [](int count, int quarters, bool in_order) {
+    return Choice{.price = Price::kOwn, .rest_quarters = quarters, .cap = 0, .in_order = in_order, .segments = count};
+  };
+  const auto plain = [](Price price, int quarters, double cap, bool in_order) {
+    return Choice{.price = price, .rest_quarters = quarters, .cap = cap, .in_order = in_order};
+  };
+  return {segments(3, 2, true),
+          segments(2, 0, true),
+          segments(4, 2, false),
+          plain(Price::kOwn, 1, 0, false),
+          segments(24, 2, false),
+          segments(2, 2, true),
+          segments(5, 0, true),
+          segments(8, 0, false),
+          segments(10, 2, true),
+          segments(16, 0, false),
+          plain(Price::kOwn, 4, 1.0 / 64, false),
+          segments(4, 4, false),
+          plain(Price::kNeighbours, 4, 0, false),
+          plain(Price::kNeighbours, 2, 0, false),
+          plain(Price::kNeighbours, 1, 1.0 / 16, false),
+          plain(Price::kAncestors, 1, 0, true),
+          plain(Price::kNeighbours, 4, 1.0 / 256, false),
+          plain(Price::kNeighbours, 2, 1.0 / 64, false)};
+}
+
 // Those that win most often first: large programs have work for a few only. Last come segments of the forward steps.
 std::vector<RecomputeSearch::Choice> RecomputeSearch::portfolio() const {
   std::vector<Choice> kinds = {{Price::kNeighbours, 2, 0},
@@ -105,11 +135,11 @@ std::vector<RecomputeSearch::Choice> RecomputeSearch::portfolio() const {
 EvictionPolicy RecomputeSearch::policy_of(const Choice& choice) const {
   EvictionPolicy policy{.price = choice.price, .rest_quarters = choice.rest_quarters};
   policy.spill_bytes_per_cost = options_.spill_bytes_per_cost;
+  policy.in_order = choice.in_order;
   if (choice.segments > 0) {
     policy.weights = segment_weights(choice.segments);
     return policy;
   }
-  policy.in_order = choice.in_order;
   policy.cap = choice.cap * static_cast<double>(facts_.time.back());
   policy.spill_discount = choice.discount;
   return policy;
@@ -202,6 +232,20 @@ void RecomputeSearch::try_neighbourhood() {
   }
 }
 
+// Runs that thrash were given up early; now there are no others. First come those that reach furthest down.
+void RecomputeSearch::try_expensive(std::size_t first) {
+  const Choice kLean[] = {{.price = Price::kNeighbours, .rest_quarters = 2, .cap = 1.0 / 64, .in_order = false},
+                          {.price = Price::kAncestors, .rest_quarters = 4, .cap = 1.0 / 64, .in_order = false},
+                          {.price = Price::kNeighbours, .rest_quarters = 4, .cap = 0, .in_order = false}};
+  work_ = 0;
+  most_cost_factor_ = std::min(4.0, options_.most_cost_factor);
+  for (const Choice& choice : kLean)
+    if (!best_.completed) attempt(policy_of(choice));
+  most_cost_factor_ = options_.most_cost_factor;
+  if (!best_.completed) attempt(policy_of(kLean[2]));
+  try_portfolio(first);
+}
+
 StepSchedule RecomputeSearch::run() {
   if (bound_ == std::numeric_limits<std::uint64_t>::max()) return std::move(best_);  // Below the floor.
   attempt({.spill_bytes_per_cost = options_.spill_bytes_per_cost});
@@ -211,13 +255,11 @@ StepSchedule RecomputeSearch::run() {
     policy.spill_bytes_per_cost = options_.spill_bytes_per_cost;
     attempt(policy);
   }
+  for (const Choice& choice : leaders())
+    if (!is_done()) attempt(policy_of(choice));
   const std::size_t first = memory_.tried;
   memory_.tried += try_portfolio(first);
-  if (!best_.completed) {  // Runs that thrash were given up early; now there are no others.
-    most_cost_factor_ = options_.most_cost_factor;
-    work_ = 0;
-    try_portfolio(first);
-  }
+  if (!best_.completed) try_expensive(first);
   try_neighbourhood();
   best_.work = work_;
   if (best_.completed) {

@@ -34,9 +34,11 @@ class RecomputeSearch {
     double discount = 1;
     int segments = 0;  // Values across cuts into this many are expensive; 0: none are.
   };
+  std::vector<Choice> leaders() const;
   std::vector<Choice> portfolio() const;
   EvictionPolicy policy_of(const Choice& choice) const;
   std::size_t try_portfolio(std::size_t first);  // How many of it were tried.
+  void try_expensive(std::size_t first);
   void try_neighbourhood();
   std::vector<double> segment_weights(int segments) const;
 

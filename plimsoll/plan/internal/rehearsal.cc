@@ -152,8 +152,9 @@ bool Rehearsal::execute(int step, int target) {
   const StepProgram::Step& s = facts_.program.steps[step];
   for (const int value : s.takes_over)
     if (value != kNone) victims_.pin(value);
-  const std::size_t need = fresh_bytes(step) + s.scratch_bytes;
-  const bool fits = make_room(need);
+  std::size_t need = fresh_bytes(step) + s.scratch_bytes;
+  int given_up = kNone;
+  const bool fits = make_room_or_take(step, need, given_up);
   for (const int value : s.takes_over)
     if (value != kNone) victims_.unpin(value);
   if (!fits) return false;
@@ -161,6 +162,7 @@ bool Rehearsal::execute(int step, int target) {
   const bool again = frames_.size() > 1;
   if (again) schedule_.again_cost += s.cost;
   victims_.now += s.cost;
+  if (given_up != kNone) add(Action::kTake, given_up);
   add(again ? Action::kAgain : Action::kRun, step);
   for (std::size_t k = 0; k < s.writes.size(); ++k) {
     const int value = s.writes[k], taken = facts_.taken_over(step, k);
@@ -173,6 +175,7 @@ bool Rehearsal::execute(int step, int target) {
     use_ += facts_.bytes(value);
   }
   for (const int value : s.reads) victims_.touch(value);
+  if (given_up != kNone) give_up(given_up);
   if (!again) return true;
   for (const int value : s.writes) {
     if (!victims_.is_there(value) || !victims_.is_dead(value)) continue;
@@ -202,6 +205,51 @@ bool Rehearsal::make_room(std::size_t bytes) {
     evict(victim);
   }
   return true;
+}
+
+int Rehearsal::takeable(int step) {
+  const StepProgram::Step& s = facts_.program.steps[step];
+  if (s.may_take.empty() || !policy_.knows_future) return kNone;
+  if (victims_.is_there(s.writes[0]) || facts_.taken_over(step, 0) != kNone) return kNone;
+  for (const int value : s.may_take)
+    if (victims_.is_there(value) && !victims_.is_stored(value) && victims_.pins(value) == 1 &&
+        facts_.last_held[value] != step && victims_.may_drop_from(value, next_at()))
+      return value;
+  return kNone;
+}
+
+// As make_room(), but an operand that may be taken goes before a victim that is worth more.
+bool Rehearsal::make_room_or_take(int step, std::size_t& need, int& taken) {
+  if (use_ + need <= limit_) return true;
+  const int operand = takeable(step);
+  while (use_ + need > limit_) {
+    int victim = victims_.pick();
+    if (operand != kNone && taken == kNone && (victim == kNone || victims_.goes_before(operand, victim, next_at()))) {
+      taken = operand;
+      need -= facts_.bytes(operand);
+      continue;
+    }
+    if (victim == kNone && policy_.robs_waiting) victim = take_from_waiting();
+    if (victim == kNone || is_dear()) return false;
+    evict(victim);
+  }
+  return true;
+}
+
+void Rehearsal::give_up(int value) {
+  const Frame& frame = frames_.back();
+  const auto& reads = facts_.program.steps[frame.step].reads;
+  for (std::size_t k = 0; k < reads.size(); ++k) {
+    if (reads[k] != value || !has_[frame.flags + k]) continue;
+    has_[frame.flags + k] = 0;
+    victims_.unpin(value);
+  }
+  const bool is_wanted = facts_.last_read(value) >= next_at();
+  victims_.leave(value);
+  use_ -= facts_.bytes(value);
+  if (!is_wanted) return;
+  ++schedule_.evictions;
+  victims_.note_dropped(value);
 }
 
 // The operand of the step that waits longest goes first: it is wanted last.

@@ -47,6 +47,10 @@ class Rehearsal {
   std::size_t fresh_bytes(int step) const;
   bool load(int value);
   bool make_room(std::size_t bytes);
+  int next_at() const { return frames_.size() == 1 ? at_ + 1 : at_; }  // The first step that reads what is left now.
+  int takeable(int step);  // An operand whose bytes the first result may take, if nobody else holds it; or kNone.
+  bool make_room_or_take(int step, std::size_t& need, int& taken);
+  void give_up(int value);  // An operand of the top frame, whose bytes have been taken.
   int take_from_waiting();  // An operand of a step below the top, unpinned; or kNone.
   void evict(int value);
   void drop(int value);

@@ -28,6 +28,8 @@ class Transfers {
   bool is_step(const StepSchedule::Entry& entry) const {
     return entry.action == Action::kRun || entry.action == Action::kAgain;
   }
+  // Whether the entry there is a step that takes a value's bytes: nothing may come between them.
+  bool takes(std::size_t at) const { return at > 0 && schedule_.entries[at - 1].action == Action::kTake; }
   std::uint64_t cost(const StepSchedule::Entry& entry) const {
     return is_step(entry) ? facts_.program.steps[entry.number].cost : 0;
   }
@@ -71,7 +73,7 @@ class Transfers {
       } else {
         if (entry.action == Action::kLoad) set(entry.number, true);
         during = bytes;  // Before a drop: a load that moves up past it must fit there.
-        if (entry.action == Action::kDrop) set(entry.number, false);
+        if (entry.action == Action::kDrop || entry.action == Action::kTake) set(entry.number, false);
       }
       use_.push_back(during);
     }
@@ -94,6 +96,7 @@ class Transfers {
         covered += cost(before);
         --to;
       }
+      while (to < at && takes(to)) covered -= std::min(covered, cost(schedule_.entries[to++]));
       queued = wanted - std::min(wanted, covered);
       for (std::size_t k = at; k > to; --k) {
         schedule_.entries[k] = schedule_.entries[k - 1];
@@ -114,6 +117,7 @@ class Transfers {
         --to;
         covered += cost(schedule_.entries[to]);
       }
+      while (to < at && takes(to)) ++to;
       std::rotate(schedule_.entries.begin() + static_cast<std::ptrdiff_t>(to),
                   schedule_.entries.begin() + static_cast<std::ptrdiff_t>(at),
                   schedule_.entries.begin() + static_cast<std::ptrdiff_t>(at) + 1);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <utility>
 
 namespace plimsoll::internal {
 namespace {
@@ -289,6 +290,20 @@ int Victims::pick_by_heap() {
     if (!(now_ranked > top)) return top.value;
   }
   return StepProgram::kNone;
+}
+
+bool Victims::may_drop_from(int value, int from) {
+  const int here = std::exchange(at, from);
+  const bool may = may_drop(value);
+  at = here;
+  return may;
+}
+
+bool Victims::goes_before(int value, int other, int from) {
+  const int here = std::exchange(at, from);
+  const Rank later = rank(value);
+  at = here;
+  return rank(other) > later;
 }
 
 int Victims::pick() { return policy_.knows_future ? pick_by_heap() : pick_by_scan(); }

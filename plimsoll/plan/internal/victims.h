@@ -44,6 +44,7 @@ class Victims {
   bool is_dead(int value) const;  // Nobody reads it any more, or its holder released it.
   bool may_drop(int value);       // Now: it can be made again when it is read next.
   bool is_pinned(int value) const { return pins_[value] > 0; }
+  int pins(int value) const { return pins_[value]; }
   void pin(int value) { ++pins_[value]; }
   void unpin(int value) {
     if (--pins_[value] == 0) rank_again(value);
@@ -63,7 +64,10 @@ class Victims {
   void forget_stored(int value) { stored_[value] = 0; }
   void touch(int value) { touched_[value] = now; }
 
-  int pick();                     // The value to evict next, or kNone.
+  int pick();  // The value to evict next, or kNone.
+  // As it will be when step `from` runs: whether it can be made again, and is worth less than `other` is now.
+  bool may_drop_from(int value, int from);
+  bool goes_before(int value, int other, int from);
   bool prefers_store(int value);  // Over dropping it.
   // Start moving a value of which nothing is known elsewhere, or bringing it back; gives the time to wait now.
   std::uint64_t store(int value);
