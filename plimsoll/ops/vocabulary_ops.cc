@@ -57,8 +57,9 @@ class VocabularyLoss final : public OpOf<VocabularyLoss> {
     if (with_argmax_) out.best = run.out[2];
     internal::vocabulary_loss(operands_of(run, bias), out, run.scratch);
   }
-  void check(std::span<const ConstTensorView> in) const override {
-    require_labels(name(), "label", in[0], in[2].shape()[1]);
+  bool index_rule(std::span<const ConstTensorView> in, IndexRule& rule) const override {
+    rule = label_rule(name(), "label", in[2].shape()[1]);
+    return true;
   }
   OpFacts facts() const noexcept override { return {.has_gradient = false, .checks = true}; }
   bool operator==(const VocabularyLoss&) const = default;
