@@ -9,8 +9,8 @@
 
 #include "plimsoll/base/bytes.h"
 #include "plimsoll/base/error.h"
-#include "plimsoll/base/system_error.h"
 #include "plimsoll/base/json.h"
+#include "plimsoll/base/system_error.h"
 #include "plimsoll/io/archive.h"
 #include "plimsoll/io/hdf5.h"
 #include "plimsoll/model/data/json_file.h"
