@@ -64,7 +64,7 @@ endforeach()
 # `ctest -C Full` (make full) also the program's, and all with every operation as a fallback. Left out are tests that
 #   - name CPU:0, or set its limit: DeviceCopyTest, Placement, GraphDevices, PrintTensor, ...
 #   - are about what only CPU devices offer: sparse and ragged tensors, pools written in place, spilled and parked values,
-#     distributed training, weights on a file's pages
+#     distributed training, weights on a file's pages, convolutions with less scratch
 #   - count bytes to the last one: a device's bytes are staged on the host, in the same budget, when the program reads them
 # and, when every operation is a fallback (STAGED), those that
 #   - expect a step's peak to be that of its plan on the device, or at most an eager step's: the operands of its largest operation are
@@ -92,7 +92,7 @@ if(NOT PLIMSOLL_SANITIZER)
   test_on_far(tensor PrintTensor.LeavesOut* PrintTensor.Shows* SlabsTest.* StorageTest.ChangesNothing* StorageTest.IsItsOwn*
               StorageTest.KeepsTheData* StorageTest.LoadsBytes* StorageTest.StaysLazy* TensorPool.* WhoHolds.WritesAnIndentedList)
   test_on_far(ops Coroutines.ShareAPool* DeviceCopyTest.IsTheTensor* DeviceCopyTest.Lets* DeviceCopyTest.Sends* Eviction.ARefusal*
-              Eviction.Bytes* Eviction.WhatWasComputed* EvictionRecipes.AChain* EvictionRecipes.AnInput* EvictionSpill.* Placement.*
+              Eviction.Bytes* Eviction.WhatWasComputed* EvictionRecipes.AChain* EvictionRecipes.AnInput* EvictionRecipes.Convolutions* EvictionSpill.* Placement.*
               Ragged* Sparse* STAGED Eviction* ProfileOps.*)
   test_on_far(io Bundle.HoldsNoSecondCopy)
   test_on_far(observe)
@@ -107,7 +107,7 @@ if(NOT PLIMSOLL_SANITIZER)
               RunBudget.HoldsForRunsOfSeveralThreadsInScopesOfTheirOwn RunBudget.NamesTheBudgetAboveThatIsFull
               Steady.AStepTakesWhatThePlanSaysAndLessThanEager TrainFunction.AStepAllocatesNothingOnTheHeap)
   test_on_far(model *Opencl* TwoDevices.* Dataset.SaysWhatAPassHoldsAtMost Distributed* SpreadParameters* FitGroup.* FitPark.*
-              Forecast.IsTrueToTheByteForPublishedModels KerasFile.WeightsStay*
+              Forecast.IsTrueToTheByteForPublishedModels KerasFile.WeightsStay* OnnxModelTest.ExternalWeightsStay*
               STAGED *DeviceViews.BudgetsHold* Advice.* Dataset.IsCharged* FitBudget.ALongSequence* FitSpill.* Forecast.* Model.ForecastsWhat* OnnxSuite.NodeCases*
               StepPlan.TakesNoMore*)
   test_on_far(cli FULL DeviceOption.* DevicesCommand.PrintsOneJsonDocument TrainCommand.PredictNamesABudget*

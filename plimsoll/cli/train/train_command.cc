@@ -81,10 +81,7 @@ void run(const TrainArguments& arguments) {
   if (!arguments.distributed && arguments.shard_optimizer) refuse_usage("--shard-optimizer", "it needs --distributed");
   if (!arguments.distributed && arguments.shard_parameters)
     refuse_usage("--shard-parameters", "it needs --distributed");
-  if (!arguments.resume.empty())
-    if (const char* const option = arguments.columns.choose_columns())
-      refuse_usage(option, "--resume continues with the training's own columns; begin another training with --weights");
-  if (arguments.columns.look_back == 0 && arguments.columns.horizon > 1)
+  if (arguments.resume.empty() && arguments.columns.look_back == 0 && arguments.columns.horizon > 1)
     refuse_usage("--horizon", "it needs --look-back: it counts the rows that a time series is foreseen");
   require_budget_to_spill(arguments.spill, arguments.budget);
   require_device(arguments.device);

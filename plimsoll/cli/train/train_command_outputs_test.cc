@@ -155,6 +155,8 @@ TEST_F(TrainCommand, ResumingRefusesWhatItWouldIgnore) {
     run({"train", "--resume", cp, "--data", path("train.csv"), "--epochs", "2", option[0], option[1]}, 2);
     EXPECT_THAT(errors_, HasSubstr(option[0] + ": --resume continues with the training's own"));
   }
+  run({"train", "--resume", cp, "--data", path("train.csv"), "--epochs", "2", "--target", "label", "--features", "2",
+       "1", "--standardize", "yes", "--optimizer", "adam"});
 }
 
 TEST_F(TrainCommand, WarnsOfALossThatIsNotANumber) {

@@ -152,11 +152,7 @@ class TrainRun {
       const Resumed found = find_training(arguments_.resume);
       weights_ = found.weights;
       first_epoch_ = found.epochs;
-      if (model_path_.empty()) {
-        model_path_ = found.model;
-        if (!choice_.optimizer.empty())
-          refuse_usage("--optimizer", "--resume continues with the training's own; begin another with --weights");
-      }
+      if (model_path_.empty()) model_path_ = found.model;
       if (model_path_.empty())
         throw NotFound(
             fmt::format("train: --resume {}: there is no model.json in it; name the model", arguments_.resume));
@@ -208,7 +204,14 @@ class TrainRun {
   // Those of the training that is continued, unless others are requested.
   TableColumns known_columns() const {
     if (arguments_.columns.choose_columns() && arguments_.resume.empty()) return {};
-    return columns_beside({weights_, model_path_});
+    TableColumns known = columns_beside({weights_, model_path_});
+    if (!arguments_.resume.empty() && known.is_set())
+      if (const char* const option = arguments_.columns.differs_from(known)) refuse_to_change(option);
+    return known;
+  }
+
+  [[noreturn]] static void refuse_to_change(const char* option) {
+    refuse_usage(option, "--resume continues with the training's own; begin another training with --weights");
   }
 
   void open_table() {
@@ -291,6 +294,10 @@ class TrainRun {
   }
 
   void compile_model(bool one_hot) {
+    const auto kind = [](const Optimizer& optimizer) { return optimizer.options().index(); };
+    if (!arguments_.resume.empty() && !choice_.optimizer.empty() && model_->is_compiled() &&
+        kind(model_->optimizer()) != kind(optimizers::by_name(choice_.optimizer)))
+      refuse_to_change("--optimizer");
     loss_ = compile(*model_, model_path_, choice_, one_hot);
     if (!weights_.empty()) model_->load_weights(weights_);
   }

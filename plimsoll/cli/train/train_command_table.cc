@@ -121,6 +121,37 @@ const char* DataOptions::choose_columns() const {
   return standardize != "auto" ? "--standardize" : nullptr;
 }
 
+const char* DataOptions::differs_from(const TableColumns& known) const {
+  // Names in known.names; columns count from 1 in options, and from 0 in files without a header.
+  const auto named = [&](std::vector<std::string> list) {
+    for (std::string& name : list) {
+      std::size_t number = 0;
+      const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+      const bool is_number = error == std::errc() && end == name.data() + name.size();
+      if (is_number && number >= 1 && number <= known.names.size() && !(known.has_header && is_in(known.names, name)))
+        name = known.names[number - 1];
+    }
+    std::sort(list.begin(), list.end());
+    return list;
+  };
+  const auto sorted = [](std::vector<std::string> list) {
+    std::sort(list.begin(), list.end());
+    return list;
+  };
+  if (!targets.empty() && named(targets) != sorted(known.targets)) return "--target";
+  if (!features.empty() && named(features) != sorted(known.features)) return "--features";
+  for (const std::string& name : named(ignore))
+    if (is_in(known.features, name) || is_in(known.targets, name)) return "--ignore";
+  for (const std::string& name : named(categorical))
+    if (std::none_of(known.categories.begin(), known.categories.end(),
+                     [&](const auto& column) { return column.first == name; }))
+      return "--categorical";
+  if (look_back > 0 && look_back != known.look_back) return "--look-back";
+  if (horizon > 1 && horizon != known.horizon) return "--horizon";
+  if (standardize != "auto" && (standardize == "yes") == known.scales.empty()) return "--standardize";
+  return nullptr;
+}
+
 ModelEnds::ModelEnds(const Model& model)
     : inputs(model.input_shapes()),
       outputs(model.output_shapes()),

@@ -37,6 +37,8 @@ struct DataOptions {
 
   // The option that chooses columns, if there is one; nullptr: all is left to the data, or to an earlier training.
   const char* choose_columns() const;
+  // The option that asks for something else than these columns; nullptr when none does.
+  const char* differs_from(const TableColumns& known) const;
   std::optional<bool> has_header() const { return header == "auto" ? std::nullopt : std::optional(header == "yes"); }
 };
 void add_header_option(Command& command, DataOptions& options);
