@@ -70,6 +70,7 @@ endforeach()
 #   - expect a step's peak to be that of its plan on the device, or at most an eager step's: the operands of its largest operation are
 #     in the same budget, on the host (StepPlan.TakesNoMore*, Steady.AStepTakes*, PlanBudget.*, RunBudget.*)
 #   - train below the bytes that one operation needs with its copies: FitBudget.ALongSequence*, whose gradient reads all of the sequence
+#   - lower the gate by steps that only the processor has: losses in slices (SliceLosses.*, FitBudget.LargeVocabularies*)
 #   - compare a plan's extent with its budget, which then is larger than the extent (ProgramFamily.*, PlaceBuffers.*)
 #   - count allocations of the heap in a whole program: a block for copies may need a new record (TrainFunction.AStepAllocates*)
 function(test_on_far program)
@@ -104,13 +105,13 @@ if(NOT PLIMSOLL_SANITIZER)
               STAGED Equality.AFunctionTakesWhatItsPlanSays PlaceBuffers.PutsBuffersThatLiveAtOnceApart
               PlanBudget.AFunctionStaysWithinTheScopeAround ProgramFamily.PlacesEveryMembersBuffersApart
               ProgramFamily.RecurrentLayersComputeGatesAgainWithTheSameBytes ProgramSpill.*
-              RunBudget.HoldsForRunsOfSeveralThreadsInScopesOfTheirOwn RunBudget.NamesTheBudgetAboveThatIsFull
+              RunBudget.HoldsForRunsOfSeveralThreadsInScopesOfTheirOwn RunBudget.NamesTheBudgetAboveThatIsFull SliceLosses.*
               Steady.AStepTakesWhatThePlanSaysAndLessThanEager TrainFunction.AStepAllocatesNothingOnTheHeap)
   test_on_far(model *Opencl* TwoDevices.* Dataset.SaysWhatAPassHoldsAtMost Distributed* SpreadParameters* FitGroup.* FitPark.*
               Forecast.IsTrueToTheByteForPublishedModels KerasFile.WeightsStay* OnnxModelTest.ExternalWeightsStay*
-              STAGED *DeviceViews.BudgetsHold* Advice.* Dataset.IsCharged* FitBudget.ALongSequence* FitSpill.* Forecast.* Model.ForecastsWhat* OnnxSuite.NodeCases*
+              STAGED *DeviceViews.BudgetsHold* Advice.* Dataset.IsCharged* FitBudget.ALongSequence* FitBudget.LargeVocabularies* FitSpill.* Forecast.* Model.ForecastsWhat* OnnxSuite.NodeCases*
               StepPlan.TakesNoMore*)
-  test_on_far(cli FULL DeviceOption.* DevicesCommand.PrintsOneJsonDocument TrainCommand.PredictNamesABudget*
+  test_on_far(cli FULL DeviceOption.* DevicesCommand.PrintsOneJsonDocument TrainBudget.* TrainCommand.PredictNamesABudget*
               TrainCommand.TakesWhatTheForecastSays)
 endif()
 

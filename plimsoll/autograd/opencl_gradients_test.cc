@@ -282,10 +282,10 @@ TEST_F(OpenclGradients, Elementwise) {
     const char* name;
     Tensor (*function)(Tensor);
   };
-  const Row unary[] = {{"exp", exp},     {"tanh", tanh},  {"erf", erf},     {"sigmoid", sigmoid},
-                       {"gelu", gelu},   {"sign", sign},  {"relu", relu},   {"softplus", softplus},
-                       {"relu6", relu6}, {"elu", elu},    {"swish", swish}, {"gelu_tanh", gelu_tanh},
-                       {"sqrt", sqrt},   {"floor", floor}};
+  const Row unary[] = {{"exp", exp},     {"tanh", tanh},   {"erf", erf},      {"sigmoid", sigmoid},
+                       {"gelu", gelu},   {"sign", sign},   {"relu", relu},    {"softplus", softplus},
+                       {"relu6", relu6}, {"elu", elu},     {"swish", swish},  {"gelu_tanh", gelu_tanh},
+                       {"sqrt", sqrt},   {"floor", floor}, {"square", square}};
   const auto compare_all = [&](const char* name, const Tensor& here, const Tensor& there) {
     const std::vector<float> a = here.to_vector<float>(), b = there.to_vector<float>();
     for (std::size_t i = 0; i < a.size(); ++i) {
