@@ -14,14 +14,6 @@ namespace {
 
 constexpr std::int64_t kGrain = 8192;  // Elements per chunk.
 
-template <class T>
-const LossLoopsOf<T>& loops_of() noexcept {
-  if constexpr (std::is_same_v<T, float>)
-    return loss_loops().f32;
-  else
-    return loss_loops().f64;
-}
-
 // The arrays of a call; null where not wanted.
 template <class T>
 struct LossRows {
@@ -73,11 +65,11 @@ void sparse_row(const LossRows<T>& all, std::int64_t r, Label label) noexcept {
   }
   const T largest = largest_of(x, n);
   const double chosen = double(x[label] - largest);
-  const double sum = loops_of<T>().exp_sum(x, n, largest, gradient);
+  const double sum = loss_loops_of<T>().exp_sum(x, n, largest, gradient);
   if (all.loss) all.loss[r] = static_cast<T>(std::log(sum) - chosen);
   if (!gradient) return;
   const double weight = all.weight(r);
-  loops_of<T>().scale_minus(gradient, nullptr, n, static_cast<T>(weight / sum), T(0));
+  loss_loops_of<T>().scale_minus(gradient, nullptr, n, static_cast<T>(weight / sum), T(0));
   gradient[label] -= static_cast<T>(weight);
 }
 
@@ -88,12 +80,12 @@ void target_row(const LossRows<T>& all, std::int64_t r, const T* y) noexcept {
   T* gradient = all.gradient ? all.gradient + r * n : nullptr;
   const T largest = largest_of(x, n);
   double weight_sum, product;
-  loops_of<T>().weigh(x, y, n, largest, &weight_sum, &product);
-  const double sum = loops_of<T>().exp_sum(x, n, largest, gradient);
+  loss_loops_of<T>().weigh(x, y, n, largest, &weight_sum, &product);
+  const double sum = loss_loops_of<T>().exp_sum(x, n, largest, gradient);
   if (all.loss) all.loss[r] = static_cast<T>(weight_sum * std::log(sum) - product);
   if (!gradient) return;
   const double weight = all.weight(r);
-  loops_of<T>().scale_minus(gradient, y, n, static_cast<T>(weight * weight_sum / sum), static_cast<T>(weight));
+  loss_loops_of<T>().scale_minus(gradient, y, n, static_cast<T>(weight * weight_sum / sum), static_cast<T>(weight));
 }
 
 // Long rows, one by one and tile by tile.
@@ -107,7 +99,7 @@ void element_row(const LossRows<T>& all, std::int64_t r, const T* targets, Loop 
     const std::int64_t at = r * n + i, count = std::min(kLossTile, n - i);
     loop(all.x + at, targets + at, count, all.loss ? values : nullptr, all.gradient ? all.gradient + at : nullptr,
          factor, delta);
-    if (all.loss) sum += loops_of<T>().sum(values, count);
+    if (all.loss) sum += loss_loops_of<T>().sum(values, count);
   }
   if (all.loss) all.loss[r] = static_cast<T>(sum / double(n));
 }
@@ -136,7 +128,7 @@ void element_loss(ElementLoss kind, const ConstTensorView& predictions, const Co
                   const LossOutputs& out) noexcept {
   const LossRows<T> all(predictions, out);
   const T* y = targets.data<T>();
-  const auto loop = loops_of<T>().elements[kind];
+  const auto loop = loss_loops_of<T>().elements[kind];
   const std::int64_t at_once = kLossTile / all.columns;
   all.for_rows([&](std::int64_t begin, std::int64_t end) {
     if (at_once < 8) {

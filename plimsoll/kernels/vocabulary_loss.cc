@@ -93,13 +93,6 @@ std::int64_t label_at(const ConstTensorView& labels, std::int64_t row) noexcept 
 }
 
 template <class T>
-const LossLoopsOf<T>& loops_of() noexcept {
-  if constexpr (std::is_same_v<T, float>)
-    return loss_loops().f32;
-  else
-    return loss_loops().f64;
-}
-template <class T>
 constexpr NativeType kNativeOf = std::is_same_v<T, float> ? kNativeF32 : kNativeF64;
 
 // The losses of rows [first, first + logits' rows), and what the gradient needs of each: the largest logit and the sum
@@ -117,7 +110,7 @@ void finish_rows(const ConstTensorView& logits, std::int64_t first, const ConstT
       const std::int64_t row = first + r, label = label_at(labels, row);
       T largest = -std::numeric_limits<T>::infinity();
       reduce_loops().folds[kFoldMax][kNativeOf<T>].run(x, n, &largest);
-      const double sum = loops_of<T>().exp_sum(x, n, largest, nullptr);
+      const double sum = loss_loops_of<T>().exp_sum(x, n, largest, nullptr);
       statistics[2 * row] = static_cast<double>(largest);
       statistics[2 * row + 1] = sum;
       if (best) best[row] = reduce_loops().largest[kNativeOf<T>].run(x, n);
@@ -142,8 +135,8 @@ void slope_columns(const TensorView& panel, std::int64_t first, std::int64_t cla
         continue;
       }
       const double weight = double(upstream.data<T>()[r]);
-      loops_of<T>().exp_sum(x, n, static_cast<T>(of_rows[2 * r]), x);
-      loops_of<T>().scale_minus(x, nullptr, n, static_cast<T>(weight / of_rows[2 * r + 1]), T(0));
+      loss_loops_of<T>().exp_sum(x, n, static_cast<T>(of_rows[2 * r]), x);
+      loss_loops_of<T>().scale_minus(x, nullptr, n, static_cast<T>(weight / of_rows[2 * r + 1]), T(0));
       if (label >= first && label < first + n) x[label - first] -= static_cast<T>(weight);
     }
   });

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "plimsoll/kernels/internal/instruction_sets.h"
 
@@ -29,5 +30,13 @@ struct LossLoops {
 };
 
 PLIMSOLL_LOOPS(LossLoops, loss_loops)
+
+template <class T>
+const LossLoopsOf<T>& loss_loops_of() noexcept {
+  if constexpr (std::is_same_v<T, float>)
+    return loss_loops().f32;
+  else
+    return loss_loops().f64;
+}
 
 }  // namespace plimsoll::internal
